@@ -1,4 +1,5 @@
-//! Any text as orbital elements: no panic, and satellites that were read have positions that are numbers, or an error that names them.
+//! Any text as orbital elements: no panic, and satellites that were read have positions that are
+//! numbers, or an error that names them.
 #![no_main]
 
 use bentpipe_orbit::{Constellation, IslPattern, Network, NetworkSpec};

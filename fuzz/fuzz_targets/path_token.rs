@@ -1,5 +1,5 @@
-//! Any bytes as a path token and as a token stream: no panic, nothing forged is accepted, and what the stream decoder
-//! says does not depend on how its input is cut.
+//! Any bytes as a path token and as a token stream: no panic, nothing forged is accepted, and what
+//! the stream decoder says does not depend on how its input is cut.
 #![no_main]
 
 use bentpipe_quic::token::stream::Decoder;

@@ -1,4 +1,5 @@
-//! What comes to the proxy from outside, in any pieces: clients that enter, headers of the tunnel. No panic, bounds kept, pieces change nothing.
+//! What comes to the proxy from outside, in any pieces: clients that enter, headers of the tunnel.
+//! No panic, bounds kept, pieces change nothing.
 #![no_main]
 
 use bentpipe_net::pep::{Credentials, Entry, Event, Header, LONGEST, Target, read_header, write_header};

@@ -1,4 +1,5 @@
-//! Any text as a request's path and as its range: no panic, no name that leads out, no part beyond the file.
+//! Any text as a request's path and as its range: no panic, no name that leads out, no part beyond
+//! the file.
 #![no_main]
 
 use bentpipe_net::http::{RequestPath, Selected};

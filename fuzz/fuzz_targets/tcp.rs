@@ -1,5 +1,5 @@
-//! Any sequence of segments, at an endpoint and at both faces of a proxy: nothing panics or goes on for ever, and no more is held
-//! than the buffers say.
+//! Any sequence of segments, at an endpoint and at both faces of a proxy: nothing panics or goes on
+//! for ever, and no more is held than the buffers say.
 #![no_main]
 
 use bentpipe_congestion::{FastStart, CongestionConfig};
@@ -112,7 +112,8 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
             Step::Finish => endpoint.finish(now),
             Step::Reset => endpoint.reset(now),
         }
-        // A hundred thousand bytes are 70 segments, or as many as the peer's small windows make of them.
+        // A hundred thousand bytes are 70 segments, or as many as the peer's small windows make of
+        // them.
         assert!((0..100_000).any(|_| endpoint.poll_transmit(now).is_none()), "the endpoint sends for ever");
         assert!((0..100_000).any(|_| relay.poll_transmit(now).is_none()), "the proxy sends for ever");
         assert!(endpoint.acknowledged() <= endpoint.written());

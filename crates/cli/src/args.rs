@@ -99,11 +99,14 @@ pub struct Cli {
 pub enum Command {
     /// Run scenarios, print their results, and write a run directory with a report for each
     Run(Run),
-    /// Run every congestion controller against every other on a path, and print heat maps of their shares
+    /// Run every congestion controller against every other on a path, and print heat maps of their
+    /// shares
     Matrix(Matrix),
-    /// Let other implementations of HTTP download from each other, and from ours, over emulated paths
+    /// Let other implementations of HTTP download from each other, and from ours, over emulated
+    /// paths
     Interop(interop::Interop),
-    /// Run a command as if behind a satellite: a real program on a real kernel, over an emulated path
+    /// Run a command as if behind a satellite: a real program on a real kernel, over an emulated
+    /// path
     #[command(after_help = SHELL_EXAMPLES)]
     Shell(Shell),
     /// List the built-in paths with their bandwidth-delay products and time targets
@@ -227,13 +230,15 @@ pub struct Run {
     /// Number of parallel runs [default: number of CPUs; 1 with `--clock real`]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
-    /// Run directory to write, or the directory of run directories where there are several files [default: out/NAME]
+    /// Run directory to write, or the directory of run directories where there are several files
+    /// [default: out/NAME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Clock of the run
     #[arg(long, value_enum, default_value_t = Clock::Virtual)]
     pub clock: Clock,
-    /// One JSON document on standard output and nothing else (a list of documents where there are several files)
+    /// One JSON document on standard output and nothing else (a list of documents where there are
+    /// several files)
     #[arg(long)]
     pub json: bool,
 }
@@ -242,7 +247,8 @@ pub struct Run {
 #[derive(Debug, Args)]
 #[command(after_help = MATRIX_EXAMPLES)]
 pub struct Matrix {
-    /// Scenario files (TOML) with two flows under congestion control each [default: a built-in one in low orbits and one over a geostationary satellite]
+    /// Scenario files (TOML) with two flows under congestion control each [default: a built-in one
+    /// in low orbits and one over a geostationary satellite]
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Only these controllers [default: all but fixed-rate, which does not compete]
@@ -263,7 +269,8 @@ pub struct Matrix {
     /// Directory of the run directories: one for each scenario, by its name [default: out]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// One JSON document on standard output and nothing else (a list of documents where there are several scenarios)
+    /// One JSON document on standard output and nothing else (a list of documents where there are
+    /// several scenarios)
     #[arg(long)]
     pub json: bool,
 }
@@ -271,16 +278,19 @@ pub struct Matrix {
 /// What to run behind which path.
 #[derive(Debug, Args)]
 pub struct Shell {
-    /// A built-in path (see `bentpipe profiles`), or a scenario file (TOML), of which the path is taken
+    /// A built-in path (see `bentpipe profiles`), or a scenario file (TOML), of which the path is
+    /// taken
     #[arg(value_name = "PROFILE")]
     pub path: String,
     /// What to run [default: $SHELL]
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// A server to run at the other end of the path first, by /bin/sh; its output goes to standard error
+    /// A server to run at the other end of the path first, by /bin/sh; its output goes to standard
+    /// error
     #[arg(long, value_name = "COMMAND")]
     pub serve: Option<String>,
-    /// Lead TCP connections and UDP datagrams to a port of {server} to a service in this host's network
+    /// Lead TCP connections and UDP datagrams to a port of {server} to a service in this host's
+    /// network
     #[arg(long, value_name = "PORT:HOST:PORT")]
     pub forward: Vec<Forward>,
     /// Change a key of the scenario, by dotted path: path.forward.loss=0.01
@@ -292,20 +302,23 @@ pub struct Shell {
     /// Largest IP packet of the interfaces
     #[arg(long, value_name = "BYTES", default_value = "1500 B")]
     pub mtu: Bytes,
-    /// Set a kernel parameter at both ends of the path, such as net.ipv4.tcp_wmem="4096 65536 67108864"
+    /// Set a kernel parameter at both ends of the path, such as net.ipv4.tcp_wmem="4096 65536
+    /// 67108864"
     #[arg(long, value_name = "KEY=VALUE")]
     pub sysctl: Vec<String>,
-    /// Poll the clock for this long before a packet is due instead of sleeping: more is more precise and takes more CPU time
+    /// Poll the clock for this long before a packet is due instead of sleeping: more is more
+    /// precise and takes more CPU time
     #[arg(long, value_name = "TIME", default_value = "40 us")]
     pub busy_poll: Span,
     /// Do not ask for real-time priority
     #[arg(long)]
     pub no_realtime: bool,
-    /// Print statistics of the path to standard error, a line per second or per TIME (at least 100 ms): throughput, mean delay and queue of
-    /// each direction, and losses
+    /// Print statistics of the path to standard error, a line per second or per TIME (at least 100
+    /// ms): throughput, mean delay and queue of each direction, and losses
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1 s", value_parser = stats_period)]
     pub stats: Option<Span>,
-    /// Capture what the server's interface sends and receives, up to 1 GB, as pcapng: with times on the path, and complete checksums
+    /// Capture what the server's interface sends and receives, up to 1 GB, as pcapng: with times on
+    /// the path, and complete checksums
     #[arg(long, value_name = "FILE")]
     pub capture: Option<PathBuf>,
     /// The same of the clients' interfaces
@@ -314,16 +327,19 @@ pub struct Shell {
     /// The same of what the path lost, each packet with the cause
     #[arg(long, value_name = "FILE")]
     pub capture_lost: Option<PathBuf>,
-    /// One JSON document on standard output and nothing else: what COMMAND prints goes to standard error
+    /// One JSON document on standard output and nothing else: what COMMAND prints goes to standard
+    /// error
     #[arg(long)]
     pub json: bool,
 }
 
-/// Shortest time between two lines of [`Shell::stats`]: a path that carries nothing writes its figures down every 50 ms.
+/// Shortest time between two lines of [`Shell::stats`]: a path that carries nothing writes its
+/// figures down every 50 ms.
 const SHORTEST_PERIOD: Span = Span::from_millis(100);
 
 fn stats_period(text: &str) -> Result<Span, String> {
-    let period: Span = text.parse().map_err(|error: bentpipe_units::UnitError| error.to_string())?;
+    let period: Span =
+        text.parse().map_err(|error: bentpipe_units::UnitError| error.to_string())?;
     match period < SHORTEST_PERIOD {
         true => Err(format!("{period} between two lines; allowed: {SHORTEST_PERIOD} or more")),
         false => Ok(period),
@@ -343,7 +359,11 @@ impl FromStr for Forward {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no port and target; allowed: PORT:HOST:PORT, such as 8080:127.0.0.1:80");
+        let wrong = || {
+            format!(
+                "`{text}` is no port and target; allowed: PORT:HOST:PORT, such as 8080:127.0.0.1:80"
+            )
+        };
         let (port, target) = text.split_once(':').ok_or_else(wrong)?;
         let port: u16 = port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?;
         let (host, target_port) = target.rsplit_once(':').ok_or_else(wrong)?;
@@ -375,8 +395,8 @@ pub struct Orbit {
     /// Also list up to K link-disjoint routes at the start
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub disjoint: usize,
-    /// Instead: pairs of flows that share a link while their round trips differ; among the scenario's flows, or between the
-    /// largest so many cities
+    /// Instead: pairs of flows that share a link while their round trips differ; among the
+    /// scenario's flows, or between the largest so many cities
     #[arg(long, value_name = "CITIES", num_args = 0..=1, require_equals = true, default_missing_value = "0", conflicts_with_all = ["csv", "czml", "html", "disjoint"])]
     pub sharing: Option<usize>,
     /// Change a key of the scenario, by dotted path
@@ -401,7 +421,8 @@ pub struct Orbit {
 pub enum Clock {
     /// Deterministic simulation, as fast as the processor allows
     Virtual,
-    /// Real time: the kernel's TCP, Bentpipe's QUIC and other programs over emulated links, between network namespaces. Needs root or user namespaces
+    /// Real time: the kernel's TCP, Bentpipe's QUIC and other programs over emulated links, between
+    /// network namespaces. Needs root or user namespaces
     Real,
 }
 
@@ -411,7 +432,8 @@ mod tests {
 
     #[test]
     fn a_forward_is_a_port_and_where_it_leads() {
-        let parsed = |text: &str| text.parse::<Forward>().map(|forward| (forward.port, forward.target));
+        let parsed =
+            |text: &str| text.parse::<Forward>().map(|forward| (forward.port, forward.target));
         assert_eq!(parsed("80:localhost:8080"), Ok((80, "localhost:8080".to_owned())));
         assert_eq!(parsed("443:[::1]:8443"), Ok((443, "[::1]:8443".to_owned())));
         for wrong in ["", "80", "80:localhost", "0:a:1", "x:a:1", "80::1", "80:a:b"] {

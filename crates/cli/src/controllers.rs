@@ -64,7 +64,10 @@ pub fn print(name: Option<&str>, json: bool) -> Result<u8, LabError> {
     }
     if json {
         let list: Vec<_> = list.iter().map(as_json).collect();
-        return output::print(&format!("{}\n", serde_json::to_string_pretty(&list).unwrap_or_default()));
+        return output::print(&format!(
+            "{}\n",
+            serde_json::to_string_pretty(&list).unwrap_or_default()
+        ));
     }
     output::print(&text(&list, output::coloured(&std::io::stdout())))
 }
@@ -86,7 +89,8 @@ fn as_json(entry: &Entry) -> serde_json::Value {
 fn text(list: &[Entry], colour: bool) -> String {
     let mut text = String::new();
     if list.len() > 1 {
-        let mut table = Table::new(&[("kind", Align::Left), ("name", Align::Left), ("what", Align::Left)]);
+        let mut table =
+            Table::new(&[("kind", Align::Left), ("name", Align::Left), ("what", Align::Left)]);
         for entry in list {
             table.row([entry.kind, entry.name, entry.about].map(str::to_owned));
         }
@@ -113,7 +117,13 @@ fn detail(entry: &Entry, colour: bool) -> String {
     ]);
     for Parameter { name, default, range: (low, high), unit, about } in entry.parameters {
         let range = format!("{low} to {high}");
-        table.row([(*name).to_owned(), default.to_string(), range, (*unit).to_owned(), (*about).to_owned()]);
+        table.row([
+            (*name).to_owned(),
+            default.to_string(),
+            range,
+            (*unit).to_owned(),
+            (*about).to_owned(),
+        ]);
     }
     for line in table.render(colour).lines() {
         let _ = writeln!(text, "  {line}");
@@ -128,7 +138,9 @@ mod tests {
 
     #[test]
     fn every_name_that_scenarios_may_use_is_listed_once_and_as_what_it_is() {
-        let names = |kind| entries().iter().filter(|entry| entry.kind == kind).map(|entry| entry.name).collect();
+        let names = |kind| {
+            entries().iter().filter(|entry| entry.kind == kind).map(|entry| entry.name).collect()
+        };
         let listed: [Vec<&str>; 3] = ["controller", "slow_start", "resume"].map(names);
         assert_eq!(listed, [ControllerName::all(), SlowStartName::all(), ResumeName::all()]);
         let mut all: Vec<&str> = listed.concat();
@@ -138,7 +150,8 @@ mod tests {
 
     #[test]
     fn a_controller_is_shown_with_its_source_and_parameters() {
-        let list: Vec<Entry> = entries().into_iter().filter(|entry| entry.name == "newreno").collect();
+        let list: Vec<Entry> =
+            entries().into_iter().filter(|entry| entry.name == "newreno").collect();
         let text = text(&list, false);
         for part in ["RFC 9002 §7", "parameter", "beta", "0.5", "0.1 to 0.95"] {
             assert!(text.contains(part), "without {part}:\n{text}");

@@ -2,7 +2,10 @@
 
 use crate::output;
 use bentpipe_lab::{LabError, ScenarioError};
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
+    SourceSpan,
+};
 use std::fmt;
 
 /// A scenario's error in the form that miette draws.
@@ -70,7 +73,8 @@ mod tests {
         }
     }
 
-    const GOOD: &str = "name = \"mine\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"10 MB\"\n";
+    const GOOD: &str =
+        "name = \"mine\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"10 MB\"\n";
 
     #[test]
     fn an_unknown_key_is_shown_in_its_line_with_what_is_allowed() {
@@ -79,7 +83,8 @@ mod tests {
 
     #[test]
     fn a_wrong_value_from_the_command_line_is_shown_as_it_was_given() {
-        let changes = Changes { sets: vec!["path.forward.rate=50 ms".to_owned()], ..Changes::default() };
+        let changes =
+            Changes { sets: vec!["path.forward.rate=50 ms".to_owned()], ..Changes::default() };
         insta::assert_snapshot!(drawn(GOOD, &changes));
     }
 }

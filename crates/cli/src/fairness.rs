@@ -6,10 +6,14 @@ use bentpipe_lab::Plan;
 use bentpipe_lab::fairness::{ALL_FLOWS, METRICS};
 use bentpipe_lab::results::{Results, Summary};
 
-/// One row for each variant and point in which flows competed, with what was published beside it; nothing where none did.
+/// One row for each variant and point in which flows competed, with what was published beside it;
+/// nothing where none did.
 pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
-    let rows: Vec<&Summary> =
-        results.summary.iter().filter(|row| row.flow == ALL_FLOWS && row.metric == METRICS[0].0).collect();
+    let rows: Vec<&Summary> = results
+        .summary
+        .iter()
+        .filter(|row| row.flow == ALL_FLOWS && row.metric == METRICS[0].0)
+        .collect();
     if rows.is_empty() {
         return None;
     }
@@ -18,7 +22,15 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
         table.column(short(key, plan), Align::Left);
     }
     table.column("variant".to_owned(), Align::Left);
-    for head in ["runs", "Jain", "least/most %", "all Mbps", "bottleneck use", "its queue ms", "convergence s"] {
+    for head in [
+        "runs",
+        "Jain",
+        "least/most %",
+        "all Mbps",
+        "bottleneck use",
+        "its queue ms",
+        "convergence s",
+    ] {
         table.column(head.to_owned(), Align::Right);
     }
     let mut labels: Vec<(&str, &str)> = Vec::new();
@@ -32,15 +44,28 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
         table.column("ratio".to_owned(), Align::Right);
     }
     for row in rows {
-        let mut cells: Vec<String> =
-            plan.sweep.iter().map(|(key, _)| row.point.get(key).cloned().unwrap_or_default()).collect();
+        let mut cells: Vec<String> = plan
+            .sweep
+            .iter()
+            .map(|(key, _)| row.point.get(key).cloned().unwrap_or_default())
+            .collect();
         cells.push(row.variant.clone());
         cells.push(runs(results, row));
         for (metric, _) in METRICS {
-            cells.push(find(results, row, metric).and_then(|row| row.median).map_or("–".to_owned(), number));
+            cells.push(
+                find(results, row, metric)
+                    .and_then(|row| row.median)
+                    .map_or("–".to_owned(), number),
+            );
         }
-        cells.extend(labels.iter().flat_map(|(label, metric)| published(results, row, label, metric)));
+        cells.extend(
+            labels.iter().flat_map(|(label, metric)| published(results, row, label, metric)),
+        );
         table.row(cells);
     }
-    Some(format!("{}\n{}", paint(colour, "1", "fairness: shares of all flows together"), table.render(colour)))
+    Some(format!(
+        "{}\n{}",
+        paint(colour, "1", "fairness: shares of all flows together"),
+        table.render(colour)
+    ))
 }

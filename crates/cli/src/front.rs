@@ -1,4 +1,5 @@
-//! What `bentpipe serve` and `bentpipe proxy` have in common: their side towards clients, from the start to the end.
+//! What `bentpipe serve` and `bentpipe proxy` have in common: their side towards clients, from the
+//! start to the end.
 
 use crate::args::{Front, LogStyle};
 use crate::stop::Asked;
@@ -18,8 +19,14 @@ pub enum Opens {
     Upstream(usize),
 }
 
-/// Serves what `begin` makes of the certificate, called `what`, until told to stop. Gives the exit status.
-pub fn run(args: &Front, what: &str, opens: Opens, begin: impl FnOnce(Certificate) -> ServerBuilder) -> u8 {
+/// Serves what `begin` makes of the certificate, called `what`, until told to stop. Gives the exit
+/// status.
+pub fn run(
+    args: &Front,
+    what: &str,
+    opens: Opens,
+    begin: impl FnOnce(Certificate) -> ServerBuilder,
+) -> u8 {
     let limits = match limits(args, opens) {
         Ok(limits) => limits,
         Err(reason) => return output::refuse(&reason, USAGE),
@@ -43,7 +50,9 @@ fn limits(args: &Front, opens: Opens) -> Result<Limits, String> {
     let limits = Limits { per_client: args.max_per_client, ..Limits::default() };
     let (limits, others) = match opens {
         Opens::Files => (limits, traces),
-        Opens::Upstream(connections) => (Limits { open_files: 0, ..limits }, traces + connections as u64),
+        Opens::Upstream(connections) => {
+            (Limits { open_files: 0, ..limits }, traces + connections as u64)
+        }
     };
     let limits = limits.fit(raise_descriptor_limit(), others, args.max_connections);
     limits.map_err(|error| error.to_string())
@@ -70,7 +79,8 @@ async fn serve(
     .map_err(|error| usage(&error))?;
     let fingerprint = certificate.fingerprint();
     if let Some(file) = &args.save_cert {
-        std::fs::write(file, certificate.pem()).map_err(|error| (format!("{}: {error}", file.display()), USAGE))?;
+        std::fs::write(file, certificate.pem())
+            .map_err(|error| (format!("{}: {error}", file.display()), USAGE))?;
     }
     let congestion = CongestionConfig {
         controller: args.congestion,
@@ -80,7 +90,9 @@ async fn serve(
     };
     let mut builder = begin(certificate).listen(args.listen).limits(limits).congestion(congestion);
     builder = builder.error_log(Box::new(std::io::stderr()));
-    if let Some(store) = args.store.clone().or_else(default_store).filter(|_| !args.no_store && !args.tokens_only) {
+    if let Some(store) =
+        args.store.clone().or_else(default_store).filter(|_| !args.no_store && !args.tokens_only)
+    {
         builder = builder.store(&store);
     }
     if args.tokens_only {
@@ -121,7 +133,8 @@ async fn serve(
         () = asked.again() => return Ok(FAILED),
     };
     if let Some(counts) = counts {
-        let [traces, left_out, cut] = [&counts.traces, &counts.left_out, &counts.cut].map(|count| count.load(Relaxed));
+        let [traces, left_out, cut] =
+            [&counts.traces, &counts.left_out, &counts.cut].map(|count| count.load(Relaxed));
         eprintln!("qlog: {traces} traces, {cut} of them cut off; {left_out} connections have none");
     }
     if left > 0 {

@@ -4,8 +4,8 @@ use crate::args::Get;
 use crate::{FAILED, NOT_HELD, OK, USAGE, output};
 use bentpipe_lab::LabError;
 use bentpipe_net::{
-    Client, ClientError, Download, DownloadError, Outcome, PathReport, TokenFile, Trust, default_tokens, discard,
-    download,
+    Client, ClientError, Download, DownloadError, Outcome, PathReport, TokenFile, Trust,
+    default_tokens, discard, download,
 };
 use bentpipe_quic::memory::StoreError;
 use http::Uri;
@@ -29,10 +29,11 @@ struct Wanted {
 
 /// Downloads each URL in turn, over one connection to each server unless told otherwise.
 pub fn run(args: &Get) -> Result<u8, LabError> {
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return Ok(output::refuse(&error.to_string(), FAILED)),
-    };
+    let runtime =
+        match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return Ok(output::refuse(&error.to_string(), FAILED)),
+        };
     let (text, ended) = runtime.block_on(get(args));
     // What still runs is an aborted download's; what has arrived is in its file.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -56,7 +57,10 @@ async fn get(args: &Get) -> (String, Result<(), Failed>) {
     // A server that is told frees what it holds; one that is not finds out by itself.
     let _ = tokio::time::timeout(Duration::from_secs(1), client.disconnect()).await;
     let text = match args.json {
-        true => format!("{}\n", serde_json::to_string_pretty(&json!({ "downloads": results })).unwrap_or_default()),
+        true => format!(
+            "{}\n",
+            serde_json::to_string_pretty(&json!({ "downloads": results })).unwrap_or_default()
+        ),
         false => String::new(),
     };
     (text, ended)
@@ -68,20 +72,30 @@ fn wanted(args: &Get) -> Result<Vec<Wanted>, Failed> {
         return Err(usage(format!("--output names one file for {} URLs", args.urls.len())));
     }
     // As many programs have it; a file of that name is `./-`.
-    let output = args.output.as_deref().map(|file| if file == "-" { Path::new(STANDARD_OUTPUT) } else { file });
+    let output = args
+        .output
+        .as_deref()
+        .map(|file| if file == "-" { Path::new(STANDARD_OUTPUT) } else { file });
     if args.json && output == Some(Path::new(STANDARD_OUTPUT)) {
-        return Err(usage("--json and --output - both want the standard output; write the file elsewhere".to_owned()));
+        return Err(usage(
+            "--json and --output - both want the standard output; write the file elsewhere"
+                .to_owned(),
+        ));
     }
     let read = args.urls.iter().map(|url| {
-        let parsed: Uri = url.parse().map_err(|error| usage(format!("`{url}` is no URL: {error}")))?;
-        let file = match output {
-            _ if args.discard => None,
-            Some(file) => Some(file.to_owned()),
-            None => {
-                let file = name_of(&parsed);
-                Some(file.ok_or_else(|| usage(format!("{url} names no file; give one with --output")))?)
-            }
-        };
+        let parsed: Uri =
+            url.parse().map_err(|error| usage(format!("`{url}` is no URL: {error}")))?;
+        let file =
+            match output {
+                _ if args.discard => None,
+                Some(file) => Some(file.to_owned()),
+                None => {
+                    let file = name_of(&parsed);
+                    Some(file.ok_or_else(|| {
+                        usage(format!("{url} names no file; give one with --output"))
+                    })?)
+                }
+            };
         Ok(Wanted { url: parsed, file })
     });
     read.collect()
@@ -90,14 +104,17 @@ fn wanted(args: &Get) -> Result<Vec<Wanted>, Failed> {
 fn client(args: &Get) -> Result<Client, Failed> {
     let mut builder = Client::builder();
     if args.insecure {
-        eprintln!("warning: the server's certificate is not looked at: what is received may come from anyone");
+        eprintln!(
+            "warning: the server's certificate is not looked at: what is received may come from anyone"
+        );
         builder = builder.trust(Trust::Anybody);
     } else if let Some(file) = &args.ca {
         let trust = Trust::from_pem(file).map_err(|error| (error.to_string(), USAGE))?;
         builder = builder.trust(trust);
     }
     if let Some(file) = args.tokens.clone().or_else(default_tokens).filter(|_| !args.no_tokens) {
-        let tokens = TokenFile::open(&file).map_err(|error: StoreError| (error.to_string(), USAGE))?;
+        let tokens =
+            TokenFile::open(&file).map_err(|error: StoreError| (error.to_string(), USAGE))?;
         builder = builder.tokens(tokens);
     }
     if args.no_tokens {
@@ -182,7 +199,8 @@ fn told(what: &Wanted, outcome: &Outcome) -> String {
         0 => String::new(),
         at => format!(", resumed at {at}"),
     };
-    let name = what.file.as_ref().map_or_else(|| what.url.to_string(), |file| file.display().to_string());
+    let name =
+        what.file.as_ref().map_or_else(|| what.url.to_string(), |file| file.display().to_string());
     format!("{name}: {} bytes in {took:.3} s, {mbps:.1} Mbps{early}{path}{resumed}", outcome.bytes)
 }
 
@@ -208,7 +226,9 @@ fn bar(args: &Get, what: &Wanted) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::no_length();
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
+    let style = ProgressStyle::with_template(
+        "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+    );
     if let Ok(style) = style {
         bar.set_style(style);
     }

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Plays everyone against everyone. Everything is read first: where something is wrong, nothing runs.
+/// Plays everyone against everyone. Everything is read first: where something is wrong, nothing
+/// runs.
 pub fn run(args: &Interop) -> Result<u8, LabError> {
     let matrix = matrix(args)?;
     if args.list {
@@ -27,9 +28,12 @@ pub fn run(args: &Interop) -> Result<u8, LabError> {
         return Ok(FAILED);
     }
     if matrix.planned() == 0 {
-        let missing: Vec<String> = absent(&participants(&matrix)).map(|peer| peer.install.clone()).collect();
-        let reason =
-            format!("no client and server that are installed speak the same; to install: {}", missing.join("; "));
+        let missing: Vec<String> =
+            absent(&participants(&matrix)).map(|peer| peer.install.clone()).collect();
+        let reason = format!(
+            "no client and server that are installed speak the same; to install: {}",
+            missing.join("; ")
+        );
         return Err(LabError::Usage { argument: "--clients, --servers", reason });
     }
     let stop = stop_on_interrupt();
@@ -42,7 +46,10 @@ pub fn run(args: &Interop) -> Result<u8, LabError> {
     let outcome = outcome?;
     let directory = outcome.write(&args.out)?;
     if args.json {
-        output::print(&format!("{}\n", serde_json::to_string_pretty(&outcome).unwrap_or_default()))?;
+        output::print(&format!(
+            "{}\n",
+            serde_json::to_string_pretty(&outcome).unwrap_or_default()
+        ))?;
     } else {
         output::print(&text(&outcome, &directory, output::coloured(&std::io::stdout())))?;
     }
@@ -59,16 +66,20 @@ fn status(outcome: &Outcome, interrupted: bool) -> u8 {
 }
 
 fn matrix(args: &Interop) -> Result<Matrix, LabError> {
-    let installed = args.installed.clone().or_else(|| std::env::var_os("BENTPIPE_PEERS").map(PathBuf::from));
+    let installed =
+        args.installed.clone().or_else(|| std::env::var_os("BENTPIPE_PEERS").map(PathBuf::from));
     // Programs run in folders of their own: what they are told of must not depend on ours.
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let installed = absolute(&installed.unwrap_or_else(|| PathBuf::from("target/peers")));
     let peers = read_all(&absolute(&args.peers), &installed)?;
     let clients = named(&peers, &args.clients, "--clients", |peer| peer.client.is_some())?;
     let servers = named(&peers, &args.servers, "--servers", |peer| peer.server.is_some())?;
-    let found: Result<Vec<&'static Profile>, LabError> = args.profiles.iter().map(|name| path(name)).collect();
-    let program = std::env::current_exe()
-        .map_err(|error| LabError::Read { path: "/proc/self/exe".into(), reason: error.to_string() })?;
+    let found: Result<Vec<&'static Profile>, LabError> =
+        args.profiles.iter().map(|name| path(name)).collect();
+    let program = std::env::current_exe().map_err(|error| LabError::Read {
+        path: "/proc/self/exe".into(),
+        reason: error.to_string(),
+    })?;
     Ok(Matrix {
         peers,
         clients,
@@ -90,7 +101,8 @@ fn named(
     argument: &'static str,
     can: impl Fn(&Peer) -> bool,
 ) -> Result<Vec<String>, LabError> {
-    let able: Vec<&str> = peers.iter().filter(|peer| can(peer)).map(|peer| peer.name.as_str()).collect();
+    let able: Vec<&str> =
+        peers.iter().filter(|peer| can(peer)).map(|peer| peer.name.as_str()).collect();
     for (place, name) in asked.iter().enumerate() {
         let reason = if !able.contains(&name.as_str()) {
             let allowed = if able.is_empty() { "none".to_owned() } else { able.join(", ") };
@@ -102,7 +114,11 @@ fn named(
         };
         return Err(LabError::Usage { argument, reason });
     }
-    Ok(if asked.is_empty() { able.into_iter().map(str::to_owned).collect() } else { asked.to_vec() })
+    Ok(if asked.is_empty() {
+        able.into_iter().map(str::to_owned).collect()
+    } else {
+        asked.to_vec()
+    })
 }
 
 fn path(name: &str) -> Result<&'static Profile, LabError> {
@@ -114,14 +130,23 @@ fn path(name: &str) -> Result<&'static Profile, LabError> {
 }
 
 fn participants(matrix: &Matrix) -> Vec<Participant> {
-    let asked = |peer: &&Peer| matrix.clients.contains(&peer.name) || matrix.servers.contains(&peer.name);
-    matrix.peers.iter().filter(asked).map(|peer| Participant::new(peer, peer.version.clone())).collect()
+    let asked =
+        |peer: &&Peer| matrix.clients.contains(&peer.name) || matrix.servers.contains(&peer.name);
+    matrix
+        .peers
+        .iter()
+        .filter(asked)
+        .map(|peer| Participant::new(peer, peer.version.clone()))
+        .collect()
 }
 
 fn list(matrix: &Matrix, json: bool) -> Result<u8, LabError> {
     let participants = participants(matrix);
     if json {
-        return output::print(&format!("{}\n", serde_json::to_string_pretty(&participants).unwrap_or_default()));
+        return output::print(&format!(
+            "{}\n",
+            serde_json::to_string_pretty(&participants).unwrap_or_default()
+        ));
     }
     let mut table = Table::new(&[
         ("peer", Align::Left),
@@ -139,7 +164,13 @@ fn list(matrix: &Matrix, json: bool) -> Result<u8, LabError> {
             missing => format!("no {}: {}", missing.join(", "), peer.install),
         };
         let version = peer.version.clone().unwrap_or_else(|| "the system's".to_owned());
-        table.row([peer.name.clone(), version, speaks(&peer.client), speaks(&peer.server), installed]);
+        table.row([
+            peer.name.clone(),
+            version,
+            speaks(&peer.client),
+            speaks(&peer.server),
+            installed,
+        ]);
     }
     output::print(&table.render(output::coloured(&std::io::stdout())))
 }
@@ -147,7 +178,11 @@ fn list(matrix: &Matrix, json: bool) -> Result<u8, LabError> {
 /// A line for a download that has ended.
 fn told(ended: &Progress<'_>) -> String {
     let Cell { client, server, profile, bytes, protocol, .. } = ended.cell;
-    let what = format!("{client} from {server}, {} by {} over {profile}", Bytes::new(*bytes), protocol.name());
+    let what = format!(
+        "{client} from {server}, {} by {} over {profile}",
+        Bytes::new(*bytes),
+        protocol.name()
+    );
     match (&ended.run.reason, ended.run.completion_s) {
         (None, Some(seconds)) => format!("{what}: {seconds:.2} s"),
         (reason, _) => format!("{what}: failed: {}", reason.as_deref().unwrap_or_default()),
@@ -165,7 +200,9 @@ fn text(outcome: &Outcome, directory: &Path, colour: bool) -> String {
         }
     }
     for (profile, bytes, protocol) in maps {
-        let within = |cell: &&Cell| (cell.profile.as_str(), cell.bytes, cell.protocol) == (profile, bytes, protocol);
+        let within = |cell: &&Cell| {
+            (cell.profile.as_str(), cell.bytes, cell.protocol) == (profile, bytes, protocol)
+        };
         let cells: Vec<&Cell> = outcome.cells.iter().filter(within).collect();
         let names = |name: &dyn Fn(&Cell) -> String| {
             let mut names: Vec<String> = Vec::new();
@@ -177,23 +214,31 @@ fn text(outcome: &Outcome, directory: &Path, colour: bool) -> String {
             }
             names
         };
-        let (clients, servers) = (names(&|cell| cell.client.clone()), names(&|cell| cell.server.clone()));
+        let (clients, servers) =
+            (names(&|cell| cell.client.clone()), names(&|cell| cell.server.clone()));
         let target = cells
             .first()
             .and_then(|cell| cell.target_s)
             .map_or(String::new(), |target| format!(", at most {target} s"));
-        let head = format!("{} by {} over {profile}{target}: median seconds", Bytes::new(bytes), protocol.name());
+        let head = format!(
+            "{} by {} over {profile}{target}: median seconds",
+            Bytes::new(bytes),
+            protocol.name()
+        );
         let _ = writeln!(text, "{}\nrows: clients; columns: servers", paint(colour, "1", &head));
-        let find =
-            |client: &str, server: &str| cells.iter().find(|cell| cell.client == client && cell.server == server);
+        let find = |client: &str, server: &str| {
+            cells.iter().find(|cell| cell.client == client && cell.server == server)
+        };
         let whole = |client: &str, server: &str| {
             let cell = find(client, server)?;
             cell.completion_s.filter(|_| cell.completed == cell.runs.len() as u64)
         };
         let slowest = cells.iter().filter_map(|cell| cell.completion_s).fold(1.0, f64::max);
         // On a scale of ratios: twice as long is as much at any size.
-        let fastest = cells.iter().filter_map(|cell| cell.completion_s).fold(slowest, f64::min).max(1e-3);
-        let heat = |seconds: f64| (seconds / fastest).ln() / (slowest / fastest).ln().max(f64::EPSILON);
+        let fastest =
+            cells.iter().filter_map(|cell| cell.completion_s).fold(slowest, f64::min).max(1e-3);
+        let heat =
+            |seconds: f64| (seconds / fastest).ln() / (slowest / fastest).ln().max(f64::EPSILON);
         text.push_str(&heat_map(&clients, &servers, 2, &whole, &heat, colour));
         text.push('\n');
     }
@@ -222,9 +267,17 @@ fn text(outcome: &Outcome, directory: &Path, colour: bool) -> String {
             peer.install
         );
     }
-    let doubtful = outcome.cells.iter().flat_map(|cell| &cell.runs).filter(|run| !run.doubts.is_empty()).count();
+    let doubtful = outcome
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.runs)
+        .filter(|run| !run.doubts.is_empty())
+        .count();
     if doubtful > 0 {
-        let _ = writeln!(text, "note: the emulator fell behind in {doubtful} downloads: results.json says how");
+        let _ = writeln!(
+            text,
+            "note: the emulator fell behind in {doubtful} downloads: results.json says how"
+        );
     }
     for note in &outcome.notes {
         let _ = writeln!(text, "note: {note}");
@@ -248,7 +301,9 @@ fn verdicts(outcome: &Outcome, colour: bool) -> String {
         ("within time", Align::Left),
         ("not", Align::Left),
     ]);
-    let sizes = |bytes: &[u64]| bytes.iter().map(|bytes| Bytes::new(*bytes).to_string()).collect::<Vec<_>>().join(", ");
+    let sizes = |bytes: &[u64]| {
+        bytes.iter().map(|bytes| Bytes::new(*bytes).to_string()).collect::<Vec<_>>().join(", ")
+    };
     let mut any = false;
     for verdict in &outcome.verdicts {
         let Some(met) = verdict.objectives() else { continue };
@@ -285,7 +340,15 @@ mod tests {
         let mut cell = Cell::new("a", "b", Protocol::H3, path, Bytes::from_mb(10));
         let completion_s = reason.is_none().then_some(4.25);
         let reason = reason.map(str::to_owned);
-        cell.add(RunOutcome { completed: reason.is_none(), completion_s, reason, ..RunOutcome::default() }, path);
+        cell.add(
+            RunOutcome {
+                completed: reason.is_none(),
+                completion_s,
+                reason,
+                ..RunOutcome::default()
+            },
+            path,
+        );
         Outcome {
             version: "1".to_owned(),
             clock: "real".to_owned(),
@@ -301,11 +364,15 @@ mod tests {
     #[test]
     fn a_pairing_is_told_with_its_time_and_verdict_and_a_failure_with_its_reason() {
         let whole = text(&outcome(None), Path::new("out"), false);
-        assert!(whole.contains("10 MB by h3 over geo-50-10, at most 5 s") && whole.contains("4.25"), "{whole}");
+        assert!(
+            whole.contains("10 MB by h3 over geo-50-10, at most 5 s") && whole.contains("4.25"),
+            "{whole}"
+        );
         assert!(whole.contains("a       b       h3  geo-50-10  met         10 MB"), "{whole}");
         let failed = text(&outcome(Some("no route")), Path::new("out"), false);
         assert!(
-            failed.contains("a from b, 10 MB by h3 over geo-50-10: no route") && failed.contains("not met"),
+            failed.contains("a from b, 10 MB by h3 over geo-50-10: no route")
+                && failed.contains("not met"),
             "{failed}"
         );
         assert_eq!(status(&outcome(None), false), OK);

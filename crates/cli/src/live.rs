@@ -5,14 +5,20 @@ use bentpipe_lab::wall::{Live, Onlooker};
 use bentpipe_units::Span;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-/// What came of the path between `before` and `now`, `elapsed` after it began, in columns: what matters most stands first, where a narrow terminal shows it.
+/// What came of the path between `before` and `now`, `elapsed` after it began, in columns: what
+/// matters most stands first, where a narrow terminal shows it.
 ///
-/// Throughput is of IP packets that were handed to their receiver, delay the mean time that these were on the path. Queues are as they are at the end, losses
-/// are all since the beginning.
+/// Throughput is of IP packets that were handed to their receiver, delay the mean time that these
+/// were on the path. Queues are as they are at the end, losses are all since the beginning.
 pub fn line(elapsed: Span, before: &PathStats, now: &PathStats) -> String {
     let direction = |name, before: &DirectionStats, now: &DirectionStats| {
-        let delay = mean_delay(before, now).map_or("-".to_owned(), |delay| format!("{:.1}", delay.as_millis_f64()));
-        format!("{name} {:>7.2} Mbps {delay:>6} ms {:>5.0} kB queued", mbps(before, now), now.queue_bytes as f64 / 1e3)
+        let delay = mean_delay(before, now)
+            .map_or("-".to_owned(), |delay| format!("{:.1}", delay.as_millis_f64()));
+        format!(
+            "{name} {:>7.2} Mbps {delay:>6} ms {:>5.0} kB queued",
+            mbps(before, now),
+            now.queue_bytes as f64 / 1e3
+        )
     };
     let forward = direction("forward", &before.forward, &now.forward);
     let reverse = direction("return", &before.reverse, &now.reverse);
@@ -72,7 +78,10 @@ struct Shown {
 impl Shown {
     fn new(bars: &MultiProgress) -> Self {
         let line = bars.add(ProgressBar::new_spinner());
-        line.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        line.set_style(
+            ProgressStyle::with_template("{wide_msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+        );
         Self { bars: bars.clone(), line }
     }
 

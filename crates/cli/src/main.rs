@@ -1,5 +1,6 @@
 //! The command `bentpipe`.
-// The one place that may look at a clock: the progress bar does, and the age of saved paths needs it.
+// The one place that may look at a clock: the progress bar does, and the age of saved paths needs
+// it.
 #![allow(clippy::disallowed_methods)]
 
 mod args;

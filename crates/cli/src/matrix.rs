@@ -27,19 +27,29 @@ struct Contest {
     flows: [String; 2],
 }
 
-/// Plays everyone against everyone on each path. All are read first: where one is wrong, nothing runs.
+/// Plays everyone against everyone on each path. All are read first: where one is wrong, nothing
+/// runs.
 pub fn run(args: &Matrix) -> Result<u8, LabError> {
     let controllers = controllers(&args.controllers)?;
     let contests = contests(args, &controllers)?;
-    let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    let jobs = args
+        .jobs
+        .or_else(|| std::thread::available_parallelism().ok())
+        .unwrap_or(NonZeroUsize::MIN);
     let stop = stop_on_interrupt();
     let mut status = OK;
     let mut documents: Vec<Results> = Vec::new();
     for contest in &contests {
-        let recorded = one(&contest.plan, &Simulator, &target(args, &contest.plan), jobs, &stop, &bars())?;
+        let recorded =
+            one(&contest.plan, &Simulator, &target(args, &contest.plan), jobs, &stop, &bars())?;
         status = status.max(verdict(&recorded, &contest.plan));
         if !args.json {
-            output::print(&text(contest, &controllers, &recorded, output::coloured(&std::io::stdout())))?;
+            output::print(&text(
+                contest,
+                &controllers,
+                &recorded,
+                output::coloured(&std::io::stdout()),
+            ))?;
         }
         documents.push(recorded.results);
         if stop.load(Ordering::Relaxed) || status >= USAGE {
@@ -60,7 +70,8 @@ fn controllers(asked: &[String]) -> Result<Vec<String>, LabError> {
     }
     for (place, name) in asked.iter().enumerate() {
         if catalogue::find(CONTROLLERS, name).is_none() {
-            let names: Vec<String> = CONTROLLERS.iter().map(|part| format!("`{}`", part.name)).collect();
+            let names: Vec<String> =
+                CONTROLLERS.iter().map(|part| format!("`{}`", part.name)).collect();
             return Err(wrong(format!("no controller `{name}`; allowed: {}", names.join(", "))));
         }
         if asked[..place].contains(name) {
@@ -78,7 +89,8 @@ fn contests(args: &Matrix, controllers: &[String]) -> Result<Vec<Contest>, LabEr
     let mut contests: Vec<Contest> = Vec::new();
     let mut add = |contest: Contest| {
         if contests.iter().any(|other| other.plan.name == contest.plan.name) {
-            let reason = format!("two scenarios are named `{}`; allowed: each name once", contest.plan.name);
+            let reason =
+                format!("two scenarios are named `{}`; allowed: each name once", contest.plan.name);
             return Err(LabError::Write { path: target(args, &contest.plan), reason });
         }
         contests.push(contest);
@@ -86,7 +98,9 @@ fn contests(args: &Matrix, controllers: &[String]) -> Result<Vec<Contest>, LabEr
     };
     if args.files.is_empty() {
         for (name, text) in BUILT_IN {
-            add(contest(args, controllers, &|changes| Ok(Plan::parse(name, text, Path::new(""), changes)?))?)?;
+            add(contest(args, controllers, &|changes| {
+                Ok(Plan::parse(name, text, Path::new(""), changes)?)
+            })?)?;
         }
     }
     for file in &args.files {
@@ -133,8 +147,13 @@ type Reader<'a> = &'a dyn Fn(&Fairness) -> Option<f64>;
 fn text(contest: &Contest, controllers: &[String], recorded: &Recorded, colour: bool) -> String {
     let Contest { plan, flows: [first, second] } = contest;
     let mut text = format!("{}, seed {}\n", paint(colour, "1", &plan.title), plan.seed);
-    let _ = writeln!(text, "rows: controllers of flow `{first}`; columns: of flow `{second}`; medians over runs");
-    let share = |fairness: &Fairness| fairness.flows.iter().find(|flow| flow.flow == *first).map(|flow| flow.share);
+    let _ = writeln!(
+        text,
+        "rows: controllers of flow `{first}`; columns: of flow `{second}`; medians over runs"
+    );
+    let share = |fairness: &Fairness| {
+        fairness.flows.iter().find(|flow| flow.flow == *first).map(|flow| flow.share)
+    };
     let maps: [(String, usize, Reader<'_>); 3] = [
         (format!("share of `{first}`, percent of what both received"), 0, &share),
         ("Jain's index".to_owned(), 2, &|fairness| Some(fairness.jain)),
@@ -158,12 +177,19 @@ fn text(contest: &Contest, controllers: &[String], recorded: &Recorded, colour: 
 }
 
 /// The median over the runs of one pair.
-fn median(contest: &Contest, results: &Results, row: &str, column: &str, read: Reader<'_>) -> Option<f64> {
+fn median(
+    contest: &Contest,
+    results: &Results,
+    row: &str,
+    column: &str,
+    read: Reader<'_>,
+) -> Option<f64> {
     let plays = |flow: &str, controller: &str, run: &bentpipe_lab::results::Run| {
         run.point.get(&format!("flow.{flow}.congestion")).is_some_and(|value| value == controller)
     };
     let [first, second] = &contest.flows;
-    let runs = results.runs.iter().filter(|run| plays(first, row, run) && plays(second, column, run));
+    let runs =
+        results.runs.iter().filter(|run| plays(first, row, run) && plays(second, column, run));
     let values: Vec<f64> = runs.filter_map(|run| run.fairness.as_ref()).filter_map(read).collect();
     Some(bentpipe_lab::Stats::of(&values)?.median)
 }
@@ -180,7 +206,8 @@ pub(crate) fn heat_map(
     heat: &dyn Fn(f64) -> f64,
     colour: bool,
 ) -> String {
-    let width = |names: &[String]| names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    let width =
+        |names: &[String]| names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
     let cell = width(columns).max(4) + 1;
     let width = width(rows);
     let mut text = format!("{:width$}", "");
@@ -231,15 +258,26 @@ mod tests {
         assert_eq!(names, ["matrix-leo", "matrix-geo"]);
         for contest in &contests {
             let pairs = controllers.len() * controllers.len();
-            assert_eq!((contest.plan.cases.len(), &contest.flows), (pairs, &["a".to_owned(), "b".to_owned()]));
+            assert_eq!(
+                (contest.plan.cases.len(), &contest.flows),
+                (pairs, &["a".to_owned(), "b".to_owned()])
+            );
         }
     }
 
     #[test]
     fn controllers_that_are_none_and_those_named_twice_are_refused() {
         let error = controllers(&["cubic".to_owned(), "qubic".to_owned()]).unwrap_err();
-        assert!(error.is_usage() && error.to_string().contains("no controller `qubic`; allowed: `newreno`"));
-        assert!(controllers(&["cubic".to_owned(), "cubic".to_owned()]).unwrap_err().to_string().contains("twice"));
+        assert!(
+            error.is_usage()
+                && error.to_string().contains("no controller `qubic`; allowed: `newreno`")
+        );
+        assert!(
+            controllers(&["cubic".to_owned(), "cubic".to_owned()])
+                .unwrap_err()
+                .to_string()
+                .contains("twice")
+        );
         assert_eq!(controllers(&["fixed-rate".to_owned()]).unwrap(), ["fixed-rate"]);
     }
 
@@ -254,6 +292,9 @@ mod tests {
         let map = heat_map(&names, &names, 0, &value, &|value| value / 100.0, false);
         assert_eq!(map, "      cubic  bbr3\ncubic    50   100\nbbr3      –    50\n");
         let map = heat_map(&names, &names, 0, &value, &|value| value / 100.0, true);
-        assert!(map.contains("\x1b[97;48;5;160m   100\x1b[0m") && map.contains("\x1b[97;48;5;240m    50\x1b[0m"));
+        assert!(
+            map.contains("\x1b[97;48;5;160m   100\x1b[0m")
+                && map.contains("\x1b[97;48;5;240m    50\x1b[0m")
+        );
     }
 }

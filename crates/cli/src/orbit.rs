@@ -1,4 +1,5 @@
-//! `bentpipe orbit`: the ways that a network of satellites offers, without packets. `bentpipe constellations`, `bentpipe cities`: what it knows by name.
+//! `bentpipe orbit`: the ways that a network of satellites offers, without packets. `bentpipe
+//! constellations`, `bentpipe cities`: what it knows by name.
 
 use crate::args::Orbit;
 use crate::output;
@@ -25,8 +26,11 @@ pub fn run(args: &Orbit) -> Result<u8, LabError> {
         (step, _) => step,
     };
     if let Some(cities) = args.sharing {
-        let path =
-            if cities == 0 { path } else { path.among_cities(cities).map_err(|error| usage("--sharing", error))? };
+        let path = if cities == 0 {
+            path
+        } else {
+            path.among_cities(cities).map_err(|error| usage("--sharing", error))?
+        };
         let found = sharing(&path, args.step.unwrap_or(SHARING_STEP), args.duration)
             .map_err(|error| usage("--sharing", error))?;
         return output::print(&if args.json {
@@ -35,7 +39,8 @@ pub fn run(args: &Orbit) -> Result<u8, LabError> {
             sharing_text(&path, &found)
         });
     }
-    let survey = survey(&path, step, args.duration, args.disjoint).map_err(|error| usage("--duration", error))?;
+    let survey = survey(&path, step, args.duration, args.disjoint)
+        .map_err(|error| usage("--duration", error))?;
     if let Some(file) = &args.czml {
         write(file, &survey.czml(&path, step)?)?;
     }
@@ -56,7 +61,8 @@ fn usage(argument: &'static str, reason: impl ToString) -> LabError {
 }
 
 fn write(file: &Path, text: &str) -> Result<(), LabError> {
-    std::fs::write(file, text).map_err(|error| LabError::Write { path: file.to_owned(), reason: error.to_string() })
+    std::fs::write(file, text)
+        .map_err(|error| LabError::Write { path: file.to_owned(), reason: error.to_string() })
 }
 
 fn pretty(value: &serde_json::Value) -> String {
@@ -72,7 +78,12 @@ fn path(args: &Orbit) -> Result<(Plan, OrbitPath), LabError> {
             (Some(from), Some(to)) => (from.as_str(), to.as_str()),
             // Some flow must be there; with `--sharing` it is replaced.
             _ if args.sharing.is_some_and(|cities| cities > 0) => ("Tokyo", "Delhi"),
-            _ => return Err(usage("SCENARIO", "a constellation alone has no flows; allowed: --from PLACE --to PLACE")),
+            _ => {
+                return Err(usage(
+                    "SCENARIO",
+                    "a constellation alone has no flows; allowed: --from PLACE --to PLACE",
+                ));
+            }
         };
         for (option, city) in [("--from", from), ("--to", to)] {
             cities::find(city).map_err(|error| usage(option, error))?;
@@ -82,7 +93,9 @@ fn path(args: &Orbit) -> Result<(Plan, OrbitPath), LabError> {
         Plan::read(&args.scenario, &changes)?
     };
     let path = plan.cases.first().and_then(|case| case.orbit()).cloned();
-    let path = path.ok_or_else(|| usage("SCENARIO", "its path has no orbit; allowed: one with [path.orbit]"))?;
+    let path = path.ok_or_else(|| {
+        usage("SCENARIO", "its path has no orbit; allowed: one with [path.orbit]")
+    })?;
     match (&args.from, &args.to) {
         (Some(from), Some(to)) => {
             let path = path.between(from, to).map_err(|error| usage("--from, --to", error))?;
@@ -109,7 +122,8 @@ fn ms(value: Option<f64>) -> String {
 }
 
 fn csv(survey: &Survey) -> String {
-    let mut text = "flow,t_s,rtt_ms,hops,visible_from,visible_to,attached_from,attached_to\n".to_owned();
+    let mut text =
+        "flow,t_s,rtt_ms,hops,visible_from,visible_to,attached_from,attached_to\n".to_owned();
     for pair in &survey.flows {
         // Names of flows have neither commas nor quotes.
         for sample in &pair.samples {
@@ -129,7 +143,8 @@ fn csv(survey: &Survey) -> String {
 
 fn text(survey: &Survey, plan: &Plan, colour: bool) -> String {
     let mut text = String::new();
-    let step = survey.step_s.map_or_else(|| "standing still".to_owned(), |step| format!("every {step} s"));
+    let step =
+        survey.step_s.map_or_else(|| "standing still".to_owned(), |step| format!("every {step} s"));
     let _ = writeln!(
         text,
         "{}, {} satellites, {} s from {}, {step}",
@@ -143,11 +158,18 @@ fn text(survey: &Survey, plan: &Plan, colour: bool) -> String {
         text.push_str(&summary(pair));
         text.push_str(&table(pair, colour));
         for (index, way) in pair.disjoint.iter().enumerate() {
-            let _ =
-                writeln!(text, "way {} at the beginning: {} ms, {}", index + 1, ms(way.rtt_ms), way.nodes.join(" – "));
+            let _ = writeln!(
+                text,
+                "way {} at the beginning: {} ms, {}",
+                index + 1,
+                ms(way.rtt_ms),
+                way.nodes.join(" – ")
+            );
         }
     }
-    for note in plan.notes.iter().filter(|note| !note.starts_with("nothing in this scenario is random")) {
+    for note in
+        plan.notes.iter().filter(|note| !note.starts_with("nothing in this scenario is random"))
+    {
         let _ = write!(text, "\nnote: {note}\n");
     }
     text
@@ -202,8 +224,9 @@ fn table(pair: &Pair, colour: bool) -> String {
         if way.is_none() && index % every != 0 {
             continue;
         }
-        let nodes = way
-            .map_or_else(String::new, |way| if way.nodes.is_empty() { "none".to_owned() } else { inner(&way.nodes) });
+        let nodes = way.map_or_else(String::new, |way| {
+            if way.nodes.is_empty() { "none".to_owned() } else { inner(&way.nodes) }
+        });
         table.row(row(sample).into_iter().chain([nodes]));
     }
     table.render(colour)
@@ -233,7 +256,10 @@ fn row(sample: &Sample) -> [String; 5] {
 
 fn sharing_text(path: &OrbitPath, found: &[SharedBy]) -> String {
     if found.is_empty() {
-        return format!("of {} flows no two share a link with visibly different round trips\n", path.flows.len());
+        return format!(
+            "of {} flows no two share a link with visibly different round trips\n",
+            path.flows.len()
+        );
     }
     let mut table = Table::new(&[
         ("flow", Align::Left),
@@ -247,7 +273,11 @@ fn sharing_text(path: &OrbitPath, found: &[SharedBy]) -> String {
     ]);
     for shared in found {
         let [short, long] = &shared.flows;
-        let more = if shared.links.len() > 1 { format!(" and {} more", shared.links.len() - 1) } else { String::new() };
+        let more = if shared.links.len() > 1 {
+            format!(" and {} more", shared.links.len() - 1)
+        } else {
+            String::new()
+        };
         table.row([
             short.join(" – "),
             format!("{:.1}", shared.rtt_ms[0]),
@@ -294,8 +324,14 @@ pub fn constellations(as_json: bool) -> Result<u8, LabError> {
     for (name, note) in presets::names() {
         let shells = shells(name);
         let satellites: usize = shells.iter().map(|shell| shell.satellites()).sum();
-        let elevation = shells.iter().map(|shell| shell.min_elevation_deg).fold(f64::INFINITY, f64::min);
-        table.row([(*name).to_owned(), satellites.to_string(), format!("{elevation}°"), (*note).to_owned()]);
+        let elevation =
+            shells.iter().map(|shell| shell.min_elevation_deg).fold(f64::INFINITY, f64::min);
+        table.row([
+            (*name).to_owned(),
+            satellites.to_string(),
+            format!("{elevation}°"),
+            (*note).to_owned(),
+        ]);
     }
     output::print(&table.render(output::coloured(&std::io::stdout())))
 }
@@ -310,9 +346,17 @@ pub fn list_cities(part: Option<&str>, as_json: bool) -> Result<u8, LabError> {
             .collect();
         return output::print(&pretty(&json!(list)));
     }
-    let mut table = Table::new(&[("place", Align::Left), ("latitude", Align::Right), ("longitude", Align::Right)]);
+    let mut table = Table::new(&[
+        ("place", Align::Left),
+        ("latitude", Align::Right),
+        ("longitude", Align::Right),
+    ]);
     for (name, place) in found {
-        table.row([(*name).to_owned(), format!("{:.3}°", place.latitude_deg), format!("{:.3}°", place.longitude_deg)]);
+        table.row([
+            (*name).to_owned(),
+            format!("{:.3}°", place.latitude_deg),
+            format!("{:.3}°", place.longitude_deg),
+        ]);
     }
     output::print(&table.render(output::coloured(&std::io::stdout())))
 }

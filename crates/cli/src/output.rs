@@ -1,4 +1,5 @@
-//! Standard output: written in one piece, silent where its reader has gone, coloured only on a terminal.
+//! Standard output: written in one piece, silent where its reader has gone, coloured only on a
+//! terminal.
 
 use crate::OK;
 use bentpipe_lab::LabError;

@@ -26,9 +26,15 @@ pub fn run(command: &PathMemory) -> Result<u8, LabError> {
     }
 }
 
-fn answer(command: &PathMemory, store: &Store, file: &PathBuf, now: Epoch) -> Result<String, StoreError> {
+fn answer(
+    command: &PathMemory,
+    store: &Store,
+    file: &PathBuf,
+    now: Epoch,
+) -> Result<String, StoreError> {
     // A store that is not there remembers nothing; looking does not make it.
-    let mut opened = if file.exists() { Some(SqliteStore::open(file, Limits::default())?) } else { None };
+    let mut opened =
+        if file.exists() { Some(SqliteStore::open(file, Limits::default())?) } else { None };
     Ok(match command {
         PathMemory::List { prefixes, .. } => {
             let mut entries = opened.map_or(Ok(Vec::new()), |store| store.list(now))?;
@@ -36,7 +42,8 @@ fn answer(command: &PathMemory, store: &Store, file: &PathBuf, now: Epoch) -> Re
             if store.json { list_json(file, &entries, now) } else { list_text(file, &entries, now) }
         }
         PathMemory::Forget { prefixes, all, .. } => {
-            let forgotten = opened.as_mut().map_or(Ok(0), |store| forget(store, prefixes, *all, now))?;
+            let forgotten =
+                opened.as_mut().map_or(Ok(0), |store| forget(store, prefixes, *all, now))?;
             match (store.json, forgotten) {
                 (true, _) => pretty(&json!({ "store": file, "forgotten": forgotten })),
                 (false, 1) => format!("1 path forgotten in {}\n", file.display()),
@@ -46,7 +53,12 @@ fn answer(command: &PathMemory, store: &Store, file: &PathBuf, now: Epoch) -> Re
     })
 }
 
-fn forget(store: &mut SqliteStore, prefixes: &[IpPrefix], all: bool, now: Epoch) -> Result<usize, StoreError> {
+fn forget(
+    store: &mut SqliteStore,
+    prefixes: &[IpPrefix],
+    all: bool,
+    now: Epoch,
+) -> Result<usize, StoreError> {
     if all {
         return store.forget_all();
     }
@@ -58,7 +70,8 @@ fn forget(store: &mut SqliteStore, prefixes: &[IpPrefix], all: bool, now: Epoch)
     Ok(forgotten)
 }
 
-/// Whether one of `prefixes` holds the path's network, or lies in it: whoever names an address means its path.
+/// Whether one of `prefixes` holds the path's network, or lies in it: whoever names an address
+/// means its path.
 fn concerns(prefixes: &[IpPrefix], entry: &Entry) -> bool {
     let network = entry.key.remote();
     prefixes.iter().any(|prefix| prefix.covers(network) || network.covers(*prefix))

@@ -5,7 +5,9 @@ use crate::stop::Asked;
 use crate::{FAILED, OK, USAGE, output};
 use bentpipe_lab::LabError;
 use bentpipe_lab::profiles::profile;
-use bentpipe_net::pep::{Config, Credentials, Limits, Listener, NextHop, Pep, SatelliteSide, Secret, rules};
+use bentpipe_net::pep::{
+    Config, Credentials, Limits, Listener, NextHop, Pep, SatelliteSide, Secret, rules,
+};
 use bentpipe_net::{check_descriptors, raise_descriptor_limit};
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_units::Bytes;
@@ -22,7 +24,8 @@ fn usage(error: impl std::fmt::Display) -> Failed {
 /// Runs until told to stop.
 pub fn run(args: &Args) -> Result<u8, LabError> {
     if let Some(file) = &args.make_secret {
-        return Ok(Secret::make(file).map_or_else(|error| output::refuse(&error.to_string(), USAGE), |()| OK));
+        return Ok(Secret::make(file)
+            .map_or_else(|error| output::refuse(&error.to_string(), USAGE), |()| OK));
     }
     let config = match config(args) {
         Ok(config) => config,
@@ -33,7 +36,10 @@ pub fn run(args: &Args) -> Result<u8, LabError> {
         let interface = args.interface.as_deref().unwrap_or_default();
         return match rules(&config.entrance, config.listen, interface) {
             Some(text) => output::print(&text),
-            None => Ok(output::refuse("no rules are needed here; they are for --mode transparent and redirect", USAGE)),
+            None => Ok(output::refuse(
+                "no rules are needed here; they are for --mode transparent and redirect",
+                USAGE,
+            )),
         };
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -45,12 +51,17 @@ pub fn run(args: &Args) -> Result<u8, LabError> {
         Ok(runtime) => runtime,
         Err(error) => return Ok(output::refuse(&error.to_string(), FAILED)),
     };
-    Ok(runtime.block_on(proxy(args, config)).unwrap_or_else(|(reason, status)| output::refuse(&reason, status)))
+    Ok(runtime
+        .block_on(proxy(args, config))
+        .unwrap_or_else(|(reason, status)| output::refuse(&reason, status)))
 }
 
 async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
     let failed = |error: &dyn std::fmt::Display| (error.to_string(), FAILED);
-    let log = args.log.format().map(|format| (format, Box::new(std::io::stdout()) as Box<dyn std::io::Write + Send>));
+    let log = args
+        .log
+        .format()
+        .map(|format| (format, Box::new(std::io::stdout()) as Box<dyn std::io::Write + Send>));
     let what = match (&config.entrance, &config.way) {
         (Listener::Explicit { .. }, _) => "explicit proxy (SOCKS5, HTTP CONNECT)",
         (Listener::Transparent { .. }, _) => "transparent proxy",
@@ -96,9 +107,9 @@ fn config(args: &Args) -> Result<Config, Failed> {
     let secret = args.secret.as_deref().map(Secret::from_file).transpose().map_err(usage)?;
     let entrance = match (args.tunnel_listen, &secret, args.mode) {
         (Some(_), Some(secret), _) => Listener::Tunnel { secret: secret.clone() },
-        (_, _, Mode::Explicit) => {
-            Listener::Explicit { credentials: args.credentials.as_deref().map(credentials).transpose()? }
-        }
+        (_, _, Mode::Explicit) => Listener::Explicit {
+            credentials: args.credentials.as_deref().map(credentials).transpose()?,
+        },
         (_, _, Mode::Transparent) => Listener::Transparent { keep_source: args.keep_source },
         (_, _, Mode::Redirect) => Listener::Redirected,
     };
@@ -127,8 +138,10 @@ fn config(args: &Args) -> Result<Config, Failed> {
     };
     if args.tunnel_to.is_some() || args.tunnel_listen.is_some() {
         if let Some(name) = &args.congestion {
-            config.carrier =
-                CongestionConfig { controller: name.parse().map_err(usage)?, ..CongestionConfig::default() };
+            config.carrier = CongestionConfig {
+                controller: name.parse().map_err(usage)?,
+                ..CongestionConfig::default()
+            };
         }
     } else {
         config.congestion.clone_from(&args.congestion);
@@ -157,18 +170,20 @@ fn connections(asked: Option<usize>) -> Result<usize, Failed> {
     let wanted = asked.unwrap_or(Limits::default().connections);
     match check_descriptors(limit, wanted, DESCRIPTORS, 0) {
         Ok(()) => Ok(wanted),
-        Err(error) if asked.is_none() && error.fitting > 0 => Ok(usize::try_from(error.fitting).unwrap_or(wanted)),
+        Err(error) if asked.is_none() && error.fitting > 0 => {
+            Ok(usize::try_from(error.fitting).unwrap_or(wanted))
+        }
         Err(error) => Err(usage(error)),
     }
 }
 
-/// What is asked for, or twice the bandwidth-delay product of the path that is named: a window as large as what is under way, and as much again for what waits
-/// in a queue of that size.
+/// What is asked for, or twice the bandwidth-delay product of the path that is named: a window as
+/// large as what is under way, and as much again for what waits in a queue of that size.
 fn buffer(args: &Args) -> Result<Option<Bytes>, Failed> {
     let bdp = match (&args.profile, args.rate, args.rtt) {
-        (Some(name), ..) => profile(name)
-            .map(|profile| profile.bdp())
-            .ok_or_else(|| usage(format!("no profile `{name}`; allowed: one of `bentpipe profiles`")))?,
+        (Some(name), ..) => profile(name).map(|profile| profile.bdp()).ok_or_else(|| {
+            usage(format!("no profile `{name}`; allowed: one of `bentpipe profiles`"))
+        })?,
         (None, Some(rate), Some(rtt)) => rate.bytes_in(rtt),
         _ => return Ok(args.buffer),
     };
@@ -176,11 +191,17 @@ fn buffer(args: &Args) -> Result<Option<Bytes>, Failed> {
 }
 
 fn credentials(file: &Path) -> Result<Credentials, Failed> {
-    let text = std::fs::read_to_string(file).map_err(|error| usage(format!("{}: {error}", file.display())))?;
-    Credentials::parse(&text).ok_or_else(|| usage(format!("{}: one line NAME:PASSWORD is expected", file.display())))
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| usage(format!("{}: {error}", file.display())))?;
+    Credentials::parse(&text)
+        .ok_or_else(|| usage(format!("{}: one line NAME:PASSWORD is expected", file.display())))
 }
 
 fn resolve(exit: &str) -> Result<SocketAddr, Failed> {
-    let found = exit.to_socket_addrs().map_err(|error| usage(format!("--tunnel-to {exit}: {error}")))?;
-    found.into_iter().next().ok_or_else(|| usage(format!("--tunnel-to {exit}: the name has no address")))
+    let found =
+        exit.to_socket_addrs().map_err(|error| usage(format!("--tunnel-to {exit}: {error}")))?;
+    found
+        .into_iter()
+        .next()
+        .ok_or_else(|| usage(format!("--tunnel-to {exit}: the name has no address")))
 }

@@ -11,7 +11,9 @@ pub fn run(args: &Proxy) -> Result<u8, LabError> {
     Ok(match upstream(args) {
         Ok(upstream) => {
             let opens = Opens::Upstream(args.upstream_connections);
-            front::run(&args.front, &args.upstream, opens, |certificate| Server::proxy(upstream, certificate))
+            front::run(&args.front, &args.upstream, opens, |certificate| {
+                Server::proxy(upstream, certificate)
+            })
         }
         Err(reason) => output::refuse(&reason, USAGE),
     })
@@ -24,9 +26,15 @@ fn upstream(args: &Proxy) -> Result<Upstream, String> {
     }
     // Whoever names one believes that it is looked at.
     if !upstream.is_https() {
-        let unused = [("--upstream-ca", args.upstream_ca.is_some()), ("--upstream-insecure", args.upstream_insecure)];
+        let unused = [
+            ("--upstream-ca", args.upstream_ca.is_some()),
+            ("--upstream-insecure", args.upstream_insecure),
+        ];
         if let Some((option, _)) = unused.into_iter().find(|(_, given)| *given) {
-            return Err(format!("{option} is only for an https upstream, and this is {}", args.upstream));
+            return Err(format!(
+                "{option} is only for an https upstream, and this is {}",
+                args.upstream
+            ));
         }
     }
     let trust = match &args.upstream_ca {
@@ -34,7 +42,10 @@ fn upstream(args: &Proxy) -> Result<Upstream, String> {
         None if args.upstream_insecure => Trust::Anybody,
         None => Trust::System,
     };
-    upstream = upstream.trust(trust).answer_time(args.upstream_timeout).connections(args.upstream_connections);
+    upstream = upstream
+        .trust(trust)
+        .answer_time(args.upstream_timeout)
+        .connections(args.upstream_connections);
     Ok(match args.max_body {
         Some(most) => upstream.max_body(most),
         None => upstream,

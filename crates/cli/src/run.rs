@@ -32,28 +32,34 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
         && let Err(error) = bentpipe_emu::prepare()
     {
         // The process has one thread yet, which this needs.
-        eprintln!("{} {error}", output::paint(output::coloured(&std::io::stderr()), "1;31", "error:"));
+        eprintln!(
+            "{} {error}",
+            output::paint(output::coloured(&std::io::stderr()), "1;31", "error:")
+        );
         return Ok(FAILED);
     }
     let mut targets: Vec<PathBuf> = Vec::new();
     for plan in &plans {
         let target = target(args, plan);
         if targets.contains(&target) {
-            let reason = format!("two scenarios are named `{}`; allowed: each name once", plan.name);
+            let reason =
+                format!("two scenarios are named `{}`; allowed: each name once", plan.name);
             return Err(LabError::Write { path: target, reason });
         }
         targets.push(target);
     }
     let jobs = match args.clock {
         Clock::Virtual => args.jobs.or_else(|| std::thread::available_parallelism().ok()),
-        // Runs beside each other would take the processor from each other, unless somebody knows better.
+        // Runs beside each other would take the processor from each other, unless somebody knows
+        // better.
         Clock::Real => args.jobs,
     };
     let jobs = jobs.unwrap_or(NonZeroUsize::MIN);
     let bentpipe = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("bentpipe"));
     let bars = bars();
     // Elsewhere nobody would look on.
-    let onlooker = std::io::stderr().is_terminal().then(|| Arc::new(Lines::below(&bars)) as Arc<dyn Onlooker>);
+    let onlooker =
+        std::io::stderr().is_terminal().then(|| Arc::new(Lines::below(&bars)) as Arc<dyn Onlooker>);
     let (simulator, wall) = (Simulator, Wall { bentpipe, onlooker, ..Wall::default() });
     let runner: &dyn Runner = if args.clock == Clock::Real { &wall } else { &simulator };
     let stop = stop_on_interrupt();
@@ -116,9 +122,15 @@ pub(crate) fn one(
 /// The exit status that the results amount to; says what is missing.
 pub(crate) fn verdict(recorded: &Recorded, plan: &Plan) -> u8 {
     if recorded.complete {
-        // With the real clock, a flow may fail for reasons that are no result: a program that is not there, a socket that breaks.
+        // With the real clock, a flow may fail for reasons that are no result: a program that is
+        // not there, a socket that breaks.
         let failed = plan.clock == bentpipe_lab::results::Clock::Real
-            && recorded.results.runs.iter().flat_map(|run| &run.flows).any(|flow| flow.error.is_some());
+            && recorded
+                .results
+                .runs
+                .iter()
+                .flat_map(|run| &run.flows)
+                .any(|flow| flow.error.is_some());
         return match (failed, recorded.results.all_held()) {
             (true, _) => FAILED,
             (false, true) => OK,
@@ -128,7 +140,10 @@ pub(crate) fn verdict(recorded: &Recorded, plan: &Plan) -> u8 {
     let (done, planned) = (recorded.results.runs.len(), plan.tasks.len());
     match &recorded.directory {
         Some(directory) => {
-            eprintln!("incomplete: {done} of {planned} runs ended, and are in {}", directory.display());
+            eprintln!(
+                "incomplete: {done} of {planned} runs ended, and are in {}",
+                directory.display()
+            );
         }
         None => eprintln!("incomplete: no run of {planned} ended, and nothing was written"),
     }

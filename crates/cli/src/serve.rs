@@ -8,5 +8,7 @@ use bentpipe_net::Server;
 /// Serves until told to stop.
 pub fn run(args: &Serve) -> Result<u8, LabError> {
     let what = args.dir.display().to_string();
-    Ok(front::run(&args.front, &what, Opens::Files, |certificate| Server::builder(&args.dir, certificate)))
+    Ok(front::run(&args.front, &what, Opens::Files, |certificate| {
+        Server::builder(&args.dir, certificate)
+    }))
 }

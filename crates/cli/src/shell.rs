@@ -3,8 +3,9 @@
 use crate::args::Shell;
 use crate::{FAILED, USAGE, live, output};
 use bentpipe_emu::{
-    CaptureConfig, CaptureReport, DirectionReport, EmuError, Emulator, Hop, Monitor, PathSpec, PathStats, Program,
-    Report, Settings, TcpForwarder, Testbed, UdpForwarder, client_addresses, prepare, server_addresses,
+    CaptureConfig, CaptureReport, DirectionReport, EmuError, Emulator, Hop, Monitor, PathSpec,
+    PathStats, Program, Report, Settings, TcpForwarder, Testbed, UdpForwarder, client_addresses,
+    prepare, server_addresses,
 };
 use bentpipe_lab::profiles::{profile, profiles};
 use bentpipe_lab::{Changes, LabError, Plan, Task};
@@ -17,14 +18,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A program that is not there, and one that cannot be run: as shells say it (POSIX.1-2017, XCU 2.8.2).
+/// A program that is not there, and one that cannot be run: as shells say it (POSIX.1-2017, XCU
+/// 2.8.2).
 const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
 /// How long a server may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a server may take to end.
 const GRACE: Duration = Duration::from_secs(2);
-/// Packets that leave later than this at the 99th percentile make results doubtful: our choice, a tenth of a frame of most satellite systems.
+/// Packets that leave later than this at the 99th percentile make results doubtful: our choice, a
+/// tenth of a frame of most satellite systems.
 const TOLERATED: Span = Span::from_millis(1);
 
 /// Runs the command. What the path did is said on standard error, or as JSON on standard output.
@@ -43,10 +46,17 @@ pub fn run(args: &Shell) -> Result<u8, LabError> {
             Ok(u8::try_from(done.status).unwrap_or(FAILED))
         }
         Err(error) => {
-            eprintln!("{} {error}", output::paint(output::coloured(&std::io::stderr()), "1;31", "error:"));
+            eprintln!(
+                "{} {error}",
+                output::paint(output::coloured(&std::io::stderr()), "1;31", "error:")
+            );
             Ok(match error {
                 EmuError::Spec { .. } => USAGE,
-                EmuError::Program { source, .. } if source.kind() == std::io::ErrorKind::NotFound => NOT_FOUND,
+                EmuError::Program { source, .. }
+                    if source.kind() == std::io::ErrorKind::NotFound =>
+                {
+                    NOT_FOUND
+                }
                 EmuError::Program { .. } => NOT_RUN,
                 _ => FAILED,
             })
@@ -54,14 +64,17 @@ pub fn run(args: &Shell) -> Result<u8, LabError> {
     }
 }
 
-/// The path of a profile or of a scenario's first variant at its first point, as run number 0 of a simulation has it, and the number of its terminals.
+/// The path of a profile or of a scenario's first variant at its first point, as run number 0 of a
+/// simulation has it, and the number of its terminals.
 fn path(args: &Shell) -> Result<(PathSpec, usize), LabError> {
     let changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: None };
     let plan = match profile(&args.path) {
         Some(profile) => {
             // A scenario needs somebody who talks. Nobody will: only its path is used.
-            let text =
-                format!("name = \"shell\"\n[path]\nprofile = \"{}\"\n[workload]\ndownload = \"1 MB\"\n", profile.name);
+            let text = format!(
+                "name = \"shell\"\n[path]\nprofile = \"{}\"\n[workload]\ndownload = \"1 MB\"\n",
+                profile.name
+            );
             Plan::parse("the profile", &text, Path::new("."), &changes)?
         }
         None if Path::new(&args.path).exists() => Plan::read(Path::new(&args.path), &changes)?,
@@ -82,8 +95,14 @@ fn path(args: &Shell) -> Result<(PathSpec, usize), LabError> {
         return Err(LabError::Usage { argument: "PROFILE", reason });
     }
     let hops = spec.hops.into_iter();
-    let hops = hops.map(|hop| Hop { name: hop.name, forward: hop.forward, reverse: hop.reverse, shared: hop.shared });
-    let path = PathSpec { hops: hops.collect(), base_rtt: spec.base_rtt, seed: spec.seed, run: spec.run };
+    let hops = hops.map(|hop| Hop {
+        name: hop.name,
+        forward: hop.forward,
+        reverse: hop.reverse,
+        shared: hop.shared,
+    });
+    let path =
+        PathSpec { hops: hops.collect(), base_rtt: spec.base_rtt, seed: spec.seed, run: spec.run };
     Ok((path, spec.terminals.max(1)))
 }
 
@@ -104,7 +123,8 @@ fn capture(args: &Shell) -> Result<CaptureConfig, LabError> {
     let files: Vec<(&'static str, &PathBuf)> = files.collect();
     for (place, (option, file)) in files.iter().enumerate() {
         if let Some((other, _)) = files[..place].iter().find(|(_, other)| other == file) {
-            let reason = format!("`{}` is the file of {other}; allowed: a file of its own", file.display());
+            let reason =
+                format!("`{}` is the file of {other}; allowed: a file of its own", file.display());
             return Err(LabError::Usage { argument: option, reason });
         }
     }
@@ -154,7 +174,8 @@ fn behind(
 ) -> Result<Done, EmuError> {
     prepare()?;
     let interrupted = interrupts();
-    // The command is at the first terminal. The others are silent, and count where capacity is allocated.
+    // The command is at the first terminal. The others are silent, and count where capacity is
+    // allocated.
     let ground = Testbed::new(terminals, args.mtu)?;
     for (key, value) in args.sysctl.iter().map(|set| set.split_once('=').unwrap_or((set, ""))) {
         for namespace in ground.namespaces() {
@@ -185,7 +206,8 @@ fn behind(
         .collect();
     let datagrams = datagrams?;
 
-    let settings = Settings { busy_poll: args.busy_poll, realtime: !args.no_realtime, ..Settings::default() };
+    let settings =
+        Settings { busy_poll: args.busy_poll, realtime: !args.no_realtime, ..Settings::default() };
     let emulator = Emulator::start_monitored(ground, path, settings, watch)?;
     let Some(client) = emulator.testbed().client(0) else { return Err(no_client()) };
     let mut program = Program::start(client, command(args))?;
@@ -247,7 +269,11 @@ fn no_client() -> EmuError {
 }
 
 /// Waits until the server listens; a word about it where it does not.
-fn listens(server: &mut Program, ground: &Testbed, interrupted: &AtomicBool) -> Result<Option<String>, EmuError> {
+fn listens(
+    server: &mut Program,
+    ground: &Testbed,
+    interrupted: &AtomicBool,
+) -> Result<Option<String>, EmuError> {
     let begin = Instant::now();
     while !ground.server().is_listening()? {
         if let Some(status) = server.wait_for(Duration::from_millis(20))? {
@@ -263,7 +289,11 @@ fn listens(server: &mut Program, ground: &Testbed, interrupted: &AtomicBool) -> 
 /// The command, or the user's shell.
 fn command(args: &Shell) -> Command {
     let shell = || vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned())];
-    let words = if args.command.is_empty() { shell() } else { args.command.iter().map(|word| filled(word)).collect() };
+    let words = if args.command.is_empty() {
+        shell()
+    } else {
+        args.command.iter().map(|word| filled(word)).collect()
+    };
     let mut command = Command::new(words.first().map_or("", String::as_str));
     command.args(words.iter().skip(1));
     for (name, address) in addresses() {
@@ -283,10 +313,13 @@ fn addresses() -> [(&'static str, String); 4] {
 }
 
 fn filled(text: &str) -> String {
-    addresses().iter().fold(text.to_owned(), |text, (name, address)| text.replace(&format!("{{{name}}}"), address))
+    addresses().iter().fold(text.to_owned(), |text, (name, address)| {
+        text.replace(&format!("{{{name}}}"), address)
+    })
 }
 
-/// Keeps an interrupt from ending this process, which has a summary to write; true once there was one.
+/// Keeps an interrupt from ending this process, which has a summary to write; true once there was
+/// one.
 fn interrupts() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
@@ -354,7 +387,8 @@ fn captured(capture: &CaptureReport) -> String {
         0 => String::new(),
         missed => format!(", {missed} more are not in it: it was full, or written too slowly"),
     };
-    let error = error.as_ref().map(|error| format!("; it ended early: {error}")).unwrap_or_default();
+    let error =
+        error.as_ref().map(|error| format!("; it ended early: {error}")).unwrap_or_default();
     format!("{}: {packets} packets{missed}{error}", file.display())
 }
 

@@ -1,4 +1,5 @@
-//! How a service is told to stop: by SIGINT or SIGTERM, once to finish what is under way, and again to leave it.
+//! How a service is told to stop: by SIGINT or SIGTERM, once to finish what is under way, and again
+//! to leave it.
 
 use bentpipe_units::Span;
 use std::io;
@@ -12,7 +13,10 @@ pub struct Asked {
 
 impl Asked {
     pub fn new() -> io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
     }
 
     /// Waits until one comes, or one more.
@@ -25,6 +29,8 @@ impl Asked {
 
     /// Says what comes now.
     pub fn tell(&self, connections: usize, drain: Span) {
-        eprintln!("stopping: {connections} connections have {drain} to finish; again to stop at once");
+        eprintln!(
+            "stopping: {connections} connections have {drain} to finish; again to stop at once"
+        );
     }
 }

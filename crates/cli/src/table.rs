@@ -26,7 +26,10 @@ pub struct Table {
 impl Table {
     /// A table with these columns.
     pub fn new(heads: &[(&str, Align)]) -> Self {
-        Self { heads: heads.iter().map(|(head, align)| ((*head).to_owned(), *align)).collect(), rows: Vec::new() }
+        Self {
+            heads: heads.iter().map(|(head, align)| ((*head).to_owned(), *align)).collect(),
+            rows: Vec::new(),
+        }
     }
 
     /// Adds a column at the right; rows that are there have nothing in it.
@@ -47,7 +50,10 @@ impl Table {
         let heads: Vec<String> = self.heads.iter().map(|(head, _)| head.clone()).collect();
         let width = |column: usize| {
             let rows = self.rows.iter().map(|row| cell(row, column));
-            rows.chain([cell(&heads, column)]).map(|text| text.chars().count()).max().unwrap_or_default()
+            rows.chain([cell(&heads, column)])
+                .map(|text| text.chars().count())
+                .max()
+                .unwrap_or_default()
         };
         let widths: Vec<usize> = columns.iter().map(|&column| width(column)).collect();
         let line = |row: &[String]| {
@@ -115,7 +121,12 @@ pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
 }
 
 fn path_text(path: &PathSummary) -> String {
-    let mut text = format!("{}, {} ms, BDP {:.3} MB\n", path.name, number(path.rtt_ms), path.bdp_bytes as f64 / 1e6);
+    let mut text = format!(
+        "{}, {} ms, BDP {:.3} MB\n",
+        path.name,
+        number(path.rtt_ms),
+        path.bdp_bytes as f64 / 1e6
+    );
     let width = path.hops.iter().map(|hop| hop.name.chars().count()).max().unwrap_or_default();
     for hop in &path.hops {
         let _ = writeln!(text, "  {:<width$}  forward {}", hop.name, hop.forward);
@@ -154,16 +165,24 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
         table.column(format!("{label}{unit}"), Align::Right);
         table.column("ratio".to_owned(), Align::Right);
     }
-    let completions: Vec<&Summary> = results.summary.iter().filter(|row| row.metric == "completion_s").collect();
-    let several = |read: &dyn Fn(&Summary) -> String| completions.iter().any(|row| read(row) != read(completions[0]));
+    let completions: Vec<&Summary> =
+        results.summary.iter().filter(|row| row.metric == "completion_s").collect();
+    let several = |read: &dyn Fn(&Summary) -> String| {
+        completions.iter().any(|row| read(row) != read(completions[0]))
+    };
     let flows = several(&|row| row.flow.clone());
     // One visit of each flow needs no number, whichever it is.
     let visits = completions.windows(2).any(|pair| {
-        pair[0].variant == pair[1].variant && pair[0].point == pair[1].point && pair[0].flow == pair[1].flow
+        pair[0].variant == pair[1].variant
+            && pair[0].point == pair[1].point
+            && pair[0].flow == pair[1].flow
     });
     for row in &completions {
-        let mut cells: Vec<String> =
-            plan.sweep.iter().map(|(key, _)| row.point.get(key).cloned().unwrap_or_default()).collect();
+        let mut cells: Vec<String> = plan
+            .sweep
+            .iter()
+            .map(|(key, _)| row.point.get(key).cloned().unwrap_or_default())
+            .collect();
         cells.push(row.variant.clone());
         cells.push(if flows { row.flow.clone() } else { String::new() });
         cells.push(if visits { row.visit.to_string() } else { String::new() });
@@ -176,17 +195,26 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
         for metric in ["first_byte_s", "goodput_mbps", "packets_declared_lost"] {
             let median = find(results, row, metric).and_then(|row| row.median);
             let whole = metric == "packets_declared_lost";
-            cells
-                .push(median.map_or("–".to_owned(), |value| if whole { format!("{value:.0}") } else { number(value) }));
+            cells.push(median.map_or("–".to_owned(), |value| {
+                if whole { format!("{value:.0}") } else { number(value) }
+            }));
         }
-        cells.extend(labels.iter().flat_map(|(label, metric)| published(results, row, label, metric)));
+        cells.extend(
+            labels.iter().flat_map(|(label, metric)| published(results, row, label, metric)),
+        );
         table.row(cells);
     }
     table.render(colour)
 }
 
-/// What was published under `label` of `metric` for the case of `row`, and our figure in units of it; two empty cells where nothing was.
-pub(crate) fn published(results: &Results, row: &Summary, label: &str, metric: &str) -> [String; 2] {
+/// What was published under `label` of `metric` for the case of `row`, and our figure in units of
+/// it; two empty cells where nothing was.
+pub(crate) fn published(
+    results: &Results,
+    row: &Summary,
+    label: &str,
+    metric: &str,
+) -> [String; 2] {
     let figure = results.published.iter().find(|figure| {
         figure.label == label
             && figure.metric == metric
@@ -204,7 +232,11 @@ pub(crate) fn published(results: &Results, row: &Summary, label: &str, metric: &
 
 /// `20`, or `18/20` where not all transfers completed.
 pub(crate) fn runs(results: &Results, row: &Summary) -> String {
-    let all = results.runs.iter().filter(|run| run.variant == row.variant && run.point == row.point).count() as u64;
+    let all = results
+        .runs
+        .iter()
+        .filter(|run| run.variant == row.variant && run.point == row.point)
+        .count() as u64;
     if row.n == all { all.to_string() } else { format!("{}/{all}", row.n) }
 }
 
@@ -249,7 +281,8 @@ mod tests {
 
     #[test]
     fn columns_line_up_and_empty_ones_are_left_out() {
-        let mut table = Table::new(&[("name", Align::Left), ("none", Align::Left), ("n", Align::Right)]);
+        let mut table =
+            Table::new(&[("name", Align::Left), ("none", Align::Left), ("n", Align::Right)]);
         table.row(["é".to_owned(), String::new(), "1".to_owned()]);
         table.row(["longer".to_owned(), String::new(), "100".to_owned()]);
         assert_eq!(table.render(false), "name      n\né         1\nlonger  100\n");
@@ -258,7 +291,8 @@ mod tests {
     #[test]
     fn numbers_keep_four_figures() {
         assert_eq!(
-            ["7140.2", "797.04", "20.004", "3.1234"].map(|text| number(text.parse().unwrap_or(0.0))),
+            ["7140.2", "797.04", "20.004", "3.1234"]
+                .map(|text| number(text.parse().unwrap_or(0.0))),
             ["7140", "797.0", "20.00", "3.123"]
         );
     }
@@ -361,7 +395,8 @@ time_series = "none"
         let never = AtomicBool::new(false);
         let target = place.path().join("run");
         let recorded = record(&plan, &Fake, &target, NonZeroUsize::MIN, &never, &|_| {}).unwrap();
-        let text = results(&plan, &recorded, false).replace(&place.path().display().to_string(), "OUT");
+        let text =
+            results(&plan, &recorded, false).replace(&place.path().display().to_string(), "OUT");
         insta::assert_snapshot!(text);
         assert!(results(&plan, &recorded, true).contains("\u{1b}[31mFAILED"));
     }

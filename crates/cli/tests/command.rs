@@ -49,12 +49,14 @@ fn json(bytes: &[u8]) -> serde_json::Value {
 #[test]
 fn results_are_the_same_bytes_for_any_number_of_jobs() {
     let place = place(SMALL);
-    let outputs =
-        ["1", "2", "4"].map(|jobs| bentpipe(place.path(), &["run", "s.toml", "--json", "--jobs", jobs, "--out", jobs]));
+    let outputs = ["1", "2", "4"].map(|jobs| {
+        bentpipe(place.path(), &["run", "s.toml", "--json", "--jobs", jobs, "--out", jobs])
+    });
     for (output, jobs) in outputs.iter().zip(["1", "2", "4"]) {
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         assert!(output.stdout == outputs[0].stdout, "{jobs} jobs differ from one");
-        let file = std::fs::read(place.path().join(jobs).join("results.json")).expect("the results");
+        let file =
+            std::fs::read(place.path().join(jobs).join("results.json")).expect("the results");
         assert!(file == output.stdout, "the document on standard output is the file");
     }
     let results = json(&outputs[0].stdout);
@@ -73,7 +75,9 @@ fn a_table_is_printed_without_colours_and_the_report_is_named() {
     let output = bentpipe(place.path(), &["run", "s.toml", "--repeat", "1"]);
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(
-        text.contains("download") && text.contains("50 kB") && text.contains("report: out/small/report.html"),
+        text.contains("download")
+            && text.contains("50 kB")
+            && text.contains("report: out/small/report.html"),
         "{text}"
     );
     assert!(!text.contains('\u{1b}'));
@@ -87,10 +91,18 @@ fn a_table_is_printed_without_colours_and_the_report_is_named() {
 #[test]
 fn several_files_give_a_list_of_documents_and_a_directory_each() {
     let place = place(SMALL);
-    std::fs::write(place.path().join("t.toml"), SMALL.replace("small", "other")).expect("the scenario");
-    let output = bentpipe(place.path(), &["run", "s.toml", "t.toml", "--json", "--repeat", "1", "--out", "results"]);
-    let names: Vec<_> =
-        json(&output.stdout).as_array().expect("a list").iter().map(|one| one["scenario"].clone()).collect();
+    std::fs::write(place.path().join("t.toml"), SMALL.replace("small", "other"))
+        .expect("the scenario");
+    let output = bentpipe(
+        place.path(),
+        &["run", "s.toml", "t.toml", "--json", "--repeat", "1", "--out", "results"],
+    );
+    let names: Vec<_> = json(&output.stdout)
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["scenario"].clone())
+        .collect();
     assert_eq!(names, ["small", "other"]);
     assert!(
         place.path().join("results/small/report.html").is_file()
@@ -105,7 +117,9 @@ fn an_expectation_that_does_not_hold_makes_the_status_one() {
     assert_eq!(output.status.code(), Some(1));
     let results = json(&output.stdout);
     assert_eq!(results["expectations"][0]["held"], false);
-    assert!(results["expectations"][0]["measured"].as_f64().is_some_and(|measured| measured > 0.001));
+    assert!(
+        results["expectations"][0]["measured"].as_f64().is_some_and(|measured| measured > 0.001)
+    );
 }
 
 #[test]
@@ -117,14 +131,21 @@ fn a_transfer_that_cannot_finish_ends_at_the_limit_with_nulls() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let flow = &json(&output.stdout)["runs"][0]["flows"][0];
     assert_eq!(flow["completed"], false);
-    assert!(flow["completion_s"].is_null() && flow["goodput_mbps"].is_null() && flow["first_byte_s"].is_null());
+    assert!(
+        flow["completion_s"].is_null()
+            && flow["goodput_mbps"].is_null()
+            && flow["first_byte_s"].is_null()
+    );
 }
 
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
     for args in [["schema"], ["profiles"], ["controllers"]] {
-        let mut child =
-            command(Path::new("."), &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a start");
+        let mut child = command(Path::new("."), &args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a start");
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("an end");
         assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{args:?}");
@@ -134,17 +155,26 @@ fn a_reader_that_leaves_early_is_no_error() {
 #[test]
 fn the_schema_the_profiles_and_the_controllers_are_json_and_completions_are_made() {
     let schema = json(&bentpipe(Path::new("."), &["schema"]).stdout);
-    assert!(schema["properties"]["path"].is_object() && schema["properties"]["variant"].is_object());
+    assert!(
+        schema["properties"]["path"].is_object() && schema["properties"]["variant"].is_object()
+    );
     let profiles = json(&bentpipe(Path::new("."), &["profiles", "--json"]).stdout);
     assert_eq!(profiles.as_array().map(Vec::len), Some(13));
     assert_eq!(profiles[1]["bdp_bytes"], 4_062_500);
     let all = json(&bentpipe(Path::new("."), &["controllers", "--json"]).stdout);
-    let kinds: Vec<_> = all.as_array().expect("a list").iter().map(|entry| entry["kind"].clone()).collect();
-    assert!(["controller", "slow_start", "resume"].iter().all(|kind| kinds.contains(&(*kind).into())), "{kinds:?}");
+    let kinds: Vec<_> =
+        all.as_array().expect("a list").iter().map(|entry| entry["kind"].clone()).collect();
+    assert!(
+        ["controller", "slow_start", "resume"].iter().all(|kind| kinds.contains(&(*kind).into())),
+        "{kinds:?}"
+    );
     let one = json(&bentpipe(Path::new("."), &["controllers", "newreno", "--json"]).stdout);
     let beta = &one[0]["parameters"][0];
     assert_eq!((&one[0]["name"], &one[1]), (&"newreno".into(), &serde_json::Value::Null));
-    assert_eq!((&beta["name"], &beta["default"], &beta["high"]), (&"beta".into(), &0.5.into(), &0.95.into()));
+    assert_eq!(
+        (&beta["name"], &beta["default"], &beta["high"]),
+        (&"beta".into(), &0.5.into(), &0.95.into())
+    );
     let bash = bentpipe(Path::new("."), &["completions", "bash"]);
     assert!(String::from_utf8_lossy(&bash.stdout).contains("_bentpipe()"));
 }
@@ -160,9 +190,15 @@ impl Drop for Ended {
 
 #[test]
 fn an_interrupt_keeps_the_runs_that_ended() {
-    let place = place(&SMALL.replace("repeat = 3", "repeat = 100000").replace("qlog = true", "time_series = \"none\""));
-    let child =
-        command(place.path(), &["run", "s.toml", "--jobs", "2"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
+    let place = place(
+        &SMALL
+            .replace("repeat = 3", "repeat = 100000")
+            .replace("qlog = true", "time_series = \"none\""),
+    );
+    let child = command(place.path(), &["run", "s.toml", "--jobs", "2"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn();
     let mut child = Ended(child.expect("a start"));
     // The staging directory shows that the handler stands; some runs then end.
     for _ in 0..600 {
@@ -175,11 +211,13 @@ fn an_interrupt_keeps_the_runs_that_ended() {
     let kill = Command::new("kill").args(["-INT", &child.0.id().to_string()]).status();
     assert!(kill.is_ok_and(|status| status.success()));
     assert_eq!(child.0.wait().expect("an end").code(), Some(3));
-    let manifest = json(&std::fs::read(place.path().join("out/small/manifest.json")).expect("the manifest"));
+    let manifest =
+        json(&std::fs::read(place.path().join("out/small/manifest.json")).expect("the manifest"));
     assert_eq!(manifest["complete"], false);
     let done = manifest["runs_done"].as_u64().unwrap_or_default();
     assert!(done > 0 && done < 400_000, "{done}");
-    let results = json(&std::fs::read(place.path().join("out/small/results.json")).expect("the results"));
+    let results =
+        json(&std::fs::read(place.path().join("out/small/results.json")).expect("the results"));
     assert_eq!(results["runs"].as_array().map(|runs| runs.len() as u64), Some(done));
     let entries = std::fs::read_dir(place.path().join("out")).expect("out").count();
     assert_eq!(entries, 1, "nothing temporary is left");

@@ -14,7 +14,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 const SERVE: [&str; 5] = ["serve", ".", "--self-signed", "--listen", "127.0.0.1:0"];
-const PROXY: [&str; 6] = ["proxy", "--upstream", "http://127.0.0.1:1", "--self-signed", "--listen", "127.0.0.1:0"];
+const PROXY: [&str; 6] =
+    ["proxy", "--upstream", "http://127.0.0.1:1", "--self-signed", "--listen", "127.0.0.1:0"];
 const PEP: [&str; 3] = ["pep", "--listen", "127.0.0.1:0"];
 
 /// The command, begun by a shell that first does as `ulimit` says.
@@ -46,7 +47,9 @@ fn open_descriptors(id: u32) -> usize {
 
 /// The number that the next descriptor gets: the lowest that is free.
 fn next_descriptor(id: u32) -> usize {
-    (0..).find(|number| std::fs::symlink_metadata(format!("/proc/{id}/fd/{number}")).is_err()).unwrap()
+    (0..)
+        .find(|number| std::fs::symlink_metadata(format!("/proc/{id}/fd/{number}")).is_err())
+        .unwrap()
 }
 
 #[test]
@@ -67,13 +70,20 @@ fn connections_that_do_not_fit_are_refused_with_the_remedy() {
         let running = Running::begin_as(limited(place.path(), "-n 1024"), place.path(), options);
         assert_eq!(limits_of(running.id()), (1024, 1024), "by default it takes what fits");
         drop(running);
-        let output = limited(place.path(), "-n 1024").args(options).args(["--max-connections", "4096"]).output();
+        let output = limited(place.path(), "-n 1024")
+            .args(options)
+            .args(["--max-connections", "4096"])
+            .output();
         let output = output.unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains("LimitNOFILE=") && said.contains("--max-connections"), "{said}");
     }
-    refused(place.path(), &[&SERVE[..], &["--max-connections", "1000000000000000"]].concat(), "open files");
+    refused(
+        place.path(),
+        &[&SERVE[..], &["--max-connections", "1000000000000000"]].concat(),
+        "open files",
+    );
 }
 
 #[test]
@@ -85,7 +95,10 @@ fn a_server_without_descriptors_answers_503_says_so_and_recovers() {
     let url = format!("{}/file.bin", running.first["url"].as_str().unwrap());
     let get = || {
         let mut command = bentpipe(place.path());
-        command.args(["get", "--ca", "server.pem", "--discard", "--no-tokens", &url]).output().unwrap()
+        command
+            .args(["get", "--ca", "server.pem", "--discard", "--no-tokens", &url])
+            .output()
+            .unwrap()
     };
     assert_eq!(get().status.code(), Some(0));
 
@@ -96,7 +109,10 @@ fn a_server_without_descriptors_answers_503_says_so_and_recovers() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(1) && said.contains("503"), "{said}");
     let errors = running.errors();
-    assert!(errors.contains("cannot read /file.bin: ") && errors.contains("os error 24"), "{errors}");
+    assert!(
+        errors.contains("cannot read /file.bin: ") && errors.contains("os error 24"),
+        "{errors}"
+    );
     // A connection waits at the port until it can be accepted.
     let _waiting = TcpStream::connect(running.first["listening"].as_str().unwrap()).unwrap();
     let until = Instant::now() + Duration::from_secs(10);

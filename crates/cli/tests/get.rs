@@ -46,7 +46,8 @@ impl Got {
     }
 
     fn from(place: TempDir, begin: &[&str]) -> Self {
-        let listening = ["--listen", "127.0.0.1:0", "--no-store", "--self-signed", "--save-cert", "server.pem"];
+        let listening =
+            ["--listen", "127.0.0.1:0", "--no-store", "--self-signed", "--save-cert", "server.pem"];
         let running = Running::begin(place.path(), &[begin, &listening].concat());
         let url = format!("{}/file.bin", running.first["url"].as_str().unwrap());
         fs::create_dir(place.path().join("here")).unwrap();
@@ -78,7 +79,8 @@ impl Got {
     /// The names in the directory, sorted.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path("")).unwrap();
-        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -135,7 +137,10 @@ fn a_fifo_passes_the_content_to_its_reader() {
         end.read_exact(&mut content).map(|()| content)
     });
     assert_ok(&got.get("fifo"));
-    assert!(fs::symlink_metadata(got.path("fifo")).unwrap().file_type().is_fifo(), "it is replaced");
+    assert!(
+        fs::symlink_metadata(got.path("fifo")).unwrap().file_type().is_fifo(),
+        "it is replaced"
+    );
     assert!(reader.join().unwrap().unwrap() == content());
 }
 
@@ -154,14 +159,19 @@ fn standard_output_gets_the_content_and_nothing_else() {
         assert_eq!(child.wait().unwrap().code(), Some(0), "{output}");
         assert!(fs::read(&log).unwrap() == [b"before", &content()[..]].concat(), "{output}");
         assert_eq!(got.names(), ["log"], "{output}");
-        refused(&got.path(""), &["get", "--insecure", &got.url, "--output", output, "--json"], "--json");
+        refused(
+            &got.path(""),
+            &["get", "--insecure", &got.url, "--output", output, "--json"],
+            "--json",
+        );
     }
 }
 
 #[test]
 fn standard_output_whose_reader_leaves_is_a_failure() {
     let got = Got::new();
-    let mut child = got.command("-", &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        got.command("-", &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdout.take().unwrap().read_exact(&mut [0; 1000]).unwrap();
     let Output { status, stderr, .. } = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&stderr);
@@ -225,12 +235,12 @@ fn halt(stream: TcpStream, mut gate: Option<Receiver<()>>) -> std::io::Result<()
             continue;
         }
         let (content, stream) = (content(), reader.get_mut());
-        let range = head
-            .to_lowercase()
-            .split_once("range: bytes=")
-            .and_then(|(_, rest)| rest.split_once('-').and_then(|(first, _)| first.parse::<usize>().ok()));
+        let range = head.to_lowercase().split_once("range: bytes=").and_then(|(_, rest)| {
+            rest.split_once('-').and_then(|(first, _)| first.parse::<usize>().ok())
+        });
         let begin = range.unwrap_or(0);
-        let (status, left) = (if range.is_some() { "206 Partial Content" } else { "200 OK" }, BYTES - begin);
+        let (status, left) =
+            (if range.is_some() { "206 Partial Content" } else { "200 OK" }, BYTES - begin);
         write!(stream, "HTTP/1.1 {status}\r\nETag: \"v1\"\r\nContent-Length: {left}\r\n")?;
         write!(stream, "Content-Range: bytes {begin}-{}/{BYTES}\r\n\r\n", BYTES - 1)?;
         let (first, second) = content[begin..].split_at(left / 2);

@@ -1,4 +1,5 @@
-//! `bentpipe interop` on a real kernel: our own client and server, programs that do wrong, and other people's where they are installed.
+//! `bentpipe interop` on a real kernel: our own client and server, programs that do wrong, and
+//! other people's where they are installed.
 //!
 //! Needs root, or `unshare -Ur`. Without, a reason is printed.
 
@@ -16,7 +17,12 @@ fn cannot_run() -> bool {
 
 fn matrix(place: &Path, args: &[&str]) -> (Output, serde_json::Value) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    let output = command.current_dir(place).args(["interop", "--json"]).args(args).output().expect("it runs");
+    let output = command
+        .current_dir(place)
+        .args(["interop", "--json"])
+        .args(args)
+        .output()
+        .expect("it runs");
     let results = serde_json::from_slice(&output.stdout).unwrap_or_default();
     (output, results)
 }
@@ -24,7 +30,9 @@ fn matrix(place: &Path, args: &[&str]) -> (Output, serde_json::Value) {
 fn describe(peers: &Path, name: &str, role: &str) {
     let folder = peers.join(name);
     std::fs::create_dir_all(&folder).expect("a folder");
-    let text = format!("name = \"{name}\"\ntitle = \"\"\nsource = \"\"\nversion = \"1\"\nneeds = [\"sh\"]\n{role}");
+    let text = format!(
+        "name = \"{name}\"\ntitle = \"\"\nsource = \"\"\nversion = \"1\"\nneeds = [\"sh\"]\n{role}"
+    );
     std::fs::write(folder.join("peer.toml"), text).expect("a description");
 }
 
@@ -45,25 +53,36 @@ fn our_client_completes_from_our_server_and_programs_that_do_wrong_are_found_out
         "broken",
         "[server]\nprotocols = [\"h3\"]\ncommand = [\"/bin/sh\", \"-c\", \"echo no key >&2; exit 3\"]\n",
     );
-    std::os::unix::fs::symlink(Path::new(PEERS).join("bentpipe"), peers.join("bentpipe")).expect("a link");
+    std::os::unix::fs::symlink(Path::new(PEERS).join("bentpipe"), peers.join("bentpipe"))
+        .expect("a link");
     let args = ["--profiles", "terrestrial", "--size", "1 MB", "--clients", "bentpipe,liar"];
     let (output, results) = matrix(place.path(), &args);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     let reason = |client: &str, server: &str| {
         let cells = results["cells"].as_array().expect("cells");
-        let cell = cells.iter().find(|cell| cell["client"] == client && cell["server"] == server).expect("the pairing");
+        let cell = cells
+            .iter()
+            .find(|cell| cell["client"] == client && cell["server"] == server)
+            .expect("the pairing");
         cell["runs"][0]["reason"].clone()
     };
     assert_eq!(reason("bentpipe", "bentpipe"), serde_json::Value::Null, "{said}");
     let broken = reason("bentpipe", "broken");
-    assert!(broken.as_str().is_some_and(|reason| reason.contains("status 3 before it listened: no key")), "{broken}");
+    assert!(
+        broken
+            .as_str()
+            .is_some_and(|reason| reason.contains("status 3 before it listened: no key")),
+        "{broken}"
+    );
     let liar = reason("liar", "bentpipe");
     assert!(liar.as_str().is_some_and(|reason| reason.contains("wrong content")), "{liar}");
-    let ours = results["cells"].as_array().and_then(|cells| cells.iter().find(|cell| cell["server"] == "bentpipe"));
-    assert!(
-        ours.is_some_and(|cell| cell["completion_s"].as_f64().is_some_and(|seconds| (0.02..20.0).contains(&seconds)))
-    );
+    let ours = results["cells"]
+        .as_array()
+        .and_then(|cells| cells.iter().find(|cell| cell["server"] == "bentpipe"));
+    assert!(ours.is_some_and(|cell| {
+        cell["completion_s"].as_f64().is_some_and(|seconds| (0.02..20.0).contains(&seconds))
+    }));
     assert!(place.path().join("out/interop/report.html").is_file());
 }
 
@@ -74,18 +93,24 @@ fn what_is_installed_completes() {
         return;
     }
     let (client, server) = ("curl_cffi", "quic-go");
-    let installed =
-        std::env::var_os("BENTPIPE_PEERS").map_or_else(|| Path::new(PEERS).join("../target/peers"), PathBuf::from);
+    let installed = std::env::var_os("BENTPIPE_PEERS")
+        .map_or_else(|| Path::new(PEERS).join("../target/peers"), PathBuf::from);
     let there = [format!("{client}/venv/bin/python"), format!("{server}/bin/peer-{server}")];
     if let Some(missing) = there.iter().find(|file| !installed.join(file).exists()) {
-        eprintln!("not run: {} is missing: peers/install {client} {server}", installed.join(missing).display());
+        eprintln!(
+            "not run: {} is missing: peers/install {client} {server}",
+            installed.join(missing).display()
+        );
         return;
     }
     let place = tempfile::tempdir().expect("a directory");
     let installed = installed.display().to_string();
-    let args = ["--peers", PEERS, "--installed", &installed, "--clients", client, "--servers", server];
-    let (output, results) =
-        matrix(place.path(), &[&args[..], &["--profiles", "terrestrial", "--size", "1 MB"]].concat());
+    let args =
+        ["--peers", PEERS, "--installed", &installed, "--clients", client, "--servers", server];
+    let (output, results) = matrix(
+        place.path(),
+        &[&args[..], &["--profiles", "terrestrial", "--size", "1 MB"]].concat(),
+    );
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(results["cells"][0]["completed"], 1, "{results}");
 }
@@ -118,9 +143,16 @@ fn peers_that_are_none_and_descriptions_that_are_wrong_are_refused_and_nothing_r
 #[test]
 fn those_that_are_not_installed_are_listed_with_what_installs_them() {
     let place = tempfile::tempdir().expect("a directory");
-    let (output, list) = matrix(place.path(), &["--peers", PEERS, "--installed", "nowhere", "--list"]);
+    let (output, list) =
+        matrix(place.path(), &["--peers", PEERS, "--installed", "nowhere", "--list"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let quinn = list.as_array().and_then(|list| list.iter().find(|peer| peer["name"] == "quinn")).expect("quinn");
+    let quinn = list
+        .as_array()
+        .and_then(|list| list.iter().find(|peer| peer["name"] == "quinn"))
+        .expect("quinn");
     assert_eq!(quinn["missing"][0], "{home}/bin/peer-quinn");
-    assert!(quinn["install"].as_str().is_some_and(|command| command.contains("quinn/install")), "{quinn}");
+    assert!(
+        quinn["install"].as_str().is_some_and(|command| command.contains("quinn/install")),
+        "{quinn}"
+    );
 }

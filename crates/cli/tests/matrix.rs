@@ -35,33 +35,55 @@ fn matrix(directory: &Path, scenario: &str, args: &[&str]) -> Output {
 #[test]
 fn every_pair_is_played_once_and_its_shares_are_told() {
     let place = tempfile::tempdir().expect("a directory");
-    let output = matrix(place.path(), TWO, &["s.toml", "--controllers", "newreno,vegas", "--out", "o", "--json"]);
+    let output = matrix(
+        place.path(),
+        TWO,
+        &["s.toml", "--controllers", "newreno,vegas", "--out", "o", "--json"],
+    );
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let results: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let results: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("one JSON document");
     let runs = results["runs"].as_array().expect("runs");
     let pairs: Vec<(&str, &str)> = runs
         .iter()
         .map(|run| {
-            let controller = |flow: &str| run["point"][format!("flow.{flow}.congestion")].as_str().unwrap_or_default();
+            let controller = |flow: &str| {
+                run["point"][format!("flow.{flow}.congestion")].as_str().unwrap_or_default()
+            };
             (controller("first"), controller("sec.ond"))
         })
         .collect();
-    assert_eq!(pairs, [("newreno", "newreno"), ("newreno", "vegas"), ("vegas", "newreno"), ("vegas", "vegas")]);
+    assert_eq!(
+        pairs,
+        [("newreno", "newreno"), ("newreno", "vegas"), ("vegas", "newreno"), ("vegas", "vegas")]
+    );
     for run in runs {
         assert_eq!(run["flows"][0]["congestion"], run["point"]["flow.first.congestion"]);
         let fairness = &run["fairness"];
         let shares: f64 = (0..2).filter_map(|flow| fairness["flows"][flow]["share"].as_f64()).sum();
         assert!((shares - 100.0).abs() < 1e-9, "{fairness}");
-        assert!(fairness["jain"].as_f64().is_some_and(|jain| (0.5..=1.0).contains(&jain)), "{fairness}");
+        assert!(
+            fairness["jain"].as_f64().is_some_and(|jain| (0.5..=1.0).contains(&jain)),
+            "{fairness}"
+        );
         assert_eq!(fairness["bottleneck"], "access/forward");
     }
-    let jain = results["summary"].as_array().expect("a summary").iter().filter(|row| row["metric"] == "jain");
+    let jain = results["summary"]
+        .as_array()
+        .expect("a summary")
+        .iter()
+        .filter(|row| row["metric"] == "jain");
     assert!(jain.clone().all(|row| row["flow"] == "all" && row["n"] == 1) && jain.count() == 4);
     assert!(place.path().join("o/small/report.html").is_file());
 
     let output = matrix(place.path(), TWO, &["s.toml", "--controllers", "cubic"]);
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("share of `first`") && text.contains("Jain's index") && text.contains("\ncubic "), "{text}");
+    assert!(
+        text.contains("share of `first`")
+            && text.contains("Jain's index")
+            && text.contains("\ncubic "),
+        "{text}"
+    );
     assert!(place.path().join("out/small/results.json").is_file());
 }
 
@@ -73,7 +95,11 @@ fn what_is_no_contest_of_two_is_refused_and_nothing_is_left() {
         "name = \"other\"\nping = { interval = \"1 s\", duration = \"6 s\" }",
     );
     for (scenario, args, says) in [
-        (alone.as_str(), &["s.toml"][..], "has 1 flows that congestion control holds back; allowed: two"),
+        (
+            alone.as_str(),
+            &["s.toml"][..],
+            "has 1 flows that congestion control holds back; allowed: two",
+        ),
         (TWO, &["s.toml", "--controllers", "reno"], "no controller `reno`; allowed: `newreno`"),
         (TWO, &["s.toml", "s.toml"], "two scenarios are named `small`"),
     ] {

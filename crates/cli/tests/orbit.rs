@@ -18,11 +18,22 @@ fn text(directory: &Path, args: &[&str]) -> String {
 }
 
 fn json(directory: &Path, args: &[&str]) -> serde_json::Value {
-    serde_json::from_slice(&bentpipe(directory, args).stdout).expect("one JSON document and nothing else")
+    serde_json::from_slice(&bentpipe(directory, args).stdout)
+        .expect("one JSON document and nothing else")
 }
 
-const WAY: [&str; 10] =
-    ["orbit", "kuiper-630", "--from", "Wuhan", "--to", "Washington", "--duration", "20 s", "--step", "1 s"];
+const WAY: [&str; 10] = [
+    "orbit",
+    "kuiper-630",
+    "--from",
+    "Wuhan",
+    "--to",
+    "Washington",
+    "--duration",
+    "20 s",
+    "--step",
+    "1 s",
+];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     WAY.iter().chain(more).copied().collect()
@@ -32,9 +43,20 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 fn a_constellation_and_two_cities_are_enough() {
     let place = tempfile::tempdir().expect("a directory");
     let text = text(place.path(), &WAY);
-    assert!(text.starts_with("kuiper-630, 1156 satellites, 20 s from 2000-01-01T00:00:00Z, every 1 s\n"), "{text}");
-    assert!(text.contains("main: Wuhan – Washington, 12") && text.contains("min / median / max"), "{text}");
-    assert!(std::fs::read_dir(place.path()).expect("it").next().is_none(), "nothing is written unless asked for");
+    assert!(
+        text.starts_with(
+            "kuiper-630, 1156 satellites, 20 s from 2000-01-01T00:00:00Z, every 1 s\n"
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains("main: Wuhan – Washington, 12") && text.contains("min / median / max"),
+        "{text}"
+    );
+    assert!(
+        std::fs::read_dir(place.path()).expect("it").next().is_none(),
+        "nothing is written unless asked for"
+    );
 }
 
 #[test]
@@ -73,13 +95,18 @@ fn a_globe_and_czml_are_written_where_asked_for() {
 #[test]
 fn pairs_that_share_a_link_are_found_among_cities() {
     let place = tempfile::tempdir().expect("a directory");
-    let args = ["orbit", "kuiper-630", "--sharing=6", "--duration", "20 s", "--step", "5 s", "--json"];
+    let args =
+        ["orbit", "kuiper-630", "--sharing=6", "--duration", "20 s", "--step", "5 s", "--json"];
     let found = json(place.path(), &args);
     let list = found["sharing"].as_array().expect("a list");
     assert!(!list.is_empty());
     for pair in list {
-        let rtts = [&pair["rtt_ms"][0], &pair["rtt_ms"][1]].map(|rtt| rtt.as_f64().expect("a number"));
-        assert!(rtts[1] / rtts[0] >= 1.5 && pair["from_s"].as_f64() < pair["to_s"].as_f64(), "{pair}");
+        let rtts =
+            [&pair["rtt_ms"][0], &pair["rtt_ms"][1]].map(|rtt| rtt.as_f64().expect("a number"));
+        assert!(
+            rtts[1] / rtts[0] >= 1.5 && pair["from_s"].as_f64() < pair["to_s"].as_f64(),
+            "{pair}"
+        );
     }
 }
 
@@ -87,10 +114,14 @@ fn pairs_that_share_a_link_are_found_among_cities() {
 fn constellations_and_places_are_listed_and_every_listed_name_is_known() {
     let place = tempfile::tempdir().expect("a directory");
     let list = json(place.path(), &["constellations", "--json"]);
-    let names: Vec<&str> = list.as_array().expect("a list").iter().filter_map(|each| each["name"].as_str()).collect();
+    let names: Vec<&str> =
+        list.as_array().expect("a list").iter().filter_map(|each| each["name"].as_str()).collect();
     assert!(names.contains(&"starlink-550"), "{names:?}");
     for name in names {
-        text(place.path(), &["orbit", name, "--from", "London", "--to", "Paris", "--duration", "0 s"]);
+        text(
+            place.path(),
+            &["orbit", name, "--from", "London", "--to", "Paris", "--duration", "0 s"],
+        );
     }
     let cities = text(place.path(), &["cities", "toron"]);
     assert!(cities.lines().count() == 2 && cities.contains("Toronto"), "{cities}");

@@ -32,7 +32,12 @@ fn fill(file: &Path) {
     for (remote, megabytes) in [("192.0.2.7", 4), ("198.51.100.7", 5), ("2001:db8:1::7", 6)] {
         let network = Prefixes::default().of(remote.parse().expect("an address"));
         let key = PathKey::new(network, "eth0", 0).expect("a key");
-        let path = SavedPath::new(Bytes::from_mb(megabytes), Span::from_millis(600), now, Span::from_secs(3600));
+        let path = SavedPath::new(
+            Bytes::from_mb(megabytes),
+            Span::from_millis(600),
+            now,
+            Span::from_secs(3600),
+        );
         store.replace(&key, path.expect("a set"), now).expect("saved");
         if megabytes == 4 {
             store.lease(&key, now, Holder(1)).expect("lent");
@@ -48,11 +53,21 @@ fn remembered_paths_are_listed() {
     let lines: Vec<&str> = listed.lines().collect();
     assert_eq!(lines.len(), 4, "{listed}");
     assert!(lines[1].starts_with("192.0.2.0/24") && lines[1].contains("until 20"), "{listed}");
-    assert!(lines[3].starts_with("2001:db8:1::/56") && lines[3].contains("6 MB") && lines[3].contains("600 ms"));
-    let document = json(&bentpipe(home.path(), &["path-memory", "list", "--json", "198.51.100.0/24", "2001:db8::/32"]));
+    assert!(
+        lines[3].starts_with("2001:db8:1::/56")
+            && lines[3].contains("6 MB")
+            && lines[3].contains("600 ms")
+    );
+    let document = json(&bentpipe(
+        home.path(),
+        &["path-memory", "list", "--json", "198.51.100.0/24", "2001:db8::/32"],
+    ));
     let paths = document["paths"].as_array().expect("paths");
     assert_eq!(paths.len(), 2);
-    assert_eq!((&paths[0]["window_bytes"], &paths[0]["rtt_ms"]), (&5_000_000.into(), &600.0.into()));
+    assert_eq!(
+        (&paths[0]["window_bytes"], &paths[0]["rtt_ms"]),
+        (&5_000_000.into(), &600.0.into())
+    );
     assert!(paths[0]["in_use_until"].is_null());
 }
 
@@ -62,12 +77,18 @@ fn an_address_forgets_its_network_and_all_forgets_the_rest() {
     let file = home.path().join("my.sqlite");
     fill(&file);
     let forget = |args: &[&str]| {
-        text(&bentpipe(home.path(), &[&["path-memory", "forget", "--store", "my.sqlite"], args].concat()))
+        text(&bentpipe(
+            home.path(),
+            &[&["path-memory", "forget", "--store", "my.sqlite"], args].concat(),
+        ))
     };
     assert_eq!(forget(&["192.0.2.200"]), "1 path forgotten in my.sqlite\n");
     assert_eq!(forget(&["192.0.2.0/24"]), "0 paths forgotten in my.sqlite\n");
     assert_eq!(
-        json(&bentpipe(home.path(), &["path-memory", "forget", "--all", "--json", "--store", "my.sqlite"]))["forgotten"],
+        json(&bentpipe(
+            home.path(),
+            &["path-memory", "forget", "--all", "--json", "--store", "my.sqlite"]
+        ))["forgotten"],
         2
     );
     let listed = text(&bentpipe(home.path(), &["path-memory", "list", "--store", "my.sqlite"]));
@@ -77,8 +98,14 @@ fn an_address_forgets_its_network_and_all_forgets_the_rest() {
 #[test]
 fn looking_for_a_store_does_not_make_one() {
     let home = tempfile::tempdir().expect("a directory");
-    assert!(text(&bentpipe(home.path(), &["path-memory", "list"])).starts_with("no paths remembered in "));
-    assert!(text(&bentpipe(home.path(), &["path-memory", "forget", "--all"])).starts_with("0 paths forgotten in "));
+    assert!(
+        text(&bentpipe(home.path(), &["path-memory", "list"]))
+            .starts_with("no paths remembered in ")
+    );
+    assert!(
+        text(&bentpipe(home.path(), &["path-memory", "forget", "--all"]))
+            .starts_with("0 paths forgotten in ")
+    );
     assert_eq!(std::fs::read_dir(home.path()).expect("the directory").count(), 0);
 }
 
@@ -102,7 +129,11 @@ fn wrong_input_is_refused_with_what_is_allowed() {
         }
     }
     let mut homeless = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    let output = homeless.env_remove("XDG_STATE_HOME").env_remove("HOME").args(["path-memory", "list"]).output();
+    let output = homeless
+        .env_remove("XDG_STATE_HOME")
+        .env_remove("HOME")
+        .args(["path-memory", "list"])
+        .output();
     let output = output.expect("the command runs");
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--store FILE"));

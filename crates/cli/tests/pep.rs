@@ -59,7 +59,8 @@ fn dial(pep: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Asks by SOCKS5 (RFC 1928) for an address of its own form, which the port follows; the connection, and the answer's code.
+/// Asks by SOCKS5 (RFC 1928) for an address of its own form, which the port follows; the
+/// connection, and the answer's code.
 fn socks(pep: SocketAddr, address: &[u8], port: u16) -> (TcpStream, u8) {
     let mut stream = dial(pep);
     stream.write_all(&[5, 1, 0]).unwrap();
@@ -90,7 +91,8 @@ fn connect(pep: SocketAddr, target: &str, fields: &str) -> (TcpStream, String) {
 
 /// Asserts that there is a [`mirror`] at the other end.
 fn mirrors(mut stream: TcpStream) {
-    let sent: Vec<u8> = (0..300_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let sent: Vec<u8> =
+        (0..300_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     stream.write_all(&sent).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     let mut answer = Vec::new();
@@ -116,14 +118,22 @@ fn clients_that_ask_by_socks_or_connect_are_led_on_and_every_connection_is_a_lin
         assert_eq!(code, 0);
         mirrors(stream);
         let line = running.line();
-        assert_eq!(whole(&line), [&json!(300_000), &json!(300_000), &json!("socks5"), &json!("complete")], "{line}");
+        assert_eq!(
+            whole(&line),
+            [&json!(300_000), &json!(300_000), &json!("socks5"), &json!("complete")],
+            "{line}"
+        );
     }
     for asked in [target.to_string(), format!("localhost:{}", target.port())] {
         let (stream, head) = connect(address, &asked, "");
         assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
         mirrors(stream);
         let line = running.line();
-        assert_eq!(whole(&line), [&json!(300_000), &json!(300_000), &json!("connect"), &json!("complete")], "{line}");
+        assert_eq!(
+            whole(&line),
+            [&json!(300_000), &json!(300_000), &json!("connect"), &json!("complete")],
+            "{line}"
+        );
         assert_eq!(line["target"], asked.as_str());
     }
     assert_eq!(running.terminate(), Some(0), "{}", running.errors());
@@ -174,7 +184,8 @@ fn two_of_them_lead_connections_through_a_tunnel() {
     let made = bentpipe(place.path()).args(["pep", "--make-secret", "secret"]).output().unwrap();
     assert!(made.status.success(), "{made:?}");
     let with = ["--secret", "secret", "--allow", "127.0.0.1"];
-    let (mut exit, at) = pep(place.path(), &[&["--tunnel-listen", "127.0.0.1:0"], &with[..]].concat());
+    let (mut exit, at) =
+        pep(place.path(), &[&["--tunnel-listen", "127.0.0.1:0"], &with[..]].concat());
     let to = at.to_string();
     let entrance = ["--listen", "127.0.0.1:0", "--tunnel-to", &to, "--congestion", "newreno"];
     let (mut entrance, address) = pep(place.path(), &[&entrance[..], &with].concat());
@@ -187,7 +198,11 @@ fn two_of_them_lead_connections_through_a_tunnel() {
     for (running, how) in [(&mut entrance, "connect"), (&mut exit, "tunnel")] {
         for _ in 0..2 {
             let line = running.line();
-            assert_eq!(whole(&line), [&json!(300_000), &json!(300_000), &json!(how), &json!("complete")], "{line}");
+            assert_eq!(
+                whole(&line),
+                [&json!(300_000), &json!(300_000), &json!(how), &json!("complete")],
+                "{line}"
+            );
         }
     }
     for mut running in [entrance, exit] {
@@ -248,7 +263,10 @@ fn what_does_not_go_together_is_refused() {
     for (options, reason) in [
         (&["--keep-source"][..], "--keep-source is only for --mode transparent"),
         (&["--mode", "redirect", "--keep-source"], "--keep-source is only for --mode transparent"),
-        (&["--mode", "redirect", "--credentials", "nothing"], "--credentials is only for --mode explicit"),
+        (
+            &["--mode", "redirect", "--credentials", "nothing"],
+            "--credentials is only for --mode explicit",
+        ),
         (&["--credentials", "nothing"], "nothing: one line NAME:PASSWORD is expected"),
         (&["--credentials", "absent"], "absent"),
         (&["--print-rules"], "--interface <NAME>"),
@@ -278,5 +296,9 @@ fn what_does_not_go_together_is_refused() {
     // Of a name without a port, the port is what is missing.
     let secret = bentpipe(place.path()).args(["pep", "--make-secret", "secret"]).status().unwrap();
     assert!(secret.success());
-    refused(place.path(), &["pep", "--tunnel-to", "gateway", "--secret", "secret"], "--tunnel-to gateway: ");
+    refused(
+        place.path(),
+        &["pep", "--tunnel-to", "gateway", "--secret", "secret"],
+        "--tunnel-to gateway: ",
+    );
 }

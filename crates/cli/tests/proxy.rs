@@ -17,7 +17,8 @@ use std::sync::mpsc::{Receiver, channel};
 /// What the web server answers with.
 const HELLO: &str = "hello from behind";
 
-/// A web server; what it gives are the heads of requests that it gets, which it answers with [`HELLO`].
+/// A web server; what it gives are the heads of requests that it gets, which it answers with
+/// [`HELLO`].
 fn web(listener: TcpListener) -> Receiver<String> {
     let (heads, seen) = channel();
     std::thread::spawn(move || {
@@ -59,12 +60,22 @@ fn proxy_at(place: &Path, address: &str, upstream: &str, options: &[&str]) -> Ru
     Running::begin(place, &[&begin[..], &certificate, options].concat())
 }
 
-/// `bentpipe serve` of a directory with `hello`, at `address`; its certificate is in `upstream.pem`.
+/// `bentpipe serve` of a directory with `hello`, at `address`; its certificate is in
+/// `upstream.pem`.
 fn tls(place: &Path, address: &str) -> (Running, u16) {
     let public = place.join("public");
     std::fs::create_dir_all(&public).unwrap();
     std::fs::write(public.join("hello"), HELLO).unwrap();
-    let serve = ["serve", "public", "--listen", address, "--no-store", "--self-signed", "--save-cert", "upstream.pem"];
+    let serve = [
+        "serve",
+        "public",
+        "--listen",
+        address,
+        "--no-store",
+        "--self-signed",
+        "--save-cert",
+        "upstream.pem",
+    ];
     let running = Running::begin(place, &serve);
     let listening: SocketAddr = running.first["listening"].as_str().unwrap().parse().unwrap();
     (running, listening.port())
@@ -81,7 +92,13 @@ fn comes(place: &Path, proxy: &Running) {
     // It would not be written anew.
     let _ = std::fs::remove_file(place.join("copy"));
     let output = get(place, proxy);
-    assert_eq!(output.status.code(), Some(0), "{}{}", String::from_utf8_lossy(&output.stderr), proxy.errors());
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}{}",
+        String::from_utf8_lossy(&output.stderr),
+        proxy.errors()
+    );
     assert_eq!(std::fs::read_to_string(place.join("copy")).unwrap(), HELLO);
 }
 
@@ -89,12 +106,18 @@ fn comes(place: &Path, proxy: &Running) {
 fn answers(place: &Path, proxy: &Running, status: &str) {
     let output = get(place, proxy);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && said.contains(status), "{:?}: {said}", output.status);
+    assert!(
+        output.status.code() == Some(1) && said.contains(status),
+        "{:?}: {said}",
+        output.status
+    );
 }
 
 /// A port at the IPv6 loopback, where there is one.
 fn ipv6() -> Option<TcpListener> {
-    TcpListener::bind("[::1]:0").inspect_err(|error| eprintln!("not run, there is no IPv6: {error}")).ok()
+    TcpListener::bind("[::1]:0")
+        .inspect_err(|error| eprintln!("not run, there is no IPv6: {error}"))
+        .ok()
 }
 
 #[test]
@@ -112,12 +135,19 @@ fn what_a_web_server_has_comes_over_http3_and_every_request_is_a_line() {
         assert!(head.contains(&format!("\r\n{field}\r\n")), "{field}: {head}");
     }
     let logged = running.line();
-    assert_eq!((logged["status"].as_u64(), logged["bytes"].as_u64()), (Some(200), Some(HELLO.len() as u64)));
+    assert_eq!(
+        (logged["status"].as_u64(), logged["bytes"].as_u64()),
+        (Some(200), Some(HELLO.len() as u64))
+    );
     // What follows the question mark may be a secret.
-    assert_eq!((&logged["path"], &logged["protocol"]), (&Value::from("/hello"), &Value::from("HTTP/3")));
+    assert_eq!(
+        (&logged["path"], &logged["protocol"]),
+        (&Value::from("/hello"), &Value::from("HTTP/3"))
+    );
     assert_eq!(running.terminate(), Some(0), "{}", running.errors());
 
-    let running = proxy(place.path(), &format!("http://{upstream}/"), &["--upstream-host", "inside.test:80"]);
+    let running =
+        proxy(place.path(), &format!("http://{upstream}/"), &["--upstream-host", "inside.test:80"]);
     comes(place.path(), &running);
     let head = heads.recv().unwrap().to_lowercase();
     assert!(head.contains("\r\nhost: inside.test:80\r\n"), "{head}");
@@ -151,7 +181,14 @@ fn a_web_server_with_tls_is_believed_where_its_certificate_is() {
     let upstream = format!("https://127.0.0.1:{port}");
     comes(place.path(), &proxy(place.path(), &upstream, &["--upstream-insecure"]));
     // For its name, and not for that which it is asked for.
-    comes(place.path(), &proxy(place.path(), &upstream, &[&believed[..], &["--upstream-host", "other.test"]].concat()));
+    comes(
+        place.path(),
+        &proxy(
+            place.path(),
+            &upstream,
+            &[&believed[..], &["--upstream-host", "other.test"]].concat(),
+        ),
+    );
 
     std::fs::copy(place.path().join("proxy.pem"), place.path().join("other.pem")).unwrap();
     answers(place.path(), &proxy(place.path(), &upstream, &["--upstream-ca", "other.pem"]), "502");
@@ -171,7 +208,8 @@ fn a_web_server_with_tls_is_reached_over_ipv6() {
     }
     let place = tempfile::tempdir().unwrap();
     let (_serving, port) = tls(place.path(), "[::1]:0");
-    let running = proxy(place.path(), &format!("https://[::1]:{port}"), &["--upstream-ca", "upstream.pem"]);
+    let running =
+        proxy(place.path(), &format!("https://[::1]:{port}"), &["--upstream-ca", "upstream.pem"]);
     comes(place.path(), &running);
 }
 
@@ -195,7 +233,11 @@ fn a_web_server_that_takes_too_long_is_given_up() {
     // It accepts, as kernels do, and says nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let upstream = format!("http://{}", silent.local_addr().unwrap());
-    answers(place.path(), &proxy(place.path(), &upstream, &["--upstream-timeout", "300 ms"]), "504");
+    answers(
+        place.path(),
+        &proxy(place.path(), &upstream, &["--upstream-timeout", "300 ms"]),
+        "504",
+    );
 }
 
 #[test]
@@ -219,8 +261,10 @@ fn what_is_no_upstream_is_refused_with_what_is() {
         refused(place.path(), &begin, reason);
         refused(place.path(), &begin, allowed);
     }
-    let http = ["proxy", "--self-signed", "--listen", "127.0.0.1:0", "--upstream", "http://localhost"];
-    let https = ["proxy", "--self-signed", "--listen", "127.0.0.1:0", "--upstream", "https://localhost"];
+    let http =
+        ["proxy", "--self-signed", "--listen", "127.0.0.1:0", "--upstream", "http://localhost"];
+    let https =
+        ["proxy", "--self-signed", "--listen", "127.0.0.1:0", "--upstream", "https://localhost"];
     for (begin, options, reason) in [
         (&http, &["--upstream-connections", "0"][..], "allowed: at least 1"),
         (&http, &["--upstream-timeout", "0 s"], "allowed: more than 0 s"),

@@ -1,6 +1,8 @@
-//! `bentpipe run --clock real`: what the kernel and programs do over the links, in the results that a simulation has.
+//! `bentpipe run --clock real`: what the kernel and programs do over the links, in the results that
+//! a simulation has.
 //!
-//! Without root the command moves into a user namespace; where the kernel allows neither, a reason is printed.
+//! Without root the command moves into a user namespace; where the kernel allows neither, a reason
+//! is printed.
 // What is tested is the wall clock.
 #![allow(clippy::disallowed_methods)]
 
@@ -43,7 +45,8 @@ fn cannot_run(output: &Output) -> bool {
 }
 
 fn results(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(output)))
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", said(output)))
 }
 
 #[test]
@@ -65,7 +68,11 @@ fn the_kernels_tcp_takes_the_place_of_ours_and_the_results_have_the_same_keys() 
     assert_eq!(keys(&wall), keys(&simulated));
     for run in wall["runs"].as_array().expect("runs") {
         let flow = &run["flows"][0];
-        assert_eq!((flow["completed"].as_bool(), flow["bytes"].as_u64()), (Some(true), Some(300_000)), "{flow}");
+        assert_eq!(
+            (flow["completed"].as_bool(), flow["bytes"].as_u64()),
+            (Some(true), Some(300_000)),
+            "{flow}"
+        );
         let second = |key: &str| flow[key].as_f64().unwrap_or(0.0);
         assert!(second("handshake_s") >= 0.1 && second("first_byte_s") >= 0.2, "{flow}");
         assert!(second("completion_s") >= 0.3 && second("rtt_min_ms") >= 100.0, "{flow}");
@@ -85,7 +92,10 @@ fn what_the_kernel_cannot_follow_is_refused_by_its_key() {
     for (text, words) in [
         (tcp("http = \"h2\"\n"), "`http`"),
         (tcp("http = \"raw\"\ncongestion = \"copa\"\n"), "`congestion`"),
-        (tcp("http = \"raw\"\ncongestion = \"newreno\"\nslow_start = \"long-path\"\n"), "`slow_start`"),
+        (
+            tcp("http = \"raw\"\ncongestion = \"newreno\"\nslow_start = \"long-path\"\n"),
+            "`slow_start`",
+        ),
         (tcp("http = \"raw\"\ninitial_window = 32\n"), "`initial_window`"),
         (tcp("http = \"raw\"\nack = \"1:10\"\n"), "`ack`"),
         (tcp("http = \"raw\"\nresume = \"careful\"\n"), "`resume`"),
@@ -99,28 +109,49 @@ fn what_the_kernel_cannot_follow_is_refused_by_its_key() {
     ] {
         let output = run("real", &text);
         let said = said(&output);
-        assert!(output.status.code() == Some(2) && said.contains(words) && said.contains("allowed"), "{words}: {said}");
+        assert!(
+            output.status.code() == Some(2) && said.contains(words) && said.contains("allowed"),
+            "{words}: {said}"
+        );
     }
     let external = |keys: &str| HEAD.replace("download = ", "external.size = ") + keys;
-    let output = run("virtual", &external("external.server = \"true\"\nexternal.client = \"true\"\n"));
-    assert!(output.status.code() == Some(2) && said(&output).contains("--clock real"), "{}", said(&output));
+    let output =
+        run("virtual", &external("external.server = \"true\"\nexternal.client = \"true\"\n"));
+    assert!(
+        output.status.code() == Some(2) && said(&output).contains("--clock real"),
+        "{}",
+        said(&output)
+    );
     let output = run("real", &external("external.server = \"true\"\n"));
-    assert!(output.status.code() == Some(2) && said(&output).contains("`client`"), "{}", said(&output));
+    assert!(
+        output.status.code() == Some(2) && said(&output).contains("`client`"),
+        "{}",
+        said(&output)
+    );
 }
 
 #[test]
 fn programs_are_given_addresses_and_files_and_their_packets_are_counted() {
     let server = "cd {dir} && exec python3 -m http.server {port} --bind {server}";
-    let program = format!("[defaults]\nexternal = {{ server = '''{server}''', client = '''{FETCH}''' }}\n");
-    let output = run("real", &format!("{}{program}", HEAD.replace("download = ", "external.size = ")));
+    let program =
+        format!("[defaults]\nexternal = {{ server = '''{server}''', client = '''{FETCH}''' }}\n");
+    let output =
+        run("real", &format!("{}{program}", HEAD.replace("download = ", "external.size = ")));
     if cannot_run(&output) {
         return;
     }
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let document = results(&output);
     let flow = &document["runs"][1]["flows"][0];
-    assert_eq!((flow["completed"].as_bool(), flow["transport"].as_str()), (Some(true), Some("program")), "{flow}");
-    assert!(flow["completion_s"].as_f64() > Some(0.3) && flow["packets_sent"].as_u64() > Some(200), "{flow}");
+    assert_eq!(
+        (flow["completed"].as_bool(), flow["transport"].as_str()),
+        (Some(true), Some("program")),
+        "{flow}"
+    );
+    assert!(
+        flow["completion_s"].as_f64() > Some(0.3) && flow["packets_sent"].as_u64() > Some(200),
+        "{flow}"
+    );
     assert!(flow["handshake_s"].is_null() && flow["packets_declared_lost"].is_null(), "{flow}");
 }
 
@@ -130,14 +161,24 @@ fn a_program_that_fails_is_a_failed_run_with_its_last_words() {
     for (server, client, words) in [
         (server, "echo broken >&2; exit 7", "the client ended with status 7: broken"),
         (server, "echo few > {output}", "has written 4 of 300000 bytes"),
-        ("echo nothing to serve; exit 3", "true", "the server ended with status 3 before it listened"),
+        (
+            "echo nothing to serve; exit 3",
+            "true",
+            "the server ended with status 3 before it listened",
+        ),
     ] {
-        let program = format!("[defaults]\nexternal = {{ server = '''{server}''', client = '''{client}''' }}\n");
-        let output = run("real", &format!("{}{program}", HEAD.replace("download = ", "external.size = ")));
+        let program = format!(
+            "[defaults]\nexternal = {{ server = '''{server}''', client = '''{client}''' }}\n"
+        );
+        let output =
+            run("real", &format!("{}{program}", HEAD.replace("download = ", "external.size = ")));
         if cannot_run(&output) {
             return;
         }
-        let error = results(&output)["runs"][0]["flows"][0]["error"].as_str().unwrap_or_default().to_owned();
+        let error = results(&output)["runs"][0]["flows"][0]["error"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         assert!(error.contains(words), "{words}: {error}: {}", said(&output));
         assert_eq!(output.status.code(), Some(3));
     }
@@ -145,14 +186,21 @@ fn a_program_that_fails_is_a_failed_run_with_its_last_words() {
 
 #[test]
 fn our_quic_is_the_products_own_server_and_client() {
-    let output = run("real", &format!("{HEAD}[defaults]\ncongestion = \"cubic\"\nslow_start = \"standard\"\n"));
+    let output = run(
+        "real",
+        &format!("{HEAD}[defaults]\ncongestion = \"cubic\"\nslow_start = \"standard\"\n"),
+    );
     if cannot_run(&output) {
         return;
     }
     let document = results(&output);
     let flow = &document["runs"][0]["flows"][0];
     assert_eq!(output.status.code(), Some(0), "{}: {flow}", said(&output));
-    assert_eq!((flow["completed"].as_bool(), flow["transport"].as_str()), (Some(true), Some("quic")), "{flow}");
+    assert_eq!(
+        (flow["completed"].as_bool(), flow["transport"].as_str()),
+        (Some(true), Some("quic")),
+        "{flow}"
+    );
     let second = |key: &str| flow[key].as_f64().unwrap_or(0.0);
     assert!(second("handshake_s") >= 0.1 && second("completion_s") >= 0.3, "{flow}");
     assert!(flow["return_bytes"]["udp"].as_u64() > Some(100), "{flow}");
@@ -164,8 +212,8 @@ fn a_second_visit_is_made_by_the_same_client_with_early_data_and_counted_by_itse
         "{}[output]\ncapture = \"access\"\n",
         HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nidle_before = \"3 s\"\n")
     );
-    let text =
-        format!("{text}[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n").replace("repeat = 2", "repeat = 1");
+    let text = format!("{text}[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n")
+        .replace("repeat = 2", "repeat = 1");
     let place = tempfile::tempdir().expect("a directory");
     let output = command(place.path(), "real", &text).output().expect("the command runs");
     if cannot_run(&output) {
@@ -174,17 +222,31 @@ fn a_second_visit_is_made_by_the_same_client_with_early_data_and_counted_by_itse
     let document = results(&output);
     let flow = &document["runs"][0]["flows"][0];
     assert_eq!(output.status.code(), Some(0), "{}: {flow}", said(&output));
-    assert_eq!((flow["visit"].as_u64(), flow["bytes"].as_u64()), (Some(2), Some(300_000)), "{flow}");
-    // The answer comes a round trip after the first flight; the first visit, of 2.5 MB, has packets of its own.
-    assert!(flow["first_byte_s"].as_f64() < Some(0.19) && flow["start_s"].as_f64() > Some(3.0), "{flow}");
+    assert_eq!(
+        (flow["visit"].as_u64(), flow["bytes"].as_u64()),
+        (Some(2), Some(300_000)),
+        "{flow}"
+    );
+    // The answer comes a round trip after the first flight; the first visit, of 2.5 MB, has packets
+    // of its own.
+    assert!(
+        flow["first_byte_s"].as_f64() < Some(0.19) && flow["start_s"].as_f64() > Some(3.0),
+        "{flow}"
+    );
     assert!((200..400).contains(&flow["packets_sent"].as_u64().unwrap_or(0)), "{flow}");
-    let captures: Vec<_> = std::fs::read_dir(place.path().join("out/captures")).expect("captures").flatten().collect();
-    assert!(captures.len() == 1 && captures[0].metadata().is_ok_and(|file| file.len() > 300_000), "{captures:?}");
+    let captures: Vec<_> =
+        std::fs::read_dir(place.path().join("out/captures")).expect("captures").flatten().collect();
+    assert!(
+        captures.len() == 1 && captures[0].metadata().is_ok_and(|file| file.len() > 300_000),
+        "{captures:?}"
+    );
 }
 
 #[test]
 fn a_path_is_known_on_a_second_visit_by_the_store_or_by_the_token_that_the_client_brings() {
-    let head = HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nidle_before = \"3 s\"\n").replace("repeat = 2", "repeat = 1");
+    let head = HEAD
+        .replace("\"300 kB\"\n", "\"300 kB\"\nidle_before = \"3 s\"\n")
+        .replace("repeat = 2", "repeat = 1");
     let variants = "[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n\
                     [[variant]]\nname = \"store\"\n\
                     [[variant]]\nname = \"token\"\nquic.resume_state = \"token\"\n\
@@ -201,8 +263,16 @@ fn a_path_is_known_on_a_second_visit_by_the_store_or_by_the_token_that_the_clien
         (Value::Null, Value::Null),
     ]) {
         let flow = &run["flows"][0];
-        assert_eq!((flow["visit"].as_u64(), flow["completed"].as_bool()), (Some(2), Some(true)), "{flow}");
-        assert_eq!((&flow["path"]["retreated"], &flow["path"]["token"]), (&retreated, &token), "{run}");
+        assert_eq!(
+            (flow["visit"].as_u64(), flow["completed"].as_bool()),
+            (Some(2), Some(true)),
+            "{flow}"
+        );
+        assert_eq!(
+            (&flow["path"]["retreated"], &flow["path"]["token"]),
+            (&retreated, &token),
+            "{run}"
+        );
     }
 }
 
@@ -224,16 +294,20 @@ fn an_interrupt_ends_a_run_at_once() {
 }
 
 /// Python's own pseudo-terminal: what the command writes to it comes out of its standard output.
-const AT_TERMINAL: &str = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+const AT_TERMINAL: &str =
+    "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
 
 #[test]
 fn at_a_terminal_a_line_tells_what_the_run_carries() {
     let place = tempfile::tempdir().expect("a directory");
-    let text = format!("{HEAD}{TCP}").replace("\"300 kB\"", "\"3 MB\"").replace("repeat = 2", "repeat = 1");
+    let text = format!("{HEAD}{TCP}")
+        .replace("\"300 kB\"", "\"3 MB\"")
+        .replace("repeat = 2", "repeat = 1");
     let wanted = command(place.path(), "real", &text);
     let mut terminal = Command::new("python3");
     terminal.args(["-c", AT_TERMINAL]).arg(wanted.get_program()).args(wanted.get_args());
-    let output = terminal.env("TERM", "xterm").stdin(Stdio::null()).output().expect("the command runs");
+    let output =
+        terminal.env("TERM", "xterm").stdin(Stdio::null()).output().expect("the command runs");
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     if shown.contains("Needed:") {
         eprintln!("not run: {shown}");
@@ -241,7 +315,10 @@ fn at_a_terminal_a_line_tells_what_the_run_carries() {
     }
     assert_eq!(output.status.code(), Some(0), "{shown}");
     for run in ["cubic, run 0 ", "bbr, run 0 "] {
-        let lines = shown.split(run).skip(1).filter_map(|line| line.split_once("forward")?.1.split_once(" Mbps"));
+        let lines = shown
+            .split(run)
+            .skip(1)
+            .filter_map(|line| line.split_once("forward")?.1.split_once(" Mbps"));
         let rates: Vec<f64> = lines.filter_map(|(rate, _)| rate.trim().parse().ok()).collect();
         // Of 20 Mbps; 3 MB take longer than a second.
         assert!(rates.iter().any(|rate| (1.0..21.0).contains(rate)), "{run}: {rates:?}: {shown}");
@@ -254,7 +331,9 @@ fn at_a_terminal_a_line_tells_what_the_run_carries() {
 #[test]
 fn qlog_of_both_ends_is_in_the_run_directory_as_on_the_virtual_clock() {
     let text = HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nidle_before = \"3 s\"\n");
-    let text = format!("{text}[output]\nqlog = true\n[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n");
+    let text = format!(
+        "{text}[output]\nqlog = true\n[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n"
+    );
     let files = |clock: &str| {
         let place = tempfile::tempdir().expect("a directory");
         let output = command(place.path(), clock, &text).output().expect("the command runs");
@@ -265,8 +344,10 @@ fn qlog_of_both_ends_is_in_the_run_directory_as_on_the_virtual_clock() {
         let manifest = std::fs::read(place.path().join("out/manifest.json")).expect("a manifest");
         let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
         let names = manifest["files"].as_array().expect("files").iter().filter_map(Value::as_str);
-        let traces: Vec<String> = names.filter(|name| name.starts_with("qlog")).map(str::to_owned).collect();
-        let bytes = std::fs::read(place.path().join("out").join(&traces[traces.len() - 1])).expect("a trace");
+        let traces: Vec<String> =
+            names.filter(|name| name.starts_with("qlog")).map(str::to_owned).collect();
+        let bytes = std::fs::read(place.path().join("out").join(&traces[traces.len() - 1]))
+            .expect("a trace");
         Some((traces, String::from_utf8_lossy(&bytes).into_owned()))
     };
     let Some((wall, trace)) = files("real") else { return };

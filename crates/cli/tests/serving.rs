@@ -24,7 +24,15 @@ impl Serving {
         let place = tempfile::tempdir().unwrap();
         std::fs::create_dir(place.path().join("public")).unwrap();
         std::fs::write(place.path().join("public/file.bin"), vec![7; 2_000_000]).unwrap();
-        let serve = ["serve", "public", "--listen", "127.0.0.1:0", "--self-signed", "--save-cert", "server.pem"];
+        let serve = [
+            "serve",
+            "public",
+            "--listen",
+            "127.0.0.1:0",
+            "--self-signed",
+            "--save-cert",
+            "server.pem",
+        ];
         let named = ["--name", "server.test"];
         let running = Running::begin(place.path(), &[&serve[..], &named, options].concat());
         let url = running.first["url"].as_str().unwrap().to_owned();
@@ -45,17 +53,30 @@ fn json(output: &Output) -> Value {
 
 #[test]
 fn a_file_is_fetched_and_every_request_is_a_line_until_the_server_is_told_to_stop() {
-    let mut serving =
-        Serving::begin(&["--no-store", "--congestion", "newreno", "--start", "standard", "--resume", "none"]);
+    let mut serving = Serving::begin(&[
+        "--no-store",
+        "--congestion",
+        "newreno",
+        "--start",
+        "standard",
+        "--resume",
+        "none",
+    ]);
     let url = format!("{}/file.bin", serving.url);
     let document = json(&serving.get(&[&url, "--output", "copy.bin", "--json"]));
     let download = &document["downloads"][0];
-    assert_eq!((download["bytes"].as_u64(), download["early_data"].as_bool()), (Some(2_000_000), Some(false)));
+    assert_eq!(
+        (download["bytes"].as_u64(), download["early_data"].as_bool()),
+        (Some(2_000_000), Some(false))
+    );
     assert_eq!(download["path"], Value::Null, "a server that resumes nothing says nothing of it");
     assert!(download["completion_s"].as_f64() >= download["first_byte_s"].as_f64());
     assert_eq!(std::fs::read(serving.place.path().join("copy.bin")).unwrap(), vec![7; 2_000_000]);
     let logged = serving.running.line();
-    assert_eq!((logged["path"].as_str(), logged["bytes"].as_u64()), (Some("/file.bin"), Some(2_000_000)));
+    assert_eq!(
+        (logged["path"].as_str(), logged["bytes"].as_u64()),
+        (Some("/file.bin"), Some(2_000_000))
+    );
     assert_eq!(logged["protocol"], "HTTP/3");
 
     let absent = serving.get(&[&format!("{}/absent", serving.url)]);
@@ -75,17 +96,23 @@ fn a_second_visit_of_one_program_asks_early() {
         document["downloads"].as_array().unwrap().clone()
     };
     let fresh = visits(&["--no-reuse", "--pause", "100 ms"]);
-    let early: Vec<_> = fresh.iter().map(|download| download["early_data"].as_bool().unwrap()).collect();
+    let early: Vec<_> =
+        fresh.iter().map(|download| download["early_data"].as_bool().unwrap()).collect();
     assert_eq!(early, [false, true]);
     let pause = fresh[1]["start_s"].as_f64().unwrap() - fresh[0]["start_s"].as_f64().unwrap();
     assert!(pause >= 0.1 + fresh[0]["completion_s"].as_f64().unwrap());
-    assert!(fresh.iter().all(|download| download["path"].is_string() && download["file"].is_null()));
+    assert!(
+        fresh.iter().all(|download| download["path"].is_string() && download["file"].is_null())
+    );
 
     let same = visits(&[]);
-    assert!(same[0]["handshake_s"].is_number() && same[1]["handshake_s"].is_null(), "one connection: {same:?}");
-    let left = std::fs::read_dir(serving.place.path())
-        .unwrap()
-        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("file.bin"));
+    assert!(
+        same[0]["handshake_s"].is_number() && same[1]["handshake_s"].is_null(),
+        "one connection: {same:?}"
+    );
+    let left = std::fs::read_dir(serving.place.path()).unwrap().filter(|entry| {
+        entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("file.bin")
+    });
     assert_eq!(left.count(), 0, "nothing is written");
 }
 
@@ -99,7 +126,10 @@ fn a_client_without_tokens_brings_none_of_those_that_it_was_given_a_moment_ago()
         asked.extend([url.as_str(); 6]);
         let document = json(&serving.get(&asked));
         let downloads = document["downloads"].as_array().unwrap();
-        downloads.iter().map(|download| download["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        downloads
+            .iter()
+            .map(|download| download["path"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(paths(&["--no-tokens"]), ["unknown"; 6]);
     // A visit may be over before its token has come, all the more on a busy machine.
@@ -119,7 +149,8 @@ fn both_ends_leave_traces_where_they_are_told_to_and_no_more_than_they_may() {
     assert_eq!(serving.running.terminate(), Some(0));
     let traces = |side: &str| {
         let entries = std::fs::read_dir(serving.place.path().join("traced").join(side)).unwrap();
-        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         assert!(names.iter().all(|name| name.ends_with(&format!("-{side}.sqlog"))), "{names:?}");
         names.len()
@@ -128,7 +159,10 @@ fn both_ends_leave_traces_where_they_are_told_to_and_no_more_than_they_may() {
     // What is there counts.
     let full = serving.get(&["--qlog-files", "2", "--discard", "--qlog", "traced/client", &url]);
     let said = String::from_utf8_lossy(&full.stderr);
-    assert!(full.status.code() == Some(2) && said.contains("2 traces") && said.contains("allowed"), "{said}");
+    assert!(
+        full.status.code() == Some(2) && said.contains("2 traces") && said.contains("allowed"),
+        "{said}"
+    );
     let alone = serving.get(&["--qlog-files", "2", "--discard", &url]);
     assert_eq!(alone.status.code(), Some(2), "--qlog-files is of --qlog");
 }

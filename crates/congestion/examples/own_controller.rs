@@ -1,6 +1,8 @@
 //! A controller of one's own: its window is twice what the path was measured to hold.
 
-use bentpipe_congestion::{Ack, Controller, EcnCe, Loss, Restart, SendControl, SentPackets, minimum_window};
+use bentpipe_congestion::{
+    Ack, Controller, EcnCe, Loss, Restart, SendControl, SentPackets, minimum_window,
+};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
 #[derive(Debug, Clone)]
@@ -35,7 +37,11 @@ impl Controller for TwiceThePath {
     }
     fn send_control(&self) -> SendControl {
         let measuring = self.best.is_zero();
-        SendControl::window(self.window, measuring, if measuring { "measuring" } else { "following" })
+        SendControl::window(
+            self.window,
+            measuring,
+            if measuring { "measuring" } else { "following" },
+        )
     }
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(self.clone())
@@ -60,6 +66,10 @@ fn main() {
             sent_packets.report_ack(now, false, |ack| controller.on_ack(ack));
             now += Span::from_millis(1);
         }
-        println!("{now}: {}, a window of {}", controller.send_control().phase, controller.send_control().cwnd);
+        println!(
+            "{now}: {}, a window of {}",
+            controller.send_control().phase,
+            controller.send_control().cwnd
+        );
     }
 }

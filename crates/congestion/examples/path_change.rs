@@ -8,7 +8,8 @@ mod bottleneck;
 use bentpipe_congestion::{PathChangeNotice, PathChangeResponse};
 use bentpipe_units::Span;
 use bottleneck::moving::{
-    DRIFTS, NONE, RESPONSES, handover_notices, handovers, names, path, queueing, run, share, step_notices, steps,
+    DRIFTS, NONE, RESPONSES, handover_notices, handovers, names, path, queueing, run, share,
+    step_notices, steps,
 };
 use bottleneck::{Path, Run};
 
@@ -21,12 +22,20 @@ const APART: Span = Span::from_millis(1_460);
 fn over(draws: &[Run], figure: impl Fn(&Run) -> f64) -> (f64, f64) {
     let count = draws.len() as f64;
     let mean = draws.iter().map(&figure).sum::<f64>() / count;
-    let variance = draws.iter().map(|run| (figure(run) - mean) * (figure(run) - mean)).sum::<f64>() / (count - 1.0);
+    let variance = draws.iter().map(|run| (figure(run) - mean) * (figure(run) - mean)).sum::<f64>()
+        / (count - 1.0);
     (mean, libm::sqrt(variance))
 }
 
-fn draws(path: &Path, name: &str, response: PathChangeResponse, hints: &[PathChangeNotice]) -> Vec<Run> {
-    (0..DRAWS).map(|draw| run(Path { offset: APART * draw, ..path.clone() }, name, response, hints)).collect()
+fn draws(
+    path: &Path,
+    name: &str,
+    response: PathChangeResponse,
+    hints: &[PathChangeNotice],
+) -> Vec<Run> {
+    (0..DRAWS)
+        .map(|draw| run(Path { offset: APART * draw, ..path.clone() }, name, response, hints))
+        .collect()
 }
 
 fn compare(title: &str, path: &Path, hints: &[PathChangeNotice], (from, to): (u64, u64)) {
@@ -38,7 +47,8 @@ fn compare(title: &str, path: &Path, hints: &[PathChangeNotice], (from, to): (u6
     for name in names() {
         let cells = RESPONSES.map(|(_, response)| {
             let draws = draws(path, name, response, hints);
-            let ((mean, deviation), (queue, _)) = (over(&draws, |run| share(run, from, to)), over(&draws, queueing));
+            let ((mean, deviation), (queue, _)) =
+                (over(&draws, |run| share(run, from, to)), over(&draws, queueing));
             format!("{mean:.1} ± {deviation:.1}, {queue:.1}")
         });
         println!("| {name} | {} |", cells.join(" | "));

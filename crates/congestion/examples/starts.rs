@@ -29,14 +29,25 @@ fn main() {
         .filter_map(|argument| argument.split_once('='))
         .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
         .collect();
-    let words: Vec<&str> = arguments.iter().filter(|word| !word.contains('=')).map(String::as_str).collect();
-    let number = |index: usize, default: u64| words.get(index).and_then(|word| word.parse().ok()).unwrap_or(default);
+    let words: Vec<&str> =
+        arguments.iter().filter(|word| !word.contains('=')).map(String::as_str).collect();
+    let number = |index: usize, default: u64| {
+        words.get(index).and_then(|word| word.parse().ok()).unwrap_or(default)
+    };
     match words.first().copied() {
         Some("table") => table(&set),
-        Some("random") => random(number(1, 1), number(2, 100), words.get(3).copied().unwrap_or("clean"), &set),
+        Some("random") => {
+            random(number(1, 1), number(2, 100), words.get(3).copied().unwrap_or("clean"), &set)
+        }
         Some("together") => together(&set),
         Some("path") => one(words.get(1).copied().unwrap_or_default(), number(2, 100), &set),
-        Some("case") => case(number(1, 1), number(2, 0), words.get(3).copied().unwrap_or("clean"), number(4, 2), &set),
+        Some("case") => case(
+            number(1, 1),
+            number(2, 0),
+            words.get(3).copied().unwrap_or("clean"),
+            number(4, 2),
+            &set,
+        ),
         _ => eprintln!("which study? table, random, together, path, case"),
     }
 }
@@ -73,7 +84,8 @@ fn paths() -> Vec<(&'static str, Path)> {
 }
 
 fn line(outcomes: &[Outcome], path: &Path) -> String {
-    let seconds: Vec<String> = outcomes.iter().map(|outcome| format!("{:6.2}", outcome.seconds())).collect();
+    let seconds: Vec<String> =
+        outcomes.iter().map(|outcome| format!("{:6.2}", outcome.seconds())).collect();
     let last = &outcomes[outcomes.len() - 1];
     let lost = 100.0 * last.dropped as f64 / last.sent as f64;
     format!("{} x{:5.2} {lost:5.2} %", seconds.join(" "), bdps(path, last.dropped_at_start))
@@ -85,7 +97,8 @@ fn table(set: &Set<'_>) {
             let lossy = path.loss > 0.0;
             let sizes = if lossy { &SIZES[..4] } else { &SIZES[..] };
             let set = if start == "long-path" { set } else { &[][..] };
-            let outcomes: Vec<Outcome> = sizes.iter().map(|bytes| alone(&path, *bytes, cubic(start, set), 7)).collect();
+            let outcomes: Vec<Outcome> =
+                sizes.iter().map(|bytes| alone(&path, *bytes, cubic(start, set), 7)).collect();
             println!("{name:<20} {start:<10} {}", line(&outcomes, &path));
         }
     }
@@ -98,15 +111,19 @@ fn draw(seed: u64, family: &str) -> Path {
     let rtt = if family == "short" { draw.log(20.0, 100.0) } else { 150.0 + 650.0 * draw.unit() };
     let queue = draw.log(0.05, 2.0);
     let back = draw.one(&[0.5, 1.0, 3.0, 10.0]);
-    let mut path =
-        if family == "upload" { Path::new(back, rate, rtt as u64) } else { Path::new(rate, back, rtt as u64) };
+    let mut path = if family == "upload" {
+        Path::new(back, rate, rtt as u64)
+    } else {
+        Path::new(rate, back, rtt as u64)
+    };
     let frames = draw.one(&[false, true]);
     let jitter = draw.one(&[0, 5, 15]);
     let bucket = draw.one(&[64, 256, 1000]);
     match family {
         "bucket" | "policer" => {
             let mbps = path.forward.as_mbps_f64();
-            path = Path::new(10.0 * mbps, back, rtt as u64).policed(mbps, bucket, family == "policer");
+            path =
+                Path::new(10.0 * mbps, back, rtt as u64).policed(mbps, bucket, family == "policer");
         }
         _ => {}
     }
@@ -140,7 +157,10 @@ fn random(seed: u64, cases: u64, family: &str, set: &Set<'_>) {
                     side.lost += bdps(&path, outcome.dropped_at_start);
                     side.worst_lost = side.worst_lost.max(bdps(&path, outcome.dropped_at_start));
                 }
-                more.push((bdps(&path, ours.dropped_at_start) - bdps(&path, standard.dropped_at_start), case));
+                more.push((
+                    bdps(&path, ours.dropped_at_start) - bdps(&path, standard.dropped_at_start),
+                    case,
+                ));
                 let share = ours.dropped as f64 / ours.sent as f64;
                 if path.queue.get() * 4 >= path.bdp().get() {
                     over.push((100.0 * share, case));
@@ -151,18 +171,31 @@ fn random(seed: u64, cases: u64, family: &str, set: &Set<'_>) {
         for (bytes, mut list) in SIZES.iter().zip(ratios) {
             list.sort_by(|a, b| a.0.total_cmp(&b.0));
             let median = list[list.len() / 2].0;
-            let slower: Vec<String> = list.iter().rev().take(6).map(|(r, c)| format!("{r:.2}#{c}")).collect();
+            let slower: Vec<String> =
+                list.iter().rev().take(6).map(|(r, c)| format!("{r:.2}#{c}")).collect();
             let count = list.iter().filter(|(ratio, _)| *ratio > 1.1).count();
-            println!("  {:>5} MB: median {median:.2}, >1.1: {count}, worst {}", *bytes as f64 / 1e6, slower.join(" "));
+            println!(
+                "  {:>5} MB: median {median:.2}, >1.1: {count}, worst {}",
+                *bytes as f64 / 1e6,
+                slower.join(" ")
+            );
         }
         let n = cases as f64;
         let [standard, ours] = sides;
-        print!("  lost at the start in BDP: {:.2} (worst {:.2}), standard", ours.lost / n, ours.worst_lost);
+        print!(
+            "  lost at the start in BDP: {:.2} (worst {:.2}), standard",
+            ours.lost / n,
+            ours.worst_lost
+        );
         println!(" {:.2} (worst {:.2})", standard.lost / n, standard.worst_lost);
         for (what, mut list) in [("more than standard", more), ("% lost, queue >= .25", over)] {
             list.sort_by(|a, b| b.0.total_cmp(&a.0));
-            let worst: Vec<String> = list.iter().take(6).map(|(x, c)| format!("{x:.2}#{c}")).collect();
-            let above = list.iter().filter(|(x, _)| *x > if what.starts_with('%') { 2.0 } else { 0.1 }).count();
+            let worst: Vec<String> =
+                list.iter().take(6).map(|(x, c)| format!("{x:.2}#{c}")).collect();
+            let above = list
+                .iter()
+                .filter(|(x, _)| *x > if what.starts_with('%') { 2.0 } else { 0.1 })
+                .count();
             println!("  {what}: {above} cases; {}", worst.join(" "));
         }
     }
@@ -188,7 +221,8 @@ fn case(seed: u64, case: u64, family: &str, every: u64, set: &Set<'_>) {
     println!("{path:?}");
     for start in ["standard", "long-path"] {
         let set = if start == "standard" { &[][..] } else { set };
-        let outcomes: Vec<Outcome> = SIZES.iter().map(|bytes| logged(&path, *bytes, cubic(start, set), case)).collect();
+        let outcomes: Vec<Outcome> =
+            SIZES.iter().map(|bytes| logged(&path, *bytes, cubic(start, set), case)).collect();
         println!("{start:<10} {}", line(&outcomes, &path));
         for line in outcomes.last().iter().flat_map(|last| &last.log) {
             println!("  {line}");
@@ -218,7 +252,10 @@ fn together(set: &Set<'_>) {
                 let sent: u64 = outcomes.iter().map(|outcome| outcome.sent).sum();
                 let served = Bytes::new((sent - dropped) * lean::PACKET);
                 let share = served.get() as f64 / path.forward.bytes_in(limit).get() as f64;
-                print!("  {start}: {:5.2} BDP dropped, {share:.2} of the link used;", bdps(&path, dropped));
+                print!(
+                    "  {start}: {:5.2} BDP dropped, {share:.2} of the link used;",
+                    bdps(&path, dropped)
+                );
                 let mut phases = std::collections::BTreeMap::new();
                 for (phase, dropped) in outcomes.iter().flat_map(|outcome| &outcome.dropped_in) {
                     *phases.entry(phase).or_insert(0) += dropped;

@@ -103,7 +103,9 @@ pub const SLOW_STARTS: &[Registration<Box<dyn SlowStart>>] = &[
         about: "slow start that ends when the round trip stays grown",
         source: "RFC 9406",
         parameters: hystart_plus_plus::Parameters::TABLE,
-        make: |config, values| Box::new(hystart_plus_plus::HyStartPlusPlus::new(config, &values.into())),
+        make: |config, values| {
+            Box::new(hystart_plus_plus::HyStartPlusPlus::new(config, &values.into()))
+        },
     },
     Registration {
         name: "hystart",
@@ -154,6 +156,9 @@ pub const RESUMPTIONS: &[Registration<ResumeMode>] = &[
 ];
 
 /// Returns the component of that name.
-pub fn find<T>(registrations: &'static [Registration<T>], name: &str) -> Option<&'static Registration<T>> {
+pub fn find<T>(
+    registrations: &'static [Registration<T>],
+    name: &str,
+) -> Option<&'static Registration<T>> {
     registrations.iter().find(|registration| registration.name == name)
 }

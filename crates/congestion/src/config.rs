@@ -125,14 +125,19 @@ const FAST_START: &str = "long-path";
 
 /// Returns the parameters of every component by its name.
 fn declared() -> impl Iterator<Item = (&'static str, &'static [Parameter])> {
-    let controllers = CONTROLLERS.iter().map(|registration| (registration.name, registration.parameters));
-    let slow_starts = SLOW_STARTS.iter().map(|registration| (registration.name, registration.parameters));
-    let resumptions = RESUMPTIONS.iter().map(|registration| (registration.name, registration.parameters));
+    let controllers =
+        CONTROLLERS.iter().map(|registration| (registration.name, registration.parameters));
+    let slow_starts =
+        SLOW_STARTS.iter().map(|registration| (registration.name, registration.parameters));
+    let resumptions =
+        RESUMPTIONS.iter().map(|registration| (registration.name, registration.parameters));
     controllers.chain(slow_starts).chain(resumptions)
 }
 
 fn values(parameters: &Parameters, component: &str) -> Result<ParameterValues, ParameterError> {
-    let declared = declared().find(|(name, _)| *name == component).map_or(&[][..], |(_, parameters)| parameters);
+    let declared = declared()
+        .find(|(name, _)| *name == component)
+        .map_or(&[][..], |(_, parameters)| parameters);
     let mut values = ParameterValues::defaults(declared);
     for (name, value) in parameters.get(component).into_iter().flatten() {
         values.set(component, name, *value)?;
@@ -211,7 +216,10 @@ mod tests {
             });
             made.send_control().phase
         };
-        assert_eq!((phase(Some(12_000_000)), phase(None)), ("congestion avoidance", "newreno, no distance"));
+        assert_eq!(
+            (phase(Some(12_000_000)), phase(None)),
+            ("congestion avoidance", "newreno, no distance")
+        );
     }
 
     #[test]
@@ -224,14 +232,21 @@ mod tests {
     #[test]
     fn parameters_out_of_range_are_refused_even_of_parts_that_are_not_used() {
         let mut congestion = CongestionConfig::default();
-        congestion.parameters.entry("newreno".to_owned()).or_default().insert("beta".to_owned(), 2.0);
+        congestion
+            .parameters
+            .entry("newreno".to_owned())
+            .or_default()
+            .insert("beta".to_owned(), 2.0);
         assert!(congestion.factory().unwrap_err().to_string().contains("0.1 to 0.95"));
     }
 
     #[test]
     fn every_default_exists() {
         for name in [SlowStartName::default().as_str(), ResumeName::default().as_str()] {
-            assert!(SlowStartName::all().contains(&name) || ResumeName::all().contains(&name), "{name}");
+            assert!(
+                SlowStartName::all().contains(&name) || ResumeName::all().contains(&name),
+                "{name}"
+            );
         }
     }
 }

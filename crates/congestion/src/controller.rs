@@ -217,7 +217,15 @@ impl SendControl {
     /// Creates the limits of a window-based controller that has no threshold and takes every loss
     /// as congestion.
     pub const fn window(cwnd: Bytes, in_slow_start: bool, phase: &'static str) -> Self {
-        Self { cwnd, ssthresh: None, pacing_rate: None, send_quantum: None, in_slow_start, phase, loss_tolerance: 0.0 }
+        Self {
+            cwnd,
+            ssthresh: None,
+            pacing_rate: None,
+            send_quantum: None,
+            in_slow_start,
+            phase,
+            loss_tolerance: 0.0,
+        }
     }
 }
 

@@ -21,7 +21,13 @@ pub struct DeliveryRateEstimator {
 
 impl DeliveryRateEstimator {
     /// Returns the record of a packet that is sent now. `in_flight` includes it.
-    pub fn on_sent(&mut self, now: Time, number: u64, bytes: Bytes, in_flight: Bytes) -> SentPacket {
+    pub fn on_sent(
+        &mut self,
+        now: Time,
+        number: u64,
+        bytes: Bytes,
+        in_flight: Bytes,
+    ) -> SentPacket {
         if in_flight == bytes {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -77,7 +83,8 @@ impl DeliveryRateEstimator {
         let interval = send_interval.max(ack_interval);
         let delivered = self.delivered.saturating_sub(newest.delivered);
         RateSample {
-            rate: (interval >= min_rtt && !interval.is_zero()).then(|| Rate::over(delivered, interval)),
+            rate: (interval >= min_rtt && !interval.is_zero())
+                .then(|| Rate::over(delivered, interval)),
             delivered,
             lost: self.lost.saturating_sub(newest.lost),
             in_flight: newest.in_flight,

@@ -57,17 +57,20 @@ impl ControllerFactory {
         handle: Option<ResumeHandle>,
     ) -> Box<dyn Controller> {
         // Endpoints know nothing of places; whoever wrote the configuration may.
-        let config = &ControllerConfig { distance_m: config.distance_m.or(self.distance_m), ..*config };
+        let config =
+            &ControllerConfig { distance_m: config.distance_m.or(self.distance_m), ..*config };
         let mut controller = self.with_slow_start(config, fast);
         if let (response, Some(feed)) = &self.path_change
             && *response != PathChangeResponse::default()
         {
-            controller = Box::new(PathChangeLayer::new(controller, feed.clone(), *response, config));
+            controller =
+                Box::new(PathChangeLayer::new(controller, feed.clone(), *response, config));
         }
         if let Some(handle) = handle {
             let (resume, values) = &self.resume;
             let mode = (resume.make)(config, values);
-            controller = Box::new(CarefulResume::new(controller, mode, config, &values.into(), handle));
+            controller =
+                Box::new(CarefulResume::new(controller, mode, config, &values.into(), handle));
         }
         match self.max_window {
             Some(max) => Box::new(WindowCap::new(controller, max.max(config.initial_window))),

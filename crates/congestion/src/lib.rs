@@ -38,13 +38,15 @@ pub mod windowed;
 
 pub use crate::config::{CongestionConfig, ControllerName, ResumeName, SlowStartName};
 pub use crate::controller::{
-    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, RateSample, Restart, SendControl, SentPacket,
-    minimum_window,
+    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, RateSample, Restart, SendControl,
+    SentPacket, minimum_window,
 };
 pub use crate::factory::{ControllerFactory, FastStart};
 pub use crate::metrics::{SenderMetrics, SenderSeries, SenderStats};
 pub use crate::parameters::{Parameter, ParameterError, ParameterValues};
-pub use crate::path_change::{PathChangeFeed, PathChangeLayer, PathChangeNotice, PathChangeResponse};
+pub use crate::path_change::{
+    PathChangeFeed, PathChangeLayer, PathChangeNotice, PathChangeResponse,
+};
 pub use crate::resume::{CarefulResume, ResumeHandle, ResumeMode, SavedParameters};
 pub use crate::sent_packets::SentPackets;
 pub use crate::slow_start::{Progress, SlowStart, StartSlot, WithSlowStart};

@@ -148,14 +148,23 @@ impl ParameterValues {
     /// The component has no such parameter, or the value lies outside its range.
     pub fn set(&mut self, component: &str, name: &str, value: f64) -> Result<(), ParameterError> {
         let component = component.to_owned();
-        let Some(parameter) = self.parameters.iter().find(|parameter| parameter.name == name) else {
+        let Some(parameter) = self.parameters.iter().find(|parameter| parameter.name == name)
+        else {
             let names: Vec<&str> = self.parameters.iter().map(|parameter| parameter.name).collect();
             let allowed = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            return Err(ParameterError::UnknownParameter { component, name: name.to_owned(), allowed });
+            return Err(ParameterError::UnknownParameter {
+                component,
+                name: name.to_owned(),
+                allowed,
+            });
         };
         let (low, high) = parameter.range;
         if !(low..=high).contains(&value) {
-            let unit = if parameter.unit.is_empty() { String::new() } else { format!(" {}", parameter.unit) };
+            let unit = if parameter.unit.is_empty() {
+                String::new()
+            } else {
+                format!(" {}", parameter.unit)
+            };
             let name = name.to_owned();
             return Err(ParameterError::OutOfRange { component, name, value, low, high, unit });
         }
@@ -165,7 +174,12 @@ impl ParameterValues {
 
     /// Returns the value of `name`, NaN if the component declares no such parameter.
     pub(crate) fn get(&self, name: &str) -> f64 {
-        let default = || self.parameters.iter().find(|parameter| parameter.name == name).map(|found| found.default);
+        let default = || {
+            self.parameters
+                .iter()
+                .find(|parameter| parameter.name == name)
+                .map(|found| found.default)
+        };
         let value = self.set.get(name).copied().or_else(default);
         debug_assert!(value.is_some(), "parameter `{name}` is not declared");
         value.unwrap_or(f64::NAN)
@@ -200,14 +214,20 @@ mod tests {
 
     #[test]
     fn an_unknown_parameter_is_refused_with_the_known_ones() {
-        let error = ParameterValues::defaults(Example::TABLE).set("cubic", "gamma", 1.0).unwrap_err().to_string();
+        let error = ParameterValues::defaults(Example::TABLE)
+            .set("cubic", "gamma", 1.0)
+            .unwrap_err()
+            .to_string();
         assert_eq!(error, "`cubic` has no parameter `gamma`; allowed: beta, every");
     }
 
     #[test]
     fn a_value_out_of_range_is_refused_with_the_range() {
         for wrong in [0.95, f64::NAN, f64::INFINITY] {
-            let error = ParameterValues::defaults(Example::TABLE).set("cubic", "beta", wrong).unwrap_err().to_string();
+            let error = ParameterValues::defaults(Example::TABLE)
+                .set("cubic", "beta", wrong)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("allowed: 0.1 to 0.9"), "{error}");
         }
     }

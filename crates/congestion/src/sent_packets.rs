@@ -144,7 +144,8 @@ impl SentPackets {
             let rtt = now.since(newest.sent_at);
             let min_rtt = self.min_rtt.map_or(rtt, |min| min.min(rtt));
             self.min_rtt = Some(min_rtt);
-            self.smoothed_rtt = if self.smoothed_rtt.is_zero() { rtt } else { (self.smoothed_rtt * 7 + rtt) / 8 };
+            self.smoothed_rtt =
+                if self.smoothed_rtt.is_zero() { rtt } else { (self.smoothed_rtt * 7 + rtt) / 8 };
             self.round_trips.update(newest.delivered, self.delivery_rate.delivered());
             let sample = self.delivery_rate.sample(now, newest, min_rtt);
             notify(&Ack {
@@ -238,10 +239,13 @@ mod tests {
             }
             for packet in 0..4 {
                 sent_packets.on_acked(at(100 * round + 100), 4 * round + packet);
-                sent_packets.report_ack(at(100 * round + 100), false, |ack| rounds.push((ack.round, ack.round_start)));
+                sent_packets.report_ack(at(100 * round + 100), false, |ack| {
+                    rounds.push((ack.round, ack.round_start))
+                });
             }
         }
-        let starts: Vec<u64> = rounds.iter().filter(|(_, start)| *start).map(|(round, _)| *round).collect();
+        let starts: Vec<u64> =
+            rounds.iter().filter(|(_, start)| *start).map(|(round, _)| *round).collect();
         assert_eq!(starts, [1, 2, 3]);
         assert_eq!(rounds.len(), 12);
     }
@@ -255,7 +259,8 @@ mod tests {
         let mut limited = Vec::new();
         for number in 0..2 {
             sent_packets.on_acked(at(100 + number), number);
-            sent_packets.report_ack(at(100 + number), true, |ack| limited.push(ack.sample.app_limited));
+            sent_packets
+                .report_ack(at(100 + number), true, |ack| limited.push(ack.sample.app_limited));
         }
         sent_packets.on_sent(at(102), MTU);
         sent_packets.on_acked(at(202), 2);
@@ -272,7 +277,9 @@ mod tests {
         assert!(sent_packets.remove(again.number));
         sent_packets.on_acked_late(at(230), first);
         let mut rtt = None;
-        sent_packets.report_ack(at(230), false, |ack| rtt = Some((ack.rtt, ack.delivered, ack.bytes_in_flight)));
+        sent_packets.report_ack(at(230), false, |ack| {
+            rtt = Some((ack.rtt, ack.delivered, ack.bytes_in_flight))
+        });
         assert_eq!(rtt, Some((Span::from_millis(230), MTU, Bytes::ZERO)));
     }
 
@@ -282,7 +289,10 @@ mod tests {
         let first = sent_packets.on_sent(at(0), MTU);
         sent_packets.on_lost(first.number);
         let number = sent_packets.restore(first);
-        assert_eq!((number, sent_packets.bytes_in_flight(), sent_packets.next_number()), (1, MTU, 2));
+        assert_eq!(
+            (number, sent_packets.bytes_in_flight(), sent_packets.next_number()),
+            (1, MTU, 2)
+        );
         assert_eq!(sent_packets.get(number).map(|packet| packet.sent_at), Some(at(0)));
         assert!(sent_packets.on_acked(at(100), number));
     }
@@ -292,7 +302,11 @@ mod tests {
         let mut sent_packets = SentPackets::new();
         sent_packets.on_sent(at(0), MTU);
         assert!(sent_packets.on_lost(0));
-        assert!(!sent_packets.on_acked(at(1), 0) && !sent_packets.on_lost(0) && !sent_packets.on_lost(7));
+        assert!(
+            !sent_packets.on_acked(at(1), 0)
+                && !sent_packets.on_lost(0)
+                && !sent_packets.on_lost(7)
+        );
         assert_eq!(sent_packets.bytes_in_flight(), Bytes::ZERO);
     }
 }

@@ -59,7 +59,8 @@ mod tests {
             max_window: Some(Bytes::new(50_000)),
             ..CongestionConfig::default()
         };
-        let mut controller = congestion.factory().unwrap().make(&config, crate::FastStart::Allowed(None), None);
+        let mut controller =
+            congestion.factory().unwrap().make(&config, crate::FastStart::Allowed(None), None);
         let mut sent_packets = SentPackets::new();
         for round in 0..20 {
             let now = Time::from_millis(100 * round);
@@ -79,6 +80,10 @@ mod tests {
         let packet = sent_packets.on_sent(Time::from_secs(3), Bytes::new(1000));
         sent_packets.on_lost(packet.number);
         sent_packets.report_loss(Time::from_secs(3), false, |loss| controller.on_loss(loss));
-        assert!(controller.send_control().cwnd < Bytes::new(40_000), "{}", controller.send_control().cwnd);
+        assert!(
+            controller.send_control().cwnd < Bytes::new(40_000),
+            "{}",
+            controller.send_control().cwnd
+        );
     }
 }

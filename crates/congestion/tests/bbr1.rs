@@ -8,8 +8,13 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 use bottleneck::{MTU, Path, Run};
 
 fn run(path: Path, seed: u64) -> Run {
-    let config =
-        ControllerConfig { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: None, rtt: None };
+    let config = ControllerConfig {
+        now: Time::ZERO,
+        mtu: MTU,
+        initial_window: Bytes::new(12_000),
+        distance_m: None,
+        rtt: None,
+    };
     Run::new(path, Box::new(Bbr1::new(&config, &Parameters::default())), seed)
 }
 

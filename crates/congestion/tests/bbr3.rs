@@ -12,8 +12,13 @@ fn run(path: Path, seed: u64) -> Run {
 }
 
 fn run_with(path: Path, seed: u64, parameters: &Parameters) -> Run {
-    let config =
-        ControllerConfig { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: None, rtt: None };
+    let config = ControllerConfig {
+        now: Time::ZERO,
+        mtu: MTU,
+        initial_window: Bytes::new(12_000),
+        distance_m: None,
+        rtt: None,
+    };
     Run::new(path, Box::new(Bbr3::new(&config, parameters)), seed)
 }
 
@@ -156,7 +161,11 @@ fn random_loss(significance: f64) -> impl Fn(u64) -> Run {
     move |seed| {
         // ProbeRTT costs a tenth of the rate on a path of 600 ms: not what is tested here.
         let probe_rtt_interval = 60.0;
-        let parameters = Parameters { loss_significance: significance, probe_rtt_interval, ..Parameters::default() };
+        let parameters = Parameters {
+            loss_significance: significance,
+            probe_rtt_interval,
+            ..Parameters::default()
+        };
         let mut path = geo();
         path.loss = 0.0156;
         run_with(path, seed, &parameters)
@@ -167,7 +176,11 @@ fn random_loss(significance: f64) -> impl Fn(u64) -> Run {
 fn loss_below_the_threshold_keeps_nine_tenths_of_a_geostationary_link() {
     let mut run = random_loss(3.0)(1);
     run.until(secs(30.0));
-    assert!(run.utilisation(secs(12.0), secs(30.0)) > 0.9, "{}", run.utilisation(secs(12.0), secs(30.0)));
+    assert!(
+        run.utilisation(secs(12.0), secs(30.0)) > 0.9,
+        "{}",
+        run.utilisation(secs(12.0), secs(30.0))
+    );
 }
 
 #[test]
@@ -223,7 +236,8 @@ fn a_probe_at_half_the_rate_is_proven_within_two_rounds_and_startup_goes_on_from
 
 #[test]
 fn a_probe_above_the_rate_believes_no_more_than_the_path_delivers() {
-    let mut run = resumed(Path::new(Rate::from_mbps(20), Span::from_millis(600)), Rate::from_mbps(80));
+    let mut run =
+        resumed(Path::new(Rate::from_mbps(20), Span::from_millis(600)), Rate::from_mbps(80));
     assert!(run.dropped > 100);
     let now = run.now;
     run.controller.rate_based().expect("a controller of rates").retreat(now);

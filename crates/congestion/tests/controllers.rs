@@ -4,8 +4,8 @@
 
 use bentpipe_congestion::catalogue::{CONTROLLERS, Registration};
 use bentpipe_congestion::{
-    Controller, ControllerConfig, EcnCe, ParameterValues, PathChange, PathChangeFeed, PathChangeLayer,
-    PathChangeNotice, PathChangeResponse, Restart, SentPackets,
+    Controller, ControllerConfig, EcnCe, ParameterValues, PathChange, PathChangeFeed,
+    PathChangeLayer, PathChangeNotice, PathChangeResponse, Restart, SentPackets,
 };
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
@@ -91,7 +91,13 @@ struct Sender {
 
 impl Sender {
     fn new(config: &ControllerConfig) -> Self {
-        Self { sent_packets: SentPackets::new(), now: config.now, mtu: config.mtu, flight: Vec::new(), newest: 0 }
+        Self {
+            sent_packets: SentPackets::new(),
+            now: config.now,
+            mtu: config.mtu,
+            flight: Vec::new(),
+            newest: 0,
+        }
     }
 
     /// The packets from `skip` parts of 256 on, `part` parts of 256 of the flight, at least one
@@ -115,7 +121,9 @@ impl Sender {
             Event::Wait(span) => self.now += span,
             Event::Send(packets) => {
                 for _ in 0..packets {
-                    if self.sent_packets.bytes_in_flight() + self.mtu > controller.send_control().cwnd {
+                    if self.sent_packets.bytes_in_flight() + self.mtu
+                        > controller.send_control().cwnd
+                    {
                         break;
                     }
                     let packet = self.sent_packets.on_sent(self.now, self.mtu);
@@ -135,7 +143,8 @@ impl Sender {
                 for number in self.choose(0, part) {
                     self.sent_packets.on_lost(number);
                 }
-                self.sent_packets.report_loss(self.now, persistent, |loss| controller.on_loss(loss));
+                self.sent_packets
+                    .report_loss(self.now, persistent, |loss| controller.on_loss(loss));
             }
             Event::EcnCe => controller.on_ecn_ce(&EcnCe {
                 now: self.now,
@@ -155,14 +164,19 @@ impl Sender {
                 self.mtu = Bytes::new(bytes.into());
                 controller.on_mtu_update(self.mtu);
             }
-            Event::Restart { window, ssthresh, rate, min_rtt, recovery_start } => controller.restart(&Restart {
-                now: self.now,
-                window: Bytes::new(window),
-                ssthresh: ssthresh.map(Bytes::new),
-                rate: rate.map(Rate::from_bps),
-                min_rtt: min_rtt.map(Span::from_nanos),
-                recovery_start: if recovery_start { self.sent_packets.next_number() } else { 0 },
-            }),
+            Event::Restart { window, ssthresh, rate, min_rtt, recovery_start } => controller
+                .restart(&Restart {
+                    now: self.now,
+                    window: Bytes::new(window),
+                    ssthresh: ssthresh.map(Bytes::new),
+                    rate: rate.map(Rate::from_bps),
+                    min_rtt: min_rtt.map(Span::from_nanos),
+                    recovery_start: if recovery_start {
+                        self.sent_packets.next_number()
+                    } else {
+                        0
+                    },
+                }),
         }
     }
 }
@@ -288,7 +302,13 @@ fn transfer(controller: &mut dyn Controller, sender: &mut Sender, rounds: u32) {
 
 fn made(part: &Registration<Box<dyn Controller>>) -> (Box<dyn Controller>, Sender) {
     let (mtu, initial_window) = (Bytes::new(1_200), Bytes::new(12_000));
-    let config = ControllerConfig { now: Time::ZERO, mtu, initial_window, distance_m: Some(6_000_000), rtt: None };
+    let config = ControllerConfig {
+        now: Time::ZERO,
+        mtu,
+        initial_window,
+        distance_m: Some(6_000_000),
+        rtt: None,
+    };
     ((part.make)(&config, &ParameterValues::defaults(part.parameters)), Sender::new(&config))
 }
 
@@ -320,7 +340,12 @@ fn every_controller_that_searches_goes_on_from_where_a_layer_sets_it() {
             min_rtt: Some(Span::from_millis(100)),
             recovery_start: sender.sent_packets.next_number(),
         });
-        assert!(!controller.send_control().in_slow_start, "{}: {}", part.name, controller.send_control().phase);
+        assert!(
+            !controller.send_control().in_slow_start,
+            "{}: {}",
+            part.name,
+            controller.send_control().phase
+        );
         let set = controller.send_control().cwnd;
         assert!(set >= Bytes::new(500_000) && set <= Bytes::new(1_300_000), "{}: {set}", part.name);
     }
@@ -334,7 +359,14 @@ fn an_answered_loss_is_not_answered_again() {
         sender.happen(&Event::Send(10), controller.as_mut());
         let (window, recovery_start) = (Bytes::new(60_000), sender.sent_packets.next_number());
         let (now, ssthresh) = (sender.now, Some(window));
-        controller.restart(&Restart { now, window, ssthresh, rate: None, min_rtt: None, recovery_start });
+        controller.restart(&Restart {
+            now,
+            window,
+            ssthresh,
+            rate: None,
+            min_rtt: None,
+            recovery_start,
+        });
         let before = controller.send_control().cwnd;
         sender.happen(&Event::Lose { part: 50, persistent: false }, controller.as_mut());
         sender.happen(&Event::EcnCe, controller.as_mut());

@@ -6,16 +6,17 @@ mod bottleneck;
 use bentpipe_congestion::PathChangeNotice;
 use bentpipe_units::{Span, Time};
 use bottleneck::moving::{
-    ALL, DRIFTS, HOLD, LONG, NONE, RESET, RESPONSES, SHORT, handover_notices, handovers, names, notice, path, queueing,
-    run, share, step_notices, steps, still,
+    ALL, DRIFTS, HOLD, LONG, NONE, RESET, RESPONSES, SHORT, handover_notices, handovers, names,
+    notice, path, queueing, run, share, step_notices, steps, still,
 };
 use bottleneck::{Motion, Path};
 use std::fmt::Write;
 
 #[test]
 fn announcements_on_a_path_that_becomes_longer_and_shorter_again() {
-    let mut table =
-        String::from("controller  hints   share: 0-60 s   long   short again   queue, ms   declared lost\n");
+    let mut table = String::from(
+        "controller  hints   share: 0-60 s   long   short again   queue, ms   declared lost\n",
+    );
     for name in names() {
         let mut without = None;
         for (hints, response) in RESPONSES {
@@ -53,7 +54,8 @@ fn what_a_change_of_satellite_loses_is_not_answered_where_it_is_held_back() {
 
 #[test]
 fn what_a_drifting_round_trip_costs_each_controller() {
-    let mut table = String::from("controller  round trip    share, 10-60 s   queue, ms   declared lost\n");
+    let mut table =
+        String::from("controller  round trip    share, 10-60 s   queue, ms   declared lost\n");
     for name in names() {
         for (label, motion) in DRIFTS {
             let run = run(path(motion), name, NONE, &[]);
@@ -81,7 +83,8 @@ fn a_filter_that_does_not_know_of_a_longer_path_gives_it_up_and_one_that_does_ke
 }
 
 #[test]
-fn a_smallest_round_trip_that_moves_is_not_mistaken_by_the_queue_that_stands_as_one_begun_anew_is() {
+fn a_smallest_round_trip_that_moves_is_not_mistaken_by_the_queue_that_stands_as_one_begun_anew_is()
+{
     // 40 and 41 ms by turns: less than a window's own queue.
     fn wobbling(at: Time) -> Span {
         if (at.as_nanos() / 2_000_000_000) % 2 == 1 { Span::from_millis(41) } else { SHORT }
@@ -107,10 +110,14 @@ fn wrong_announcements_do_no_lasting_harm() {
             ..notice(Time::from_secs(at), before, after)
         })
         .to_vec();
-    let reversed = vec![notice(Time::from_secs(20), LONG, SHORT), notice(Time::from_secs(40), SHORT, LONG)];
+    let reversed =
+        vec![notice(Time::from_secs(20), LONG, SHORT), notice(Time::from_secs(40), SHORT, LONG)];
     for name in names() {
-        for (label, hints, motion) in [("never", &never, still as Motion), ("reversed", &reversed, steps)] {
-            let (without, with) = (run(path(motion), name, NONE, &[]), run(path(motion), name, ALL, hints));
+        for (label, hints, motion) in
+            [("never", &never, still as Motion), ("reversed", &reversed, steps)]
+        {
+            let (without, with) =
+                (run(path(motion), name, NONE, &[]), run(path(motion), name, ALL, hints));
             let cost = share(&without, 0, 60) - share(&with, 0, 60);
             assert!(cost < 2.0, "{name}, {label}: {cost} % of the minute");
             let after = share(&without, 45, 60) - share(&with, 45, 60);

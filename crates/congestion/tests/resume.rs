@@ -3,8 +3,12 @@
 
 use bentpipe_congestion::SentPackets;
 use bentpipe_congestion::algorithms::newreno::{self, NewReno};
-use bentpipe_congestion::controller::{Controller, ControllerConfig, EcnCe, PathChange, minimum_window};
-use bentpipe_congestion::resume::{self, CarefulResume, Phase, ResumeHandle, ResumeMode, SavedParameters};
+use bentpipe_congestion::controller::{
+    Controller, ControllerConfig, EcnCe, PathChange, minimum_window,
+};
+use bentpipe_congestion::resume::{
+    self, CarefulResume, Phase, ResumeHandle, ResumeMode, SavedParameters,
+};
 use bentpipe_units::{Bytes, Span, Time};
 use proptest::prelude::*;
 
@@ -78,7 +82,13 @@ struct World<C> {
 }
 
 fn config() -> ControllerConfig {
-    ControllerConfig { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: None, rtt: None }
+    ControllerConfig {
+        now: Time::ZERO,
+        mtu: MTU,
+        initial_window: Bytes::new(12_000),
+        distance_m: None,
+        rtt: None,
+    }
 }
 
 fn reno() -> NewReno {
@@ -89,7 +99,11 @@ impl World<CarefulResume> {
     fn new(mode: ResumeMode, saved: SavedParameters) -> Self {
         let notes = ResumeHandle::new();
         let values = resume::Parameters::default();
-        World::around(CarefulResume::new(Box::new(reno()), mode, &config(), &values, notes.clone()), notes, saved)
+        World::around(
+            CarefulResume::new(Box::new(reno()), mode, &config(), &values, notes.clone()),
+            notes,
+            saved,
+        )
     }
 }
 
@@ -155,7 +169,8 @@ impl<C: Controller> World<C> {
             Event::Lose { place, count } => self.lose(place, count, false),
             Event::Vanish(place) => {
                 for number in self.take(place, 1) {
-                    self.sent_packets.set_bytes_in_flight(self.sent_packets.bytes_in_flight() - MTU);
+                    self.sent_packets
+                        .set_bytes_in_flight(self.sent_packets.bytes_in_flight() - MTU);
                     self.vanished.push(number);
                 }
             }
@@ -185,7 +200,11 @@ impl World<CarefulResume> {
     fn is_accounted_for(&self, first: Option<u64>, last: Option<u64>) -> bool {
         let (Some(first), Some(last)) = (first, last) else { return true };
         self.newest_acked >= Some(last)
-            || !self.flight.iter().chain(&self.vanished).any(|number| (first..=last).contains(number))
+            || !self
+                .flight
+                .iter()
+                .chain(&self.vanished)
+                .any(|number| (first..=last).contains(number))
     }
 
     fn check(&mut self) -> Result<(), TestCaseError> {
@@ -197,7 +216,11 @@ impl World<CarefulResume> {
                 self.retreats += 1;
                 prop_assert!(step.window <= step.pipesize.mul_f64(0.5).max(minimum_window(MTU)));
                 prop_assert!(self.notes.retreated());
-                self.retreat = Some((step.first_unvalidated_packet, step.last_unvalidated_packet, step.window));
+                self.retreat = Some((
+                    step.first_unvalidated_packet,
+                    step.last_unvalidated_packet,
+                    step.window,
+                ));
             }
         }
         prop_assert!(self.retreats <= 1);

@@ -32,16 +32,28 @@ struct Outcome {
 /// Sends `amount` over `path`: an acknowledgement for each packet, losses declared three packets
 /// later, what is lost is sent again. The controller's pace, or 1.25 windows a smoothed round trip
 /// (RFC 9002 §7.7).
-fn transfer(controller: &str, amount: Bytes, path: Path, mode: ResumeMode, saved: Option<SavedParameters>) -> Outcome {
-    let config =
-        ControllerConfig { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_500), distance_m: None, rtt: None };
+fn transfer(
+    controller: &str,
+    amount: Bytes,
+    path: Path,
+    mode: ResumeMode,
+    saved: Option<SavedParameters>,
+) -> Outcome {
+    let config = ControllerConfig {
+        now: Time::ZERO,
+        mtu: MTU,
+        initial_window: Bytes::new(12_500),
+        distance_m: None,
+        rtt: None,
+    };
     let notes = ResumeHandle::new();
     if let Some(saved) = saved {
         assert!(notes.offer(saved) || mode == ResumeMode::Observe);
     }
     let part = catalogue::find(CONTROLLERS, controller).expect("a controller of the catalogue");
     let inner = (part.make)(&config, &ParameterValues::defaults(part.parameters));
-    let mut resume = CarefulResume::new(inner, mode, &config, &resume::Parameters::default(), notes.clone());
+    let mut resume =
+        CarefulResume::new(inner, mode, &config, &resume::Parameters::default(), notes.clone());
     let mut sent_packets = SentPackets::new();
     let (mut now, mut next_send, mut free_at) = (Time::ZERO, Time::ZERO, Time::ZERO);
     let mut to_send = amount.get() / MTU.get();
@@ -49,7 +61,10 @@ fn transfer(controller: &str, amount: Bytes, path: Path, mode: ResumeMode, saved
     let mut unheard: VecDeque<u64> = VecDeque::new();
     let mut lost = 0;
     loop {
-        while to_send > 0 && next_send <= now && sent_packets.bytes_in_flight() + MTU <= resume.send_control().cwnd {
+        while to_send > 0
+            && next_send <= now
+            && sent_packets.bytes_in_flight() + MTU <= resume.send_control().cwnd
+        {
             let packet = sent_packets.on_sent(now, MTU);
             resume.on_packet_sent(&packet);
             unheard.push_back(packet.number);
@@ -79,7 +94,9 @@ fn transfer(controller: &str, amount: Bytes, path: Path, mode: ResumeMode, saved
         now = ack_at;
         sent_packets.on_acked(now, number);
         sent_packets.report_ack(now, to_send == 0, |ack| resume.on_ack(ack));
-        while let Some(first) = unheard.front().copied().filter(|first| first + 3 <= number || *first == number) {
+        while let Some(first) =
+            unheard.front().copied().filter(|first| first + 3 <= number || *first == number)
+        {
             unheard.pop_front();
             if sent_packets.on_lost(first) {
                 lost += 1;
@@ -123,7 +140,8 @@ fn on_the_path_that_was_saved_it_is_validated_without_a_loss_and_saves_round_tri
 #[test]
 fn on_a_path_that_has_become_narrow_it_retreats_and_the_transfer_completes() {
     let narrow = Path { rate: Rate::from_mbps(5), queue: Bytes::new(187_500) };
-    let careful = transfer("newreno", Bytes::from_mb(10), narrow, ResumeMode::Careful, Some(saved()));
+    let careful =
+        transfer("newreno", Bytes::from_mb(10), narrow, ResumeMode::Careful, Some(saved()));
     assert_eq!(careful.phases[careful.phases.len() - 2..], ["safe_retreat", "normal"]);
     assert!(careful.notes.retreated());
     // The careful jump does less harm than the careless one.
@@ -150,7 +168,12 @@ fn a_controller_with_a_rate_is_validated_and_saves_round_trips_too() {
     let careful = transfer("bbr3", amount, WIDE, ResumeMode::Careful, Some(saved()));
     assert_eq!(careful.phases, ["reconnaissance", "unvalidated", "validating", "normal"]);
     assert!(!careful.notes.retreated());
-    assert!(careful.finished + RTT * 2 <= plain.finished, "{} and {}", plain.finished, careful.finished);
+    assert!(
+        careful.finished + RTT * 2 <= plain.finished,
+        "{} and {}",
+        plain.finished,
+        careful.finished
+    );
 }
 
 #[test]
@@ -170,7 +193,13 @@ fn every_controller_that_searches_completes_and_ends_in_normal_on_either_path() 
     // A rate that was told is not searched for: nothing is to be remembered.
     for controller in CONTROLLERS.iter().filter(|part| part.name != "fixed-rate") {
         for (path, retreats) in [(WIDE, false), (narrow, true)] {
-            let careful = transfer(controller.name, Bytes::from_mb(5), path, ResumeMode::Careful, Some(saved()));
+            let careful = transfer(
+                controller.name,
+                Bytes::from_mb(5),
+                path,
+                ResumeMode::Careful,
+                Some(saved()),
+            );
             let name = controller.name;
             assert_eq!(careful.phases[1], "unvalidated", "{name}");
             assert_eq!(careful.phases.last(), Some(&"normal"), "{name}: {:?}", careful.phases);

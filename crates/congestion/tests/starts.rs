@@ -34,8 +34,20 @@ const TABLE: &[Row] = &[
     row("50/10", || Path::new(50.0, 10.0, 650), 10_000_000, 4.18, 0.0),
     row("50/10", || Path::new(50.0, 10.0, 650), 100_000_000, 19.7, 0.02),
     row("50/10, a tenth of queue", || Path::new(50.0, 10.0, 650).queue(0.1), 10_000_000, 4.7, 0.24),
-    row("50/10, a quarter of queue", || Path::new(50.0, 10.0, 650).queue(0.25), 100_000_000, 20.7, 0.02),
-    row("50/10, frames", || Path::new(50.0, 10.0, 650).queue(0.5).frames(5), 100_000_000, 19.9, 0.02),
+    row(
+        "50/10, a quarter of queue",
+        || Path::new(50.0, 10.0, 650).queue(0.25),
+        100_000_000,
+        20.7,
+        0.02,
+    ),
+    row(
+        "50/10, frames",
+        || Path::new(50.0, 10.0, 650).queue(0.5).frames(5),
+        100_000_000,
+        19.9,
+        0.02,
+    ),
     row("50/0.5, thinned", || Path::new(50.0, 0.5, 650).ack(10), 100_000_000, 19.7, 0.0),
     row("50/0.5, not thinned", || Path::new(50.0, 0.5, 650), 100_000_000, 21.6, 0.08),
     row("250/3", || Path::new(250.0, 3.0, 600).ack(10), 100_000_000, 6.45, 0.0),
@@ -49,10 +61,15 @@ const TABLE: &[Row] = &[
 #[test]
 fn long_path_keeps_the_table_and_beats_the_standard_start() {
     for Row { name, path, bytes, seconds, share } in TABLE {
-        let (standard, ours) = (transfer(&path(), *bytes, "standard"), transfer(&path(), *bytes, "long-path"));
+        let (standard, ours) =
+            (transfer(&path(), *bytes, "standard"), transfer(&path(), *bytes, "long-path"));
         let (took, dropped) = (ours.seconds(), lost(&ours));
         assert!(took <= *seconds, "{name}, {bytes} bytes: {took:.2} s");
-        assert!(took <= standard.seconds(), "{name}, {bytes} bytes: {took:.2} s, standard {:.2} s", standard.seconds());
+        assert!(
+            took <= standard.seconds(),
+            "{name}, {bytes} bytes: {took:.2} s, standard {:.2} s",
+            standard.seconds()
+        );
         assert!(dropped <= *share, "{name}, {bytes} bytes: {:.2} % dropped", 100.0 * dropped);
     }
 }
@@ -61,8 +78,13 @@ fn long_path_keeps_the_table_and_beats_the_standard_start() {
 fn a_short_path_is_as_it_was() {
     for (rate, rtt) in [(10.0, 20), (100.0, 50), (300.0, 100)] {
         let path = Path::new(rate, 10.0, rtt).frames(5);
-        let (standard, ours) = (transfer(&path, 10_000_000, "standard"), transfer(&path, 10_000_000, "long-path"));
-        assert_eq!((ours.completion, ours.sent), (standard.completion, standard.sent), "{rate} Mbps, {rtt} ms");
+        let (standard, ours) =
+            (transfer(&path, 10_000_000, "standard"), transfer(&path, 10_000_000, "long-path"));
+        assert_eq!(
+            (ours.completion, ours.sent),
+            (standard.completion, standard.sent),
+            "{rate} Mbps, {rtt} ms"
+        );
     }
 }
 
@@ -90,16 +112,27 @@ fn acknowledgements_that_may_fill_the_way_back_lead_to_creeping() {
 #[test]
 fn a_first_burst_lost_in_a_queue_of_few_packets_ends_in_plain_slow_start() {
     let path = Path::new(5.7, 1.0, 237).queue(0.06).frames(5);
-    let (standard, ours) = (transfer(&path, 1_000_000, "standard"), transfer(&path, 1_000_000, "long-path"));
+    let (standard, ours) =
+        (transfer(&path, 1_000_000, "standard"), transfer(&path, 1_000_000, "long-path"));
     assert!(ours.phases.contains(&"slow start"), "{:?}", ours.phases);
-    assert!(ours.seconds() <= 1.1 * standard.seconds(), "{:.2} s, {:.2} s", ours.seconds(), standard.seconds());
+    assert!(
+        ours.seconds() <= 1.1 * standard.seconds(),
+        "{:.2} s, {:.2} s",
+        ours.seconds(),
+        standard.seconds()
+    );
 }
 
 #[test]
 fn without_a_handshake_the_first_flight_is_the_initial_window() {
     let path = Path::new(50.0, 10.0, 650);
     let controller = cubic("long-path", &[]);
-    let resumed = run(&path, vec![(Transfer { handshake: false, ..Transfer::of(1_000_000) }, controller)], 7, LIMIT);
+    let resumed = run(
+        &path,
+        vec![(Transfer { handshake: false, ..Transfer::of(1_000_000) }, controller)],
+        7,
+        LIMIT,
+    );
     // Half a round trip for the request, one for the first flight, one for each of two bursts.
     assert_eq!(resumed[0].phases[0], "bursts");
     assert!((1.9..2.3).contains(&resumed[0].seconds()), "{:.2} s", resumed[0].seconds());
@@ -131,7 +164,10 @@ fn starts_at_the_same_time_lose_little_more_than_standard_ones() {
                 let at = Time::from_millis(13 * index);
                 (Transfer { at, ..Transfer::of(400_000_000) }, cubic(start, &[]))
             });
-            run(&path, transfers.collect(), 3, Span::from_secs(12)).iter().map(|outcome| outcome.dropped).sum()
+            run(&path, transfers.collect(), 3, Span::from_secs(12))
+                .iter()
+                .map(|outcome| outcome.dropped)
+                .sum()
         };
         let (standard, ours) = (dropped("standard"), dropped("long-path"));
         assert!(2 * ours <= 3 * standard, "{count} over {path:?}: {ours}, standard {standard}");
@@ -141,7 +177,8 @@ fn starts_at_the_same_time_lose_little_more_than_standard_ones() {
 /// A path of those that decision 5 names, thinned and not.
 fn drawn(seed: u64) -> Path {
     let mut draw = Draw(seed);
-    let path = Path::new(draw.log(5.0, 300.0), draw.one(&[0.5, 1.0, 3.0, 10.0]), 150 + draw.next() % 650);
+    let path =
+        Path::new(draw.log(5.0, 300.0), draw.one(&[0.5, 1.0, 3.0, 10.0]), 150 + draw.next() % 650);
     let path = path.queue(draw.log(0.05, 2.0)).ack(draw.one(&[2, 10]));
     if draw.one(&[false, true]) { path.frames(draw.one(&[0, 5, 15])) } else { path }
 }
@@ -152,8 +189,14 @@ fn on_paths_that_it_was_not_made_on_it_is_faster_and_loses_less() {
     let mut faster = 0;
     for seed in 9000..9040 {
         let path = drawn(seed);
-        let (standard, ours) = (transfer(&path, 10_000_000, "standard"), transfer(&path, 10_000_000, "long-path"));
-        assert!(ours.seconds() <= 1.2 * standard.seconds(), "{path:?}: {} s, {} s", ours.seconds(), standard.seconds());
+        let (standard, ours) =
+            (transfer(&path, 10_000_000, "standard"), transfer(&path, 10_000_000, "long-path"));
+        assert!(
+            ours.seconds() <= 1.2 * standard.seconds(),
+            "{path:?}: {} s, {} s",
+            ours.seconds(),
+            standard.seconds()
+        );
         faster += u32::from(ours.seconds() < 0.95 * standard.seconds());
         for (sum, outcome) in at_start.iter_mut().zip([&standard, &ours]) {
             *sum += (outcome.dropped_at_start * lean::PACKET) as f64 / path.bdp().get() as f64;
@@ -171,7 +214,11 @@ fn the_other_starts_end_sooner_than_the_first_loss() {
     let standard = transfer(&path, 20_000_000, "standard");
     for start in ["hystart", "hystart++", "search"] {
         let ours = transfer(&path, 20_000_000, start);
-        assert!(ours.dropped_at_start < standard.dropped_at_start, "{start}: {}", ours.dropped_at_start);
+        assert!(
+            ours.dropped_at_start < standard.dropped_at_start,
+            "{start}: {}",
+            ours.dropped_at_start
+        );
         assert!(ours.seconds() < 1.1 * standard.seconds(), "{start}: {:.2} s", ours.seconds());
     }
 }
@@ -179,6 +226,7 @@ fn the_other_starts_end_sooner_than_the_first_loss() {
 #[test]
 fn the_same_seed_gives_the_same_transfer() {
     let path = Path::new(50.0, 1.0, 600).frames(15).loss(0.001);
-    let (one, two) = (transfer(&path, 10_000_000, "long-path"), transfer(&path, 10_000_000, "long-path"));
+    let (one, two) =
+        (transfer(&path, 10_000_000, "long-path"), transfer(&path, 10_000_000, "long-path"));
     assert_eq!((one.completion, one.sent, one.dropped), (two.completion, two.sent, two.dropped));
 }

@@ -111,7 +111,10 @@ mod tests {
     #[test]
     fn it_sleeps_until_a_little_before_a_deadline_and_then_spins() {
         let mut pace = BusyPollBudget::new(SPIN, Time::ZERO, Span::ZERO);
-        assert_eq!(pace.idle(Time::ZERO, Span::from_millis(10)), Idle::Sleep(Span::from_micros(9960)));
+        assert_eq!(
+            pace.idle(Time::ZERO, Span::from_millis(10)),
+            Idle::Sleep(Span::from_micros(9960))
+        );
         let now = Time::from_nanos(9_970_000);
         pace.slept(now);
         assert_eq!(pace.idle(now, Span::from_micros(30)), Idle::BusyPoll);

@@ -11,7 +11,9 @@ use bentpipe_link::DropCause;
 use bentpipe_units::{Bytes, Span, Time};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
 use pcap_file::{DataLink, PcapError};
 use std::borrow::Cow;
 use std::fs::File;
@@ -49,7 +51,13 @@ pub struct CaptureConfig {
 
 impl Default for CaptureConfig {
     fn default() -> Self {
-        Self { server: None, clients: None, lost: None, snap_length: Bytes::new(65_535), most: Bytes::from_mb(1000) }
+        Self {
+            server: None,
+            clients: None,
+            lost: None,
+            snap_length: Bytes::new(65_535),
+            most: Bytes::from_mb(1000),
+        }
     }
 }
 
@@ -98,7 +106,8 @@ impl Tap {
     pub fn capture(&self, at: Time, interface: usize, event: PacketEvent, whole: &[u8]) {
         let length = whole.len() as u64;
         if self.held.fetch_add(length, Ordering::Relaxed) + length <= MAX_QUEUED_BYTES {
-            let captured = CapturedPacket { at, interface: interface as u32, event, whole: whole.into() };
+            let captured =
+                CapturedPacket { at, interface: interface as u32, event, whole: whole.into() };
             if self.queue.try_send(captured).is_ok() {
                 return;
             }
@@ -116,12 +125,19 @@ pub struct CaptureWriter {
 
 impl CaptureWriter {
     /// Creates the file, with one interface for each name.
-    pub fn start(file: &Path, name: &[String], capture: &CaptureConfig, clock: Clock) -> Result<(Self, Tap), EmuError> {
-        let failed = |error: std::io::Error| EmuError::system(format!("capture {}", file.display()), error);
+    pub fn start(
+        file: &Path,
+        name: &[String],
+        capture: &CaptureConfig,
+        clock: Clock,
+    ) -> Result<(Self, Tap), EmuError> {
+        let failed =
+            |error: std::io::Error| EmuError::system(format!("capture {}", file.display()), error);
         let (queue, captured) = sync_channel(MAX_QUEUED_PACKETS);
         let tap = Tap { queue, held: Arc::default(), missed: Arc::default() };
         let mut output = Output {
-            writer: head(File::create(file).map_err(failed)?, name).map_err(|error| failed(words(error)))?,
+            writer: head(File::create(file).map_err(failed)?, name)
+                .map_err(|error| failed(words(error)))?,
             epoch: clock.epoch(),
             snap_length: usize::try_from(capture.snap_length.get()).unwrap_or(usize::MAX),
             room: capture.most.get(),
@@ -201,7 +217,9 @@ impl Output {
         let (direction, comment) = match event {
             PacketEvent::Sent => (2, None),
             PacketEvent::Received(after) => (1, Some(format!("after {after}"))),
-            PacketEvent::Lost(cause, after) => (2, Some(format!("lost after {after}: {}", cause_name(cause)))),
+            PacketEvent::Lost(cause, after) => {
+                (2, Some(format!("lost after {after}: {}", cause_name(cause))))
+            }
         };
         options.extend(comment.map(|comment| EnhancedPacketOption::Comment(Cow::Owned(comment))));
         options.push(EnhancedPacketOption::Flags(direction));

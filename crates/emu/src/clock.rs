@@ -21,7 +21,10 @@ pub struct Clock {
 impl Clock {
     /// A clock that starts now.
     pub fn start() -> Self {
-        Self { begin: Instant::now(), epoch: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() }
+        Self {
+            begin: Instant::now(),
+            epoch: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+        }
     }
 
     /// Time of the start since 1970, for capture files.

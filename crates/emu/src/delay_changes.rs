@@ -27,10 +27,16 @@ pub fn check(motions: &[DelayChanges], spec: &PathSpec, terminals: usize) -> Res
     for motion in motions {
         let refused = |what: String, allowed: String| Err(EmuError::Spec { what, allowed });
         let Some(hop) = spec.hops.get(motion.hop) else {
-            return refused(format!("a motion of hop {}", motion.hop), format!("0 to {}", spec.hops.len() - 1));
+            return refused(
+                format!("a motion of hop {}", motion.hop),
+                format!("0 to {}", spec.hops.len() - 1),
+            );
         };
         if motion.terminal >= terminals {
-            return refused(format!("a motion of terminal {}", motion.terminal), format!("0 to {}", terminals - 1));
+            return refused(
+                format!("a motion of terminal {}", motion.terminal),
+                format!("0 to {}", terminals - 1),
+            );
         }
         if [&hop.forward, &hop.reverse].iter().any(|model| model.allocation().is_some()) {
             let what = format!("a motion of hop `{}`, whose capacity is allocated", hop.name);
@@ -38,7 +44,10 @@ pub fn check(motions: &[DelayChanges], spec: &PathSpec, terminals: usize) -> Res
         }
         for course in [&motion.forward, &motion.reverse] {
             if let Some(two) = course.windows(2).find(|two| two[1].0 <= two[0].0) {
-                let what = format!("a motion of hop `{}` from {} after one from {}", hop.name, two[1].0, two[0].0);
+                let what = format!(
+                    "a motion of hop `{}` from {} after one from {}",
+                    hop.name, two[1].0, two[0].0
+                );
                 return refused(what, "times that rise".to_owned());
             }
         }

@@ -132,8 +132,12 @@ fn client_v6(last: u16) -> Ipv6Addr {
 /// The client among `terminals` that has `address`.
 fn terminal_of(address: IpAddr, terminals: usize) -> Option<usize> {
     let last = match address {
-        IpAddr::V4(address) if address.octets()[..3] == client_v4(0).octets()[..3] => u16::from(address.octets()[3]),
-        IpAddr::V6(address) if address.segments()[..7] == client_v6(0).segments()[..7] => address.segments()[7],
+        IpAddr::V4(address) if address.octets()[..3] == client_v4(0).octets()[..3] => {
+            u16::from(address.octets()[3])
+        }
+        IpAddr::V6(address) if address.segments()[..7] == client_v6(0).segments()[..7] => {
+            address.segments()[7]
+        }
         _ => return None,
     };
     usize::from(last).checked_sub(1).filter(|terminal| *terminal < terminals)
@@ -191,7 +195,10 @@ impl Emulator {
         monitor: &Monitor,
     ) -> Result<Self, EmuError> {
         if spec.hops.is_empty() {
-            return Err(EmuError::Spec { what: "a path of no hops".to_owned(), allowed: "at least one".to_owned() });
+            return Err(EmuError::Spec {
+                what: "a path of no hops".to_owned(),
+                allowed: "at least one".to_owned(),
+            });
         }
         let terminals = testbed.clients.len();
         let (mut forward, mut reverse) = (LinkPipeline::new(), LinkPipeline::new());
@@ -202,7 +209,9 @@ impl Emulator {
             name: format!("{}/{way}", hop.name),
         };
         delay_changes::check(motions, spec, terminals)?;
-        let delay_changes = |hop: usize, course: fn(&DelayChanges) -> &[DelayChange]| -> Vec<(usize, &[DelayChange])> {
+        let delay_changes = |hop: usize,
+                             course: fn(&DelayChanges) -> &[DelayChange]|
+         -> Vec<(usize, &[DelayChange])> {
             let motions = motions.iter().filter(|motion| motion.hop == hop);
             motions.map(|motion| (motion.terminal, course(motion))).collect()
         };
@@ -242,26 +251,30 @@ impl Emulator {
             Ok(Some(tap))
         };
         let at_server = tap(&monitor.capture.server, &["server".to_owned()])?;
-        let at_clients =
-            tap(&monitor.capture.clients, &(0..terminals).map(|index| format!("client {index}")).collect::<Vec<_>>())?;
+        let at_clients = tap(
+            &monitor.capture.clients,
+            &(0..terminals).map(|index| format!("client {index}")).collect::<Vec<_>>(),
+        )?;
         let lost = tap(&monitor.capture.lost, &["forward".to_owned(), "return".to_owned()])?;
-        let to_clients = Taps { entry: at_server.clone(), exit: at_clients.clone(), lost: lost.clone() };
+        let to_clients =
+            Taps { entry: at_server.clone(), exit: at_clients.clone(), lost: lost.clone() };
         let to_server = Taps { entry: at_clients, exit: at_server, lost };
         let stats = StatsReader::new();
-        let worker = |name, pipeline, (inputs, outputs), terminal_of, taps, stats: &Arc<StatsCell>| Worker {
-            name,
-            pipeline,
-            inputs,
-            outputs,
-            terminal_of,
-            terminals,
-            monitor: PortMonitor::new(monitor, name == "forward"),
-            settings,
-            clock,
-            stop: Arc::clone(&stop),
-            taps,
-            stats: Arc::clone(stats),
-        };
+        let worker =
+            |name, pipeline, (inputs, outputs), terminal_of, taps, stats: &Arc<StatsCell>| Worker {
+                name,
+                pipeline,
+                inputs,
+                outputs,
+                terminal_of,
+                terminals,
+                monitor: PortMonitor::new(monitor, name == "forward"),
+                settings,
+                clock,
+                stop: Arc::clone(&stop),
+                taps,
+                stats: Arc::clone(stats),
+            };
         let down = (server.clone(), clients.clone());
         let workers = [
             worker("forward", forward, down, Some(terminal_of as _), to_clients, &stats.forward),
@@ -279,7 +292,8 @@ impl Emulator {
             capture_writers,
         };
         for worker in workers {
-            let thread = std::thread::Builder::new().name(worker.name.to_owned()).spawn(|| worker.run());
+            let thread =
+                std::thread::Builder::new().name(worker.name.to_owned()).spawn(|| worker.run());
             emulator.threads.push(thread.map_err(|error| EmuError::system("a thread", error))?);
         }
         Ok(emulator)
@@ -332,11 +346,16 @@ impl Emulator {
         let mut reports = Vec::new();
         for thread in self.threads.drain(..) {
             let ended = thread.join();
-            reports.push(ended.map_err(|_| EmuError::system("a direction", std::io::Error::other("it panicked")))??);
+            reports.push(ended.map_err(|_| {
+                EmuError::system("a direction", std::io::Error::other("it panicked"))
+            })??);
         }
         let (clients, server) = self.testbed.ring_drops()?;
         let (Some(mut reverse), Some(mut forward)) = (reports.pop(), reports.pop()) else {
-            return Err(EmuError::system("the directions", std::io::Error::other("they were stopped before")));
+            return Err(EmuError::system(
+                "the directions",
+                std::io::Error::other("they were stopped before"),
+            ));
         };
         reverse.dropped_ring = clients - self.dropped.0;
         forward.dropped_ring = server - self.dropped.1;
@@ -371,8 +390,13 @@ mod tests {
                 assert_eq!(terminal_of(address, index), None, "{address}: not among so few");
             }
         }
-        for address in ["198.18.0.0", "198.18.1.1", "198.19.0.1", "2001:2:0:1::", "2001:2:0:1:1::1"] {
-            assert_eq!(terminal_of(address.parse().expect("an address"), MAX_TERMINALS), None, "{address}");
+        for address in ["198.18.0.0", "198.18.1.1", "198.19.0.1", "2001:2:0:1::", "2001:2:0:1:1::1"]
+        {
+            assert_eq!(
+                terminal_of(address.parse().expect("an address"), MAX_TERMINALS),
+                None,
+                "{address}"
+            );
         }
     }
 

@@ -7,7 +7,8 @@
 //! (`tcp_gro_receive`, `inet_gro_receive`), so receivers cannot tell the difference.
 
 use crate::gso::{
-    GSO_NONE, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, HEADER, NEEDS_CSUM, TCP, UDP, complete_ipv4, ends, pseudo_header,
+    GSO_NONE, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, HEADER, NEEDS_CSUM, TCP, UDP, complete_ipv4, ends,
+    pseudo_header,
 };
 use bentpipe_units::{Span, Time};
 use std::io::IoSlice;
@@ -43,14 +44,18 @@ impl MergeKey {
         }
         let (v4, transport, protocol) = match packet.first()? >> 4 {
             // No options, and not a fragment.
-            4 if packet[0] == 0x45 && u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x3fff == 0 => {
+            4 if packet[0] == 0x45
+                && u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x3fff == 0 =>
+            {
                 (true, 20, *packet.get(9)?)
             }
             6 => (false, 40, *packet.get(6)?),
             _ => return None,
         };
         let length = match protocol {
-            TCP if packet.get(transport + 13)? & !(PSH | ECE) == ACK => usize::from(packet[transport + 12] >> 4) * 4,
+            TCP if packet.get(transport + 13)? & !(PSH | ECE) == ACK => {
+                usize::from(packet[transport + 12] >> 4) * 4
+            }
             UDP => 8,
             _ => return None,
         };
@@ -65,7 +70,11 @@ impl MergeKey {
     fn can_follow(&self, first: &[u8], next: &[u8], sequence: u32) -> bool {
         let (first, next) = (&first[HEADER..], &next[HEADER..]);
         let same = |from: usize, to: usize| first.get(from..to) == next.get(from..to);
-        let network = if self.v4 { same(0, 2) && same(6, 10) && same(12, 20) } else { same(0, 4) && same(6, 40) };
+        let network = if self.v4 {
+            same(0, 2) && same(6, 10) && same(12, 20)
+        } else {
+            same(0, 4) && same(6, 40)
+        };
         let at = self.transport;
         let transport = match self.protocol {
             TCP => {
@@ -132,11 +141,18 @@ impl SuperPacket {
     }
 
     /// Adds a packet, or returns it if it cannot be merged: [`Self::clear`] then makes room.
-    pub fn push(&mut self, times: PacketTimes, terminal: usize, packet: Box<[u8]>) -> Result<(), Box<[u8]>> {
+    pub fn push(
+        &mut self,
+        times: PacketTimes,
+        terminal: usize,
+        packet: Box<[u8]>,
+    ) -> Result<(), Box<[u8]>> {
         let Some(first) = self.packets.first() else {
             self.terminal = terminal;
             self.open = if self.window.is_zero() { None } else { MergeKey::of(&packet) };
-            self.open = self.open.filter(|key| (key.protocol == TCP || self.udp) && !ends_super_packet(&packet, key));
+            self.open = self.open.filter(|key| {
+                (key.protocol == TCP || self.udp) && !ends_super_packet(&packet, key)
+            });
             self.payload = self.open.map_or(0, |key| key.payload);
             self.take(times, packet);
             return Ok(());
@@ -168,11 +184,15 @@ impl SuperPacket {
     }
 
     /// Merges the packets and passes the parts to `write` in order. Writes nothing if it is empty.
-    pub fn write<E>(&mut self, write: impl FnOnce(&[IoSlice<'_>]) -> Result<(), E>) -> Result<(), E> {
+    pub fn write<E>(
+        &mut self,
+        write: impl FnOnce(&[IoSlice<'_>]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let [first, others @ ..] = &mut self.packets[..] else { return Ok(()) };
         let key = if others.is_empty() { None } else { MergeKey::of(first) };
         let Some(key) = key else { return write(&[IoSlice::new(first)]) };
-        let pushed = if others.last().is_some_and(|last| ends_super_packet(last, &key)) { PSH } else { 0 };
+        let pushed =
+            if others.last().is_some_and(|last| ends_super_packet(last, &key)) { PSH } else { 0 };
         rewrite_headers(first, &key, self.payload, pushed);
         let mut parts = [IoSlice::new(&[]); MAX_PACKETS];
         parts[0] = IoSlice::new(first);
@@ -338,7 +358,9 @@ mod tests {
         let packets = segments(false, false, &[7; 300], 100);
         let joined = |second: Time, terminal: usize, window: Span, udp: bool| {
             let mut super_packet = SuperPacket::new(window, udp);
-            super_packet.push(at(Time::ZERO), 0, packets[0].clone()).expect("an empty one takes any");
+            super_packet
+                .push(at(Time::ZERO), 0, packets[0].clone())
+                .expect("an empty one takes any");
             super_packet.push(at(second), terminal, packets[1].clone()).is_ok()
         };
         assert!(joined(Time::ZERO + WINDOW, 0, WINDOW, true));

@@ -101,7 +101,9 @@ pub fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
             if header < 20 || total < header || total != packet.len() {
                 return None;
             }
-            let address = |at: usize| Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]).into();
+            let address = |at: usize| {
+                Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]).into()
+            };
             Some((address(12), address(16)))
         }
         6 => {
@@ -123,7 +125,8 @@ pub fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
 
 /// The ECN field of an IP packet (RFC 3168 §5).
 pub fn ecn(packet: &[u8]) -> Ecn {
-    let (first, second) = (packet.first().copied().unwrap_or(0), packet.get(1).copied().unwrap_or(0));
+    let (first, second) =
+        (packet.first().copied().unwrap_or(0), packet.get(1).copied().unwrap_or(0));
     let bits = if first >> 4 == 6 { second >> 4 } else { second };
     match bits & 3 {
         0 => Ecn::NotEct,
@@ -182,7 +185,16 @@ impl<'a> GsoPacket<'a> {
         if !is_whole || offload.checksum_offset != checksum || payload.is_empty() {
             return None;
         }
-        Some(Self { headers, payload, size: offload.size, transport, checksum, protocol, source, destination })
+        Some(Self {
+            headers,
+            payload,
+            size: offload.size,
+            transport,
+            checksum,
+            protocol,
+            source,
+            destination,
+        })
     }
 
     fn each(&self, mut each: impl FnMut(Box<[u8]>)) {
@@ -199,7 +211,8 @@ impl<'a> GsoPacket<'a> {
             let segment = &mut packet[self.transport..];
             match self.protocol {
                 TCP => {
-                    let first = u32::from_be_bytes([segment[4], segment[5], segment[6], segment[7]]);
+                    let first =
+                        u32::from_be_bytes([segment[4], segment[5], segment[6], segment[7]]);
                     let sequence = first.wrapping_add((index * self.size) as u32);
                     segment[4..8].copy_from_slice(&sequence.to_be_bytes());
                     if index < last {
@@ -247,7 +260,9 @@ pub fn complete_ipv4(packet: &mut [u8], header: usize) {
 pub fn complete(whole: &mut [u8]) {
     let Some((header, packet)) = whole.split_first_chunk_mut::<HEADER>() else { return };
     let Offload { flags, checksum_start, checksum_offset, .. } = Offload::read(header);
-    let Some(segment) = packet.get_mut(checksum_start..).filter(|_| flags & NEEDS_CSUM != 0) else { return };
+    let Some(segment) = packet.get_mut(checksum_start..).filter(|_| flags & NEEDS_CSUM != 0) else {
+        return;
+    };
     let odd = segment.chunks_exact(2).remainder().first().map_or(0, |last| u32::from(*last) << 8);
     // Zero would mean that a datagram has no checksum (RFC 768); as a sum it equals 0xffff.
     let checksum = match !fold(sum(segment) + odd) {
@@ -264,8 +279,12 @@ pub fn complete(whole: &mut [u8]) {
 /// the initial value of the checksum field.
 pub fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8, length: usize) -> u16 {
     let addresses = match (source, destination) {
-        (IpAddr::V4(source), IpAddr::V4(destination)) => sum(&source.octets()) + sum(&destination.octets()),
-        (IpAddr::V6(source), IpAddr::V6(destination)) => sum(&source.octets()) + sum(&destination.octets()),
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            sum(&source.octets()) + sum(&destination.octets())
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            sum(&source.octets()) + sum(&destination.octets())
+        }
         // Both addresses of a packet are of one family.
         _ => 0,
     };
@@ -402,7 +421,11 @@ pub(crate) mod tests {
                 whole[field..field + 2].copy_from_slice(&complete.to_be_bytes());
                 let protocol = if tcp { TCP } else { UDP };
                 let pseudo = pseudo_header(source, destination, protocol, packet.len() - transport);
-                assert_eq!(fold(u32::from(pseudo) + sum(&whole[transport..])), 0xffff, "v6 {v6}, tcp {tcp}");
+                assert_eq!(
+                    fold(u32::from(pseudo) + sum(&whole[transport..])),
+                    0xffff,
+                    "v6 {v6}, tcp {tcp}"
+                );
             }
         }
     }

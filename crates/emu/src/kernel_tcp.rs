@@ -12,8 +12,8 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::sockopt::{ReuseAddr, SocketError, TcpCongestion, TcpNoDelay};
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, accept4, bind, connect, getsockopt, listen,
-    setsockopt, socket,
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, accept4, bind, connect,
+    getsockopt, listen, setsockopt, socket,
 };
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -146,16 +146,22 @@ impl Emulator {
     /// # Errors
     /// The client does not exist, a socket cannot be created, or the congestion control is unknown.
     /// Errors of an established connection are in [`TransferOutcome::error`].
-    pub fn transfer(&self, transfer: &Transfer, stop: &AtomicBool) -> Result<TransferOutcome, EmuError> {
+    pub fn transfer(
+        &self,
+        transfer: &Transfer,
+        stop: &AtomicBool,
+    ) -> Result<TransferOutcome, EmuError> {
         let Some(client_side) = self.testbed().client(transfer.client) else {
             let what = format!("client number {}", transfer.client);
             return Err(EmuError::Spec { what, allowed: "those of the emulation".to_owned() });
         };
         let (server, client) = (server_addresses()[0], client_addresses(transfer.client)[0]);
-        let make = |what: &'static str| move |error: Errno| EmuError::system(what, io::Error::from(error));
+        let make =
+            |what: &'static str| move |error: Errno| EmuError::system(what, io::Error::from(error));
         let listener = self.testbed().server().inside(|| listener(server, transfer))?;
         let listener = listener.map_err(make("a TCP socket that listens"))?;
-        let socket = client_side.inside(|| connector(client, transfer))?.map_err(make("a TCP socket"))?;
+        let socket =
+            client_side.inside(|| connector(client, transfer))?.map_err(make("a TCP socket"))?;
 
         let outcome = TransferOutcome {
             begin: self.now(),
@@ -163,7 +169,8 @@ impl Emulator {
             ..TransferOutcome::default()
         };
         let ended = AtomicBool::new(false);
-        let notes = TransferState { emulator: self, transfer, stop, ended, outcome: Mutex::new(outcome) };
+        let notes =
+            TransferState { emulator: self, transfer, stop, ended, outcome: Mutex::new(outcome) };
         std::thread::scope(|scope| {
             let serving = scope.spawn(|| {
                 notes.raise_priority();
@@ -241,7 +248,8 @@ impl TransferState<'_> {
 
     /// When the transfer ends at the latest.
     fn deadline(&self) -> Time {
-        let duration = self.transfer.duration.map(|duration| self.update(|outcome| outcome.begin) + duration);
+        let duration =
+            self.transfer.duration.map(|duration| self.update(|outcome| outcome.begin) + duration);
         duration.map_or(self.transfer.deadline, |end| end.min(self.transfer.deadline))
     }
 
@@ -277,7 +285,8 @@ impl TransferState<'_> {
         let mut buffer = vec![0; CHUNK];
         for (number, object) in self.transfer.objects.iter().enumerate() {
             let before = self.update(|outcome| {
-                let ends = object.after.iter().filter_map(|&place| outcome.objects.get(place)?.completed);
+                let ends =
+                    object.after.iter().filter_map(|&place| outcome.objects.get(place)?.completed);
                 ends.max()
             });
             let due = before.unwrap_or(Time::ZERO) + object.delay;
@@ -313,7 +322,8 @@ impl TransferState<'_> {
             self.check_grace(None)?;
         }
         let fd = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC).map_err(failed)?;
-        let mut stream = stream(owned(fd)).map_err(|error| Stop::Failed("the server's socket", error))?;
+        let mut stream =
+            stream(owned(fd)).map_err(|error| Stop::Failed("the server's socket", error))?;
         let sampled = stream.try_clone().ok().filter(|_| !self.transfer.upload);
         std::thread::scope(|scope| {
             if let Some(sampled) = sampled {
@@ -375,7 +385,13 @@ impl TransferState<'_> {
         Ok(())
     }
 
-    fn receive_content(&self, stream: &mut TcpStream, buffer: &mut [u8], number: usize, bytes: u64) -> Step<()> {
+    fn receive_content(
+        &self,
+        stream: &mut TcpStream,
+        buffer: &mut [u8],
+        number: usize,
+        bytes: u64,
+    ) -> Step<()> {
         let mut left = bytes;
         while left > 0 {
             let most = left.min(buffer.len() as u64) as usize;
@@ -428,7 +444,8 @@ impl TransferState<'_> {
                 Ok(read) => filled += read,
                 Err(error) if waits(&error) => {
                     self.go_on()?;
-                    waited_from = waited_from.or(self.ended.load(Ordering::Relaxed).then(|| self.emulator.now()));
+                    waited_from = waited_from
+                        .or(self.ended.load(Ordering::Relaxed).then(|| self.emulator.now()));
                     self.check_grace(waited_from)?;
                 }
                 Err(error) => return Err(Stop::Failed("receiving", error)),
@@ -441,7 +458,11 @@ impl TransferState<'_> {
     fn check_grace(&self, from: Option<Time>) -> Step<()> {
         let now = self.emulator.now();
         let ended = self.ended.load(Ordering::Relaxed);
-        if ended && from.is_none_or(|from| now.since(from) > GRACE) { Err(Stop::Over) } else { Ok(()) }
+        if ended && from.is_none_or(|from| now.since(from) > GRACE) {
+            Err(Stop::Over)
+        } else {
+            Ok(())
+        }
     }
 
     /// Samples the data's sender until the client has ended.
@@ -468,7 +489,9 @@ impl TransferState<'_> {
         let given_up = self.emulator.now() >= self.transfer.deadline;
         let error = match (fetched, served) {
             (Ok(()), _) => None,
-            (Err(Stop::Over), Err(Stop::Failed(what, error))) if self.transfer.duration.is_none() => {
+            (Err(Stop::Over), Err(Stop::Failed(what, error)))
+                if self.transfer.duration.is_none() =>
+            {
                 Some(format!("{what}: {error}"))
             }
             (Err(Stop::Over), _) if given_up => Some("given up at the time limit".to_owned()),
@@ -506,7 +529,9 @@ fn waits(error: &io::Error) -> bool {
 
 /// Reads the fields of `struct tcp_info` at their offsets.
 fn state(info: &[u8; sys::TCP_INFO_LENGTH]) -> SocketState {
-    let word = |at: usize| u64::from(u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]));
+    let word = |at: usize| {
+        u64::from(u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]))
+    };
     let long = |at: usize| {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&info[at..at + 8]);

@@ -71,11 +71,20 @@ impl<P> LinkPipeline<P> {
     ///
     /// Links have the same names as in simulations (`name`, or `name#terminal` if terminals do not
     /// share it), so that they draw from the same random streams.
-    pub fn push(&mut self, model: &DirectionModel, context: &LinkContext, terminals: usize, shared: bool) {
+    pub fn push(
+        &mut self,
+        model: &DirectionModel,
+        context: &LinkContext,
+        terminals: usize,
+        shared: bool,
+    ) {
         let (copies, ports) = if shared { (1, terminals) } else { (terminals, 1) };
-        let name = |copy| if shared { context.name.clone() } else { format!("{}#{copy}", context.name) };
+        let name =
+            |copy| if shared { context.name.clone() } else { format!("{}#{copy}", context.name) };
         let names: Vec<String> = (0..copies).map(name).collect();
-        let link = |name: &String| Link::new(model, &LinkContext { name: name.clone(), ..context.clone() }, ports);
+        let link = |name: &String| {
+            Link::new(model, &LinkContext { name: name.clone(), ..context.clone() }, ports)
+        };
         let min_delay = model.least_delay();
         self.stages.iter_mut().for_each(|before| before.min_delay_after += min_delay);
         self.stages.push(HopLinks {
@@ -112,7 +121,8 @@ impl<P> LinkPipeline<P> {
             for (index, (from, delay)) in course.iter().enumerate() {
                 all.push((*from, *terminal, *delay));
                 // A linear delay is shortest at one of its ends. The last one holds forever.
-                let until = course.get(index + 1).map_or(Time::from_nanos(u64::MAX / 2), |(next, _)| *next);
+                let until =
+                    course.get(index + 1).map_or(Time::from_nanos(u64::MAX / 2), |(next, _)| *next);
                 min_delay = min_delay.min(delay.at(*from)).min(delay.at(until));
             }
         }
@@ -183,7 +193,9 @@ impl<P> LinkPipeline<P> {
     /// Packets and bytes in the queues of all links.
     pub fn waiting(&self) -> (u64, u64) {
         let links = self.stages.iter().flat_map(|stage| &stage.links);
-        links.fold((0, 0), |(packets, bytes), link| (packets + link.queue_packets(), bytes + link.queue_bytes()))
+        links.fold((0, 0), |(packets, bytes), link| {
+            (packets + link.queue_packets(), bytes + link.queue_bytes())
+        })
     }
 
     /// The counters of each link, advanced to `now`. [`Self::take_series`] returns the series.
@@ -196,7 +208,8 @@ impl<P> LinkPipeline<P> {
         links
             .map(|(link, name, shared)| {
                 link.advance_to(now);
-                let waited = link.queue_time(now).waited_packets / u128::from(link.counters().packets_in.max(1));
+                let waited = link.queue_time(now).waited_packets
+                    / u128::from(link.counters().packets_in.max(1));
                 let mean = Span::from_nanos(u64::try_from(waited).unwrap_or(u64::MAX));
                 let several = if shared && link.port_count() > 1 { link.port_count() } else { 0 };
                 LinkReport {
@@ -217,15 +230,16 @@ impl<P> LinkPipeline<P> {
 
     /// The earliest deadline, with its hop and link.
     fn first_due(&self) -> Option<(Time, usize, usize)> {
-        let links =
-            self.stages.iter().enumerate().flat_map(|(place, stage)| {
-                stage.links.iter().enumerate().map(move |(index, link)| (place, index, link))
-            });
+        let links = self.stages.iter().enumerate().flat_map(|(place, stage)| {
+            stage.links.iter().enumerate().map(move |(index, link)| (place, index, link))
+        });
         links.filter_map(|(place, index, link)| Some((link.next_deadline()?, place, index))).min()
     }
 
     fn enter(&mut self, place: usize, at: Time, packet: PipelinePacket<P>) -> Option<Outcome<P>> {
-        let Some(stage) = self.stages.get_mut(place) else { return Some(Outcome::Out { at, packet }) };
+        let Some(stage) = self.stages.get_mut(place) else {
+            return Some(Outcome::Out { at, packet });
+        };
         stage.apply_delay_changes(at);
         let terminal = packet.payload.terminal;
         let (index, port) = stage.place(terminal);
@@ -285,7 +299,8 @@ mod tests {
         for (name, mbps, delay_ms, shared) in [("near", 12, 3, false), ("far", 24, 300, true)] {
             let config = DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(delay_ms));
             let model = config.load(Path::new(".")).expect("a direction");
-            let context = LinkContext { rtt: Span::from_millis(606), seed: 1, run: 0, name: name.to_owned() };
+            let context =
+                LinkContext { rtt: Span::from_millis(606), seed: 1, run: 0, name: name.to_owned() };
             pipeline.push(&model, &context, 2, shared);
         }
         pipeline
@@ -315,7 +330,10 @@ mod tests {
         let counters = pipeline.counters(Time::from_millis(400));
         let names: Vec<&str> = counters.iter().map(|link| link.name.as_str()).collect();
         assert_eq!(names, ["near#0", "near#1", "far"]);
-        assert_eq!(counters.iter().map(|link| link.counters.packets_out).collect::<Vec<_>>(), [0, 1, 1]);
+        assert_eq!(
+            counters.iter().map(|link| link.counters.packets_out).collect::<Vec<_>>(),
+            [0, 1, 1]
+        );
     }
 
     #[test]
@@ -339,10 +357,18 @@ mod tests {
     fn moving() -> LinkPipeline<u64> {
         let config = DirectionConfig::new(Rate::from_mbps(12), Span::from_millis(10));
         let model = config.load(Path::new(".")).expect("a direction");
-        let context = LinkContext { rtt: Span::from_millis(20), seed: 1, run: 0, name: "way".to_owned() };
+        let context =
+            LinkContext { rtt: Span::from_millis(20), seed: 1, run: 0, name: "way".to_owned() };
         let mut pipeline = LinkPipeline::new();
-        let delay = LinearDelay::new(Time::from_millis(100), Span::from_millis(30), -100_000_000_000);
-        pipeline.push_with_delay_changes(&model, &context, 2, true, &[(1, &[(Time::from_millis(100), delay)])]);
+        let delay =
+            LinearDelay::new(Time::from_millis(100), Span::from_millis(30), -100_000_000_000);
+        pipeline.push_with_delay_changes(
+            &model,
+            &context,
+            2,
+            true,
+            &[(1, &[(Time::from_millis(100), delay)])],
+        );
         pipeline.push(&model, &LinkContext { name: "near".to_owned(), ..context }, 2, false);
         pipeline
     }
@@ -363,7 +389,8 @@ mod tests {
             out(&mut pipeline, Time::from_millis(500), &mut all);
             // 1 ms for each transmission of the first hop, 1 ms and 10 ms of the second.
             let at = |wanted: u64, of: usize| {
-                let found = all.iter().find(|(_, terminal, number)| (*terminal, *number) == (of, wanted));
+                let found =
+                    all.iter().find(|(_, terminal, number)| (*terminal, *number) == (of, wanted));
                 found.map(|(at, _, _)| at.as_nanos() / 1000)
             };
             assert_eq!(

@@ -102,7 +102,8 @@ impl Parts {
             _ => return None,
         };
         let transport = packet.get(ip..)?;
-        let port = |at: usize| Some(u16::from_be_bytes([*transport.get(at)?, *transport.get(at + 1)?]));
+        let port =
+            |at: usize| Some(u16::from_be_bytes([*transport.get(at)?, *transport.get(at + 1)?]));
         let (header, flags) = match protocol {
             TCP => (usize::from(transport.get(12)? >> 4) * 4, *transport.get(13)?),
             UDP => (8, 0),
@@ -141,7 +142,8 @@ impl PortMonitor {
         let ports = &monitor.ports;
         let ports: Vec<PortCounters> =
             ports.iter().map(|&port| PortCounters { port, ..PortCounters::default() }).collect();
-        let current = (0..ports.len()).map(|place| !ports[..place].contains(&ports[place])).collect();
+        let current =
+            (0..ports.len()).map(|place| !ports[..place].contains(&ports[place])).collect();
         Self { ports, current, silence: monitor.silence, from_server }
     }
 

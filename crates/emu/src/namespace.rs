@@ -32,7 +32,11 @@ pub fn prepare() -> Result<Access, EmuError> {
     if has_admin() {
         return Ok(Access::Privileged);
     }
-    let refused = |source: std::io::Error| EmuError::NotPermitted { what: "a user namespace", source, needed: NEEDED };
+    let refused = |source: std::io::Error| EmuError::NotPermitted {
+        what: "a user namespace",
+        source,
+        needed: NEEDED,
+    };
     let (user, group) = (getuid(), getgid());
     unshare(CloneFlags::CLONE_NEWUSER).map_err(|error| refused(error.into()))?;
     // user_namespaces(7): without CAP_SETGID outside, groups can be mapped only once setgroups is
@@ -53,7 +57,8 @@ pub fn prepare() -> Result<Access, EmuError> {
 fn has_admin() -> bool {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & (1 << 21) != 0)
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & (1 << 21) != 0)
 }
 
 /// A network namespace, held by a file descriptor.
@@ -90,7 +95,8 @@ impl Namespace {
     /// # Errors
     /// The process lacks the permission.
     pub fn enter(&self) -> Result<(), EmuError> {
-        setns(&*self.file, CloneFlags::CLONE_NEWNET).map_err(|error| EmuError::system("setns", error))
+        setns(&*self.file, CloneFlags::CLONE_NEWNET)
+            .map_err(|error| EmuError::system("setns", error))
     }
 
     /// Runs `work` on a thread inside the namespace. Sockets that it opens stay in the namespace.
@@ -106,7 +112,9 @@ impl Namespace {
     /// # Errors
     /// The process lacks the permission.
     pub fn is_listening(&self) -> Result<bool, EmuError> {
-        let table = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
+        let table = |name: &str| {
+            std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
+        };
         self.inside(|| {
             ["tcp", "tcp6"].iter().any(|name| listens(&table(name)))
                 || ["udp", "udp6"].iter().any(|name| table(name).lines().count() > 1)
@@ -118,7 +126,9 @@ impl Namespace {
     /// # Errors
     /// The process lacks the permission.
     pub fn is_listening_at(&self, port: u16) -> Result<bool, EmuError> {
-        let table = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
+        let table = |name: &str| {
+            std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
+        };
         self.inside(|| {
             ["tcp", "tcp6"].iter().any(|name| has_port(&table(name), port, Some("0A")))
                 || ["udp", "udp6"].iter().any(|name| has_port(&table(name), port, None))
@@ -155,8 +165,10 @@ fn has_port(table: &str, port: u16, state: Option<&str>) -> bool {
 /// The file of a parameter. Only those of `net.` belong to a network namespace: others would be the
 /// host's.
 fn parameter(key: &str) -> Result<PathBuf, EmuError> {
-    let fine =
-        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    let fine = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
     let mut parts = key.split(['.', '/']);
     if parts.next() != Some("net") || !parts.clone().all(fine) || parts.clone().count() < 2 {
         return Err(EmuError::Spec {
@@ -170,9 +182,12 @@ fn parameter(key: &str) -> Result<PathBuf, EmuError> {
 /// Runs `work` on a thread of its own, which may change namespaces.
 pub(crate) fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, EmuError> {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("namespace".to_owned()).spawn_scoped(scope, work);
+        let thread =
+            std::thread::Builder::new().name("namespace".to_owned()).spawn_scoped(scope, work);
         let thread = thread.map_err(|error| EmuError::system("a thread", error))?;
-        thread.join().map_err(|_| EmuError::system("a thread in a namespace", std::io::Error::other("it panicked")))
+        thread.join().map_err(|_| {
+            EmuError::system("a thread in a namespace", std::io::Error::other("it panicked"))
+        })
     })
 }
 
@@ -190,16 +205,29 @@ mod tests {
         assert!(listens(&table("0A")));
         assert!(!listens(&table("01")));
         assert!(has_port(&table("0A"), 0x1f90, Some("0A")) && has_port(&table("07"), 0x1f90, None));
-        assert!(!has_port(&table("0A"), 0x1f91, Some("0A")) && !has_port(&table("01"), 0x1f90, Some("0A")));
+        assert!(
+            !has_port(&table("0A"), 0x1f91, Some("0A"))
+                && !has_port(&table("01"), 0x1f90, Some("0A"))
+        );
         assert!(!listens(""));
     }
 
     #[test]
     fn parameters_of_the_host_are_refused() {
-        assert!(parameter("net.ipv4.tcp_rmem").is_ok_and(|file| file == Path::new("/proc/sys/net/ipv4/tcp_rmem")));
-        for key in
-            ["kernel.hostname", "net", "net.ipv4", "net.ipv4.", "net...vm.x", "net/../kernel/hostname", "/net/x/y", ""]
-        {
+        assert!(
+            parameter("net.ipv4.tcp_rmem")
+                .is_ok_and(|file| file == Path::new("/proc/sys/net/ipv4/tcp_rmem"))
+        );
+        for key in [
+            "kernel.hostname",
+            "net",
+            "net.ipv4",
+            "net.ipv4.",
+            "net...vm.x",
+            "net/../kernel/hostname",
+            "/net/x/y",
+            "",
+        ] {
             assert!(parameter(key).is_err(), "{key}");
         }
     }

@@ -3,7 +3,9 @@
 
 use crate::EmuError;
 use nix::libc;
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket,
+};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -32,9 +34,14 @@ pub struct Netlink {
 impl Netlink {
     /// Opens a socket in the namespace of the calling thread.
     pub fn open() -> Result<Self, EmuError> {
-        socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)
-            .map(|socket| Self { socket, sequence: 0 })
-            .map_err(|error| EmuError::system("a netlink socket", error))
+        socket(
+            AddressFamily::Netlink,
+            SockType::Raw,
+            SockFlag::SOCK_CLOEXEC,
+            SockProtocol::NetlinkRoute,
+        )
+        .map(|socket| Self { socket, sequence: 0 })
+        .map_err(|error| EmuError::system("a netlink socket", error))
     }
 
     /// Brings up interface `index`, with an MTU and a transmit queue length if given.
@@ -48,7 +55,8 @@ impl Netlink {
             add(&mut body, attribute::IFLA_MTU, &mtu.to_ne_bytes());
             add(&mut body, attribute::IFLA_TXQLEN, &queue.to_ne_bytes());
         }
-        self.ask(libc::RTM_NEWLINK, 0, &body).map_err(|error| EmuError::system(format!("interface {index}: up"), error))
+        self.ask(libc::RTM_NEWLINK, 0, &body)
+            .map_err(|error| EmuError::system(format!("interface {index}: up"), error))
     }
 
     /// Assigns a host address (/32 or /128) to interface `index`.
@@ -64,7 +72,13 @@ impl Netlink {
 
     /// Routes `to` (its first `bits` bits) over interface `index`, with `source` as the preferred
     /// source address.
-    pub fn route(&mut self, index: u32, to: IpAddr, bits: u8, source: IpAddr) -> Result<(), EmuError> {
+    pub fn route(
+        &mut self,
+        index: u32,
+        to: IpAddr,
+        bits: u8,
+        source: IpAddr,
+    ) -> Result<(), EmuError> {
         let (family, _, octets) = parts(to);
         let (_, _, source_octets) = parts(source);
         let mut body = vec![
@@ -111,14 +125,19 @@ const HEADER: usize = 16;
 
 /// The result of request `sequence` in an answer: `NLMSG_ERROR` with number 0 means success.
 fn netlink_result(answer: &[u8], sequence: u32) -> io::Result<()> {
-    let word = |at: usize| answer.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes);
+    let word = |at: usize| {
+        answer.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes)
+    };
     let kind = answer.get(4..6).and_then(|bytes| bytes.try_into().ok()).map(u16::from_ne_bytes);
     match (kind.map(i32::from), word(8), word(HEADER)) {
         (Some(libc::NLMSG_ERROR), Some(of), Some(0)) if of == sequence => Ok(()),
         (Some(libc::NLMSG_ERROR), Some(of), Some(error)) if of == sequence => {
             Err(io::Error::from_raw_os_error((error as i32).saturating_neg()))
         }
-        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "an answer of netlink to something else")),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "an answer of netlink to something else",
+        )),
     }
 }
 
@@ -158,7 +177,10 @@ mod tests {
         assert!(netlink_result(&answer(2, 6, 0), 7).is_err());
         assert!(netlink_result(&answer(3, 7, 0), 7).is_err());
         assert!(netlink_result(&answer(2, 7, 0)[..19], 7).is_err());
-        assert_eq!(netlink_result(&answer(2, 7, -17), 7).unwrap_err().raw_os_error(), Some(libc::EEXIST));
+        assert_eq!(
+            netlink_result(&answer(2, 7, -17), 7).unwrap_err().raw_os_error(),
+            Some(libc::EEXIST)
+        );
     }
 
     #[test]

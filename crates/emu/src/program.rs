@@ -86,10 +86,15 @@ impl Program {
             self.status = match self.ended.recv_timeout(span) {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(EmuError::system("waiting for a program", io::Error::other("its thread is gone")));
+                    return Err(EmuError::system(
+                        "waiting for a program",
+                        io::Error::other("its thread is gone"),
+                    ));
                 }
                 Ok(Err(error)) => return Err(EmuError::system("waiting for a program", error)),
-                Ok(Ok(status)) => Some(status.code().unwrap_or(BY_SIGNAL + status.signal().unwrap_or(0))),
+                Ok(Ok(status)) => {
+                    Some(status.code().unwrap_or(BY_SIGNAL + status.signal().unwrap_or(0)))
+                }
             };
         }
         Ok(self.status)
@@ -129,7 +134,9 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// Waits for init, and forgets its PID before the kernel can reuse it.
 fn wait(mut child: Child, number: Pid, held: &Mutex<Option<Pid>>) -> io::Result<ExitStatus> {
-    while waitid(Id::Pid(number), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
+    while waitid(Id::Pid(number), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR)
+    {
+    }
     *lock(held) = None;
     child.wait()
 }
@@ -143,7 +150,10 @@ fn spawn(namespace: &Namespace, command: &mut Command) -> Result<Child, EmuError
     // are allowed (signal-safety(7)). `first` makes system calls and touches the stack; it neither
     // allocates nor locks.
     unsafe { command.pre_exec(first) };
-    command.spawn().map_err(|source| EmuError::Program { program: command.get_program().display().to_string(), source })
+    command.spawn().map_err(|source| EmuError::Program {
+        program: command.get_program().display().to_string(),
+        source,
+    })
 }
 
 /// Runs in init. Returns in a child process, which becomes the program; init stays and ends with
@@ -166,7 +176,8 @@ fn first() -> io::Result<()> {
 /// The init process: waits for `program`, reaps orphans, and ends with the program's status. The
 /// kernel then ends the rest.
 fn reap(program: Pid) -> ! {
-    let pass_on = SigAction::new(SigHandler::Handler(pass_on), SaFlags::SA_RESTART, SigSet::empty());
+    let pass_on =
+        SigAction::new(SigHandler::Handler(pass_on), SaFlags::SA_RESTART, SigSet::empty());
     for signal in [Signal::SIGTERM, Signal::SIGHUP] {
         // SAFETY: the handler makes one system call. Signals without a handler do not affect an
         // init process.
@@ -178,7 +189,9 @@ fn reap(program: Pid) -> ! {
     let status = loop {
         match waitpid(None, None) {
             Ok(WaitStatus::Exited(pid, status)) if pid == program => break status,
-            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => break BY_SIGNAL + signal as i32,
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => {
+                break BY_SIGNAL + signal as i32;
+            }
             Ok(_) | Err(Errno::EINTR) => {}
             Err(_) => break BY_SIGNAL,
         }

@@ -116,7 +116,8 @@ impl DirectionReport {
             self.dropped_write,
             self.in_flight,
         ];
-        i128::from(self.packets_read) - known.iter().map(|packets| i128::from(*packets)).sum::<i128>()
+        i128::from(self.packets_read)
+            - known.iter().map(|packets| i128::from(*packets)).sum::<i128>()
     }
 
     /// Packets that the emulator dropped and the path would have carried.
@@ -150,22 +151,32 @@ impl Report {
         let mut warnings = Vec::new();
         for direction in self.directions() {
             let name = direction.name;
-            let DirectionReport { dropped_ring, dropped_memory, dropped_write, lateness, .. } = direction;
+            let DirectionReport { dropped_ring, dropped_memory, dropped_write, lateness, .. } =
+                direction;
             if *dropped_ring > 0 {
                 warnings
                     .push(format!("{name}: fell behind, {dropped_ring} packets or super-packets were dropped unread"));
             }
             if *dropped_memory > 0 {
-                warnings.push(format!("{name}: {dropped_memory} packets dropped for want of memory"));
+                warnings
+                    .push(format!("{name}: {dropped_memory} packets dropped for want of memory"));
             }
             if *dropped_write > 0 {
-                warnings.push(format!("{name}: {dropped_write} packets were not taken by the receiving kernel"));
+                warnings.push(format!(
+                    "{name}: {dropped_write} packets were not taken by the receiving kernel"
+                ));
             }
             if lateness.p99 > tolerated {
-                warnings.push(format!("{name}: fell behind, 1 of 100 packets left more than {} late", lateness.p99));
+                warnings.push(format!(
+                    "{name}: fell behind, 1 of 100 packets left more than {} late",
+                    lateness.p99
+                ));
             }
             if direction.unaccounted() != 0 {
-                warnings.push(format!("{name}: {} packets are not accounted for", direction.unaccounted()));
+                warnings.push(format!(
+                    "{name}: {} packets are not accounted for",
+                    direction.unaccounted()
+                ));
             }
         }
         warnings

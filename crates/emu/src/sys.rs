@@ -19,7 +19,11 @@ struct InterfaceRequest {
 
 mod ioctls {
     // `_IOW('T', n, int)`, whatever the argument (linux/if_tun.h).
-    nix::ioctl_write_ptr_bad!(set_interface, nix::request_code_write!(b'T', 202, 4), super::InterfaceRequest);
+    nix::ioctl_write_ptr_bad!(
+        set_interface,
+        nix::request_code_write!(b'T', 202, 4),
+        super::InterfaceRequest
+    );
     nix::ioctl_write_int_bad!(set_offload, nix::request_code_write!(b'T', 208, 4));
 }
 
@@ -72,7 +76,9 @@ pub fn realtime(priority: libc::c_int) -> io::Result<()> {
     parameters.sched_priority = priority;
     // Child processes do not inherit it. SAFETY: see the module's documentation; 0 is the calling
     // thread.
-    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameters) } {
+    match unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameters)
+    } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
@@ -88,7 +94,9 @@ pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<[u8; TCP_INFO_LENGTH]> {
     let mut length = TCP_INFO_LENGTH as libc::socklen_t;
     let into = bytes.as_mut_ptr().cast();
     // SAFETY: the kernel writes at most `length` bytes to an array of that size, and to `length`.
-    match unsafe { libc::getsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, into, &mut length) } {
+    match unsafe {
+        libc::getsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, into, &mut length)
+    } {
         0 => Ok(bytes),
         _ => Err(io::Error::last_os_error()),
     }

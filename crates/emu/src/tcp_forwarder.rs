@@ -47,8 +47,8 @@ impl Counts {
     }
 
     pub(crate) fn report(&self) -> ForwarderReport {
-        let [taken, refused, failed] =
-            [&self.taken, &self.refused, &self.failed].map(|counter| counter.load(Ordering::Relaxed));
+        let [taken, refused, failed] = [&self.taken, &self.refused, &self.failed]
+            .map(|counter| counter.load(Ordering::Relaxed));
         ForwarderReport { taken, refused, failed }
     }
 }
@@ -74,12 +74,17 @@ impl TcpForwarder {
         let what = |error| EmuError::system(format!("forwarding port {port} to {target}"), error);
         target.to_socket_addrs().map_err(what)?;
         // Serves both families: IPV6_V6ONLY is off in a new namespace. IPv4 alone without IPv6.
-        let bind =
-            || TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).or_else(|_| TcpListener::bind(("0.0.0.0", port)));
+        let bind = || {
+            TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))
+                .or_else(|_| TcpListener::bind(("0.0.0.0", port)))
+        };
         let listener = server.inside(bind)?.map_err(what)?;
         let port = listener.local_addr().map_err(what)?.port();
-        let relay =
-            Self { shared: Arc::default(), server: server.clone(), address: SocketAddr::from(([127, 0, 0, 1], port)) };
+        let relay = Self {
+            shared: Arc::default(),
+            server: server.clone(),
+            address: SocketAddr::from(([127, 0, 0, 1], port)),
+        };
         let (shared, target) = (Arc::clone(&relay.shared), target.to_owned());
         std::thread::Builder::new()
             .name("relay".to_owned())

@@ -27,7 +27,12 @@ pub struct Tun {
 impl Tun {
     /// Creates a device in `namespace` with these addresses. Routes the networks `to` (address and
     /// bits) over it from the address of their family.
-    pub fn new(namespace: &Namespace, mtu: u32, addresses: &[IpAddr], to: &[(IpAddr, u8)]) -> Result<Self, EmuError> {
+    pub fn new(
+        namespace: &Namespace,
+        mtu: u32,
+        addresses: &[IpAddr],
+        to: &[(IpAddr, u8)],
+    ) -> Result<Self, EmuError> {
         namespace.inside(|| {
             let device = "/dev/net/tun";
             let mut options = OpenOptions::new();
@@ -70,7 +75,14 @@ impl Tun {
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match (&self.file).read(buffer) {
             Ok(length) => Ok(Some(length)),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -101,13 +113,17 @@ impl AsFd for Tun {
 /// Packets that the interface of `namespace` has dropped because nobody read them in time.
 pub fn ring_drops(namespace: &Namespace) -> Result<u64, EmuError> {
     let file = "/proc/thread-self/net/dev";
-    let text = namespace.inside(|| std::fs::read_to_string(file))?.map_err(|error| EmuError::system(file, error))?;
-    dropped(&text).ok_or_else(|| EmuError::system(file, io::Error::from(io::ErrorKind::InvalidData)))
+    let text = namespace
+        .inside(|| std::fs::read_to_string(file))?
+        .map_err(|error| EmuError::system(file, error))?;
+    dropped(&text)
+        .ok_or_else(|| EmuError::system(file, io::Error::from(io::ErrorKind::InvalidData)))
 }
 
 /// The transmit `drop` column of our interface.
 fn dropped(table: &str) -> Option<u64> {
-    let row = table.lines().find_map(|line| line.trim_start().strip_prefix(NAME)?.strip_prefix(':'))?;
+    let row =
+        table.lines().find_map(|line| line.trim_start().strip_prefix(NAME)?.strip_prefix(':'))?;
     row.split_whitespace().nth(11)?.parse().ok()
 }
 

@@ -51,10 +51,14 @@ impl UdpForwarder {
     /// # Errors
     /// A port that is taken, or a target that leads nowhere now.
     pub fn start(server: &Namespace, port: u16, target: &str) -> Result<Self, EmuError> {
-        let what = |error| EmuError::system(format!("forwarding UDP port {port} to {target}"), error);
+        let what =
+            |error| EmuError::system(format!("forwarding UDP port {port} to {target}"), error);
         target.to_socket_addrs().map_err(what)?;
         // Serves both families: IPV6_V6ONLY is off in a new namespace. IPv4 alone without IPv6.
-        let bind = || UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port)).or_else(|_| UdpSocket::bind(("0.0.0.0", port)));
+        let bind = || {
+            UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port))
+                .or_else(|_| UdpSocket::bind(("0.0.0.0", port)))
+        };
         let near = prepared(server.inside(bind)?.map_err(what)?).map_err(what)?;
         let port = near.local_addr().map_err(what)?.port();
         let shared: Arc<Shared> = Arc::default();
@@ -121,7 +125,11 @@ impl Port {
         let mut buffer = vec![0; 65_536];
         while !self.shared.stop.load(Ordering::Relaxed) {
             let mut waiting = vec![PollFd::new(self.near.as_fd(), PollFlags::POLLIN)];
-            waiting.extend(self.clients.iter().map(|clients| PollFd::new(clients.socket.as_fd(), PollFlags::POLLIN)));
+            waiting.extend(
+                self.clients
+                    .iter()
+                    .map(|clients| PollFd::new(clients.socket.as_fd(), PollFlags::POLLIN)),
+            );
             if poll(&mut waiting, PollTimeout::from(NAP_MS)).is_err() {
                 // A signal, or a temporary lack of memory.
                 pause(Span::from_millis(1));
@@ -131,7 +139,9 @@ impl Port {
             drop(waiting);
             let now = self.clock.now();
             // Replies first: forwarding may change the list of clients.
-            for (clients, _) in self.clients.iter_mut().zip(&ready[1..]).filter(|(_, ready)| **ready) {
+            for (clients, _) in
+                self.clients.iter_mut().zip(&ready[1..]).filter(|(_, ready)| **ready)
+            {
                 clients.back(&self.near, now, &self.shared, &mut buffer);
             }
             if ready[0] {
@@ -165,7 +175,9 @@ impl Port {
         }
         if self.clients.len() >= MAX_CLIENTS {
             let silent = (0..self.clients.len()).min_by_key(|place| self.clients[*place].used);
-            let Some(silent) = silent.filter(|place| now.since(self.clients[*place].used) >= IDLE_TIMEOUT) else {
+            let Some(silent) =
+                silent.filter(|place| now.since(self.clients[*place].used) >= IDLE_TIMEOUT)
+            else {
                 Counts::add(&self.shared.counts.refused);
                 return None;
             };
@@ -209,7 +221,8 @@ fn connect(target: &str) -> io::Result<UdpSocket> {
     let mut last = io::Error::from(ErrorKind::NotFound);
     for address in target.to_socket_addrs()? {
         let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-        let connected = UdpSocket::bind(any).and_then(|socket| socket.connect(address).map(|()| socket));
+        let connected =
+            UdpSocket::bind(any).and_then(|socket| socket.connect(address).map(|()| socket));
         match connected.and_then(prepared) {
             Ok(socket) => return Ok(socket),
             Err(error) => last = error,

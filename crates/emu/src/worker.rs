@@ -94,17 +94,20 @@ impl Worker {
     pub fn run(mut self) -> Result<DirectionReport, EmuError> {
         // Both improve precision; neither is required.
         let _ = set_timerslack(1);
-        let without_realtime = match (self.settings.realtime, sys::realtime(sys::PACKET_THREAD_PRIORITY)) {
-            (false, _) => Some("not asked for".to_owned()),
-            (true, Ok(())) => None,
-            (true, Err(error)) => Some(error.to_string()),
-        };
+        let without_realtime =
+            match (self.settings.realtime, sys::realtime(sys::PACKET_THREAD_PRIORITY)) {
+                (false, _) => Some("not asked for".to_owned()),
+                (true, Ok(())) => None,
+                (true, Err(error)) => Some(error.to_string()),
+            };
         let takes_udp = self.outputs.iter().all(|tun| tun.takes_udp());
-        let mut state = State::new(self.name, without_realtime, SuperPacket::new(self.settings.gro, takes_udp));
+        let mut state =
+            State::new(self.name, without_realtime, SuperPacket::new(self.settings.gro, takes_udp));
         let timer = WakeTimer::new(state.report.without_realtime.is_none())?;
         let inputs = std::mem::take(&mut self.inputs);
         let waiting: Vec<BorrowedFd<'_>> = inputs.iter().map(|tun| tun.as_fd()).collect();
-        let mut pace = BusyPollBudget::new(self.settings.busy_poll, self.clock.now(), thread_time());
+        let mut pace =
+            BusyPollBudget::new(self.settings.busy_poll, self.clock.now(), thread_time());
         loop {
             let more = self.write(&mut state);
             if self.stop.load(Ordering::Relaxed) {
@@ -119,7 +122,11 @@ impl Worker {
             if let Some(forced_sleep) = pace.forced_sleep(now, thread_time) {
                 timer.wait(forced_sleep, &[])?;
             } else if idle {
-                let due = self.pipeline.next_output().map_or(MAX_SLEEP, |at| at.since(now)).min(MAX_SLEEP);
+                let due = self
+                    .pipeline
+                    .next_output()
+                    .map_or(MAX_SLEEP, |at| at.since(now))
+                    .min(MAX_SLEEP);
                 match pace.idle(now, due) {
                     // Busy polling means reading input until it is due.
                     Idle::BusyPoll => continue,
@@ -175,8 +182,11 @@ impl Worker {
             }
             Outcome::Out { at, packet } => {
                 state.held -= cost(&packet);
-                let Packet { ecn, payload: Addressed { terminal, payload: TunPacket { entered, mut whole } }, .. } =
-                    packet;
+                let Packet {
+                    ecn,
+                    payload: Addressed { terminal, payload: TunPacket { entered, mut whole } },
+                    ..
+                } = packet;
                 let times = PacketTimes { due: at, entered };
                 if ecn == Ecn::Ce && gso::ecn(&whole[HEADER..]) != Ecn::Ce {
                     gso::mark_ce(&mut whole[HEADER..]);
@@ -248,11 +258,14 @@ impl Worker {
         let mut buffer = std::mem::take(&mut state.buffer);
         let mut some = false;
         for _ in 0..MAX_READS {
-            let read = tun.read(&mut buffer).map_err(|error| EmuError::system("a read from a TUN device", error))?;
+            let read = tun
+                .read(&mut buffer)
+                .map_err(|error| EmuError::system("a read from a TUN device", error))?;
             let Some(length) = read else { break };
             some = true;
             let now = self.clock.now();
-            let packets = gso::packets(&buffer[..length], |packet| self.take(now, input, packet, state));
+            let packets =
+                gso::packets(&buffer[..length], |packet| self.take(now, input, packet, state));
             if let Err(refused) = packets {
                 state.report.packets_read += 1;
                 state.report.bytes_read += length.saturating_sub(HEADER) as u64;
@@ -292,7 +305,11 @@ impl Worker {
             tap.capture(now, input, PacketEvent::Sent, &whole);
         }
         let ecn = gso::ecn(packet);
-        let packet = Packet { bytes, ecn, payload: Addressed { terminal, payload: TunPacket { entered: now, whole } } };
+        let packet = Packet {
+            bytes,
+            ecn,
+            payload: Addressed { terminal, payload: TunPacket { entered: now, whole } },
+        };
         let held = state.held + cost(&packet);
         if held > self.settings.memory.get() {
             state.report.dropped_memory += 1;
@@ -323,7 +340,11 @@ impl Worker {
 }
 
 impl State {
-    fn new(name: &'static str, without_realtime: Option<String>, super_packet: SuperPacket) -> Self {
+    fn new(
+        name: &'static str,
+        without_realtime: Option<String>,
+        super_packet: SuperPacket,
+    ) -> Self {
         let report = DirectionReport {
             name,
             without_realtime,

@@ -32,7 +32,8 @@ fn read(file: &Path) -> Vec<CapturedPacket> {
                 EnhancedPacketOption::Comment(comment) => Some(comment.to_string()),
                 _ => None,
             });
-            let (at, interface, bytes) = (packet.timestamp, packet.interface_id, packet.data.to_vec());
+            let (at, interface, bytes) =
+                (packet.timestamp, packet.interface_id, packet.data.to_vec());
             all.push(CapturedPacket { at, interface, bytes, comment });
         }
     }
@@ -43,7 +44,10 @@ fn read(file: &Path) -> Vec<CapturedPacket> {
 /// where its checksum is right (RFC 768).
 fn udp_sum(packet: &[u8]) -> u32 {
     let words = |bytes: &[u8]| -> u32 {
-        bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0))).sum()
+        bytes
+            .chunks(2)
+            .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0)))
+            .sum()
     };
     let mut sum = words(&packet[12..20]) + 17 + (packet.len() as u32 - 20) + words(&packet[20..]);
     while sum > 0xffff {
@@ -78,8 +82,10 @@ impl Drop for Folder {
 fn send(emulator: &Emulator, client: usize, count: u32) {
     let bind = || UdpSocket::bind(("0.0.0.0", 0)).expect("a socket");
     let server = emulator.testbed().server().inside(bind).expect("the namespace");
-    let to = SocketAddr::new(server_addresses()[0], server.local_addr().expect("an address").port());
-    let client = emulator.testbed().client(client).expect("a client").inside(bind).expect("the namespace");
+    let to =
+        SocketAddr::new(server_addresses()[0], server.local_addr().expect("an address").port());
+    let client =
+        emulator.testbed().client(client).expect("a client").inside(bind).expect("the namespace");
     for number in 0..count {
         let mut payload = vec![3; 501];
         payload[..4].copy_from_slice(&number.to_be_bytes());
@@ -102,11 +108,15 @@ fn captures_show_what_entered_what_left_and_what_was_lost() {
         lost: file("lost.pcapng"),
         ..CaptureConfig::default()
     };
-    let lossy = DirectionConfig { loss: LossConfig::bernoulli(Ratio::new(0.1).expect("a ratio")), ..direction(50, 50) };
+    let lossy = DirectionConfig {
+        loss: LossConfig::bernoulli(Ratio::new(0.1).expect("a ratio")),
+        ..direction(50, 50)
+    };
     let testbed = Testbed::new(2, Bytes::new(1500)).expect("namespaces");
     let spec = path(vec![hop("access", &direction(50, 50), &lossy, true)]);
     let emulator =
-        Emulator::start_monitored(testbed, &spec, Settings::default(), &monitor(capture)).expect("an emulator");
+        Emulator::start_monitored(testbed, &spec, Settings::default(), &monitor(capture))
+            .expect("an emulator");
     send(&emulator, 1, 200);
     let report = stop(emulator);
     let [server, clients, lost] =
@@ -161,7 +171,8 @@ fn a_capture_that_is_full_or_cut_says_so() {
     let testbed = Testbed::new(1, Bytes::new(1500)).expect("namespaces");
     let spec = path(vec![hop("access", &direction(50, 5), &direction(50, 5), true)]);
     let emulator =
-        Emulator::start_monitored(testbed, &spec, Settings::default(), &monitor(capture)).expect("an emulator");
+        Emulator::start_monitored(testbed, &spec, Settings::default(), &monitor(capture))
+            .expect("an emulator");
     send(&emulator, 0, 50);
     let report = stop(emulator);
     let captured = read(&file);
@@ -172,9 +183,11 @@ fn a_capture_that_is_full_or_cut_says_so() {
     assert!(written.packets > 0);
     assert_eq!(written.packets + written.missed, 50);
 
-    let nowhere = CaptureConfig { server: Some(folder.0.join("no/such/folder")), ..CaptureConfig::default() };
+    let nowhere =
+        CaptureConfig { server: Some(folder.0.join("no/such/folder")), ..CaptureConfig::default() };
     let testbed = Testbed::new(1, Bytes::new(1500)).expect("namespaces");
-    let error = Emulator::start_monitored(testbed, &spec, Settings::default(), &monitor(nowhere)).expect_err("refused");
+    let error = Emulator::start_monitored(testbed, &spec, Settings::default(), &monitor(nowhere))
+        .expect_err("refused");
     assert!(error.to_string().contains("no/such/folder"), "{error}");
 }
 
@@ -194,7 +207,10 @@ fn live_figures_follow_what_crosses() {
         for _ in 0..60 {
             std::thread::sleep(Duration::from_millis(10));
             let now = stats.read().reverse;
-            assert!(now.at >= last.at && now.bytes_written >= last.bytes_written, "{now:?} after {last:?}");
+            assert!(
+                now.at >= last.at && now.bytes_written >= last.bytes_written,
+                "{now:?} after {last:?}"
+            );
             most_waiting = most_waiting.max(now.queue_bytes);
             last = now;
         }

@@ -8,11 +8,12 @@
 mod common;
 
 use bentpipe_emu::{
-    DelayChanges, Emulator, Monitor, Program, Settings, TcpForwarder, Testbed, UdpForwarder, client_addresses,
-    server_addresses,
+    DelayChanges, Emulator, Monitor, Program, Settings, TcpForwarder, Testbed, UdpForwarder,
+    client_addresses, server_addresses,
 };
 use bentpipe_link::{
-    CapacityAllocation, CapacityAllocationPreset, Dama, DirectionConfig, LossConfig, QueueConfig, QueueLimit,
+    CapacityAllocation, CapacityAllocationPreset, Dama, DirectionConfig, LossConfig, QueueConfig,
+    QueueLimit,
 };
 use bentpipe_units::{Bytes, LinearDelay, Rate, Ratio, Span, Time};
 use common::{cannot_run, direction, hop, one_hop, path, start, stop};
@@ -38,7 +39,11 @@ fn refusal(emulator: &Emulator, client: usize, server: IpAddr) -> Duration {
 fn assert_ms(measured: Duration, min_delay: f64) {
     const BUSY: f64 = 60.0;
     let ms = measured.as_secs_f64() * 1e3;
-    assert!((min_delay..min_delay + BUSY).contains(&ms), "{ms} ms; expected {min_delay} to {}", min_delay + BUSY);
+    assert!(
+        (min_delay..min_delay + BUSY).contains(&ms),
+        "{ms} ms; expected {min_delay} to {}",
+        min_delay + BUSY
+    );
 }
 
 #[test]
@@ -69,7 +74,8 @@ fn hops_add_up_and_terminals_of_their_own_do_not_share() {
     ];
     let emulator = start(hops, 2);
     for client in 0..2 {
-        let best = (0..3).map(|_| refusal(&emulator, client, server_addresses()[0])).min().expect("three");
+        let best =
+            (0..3).map(|_| refusal(&emulator, client, server_addresses()[0])).min().expect("three");
         assert_ms(best, 210.0);
     }
     // Through the server's host, which sends on: to one client from the other, twice over both hops
@@ -93,15 +99,28 @@ fn terminals_share_a_carrier_by_its_allocation_and_not_by_who_sends_more() {
     // 4 Mbps, of which each terminal has 1 Mbps in every frame and nothing on demand.
     let cra = CapacityAllocationPreset::find("cra").expect("a preset").dama;
     let allocation = CapacityAllocation::Dama(Dama { cra: Rate::from_mbps(1), ..cra });
-    let emulator =
-        start(vec![hop("satellite", &direction(20, 40), &DirectionConfig { allocation, ..direction(4, 40) }, true)], 2);
+    let emulator = start(
+        vec![hop(
+            "satellite",
+            &direction(20, 40),
+            &DirectionConfig { allocation, ..direction(4, 40) },
+            true,
+        )],
+        2,
+    );
     let bind = || UdpSocket::bind(("0.0.0.0", 0)).expect("a socket");
     let server = emulator.testbed().server().inside(bind).expect("the namespace");
-    let to = SocketAddr::new(server_addresses()[0], server.local_addr().expect("an address").port());
+    let to =
+        SocketAddr::new(server_addresses()[0], server.local_addr().expect("an address").port());
     std::thread::scope(|scope| {
         // 8 Mbps and 400 kbps, for a second.
         for (client, gap_ms) in [(0, 1), (1, 20)] {
-            let socket = emulator.testbed().client(client).expect("a client").inside(bind).expect("the namespace");
+            let socket = emulator
+                .testbed()
+                .client(client)
+                .expect("a client")
+                .inside(bind)
+                .expect("the namespace");
             scope.spawn(move || {
                 for _ in 0..1000 / gap_ms {
                     socket.send_to(&[1; 972], to).expect("sent");
@@ -113,7 +132,9 @@ fn terminals_share_a_carrier_by_its_allocation_and_not_by_who_sends_more() {
     let seconds = emulator.elapsed().as_secs_f64();
     std::thread::sleep(Duration::from_millis(300));
     let report = stop(emulator);
-    let [greedy, modest] = &report.reverse.links[0].terminals[..] else { panic!("two terminals: {report:?}") };
+    let [greedy, modest] = &report.reverse.links[0].terminals[..] else {
+        panic!("two terminals: {report:?}")
+    };
     assert_eq!((modest.packets_in, modest.packets_out), (50, 50), "{modest:?}");
     assert_eq!(greedy.packets_in, 1000);
     let mbps = greedy.bytes_out as f64 * 8.0 / 1e6 / (seconds + 0.3);
@@ -129,7 +150,10 @@ fn a_way_that_changes_while_it_is_used_is_seen_by_the_terminal_that_it_leads_to(
     let spec = path(vec![hop("sky", &direction(50, 20), &direction(50, 20), true)]);
     // From half a second on terminal 1 is 150 ms away each way, as behind a handover to a farther
     // satellite.
-    let course = vec![(Time::from_millis(500), LinearDelay::new(Time::from_millis(500), Span::from_millis(150), 0))];
+    let course = vec![(
+        Time::from_millis(500),
+        LinearDelay::new(Time::from_millis(500), Span::from_millis(150), 0),
+    )];
     let motion = DelayChanges { hop: 0, terminal: 1, forward: course.clone(), reverse: course };
     let testbed = || Testbed::new(2, Bytes::new(1500)).expect("namespaces");
     let begin = |motion: &DelayChanges| {
@@ -154,7 +178,9 @@ fn a_way_that_changes_while_it_is_used_is_seen_by_the_terminal_that_it_leads_to(
     assert_ms(best(0), 40.0);
     stop(emulator);
 
-    for wrong in [DelayChanges { hop: 1, ..motion.clone() }, DelayChanges { terminal: 2, ..motion.clone() }] {
+    for wrong in
+        [DelayChanges { hop: 1, ..motion.clone() }, DelayChanges { terminal: 2, ..motion.clone() }]
+    {
         let error = begin(&wrong).expect_err("refused");
         assert!(error.to_string().contains("allowed"), "{error}");
     }
@@ -163,8 +189,12 @@ fn a_way_that_changes_while_it_is_used_is_seen_by_the_terminal_that_it_leads_to(
 /// Sends `bytes` from the server to the client over TCP; how long from the first byte to the last.
 fn download(emulator: &Emulator, bytes: usize) -> Duration {
     let server = emulator.testbed().server();
-    let listener = server.inside(|| TcpListener::bind(("0.0.0.0", 0))).expect("the namespace").expect("a port");
-    let address = SocketAddr::new(server_addresses()[0], listener.local_addr().expect("an address").port());
+    let listener = server
+        .inside(|| TcpListener::bind(("0.0.0.0", 0)))
+        .expect("the namespace")
+        .expect("a port");
+    let address =
+        SocketAddr::new(server_addresses()[0], listener.local_addr().expect("an address").port());
     let connect = || TcpStream::connect(address);
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -211,7 +241,8 @@ fn datagrams(emulator: &Emulator, count: usize, payload: usize) -> usize {
     let bind = || UdpSocket::bind(("0.0.0.0", 0)).expect("a socket");
     let server = testbed.server().inside(bind).expect("the namespace");
     server.set_read_timeout(Some(Duration::from_millis(800))).expect("a timeout");
-    let address = SocketAddr::new(server_addresses()[0], server.local_addr().expect("an address").port());
+    let address =
+        SocketAddr::new(server_addresses()[0], server.local_addr().expect("an address").port());
     let client = testbed.client(0).expect("a client").inside(bind).expect("the namespace");
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -221,7 +252,9 @@ fn datagrams(emulator: &Emulator, count: usize, payload: usize) -> usize {
             }
         });
         let mut buffer = vec![0; 2048];
-        std::iter::from_fn(|| server.recv(&mut buffer).ok()).inspect(|length| assert_eq!(*length, payload)).count()
+        std::iter::from_fn(|| server.recv(&mut buffer).ok())
+            .inspect(|length| assert_eq!(*length, payload))
+            .count()
     })
 }
 
@@ -230,7 +263,10 @@ fn losses_and_drops_are_those_that_the_links_count() {
     if cannot_run() {
         return;
     }
-    let lossy = DirectionConfig { loss: LossConfig::bernoulli(Ratio::new(0.2).expect("a ratio")), ..direction(20, 20) };
+    let lossy = DirectionConfig {
+        loss: LossConfig::bernoulli(Ratio::new(0.2).expect("a ratio")),
+        ..direction(20, 20)
+    };
     let emulator = one_hop(&direction(20, 20), &lossy);
     let arrived = datagrams(&emulator, 500, 1000);
     let report = stop(emulator);
@@ -247,7 +283,11 @@ fn losses_and_drops_are_those_that_the_links_count() {
     assert_eq!(counters.packets_in, 500);
     assert_eq!(counters.dropped_queue.packets, 500 - arrived as u64, "{counters:?}");
     assert!(counters.dropped_queue.packets > 100, "{counters:?}");
-    assert_eq!(report.forward.dropped_by_emulator() + report.reverse.dropped_by_emulator(), 0, "{report:?}");
+    assert_eq!(
+        report.forward.dropped_by_emulator() + report.reverse.dropped_by_emulator(),
+        0,
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -264,7 +304,9 @@ fn what_the_emulator_itself_drops_is_counted_and_said() {
     let report = stop(emulator);
     assert_eq!(report.reverse.dropped_memory, 200 - arrived as u64);
     assert!(report.reverse.dropped_memory > 100, "{report:?}");
-    assert!(report.warnings(Span::from_secs(10)).iter().any(|doubt| doubt.contains("want of memory")));
+    assert!(
+        report.warnings(Span::from_secs(10)).iter().any(|doubt| doubt.contains("want of memory"))
+    );
 }
 
 #[test]
@@ -339,8 +381,12 @@ fn datagrams_reach_a_service_outside_and_each_sender_gets_its_own_answers() {
         }
     });
     let ask = |server: IpAddr, what: &'static [u8]| {
-        let bind = || UdpSocket::bind(if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" }).expect("a socket");
-        let socket = emulator.testbed().client(0).expect("a client").inside(bind).expect("the namespace");
+        let bind = || {
+            UdpSocket::bind(if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" })
+                .expect("a socket")
+        };
+        let socket =
+            emulator.testbed().client(0).expect("a client").inside(bind).expect("the namespace");
         socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
         let begin = Instant::now();
         socket.connect(SocketAddr::new(server, relay.port())).expect("connected");
@@ -444,7 +490,8 @@ fn packets_that_leave_together_arrive_each_by_itself_and_in_order() {
         let bind = || UdpSocket::bind(unspecified).expect("a socket");
         let receiver = emulator.testbed().server().inside(bind).expect("the namespace");
         receiver.set_read_timeout(Some(Duration::from_millis(800))).expect("a timeout");
-        let sender = emulator.testbed().client(0).expect("a client").inside(bind).expect("the namespace");
+        let sender =
+            emulator.testbed().client(0).expect("a client").inside(bind).expect("the namespace");
         let to = SocketAddr::new(server, receiver.local_addr().expect("an address").port());
         // Of one length, but each hundredth, with contents of its own.
         let length = |number: u32| if number % 100 == 99 { 700 } else { 1000 };

@@ -1,7 +1,9 @@
-//! Both clocks side by side: the same scenarios under the virtual and the wall clock, as a table for the chapter Validation.
+//! Both clocks side by side: the same scenarios under the virtual and the wall clock, as a table
+//! for the chapter Validation.
 //!
-//! `cargo run -p bentpipe-lab --example clocks -- scenarios/validation/clocks-*.toml [--jobs N] [--repeat N]`. Needs what the emulator needs: root, or user
-//! namespaces. QUIC needs the command beside it: `cargo build -p bentpipe-cli` first.
+//! `cargo run -p bentpipe-lab --example clocks -- scenarios/validation/clocks-*.toml [--jobs N]
+//! [--repeat N]`. Needs what the emulator needs: root, or user namespaces. QUIC needs the command
+//! beside it: `cargo build -p bentpipe-cli` first.
 
 use bentpipe_lab::results::{Point, Results, Run, Summary};
 use bentpipe_lab::{Changes, LabError, Observer, Plan, Runner, Simulator, Task, Wall, execute};
@@ -11,14 +13,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-/// Medians that are farther apart than this are told: what the two clocks are asked to agree within.
+/// Medians that are farther apart than this are told: what the two clocks are asked to agree
+/// within.
 const ASKED_PERCENT: f64 = 7.0;
 
 /// Says how far it is.
 struct Progress;
 
 impl Observer for Progress {
-    fn finished(&self, index: usize, _: Task, _: &RunSpec, outcome: &RunOutcome) -> Result<(), LabError> {
+    fn finished(
+        &self,
+        index: usize,
+        _: Task,
+        _: &RunSpec,
+        outcome: &RunOutcome,
+    ) -> Result<(), LabError> {
         let completed = outcome.flows.iter().all(|flow| flow.completed);
         eprintln!("run {index}{}", if completed { "" } else { ": not complete" });
         Ok(())
@@ -43,7 +52,9 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--jobs" => jobs = arguments.next().ok_or("--jobs needs a number")?.parse()?,
-            "--repeat" => changes.repeat = Some(arguments.next().ok_or("--repeat needs a number")?.parse()?),
+            "--repeat" => {
+                changes.repeat = Some(arguments.next().ok_or("--repeat needs a number")?.parse()?)
+            }
             file => files.push(PathBuf::from(file)),
         }
     }
@@ -72,7 +83,9 @@ struct Cell {
 
 impl Cell {
     fn percent(&self) -> Option<f64> {
-        self.virtual_s.zip(self.wall_s).map(|(virtual_s, wall_s)| (wall_s / virtual_s - 1.0) * 100.0)
+        self.virtual_s
+            .zip(self.wall_s)
+            .map(|(virtual_s, wall_s)| (wall_s / virtual_s - 1.0) * 100.0)
     }
 
     fn is_far(&self) -> bool {
@@ -80,16 +93,23 @@ impl Cell {
     }
 
     fn text(&self) -> String {
-        let Some((seconds, percent)) = self.virtual_s.zip(self.percent()) else { return "not complete".to_owned() };
+        let Some((seconds, percent)) = self.virtual_s.zip(self.percent()) else {
+            return "not complete".to_owned();
+        };
         let mark = if self.is_far() { "**" } else { "" };
         format!("{seconds:.3}, {mark}{percent:+.1} %{mark}")
     }
 }
 
-fn play(file: &Path, changes: &Changes, jobs: NonZeroUsize) -> Result<Vec<Cell>, Box<dyn std::error::Error>> {
+fn play(
+    file: &Path,
+    changes: &Changes,
+    jobs: NonZeroUsize,
+) -> Result<Vec<Cell>, Box<dyn std::error::Error>> {
     // Beside the examples is the command.
     let own = std::env::current_exe()?;
-    let bentpipe = own.parent().and_then(Path::parent).map(|place| place.join("bentpipe")).unwrap_or_default();
+    let bentpipe =
+        own.parent().and_then(Path::parent).map(|place| place.join("bentpipe")).unwrap_or_default();
     let wall = Wall { bentpipe, ..Wall::default() };
     eprintln!("{}", file.display());
     let simulated = results(&Plan::read(file, changes)?, &Simulator, jobs)?;
@@ -100,11 +120,14 @@ fn play(file: &Path, changes: &Changes, jobs: NonZeroUsize) -> Result<Vec<Cell>,
     };
     let both = completions(&simulated).into_iter().zip(completions(&real));
     let cells = both.map(|(one, other)| {
-        let runs = || real.runs.iter().filter(|run| run.variant == other.variant && run.point == other.point);
-        let seconds = runs()
-            .flat_map(|run| &run.flows)
-            .map(|flow| flow.completion_s.map_or("–".to_owned(), |completion| format!("{completion:.3}")));
-        let doubtful = |run: &&Run| run.emulation.as_ref().is_some_and(|did| !did.doubts.is_empty());
+        let runs = || {
+            real.runs.iter().filter(|run| run.variant == other.variant && run.point == other.point)
+        };
+        let seconds = runs().flat_map(|run| &run.flows).map(|flow| {
+            flow.completion_s.map_or("–".to_owned(), |completion| format!("{completion:.3}"))
+        });
+        let doubtful =
+            |run: &&Run| run.emulation.as_ref().is_some_and(|did| !did.doubts.is_empty());
         Cell {
             path: point(&one.point, "path.profile"),
             transfer: point(&one.point, "workload.download"),
@@ -132,25 +155,47 @@ fn each<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
 /// A column for each variant, a row for each transfer; then what is far apart, run by run.
 fn print(cells: &[Cell]) {
     let variants = each(cells.iter().map(|cell| &cell.variant));
-    println!("\n| path, download | {} |", variants.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" | "));
+    println!(
+        "\n| path, download | {} |",
+        variants.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" | ")
+    );
     println!("|---|{}", "---|".repeat(variants.len()));
     for (path, transfer) in each(cells.iter().map(|cell| (&cell.path, &cell.transfer))) {
         let of = |variant: &String| {
-            let is_it = |cell: &&Cell| (&cell.path, &cell.transfer, &cell.variant) == (path, transfer, variant);
+            let is_it = |cell: &&Cell| {
+                (&cell.path, &cell.transfer, &cell.variant) == (path, transfer, variant)
+            };
             cells.iter().find(is_it).map_or("–".to_owned(), Cell::text)
         };
-        println!("| {path}, {transfer} | {} |", variants.iter().map(|name| of(name)).collect::<Vec<_>>().join(" | "));
+        println!(
+            "| {path}, {transfer} | {} |",
+            variants.iter().map(|name| of(name)).collect::<Vec<_>>().join(" | ")
+        );
     }
     println!("\nMore than {ASKED_PERCENT} % apart:");
     for variant in variants {
         let all = || cells.iter().filter(|cell| cell.variant == *variant);
-        println!("- {variant}: {} of {}", all().filter(|cell| cell.is_far()).count(), all().count());
+        println!(
+            "- {variant}: {} of {}",
+            all().filter(|cell| cell.is_far()).count(),
+            all().count()
+        );
         for cell in all().filter(|cell| cell.is_far()) {
-            println!("  - {}, {}: {}; under the wall clock {}", cell.path, cell.transfer, cell.text(), cell.runs);
+            println!(
+                "  - {}, {}: {}; under the wall clock {}",
+                cell.path,
+                cell.transfer,
+                cell.text(),
+                cell.runs
+            );
         }
     }
     let sum = |of: fn(&Cell) -> usize| cells.iter().map(of).sum::<usize>();
-    println!("\nIn {} of {} runs the emulator fell behind.", sum(|cell| cell.doubtful), sum(|cell| cell.count));
+    println!(
+        "\nIn {} of {} runs the emulator fell behind.",
+        sum(|cell| cell.doubtful),
+        sum(|cell| cell.count)
+    );
 }
 
 fn results(plan: &Plan, runner: &dyn Runner, jobs: NonZeroUsize) -> Result<Results, LabError> {

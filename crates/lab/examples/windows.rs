@@ -1,13 +1,16 @@
-//! What flow control costs and holds with windows that tune themselves: every profile, several starts, two first windows.
+//! What flow control costs and holds with windows that tune themselves: every profile, several
+//! starts, two first windows.
 //!
 //! ```text
 //! cargo run --release -p bentpipe-lab --example windows -- [--profile NAME] [--set KEY=VALUE]...
 //! ```
 //!
-//! For each transfer: the longest time at a stretch that the sender stood still for want of credit, in milliseconds and in round trips of the
-//! loaded path (99th percentile); the most that the receiver held and had promised, in multiples of rate times loaded round trip. The send
-//! buffer never limits. `!` marks what misses the aims: one round trip at a time, and twice that product where nothing is lost at random, four
-//! times where something is. `--set` adds a key to `[defaults]`, such as `credit_after=0.125`.
+//! For each transfer: the longest time at a stretch that the sender stood still for want of credit,
+//! in milliseconds and in round trips of the loaded path (99th percentile); the most that the
+//! receiver held and had promised, in multiples of rate times loaded round trip. The send buffer
+//! never limits. `!` marks what misses the aims: one round trip at a time, and twice that product
+//! where nothing is lost at random, four times where something is. `--set` adds a key to
+//! `[defaults]`, such as `credit_after=0.125`.
 
 use bentpipe_lab::profiles::profiles;
 use bentpipe_lab::{Changes, Plan};
@@ -50,8 +53,14 @@ impl Options {
             let value = words.next().unwrap_or_default();
             match (word.as_str(), value.split_once('=')) {
                 ("--profile", _) => options.profile = Some(value),
-                ("--set", Some((key, value))) => options.set.push((key.to_owned(), value.to_owned())),
-                _ => return Err(format!("`{word} {value}`; allowed: --profile NAME, --set KEY=VALUE")),
+                ("--set", Some((key, value))) => {
+                    options.set.push((key.to_owned(), value.to_owned()))
+                }
+                _ => {
+                    return Err(format!(
+                        "`{word} {value}`; allowed: --profile NAME, --set KEY=VALUE"
+                    ));
+                }
             }
         }
         Ok(options)
@@ -61,7 +70,16 @@ impl Options {
 fn study(options: &Options) -> Result<(), String> {
     println!(
         "{:<16} {:<9} {:>6} {:>7} {:>8} {:>7} {:>9} {:>5} {:>6} {:>9}",
-        "profile", "start", "first", "MB", "done s", "p99 ms", "still ms", "RTTs", "held", "promised"
+        "profile",
+        "start",
+        "first",
+        "MB",
+        "done s",
+        "p99 ms",
+        "still ms",
+        "RTTs",
+        "held",
+        "promised"
     );
     for profile in profiles() {
         let wanted = options.profile.as_ref().is_none_or(|name| *name == profile.name);
@@ -77,7 +95,8 @@ fn study(options: &Options) -> Result<(), String> {
                         .map_err(|e| e.to_string())?;
                     let Some(task) = plan.tasks.first() else { continue };
                     let spec = plan.spec(*task).map_err(|error| error.to_string())?;
-                    let outcome = run(&spec, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
+                    let outcome =
+                        run(&spec, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
                     print_row(&profile.name, start, first, size, rate, &outcome.flows[0]);
                 }
             }
@@ -101,7 +120,8 @@ fn print_row(profile: &str, start: &str, first: &str, size: u64, rate: Rate, flo
     let still = flow.flow_control_blocked_longest.unwrap_or_default();
     let credit = flow.credit.unwrap_or_default();
     let product = rate.bytes_in(loaded).get().max(1) as f64;
-    let (held, promised) = (credit.held_most.get() as f64 / product, credit.window_most.get() as f64 / product);
+    let (held, promised) =
+        (credit.held_most.get() as f64 / product, credit.window_most.get() as f64 / product);
     let lossy = flow.packets_lost_random > 0;
     let limit = if lossy { 4.0 } else { 2.0 };
     let rtts = still.as_secs_f64() / loaded.max(Span::from_nanos(1)).as_secs_f64();

@@ -1,7 +1,9 @@
-//! CZML, the format of CesiumJS and other globes: satellites, stations, and the flows' ways over time.
+//! CZML, the format of CesiumJS and other globes: satellites, stations, and the flows' ways over
+//! time.
 //!
-//! A document packet with the clock, then one packet for each satellite (sampled Earth-fixed positions), each station, and each way of each
-//! flow (a line over its nodes, there while the way is). <https://github.com/AnalyticalGraphicsInc/czml-writer/wiki/CZML-Structure>
+//! A document packet with the clock, then one packet for each satellite (sampled Earth-fixed
+//! positions), each station, and each way of each flow (a line over its nodes, there while the way
+//! is). <https://github.com/AnalyticalGraphicsInc/czml-writer/wiki/CZML-Structure>
 
 use crate::sky::{Sky, Way};
 use bentpipe_orbit::{Ecef, Geodetic};
@@ -19,7 +21,8 @@ const COLOURS: [[u8; 4]; 7] = [
     [204, 121, 167, 255],
 ];
 
-/// The document of `sky` (its positions in `blob`) with the ways of one run, from its beginning to `end`.
+/// The document of `sky` (its positions in `blob`) with the ways of one run, from its beginning to
+/// `end`.
 pub(crate) fn document(name: &str, sky: &Sky, ways: &[Way], end: Span, blob: &[u8]) -> String {
     let begins: Epoch = sky.begins.parse().unwrap_or_default();
     let end = end.max(Span::from_secs(1));
@@ -51,7 +54,11 @@ pub(crate) fn document(name: &str, sky: &Sky, ways: &[Way], end: Span, blob: &[u
 
 fn id(sky: &Sky, node: usize) -> String {
     let satellites = sky.satellites.names.len();
-    if node < satellites { format!("satellite-{node}") } else { format!("station-{}", node - satellites) }
+    if node < satellites {
+        format!("satellite-{node}")
+    } else {
+        format!("station-{}", node - satellites)
+    }
 }
 
 /// Milliseconds count in ways, so they are told.
@@ -80,8 +87,14 @@ fn satellite(sky: &Sky, index: usize, blob: &[u8]) -> Value {
     for time in 0..positions.times {
         let at = positions.offset + (time * count + index) * 12;
         let Some(bytes) = blob.get(at..at + 12) else { break };
-        let value = |n: usize| f64::from(f32::from_le_bytes([bytes[n], bytes[n + 1], bytes[n + 2], bytes[n + 3]]));
-        let place = Geodetic { latitude_deg: value(0), longitude_deg: value(4), altitude_m: value(8) * 1e3 };
+        let value = |n: usize| {
+            f64::from(f32::from_le_bytes([bytes[n], bytes[n + 1], bytes[n + 2], bytes[n + 3]]))
+        };
+        let place = Geodetic {
+            latitude_deg: value(0),
+            longitude_deg: value(4),
+            altitude_m: value(8) * 1e3,
+        };
         samples.push(json!(time as f64 * positions.step_s));
         samples.extend(metres(place.to_ecef()).map(Value::from));
     }
@@ -120,8 +133,11 @@ fn lines(sky: &Sky, ways: &[Way], begins: Epoch, end: f64) -> Vec<Value> {
             if way.nodes.is_empty() || until <= way.t_s {
                 continue;
             }
-            let nodes: Vec<String> =
-                way.nodes.iter().map(|node| format!("{}#position", id(sky, *node as usize))).collect();
+            let nodes: Vec<String> = way
+                .nodes
+                .iter()
+                .map(|node| format!("{}#position", id(sky, *node as usize)))
+                .collect();
             packets.push(json!({
                 "id": format!("way-{number}-{index}"),
                 "name": flow,
@@ -148,8 +164,12 @@ mod tests {
         for value in [0f32, 0.0, 550.0, 0.0, 90.0, 550.0, 1.0, 0.0, 550.0, 1.0, 90.0, 550.0] {
             blob.extend(value.to_le_bytes());
         }
-        let station =
-            |name: &str| SkyStation { name: name.to_owned(), latitude_deg: 90.0, longitude_deg: 0.0, altitude_m: 0.0 };
+        let station = |name: &str| SkyStation {
+            name: name.to_owned(),
+            latitude_deg: 90.0,
+            longitude_deg: 0.0,
+            altitude_m: 0.0,
+        };
         let sky = Sky {
             begins: "2000-01-01T00:00:00Z".to_owned(),
             satellites: SkySatellites {
@@ -174,14 +194,32 @@ mod tests {
         assert_eq!(packets[0]["clock"]["interval"], "2000-01-01T00:00:00Z/2000-01-01T00:00:05Z");
         // WGS84: 6,378,137 m to the equator, 6,356,752 m to the pole.
         let moving = &packets[1]["position"];
-        assert_eq!((&moving["referenceFrame"], &moving["epoch"]), (&json!("FIXED"), &json!("2000-01-01T00:00:00Z")));
+        assert_eq!(
+            (&moving["referenceFrame"], &moving["epoch"]),
+            (&json!("FIXED"), &json!("2000-01-01T00:00:00Z"))
+        );
         let samples = moving["cartesian"].as_array().unwrap();
-        assert_eq!((samples.len(), &samples[..4]), (8, &[json!(0.0), json!(6_928_137), json!(0), json!(0)][..]));
+        assert_eq!(
+            (samples.len(), &samples[..4]),
+            (8, &[json!(0.0), json!(6_928_137), json!(0), json!(0)][..])
+        );
         assert_eq!(packets[3]["position"]["cartesian"], json!([0, 0, 6_356_752]));
         let ids: Vec<&str> = packets.iter().filter_map(|packet| packet["id"].as_str()).collect();
-        assert_eq!(ids, ["document", "satellite-0", "satellite-1", "station-0", "station-1", "way-0-0", "way-0-2"]);
+        assert_eq!(
+            ids,
+            [
+                "document",
+                "satellite-0",
+                "satellite-1",
+                "station-0",
+                "station-1",
+                "way-0-0",
+                "way-0-2"
+            ]
+        );
         assert_eq!(packets[5]["availability"], "2000-01-01T00:00:00Z/2000-01-01T00:00:01.250Z");
-        let references = json!(["station-0#position", "satellite-1#position", "station-1#position"]);
+        let references =
+            json!(["station-0#position", "satellite-1#position", "station-1#position"]);
         assert_eq!(packets[6]["polyline"]["positions"]["references"], references);
         for packet in &packets[5..] {
             for reference in packet["polyline"]["positions"]["references"].as_array().unwrap() {
@@ -194,7 +232,11 @@ mod tests {
     fn a_sky_that_stands_still_has_one_position_for_all_times() {
         let (mut sky, blob) = sky();
         sky.satellites.positions.times = 1;
-        let packets: Vec<Value> = serde_json::from_str(&document("t", &sky, &[], Span::ZERO, &blob)).unwrap();
-        assert_eq!(packets[1]["position"], json!({ "referenceFrame": "FIXED", "cartesian": [6_928_137, 0, 0] }));
+        let packets: Vec<Value> =
+            serde_json::from_str(&document("t", &sky, &[], Span::ZERO, &blob)).unwrap();
+        assert_eq!(
+            packets[1]["position"],
+            json!({ "referenceFrame": "FIXED", "cartesian": [6_928_137, 0, 0] })
+        );
     }
 }

@@ -110,15 +110,22 @@ impl Problem {
         self
     }
 
-    /// An error of the TOML parser, at `place` if it names none, in our words if the parser's are about Rust.
+    /// An error of the TOML parser, at `place` if it names none, in our words if the parser's are
+    /// about Rust.
     pub fn from_toml(error: &toml::de::Error, place: Range<usize>) -> Self {
         let span = error.span().unwrap_or(place);
+        let message = error
+            .message()
+            .replace("unknown field", "unknown key")
+            .replace("unknown variant", "unknown value");
         let message =
-            error.message().replace("unknown field", "unknown key").replace("unknown variant", "unknown value");
-        let message = message.replace("missing field", "missing key").replace("expected one of", "allowed:");
+            message.replace("missing field", "missing key").replace("expected one of", "allowed:");
         // "unknown key `x`, expected `a` or `b`" is serde's wording for one and two candidates.
-        let message =
-            if message.starts_with("unknown") { message.replace(", expected ", ", allowed: ") } else { message };
+        let message = if message.starts_with("unknown") {
+            message.replace(", expected ", ", allowed: ")
+        } else {
+            message
+        };
         let mut names = message.split('`').skip(1).step_by(2);
         let help = names.next().filter(|_| message.starts_with("unknown")).and_then(|given| {
             let candidates: Vec<&str> = names.collect();
@@ -160,8 +167,9 @@ pub(crate) fn nearest<'a>(given: &str, candidates: &[&'a str]) -> Option<&'a str
         .map(|(_, candidate)| candidate)
 }
 
-/// The texts that a scenario was put together from: the file, then one piece for each `--set`. Spans count
-/// through all of them, so that a value from the command line and one from the file are told apart.
+/// The texts that a scenario was put together from: the file, then one piece for each `--set`.
+/// Spans count through all of them, so that a value from the command line and one from the file are
+/// told apart.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     pieces: Vec<Piece>,
@@ -201,7 +209,8 @@ impl Source {
     pub fn locate(&self, problem: Problem) -> Box<ScenarioError> {
         let at = problem.span.start;
         let piece = self.pieces.iter().rev().find(|piece| piece.start <= at);
-        let (name, text, start) = piece.map_or(("", "", 0), |piece| (&*piece.name, &*piece.text, piece.start));
+        let (name, text, start) =
+            piece.map_or(("", "", 0), |piece| (&*piece.name, &*piece.text, piece.start));
         let begin = floor_boundary(text, at - start);
         let end = floor_boundary(text, problem.span.end.saturating_sub(start)).max(begin);
         let line = 1 + text[..begin].matches('\n').count();
@@ -233,7 +242,10 @@ mod tests {
         let mut source = Source::new("a.toml", "name = \"x\"\nseed = -1\n");
         let start = source.add("--set", "seed=no");
         let error = source.locate(Problem::new(18..20, "wrong"));
-        assert_eq!((error.line, &*error.name, &error.text[error.span.clone()]), (2, "a.toml", "-1"));
+        assert_eq!(
+            (error.line, &*error.name, &error.text[error.span.clone()]),
+            (2, "a.toml", "-1")
+        );
         let error = source.locate(Problem::new(start + 5..start + 7, "wrong"));
         assert_eq!((error.line, &*error.name, &error.text[error.span.clone()]), (1, "--set", "no"));
     }

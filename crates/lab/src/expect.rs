@@ -63,9 +63,12 @@ impl Rule {
 
     fn new(expect: &Expect) -> Self {
         let number = |value: &Option<Spanned<f64>>| value.as_ref().map(|value| *value.get_ref());
-        let text = |value: &Option<Spanned<String>>| value.as_ref().map(|value| value.get_ref().clone());
+        let text =
+            |value: &Option<Spanned<String>>| value.as_ref().map(|value| value.get_ref().clone());
         let condition = match (&expect.within, number(&expect.published)) {
-            (Some(share), Some(published)) => Condition::Within { share: share.get_ref().get(), published },
+            (Some(share), Some(published)) => {
+                Condition::Within { share: share.get_ref().get(), published }
+            }
             _ => Condition::Bounds {
                 above: number(&expect.above),
                 below: number(&expect.below),
@@ -137,8 +140,7 @@ pub(crate) fn judge(rules: &[Rule], groups: &[Group<'_>]) -> Vec<Expectation> {
         for group in groups {
             let about = rule.variant.as_deref().is_none_or(|variant| variant == group.variant);
             // Compared to itself a variant always holds.
-            let itself =
-                matches!(&rule.condition, Condition::Bounds { relative_to: Some(other), .. } if other == group.variant);
+            let itself = matches!(&rule.condition, Condition::Bounds { relative_to: Some(other), .. } if other == group.variant);
             if !about || (itself && rule.variant.is_none()) || !matches(group.point, &rule.point) {
                 continue;
             }
@@ -154,22 +156,33 @@ pub(crate) fn judge(rules: &[Rule], groups: &[Group<'_>]) -> Vec<Expectation> {
             }
         }
         if found.len() == before {
-            found.push(Expectation { text: rule.text("", &rule.point, "", 0), held: None, measured: None });
+            found.push(Expectation {
+                text: rule.text("", &rule.point, "", 0),
+                held: None,
+                measured: None,
+            });
         }
     }
     found
 }
 
-/// The visit of `base` that stands where `visit` stands in `group`: a resumed handshake is measured on a second
-/// visit, a full one on its only one.
+/// The visit of `base` that stands where `visit` stands in `group`: a resumed handshake is measured
+/// on a second visit, a full one on its only one.
 fn same_place(group: &Group<'_>, base: &Group<'_>, flow: &str, visit: usize) -> usize {
-    let own = |runs| visits(runs).into_iter().filter(|(name, _)| name == flow).map(|(_, visit)| visit);
+    let own =
+        |runs| visits(runs).into_iter().filter(|(name, _)| name == flow).map(|(_, visit)| visit);
     let place = own(group.runs).position(|candidate| candidate == visit).unwrap_or_default();
     own(base.runs).nth(place).unwrap_or(visit)
 }
 
 impl Rule {
-    fn judge(&self, group: &Group<'_>, groups: &[Group<'_>], flow: &str, visit: usize) -> Expectation {
+    fn judge(
+        &self,
+        group: &Group<'_>,
+        groups: &[Group<'_>],
+        flow: &str,
+        visit: usize,
+    ) -> Expectation {
         let several = visits(group.runs).len() > 1 && flow != ALL_FLOWS;
         let text = self.text(group.variant, group.point, if several { flow } else { "" }, visit);
         if group.runs.len() < group.planned {
@@ -178,22 +191,27 @@ impl Rule {
         let own = self.statistic(group, flow, visit);
         let measured = match &self.condition {
             Condition::Bounds { relative_to: Some(other), .. } => {
-                let base = groups.iter().find(|base| base.variant == other && base.point == group.point);
-                let base = base.and_then(|base| self.statistic(base, flow, same_place(group, base, flow, visit)));
+                let base =
+                    groups.iter().find(|base| base.variant == other && base.point == group.point);
+                let base = base.and_then(|base| {
+                    self.statistic(base, flow, same_place(group, base, flow, visit))
+                });
                 own.zip(base).map(|(own, base)| own / base).filter(|ratio| ratio.is_finite())
             }
             _ => own,
         };
         let held = measured.is_some_and(|measured| match &self.condition {
             Condition::Bounds { above, below, .. } => {
-                above.is_none_or(|above| measured > above) && below.is_none_or(|below| measured < below)
+                above.is_none_or(|above| measured > above)
+                    && below.is_none_or(|below| measured < below)
             }
             Condition::Within { share, published } => (measured / published - 1.0).abs() <= *share,
         });
         Expectation { text, held: Some(held), measured }
     }
 
-    /// The statistic; none where a run lacks the metric, since a median of the runs that ended well says too much.
+    /// The statistic; none where a run lacks the metric, since a median of the runs that ended well
+    /// says too much.
     fn statistic(&self, group: &Group<'_>, flow: &str, visit: usize) -> Option<f64> {
         let values = values(group.runs, flow, visit, &self.metric);
         if values.len() < group.runs.len() {
@@ -239,7 +257,9 @@ impl Rule {
                     text.push_str(&format!(", over that of {other},"));
                 }
                 match (above, below) {
-                    (Some(above), Some(below)) => text.push_str(&format!(" between {above} and {below}")),
+                    (Some(above), Some(below)) => {
+                        text.push_str(&format!(" between {above} and {below}"))
+                    }
                     (Some(above), None) => text.push_str(&format!(" above {above}")),
                     (None, Some(below)) => text.push_str(&format!(" below {below}")),
                     (None, None) => {}
@@ -263,7 +283,11 @@ pub(crate) fn compare(figures: &[Figure], summary: &[Summary]) -> Vec<Comparison
         for row in summary {
             let variant = figure.variant.as_ref().is_none_or(|variant| *variant == row.variant);
             let flow = figure.flow.as_ref().is_none_or(|flow| *flow == row.flow);
-            if row.metric != figure.metric || !variant || !flow || !matches(&row.point, &figure.point) {
+            if row.metric != figure.metric
+                || !variant
+                || !flow
+                || !matches(&row.point, &figure.point)
+            {
                 continue;
             }
             comparisons.push(Comparison {
@@ -276,7 +300,10 @@ pub(crate) fn compare(figures: &[Figure], summary: &[Summary]) -> Vec<Comparison
                 visit: row.visit,
                 value: figure.value,
                 measured: row.median,
-                ratio: row.median.map(|median| median / figure.value).filter(|ratio| ratio.is_finite()),
+                ratio: row
+                    .median
+                    .map(|median| median / figure.value)
+                    .filter(|ratio| ratio.is_finite()),
                 source: figure.source.clone(),
             });
         }
@@ -290,7 +317,8 @@ mod tests {
 
     fn judged(expect: &str) -> Vec<(String, Option<bool>)> {
         let text = TWO_VARIANTS.split("[[expect]]").next().unwrap_or_default();
-        let results = results(&plan(&format!("{text}\n[[expect]]\nmetric = \"completion_s\"\n{expect}")));
+        let results =
+            results(&plan(&format!("{text}\n[[expect]]\nmetric = \"completion_s\"\n{expect}")));
         results.expectations.into_iter().map(|e| (e.text, e.held)).collect()
     }
 
@@ -299,7 +327,10 @@ mod tests {
         let judged = judged("below = 100");
         assert_eq!(judged.len(), 4);
         assert!(judged.iter().all(|(_, held)| *held == Some(true)));
-        assert_eq!(judged[0].0, "median completion_s of 1rtt at workload.download = 2 MB below 100");
+        assert_eq!(
+            judged[0].0,
+            "median completion_s of 1rtt at workload.download = 2 MB below 100"
+        );
     }
 
     #[test]
@@ -315,7 +346,8 @@ mod tests {
 
     #[test]
     fn within_is_relative_to_what_was_published() {
-        let at = "variant = \"1rtt\"\npoint = { \"workload.download\" = \"2 MB\" }\npublished = 5.0\n";
+        let at =
+            "variant = \"1rtt\"\npoint = { \"workload.download\" = \"2 MB\" }\npublished = 5.0\n";
         assert_eq!(judged(&format!("{at}within = 0.1"))[0].1, Some(true));
         assert_eq!(judged(&format!("{at}within = \"0.1 %\""))[0].1, Some(false));
     }

@@ -1,7 +1,8 @@
 //! How flows that compete share what there is, from what each has received over time.
 //!
-//! Counted over the time in which all controlled flows of a run are active, less the time in which they settle. The figures are those of
-//! RFC 5166 §2.3: Jain's index, the ratio of the least share to the largest, and a convergence time.
+//! Counted over the time in which all controlled flows of a run are active, less the time in which
+//! they settle. The figures are those of RFC 5166 §2.3: Jain's index, the ratio of the least share
+//! to the largest, and a convergence time.
 
 use bentpipe_sim::{FlowOutcome, LinkOutcome, RunOutcome, RunSpec};
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -16,13 +17,15 @@ const TENTH: Span = Span::from_millis(100);
 const SETTLE: u64 = 5;
 /// Least time, in tenths of a second, over which shares say something. Our choice.
 const SHORTEST: usize = 10;
-/// Length, in tenths of a second, of the sliding window in which convergence is looked for. Our choice: some round trips even of a geostationary path.
+/// Length, in tenths of a second, of the sliding window in which convergence is looked for. Our
+/// choice: some round trips even of a geostationary path.
 const WINDOW: usize = 20;
-/// How far from its final share, relatively, a flow may be that has converged: the δ of RFC 5166 §2.3, with the value that Bansal, Balakrishnan, Floyd and
-/// Shenker use ("Dynamic behavior of slowly-responsive congestion control algorithms", SIGCOMM 2001).
+/// How far from its final share, relatively, a flow may be that has converged: the δ of RFC 5166
+/// §2.3, with the value that Bansal, Balakrishnan, Floyd and Shenker use ("Dynamic behavior of
+/// slowly-responsive congestion control algorithms", SIGCOMM 2001).
 const DELTA: f64 = 0.1;
-/// A link carries a flow's data, and not its acknowledgements, where it has carried so large a part of what the flow received. Acknowledgements
-/// amount to a twentieth of the data at most.
+/// A link carries a flow's data, and not its acknowledgements, where it has carried so large a part
+/// of what the flow received. Acknowledgements amount to a twentieth of the data at most.
 const DATA: f64 = 0.1;
 
 /// How the flows of one run shared what there was.
@@ -48,7 +51,8 @@ pub struct Fairness {
     pub bottleneck_utilisation: Option<f64>,
     /// Mean time that packets waited in its queue.
     pub bottleneck_queue_ms: Option<f64>,
-    /// Time from the start of the last flow until shares were for the first time what they are in the end.
+    /// Time from the start of the last flow until shares were for the first time what they are in
+    /// the end.
     pub convergence_s: Option<f64>,
 }
 
@@ -95,8 +99,9 @@ impl Contender<'_> {
     }
 }
 
-/// How the flows of a run shared what there was. None where that makes no sense: fewer than two controlled flows, one of them with several reported visits
-/// or cut short, no second in which all of them were active and had settled, or nothing received in it.
+/// How the flows of a run shared what there was. None where that makes no sense: fewer than two
+/// controlled flows, one of them with several reported visits or cut short, no second in which all
+/// of them were active and had settled, or nothing received in it.
 pub fn of(spec: &RunSpec, outcome: &RunOutcome, settle: Option<Span>) -> Option<Fairness> {
     let contenders = contenders(spec, outcome)?;
     let begin = contenders.iter().map(|flow| flow.outcome.start).max()?;
@@ -137,7 +142,9 @@ pub fn of(spec: &RunSpec, outcome: &RunOutcome, settle: Option<Span>) -> Option<
 
 fn contenders<'a>(spec: &RunSpec, outcome: &'a RunOutcome) -> Option<Vec<Contender<'a>>> {
     let mut contenders = Vec::new();
-    for (place, flow) in spec.flows.iter().enumerate().filter(|(_, flow)| flow.stack.congestion().is_some()) {
+    for (place, flow) in
+        spec.flows.iter().enumerate().filter(|(_, flow)| flow.stack.congestion().is_some())
+    {
         let mut visits = outcome.flows.iter().filter(|visit| visit.name == flow.name);
         let (Some(visit), None) = (visits.next(), visits.next()) else { return None };
         let end = visit.start + visit.completion.filter(|_| visit.completed)?;
@@ -165,7 +172,10 @@ fn jain(shares: &[f64]) -> f64 {
 }
 
 /// The link that the data of the most flows crosses, and of such links the one that is used most.
-fn bottleneck<'a>(contenders: &[Contender<'_>], links: &'a [LinkOutcome]) -> Option<&'a LinkOutcome> {
+fn bottleneck<'a>(
+    contenders: &[Contender<'_>],
+    links: &'a [LinkOutcome],
+) -> Option<&'a LinkOutcome> {
     let crossing = |link: &LinkOutcome| {
         let crosses = |flow: &&Contender<'_>| {
             let data = flow.outcome.received as f64 * DATA;
@@ -176,8 +186,9 @@ fn bottleneck<'a>(contenders: &[Contender<'_>], links: &'a [LinkOutcome]) -> Opt
     let mut found: Option<(usize, &LinkOutcome)> = None;
     for link in links {
         let flows = crossing(link);
-        let better =
-            found.is_none_or(|(most, best)| flows > most || (flows == most && link.utilisation > best.utilisation));
+        let better = found.is_none_or(|(most, best)| {
+            flows > most || (flows == most && link.utilisation > best.utilisation)
+        });
         // What one flow has alone is no place to compete.
         if flows > 1 && better {
             found = Some((flows, link));
@@ -186,17 +197,21 @@ fn bottleneck<'a>(contenders: &[Contender<'_>], links: &'a [LinkOutcome]) -> Opt
     found.map(|(_, link)| link)
 }
 
-/// The δ-fair convergence time of RFC 5166 §2.3, with each flow's final share where that has equal ones: flows whose round trips differ may never have equal
-/// shares, and still settle. It is the time from the start of the last flow to the end of the first window in which no flow has less than (1 - δ) of
-/// its final share; for two flows that share equally in the end this is the original.
+/// The δ-fair convergence time of RFC 5166 §2.3, with each flow's final share where that has equal
+/// ones: flows whose round trips differ may never have equal shares, and still settle. It is the
+/// time from the start of the last flow to the end of the first window in which no flow has less
+/// than (1 - δ) of its final share; for two flows that share equally in the end this is the
+/// original.
 fn convergence(contenders: &[Contender<'_>], last: &[f64], begin: Time, end: Time) -> Option<Span> {
     let active = tenths(begin, end);
     let window = (active.start..active.end).map(|start| start..start + WINDOW).find(|window| {
-        let received: Vec<u64> = contenders.iter().map(|flow| flow.received(window.clone())).collect();
+        let received: Vec<u64> =
+            contenders.iter().map(|flow| flow.received(window.clone())).collect();
         let inside = window.end <= active.end;
         inside
-            && shares(&received)
-                .is_some_and(|shares| shares.iter().zip(last).all(|(share, last)| *share >= last * (1.0 - DELTA)))
+            && shares(&received).is_some_and(|shares| {
+                shares.iter().zip(last).all(|(share, last)| *share >= last * (1.0 - DELTA))
+            })
     })?;
     Some((Time::ZERO + TENTH * window.end as u64).since(begin))
 }
@@ -223,7 +238,8 @@ cbr.rate = "1 Mbps"
 cbr.duration = "20 s"
 "#;
 
-    /// Two flows and cross traffic for 20 s, of which the second begins after 10 s; what both receive in each tenth of a second, by its place.
+    /// Two flows and cross traffic for 20 s, of which the second begins after 10 s; what both
+    /// receive in each tenth of a second, by its place.
     fn run(a: fn(usize) -> u64, b: fn(usize) -> u64) -> (RunSpec, RunOutcome) {
         let plan = plan(TWO);
         let spec = plan.spec(plan.tasks[0]).unwrap();
@@ -236,7 +252,9 @@ cbr.duration = "20 s"
             events: 0,
             end: Time::from_secs(30),
         };
-        for (name, start, received) in [("a", 0, a), ("b", 10, b), ("cross", 29, (|_| 9_000) as fn(usize) -> u64)] {
+        for (name, start, received) in
+            [("a", 0, a), ("b", 10, b), ("cross", 29, (|_| 9_000) as fn(usize) -> u64)]
+        {
             let mut flow = flow_outcome(name, 1, Direction::Download, 0, Span::from_secs(20));
             flow.start = Time::from_secs(start);
             flow.received_by_tenth = (0..300).map(received).collect();
@@ -269,7 +287,11 @@ cbr.duration = "20 s"
             |tenth| if (120..200).contains(&tenth) { 1_000 } else { 99_000 },
         );
         let found = of(&spec, &outcome, None).unwrap();
-        assert_eq!((found.from_s, found.to_s, found.settle_s), (12.0, 20.0, 2.0), "a fifth of ten seconds");
+        assert_eq!(
+            (found.from_s, found.to_s, found.settle_s),
+            (12.0, 20.0, 2.0),
+            "a fifth of ten seconds"
+        );
         assert_eq!(found.flows.iter().map(|flow| flow.share).collect::<Vec<_>>(), [75.0, 25.0]);
         // (3 + 1)² / (2 · (9 + 1))
         assert!((found.jain - 0.8).abs() < 1e-12 && (found.share_ratio - 100.0 / 3.0).abs() < 1e-9);
@@ -284,7 +306,10 @@ cbr.duration = "20 s"
         let (spec, outcome) = run(|_| 1_000, |_| 1_000);
         let found = of(&spec, &outcome, None).unwrap();
         assert_eq!(found.bottleneck.as_deref(), Some("narrow"));
-        assert_eq!((found.bottleneck_utilisation, found.bottleneck_queue_ms), (Some(0.9), Some(5.0)));
+        assert_eq!(
+            (found.bottleneck_utilisation, found.bottleneck_queue_ms),
+            (Some(0.9), Some(5.0))
+        );
         let mut apart = outcome;
         apart.links.retain(|link| link.name == "alone");
         assert_eq!(of(&spec, &apart, None).unwrap().bottleneck, None);
@@ -295,10 +320,15 @@ cbr.duration = "20 s"
         // The second flow has nothing for three seconds, then the half.
         let (spec, outcome) = run(|_| 1_000, |tenth| if tenth < 130 { 0 } else { 1_000 });
         let found = of(&spec, &outcome, Some(Span::from_secs(5))).unwrap();
-        // 0.9 · 0.5 of a window: n of its 20 tenths with n / (20 + n) ≥ 0.45, so that 17 lie after 3 s.
+        // 0.9 · 0.5 of a window: n of its 20 tenths with n / (20 + n) ≥ 0.45, so that 17 lie after
+        // 3 s.
         assert_eq!(found.convergence_s, Some(4.7));
         let (spec, outcome) = run(|_| 1_000, |_| 1_000);
-        assert_eq!(of(&spec, &outcome, None).unwrap().convergence_s, Some(2.0), "a window is the least");
+        assert_eq!(
+            of(&spec, &outcome, None).unwrap().convergence_s,
+            Some(2.0),
+            "a window is the least"
+        );
         let (spec, outcome) = run(|_| 1_000, |tenth| if tenth % 40 == 0 { 40_000 } else { 0 });
         assert_eq!(of(&spec, &outcome, None).unwrap().convergence_s, None, "it never settles");
     }

@@ -1,14 +1,18 @@
-//! A low orbit seen from below: every fifteen seconds another satellite, and with it another delay and another rate.
+//! A low orbit seen from below: every fifteen seconds another satellite, and with it another delay
+//! and another rate.
 //!
-//! The recipe (specs/satellite-link.md §6): at each reconfiguration draw a round trip within ± a step of the base, and a rate
-//! within factors of the base; with some probability the edge is an interruption in which everything is lost. The whole
-//! network reconfigures at once, so both directions share the edges; when the first comes is drawn too, since a
-//! transfer may start anywhere between two.
+//! The recipe (specs/satellite-link.md §6): at each reconfiguration draw a round trip within ± a
+//! step of the base, and a rate within factors of the base; with some probability the edge is an
+//! interruption in which everything is lost. The whole network reconfigures at once, so both
+//! directions share the edges; when the first comes is drawn too, since a transfer may start
+//! anywhere between two.
 
 use crate::profiles::Profile;
 use bentpipe_link::loss::Bernoulli;
 use bentpipe_link::random::{Stream, stream};
-use bentpipe_link::{DelayConfig, DelayStep, DirectionConfig, LossProcessConfig, RateConfig, RateStep, Window};
+use bentpipe_link::{
+    DelayConfig, DelayStep, DirectionConfig, LossProcessConfig, RateConfig, RateStep, Window,
+};
 use bentpipe_units::{Ratio, Span};
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +35,12 @@ pub struct Reconfiguration {
 }
 
 /// The two directions of `profile` as run `run` meets them on the hop named `hop`.
-pub(crate) fn draw(profile: &Profile, seed: u64, run: u64, hop: &str) -> (DirectionConfig, DirectionConfig) {
+pub(crate) fn draw(
+    profile: &Profile,
+    seed: u64,
+    run: u64,
+    hop: &str,
+) -> (DirectionConfig, DirectionConfig) {
     let (mut forward, mut reverse) = (profile.forward.clone(), profile.reverse.clone());
     let Some(change) = &profile.reconfiguration else { return (forward, reverse) };
     let mut random = stream(seed, run, &format!("{hop}/reconfiguration"));
@@ -48,7 +57,10 @@ pub(crate) fn draw(profile: &Profile, seed: u64, run: u64, hop: &str) -> (Direct
         let interrupts = random.chance(change.interruption_share);
         // At the beginning of the run there is no change, only a state.
         if interrupts && !at.is_zero() {
-            windows.push(Window { from: at, to: (at + Span::from_secs_f64(length)).min(change.length) });
+            windows.push(Window {
+                from: at,
+                to: (at + Span::from_secs_f64(length)).min(change.length),
+            });
         }
     }
     for (direction, rates) in [(&mut forward, &forward_rates), (&mut reverse, &reverse_rates)] {
@@ -83,17 +95,25 @@ fn apply(
     if let DelayConfig::Constant(base) = direction.delay {
         // Half of the round trip's step falls on each direction.
         let step = |share: f64| base.as_secs_f64() + share * change.rtt_step.as_secs_f64() / 2.0;
-        let schedule =
-            delays.iter().map(|&(at, share)| DelayStep { at, delay: Span::from_secs_f64(step(share)) }).collect();
-        direction.delay = DelayConfig::Schedule { schedule, interpolate: false, repeat, keep_order: true };
+        let schedule = delays
+            .iter()
+            .map(|&(at, share)| DelayStep { at, delay: Span::from_secs_f64(step(share)) })
+            .collect();
+        direction.delay =
+            DelayConfig::Schedule { schedule, interpolate: false, repeat, keep_order: true };
     }
     if let RateConfig::Constant(base) = direction.rate {
-        let schedule = rates.iter().map(|&(at, factor)| RateStep { at, rate: base.mul_f64(factor) }).collect();
+        let schedule =
+            rates.iter().map(|&(at, factor)| RateStep { at, rate: base.mul_f64(factor) }).collect();
         direction.rate = RateConfig::Schedule { schedule, repeat };
     }
     if !windows.is_empty() {
         let model = Bernoulli { ratio: Ratio::ONE }.into();
-        direction.loss.processes.push(LossProcessConfig { model, windows: windows.to_vec(), repeat });
+        direction.loss.processes.push(LossProcessConfig {
+            model,
+            windows: windows.to_vec(),
+            repeat,
+        });
     }
 }
 

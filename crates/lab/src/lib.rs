@@ -1,8 +1,8 @@
 //! Scenario, plan, runs, results, report.
 //!
-//! [`Plan::read`] turns a scenario file into the list of runs, or says what is wrong with it and where. [`execute`] carries
-//! the runs out, [`Executed::results`] sums them up, and [`record`] does both and writes the directory that holds everything:
-//! whole, or not at all.
+//! [`Plan::read`] turns a scenario file into the list of runs, or says what is wrong with it and
+//! where. [`execute`] carries the runs out, [`Executed::results`] sums them up, and [`record`] does
+//! both and writes the directory that holds everything: whole, or not at all.
 //!
 //! Same scenario, seed and version: byte-identical results, on any number of threads.
 

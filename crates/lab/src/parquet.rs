@@ -1,6 +1,7 @@
 //! One row for each flow of each run, for notebooks.
 //!
-//! The crate's own column writer is used, not Arrow: it builds in half the time, and the file is the same.
+//! The crate's own column writer is used, not Arrow: it builds in half the time, and the file is
+//! the same.
 
 use crate::results::{Flow, METRICS, PathView, Results, Run};
 use crate::return_path::LAYERS;
@@ -27,7 +28,8 @@ enum Column {
 pub fn encode(results: &Results) -> Result<Vec<u8>, ParquetError> {
     let columns = columns(results);
     let fields = columns.iter().map(|(name, column)| column.field(name));
-    let schema = Type::group_type_builder("flow").with_fields(fields.collect::<Result<_, _>>()?).build()?;
+    let schema =
+        Type::group_type_builder("flow").with_fields(fields.collect::<Result<_, _>>()?).build()?;
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(format!("bentpipe {}", results.version))
@@ -65,7 +67,8 @@ impl Column {
             Self::Float(_) => (Physical::DOUBLE, None),
             Self::Bool(_) => (Physical::BOOLEAN, None),
         };
-        let builder = Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL);
+        let builder =
+            Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL);
         builder.with_logical_type(logical).build().map(Arc::new)
     }
 }
@@ -78,7 +81,11 @@ fn columns(results: &Results) -> Vec<(String, Column)> {
     keys.dedup();
 
     let text = |read: &dyn Fn(&Run, &Flow) -> Option<String>| {
-        Column::Text(rows.iter().map(|(run, flow)| read(run, flow).map(|text| text.as_str().into())).collect())
+        Column::Text(
+            rows.iter()
+                .map(|(run, flow)| read(run, flow).map(|text| text.as_str().into()))
+                .collect(),
+        )
     };
     let int = |read: &dyn Fn(&Run, &Flow) -> u64| {
         Column::Int(rows.iter().map(|(run, flow)| i64::try_from(read(run, flow)).ok()).collect())
@@ -100,7 +107,10 @@ fn columns(results: &Results) -> Vec<(String, Column)> {
     ];
     columns.extend(fixed.map(|(name, column)| (name.to_owned(), column)));
     for (name, read) in METRICS {
-        columns.push((name.to_owned(), Column::Float(rows.iter().map(|(_, flow)| read(flow)).collect())));
+        columns.push((
+            name.to_owned(),
+            Column::Float(rows.iter().map(|(_, flow)| read(flow)).collect()),
+        ));
     }
     for (layer, read) in LAYERS {
         columns.push((format!("return_bytes.{layer}"), int(&|_, flow| read(&flow.return_bytes))));
@@ -108,7 +118,9 @@ fn columns(results: &Results) -> Vec<(String, Column)> {
     let path = |read: &dyn Fn(&PathView) -> Option<f64>| {
         Column::Float(rows.iter().map(|(_, flow)| read(&flow.path)).collect())
     };
-    let bytes = |read: fn(&PathView) -> Option<u64>| path(&move |view| read(view).map(|bytes| bytes as f64));
+    let bytes = |read: fn(&PathView) -> Option<u64>| {
+        path(&move |view| read(view).map(|bytes| bytes as f64))
+    };
     let known = [
         ("saved_window_bytes", bytes(|view| view.saved_window_bytes)),
         ("saved_rtt_ms", path(&|view| view.saved_rtt_ms)),
@@ -138,8 +150,16 @@ mod tests {
         let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
         assert_eq!(rows.len(), results.runs.len());
         let text = rows[0].to_string();
-        assert!(text.contains("variant: \"1rtt\"") && text.contains("point.workload.download: \"2 MB\""), "{text}");
+        assert!(
+            text.contains("variant: \"1rtt\"")
+                && text.contains("point.workload.download: \"2 MB\""),
+            "{text}"
+        );
         assert!(text.contains("flow_control_blocked_s: null"), "{text}");
-        assert!(text.contains("path.token: \"accepted\"") && text.contains("path.receiver_rtt_ms: null"), "{text}");
+        assert!(
+            text.contains("path.token: \"accepted\"")
+                && text.contains("path.receiver_rtt_ms: null"),
+            "{text}"
+        );
     }
 }

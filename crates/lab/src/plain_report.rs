@@ -7,12 +7,18 @@ use crate::traces::{Trace, points};
 use std::fmt::Write;
 
 /// Colours that stay apart for colour-blind readers (Okabe and Ito 2008).
-const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+const COLOURS: [&str; 7] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 /// Points of a line in a static plot: more than its pixels show nothing.
 const MOST_POINTS: usize = 800;
 
 /// The report as one HTML file.
-pub(crate) fn html(manifest: &Manifest, results: &Results, traces: &[Trace], blob: &[u8]) -> String {
+pub(crate) fn html(
+    manifest: &Manifest,
+    results: &Results,
+    traces: &[Trace],
+    blob: &[u8],
+) -> String {
     let mut page = String::new();
     let title = escape(&manifest.title);
     let _ = write!(
@@ -32,7 +38,12 @@ pub(crate) fn html(manifest: &Manifest, results: &Results, traces: &[Trace], blo
     );
     if let Some(path) = &manifest.path {
         let bdp = path.bdp_bytes as f64 / 1e6;
-        let _ = write!(page, " {}: {} ms, bandwidth-delay product {bdp:.3} MB.", escape(&path.name), path.rtt_ms);
+        let _ = write!(
+            page,
+            " {}: {} ms, bandwidth-delay product {bdp:.3} MB.",
+            escape(&path.name),
+            path.rtt_ms
+        );
     }
     page.push_str("</p>");
     if !manifest.complete {
@@ -48,7 +59,11 @@ pub(crate) fn html(manifest: &Manifest, results: &Results, traces: &[Trace], blo
         page.push_str(&plot);
     }
     page.push_str(&expectations(results));
-    let _ = write!(page, "<details><summary>Scenario</summary><pre>{}</pre></details>", escape(&manifest.source));
+    let _ = write!(
+        page,
+        "<details><summary>Scenario</summary><pre>{}</pre></details>",
+        escape(&manifest.source)
+    );
     page
 }
 
@@ -69,7 +84,10 @@ fn table(results: &Results) -> String {
     for row in results.summary.iter().filter(|row| row.metric == "completion_s") {
         let goodput = results.summary.iter().find(|other| {
             let same = |a: &Summary, b: &Summary| {
-                a.variant == b.variant && a.point == b.point && a.flow == b.flow && a.visit == b.visit
+                a.variant == b.variant
+                    && a.point == b.point
+                    && a.flow == b.flow
+                    && a.visit == b.visit
             };
             other.metric == "goodput_mbps" && same(row, other)
         });
@@ -84,7 +102,9 @@ fn table(results: &Results) -> String {
                 && other.flow == row.flow
         });
         let published: Vec<String> = published
-            .map(|other| format!("{} {} (ratio {})", escape(&other.label), other.value, number(other.ratio)))
+            .map(|other| {
+                format!("{} {} (ratio {})", escape(&other.label), other.value, number(other.ratio))
+            })
             .collect();
         let _ = write!(
             text,
@@ -106,7 +126,8 @@ fn name(row: &Summary) -> String {
 
 /// Every completion time as a dot, the median as a bar; one line for each variant at each point.
 fn strips(results: &Results) -> String {
-    let groups: Vec<&[Run]> = results.runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point).collect();
+    let groups: Vec<&[Run]> =
+        results.runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point).collect();
     let mut rows: Vec<(String, Vec<f64>, usize)> = Vec::new();
     let mut variants: Vec<&str> = Vec::new();
     for group in groups {
@@ -117,7 +138,8 @@ fn strips(results: &Results) -> String {
         let colour = variants.iter().position(|known| *known == variant).unwrap_or_default();
         for (flow, visit) in visits(group) {
             let label = [point_text(&group[0].point), variant.to_owned(), flow.clone()];
-            let label: Vec<String> = label.into_iter().filter(|part| !part.is_empty() && part != "main").collect();
+            let label: Vec<String> =
+                label.into_iter().filter(|part| !part.is_empty() && part != "main").collect();
             rows.push((label.join(" · "), values(group, &flow, visit, "completion_s"), colour));
         }
     }
@@ -128,8 +150,9 @@ fn strips(results: &Results) -> String {
     let (left, width, step) = (380.0, 900.0, 22.0);
     let height = rows.len() as f64 * step + 30.0;
     let x = |value: f64| left + value / largest * (width - left - 40.0);
-    let mut svg =
-        format!("<h2>Every run</h2><svg viewBox=\"0 0 {width} {height}\" role=img aria-label=\"completion times\">");
+    let mut svg = format!(
+        "<h2>Every run</h2><svg viewBox=\"0 0 {width} {height}\" role=img aria-label=\"completion times\">"
+    );
     for tick in 0..=4 {
         let value = largest * f64::from(tick) / 4.0;
         let _ = write!(
@@ -143,9 +166,19 @@ fn strips(results: &Results) -> String {
     for (index, (label, values, colour)) in rows.iter().enumerate() {
         let y = index as f64 * step + 14.0;
         let colour = COLOURS[colour % COLOURS.len()];
-        let _ = write!(svg, "<text x={} y={} text-anchor=end>{}</text>", left - 10.0, y + 4.0, escape(label));
+        let _ = write!(
+            svg,
+            "<text x={} y={} text-anchor=end>{}</text>",
+            left - 10.0,
+            y + 4.0,
+            escape(label)
+        );
         for value in values {
-            let _ = write!(svg, "<circle cx={:.1} cy={y} r=3.5 fill={colour} fill-opacity=.4 />", x(*value));
+            let _ = write!(
+                svg,
+                "<circle cx={:.1} cy={y} r=3.5 fill={colour} fill-opacity=.4 />",
+                x(*value)
+            );
         }
         if let Some(stats) = crate::stats::Stats::of(values) {
             let at = x(stats.median);
@@ -164,20 +197,23 @@ fn strips(results: &Results) -> String {
 fn lines(traces: &[Trace], blob: &[u8]) -> Option<String> {
     let first = traces.first()?;
     let mut curves = Vec::new();
-    for trace in traces.iter().filter(|trace| trace.point == first.point && trace.run == first.run) {
+    for trace in traces.iter().filter(|trace| trace.point == first.point && trace.run == first.run)
+    {
         for flow in &trace.flows {
             let series = flow.series.get("received").or_else(|| flow.series.get("acked"));
             let all = series.map(|series| points(series, blob)).unwrap_or_default();
             let stride = all.len().div_ceil(MOST_POINTS).max(1);
             let thin = all.iter().step_by(stride).chain(all.last());
-            let curve: Vec<(f64, f64)> = thin.map(|(t, y)| (t - flow.start_s, f64::from(*y))).collect();
+            let curve: Vec<(f64, f64)> =
+                thin.map(|(t, y)| (t - flow.start_s, f64::from(*y))).collect();
             if !curve.is_empty() {
                 curves.push((trace.variant.clone(), curve));
             }
         }
     }
     let points = || curves.iter().flat_map(|(_, curve)| curve);
-    let (end, top) = points().fold((0.0f64, 0.0f64), |(end, top), (t, y)| (end.max(*t), top.max(*y)));
+    let (end, top) =
+        points().fold((0.0f64, 0.0f64), |(end, top), (t, y)| (end.max(*t), top.max(*y)));
     if end <= 0.0 || top <= 0.0 {
         return None;
     }
@@ -189,7 +225,10 @@ fn lines(traces: &[Trace], blob: &[u8]) -> Option<String> {
     let mut svg = format!(
         "<h2>{heading}</h2><svg viewBox=\"0 0 {width} {height}\" role=img aria-label=\"bytes received over time\">"
     );
-    let (x, y) = (|t: f64| 60.0 + t / end * (width - 100.0), |b: f64| height - 30.0 - b / top * (height - 50.0));
+    let (x, y) = (
+        |t: f64| 60.0 + t / end * (width - 100.0),
+        |b: f64| height - 30.0 - b / top * (height - 50.0),
+    );
     for tick in 0..=4 {
         let share = f64::from(tick) / 4.0;
         let _ = write!(
@@ -204,9 +243,19 @@ fn lines(traces: &[Trace], blob: &[u8]) -> Option<String> {
     }
     for (index, (variant, curve)) in curves.iter().enumerate() {
         let colour = COLOURS[index % COLOURS.len()];
-        let path: Vec<String> = curve.iter().map(|(t, b)| format!("{:.1},{:.1}", x(*t), y(*b))).collect();
-        let _ = write!(svg, "<polyline points=\"{}\" fill=none stroke={colour} stroke-width=1.5 />", path.join(" "));
-        let _ = write!(svg, "<text x=70 y={} fill={colour}>{}</text>", 20 + index * 16, escape(variant));
+        let path: Vec<String> =
+            curve.iter().map(|(t, b)| format!("{:.1},{:.1}", x(*t), y(*b))).collect();
+        let _ = write!(
+            svg,
+            "<polyline points=\"{}\" fill=none stroke={colour} stroke-width=1.5 />",
+            path.join(" ")
+        );
+        let _ = write!(
+            svg,
+            "<text x=70 y={} fill={colour}>{}</text>",
+            20 + index * 16,
+            escape(variant)
+        );
     }
     Some(svg + "</svg>")
 }
@@ -223,8 +272,11 @@ fn expectations(results: &Results) -> String {
             None => "not measured",
         };
         let measured = number(expectation.measured);
-        let _ =
-            write!(text, "<li>{}: <strong>{verdict}</strong> (measured {measured})</li>", escape(&expectation.text));
+        let _ = write!(
+            text,
+            "<li>{}: <strong>{verdict}</strong> (measured {measured})</li>",
+            escape(&expectation.text)
+        );
     }
     text + "</ul>"
 }

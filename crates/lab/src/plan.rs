@@ -1,4 +1,5 @@
-//! From a scenario file to the list of runs. Everything that can be wrong is found here, before anything runs.
+//! From a scenario file to the list of runs. Everything that can be wrong is found here, before
+//! anything runs.
 
 use crate::error::{LabError, Problem, ScenarioError, Source};
 use crate::expect::{Figure, Rule};
@@ -77,16 +78,24 @@ impl Plan {
         Ok(Self::parse(&file.display().to_string(), &text, base_dir, changes)?)
     }
 
-    /// Checks the scenario `text`, called `name` in errors; traces that it names are looked for in `base_dir`.
+    /// Checks the scenario `text`, called `name` in errors; traces that it names are looked for in
+    /// `base_dir`.
     ///
     /// # Errors
     /// A scenario that cannot be run.
-    pub fn parse(name: &str, text: &str, base_dir: &Path, changes: &Changes) -> Result<Self, Box<ScenarioError>> {
+    pub fn parse(
+        name: &str,
+        text: &str,
+        base_dir: &Path,
+        changes: &Changes,
+    ) -> Result<Self, Box<ScenarioError>> {
         let mut source = Source::new(name, text);
         for set in &changes.sets {
             source.add("--set", set);
         }
-        for (option, key, value) in [("--seed", "seed", changes.seed), ("--repeat", "repeat", changes.repeat)] {
+        for (option, key, value) in
+            [("--seed", "seed", changes.seed), ("--repeat", "repeat", changes.repeat)]
+        {
             if let Some(value) = value {
                 source.add(option, format!("{key}={value}"));
             }
@@ -105,7 +114,8 @@ impl Plan {
         Ok(self)
     }
 
-    /// The same runs on the real clock: where nothing is drawn either, since two of them are never the same.
+    /// The same runs on the real clock: where nothing is drawn either, since two of them are never
+    /// the same.
     ///
     /// # Errors
     /// Something that only the virtual clock can do, by its key.
@@ -126,7 +136,10 @@ impl Plan {
             );
         }
         if self.output.capture.is_some() {
-            self.notes.push("captures are of the server's interface, whichever hop `output.capture` names".to_owned());
+            self.notes.push(
+                "captures are of the server's interface, whichever hop `output.capture` names"
+                    .to_owned(),
+            );
         }
         if quic {
             self.notes.push(
@@ -135,7 +148,8 @@ impl Plan {
             );
         }
         let all = 0..self.cases.len();
-        self.tasks = all.flat_map(|case| (0..self.repeat).map(move |run| Task { case, run })).collect();
+        self.tasks =
+            all.flat_map(|case| (0..self.repeat).map(move |run| Task { case, run })).collect();
         self.clock = Clock::Real;
         Ok(self)
     }
@@ -174,7 +188,12 @@ impl Plan {
         // Without traces, the first run still gives the files that were asked for by name.
         let detailed = traced || task.run == 0;
         spec.qlog = detailed && self.output.qlog;
-        spec.capture = self.output.capture.as_ref().filter(|_| detailed).map(|capture| capture.get_ref().clone());
+        spec.capture = self
+            .output
+            .capture
+            .as_ref()
+            .filter(|_| detailed)
+            .map(|capture| capture.get_ref().clone());
         Ok(spec)
     }
 }
@@ -190,7 +209,9 @@ fn plan(source: &Source, base_dir: &Path) -> Result<Plan, Problem> {
     let cases = points.and_then(|points| points.checked_mul(variants.len() as u64));
     let runs = cases.and_then(|cases| cases.checked_mul(*head.repeat.get_ref()));
     if runs.is_none_or(|runs| runs > MOST_RUNS) {
-        let message = format!("sweep, variants and `repeat` make more than {MOST_RUNS} runs; allowed: up to that many");
+        let message = format!(
+            "sweep, variants and `repeat` make more than {MOST_RUNS} runs; allowed: up to that many"
+        );
         return Err(Problem::new(head.repeat.span(), message));
     }
 
@@ -215,10 +236,9 @@ fn plan(source: &Source, base_dir: &Path) -> Result<Plan, Problem> {
         return Err(problem);
     }
     let repeat = *head.repeat.get_ref();
-    let tasks = cases
-        .iter()
-        .enumerate()
-        .flat_map(|(case, resolved)| (0..if resolved.random { repeat } else { 1 }).map(move |run| Task { case, run }));
+    let tasks = cases.iter().enumerate().flat_map(|(case, resolved)| {
+        (0..if resolved.random { repeat } else { 1 }).map(move |run| Task { case, run })
+    });
     let tasks = tasks.collect();
     Ok(Plan {
         notes: notes(&head, &axes, &cases),
@@ -258,7 +278,10 @@ fn choices(sizes: &[usize]) -> Vec<Vec<usize>> {
 }
 
 fn point(axes: &[Axis<'_>], choice: &[usize]) -> Point {
-    axes.iter().zip(choice).map(|(axis, &index)| (axis.key.clone(), axis.values[index].clone())).collect()
+    axes.iter()
+        .zip(choice)
+        .map(|(axis, &index)| (axis.key.clone(), axis.values[index].clone()))
+        .collect()
 }
 
 /// What is said where runs do not differ.
@@ -270,7 +293,10 @@ fn random_notes(cases: &[Case], repeat: u64) -> Vec<String> {
         ];
     }
     if fixed > 0 && repeat > 1 {
-        return vec![format!("nothing is random in {fixed} of {} cases: those are run once", cases.len())];
+        return vec![format!(
+            "nothing is random in {fixed} of {} cases: those are run once",
+            cases.len()
+        )];
     }
     Vec::new()
 }
@@ -285,7 +311,10 @@ fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
     let left_out = |point: &crate::scenario::PointFilter| !crate::expect::is_planned(point, axes);
     let expects = head.expect.iter().filter(|expect| left_out(&expect.get_ref().point)).count();
     if expects > 0 {
-        notes.push(format!("{expects} of {} expectations are about values that --set left out", head.expect.len()));
+        notes.push(format!(
+            "{expects} of {} expectations are about values that --set left out",
+            head.expect.len()
+        ));
     }
     notes
 }
@@ -307,8 +336,11 @@ mod tests {
     #[test]
     fn runs_stand_in_the_order_of_points_variants_and_runs() {
         let plan = testing::plan(testing::TWO_VARIANTS);
-        let cases: Vec<String> =
-            plan.cases.iter().map(|case| format!("{} {}", case.point["workload.download"], case.variant)).collect();
+        let cases: Vec<String> = plan
+            .cases
+            .iter()
+            .map(|case| format!("{} {}", case.point["workload.download"], case.variant))
+            .collect();
         assert_eq!(cases, ["2 MB 1rtt", "2 MB 0rtt", "10 MB 1rtt", "10 MB 0rtt"]);
         assert_eq!((plan.tasks.len(), plan.tasks[6]), (24, Task { case: 1, run: 0 }));
     }
@@ -324,7 +356,8 @@ mod tests {
 
     #[test]
     fn windows_follow_the_path_and_a_resumed_handshake_brings_a_first_visit() {
-        let keys = "handshake = \"0rtt\"\nflow_control = { preset = \"auto\", send_buffer = \"0.5 BDP\" }";
+        let keys =
+            "handshake = \"0rtt\"\nflow_control = { preset = \"auto\", send_buffer = \"0.5 BDP\" }";
         let text = testing::TWO_VARIANTS.replace("handshake = \"0rtt\"", keys);
         let plan = testing::plan(&text);
         let spec = plan.spec(Task { case: 1, run: 3 }).unwrap();
@@ -334,8 +367,11 @@ mod tests {
         assert_eq!(settings.stream_window.get(), 16_250_000);
         assert_eq!(settings.send_window.get(), 2_031_250);
         assert_eq!((settings.initial_mtu, settings.max_mtu), (1472, 1472));
-        let visits: Vec<(u64, bool)> =
-            flow.visits.iter().map(|visit| (visit.objects[0].bytes.get(), visit.measured)).collect();
+        let visits: Vec<(u64, bool)> = flow
+            .visits
+            .iter()
+            .map(|visit| (visit.objects[0].bytes.get(), visit.measured))
+            .collect();
         assert_eq!(visits, [(40_625_000, false), (2_000_000, true)]);
         assert!(plan.spec(Task { case: 1, run: 0 }).unwrap().trace && !spec.trace);
     }
@@ -375,48 +411,77 @@ ping.duration = "20 s"
         let visits: Vec<_> = spec.flows.iter().map(|flow| &flow.visits[0]).collect();
         assert_eq!(visits[0].duration, Some(Span::from_secs(30)));
         assert!(visits[0].objects[0].bytes.get() >= 1 << 40);
-        let up: Vec<bool> = visits.iter().map(|visit| visit.direction == Direction::Upload).collect();
+        let up: Vec<bool> =
+            visits.iter().map(|visit| visit.direction == Direction::Upload).collect();
         assert_eq!(up, [true, false, true, true]);
         let sent = |place: usize| match spec.flows[place].stack {
             Stack::DatagramTraffic(sent) => sent,
             _ => panic!("flow {place} is controlled"),
         };
         let rate = Rate::from_mbps(5);
-        assert_eq!(sent(1), DatagramTraffic::Constant { rate, packet: Bytes::new(1500), bursts: None });
+        assert_eq!(
+            sent(1),
+            DatagramTraffic::Constant { rate, packet: Bytes::new(1500), bursts: None }
+        );
         let bursts = Some((Span::from_secs(1), Span::from_secs(2)));
         assert_eq!(sent(2), DatagramTraffic::Constant { rate, packet: Bytes::new(200), bursts });
-        assert_eq!(sent(3), DatagramTraffic::Ping { interval: Span::from_millis(100), packet: Bytes::new(84) });
+        assert_eq!(
+            sent(3),
+            DatagramTraffic::Ping { interval: Span::from_millis(100), packet: Bytes::new(84) }
+        );
         assert!(plan.cases[0].random, "bursts are drawn");
     }
 
     #[test]
     fn a_flow_goes_between_the_hops_that_it_names() {
-        let hop = |name: &str| format!("[[path.hop]]\nname = \"{name}\"\nprofile = \"geo-50-10\"\n");
-        let flow = "[[flow]]\nname = \"a\"\nbulk.duration = \"1 s\"\nfrom_hop = \"y\"\nto_hop = \"z\"\n";
+        let hop =
+            |name: &str| format!("[[path.hop]]\nname = \"{name}\"\nprofile = \"geo-50-10\"\n");
+        let flow =
+            "[[flow]]\nname = \"a\"\nbulk.duration = \"1 s\"\nfrom_hop = \"y\"\nto_hop = \"z\"\n";
         let text = format!("name = \"hops\"\n[path]\n{}{}{}{flow}", hop("x"), hop("y"), hop("z"));
-        assert_eq!(testing::plan(&text).spec(Task { case: 0, run: 0 }).unwrap().flows[0].ends, Some((1, 3)));
+        assert_eq!(
+            testing::plan(&text).spec(Task { case: 0, run: 0 }).unwrap().flows[0].ends,
+            Some((1, 3))
+        );
         let wrong = text.replace("to_hop = \"z\"", "to_hop = \"x\"");
-        let error = Plan::parse("test.toml", &wrong, Path::new("."), &Changes::default()).unwrap_err();
+        let error =
+            Plan::parse("test.toml", &wrong, Path::new("."), &Changes::default()).unwrap_err();
         assert!(error.message.contains("the hop `x` before `y`"), "{error}");
     }
 
     #[test]
     fn start_jitter_differs_between_runs_and_not_between_plans() {
-        let text = testing::TWO_VARIANTS.replace("[workload]", "[workload]\nstart_jitter = \"1 s\"");
-        let think = |run| testing::plan(&text).spec(Task { case: 0, run }).unwrap().flows[0].visits[0].start_jitter;
+        let text =
+            testing::TWO_VARIANTS.replace("[workload]", "[workload]\nstart_jitter = \"1 s\"");
+        let think = |run| {
+            testing::plan(&text).spec(Task { case: 0, run }).unwrap().flows[0].visits[0]
+                .start_jitter
+        };
         assert_eq!(think(1), think(1));
         assert_ne!(think(1), think(2));
     }
 
     #[test]
     fn expectations_about_values_that_set_left_out_are_dropped_with_a_note() {
-        let text =
-            testing::TWO_VARIANTS.replace("relative_to = \"1rtt\"", "point = { \"workload.download\" = \"10 MB\" }");
-        let changes = Changes { sets: vec!["workload.download=2 MB".to_owned()], seed: Some(9), repeat: Some(2) };
+        let text = testing::TWO_VARIANTS
+            .replace("relative_to = \"1rtt\"", "point = { \"workload.download\" = \"10 MB\" }");
+        let changes = Changes {
+            sets: vec!["workload.download=2 MB".to_owned()],
+            seed: Some(9),
+            repeat: Some(2),
+        };
         let plan = Plan::parse("test.toml", &text, Path::new("."), &changes).unwrap();
         assert_eq!((plan.rules.len(), plan.tasks.len(), plan.seed), (0, 4, 9));
-        assert!(plan.notes.iter().any(|note| note.contains("1 of 1 expectations")), "{:?}", plan.notes);
-        assert!(plan.source.starts_with("# --set workload.download=2 MB\n# --set seed=9"), "{}", plan.source);
+        assert!(
+            plan.notes.iter().any(|note| note.contains("1 of 1 expectations")),
+            "{:?}",
+            plan.notes
+        );
+        assert!(
+            plan.source.starts_with("# --set workload.download=2 MB\n# --set seed=9"),
+            "{}",
+            plan.source
+        );
     }
 
     /// The only flow of the only variant with these keys, over a profile.
@@ -436,7 +501,10 @@ ping.duration = "20 s"
         assert_eq!(settings.congestion.resume.as_str(), "careful");
         assert_eq!(settings.congestion.slow_start.as_str(), "auto");
         assert_eq!(settings.credit, bentpipe_quic::FlowControlRule::tuned());
-        assert_eq!((settings.connection_window, settings.stream_window), (Bytes::from_mb(4), Bytes::from_mb(64)));
+        assert_eq!(
+            (settings.connection_window, settings.stream_window),
+            (Bytes::from_mb(4), Bytes::from_mb(64))
+        );
         assert_eq!(quic("preset = \"bentpipe\""), settings);
     }
 
@@ -445,21 +513,39 @@ ping.duration = "20 s"
         let (product, settings) = (quic(""), quic("preset = \"rfc\""));
         assert_eq!(settings.ack, bentpipe_quic::AckRule::Stack);
         let recipe = &settings.congestion;
-        let names = (recipe.controller.as_str(), recipe.slow_start.as_str(), recipe.resume.as_str());
+        let names =
+            (recipe.controller.as_str(), recipe.slow_start.as_str(), recipe.resume.as_str());
         assert_eq!(names, ("cubic", "standard", "none"));
         assert_eq!((settings.initial_window, settings.pacing), (10, product.pacing));
-        assert_eq!((settings.connection_window, &settings.credit), (product.connection_window, &product.credit));
-        assert_eq!(quic("preset = \"rfc\"\nslow_start = \"auto\"").congestion.slow_start.as_str(), "auto");
+        assert_eq!(
+            (settings.connection_window, &settings.credit),
+            (product.connection_window, &product.credit)
+        );
+        assert_eq!(
+            quic("preset = \"rfc\"\nslow_start = \"auto\"").congestion.slow_start.as_str(),
+            "auto"
+        );
     }
 
     #[test]
     fn a_program_s_windows_replace_tuned_ones_and_a_given_window_both() {
         let settings = quic("flow_control.preset = \"chrome\"");
-        assert!(!settings.credit.tuned && settings.connection_window == Bytes::new(15 << 20), "{settings:?}");
+        assert!(
+            !settings.credit.tuned && settings.connection_window == Bytes::new(15 << 20),
+            "{settings:?}"
+        );
         let settings = quic("flow_control.connection_window = \"1 MB\"");
-        assert!(!settings.credit.tuned && settings.connection_window == Bytes::from_mb(1), "{settings:?}");
-        let settings = quic("flow_control = { connection_window = \"tuned\", initial_receive_window = \"64 kB\" }");
-        assert!(settings.credit.tuned && settings.connection_window == Bytes::new(64_000), "{settings:?}");
+        assert!(
+            !settings.credit.tuned && settings.connection_window == Bytes::from_mb(1),
+            "{settings:?}"
+        );
+        let settings = quic(
+            "flow_control = { connection_window = \"tuned\", initial_receive_window = \"64 kB\" }",
+        );
+        assert!(
+            settings.credit.tuned && settings.connection_window == Bytes::new(64_000),
+            "{settings:?}"
+        );
     }
 
     #[test]
@@ -470,7 +556,10 @@ ping.duration = "20 s"
         let mut spec = testing::plan(text).spec(Task { case: 0, run: 0 }).unwrap();
         let settings = spec.flows[0].stack.quic_mut().unwrap();
         assert_eq!((settings.pacing, settings.initial_rtt), (false, Span::from_secs(2)));
-        assert_eq!((settings.ack, settings.ack_by), (bentpipe_quic::AckRule::Every(4), bentpipe_quic::AckBy::Receiver));
+        assert_eq!(
+            (settings.ack, settings.ack_by),
+            (bentpipe_quic::AckRule::Every(4), bentpipe_quic::AckBy::Receiver)
+        );
         let cubic = &settings.congestion.parameters["cubic"];
         assert_eq!((cubic["beta"], cubic["c"]), (0.6, 0.5));
     }
@@ -480,7 +569,8 @@ ping.duration = "20 s"
         let base = "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n\
                     [defaults]\nquic.pacing = false\ntcp.ecn = true\n[[variant]]\nname = \"quic\"\n";
         let tcp = "[[variant]]\nname = \"tcp\"\ntransport = \"tcp\"\n";
-        let parse = |text: &str| Plan::parse("test.toml", text, Path::new("."), &Changes::default());
+        let parse =
+            |text: &str| Plan::parse("test.toml", text, Path::new("."), &Changes::default());
         assert!(parse(&format!("{base}{tcp}")).is_ok());
         let error = parse(base).unwrap_err();
         assert!(error.message.starts_with("`tcp.ecn` has no effect over QUIC"), "{error}");
@@ -498,7 +588,8 @@ ping.duration = "20 s"
         };
         assert_eq!(begins("2024-05-01T12:00:00Z"), begins("\"2024-05-01T12:00:00Z\""));
         let wrong = text.replace("EPOCH", "2024-05-01");
-        let error = Plan::parse("test.toml", &wrong, Path::new("."), &Changes::default()).unwrap_err();
+        let error =
+            Plan::parse("test.toml", &wrong, Path::new("."), &Changes::default()).unwrap_err();
         assert!(error.message.contains("`2024-05-01`") && error.line == 5, "{error}");
     }
 }

@@ -50,7 +50,9 @@ static PROFILES: LazyLock<Vec<Profile>> = LazyLock::new(|| {
         profile: Vec<Profile>,
     }
     // The file is part of the program: a test holds that it parses.
-    toml::from_str::<File>(include_str!("profiles.toml")).map(|file| file.profile).unwrap_or_default()
+    toml::from_str::<File>(include_str!("profiles.toml"))
+        .map(|file| file.profile)
+        .unwrap_or_default()
 });
 
 /// All built-in paths, in the order in which they are listed.
@@ -75,13 +77,16 @@ impl Profile {
     }
 }
 
-/// How long a packet takes on an idle direction, transmission excluded: the delay (the middle of jitter, the first of a
-/// schedule), and half a frame, which is the mean wait for the end of one, or, where capacity is allocated, for the beginning of one: of capacity that is there already, since
-/// what must be asked for first takes however long asking takes.
+/// How long a packet takes on an idle direction, transmission excluded: the delay (the middle of
+/// jitter, the first of a schedule), and half a frame, which is the mean wait for the end of one,
+/// or, where capacity is allocated, for the beginning of one: of capacity that is there already,
+/// since what must be asked for first takes however long asking takes.
 pub fn idle_delay(direction: &DirectionConfig) -> Span {
     let delay = match &direction.delay {
         DelayConfig::Constant(delay) | DelayConfig::Jitter { base: delay, .. } => *delay,
-        DelayConfig::Schedule { schedule, .. } => schedule.first().map(|step| step.delay).unwrap_or_default(),
+        DelayConfig::Schedule { schedule, .. } => {
+            schedule.first().map(|step| step.delay).unwrap_or_default()
+        }
     };
     let frame = direction.allocation.dama().map(|dama| dama.frame).or(direction.frame);
     delay + frame.unwrap_or_default() / 2
@@ -192,7 +197,11 @@ mod tests {
         );
         for profile in profiles() {
             assert!(!profile.source.is_empty() && !profile.note.is_empty(), "{}", profile.name);
-            assert!(profile.forward.check().is_ok() && profile.reverse.check().is_ok(), "{}", profile.name);
+            assert!(
+                profile.forward.check().is_ok() && profile.reverse.check().is_ok(),
+                "{}",
+                profile.name
+            );
         }
     }
 
@@ -216,6 +225,9 @@ mod tests {
         let lossy = profile("fau-satloss").unwrap();
         assert_eq!(describe(&lossy.forward), "20 Mbps, 300 ms, queue 25 packets, loss 1 %");
         let variable = profile("geo-50-variable").unwrap();
-        assert_eq!(describe(&variable.forward), "50 Mbps, then 10 Mbps from 5 s, 325 ms, queue 1 BDP");
+        assert_eq!(
+            describe(&variable.forward),
+            "50 Mbps, then 10 Mbps from 5 s, 325 ms, queue 1 BDP"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Runs a plan into a run directory: `manifest.json`, `results.json`, `results.parquet`, `report.html`, time series, and
-//! the qlog files and captures that the scenario asks for.
+//! Runs a plan into a run directory: `manifest.json`, `results.json`, `results.parquet`,
+//! `report.html`, time series, and the qlog files and captures that the scenario asks for.
 
 use crate::error::LabError;
 use crate::expect::{Figure, point_text};
@@ -23,10 +23,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Time series beyond this many bytes are left out of a run directory: no page could show them.
 const MOST_TRACE_BYTES: usize = 512 << 20;
 
-/// Points that the time series of all runs together may have; beyond it, the longest are thinned. 12 bytes each make 48 MiB, which a browser opens in seconds.
+/// Points that the time series of all runs together may have; beyond it, the longest are thinned.
+/// 12 bytes each make 48 MiB, which a browser opens in seconds.
 const REPORT_POINTS: usize = 4 << 20;
 
-/// What a run directory is about: everything that `report.html` needs besides results and time series.
+/// What a run directory is about: everything that `report.html` needs besides results and time
+/// series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of Bentpipe that wrote it.
@@ -89,11 +91,12 @@ pub struct Recorded {
 
 /// Runs `plan` on `jobs` threads and writes the run directory `target`: whole, or not at all.
 ///
-/// Set `stop` to end early; runs that have ended are written, with `"complete": false` in the manifest. `progress` is told
-/// how many runs have ended each time one does.
+/// Set `stop` to end early; runs that have ended are written, with `"complete": false` in the
+/// manifest. `progress` is told how many runs have ended each time one does.
 ///
 /// # Errors
-/// A directory that cannot be written. A run that failed is no error here: see [`Recorded::failure`].
+/// A directory that cannot be written. A run that failed is no error here: see
+/// [`Recorded::failure`].
 pub fn record(
     plan: &Plan,
     runner: &dyn Runner,
@@ -125,14 +128,26 @@ pub fn record(
     }
     notes.extend(doubts(&results));
     if results.runs.is_empty() {
-        return Ok(Recorded { results, directory: None, complete: false, failure: executed.failure, notes });
+        return Ok(Recorded {
+            results,
+            directory: None,
+            complete: false,
+            failure: executed.failure,
+            notes,
+        });
     }
     let series = join(traces, &mut notes)?;
     let mut manifest = manifest(plan, &results, executed.complete, notes.clone());
     manifest.files = write_all(&staging, &manifest, &results, &series, files)?;
     staging.write(MANIFEST, json(&manifest, target)?.as_bytes())?;
     let directory = staging.commit()?;
-    Ok(Recorded { results, directory: Some(directory), complete: executed.complete, failure: executed.failure, notes })
+    Ok(Recorded {
+        results,
+        directory: Some(directory),
+        complete: executed.complete,
+        failure: executed.failure,
+        notes,
+    })
 }
 
 /// Runs told in a note each, whose emulator fell behind; of more there is only the number.
@@ -142,15 +157,22 @@ const MOST_DOUBTS: usize = 5;
 fn doubts(results: &Results) -> Vec<String> {
     let doubtful = results.runs.iter().filter_map(|run| {
         let doubts = &run.emulation.as_ref()?.doubts;
-        let point = if run.point.is_empty() { String::new() } else { format!(" at {}", point_text(&run.point)) };
-        (!doubts.is_empty())
-            .then(|| format!("doubtful: run {} of `{}`{point}: {}", run.run, run.variant, doubts.join("; ")))
+        let point = if run.point.is_empty() {
+            String::new()
+        } else {
+            format!(" at {}", point_text(&run.point))
+        };
+        (!doubts.is_empty()).then(|| {
+            format!("doubtful: run {} of `{}`{point}: {}", run.run, run.variant, doubts.join("; "))
+        })
     });
     let mut doubts: Vec<String> = doubtful.collect();
     if doubts.len() > MOST_DOUBTS {
         let more = doubts.len() - MOST_DOUBTS;
         doubts.truncate(MOST_DOUBTS);
-        doubts.push(format!("and {more} more runs are doubtful; `emulation.doubts` of each says why"));
+        doubts.push(format!(
+            "and {more} more runs are doubtful; `emulation.doubts` of each says why"
+        ));
     }
     doubts
 }
@@ -167,7 +189,11 @@ fn manifest(plan: &Plan, results: &Results, complete: bool, notes: Vec<String>) 
         seed: plan.seed,
         clock: results.clock,
         variants: plan.variants.clone(),
-        sweep: plan.sweep.iter().map(|(key, values)| SweepAxis { key: key.clone(), values: values.clone() }).collect(),
+        sweep: plan
+            .sweep
+            .iter()
+            .map(|(key, values)| SweepAxis { key: key.clone(), values: values.clone() })
+            .collect(),
         path: plan.path().cloned(),
         published: plan.figures.clone(),
         notes,
@@ -189,7 +215,8 @@ fn write_all(
     };
     let text = results.to_json().map_err(|error| LabError::write("results.json", error))?;
     write("results.json", text.as_bytes())?;
-    let table = crate::parquet::encode(results).map_err(|error| LabError::write("results.parquet", error))?;
+    let table = crate::parquet::encode(results)
+        .map_err(|error| LabError::write("results.parquet", error))?;
     write("results.parquet", &table)?;
     if !series.traces.is_empty() {
         write("traces.json", json(&series.traces, Path::new("traces.json"))?.as_bytes())?;
@@ -201,16 +228,20 @@ fn write_all(
     if let Some(text) = series.czml(&manifest.title) {
         write("sky.czml", text.as_bytes())?;
     }
-    let page = report::html(manifest, results, series).map_err(|error| LabError::write("report.html", error))?;
+    let page = report::html(manifest, results, series)
+        .map_err(|error| LabError::write("report.html", error))?;
     write("report.html", page.as_bytes())?;
     Ok(files.into_iter().collect())
 }
 
 fn json(value: &impl Serialize, path: &Path) -> Result<String, LabError> {
-    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|error| LabError::write(path, error))
+    serde_json::to_string_pretty(value)
+        .map(|text| text + "\n")
+        .map_err(|error| LabError::write(path, error))
 }
 
-/// One blob and one index of all traces, in the plan's order, up to what a page can show, and the skies above them.
+/// One blob and one index of all traces, in the plan's order, up to what a page can show, and the
+/// skies above them.
 fn join(traces: BTreeMap<usize, Kept>, notes: &mut Vec<String>) -> Result<Recording, LabError> {
     let (mut index, mut all) = (Vec::new(), Vec::new());
     let total = traces.len();
@@ -231,7 +262,12 @@ fn join(traces: BTreeMap<usize, Kept>, notes: &mut Vec<String>) -> Result<Record
     }
     let skies = skies(&mut index, &mut all)?;
     let end = index.first().and_then(|(_, seen)| seen.as_ref()).map(|seen| seen.end);
-    Ok(Recording { traces: index.into_iter().map(|(trace, _)| trace).collect(), skies, blob: all, first_end: end })
+    Ok(Recording {
+        traces: index.into_iter().map(|(trace, _)| trace).collect(),
+        skies,
+        blob: all,
+        first_end: end,
+    })
 }
 
 /// What is kept of a traced run.
@@ -261,12 +297,19 @@ impl Recorder<'_> {
 }
 
 impl Observer for Recorder<'_> {
-    fn finished(&self, index: usize, task: Task, spec: &RunSpec, outcome: &RunOutcome) -> Result<(), LabError> {
+    fn finished(
+        &self,
+        index: usize,
+        task: Task,
+        spec: &RunSpec,
+        outcome: &RunOutcome,
+    ) -> Result<(), LabError> {
         let case = &self.plan.cases[task.case];
         let place = format!("{:03}-{}-run{}", task.case, case.variant, task.run);
         for file in &outcome.qlog {
             self.write(format!("qlog/{place}/{}.sqlog", file.name), &file.bytes)?;
-            // The older form, for the qvis viewer. What cannot be translated is still there in the current one.
+            // The older form, for the qvis viewer. What cannot be translated is still there in the
+            // current one.
             if let Ok(older) = file.qvis() {
                 self.write(format!("qlog-qvis/{place}/{}.sqlog", file.name), &older)?;
             }
@@ -286,8 +329,12 @@ impl Observer for Recorder<'_> {
             if most < usize::MAX {
                 self.thinned.store(true, Ordering::Relaxed);
             }
-            let trace = Trace::encode(&case.variant, &case.point, task.run, trace, &names, most, &mut blob);
-            self.traces.lock().unwrap_or_else(PoisonError::into_inner).insert(index, Kept { trace, blob, seen });
+            let trace =
+                Trace::encode(&case.variant, &case.point, task.run, trace, &names, most, &mut blob);
+            self.traces
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(index, Kept { trace, blob, seen });
         }
         (self.progress)(self.done.fetch_add(1, Ordering::Relaxed) + 1);
         Ok(())
@@ -318,12 +365,21 @@ mod tests {
             assert!(recorded(&text, &Fake, n, &target).complete);
             target
         });
-        let manifest: Manifest = serde_json::from_slice(&fs::read(targets[0].join(MANIFEST)).unwrap()).unwrap();
-        assert!(manifest.files.iter().any(|name| name.starts_with("qlog/000-1rtt-run0/")), "{:?}", manifest.files);
+        let manifest: Manifest =
+            serde_json::from_slice(&fs::read(targets[0].join(MANIFEST)).unwrap()).unwrap();
+        assert!(
+            manifest.files.iter().any(|name| name.starts_with("qlog/000-1rtt-run0/")),
+            "{:?}",
+            manifest.files
+        );
         for name in manifest.files.iter().map(String::as_str).chain([MANIFEST]) {
             let first = fs::read(targets[0].join(name)).unwrap();
             for target in &targets[1..] {
-                assert!(fs::read(target.join(name)).unwrap() == first, "{name} differs in {}", target.display());
+                assert!(
+                    fs::read(target.join(name)).unwrap() == first,
+                    "{name} differs in {}",
+                    target.display()
+                );
             }
         }
     }
@@ -356,7 +412,10 @@ mod tests {
         assert!(json["runs"][0]["flows"][0]["flow_control_blocked_s"].is_null());
         assert_eq!(json["runs"][0]["point"]["workload.download"], "2 MB");
         assert_eq!(recorded.results.runs.len(), 24);
-        assert_eq!(recorded.results.published[0].ratio, recorded.results.published[0].measured.map(|own| own / 3.0));
+        assert_eq!(
+            recorded.results.published[0].ratio,
+            recorded.results.published[0].measured.map(|own| own / 3.0)
+        );
     }
 
     /// Ends the first runs, then does something else.
@@ -394,7 +453,8 @@ mod tests {
         let recorded = recorded(TWO_VARIANTS, &Ends { after: 2, then: Then::Stop }, 1, &target);
         assert!(!recorded.complete && recorded.failure.is_none());
         assert_eq!(recorded.results.runs.len(), 2);
-        let manifest: Manifest = serde_json::from_slice(&fs::read(target.join(MANIFEST)).unwrap()).unwrap();
+        let manifest: Manifest =
+            serde_json::from_slice(&fs::read(target.join(MANIFEST)).unwrap()).unwrap();
         assert!(!manifest.complete && manifest.runs_done == 2 && manifest.runs_planned == 24);
         assert!(recorded.results.expectations.iter().all(|expectation| expectation.held.is_none()));
         assert!(crate::rebuild(&target).is_ok());
@@ -416,9 +476,18 @@ mod tests {
     #[test]
     fn a_bug_in_one_run_does_not_take_the_others_with_it() {
         let place = tempfile::tempdir().unwrap();
-        let recorded = recorded(TWO_VARIANTS, &Ends { after: 2, then: Then::Panic }, 1, &place.path().join("run"));
+        let recorded = recorded(
+            TWO_VARIANTS,
+            &Ends { after: 2, then: Then::Panic },
+            1,
+            &place.path().join("run"),
+        );
         assert_eq!((recorded.results.runs.len(), recorded.complete), (2, false));
-        assert!(recorded.failure.is_some_and(|error| error.to_string().contains("a bug") && !error.is_usage()));
+        assert!(
+            recorded
+                .failure
+                .is_some_and(|error| error.to_string().contains("a bug") && !error.is_usage())
+        );
     }
 
     #[test]
@@ -434,7 +503,8 @@ mod tests {
 
     #[test]
     fn the_plain_report_has_the_table_and_plots_and_escapes_what_people_write() {
-        let plan = plan(&TWO_VARIANTS.replace("name = \"two\"", "name = \"two\"\ntitle = \"<b> & co\""));
+        let plan =
+            plan(&TWO_VARIANTS.replace("name = \"two\"", "name = \"two\"\ntitle = \"<b> & co\""));
         let results = crate::testing::results(&plan);
         let manifest = manifest(&plan, &results, true, plan.notes.clone());
         let html = crate::plain_report::html(&manifest, &results, &[], &[]);

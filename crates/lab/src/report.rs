@@ -1,4 +1,5 @@
-//! `report.html`: the page of `studio/` with the results inside, or a plain one where that page was not built.
+//! `report.html`: the page of `studio/` with the results inside, or a plain one where that page was
+//! not built.
 
 use crate::error::LabError;
 use crate::expect::Figure;
@@ -53,7 +54,11 @@ struct Report<'a> {
 ///
 /// # Errors
 /// Never for results of a run; serde's own error type otherwise.
-pub fn html(manifest: &Manifest, results: &Results, series: &Recording) -> Result<String, serde_json::Error> {
+pub fn html(
+    manifest: &Manifest,
+    results: &Results,
+    series: &Recording,
+) -> Result<String, serde_json::Error> {
     if !PAGE.contains(PLACE) {
         return Ok(plain_report::html(manifest, results, &series.traces, &series.blob));
     }
@@ -141,10 +146,12 @@ pub fn rebuild(directory: &Path) -> Result<PathBuf, LabError> {
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| LabError::read(path, format!("{error}; allowed: a directory that `bentpipe run` wrote")))?;
-    serde_json::from_str(&text)
-        .map_err(|error| LabError::read(path, format!("{error}; was it written by another version of Bentpipe?")))
+    let text = fs::read_to_string(path).map_err(|error| {
+        LabError::read(path, format!("{error}; allowed: a directory that `bentpipe run` wrote"))
+    })?;
+    serde_json::from_str(&text).map_err(|error| {
+        LabError::read(path, format!("{error}; was it written by another version of Bentpipe?"))
+    })
 }
 
 #[cfg(test)]
@@ -156,8 +163,14 @@ mod tests {
         let html = data(r#"{"title":"</script><!-- x"}"#, b"");
         assert_eq!(html.matches("</script>").count(), 2);
         assert!(!html.contains("<!--"));
-        let json =
-            html.split_once('>').and_then(|(_, rest)| rest.split_once("</script>")).map(|(json, _)| json).unwrap();
-        assert_eq!(serde_json::from_str::<serde_json::Value>(json).unwrap()["title"], "</script><!-- x");
+        let json = html
+            .split_once('>')
+            .and_then(|(_, rest)| rest.split_once("</script>"))
+            .map(|(json, _)| json)
+            .unwrap();
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(json).unwrap()["title"],
+            "</script><!-- x"
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! What came out, in the form that is written as `results.json` and read back by `bentpipe report`.
 //!
-//! `null` stands for what did not happen. Everything is in the order of the plan (points, variants, runs), and floats
-//! are printed as the shortest text that gives them back, so that the same scenario gives the same bytes.
+//! `null` stands for what did not happen. Everything is in the order of the plan (points, variants,
+//! runs), and floats are printed as the shortest text that gives them back, so that the same
+//! scenario gives the same bytes.
 
 use crate::fairness::{self, ALL_FLOWS, Fairness};
 use crate::return_path::{Distribution, LayerMetric, ReturnBytes, percent};
@@ -62,7 +63,8 @@ pub struct Run {
     pub flows: Vec<Flow>,
     /// One entry for each direction of each hop.
     pub links: Vec<Link>,
-    /// How flows that compete shared a link; null where there are no two. Results written before this was measured do not have it.
+    /// How flows that compete shared a link; null where there are no two. Results written before
+    /// this was measured do not have it.
     #[serde(default)]
     pub fairness: Option<Fairness>,
     /// What the emulator did; left out under the virtual clock, which has none.
@@ -70,7 +72,8 @@ pub struct Run {
     pub emulation: Option<Emulation>,
 }
 
-/// One reported visit of one flow. Seconds count from its first packet, `start_s` from the run's beginning.
+/// One reported visit of one flow. Seconds count from its first packet, `start_s` from the run's
+/// beginning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
     /// The flow's name.
@@ -105,17 +108,20 @@ pub struct Flow {
     /// Their bytes, IP headers included; results written before this was measured do not have it.
     #[serde(default)]
     pub bytes_sent: u64,
-    /// Packets of the flow that a policer dropped; results written before there were policers do not have it.
+    /// Packets of the flow that a policer dropped; results written before there were policers do
+    /// not have it.
     #[serde(default)]
     pub packets_lost_policer: u64,
     /// Packets of the flow that a full queue dropped.
     pub packets_lost_queue: u64,
     /// Packets of the flow that a loss process took.
     pub packets_lost_random: u64,
-    /// Packets of the flow that a network of satellites lost, where no link was to blame: a link ended with them, or there was no way.
+    /// Packets of the flow that a network of satellites lost, where no link was to blame: a link
+    /// ended with them, or there was no way.
     #[serde(default)]
     pub packets_lost_route: u64,
-    /// Packets that the data sender declared lost; of the kernel's TCP, segments sent again; null of programs.
+    /// Packets that the data sender declared lost; of the kernel's TCP, segments sent again; null
+    /// of programs.
     pub packets_declared_lost: Option<u64>,
     /// Time that the sender had data but no credit.
     pub flow_control_blocked_s: Option<f64>,
@@ -125,7 +131,8 @@ pub struct Flow {
     /// The most that the data's receiver held and its application had not taken; QUIC only.
     #[serde(default)]
     pub receive_held_most: Option<u64>,
-    /// The most that it had promised: the limit announced less what its application had taken; QUIC only.
+    /// The most that it had promised: the limit announced less what its application had taken; QUIC
+    /// only.
     #[serde(default)]
     pub receive_window_most: Option<u64>,
     /// Packets against the data.
@@ -171,7 +178,8 @@ pub struct Flow {
     pub error: Option<String>,
 }
 
-/// What both ends of a flow knew of the path. Windows are bytes in a round trip, those of QUIC packets.
+/// What both ends of a flow knew of the path. Windows are bytes in a round trip, those of QUIC
+/// packets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathView {
     /// What the data sender was offered when it began: the window.
@@ -320,7 +328,9 @@ pub const METRICS: [(&str, Reader); 28] = [
     ("return_acks_only", |flow| flow.return_acks_only.map(|acks| acks as f64)),
     ("data_per_ack", |flow| flow.data_per_ack),
     ("ack_frame_min_bytes", |flow| flow.ack_frame_bytes.as_ref().map(|sizes| f64::from(sizes.min))),
-    ("ack_frame_median_bytes", |flow| flow.ack_frame_bytes.as_ref().map(|sizes| f64::from(sizes.median))),
+    ("ack_frame_median_bytes", |flow| {
+        flow.ack_frame_bytes.as_ref().map(|sizes| f64::from(sizes.median))
+    }),
     ("ack_frame_p99_bytes", |flow| flow.ack_frame_bytes.as_ref().map(|sizes| f64::from(sizes.p99))),
     ("ack_frame_max_bytes", |flow| flow.ack_frame_bytes.as_ref().map(|sizes| f64::from(sizes.max))),
     ("rtt_min_ms", |flow| flow.rtt_min_ms),
@@ -335,7 +345,13 @@ pub fn metric(name: &str) -> Option<Reader> {
 
 impl Run {
     /// The outcome of a run as it is written.
-    pub fn new(variant: &str, point: &Point, run: u64, outcome: &sim::RunOutcome, fairness: Option<Fairness>) -> Self {
+    pub fn new(
+        variant: &str,
+        point: &Point,
+        run: u64,
+        outcome: &sim::RunOutcome,
+        fairness: Option<Fairness>,
+    ) -> Self {
         Self {
             variant: variant.to_owned(),
             point: point.clone(),
@@ -467,7 +483,8 @@ impl Link {
     }
 }
 
-/// Statistics of every metric for each variant, point, flow and visit, in the order of `runs`; of the many metrics of one layer, of `layers` only.
+/// Statistics of every metric for each variant, point, flow and visit, in the order of `runs`; of
+/// the many metrics of one layer, of `layers` only.
 pub fn summarise(runs: &[Run], layers: &[&str]) -> Vec<Summary> {
     let mut summary = Vec::new();
     for group in runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point) {

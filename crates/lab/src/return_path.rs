@@ -1,4 +1,5 @@
-//! The way against the data: its bytes by layer, how the receiver acknowledged, and the metrics of both.
+//! The way against the data: its bytes by layer, how the receiver acknowledged, and the metrics of
+//! both.
 
 use crate::results::Flow;
 use bentpipe_quic::account::Sizes;
@@ -13,7 +14,8 @@ pub struct ReturnBytes {
     pub ip: u64,
     /// UDP headers.
     pub udp: u64,
-    /// QUIC packets: the sum of the next six. Results written before these were measured do not have them.
+    /// QUIC packets: the sum of the next six. Results written before these were measured do not
+    /// have them.
     #[serde(default)]
     pub quic: u64,
     /// QUIC headers with packet numbers.
@@ -25,7 +27,8 @@ pub struct ReturnBytes {
     /// Credit frames.
     #[serde(default)]
     pub credit: u64,
-    /// Other frames: requests, the handshake; and packets that nobody looked into, such as a stateless reset.
+    /// Other frames: requests, the handshake; and packets that nobody looked into, such as a
+    /// stateless reset.
     #[serde(default)]
     pub other: u64,
     /// PADDING frames.
@@ -85,7 +88,8 @@ pub const LAYERS: [(&str, Layer); 12] = [
     ("tcp_payload", |bytes| bytes.tcp_payload),
 ];
 
-/// A metric of one layer: `return_bytes.ack` in bytes, `return_overhead_percent.ack` in percent of the bytes with the data.
+/// A metric of one layer: `return_bytes.ack` in bytes, `return_overhead_percent.ack` in percent of
+/// the bytes with the data.
 #[derive(Debug, Clone, Copy)]
 pub struct LayerMetric {
     layer: Layer,
@@ -106,7 +110,9 @@ impl LayerMetric {
 
     /// The names of all.
     pub fn names() -> impl Iterator<Item = String> {
-        [BYTES, PERCENT].into_iter().flat_map(|prefix| LAYERS.iter().map(move |(layer, _)| format!("{prefix}{layer}")))
+        [BYTES, PERCENT]
+            .into_iter()
+            .flat_map(|prefix| LAYERS.iter().map(move |(layer, _)| format!("{prefix}{layer}")))
     }
 
     /// Its value for a flow.
@@ -134,7 +140,8 @@ pub struct Distribution {
     pub p99: u32,
     /// The largest.
     pub max: u32,
-    /// Sizes in bytes, and how many had them; beyond 255 bytes, a size stands for all up to before its double.
+    /// Sizes in bytes, and how many had them; beyond 255 bytes, a size stands for all up to before
+    /// its double.
     pub counts: BTreeMap<u32, u64>,
 }
 
@@ -174,6 +181,9 @@ mod tests {
     fn names_are_those_that_are_understood() {
         assert_eq!(LayerMetric::names().count(), 24);
         assert!(LayerMetric::names().all(|name| LayerMetric::named(&name).is_some()));
-        assert!(LayerMetric::named("return_bytes.total").is_none() && LayerMetric::named("ip").is_none());
+        assert!(
+            LayerMetric::named("return_bytes.total").is_none()
+                && LayerMetric::named("ip").is_none()
+        );
     }
 }

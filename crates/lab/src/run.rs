@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What carries out one run.
 pub trait Runner: Sync {
-    /// Carries out `spec`, which people know as `label`; ends early with [`RunError::Interrupted`] once `stop` is set.
+    /// Carries out `spec`, which people know as `label`; ends early with [`RunError::Interrupted`]
+    /// once `stop` is set.
     ///
     /// # Errors
     /// Whatever keeps a run from its end.
@@ -73,7 +74,13 @@ pub trait Observer: Sync {
     ///
     /// # Errors
     /// Something that must end the whole, such as a full disk.
-    fn finished(&self, index: usize, task: Task, spec: &RunSpec, outcome: &RunOutcome) -> Result<(), LabError>;
+    fn finished(
+        &self,
+        index: usize,
+        task: Task,
+        spec: &RunSpec,
+        outcome: &RunOutcome,
+    ) -> Result<(), LabError>;
 }
 
 /// The runs of a plan that ended, in the plan's order.
@@ -89,8 +96,9 @@ pub struct Executed {
 
 /// Runs `plan` on `jobs` threads. Set `stop` to end early: what has ended by then is kept.
 ///
-/// Threads take the next run from one counter. Each run depends on its own spec alone, and results are put in the plan's
-/// order, so that the number of threads changes nothing but the time it takes.
+/// Threads take the next run from one counter. Each run depends on its own spec alone, and results
+/// are put in the plan's order, so that the number of threads changes nothing but the time it
+/// takes.
 pub fn execute(
     plan: &Plan,
     runner: &dyn Runner,
@@ -112,7 +120,8 @@ pub fn execute(
                 Err(error) => {
                     failed.store(true, Ordering::Relaxed);
                     let mut first = locked(&failure);
-                    // Of several failures the earliest in the plan is told, whichever thread came first.
+                    // Of several failures the earliest in the plan is told, whichever thread came
+                    // first.
                     if first.as_ref().is_none_or(|(at, _)| index < *at) {
                         *first = Some((index, error));
                     }
@@ -142,11 +151,20 @@ fn one(
 ) -> Result<Option<Run>, LabError> {
     let spec = plan.spec(task)?;
     let case = &plan.cases[task.case];
-    let at = if case.point.is_empty() { String::new() } else { format!(" at {}", point_text(&case.point)) };
-    let failed =
-        |reason: String| LabError::Run { variant: case.variant.clone(), point: at.clone(), run: task.run, reason };
+    let at = if case.point.is_empty() {
+        String::new()
+    } else {
+        format!(" at {}", point_text(&case.point))
+    };
+    let failed = |reason: String| LabError::Run {
+        variant: case.variant.clone(),
+        point: at.clone(),
+        run: task.run,
+        reason,
+    };
     let label = format!("{}{at}, run {}", case.variant, task.run);
-    // A bug in one run must not cost the hours that others took. What it has touched is dropped with it.
+    // A bug in one run must not cost the hours that others took. What it has touched is dropped
+    // with it.
     match catch_unwind(AssertUnwindSafe(|| runner.run(&spec, &label, stop))) {
         Ok(Ok(Ran { outcome, emulation })) => {
             observer.finished(index, task, &spec, &outcome)?;
@@ -162,10 +180,12 @@ fn one(
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a message")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a message")
 }
 
-/// A poisoned lock means that another thread panicked; its data is whole, and the panic is told at the join.
+/// A poisoned lock means that another thread panicked; its data is whole, and the panic is told at
+/// the join.
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -174,8 +194,13 @@ impl Executed {
     /// The results of what was run.
     pub fn results(&self, plan: &Plan) -> Results {
         let runs: Vec<Run> = self.runs.iter().flatten().cloned().collect();
-        let named = plan.rules.iter().map(Rule::metric).chain(plan.figures.iter().map(|figure| figure.metric.as_str()));
-        let layers: BTreeSet<&str> = named.filter(|name| LayerMetric::named(name).is_some()).collect();
+        let named = plan
+            .rules
+            .iter()
+            .map(Rule::metric)
+            .chain(plan.figures.iter().map(|figure| figure.metric.as_str()));
+        let layers: BTreeSet<&str> =
+            named.filter(|name| LayerMetric::named(name).is_some()).collect();
         let summary = summarise(&runs, &layers.into_iter().collect::<Vec<_>>());
         let mut groups = Vec::new();
         let mut rest = runs.as_slice();
@@ -184,7 +209,12 @@ impl Executed {
             let (own, after) = rest.split_at(rest.iter().take_while(same).count());
             rest = after;
             let planned = plan.tasks.iter().filter(|task| task.case == case).count();
-            groups.push(Group { variant: &resolved.variant, point: &resolved.point, runs: own, planned });
+            groups.push(Group {
+                variant: &resolved.variant,
+                point: &resolved.point,
+                runs: own,
+                planned,
+            });
         }
         Results {
             scenario: plan.name.clone(),

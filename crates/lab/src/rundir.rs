@@ -1,4 +1,5 @@
-//! A run directory is written whole or not at all: into a temporary sibling first, which then takes its name.
+//! A run directory is written whole or not at all: into a temporary sibling first, which then takes
+//! its name.
 
 use crate::error::LabError;
 use std::ffi::OsString;
@@ -10,7 +11,8 @@ pub const MANIFEST: &str = "manifest.json";
 
 const ALLOWED: &str = "allowed: a directory that can be made, is empty, or holds an earlier run";
 
-/// A run directory while it is being written. Dropped without [`Staging::commit`], it leaves nothing behind.
+/// A run directory while it is being written. Dropped without [`Staging::commit`], it leaves
+/// nothing behind.
 #[derive(Debug)]
 pub struct Staging {
     target: PathBuf,
@@ -29,11 +31,13 @@ impl Staging {
         };
         replaceable(target)?;
         let parent = parent(target);
-        fs::create_dir_all(&parent).map_err(|error| LabError::write(target, format!("{error}; {ALLOWED}")))?;
+        fs::create_dir_all(&parent)
+            .map_err(|error| LabError::write(target, format!("{error}; {ALLOWED}")))?;
         let directory = parent.join(hidden(name, "partial"));
         // A directory of this process's number can only be what a killed process left.
         let _ = fs::remove_dir_all(&directory);
-        fs::create_dir(&directory).map_err(|error| LabError::write(target, format!("{error}; {ALLOWED}")))?;
+        fs::create_dir(&directory)
+            .map_err(|error| LabError::write(target, format!("{error}; {ALLOWED}")))?;
         Ok(Self { target: target.to_owned(), directory, committed: false })
     }
 
@@ -43,7 +47,8 @@ impl Staging {
     /// A full disk and its like.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), LabError> {
         let path = self.directory.join(name);
-        let result = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, bytes));
+        let result =
+            path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, bytes));
         // The name that people know is the one it would have had.
         result.map_err(|error| LabError::write(self.target.join(name), error))
     }
@@ -58,7 +63,8 @@ impl Staging {
         let name = self.target.file_name().unwrap_or_default();
         let old = parent(&self.target).join(hidden(name, "old"));
         let _ = fs::remove_dir_all(&old);
-        // A directory cannot take the place of one that is not empty, so the earlier run steps aside first.
+        // A directory cannot take the place of one that is not empty, so the earlier run steps
+        // aside first.
         if self.target.exists() {
             fs::rename(&self.target, &old).map_err(failed)?;
         }
@@ -98,11 +104,14 @@ fn replaceable(target: &Path) -> Result<(), LabError> {
     if !target.exists() || target.join(MANIFEST).is_file() {
         return Ok(());
     }
-    let mut entries = fs::read_dir(target)
-        .map_err(|_| LabError::write(target, format!("it exists and is no directory; {ALLOWED}")))?;
+    let mut entries = fs::read_dir(target).map_err(|_| {
+        LabError::write(target, format!("it exists and is no directory; {ALLOWED}"))
+    })?;
     match entries.next() {
         None => Ok(()),
-        Some(_) => Err(LabError::write(target, format!("it holds something that is not a run; {ALLOWED}"))),
+        Some(_) => {
+            Err(LabError::write(target, format!("it holds something that is not a run; {ALLOWED}")))
+        }
     }
 }
 
@@ -111,8 +120,10 @@ mod tests {
     use super::*;
 
     fn names(directory: &Path) -> Vec<String> {
-        let mut names: Vec<String> =
-            fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }

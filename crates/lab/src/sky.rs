@@ -1,7 +1,8 @@
-//! What stands above a run: satellites over time, stations, links; for the page's globe, and as CZML.
+//! What stands above a run: satellites over time, stations, links; for the page's globe, and as
+//! CZML.
 //!
-//! Positions lie in the blob of the time series: for each time and each satellite geodetic latitude and longitude in degrees and altitude in
-//! kilometres, as little-endian 32-bit floats.
+//! Positions lie in the blob of the time series: for each time and each satellite geodetic latitude
+//! and longitude in degrees and altitude in kilometres, as little-endian 32-bit floats.
 
 use crate::error::LabError;
 use crate::traces::Trace;
@@ -12,7 +13,8 @@ use std::sync::Arc;
 
 /// Positions of a sky, over all times: 2.4 MB.
 const MOST_POSITIONS: usize = 200_000;
-/// Shortest time between two positions of a satellite. A straight line between them is off by 28 m at 7.6 km/s in a low orbit.
+/// Shortest time between two positions of a satellite. A straight line between them is off by 28 m
+/// at 7.6 km/s in a low orbit.
 const SHORTEST_STEP: Span = Span::from_secs(5);
 /// Beyond so many, links are not listed: nobody could tell them apart.
 const MOST_LINKS: usize = 5000;
@@ -81,7 +83,12 @@ impl Sky {
     ///
     /// # Errors
     /// A satellite that cannot be followed to `end`.
-    pub fn new(network: &Network, step: RouteUpdates, end: Time, blob: &mut Vec<u8>) -> Result<Self, OrbitError> {
+    pub fn new(
+        network: &Network,
+        step: RouteUpdates,
+        end: Time,
+        blob: &mut Vec<u8>,
+    ) -> Result<Self, OrbitError> {
         let (times, pause) = instants(network.satellites(), step, end);
         blob.resize(blob.len().next_multiple_of(8), 0);
         let offset = blob.len();
@@ -102,8 +109,13 @@ impl Sky {
         Ok(Self {
             begins: network.begins().to_string(),
             satellites: SkySatellites {
-                names: satellites.clone().map(|index| constellation.name(index).to_owned()).collect(),
-                shell: satellites.map(|index| constellation.slot(index).map_or(0, |slot| slot.shell)).collect(),
+                names: satellites
+                    .clone()
+                    .map(|index| constellation.name(index).to_owned())
+                    .collect(),
+                shell: satellites
+                    .map(|index| constellation.slot(index).map_or(0, |slot| slot.shell))
+                    .collect(),
                 positions: Positions { offset, times, step_s: pause.as_secs_f64() },
             },
             stations: network
@@ -116,12 +128,17 @@ impl Sky {
                     altitude_m: station.place.altitude_m,
                 })
                 .collect(),
-            isls: if isls.len() > MOST_LINKS { Vec::new() } else { isls.iter().map(|(a, b)| (a.0, b.0)).collect() },
+            isls: if isls.len() > MOST_LINKS {
+                Vec::new()
+            } else {
+                isls.iter().map(|(a, b)| (a.0, b.0)).collect()
+            },
         })
     }
 }
 
-/// How many instants, and the time between two: whole seconds, such that the last is not before `end`.
+/// How many instants, and the time between two: whole seconds, such that the last is not before
+/// `end`.
 fn instants(satellites: usize, step: RouteUpdates, end: Time) -> (usize, Span) {
     if step == RouteUpdates::Static {
         return (1, SHORTEST_STEP);
@@ -140,9 +157,12 @@ pub(crate) struct Seen {
     pub end: Time,
 }
 
-/// The skies of `traces` (each with what was seen in it, where it has an orbit), each once: runs over the same network that begin at the
-/// same time share one. Sets their [`Trace::sky`].
-pub(crate) fn skies(traces: &mut [(Trace, Option<Seen>)], blob: &mut Vec<u8>) -> Result<Vec<Sky>, LabError> {
+/// The skies of `traces` (each with what was seen in it, where it has an orbit), each once: runs
+/// over the same network that begin at the same time share one. Sets their [`Trace::sky`].
+pub(crate) fn skies(
+    traces: &mut [(Trace, Option<Seen>)],
+    blob: &mut Vec<u8>,
+) -> Result<Vec<Sky>, LabError> {
     let mut groups: Vec<Seen> = Vec::new();
     for (trace, seen) in traces.iter_mut() {
         let Some(seen) = seen else { continue };
@@ -164,7 +184,8 @@ fn same(a: &Seen, b: &Seen) -> bool {
     }
     let satellites = |seen: &Seen| {
         let mut places = Vec::new();
-        let found = seen.network.constellation().positions(seen.network.begins(), Time::ZERO, &mut places);
+        let found =
+            seen.network.constellation().positions(seen.network.begins(), Time::ZERO, &mut places);
         found.map(|()| places)
     };
     let still = |seen: &Seen| seen.step == RouteUpdates::Static;
@@ -211,11 +232,20 @@ mod tests {
     fn positions_reach_the_end_and_stay_within_what_a_page_can_hold() {
         for satellites in [1, 66, 1584, 4408, 10_000, 150_000] {
             for seconds in [0, 1, 7, 200, 3600, 86_400] {
-                let (times, pause) =
-                    instants(satellites, RouteUpdates::Stepped(SHORTEST_STEP), Time::ZERO + Span::from_secs(seconds));
+                let (times, pause) = instants(
+                    satellites,
+                    RouteUpdates::Stepped(SHORTEST_STEP),
+                    Time::ZERO + Span::from_secs(seconds),
+                );
                 assert!(pause >= SHORTEST_STEP);
-                assert!(pause * (times as u64 - 1) >= Span::from_secs(seconds), "{satellites} {seconds}");
-                assert!(times * satellites <= MOST_POSITIONS.max(2 * satellites), "{satellites} {seconds}");
+                assert!(
+                    pause * (times as u64 - 1) >= Span::from_secs(seconds),
+                    "{satellites} {seconds}"
+                );
+                assert!(
+                    times * satellites <= MOST_POSITIONS.max(2 * satellites),
+                    "{satellites} {seconds}"
+                );
             }
         }
         assert_eq!(instants(66, RouteUpdates::Static, Time::MAX).0, 1);
@@ -225,15 +255,25 @@ mod tests {
     fn positions_are_those_of_the_constellation() {
         let network = network(2);
         let mut blob = vec![1, 2, 3];
-        let sky = Sky::new(&network, RouteUpdates::Stepped(SHORTEST_STEP), Time::ZERO + Span::from_secs(60), &mut blob)
-            .unwrap();
+        let sky = Sky::new(
+            &network,
+            RouteUpdates::Stepped(SHORTEST_STEP),
+            Time::ZERO + Span::from_secs(60),
+            &mut blob,
+        )
+        .unwrap();
         let positions = &sky.satellites.positions;
         assert_eq!((positions.offset, positions.times, positions.step_s), (8, 13, 5.0));
         assert_eq!(blob.len(), 8 + 13 * 6 * 12);
         let mut places = Vec::new();
-        network.constellation().positions(network.begins(), Time::ZERO + Span::from_secs(60), &mut places).unwrap();
+        network
+            .constellation()
+            .positions(network.begins(), Time::ZERO + Span::from_secs(60), &mut places)
+            .unwrap();
         let at = 8 + (12 * 6 + 5) * 12;
-        let value = |index: usize| f32::from_le_bytes(blob[at + index * 4..at + index * 4 + 4].try_into().unwrap());
+        let value = |index: usize| {
+            f32::from_le_bytes(blob[at + index * 4..at + index * 4 + 4].try_into().unwrap())
+        };
         let place = places[5].to_geodetic();
         assert_eq!((value(0), value(1)), (place.latitude_deg as f32, place.longitude_deg as f32));
         assert_eq!(value(2), (place.altitude_m / 1e3) as f32);
@@ -245,10 +285,21 @@ mod tests {
         let trace = |network: &Arc<Network>, seconds| {
             let trace = Trace { run: seconds, ..Trace::default() };
             let end = Time::ZERO + Span::from_secs(seconds);
-            (trace, Some(Seen { network: Arc::clone(network), step: RouteUpdates::Stepped(SHORTEST_STEP), end }))
+            (
+                trace,
+                Some(Seen {
+                    network: Arc::clone(network),
+                    step: RouteUpdates::Stepped(SHORTEST_STEP),
+                    end,
+                }),
+            )
         };
-        let mut traces =
-            vec![trace(&network(2), 10), trace(&network(2), 30), trace(&network(3), 10), (Trace::default(), None)];
+        let mut traces = vec![
+            trace(&network(2), 10),
+            trace(&network(2), 30),
+            trace(&network(3), 10),
+            (Trace::default(), None),
+        ];
         let mut blob = Vec::new();
         let skies = skies(&mut traces, &mut blob).unwrap();
         let places: Vec<Option<usize>> = traces.iter().map(|(trace, _)| trace.sky).collect();

@@ -1,10 +1,11 @@
 //! Statistics over the runs of one variant at one point.
 //!
-//! The 95 % interval is the distribution-free one for the median from order statistics (for example Conover, *Practical
-//! Nonparametric Statistics*, 3rd ed., §3.2): the closest pair of ranks `k`, `n + 1 - k` that covers the median with at
-//! least 95 % probability under the binomial distribution. It assumes nothing about how completion times are spread,
-//! draws nothing, and says nothing for fewer than six runs, where even smallest to largest covers less than 95 %. A
-//! bootstrap would print an interval for two runs; it would not be one.
+//! The 95 % interval is the distribution-free one for the median from order statistics (for example
+//! Conover, *Practical Nonparametric Statistics*, 3rd ed., §3.2): the closest pair of ranks `k`, `n
+//! + 1 - k` that covers the median with at least 95 % probability under the binomial distribution.
+//! It assumes nothing about how completion times are spread, draws nothing, and says nothing for
+//! fewer than six runs, where even smallest to largest covers less than 95 %. A bootstrap would
+//! print an interval for two runs; it would not be one.
 
 /// What is said about a set of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,7 +42,9 @@ impl Stats {
             min,
             max,
             p5_p95: (n > 1).then(|| (quantile(&sorted, 0.05), quantile(&sorted, 0.95))),
-            ci95: median_interval(n).map(|(low, high)| (sorted[low], sorted[high])).filter(|(low, high)| low < high),
+            ci95: median_interval(n)
+                .map(|(low, high)| (sorted[low], sorted[high]))
+                .filter(|(low, high)| low < high),
         })
     }
 }
@@ -52,10 +55,15 @@ pub(crate) fn quantile(sorted: &[f64], q: f64) -> f64 {
     let below = at.floor() as usize;
     let above = (below + 1).min(sorted.len() - 1);
     let share = at - below as f64;
-    if share == 0.0 { sorted[below] } else { sorted[below] + (sorted[above] - sorted[below]) * share }
+    if share == 0.0 {
+        sorted[below]
+    } else {
+        sorted[below] + (sorted[above] - sorted[below]) * share
+    }
 }
 
-/// Indices (from 0) of the order statistics that enclose the median of `n` values with at least 95 % probability.
+/// Indices (from 0) of the order statistics that enclose the median of `n` values with at least 95
+/// % probability.
 fn median_interval(n: usize) -> Option<(usize, usize)> {
     // P(Binomial(n, 1/2) <= k), added up until another rank would cost more than 2.5 % on a side.
     let log_half_to_n = n as f64 * libm::log(0.5);
@@ -63,7 +71,9 @@ fn median_interval(n: usize) -> Option<(usize, usize)> {
     let mut tail = 0.0;
     let mut ranks = 0;
     while 2 * ranks < n {
-        tail += libm::exp(log_factorial(n) - log_factorial(ranks) - log_factorial(n - ranks) + log_half_to_n);
+        tail += libm::exp(
+            log_factorial(n) - log_factorial(ranks) - log_factorial(n - ranks) + log_half_to_n,
+        );
         if tail > 0.025 {
             break;
         }
@@ -87,7 +97,8 @@ mod tests {
 
     #[test]
     fn the_interval_has_the_ranks_of_the_published_tables() {
-        // Conover's table of ranks, counted from 1: n = 6: 1..6, n = 10: 2..9, n = 20: 6..15, n = 100: 40..61.
+        // Conover's table of ranks, counted from 1: n = 6: 1..6, n = 10: 2..9, n = 20: 6..15, n =
+        // 100: 40..61.
         for (n, ranks) in [(6, (1, 6)), (10, (2, 9)), (20, (6, 15)), (100, (40, 61))] {
             assert_eq!(median_interval(n), Some((ranks.0 - 1, ranks.1 - 1)), "{n}");
         }

@@ -7,8 +7,8 @@ use crate::{LabError, Task};
 use bentpipe_link::random::stream;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_sim::{
-    FlowOutcome, FlowTrace, LinkOutcome, ObjectOutcome, PathOutcome, QlogFile, ReturnBytes, RunOutcome, RunSpec,
-    RunTrace, Series,
+    FlowOutcome, FlowTrace, LinkOutcome, ObjectOutcome, PathOutcome, QlogFile, ReturnBytes,
+    RunOutcome, RunSpec, RunTrace, Series,
 };
 use bentpipe_units::{Bytes, Span, Time};
 use std::num::NonZeroUsize;
@@ -47,7 +47,8 @@ source = "a test"
 
 /// `text` as a plan.
 pub fn plan(text: &str) -> Plan {
-    Plan::parse("test.toml", text, Path::new("."), &Changes::default()).unwrap_or_else(|error| panic!("{error}"))
+    Plan::parse("test.toml", text, Path::new("."), &Changes::default())
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A transfer takes its bytes at 50 Mbps and some round trips, and a little that is drawn.
@@ -65,12 +66,20 @@ impl Runner for Fake {
             end: Time::ZERO,
         };
         for flow in &spec.flows {
-            for (index, visit) in flow.visits.iter().enumerate().filter(|(_, visit)| visit.measured) {
+            for (index, visit) in flow.visits.iter().enumerate().filter(|(_, visit)| visit.measured)
+            {
                 let bytes: u64 = visit.objects.iter().map(|object| object.bytes.get()).sum();
-                let trips = if visit.handshake == bentpipe_quic::Handshake::ZeroRtt { 6 } else { 7 };
+                let trips =
+                    if visit.handshake == bentpipe_quic::Handshake::ZeroRtt { 6 } else { 7 };
                 let drawn = stream(spec.seed, spec.run, &flow.name).below(1_000_000) * 500;
                 let time = spec.base_rtt * trips + Span::from_nanos(bytes * 160 + drawn);
-                outcome.flows.push(flow_outcome(&flow.name, index + 1, visit.direction, bytes, time));
+                outcome.flows.push(flow_outcome(
+                    &flow.name,
+                    index + 1,
+                    visit.direction,
+                    bytes,
+                    time,
+                ));
             }
         }
         outcome.links.push(LinkOutcome {
@@ -81,7 +90,8 @@ impl Runner for Fake {
             carried: Vec::new(),
         });
         if spec.trace {
-            let points = (0..100u64).map(|i| (Time::from_millis(i * 40), (i * 20_000) as f64)).collect();
+            let points =
+                (0..100u64).map(|i| (Time::from_millis(i * 40), (i * 20_000) as f64)).collect();
             let series = [Series { name: "received", unit: "B", points }];
             let flows = outcome.flows.iter().map(|flow| FlowTrace {
                 name: flow.name.clone(),
@@ -97,7 +107,9 @@ impl Runner for Fake {
             outcome.trace = Some(RunTrace { flows: flows.collect(), links: vec![], paths: vec![] });
         }
         if spec.qlog {
-            outcome.qlog.push(QlogFile { name: "main-1-server".to_owned(), bytes: b"\x1e{}\n".to_vec() });
+            outcome
+                .qlog
+                .push(QlogFile { name: "main-1-server".to_owned(), bytes: b"\x1e{}\n".to_vec() });
         }
         Ok(outcome.into())
     }
@@ -143,7 +155,11 @@ pub fn flow_outcome(
         rtt_mean: Some(Span::from_millis(700)),
         rtt_p99: Some(Span::from_millis(900)),
         path: PathOutcome {
-            saved: Some(SavedParameters { window: Bytes::from_mb(4), rtt: Span::from_millis(650), valid_until: None }),
+            saved: Some(SavedParameters {
+                window: Bytes::from_mb(4),
+                rtt: Span::from_millis(650),
+                valid_until: None,
+            }),
             retreated: Some(false),
             token: Some("accepted"),
             ..PathOutcome::default()

@@ -1,7 +1,8 @@
 //! Series with fewer points, for reports that would grow too large for a browser.
 //!
-//! Of each stretch of points the first, the lowest, the highest and the last stay, in their order: a picture that is not zoomed into looks the same, peaks and
-//! gaps included. Results are computed from everything; only what is drawn is thinned.
+//! Of each stretch of points the first, the lowest, the highest and the last stay, in their order:
+//! a picture that is not zoomed into looks the same, peaks and gaps included. Results are computed
+//! from everything; only what is drawn is thinned.
 
 use bentpipe_sim::{RunTrace, Series};
 use bentpipe_units::Time;
@@ -12,10 +13,14 @@ const KEPT: usize = 4;
 /// No series is thinned below so many points: more than a screen has columns.
 const LEAST: usize = 4_000;
 
-/// The most points that each series of `trace` may keep, so that all of them together have `budget` where that leaves each [`LEAST`].
+/// The most points that each series of `trace` may keep, so that all of them together have `budget`
+/// where that leaves each [`LEAST`].
 pub fn cap(trace: &RunTrace, budget: usize) -> usize {
-    let series =
-        trace.flows.iter().flat_map(|flow| &flow.series).chain(trace.links.iter().flat_map(|link| &link.series));
+    let series = trace
+        .flows
+        .iter()
+        .flat_map(|flow| &flow.series)
+        .chain(trace.links.iter().flat_map(|link| &link.series));
     let mut sizes: Vec<usize> = series.map(|series| series.points.len()).collect();
     sizes.sort_unstable();
     let (mut left, mut count) = (budget, sizes.len());
@@ -40,7 +45,10 @@ pub fn points(series: &Series, most: usize) -> Cow<'_, [(Time, f64)]> {
     let mut kept = Vec::with_capacity(most);
     for part in all.chunks(stretch) {
         let place = |better: fn(f64, f64) -> bool| {
-            (1..part.len()).fold(0, |best, index| if better(part[index].1, part[best].1) { index } else { best })
+            (1..part.len()).fold(
+                0,
+                |best, index| if better(part[index].1, part[best].1) { index } else { best },
+            )
         };
         let mut places = [0, place(|a, b| a < b), place(|a, b| a > b), part.len() - 1];
         places.sort_unstable();
@@ -61,7 +69,11 @@ mod tests {
 
     fn series(n: u64) -> Series {
         let value = |index: u64| if index == 777 { 1e9 } else { (index % 10) as f64 };
-        Series { name: "rtt", unit: "ms", points: (0..n).map(|i| (Time::from_millis(i), value(i))).collect() }
+        Series {
+            name: "rtt",
+            unit: "ms",
+            points: (0..n).map(|i| (Time::from_millis(i), value(i))).collect(),
+        }
     }
 
     #[test]
@@ -70,16 +82,26 @@ mod tests {
         let thinned = points(&series, 1_000);
         assert!(thinned.len() <= 1_000 && thinned.len() > 500, "{}", thinned.len());
         assert!(thinned.contains(&(Time::from_millis(777), 1e9)));
-        assert_eq!((thinned.first(), thinned.last()), (series.points.first(), series.points.last()));
+        assert_eq!(
+            (thinned.first(), thinned.last()),
+            (series.points.first(), series.points.last())
+        );
         assert!(thinned.is_sorted_by(|a, b| a.0 < b.0));
     }
 
     #[test]
     fn small_series_leave_their_room_to_large_ones() {
-        let link =
-            |n| bentpipe_sim::LinkTrace { name: String::new(), rate: None, queue_limit: None, series: vec![series(n)] };
-        let trace =
-            RunTrace { flows: Vec::new(), links: vec![link(1_000), link(100_000), link(50_000)], paths: Vec::new() };
+        let link = |n| bentpipe_sim::LinkTrace {
+            name: String::new(),
+            rate: None,
+            queue_limit: None,
+            series: vec![series(n)],
+        };
+        let trace = RunTrace {
+            flows: Vec::new(),
+            links: vec![link(1_000), link(100_000), link(50_000)],
+            paths: Vec::new(),
+        };
         assert_eq!(cap(&trace, 41_000), 20_000);
         assert_eq!(cap(&trace, 151_000), usize::MAX);
         assert_eq!(cap(&trace, 10), LEAST);

@@ -1,7 +1,8 @@
 //! Time series of runs: one binary blob, and an index that says where in it each series lies.
 //!
-//! A series is `n` times as little-endian 64-bit floats (seconds since the run began), then `n` values as 32-bit floats,
-//! padded so that every series begins at a multiple of 8: a page reads them without copying.
+//! A series is `n` times as little-endian 64-bit floats (seconds since the run began), then `n`
+//! values as 32-bit floats, padded so that every series begins at a multiple of 8: a page reads
+//! them without copying.
 
 use crate::czml;
 use crate::results::Point;
@@ -42,7 +43,8 @@ pub struct Recording {
     pub skies: Vec<Sky>,
     /// What both refer to.
     pub blob: Vec<u8>,
-    /// When the first traced run ended, where it is known; without it, the last of its ways is its end.
+    /// When the first traced run ended, where it is known; without it, the last of its ways is its
+    /// end.
     pub first_end: Option<Time>,
 }
 
@@ -149,7 +151,15 @@ impl Trace {
             nodes: path.nodes.iter().map(|node| node.0).collect(),
         });
         let paths = paths.collect();
-        Self { variant: variant.to_owned(), point: point.clone(), run, flows, links, sky: None, paths }
+        Self {
+            variant: variant.to_owned(),
+            point: point.clone(),
+            run,
+            flows,
+            links,
+            sky: None,
+            paths,
+        }
     }
 
     /// Moves every series by `offset` bytes, which is a multiple of 8.
@@ -161,7 +171,11 @@ impl Trace {
 }
 
 fn append_all(series: &[Series], most: usize, blob: &mut Vec<u8>) -> BTreeMap<String, SeriesRef> {
-    series.iter().filter(|series| !series.points.is_empty()).map(|series| append(series, most, blob)).collect()
+    series
+        .iter()
+        .filter(|series| !series.points.is_empty())
+        .map(|series| append(series, most, blob))
+        .collect()
 }
 
 fn append(series: &Series, most: usize, blob: &mut Vec<u8>) -> (String, SeriesRef) {
@@ -176,12 +190,18 @@ fn append(series: &Series, most: usize, blob: &mut Vec<u8>) -> (String, SeriesRe
 
 /// The points of `series` as (seconds, value); empty where it does not lie in `blob`.
 pub fn points(series: &SeriesRef, blob: &[u8]) -> Vec<(f64, f32)> {
-    let Some(times) = series.n.checked_mul(8).and_then(|size| part(blob, series.offset, size)) else {
+    let Some(times) = series.n.checked_mul(8).and_then(|size| part(blob, series.offset, size))
+    else {
         return Vec::new();
     };
-    let Some(values) = part(blob, series.offset + times.len(), series.n * 4) else { return Vec::new() };
-    let times = times.chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap_or_default()));
-    let values = values.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap_or_default()));
+    let Some(values) = part(blob, series.offset + times.len(), series.n * 4) else {
+        return Vec::new();
+    };
+    let times =
+        times.chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+    let values = values
+        .chunks_exact(4)
+        .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap_or_default()));
     times.zip(values).collect()
 }
 

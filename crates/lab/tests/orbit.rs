@@ -38,7 +38,8 @@ transport = "tcp"
 "#;
 
 fn read(text: &str, sets: &[&str]) -> Result<Plan, String> {
-    let changes = Changes { sets: sets.iter().map(|set| (*set).to_owned()).collect(), ..Changes::default() };
+    let changes =
+        Changes { sets: sets.iter().map(|set| (*set).to_owned()).collect(), ..Changes::default() };
     Plan::parse("test.toml", text, Path::new("."), &changes).map_err(|error| error.to_string())
 }
 
@@ -53,14 +54,24 @@ fn an_orbit_becomes_a_mesh_with_flows_between_places() {
     let spec = spec(&plan, 0);
     let mesh = spec.mesh.as_ref().unwrap();
     assert!(spec.hops.is_empty());
-    assert_eq!((mesh.network.satellites(), mesh.step), (34 * 34, RouteUpdates::Stepped(Span::from_millis(100))));
-    assert_eq!((mesh.handover, mesh.path_change_notice), (HandoverLoss::Queued, Some(Span::from_millis(500))));
+    assert_eq!(
+        (mesh.network.satellites(), mesh.step),
+        (34 * 34, RouteUpdates::Stepped(Span::from_millis(100)))
+    );
+    assert_eq!(
+        (mesh.handover, mesh.path_change_notice),
+        (HandoverLoss::Queued, Some(Span::from_millis(500)))
+    );
     let rates = [&mesh.isl, &mesh.up, &mesh.down, &mesh.fibre].map(|model| model.nominal_rate());
     assert_eq!(rates, [10, 10, 10, 1000].map(Rate::from_mbps));
     // However a city is spelt, it is one station.
-    let names: Vec<&str> = mesh.network.stations().iter().map(|station| station.name.as_str()).collect();
+    let names: Vec<&str> =
+        mesh.network.stations().iter().map(|station| station.name.as_str()).collect();
     assert_eq!(names, ["Toronto", "Washington", "Wuhan"]);
-    assert_eq!(spec.flows.iter().map(|flow| flow.ends).collect::<Vec<_>>(), [Some((0, 1)), Some((2, 1))]);
+    assert_eq!(
+        spec.flows.iter().map(|flow| flow.ends).collect::<Vec<_>>(),
+        [Some((0, 1)), Some((2, 1))]
+    );
 }
 
 #[test]
@@ -75,7 +86,10 @@ fn controllers_learn_the_distance_of_their_ends_and_what_to_do_with_hints() {
     // Great circles on a sphere: 563 km and 12,199 km; the ellipsoid differs by up to 0.5 %.
     let km: Vec<u64> = recipes.iter().map(|recipe| recipe.distance_m.unwrap() / 1000).collect();
     assert!(km[0].abs_diff(563) < 10 && km[1].abs_diff(12_199) < 61, "{km:?}");
-    assert_eq!(recipes[0].path_change, PathChangeResponse { pre_drain: true, ..PathChangeResponse::default() });
+    assert_eq!(
+        recipes[0].path_change,
+        PathChangeResponse { pre_drain: true, ..PathChangeResponse::default() }
+    );
     assert_eq!(recipes[1].path_change, PathChangeResponse::default());
 }
 
@@ -87,7 +101,11 @@ fn the_base_round_trip_is_the_longest_at_the_beginning() {
     // 10 Mbps for a round trip.
     assert!(path.bdp_bytes.abs_diff((path.rtt_ms * 1250.0) as u64) <= 1, "{}", path.bdp_bytes);
     let short = read(TORONTO, &["flow.long.from=New York"]).unwrap();
-    assert!((5.0..15.0).contains(&short.path().unwrap().rtt_ms), "{}", short.path().unwrap().rtt_ms);
+    assert!(
+        (5.0..15.0).contains(&short.path().unwrap().rtt_ms),
+        "{}",
+        short.path().unwrap().rtt_ms
+    );
 }
 
 #[test]
@@ -139,12 +157,25 @@ download = "1 MB"
     let plan = read(text, &[]).unwrap();
     let mesh = spec(&plan, 0).mesh.unwrap();
     let [terminal, gateway, london] = mesh.network.stations() else { panic!("three stations") };
-    assert_eq!((terminal.selection, terminal.handover_outage), (SatelliteSelection::Slots, Span::from_millis(80)));
-    assert_eq!((terminal.min_elevation_deg, terminal.place.altitude_m, terminal.forwards), (Some(40.0), 300.0, false));
+    assert_eq!(
+        (terminal.selection, terminal.handover_outage),
+        (SatelliteSelection::Slots, Span::from_millis(80))
+    );
+    assert_eq!(
+        (terminal.min_elevation_deg, terminal.place.altitude_m, terminal.forwards),
+        (Some(40.0), 300.0, false)
+    );
     assert_eq!((gateway.selection, gateway.handover_outage), (SatelliteSelection::All, Span::ZERO));
     assert_eq!((gateway.min_elevation_deg, gateway.forwards), (Some(10.0), true));
-    assert_eq!((london.name.as_str(), mesh.network.fibres()[0].2), ("London", Span::from_millis(3)));
-    assert!(plan.notes.iter().all(|note| !note.contains("London")), "it needs no satellite: {:?}", plan.notes);
+    assert_eq!(
+        (london.name.as_str(), mesh.network.fibres()[0].2),
+        ("London", Span::from_millis(3))
+    );
+    assert!(
+        plan.notes.iter().all(|note| !note.contains("London")),
+        "it needs no satellite: {:?}",
+        plan.notes
+    );
     // Up and down twice at 550 km and more, and the fibre twice.
     assert!((13.0..25.0).contains(&plan.path().unwrap().rtt_ms), "{}", plan.path().unwrap().rtt_ms);
 }
@@ -172,7 +203,10 @@ fn small_constellations_of_ones_own_work() {
         );
         let plan = read(&text, &[]).unwrap();
         let mesh = spec(&plan, 0).mesh.unwrap();
-        assert_eq!((mesh.network.satellites(), mesh.step), (planes * per_plane, RouteUpdates::Static));
+        assert_eq!(
+            (mesh.network.satellites(), mesh.step),
+            (planes * per_plane, RouteUpdates::Static)
+        );
     }
 }
 
@@ -180,7 +214,8 @@ fn small_constellations_of_ones_own_work() {
 fn recorded(text: &str, place: &Path, file: &str) -> serde_json::Value {
     let plan = read(text, &[]).unwrap();
     let stop = std::sync::atomic::AtomicBool::new(false);
-    let run = record(&plan, &Simulator, &place.join("run"), NonZeroUsize::MIN, &stop, &|_| {}).unwrap();
+    let run =
+        record(&plan, &Simulator, &place.join("run"), NonZeroUsize::MIN, &stop, &|_| {}).unwrap();
     assert!(run.complete, "{:?}", run.failure);
     serde_json::from_slice(&std::fs::read(place.join("run").join(file)).unwrap()).unwrap()
 }
@@ -205,18 +240,30 @@ congestion = "newreno"
 "#;
     let traces = recorded(text, place.path(), "traces.json");
     let skies: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(place.path().join("run/skies.json")).unwrap()).unwrap();
+        serde_json::from_slice(&std::fs::read(place.path().join("run/skies.json")).unwrap())
+            .unwrap();
     assert_eq!(skies.as_array().unwrap().len(), 1, "both variants are under the same sky");
     let sky = &skies[0];
     assert_eq!(sky["satellites"]["names"].as_array().unwrap().len(), 66);
-    assert_eq!((&sky["stations"][0]["name"], &sky["stations"][1]["name"]), (&"Tokyo".into(), &"Sydney".into()));
+    assert_eq!(
+        (&sky["stations"][0]["name"], &sky["stations"][1]["name"]),
+        (&"Tokyo".into(), &"Sydney".into())
+    );
     for trace in traces.as_array().unwrap() {
         assert_eq!(trace["sky"], 0);
         let way = &trace["paths"][0];
         assert_eq!((&way["flow"], &way["t_s"]), (&"main".into(), &0.0.into()));
-        let nodes: Vec<u64> = way["nodes"].as_array().unwrap().iter().filter_map(|node| node.as_u64()).collect();
-        assert_eq!((nodes.first(), nodes.last()), (Some(&66), Some(&67)), "the data's way begins at its sender");
-        assert!(nodes.len() > 3 && nodes[1..nodes.len() - 1].iter().all(|node| *node < 66), "{nodes:?}");
+        let nodes: Vec<u64> =
+            way["nodes"].as_array().unwrap().iter().filter_map(|node| node.as_u64()).collect();
+        assert_eq!(
+            (nodes.first(), nodes.last()),
+            (Some(&66), Some(&67)),
+            "the data's way begins at its sender"
+        );
+        assert!(
+            nodes.len() > 3 && nodes[1..nodes.len() - 1].iter().all(|node| *node < 66),
+            "{nodes:?}"
+        );
     }
     let czml = std::fs::read(place.path().join("run/sky.czml")).unwrap();
     let packets: Vec<serde_json::Value> = serde_json::from_slice(&czml).unwrap();

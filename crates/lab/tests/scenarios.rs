@@ -37,7 +37,11 @@ fn the_schema_knows_every_key_that_the_scenarios_use() {
             assert!(schema["properties"][key].is_object(), "{}: {key}", file.display());
             let keys = value.as_table().into_iter().flat_map(|table| table.keys());
             for inner in keys.filter(|_| key != "sweep") {
-                assert!(known.contains(&format!("\"{inner}\"")), "{}: {key}.{inner}", file.display());
+                assert!(
+                    known.contains(&format!("\"{inner}\"")),
+                    "{}: {key}.{inner}",
+                    file.display()
+                );
             }
         }
     }
@@ -61,8 +65,13 @@ fn the_reference_has_a_row_for_every_transport_key_and_no_other() {
     wanted.sort();
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/scenarios.md");
     let page = std::fs::read_to_string(page).expect("the reference");
-    let section = page.split("\n## Transport keys").nth(1).and_then(|rest| rest.split("\n### ").next()).expect("it");
-    let mut rows: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let section = page
+        .split("\n## Transport keys")
+        .nth(1)
+        .and_then(|rest| rest.split("\n### ").next())
+        .expect("it");
+    let mut rows: Vec<&str> =
+        section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     rows.sort_unstable();
     assert_eq!(rows, wanted);
 }

@@ -37,7 +37,11 @@ pub struct DirectionConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
     /// How terminals share the capacity. Default: first come, first served.
-    #[serde(rename = "capacity_allocation", default, skip_serializing_if = "CapacityAllocation::is_none")]
+    #[serde(
+        rename = "capacity_allocation",
+        default,
+        skip_serializing_if = "CapacityAllocation::is_none"
+    )]
     pub allocation: CapacityAllocation,
 }
 
@@ -70,15 +74,27 @@ impl DirectionConfig {
         let CapacityAllocation::Dama(dama) = &self.allocation else { return Ok(()) };
         if let Some(frame) = self.frame.filter(|frame| !frame.is_zero()) {
             let problem = "stands beside `capacity_allocation`, which has frames of its own";
-            return Err(ConfigError::refused(format!("frame = {frame}"), problem, "frame = \"0 s\""));
+            return Err(ConfigError::refused(
+                format!("frame = {frame}"),
+                problem,
+                "frame = \"0 s\"",
+            ));
         }
         let Some(rate) = self.rate.highest() else {
             let problem = "cannot be allocated: it has no capacity that a plan could count on";
-            return Err(ConfigError::refused("a rate trace", problem, "a rate, a schedule or `acm`"));
+            return Err(ConfigError::refused(
+                "a rate trace",
+                problem,
+                "a rate, a schedule or `acm`",
+            ));
         };
         if u32::try_from(rate.bytes_in(dama.frame).get()).is_err() {
             let problem = format!("holds more than a plan can count at {rate}");
-            return Err(ConfigError::refused(format!("frame = {}", dama.frame), problem, "frames of up to 4.29 GB"));
+            return Err(ConfigError::refused(
+                format!("frame = {}", dama.frame),
+                problem,
+                "frames of up to 4.29 GB",
+            ));
         }
         Ok(())
     }

@@ -24,8 +24,16 @@ pub enum ConfigError {
 
 impl ConfigError {
     /// `value` is invalid because it has `problem`; `allowed` is valid.
-    pub(crate) fn refused(value: impl ToString, problem: impl ToString, allowed: impl ToString) -> Self {
-        Self::Refused { value: value.to_string(), problem: problem.to_string(), allowed: allowed.to_string() }
+    pub(crate) fn refused(
+        value: impl ToString,
+        problem: impl ToString,
+        allowed: impl ToString,
+    ) -> Self {
+        Self::Refused {
+            value: value.to_string(),
+            problem: problem.to_string(),
+            allowed: allowed.to_string(),
+        }
     }
 }
 

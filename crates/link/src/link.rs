@@ -118,15 +118,28 @@ impl<P> Link<P> {
             allocation: model
                 .allocation
                 .as_ref()
-                .map(|dama| Allocation::new(model, dama, *rtt, ports.max(1), random("frame"), random("sync")))
+                .map(|dama| {
+                    Allocation::new(
+                        model,
+                        dama,
+                        *rtt,
+                        ports.max(1),
+                        random("frame"),
+                        random("sync"),
+                    )
+                })
                 .map(Box::new),
             queue: Queue::new(model.queue_limit(*rtt), model.codel()),
-            frames: model
-                .frame
-                .map(|length| Frames { length, phase: Span::from_nanos(random("frame").below(length.as_nanos())) }),
+            frames: model.frame.map(|length| Frames {
+                length,
+                phase: Span::from_nanos(random("frame").below(length.as_nanos())),
+            }),
             losses: losses
                 .map(|(index, loss)| {
-                    (LossProcess::new(loss, random(&format!("loss/{index}"))), PacketTotals::default())
+                    (
+                        LossProcess::new(loss, random(&format!("loss/{index}"))),
+                        PacketTotals::default(),
+                    )
                 })
                 .collect(),
             line,
@@ -201,13 +214,20 @@ impl<P> Link<P> {
     /// being sent and those that propagate.
     ///
     /// Passes each to `taken` in the order in which they were enqueued, propagating ones first.
-    pub fn withdraw(&mut self, now: Time, port: usize, in_flight: bool, mut taken: impl FnMut(Packet<P>)) {
+    pub fn withdraw(
+        &mut self,
+        now: Time,
+        port: usize,
+        in_flight: bool,
+        mut taken: impl FnMut(Packet<P>),
+    ) {
         self.advance(now);
         let port = port as u32;
         let mut all = Vec::new();
         if in_flight {
             self.line.withdraw(port, |held| all.push(held));
-            if let (TransmitterState::Sending { begin }, true) = (self.state, self.queue.sending() == Some(port))
+            if let (TransmitterState::Sending { begin }, true) =
+                (self.state, self.queue.sending() == Some(port))
                 && let Some(held) = self.queue.end()
             {
                 let busy = self.transmitter.busy(begin, now, held.packet.bytes);
@@ -277,7 +297,9 @@ impl<P> Link<P> {
         match self.queue.sending() {
             // With several ports, a packet that leaves later may arrive earlier.
             Some(port)
-                if hidden && end < Time::MAX && (self.queue.waiting().packets == 0 || self.line.ports() == Some(1)) =>
+                if hidden
+                    && end < Time::MAX
+                    && (self.queue.waiting().packets == 0 || self.line.ports() == Some(1)) =>
             {
                 end.max(self.line.predicted_arrival(port, end))
             }
@@ -304,7 +326,12 @@ impl<P> Link<P> {
                 let (at, cause, held) = self.lost_packets.pop_front()?;
                 self.next_loss = first(&self.lost_packets);
                 self.count(held.port, |counters| counters.dropped(cause, held.packet.bytes));
-                return Some(Event::Lost { cause, at, port: held.port as usize, packet: held.packet });
+                return Some(Event::Lost {
+                    cause,
+                    at,
+                    port: held.port as usize,
+                    packet: held.packet,
+                });
             } else {
                 let Accepted { sent, port, packet } = self.line.arrive()?;
                 self.count(port, |counters| counters.delivered(packet.bytes));
@@ -360,7 +387,11 @@ impl<P> Link<P> {
     pub fn port_queue(&self, port: usize) -> PacketTotals {
         assert!(port < self.port_count(), "port {port} of a link with {} ports", self.port_count());
         if let Some(allocation) = &self.allocation {
-            return allocation.terminals.get(port).map(|terminal| terminal.queue.waiting()).unwrap_or_default();
+            return allocation
+                .terminals
+                .get(port)
+                .map(|terminal| terminal.queue.waiting())
+                .unwrap_or_default();
         }
         self.waiting.get(port).copied().unwrap_or(self.queue.waiting())
     }
@@ -475,7 +506,9 @@ impl<P> Link<P> {
         let (port, bytes) = (held.port as usize, held.packet.bytes);
         self.queue.push(held);
         self.counters.waiting(self.queue.waiting());
-        if let (Some(counters), Some(tally)) = (self.ports.get_mut(port), self.waiting.get_mut(port)) {
+        if let (Some(counters), Some(tally)) =
+            (self.ports.get_mut(port), self.waiting.get_mut(port))
+        {
             tally.add(bytes);
             counters.waiting(*tally);
         }

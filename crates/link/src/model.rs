@@ -51,7 +51,9 @@ impl DirectionConfig {
                 rates: schedule.iter().map(|step| step.rate).collect(),
             },
             RateConfig::Acm(acm) => acm.timeline().rate(),
-            RateConfig::Trace { file } => RateModel::Trace(Arc::new(DeliveryTrace::load(&base_dir.join(file))?)),
+            RateConfig::Trace { file } => {
+                RateModel::Trace(Arc::new(DeliveryTrace::load(&base_dir.join(file))?))
+            }
         };
         let delay = match &self.delay {
             DelayConfig::Constant(delay) => DelayModel::Constant(*delay),
@@ -61,12 +63,14 @@ impl DirectionConfig {
                 distribution: *distribution,
                 keep_order: *keep_order,
             },
-            DelayConfig::Schedule { schedule, interpolate, repeat, keep_order } => DelayModel::Schedule {
-                timeline: Arc::new(Timeline::new(schedule.iter().map(|step| step.at), *repeat)),
-                delays: schedule.iter().map(|step| step.delay).collect(),
-                interpolate: *interpolate,
-                keep_order: *keep_order,
-            },
+            DelayConfig::Schedule { schedule, interpolate, repeat, keep_order } => {
+                DelayModel::Schedule {
+                    timeline: Arc::new(Timeline::new(schedule.iter().map(|step| step.at), *repeat)),
+                    delays: schedule.iter().map(|step| step.delay).collect(),
+                    interpolate: *interpolate,
+                    keep_order: *keep_order,
+                }
+            }
         };
         let losses = self.loss.processes.iter().map(|process| process.load(base_dir));
         let mut losses = losses.collect::<Result<Vec<_>, _>>()?;
@@ -172,7 +176,9 @@ impl DirectionModel {
             QueueLimit::Bytes(bytes) => ResolvedLimit::Bytes(bytes.get()),
             QueueLimit::Packets(packets) => ResolvedLimit::Packets(packets),
             QueueLimit::Time(span) => ResolvedLimit::Bytes(at_least_a_packet(rate, span).get()),
-            QueueLimit::Bdp(factor) => ResolvedLimit::Bytes(at_least_a_packet(rate, rtt.mul_f64(factor)).get()),
+            QueueLimit::Bdp(factor) => {
+                ResolvedLimit::Bytes(at_least_a_packet(rate, rtt.mul_f64(factor)).get())
+            }
         }
     }
 
@@ -192,7 +198,8 @@ mod tests {
     use crate::{DelayStep, RateStep};
 
     fn model(rate: RateConfig, delay: DelayConfig) -> DirectionModel {
-        let config = DirectionConfig { rate, delay, ..DirectionConfig::new(Rate::from_mbps(1), Span::ZERO) };
+        let config =
+            DirectionConfig { rate, delay, ..DirectionConfig::new(Rate::from_mbps(1), Span::ZERO) };
         config.load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_or_else(|error| panic!("{error}"))
     }
     fn with_rate(rate: RateConfig) -> DirectionModel {
@@ -231,7 +238,11 @@ mod tests {
         for (from, to, opportunities) in
             [(0, 0, 1), (0, 2, 3), (1, 4, 2), (5, 5, 2), (3, 6, 2), (0, 10, 9), (6, 21, 12)]
         {
-            assert_eq!(model.capacity(ms(from), ms(to)), Bytes::new(1504 * opportunities), "{from} to {to} ms");
+            assert_eq!(
+                model.capacity(ms(from), ms(to)),
+                Bytes::new(1504 * opportunities),
+                "{from} to {to} ms"
+            );
         }
     }
 
@@ -244,11 +255,20 @@ mod tests {
             distribution,
             keep_order: true,
         };
-        let steps = [(0, 40), (50, 5)]
-            .map(|(at, delay)| DelayStep { at: Span::from_millis(at), delay: Span::from_millis(delay) });
-        let schedule =
-            DelayConfig::Schedule { schedule: steps.to_vec(), interpolate: true, repeat: None, keep_order: true };
-        assert_eq!(model(rate(), jitter(Distribution::Uniform)).least_delay(), Span::from_millis(40));
+        let steps = [(0, 40), (50, 5)].map(|(at, delay)| DelayStep {
+            at: Span::from_millis(at),
+            delay: Span::from_millis(delay),
+        });
+        let schedule = DelayConfig::Schedule {
+            schedule: steps.to_vec(),
+            interpolate: true,
+            repeat: None,
+            keep_order: true,
+        };
+        assert_eq!(
+            model(rate(), jitter(Distribution::Uniform)).least_delay(),
+            Span::from_millis(40)
+        );
         assert_eq!(model(rate(), jitter(Distribution::Normal)).least_delay(), Span::ZERO);
         assert_eq!(model(rate(), schedule).least_delay(), Span::from_millis(5));
     }

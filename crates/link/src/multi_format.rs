@@ -31,7 +31,9 @@ pub(crate) trait MultiFormat: Sized {
 }
 
 /// Reads any notation of `T`.
-pub(crate) fn deserialize<'de, T: MultiFormat, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+pub(crate) fn deserialize<'de, T: MultiFormat, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     deserializer.deserialize_any(MultiFormatVisitor(PhantomData))
 }
 

@@ -48,12 +48,18 @@ impl PolicerConfig {
     /// Refuses a policer that never lets a full packet pass.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self {
-            Self::TokenBucket { rate, .. } if rate.is_zero() => {
-                Err(ConfigError::refused(format!("rate = {rate}"), "lets nothing pass", "a rate above zero"))
-            }
+            Self::TokenBucket { rate, .. } if rate.is_zero() => Err(ConfigError::refused(
+                format!("rate = {rate}"),
+                "lets nothing pass",
+                "a rate above zero",
+            )),
             Self::TokenBucket { burst, .. } if *burst < SMALLEST_BURST => {
                 let allowed = format!("{} B or more", SMALLEST_BURST.get());
-                Err(ConfigError::refused(format!("burst = {burst}"), "never lets a full packet pass", allowed))
+                Err(ConfigError::refused(
+                    format!("burst = {burst}"),
+                    "never lets a full packet pass",
+                    allowed,
+                ))
             }
             Self::None | Self::TokenBucket { .. } => Ok(()),
         }
@@ -70,7 +76,8 @@ impl fmt::Display for PolicerConfig {
 }
 
 impl MultiFormat for PolicerConfig {
-    const EXPECTED: &'static str = "a table { rate = \"20 Mbps\", burst = \"256 kB\" }, or \"none\"";
+    const EXPECTED: &'static str =
+        "a table { rate = \"20 Mbps\", burst = \"256 kB\" }, or \"none\"";
     type Table = Table;
     type List = IgnoredAny;
 

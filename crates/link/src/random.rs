@@ -30,7 +30,9 @@ pub fn stream(seed: u64, run: u64, purpose: &str) -> Stream {
 }
 
 fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 fn splitmix64(state: &mut u64) -> u64 {
@@ -97,7 +99,10 @@ mod tests {
         // These numbers must not change: the results of every published scenario depend on them.
         let mut stream = stream(1, 0, "forward/loss/0");
         let first: Vec<u64> = (0..3).map(|_| stream.next_u64()).collect();
-        assert_eq!(first, [3_965_170_876_365_091_908, 7_243_848_504_087_394_164, 16_480_656_366_089_800_329]);
+        assert_eq!(
+            first,
+            [3_965_170_876_365_091_908, 7_243_848_504_087_394_164, 16_480_656_366_089_800_329]
+        );
     }
 
     #[test]

@@ -90,10 +90,13 @@ impl Timeline {
             None => (0, nanos),
         };
         let within = Span::from_nanos(within);
-        let period: u128 = self.lengths().enumerate().map(|(index, length)| of(index, length)).sum();
+        let period: u128 =
+            self.lengths().enumerate().map(|(index, length)| of(index, length)).sum();
         let ports = self.starts.iter().skip(1).copied().chain([Span::MAX]);
         let steps = self.starts.iter().zip(ports).enumerate();
-        let rest: u128 = steps.map(|(index, (start, end))| of(index, end.min(within).saturating_sub(*start))).sum();
+        let rest: u128 = steps
+            .map(|(index, (start, end))| of(index, end.min(within).saturating_sub(*start)))
+            .sum();
         period * u128::from(whole) + rest
     }
 
@@ -116,7 +119,8 @@ pub(crate) fn check_starts(
     for at in starts {
         match last {
             None if !at.is_zero() => {
-                let allowed = "a first step at = \"0 s\", so that the link is defined from the start";
+                let allowed =
+                    "a first step at = \"0 s\", so that the link is defined from the start";
                 return Err(ConfigError::refused(
                     format!("at = {at}"),
                     format!("is the first step of a {what} schedule"),
@@ -124,7 +128,8 @@ pub(crate) fn check_starts(
                 ));
             }
             Some(last) if at <= last => {
-                let problem = format!("does not come after the step before it in a {what} schedule");
+                let problem =
+                    format!("does not come after the step before it in a {what} schedule");
                 return Err(ConfigError::refused(
                     format!("at = {at}"),
                     problem,
@@ -135,12 +140,20 @@ pub(crate) fn check_starts(
         }
     }
     let Some(last) = last else {
-        return Err(ConfigError::refused("schedule = []", format!("holds no {what}"), "at least one step"));
+        return Err(ConfigError::refused(
+            "schedule = []",
+            format!("holds no {what}"),
+            "at least one step",
+        ));
     };
     match repeat {
         Some(period) if period <= last => {
             let problem = format!("ends before the last step of the {what} schedule begins");
-            Err(ConfigError::refused(format!("repeat = {period}"), problem, format!("above {last}")))
+            Err(ConfigError::refused(
+                format!("repeat = {period}"),
+                problem,
+                format!("above {last}"),
+            ))
         }
         _ => Ok(()),
     }
@@ -171,6 +184,9 @@ mod tests {
         assert_eq!(line.segment(Time::from_millis(5_999)), segment(2, 5, Time::from_secs(6)));
         assert_eq!(line.segment(Time::from_secs(6)), segment(0, 6, Time::from_secs(8)));
         assert_eq!(line.segment(Time::from_secs(21)), segment(1, 20, Time::from_secs(23)));
-        assert_eq!(line.lengths().map(|span| span.as_secs_f64()).collect::<Vec<_>>(), [2.0, 3.0, 1.0]);
+        assert_eq!(
+            line.lengths().map(|span| span.as_secs_f64()).collect::<Vec<_>>(),
+            [2.0, 3.0, 1.0]
+        );
     }
 }

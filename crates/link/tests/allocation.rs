@@ -32,7 +32,11 @@ fn at(at: Time, port: usize, bytes: u32) -> Arrival {
 }
 
 /// Runs `arrivals` through `link`: what became of each in its order, and what became of each frame.
-fn watch(mut link: Link<usize>, arrivals: &[Arrival], until: Time) -> (Vec<PacketOutcome>, Vec<FrameShare>) {
+fn watch(
+    mut link: Link<usize>,
+    arrivals: &[Arrival],
+    until: Time,
+) -> (Vec<PacketOutcome>, Vec<FrameShare>) {
     assert!(link.record_frame_shares());
     let mut fates = run(&mut link, arrivals, |_| ());
     let frames = link.take_frame_shares(until).collect();
@@ -44,7 +48,8 @@ fn watch(mut link: Link<usize>, arrivals: &[Arrival], until: Time) -> (Vec<Packe
 fn with_constant_capacity_a_packet_waits_for_the_next_frame_only() {
     for seed in 0..50 {
         let arrival = at(Time::from_millis(1000 + seed), 0, 1500);
-        let (fates, frames) = watch(link(&carrier("cra = \"5 Mbps\""), seed, 1), &[arrival], Time::from_secs(3));
+        let (fates, frames) =
+            watch(link(&carrier("cra = \"5 Mbps\""), seed, 1), &[arrival], Time::from_secs(3));
         let next = frames.iter().find(|frame| frame.begin > arrival.at).unwrap();
         assert!(next.begin.since(arrival.at) <= FRAME);
         assert_eq!(fates[0].at, next.begin + sending(1500) + DELAY);
@@ -56,15 +61,22 @@ fn a_first_packet_waits_for_its_turn_to_ask_and_for_a_plan() {
     for seed in 0..50 {
         // Pauses of odd lengths: each packet finds nothing under way, and another time within the
         // period.
-        let arrivals: Vec<Arrival> = (0..8).map(|n| at(Time::from_millis(10 + n * 7_313), 0, 1500)).collect();
-        let (fates, frames) = watch(link(&carrier("vbdc = \"100 kB\""), seed, 1), &arrivals, Time::from_secs(70));
-        let given: Vec<&FrameShare> = frames.iter().filter(|frame| !frame.allocated.is_zero()).collect();
+        let arrivals: Vec<Arrival> =
+            (0..8).map(|n| at(Time::from_millis(10 + n * 7_313), 0, 1500)).collect();
+        let (fates, frames) =
+            watch(link(&carrier("vbdc = \"100 kB\""), seed, 1), &arrivals, Time::from_secs(70));
+        let given: Vec<&FrameShare> =
+            frames.iter().filter(|frame| !frame.allocated.is_zero()).collect();
         assert_eq!(given.len(), arrivals.len());
         for ((arrival, fate), frame) in arrivals.iter().zip(&fates).zip(&given) {
             // Waiting to ask, up to a period (and never nothing: what comes in a frame is asked for
             // in the next); asking and being answered; sending.
             let asked = Time::ZERO + (frame.begin.since_start() - SCHEDULING);
-            assert!(asked > arrival.at && asked.since(arrival.at) <= SYNC, "{asked} after {}", arrival.at);
+            assert!(
+                asked > arrival.at && asked.since(arrival.at) <= SYNC,
+                "{asked} after {}",
+                arrival.at
+            );
             assert_eq!(frame.allocated, Bytes::new(1500));
             assert_eq!(fate.at, asked + SCHEDULING + sending(1500) + DELAY);
             // Turns come once in a period.
@@ -82,8 +94,9 @@ fn a_first_packet_asked_for_as_a_rate_is_sent_as_that_rate_brings_it() {
         let (fates, frames) = watch(link(&config, 3, 1), &[arrival], Time::from_secs(5));
         let first = frames.iter().position(|frame| !frame.requested.is_zero()).unwrap();
         let bits = u64::from(bytes) * 8;
-        let rate =
-            Rate::from_bps((bits as f64 / SYNC.as_secs_f64()).ceil() as u64 + (bits as f64 / 0.6095).ceil() as u64);
+        let rate = Rate::from_bps(
+            (bits as f64 / SYNC.as_secs_f64()).ceil() as u64 + (bits as f64 / 0.6095).ceil() as u64,
+        );
         let by = |frames: u64| rate.bytes_in(FRAME * frames).get();
         let last = (1..).find(|&frames| by(frames) >= bytes.into()).unwrap();
         let begin = frames[first].begin + FRAME * (last - 1);
@@ -111,7 +124,8 @@ fn a_rate_that_is_kept_alive_leaves_the_jitter_of_frames_only() {
     let arrivals = stream(0, 500, 0, 60_000);
     let (fates, _) = watch(link(&config, 1, 1), &arrivals, Time::from_secs(90));
     let waits = fates.iter().filter(|fate| arrivals[fate.packet].at > Time::from_secs(20));
-    let waits: Vec<Span> = waits.map(|fate| fate.at.since(arrivals[fate.packet].at) - DELAY).collect();
+    let waits: Vec<Span> =
+        waits.map(|fate| fate.at.since(arrivals[fate.packet].at) - DELAY).collect();
     // To the next frame, and at most a frame more for what a rate of so many bytes a frame leaves
     // over: periods see a packet more or less than they sent for.
     let most = waits.iter().max().unwrap();
@@ -127,9 +141,14 @@ fn a_rate_that_rises_is_followed_after_a_turn_and_one_scheduling_latency() {
         let arrivals = merged(vec![stream(0, 500, 0, 30_000), stream(0, 1500, 20_000, 30_000)]);
         let (_, frames) = watch(link(&config, seed, 1), &arrivals, Time::from_secs(40));
         let step = Time::from_secs(20);
-        let before =
-            frames.iter().filter(|f| f.begin > Time::from_secs(17) && f.begin < step).map(|f| f.allocated).max();
-        let rise = frames.iter().find(|f| f.begin > step && Some(f.allocated) > before.map(|b| b + Bytes::new(100)));
+        let before = frames
+            .iter()
+            .filter(|f| f.begin > Time::from_secs(17) && f.begin < step)
+            .map(|f| f.allocated)
+            .max();
+        let rise = frames
+            .iter()
+            .find(|f| f.begin > step && Some(f.allocated) > before.map(|b| b + Bytes::new(100)));
         let lag = rise.unwrap().begin.since(step);
         assert!(lag > SCHEDULING && lag <= SCHEDULING + SYNC + FRAME, "{lag}");
     }
@@ -153,7 +172,11 @@ fn free_capacity_serves_who_has_not_asked() {
     let next = frames.iter().find(|frame| frame.begin > arrival.at).unwrap().begin;
     assert!(fates[0].at >= next + sending(1500) + DELAY && fates[0].at <= next + FRAME + DELAY);
     // 33,125 bytes a frame, a quarter each.
-    assert!(frames.iter().all(|frame| frame.allocated.get().abs_diff(8281) <= 1 && frame.requested.is_zero()));
+    assert!(
+        frames
+            .iter()
+            .all(|frame| frame.allocated.get().abs_diff(8281) <= 1 && frame.requested.is_zero())
+    );
 }
 
 const ALLOCATIONS: &[&str] = &[
@@ -172,7 +195,8 @@ const RATES: &[&str] = &[
 /// Bursts on four ports, with pauses that let allocations end.
 fn any_arrivals(longest_s: u64) -> impl Strategy<Value = Vec<Arrival>> {
     let pause = 0..longest_s * 1_000_000_000;
-    let gap = prop_oneof![4 => Just(0), 6 => 0u64..20_000_000, 1 => 0u64..1_000_000_000, 1 => pause];
+    let gap =
+        prop_oneof![4 => Just(0), 6 => 0u64..20_000_000, 1 => 0u64..1_000_000_000, 1 => pause];
     proptest::collection::vec((gap, 0usize..4, 20u32..3000), 1..200).prop_map(|packets| {
         let mut now = Time::ZERO;
         let arrival = |(gap, port, bytes)| {
@@ -282,7 +306,11 @@ fn terminals_that_want_more_share_what_the_others_leave() {
     let config = direction(
         "rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"200 kB\"\ncapacity_allocation = { rbdc = \"2 Mbps\" }",
     );
-    let arrivals = merged(vec![stream(0, 200, 0, 60_000), stream(1, 1500, 0, 60_000), stream(2, 5000, 0, 60_000)]);
+    let arrivals = merged(vec![
+        stream(0, 200, 0, 60_000),
+        stream(1, 1500, 0, 60_000),
+        stream(2, 5000, 0, 60_000),
+    ]);
     let (fates, _) = watch(link(&config, 1, 3), &arrivals, Time::from_secs(90));
     let mut got = [0.0; 3];
     let (from, to) = (Time::from_secs(20), Time::from_secs(60));
@@ -306,7 +334,10 @@ fn a_terminal_s_packets_can_be_taken_back_even_one_that_is_sent_in_pieces() {
     let mut back = Vec::new();
     link.withdraw(Time::from_millis(40), 0, true, |packet| back.push(packet.payload));
     assert_eq!(back, [0, 2]);
-    assert_eq!((link.port_counters(0).withdrawn.packets, link.port_counters(0).in_flight.packets), (2, 0));
+    assert_eq!(
+        (link.port_counters(0).withdrawn.packets, link.port_counters(0).in_flight.packets),
+        (2, 0)
+    );
     assert_eq!((link.queue_bytes(), link.held()), (0, 1), "the other terminal's is being sent");
     let mut left = Vec::new();
     while let Some(due) = link.next_deadline() {

@@ -4,9 +4,10 @@ mod common;
 
 use bentpipe_link::loss::{Bernoulli, GilbertElliott, LongBurst, Periodic, Trace};
 use bentpipe_link::{
-    AcmConfig, CapacityAllocation, CapacityAllocationPreset, CodelConfig, Dama, DelayConfig, DelayStep,
-    DirectionConfig, DirectionPatch, Distribution, FadeConfig, FadeEvent, LinkError, LongBursts, LossConfig, LossModel,
-    LossPreset, LossProcessConfig, ModcodTable, PolicerConfig, QueueConfig, QueueLimit, RateConfig, RateStep, Window,
+    AcmConfig, CapacityAllocation, CapacityAllocationPreset, CodelConfig, Dama, DelayConfig,
+    DelayStep, DirectionConfig, DirectionPatch, Distribution, FadeConfig, FadeEvent, LinkError,
+    LongBursts, LossConfig, LossModel, LossPreset, LossProcessConfig, ModcodTable, PolicerConfig,
+    QueueConfig, QueueLimit, RateConfig, RateStep, Window,
 };
 use bentpipe_units::{Bytes, Decibels, Rate, Ratio, Span, SymbolRate};
 use common::direction;
@@ -50,12 +51,18 @@ const WRONG: &[(&str, &[&str])] = &[
         "rate = { schedule = [{ at = \"0 s\", rate = \"1 Mbps\" }, { at = \"2 s\", rate = \"2 Mbps\" }, { at = \"2 s\", rate = \"3 Mbps\" }] }",
         &["at = 2 s", "above 2 s"],
     ),
-    ("rate = { schedule = [{ at = \"0 s\", rate = \"0 bps\" }] }", &["rate = 0 bps", "at least one step above zero"]),
+    (
+        "rate = { schedule = [{ at = \"0 s\", rate = \"0 bps\" }] }",
+        &["rate = 0 bps", "at least one step above zero"],
+    ),
     (
         "rate = { schedule = [{ at = \"0 s\", rate = \"1 Mbps\" }, { at = \"2 s\", rate = \"2 Mbps\" }], repeat = \"2 s\" }",
         &["repeat = 2 s", "above 2 s"],
     ),
-    ("rate = { schedule = [{ at = \"0 s\", rate = \"1 Mbps\", delay = \"1 s\" }] }", &["`delay`", "`at` or `rate`"]),
+    (
+        "rate = { schedule = [{ at = \"0 s\", rate = \"1 Mbps\", delay = \"1 s\" }] }",
+        &["`delay`", "`at` or `rate`"],
+    ),
     ("rate = { schedule = [{ at = \"0 s\" }] }", &["missing field `rate`"]),
     ("rate = { tracefile = \"x\" }", &["tracefile", "`schedule`, `repeat`, `acm`, `trace`"]),
     ("rate = { trace = \"x\", repeat = \"1 s\" }", &["repeat = 1 s", "no `repeat`"]),
@@ -65,12 +72,24 @@ const WRONG: &[(&str, &[&str])] = &[
     ("delay = \"-1 ms\"", &["-1 ms", "0 to 104 days"]),
     ("delay = 0.3", &["0.3", "a delay such as \"300 ms\""]),
     ("delay = { base = \"5 ms\", jitter = \"6 ms\" }", &["jitter = 6 ms", "0 s to 5 ms"]),
-    ("delay = { base = \"5 ms\", distribution = \"pareto\" }", &["pareto", "`uniform` or `normal`"]),
+    (
+        "delay = { base = \"5 ms\", distribution = \"pareto\" }",
+        &["pareto", "`uniform` or `normal`"],
+    ),
     ("delay = { jitter = \"6 ms\" }", &["neither `base` nor `schedule`", "base = \"300 ms\""]),
-    ("delay = { base = \"5 ms\", repeat = \"1 s\" }", &["base = 5 ms", "fields of a schedule", "`distribution`"]),
-    ("delay = { schedule = [], jitter = \"1 s\" }", &["schedule", "fields of jitter", "`interpolate`"]),
+    (
+        "delay = { base = \"5 ms\", repeat = \"1 s\" }",
+        &["base = 5 ms", "fields of a schedule", "`distribution`"],
+    ),
+    (
+        "delay = { schedule = [], jitter = \"1 s\" }",
+        &["schedule", "fields of jitter", "`interpolate`"],
+    ),
     ("delay = { schedule = [] }", &["schedule = []", "at least one step"]),
-    ("delay = { schedule = [{ at = \"0 s\", delay = \"1 ms\" }], repeat = \"0 s\" }", &["repeat = 0 ns", "above 0 ns"]),
+    (
+        "delay = { schedule = [{ at = \"0 s\", delay = \"1 ms\" }], repeat = \"0 s\" }",
+        &["repeat = 0 ns", "above 0 ns"],
+    ),
     ("delay = { base = \"5 ms\", keeporder = true }", &["keeporder", "`keep_order`"]),
     // Losses.
     ("loss = 1.5", &["1.5", "0 to 1"]),
@@ -87,18 +106,42 @@ const WRONG: &[(&str, &[&str])] = &[
     ("loss = { model = 3 }", &["3", "bernoulli", "gilbert-elliott"]),
     ("loss = { model = \"bernoulli\" }", &["bernoulli", "lacks `ratio`"]),
     ("loss = { model = \"bernoulli\", ratio = 2 }", &["2", "0 to 1"]),
-    ("loss = { model = \"bernoulli\", ratio = 0.1, p = 0.2 }", &["p = 0.2", "no field of model bernoulli", "ratio"]),
+    (
+        "loss = { model = \"bernoulli\", ratio = 0.1, p = 0.2 }",
+        &["p = 0.2", "no field of model bernoulli", "ratio"],
+    ),
     ("loss = { model = \"bernoulli\", rate = 0.1 }", &["`rate`", "`ratio`"]),
     ("loss = { model = \"gilbert-elliott\" }", &["gilbert-elliott", "p, r", "loss, mean_burst"]),
-    ("loss = { model = \"gilbert-elliott\", p = 0.1 }", &["lacks `r`", "p, r, optional loss_good, loss_bad"]),
+    (
+        "loss = { model = \"gilbert-elliott\", p = 0.1 }",
+        &["lacks `r`", "p, r, optional loss_good, loss_bad"],
+    ),
     ("loss = { model = \"gilbert-elliott\", p = 0.1, r = 0 }", &["r = 0", "above 0"]),
     ("loss = { model = \"gilbert-elliott\", p = 0.1, r = 0.2, loss_bad = 3 }", &["3", "0 to 1"]),
-    ("loss = { model = \"gilbert-elliott\", p = 0.1, r = 0.2, loss = 0.1 }", &["loss = 0.1", "p, r"]),
-    ("loss = { model = \"gilbert-elliott\", loss = 0.1 }", &["lacks `mean_burst`", "loss, mean_burst"]),
-    ("loss = { model = \"gilbert-elliott\", loss = 0.1, mean_burst = 0.5 }", &["mean_burst = 0.5", "1 packet or more"]),
-    ("loss = { model = \"gilbert-elliott\", loss = 0.1, mean_burst = inf }", &["mean_burst = inf", "1 packet or more"]),
-    ("loss = { model = \"gilbert-elliott\", loss = 0.8, mean_burst = 3 }", &["loss = 0.8", "0 to 0.75"]),
-    ("loss = { model = \"gilbert-elliott\", loss = 1, mean_burst = 3 }", &["loss = 1", "0 to 0.75"]),
+    (
+        "loss = { model = \"gilbert-elliott\", p = 0.1, r = 0.2, loss = 0.1 }",
+        &["loss = 0.1", "p, r"],
+    ),
+    (
+        "loss = { model = \"gilbert-elliott\", loss = 0.1 }",
+        &["lacks `mean_burst`", "loss, mean_burst"],
+    ),
+    (
+        "loss = { model = \"gilbert-elliott\", loss = 0.1, mean_burst = 0.5 }",
+        &["mean_burst = 0.5", "1 packet or more"],
+    ),
+    (
+        "loss = { model = \"gilbert-elliott\", loss = 0.1, mean_burst = inf }",
+        &["mean_burst = inf", "1 packet or more"],
+    ),
+    (
+        "loss = { model = \"gilbert-elliott\", loss = 0.8, mean_burst = 3 }",
+        &["loss = 0.8", "0 to 0.75"],
+    ),
+    (
+        "loss = { model = \"gilbert-elliott\", loss = 1, mean_burst = 3 }",
+        &["loss = 1", "0 to 0.75"],
+    ),
     (
         "loss = { model = \"long-burst\", loss = 0.1, mean_burst = 2, long_share = 1, long_burst = 10 }",
         &["long_share = 1", "0 to below 1"],
@@ -116,7 +159,10 @@ const WRONG: &[(&str, &[&str])] = &[
     ("loss = { model = \"periodic\", every = 5, offset = 5 }", &["offset = 5", "0 to 4"]),
     ("loss = { model = \"trace\" }", &["lacks `file`"]),
     ("loss = { model = \"wifi\", loss = 0.1 }", &["loss = 0.1", "wifi", "active"]),
-    ("loss = { model = \"wifi\", active = [{ from = \"2 s\", to = \"2 s\" }] }", &["to = 2 s", "above 2 s"]),
+    (
+        "loss = { model = \"wifi\", active = [{ from = \"2 s\", to = \"2 s\" }] }",
+        &["to = 2 s", "above 2 s"],
+    ),
     (
         "loss = { model = \"wifi\", active = [{ from = \"2 s\", to = \"4 s\" }, { from = \"3 s\", to = \"5 s\" }] }",
         &["from = 3 s", "4 s or later"],
@@ -141,10 +187,16 @@ const WRONG: &[(&str, &[&str])] = &[
     ("queue = { limit = \"1 BDP\", aqm = \"red\" }", &["red", "`drop-tail` or `codel`"]),
     ("queue = { limit = \"1 BDP\", target = \"5 ms\" }", &["target = 5 ms", "aqm = \"codel\""]),
     ("queue = { aqm = \"codel\", target = \"0 s\" }", &["target = 0 ns", "above 0 s"]),
-    ("queue = { aqm = \"codel\", target = \"50 ms\", interval = \"50 ms\" }", &["interval = 50 ms", "above 50 ms"]),
+    (
+        "queue = { aqm = \"codel\", target = \"50 ms\", interval = \"50 ms\" }",
+        &["interval = 50 ms", "above 50 ms"],
+    ),
     // Policers.
     ("policer = { rate = \"0 bps\", burst = \"256 kB\" }", &["rate = 0 bps", "above zero"]),
-    ("policer = { rate = \"20 Mbps\", burst = \"1499 B\" }", &["burst = 1.499 kB", "1500 B or more"]),
+    (
+        "policer = { rate = \"20 Mbps\", burst = \"1499 B\" }",
+        &["burst = 1.499 kB", "1500 B or more"],
+    ),
     ("policer = { rate = \"20 Mbps\", burst = \"20 ms\" }", &["20 ms", "kB"]),
     ("policer = { rate = \"20 Mbps\" }", &["missing field `burst`"]),
     ("policer = { rate = \"20 Mbps\", size = \"256 kB\" }", &["size", "`rate` or `burst`"]),
@@ -154,20 +206,32 @@ const WRONG: &[(&str, &[&str])] = &[
     // Allocation.
     ("capacity_allocation = \"dma\"", &["dma", "none, dama, dama-free, cra"]),
     ("capacity_allocation = 3", &["3", "\"dama\""]),
-    ("capacity_allocation = {}", &["gives no terminal anything", "`cra`, `rbdc` or `vbdc` above zero"]),
+    (
+        "capacity_allocation = {}",
+        &["gives no terminal anything", "`cra`, `rbdc` or `vbdc` above zero"],
+    ),
     ("capacity_allocation = { preset = \"geo\" }", &["geo", "dama-free"]),
     ("capacity_allocation = { cra = \"1 Mbps\", frame = \"0 s\" }", &["frame = 0 s", "above 0 s"]),
-    ("capacity_allocation = { cra = \"1 Mbps\", frame = \"1 us\" }", &["frame = 1 us", "100 us or more"]),
+    (
+        "capacity_allocation = { cra = \"1 Mbps\", frame = \"1 us\" }",
+        &["frame = 1 us", "100 us or more"],
+    ),
     (
         "capacity_allocation = { rbdc = \"1 Mbps\", request_interval = \"0 s\" }",
         &["request_interval = 0 ns", "above 0 s"],
     ),
-    ("capacity_allocation = { rbdc = \"1 Mbps\", tbtp_delay = \"2 h\" }", &["tbtp_delay = 2 h", "0 s to 1 h"]),
+    (
+        "capacity_allocation = { rbdc = \"1 Mbps\", tbtp_delay = \"2 h\" }",
+        &["tbtp_delay = 2 h", "0 s to 1 h"],
+    ),
     ("capacity_allocation = { rbdc = \"1 MB\" }", &["1 MB", "Mbps"]),
     ("capacity_allocation = { crb = \"1 Mbps\" }", &["crb", "`cra`"]),
     // Adaptive coding.
     ("rate = { acm = {} }", &["symbol_rate"]),
-    (acm!("clear_sky_esn0 = \"-2 dB\""), &["clear_sky_esn0 = -2 dB", "QPSK 1/4", "-1.85 dB or more"]),
+    (
+        acm!("clear_sky_esn0 = \"-2 dB\""),
+        &["clear_sky_esn0 = -2 dB", "QPSK 1/4", "-1.85 dB or more"],
+    ),
     (acm!("clear_sky_esn0 = \"10 dBm\""), &["10 dBm", "dB"]),
     (acm!("clear_sky_esn0 = \"10 dB\", margin = \"-1 dB\""), &["margin = -1 dB", "0 dB or more"]),
     (acm!("clear_sky_esn0 = \"10 dB\", framing = 0"), &["framing = 0", "up to 1"]),
@@ -182,12 +246,21 @@ const WRONG: &[(&str, &[&str])] = &[
     (fade!("[]"), &["holds no fade", "at least one"]),
     (fade!("[{ at = \"1 s\", attenuation_db = 0 }]"), &["at = 1 s", "first step"]),
     (fade!("[{ at = \"0 s\", attenuation_db = -3 }]"), &["attenuation_db = -3", "0 to 300"]),
-    (fade!("{ at = \"1 s\", slope = \"0 dB/s\", depth = \"3 dB\", hold = \"1 s\" }"), &["slope = 0 dB/s", "above 0"]),
-    (fade!("{ at = \"1 s\", slope = \"1 dB/s\", depth = \"-3 dB\", hold = \"1 s\" }"), &["depth = -3 dB", "above 0"]),
+    (
+        fade!("{ at = \"1 s\", slope = \"0 dB/s\", depth = \"3 dB\", hold = \"1 s\" }"),
+        &["slope = 0 dB/s", "above 0"],
+    ),
+    (
+        fade!("{ at = \"1 s\", slope = \"1 dB/s\", depth = \"-3 dB\", hold = \"1 s\" }"),
+        &["depth = -3 dB", "above 0"],
+    ),
     (fade!("\"rain\""), &["rain", "slope = \"0.5 dB/s\""]),
     // Frames and the rest.
     ("frame = 26.5", &["26.5", "600 ms"]),
-    ("latency = \"1 ms\"", &["latency", "`rate`, `delay`, `loss`, `queue`, `policer`, `frame`, `capacity_allocation`"]),
+    (
+        "latency = \"1 ms\"",
+        &["latency", "`rate`, `delay`, `loss`, `queue`, `policer`, `frame`, `capacity_allocation`"],
+    ),
 ];
 
 #[test]
@@ -217,13 +290,19 @@ fn what_is_built_in_code_is_checked_when_loaded() {
     let config = DirectionConfig { rate: RateConfig::Constant(Rate::ZERO), ..good.clone() };
     assert!(matches!(config.load(Path::new(".")), Err(LinkError::Config(_))));
     let loss = GilbertElliott::Bursts { loss: Ratio::ONE, mean_burst: 2.0 }.into();
-    assert!(matches!(DirectionConfig { loss, ..good.clone() }.load(Path::new(".")), Err(LinkError::Config(_))));
+    assert!(matches!(
+        DirectionConfig { loss, ..good.clone() }.load(Path::new(".")),
+        Err(LinkError::Config(_))
+    ));
 
     let rate = RateConfig::Trace { file: "no such file".into() };
     let error = DirectionConfig { rate, ..good.clone() }.load(Path::new("some/where")).unwrap_err();
     assert!(error.to_string().contains("some/where/no such file"), "{error}");
     let rate = RateConfig::Trace { file: "tests/data/loss.trace".into() };
-    let error = DirectionConfig { rate, ..good }.load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err().to_string();
+    let error = DirectionConfig { rate, ..good }
+        .load(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("loss.trace, line 1") && error.contains("milliseconds"), "{error}");
 }
 
@@ -235,17 +314,23 @@ fn process(model: impl Into<LossModel>) -> LossProcessConfig {
 fn every_spelling_is_read_and_written_again() {
     let ratio = |value| Ratio::new(value).unwrap();
     let (s, ms, mbps) = (Span::from_secs, Span::from_millis, Rate::from_mbps);
-    let read =
-        |text: &str| -> DirectionPatch { toml::from_str(text).unwrap_or_else(|error| panic!("{text}\n{error}")) };
+    let read = |text: &str| -> DirectionPatch {
+        toml::from_str(text).unwrap_or_else(|error| panic!("{text}\n{error}"))
+    };
     let patch = DirectionPatch::default;
     let dama = || CapacityAllocationPreset::find("dama").unwrap().dama;
     let db = |db| Decibels::new(db).unwrap();
-    let allocated = |dama| DirectionPatch { allocation: Some(CapacityAllocation::Dama(dama)), ..patch() };
+    let allocated =
+        |dama| DirectionPatch { allocation: Some(CapacityAllocation::Dama(dama)), ..patch() };
     let rate = |rate| DirectionPatch { rate: Some(rate), ..patch() };
     let delay = |delay| DirectionPatch { delay: Some(delay), ..patch() };
     let loss = |processes| DirectionPatch { loss: Some(LossConfig { processes }), ..patch() };
-    let bucket = |mbps, bytes| PolicerConfig::TokenBucket { rate: Rate::from_mbps(mbps), burst: Bytes::new(bytes) };
-    let queue = |limit, codel| DirectionPatch { queue: Some(QueueConfig { limit, codel }), ..patch() };
+    let bucket = |mbps, bytes| PolicerConfig::TokenBucket {
+        rate: Rate::from_mbps(mbps),
+        burst: Bytes::new(bytes),
+    };
+    let queue =
+        |limit, codel| DirectionPatch { queue: Some(QueueConfig { limit, codel }), ..patch() };
     let codel = CodelConfig { target: ms(20), interval: ms(600), ecn: true };
     let wifi = LossModel::Preset(LossPreset::find("wifi").unwrap());
     for (text, wanted) in [
@@ -254,7 +339,10 @@ fn every_spelling_is_read_and_written_again() {
         (
             "rate = { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, { at = \"5 s\", rate = \"0 bps\" }], repeat = \"30 s\" }",
             rate(RateConfig::Schedule {
-                schedule: vec![RateStep { at: s(0), rate: mbps(50) }, RateStep { at: s(5), rate: Rate::ZERO }],
+                schedule: vec![
+                    RateStep { at: s(0), rate: mbps(50) },
+                    RateStep { at: s(5), rate: Rate::ZERO },
+                ],
                 repeat: Some(s(30)),
             }),
         ),
@@ -291,7 +379,10 @@ fn every_spelling_is_read_and_written_again() {
         ("loss = 0.01", loss(vec![process(Bernoulli { ratio: ratio(0.01) })])),
         ("loss = \"1 %\"", loss(vec![process(Bernoulli { ratio: ratio(0.01) })])),
         ("loss = \"wifi\"", loss(vec![process(wifi.clone())])),
-        ("loss = { model = \"bernoulli\", ratio = \"1 %\" }", loss(vec![process(Bernoulli { ratio: ratio(0.01) })])),
+        (
+            "loss = { model = \"bernoulli\", ratio = \"1 %\" }",
+            loss(vec![process(Bernoulli { ratio: ratio(0.01) })]),
+        ),
         (
             "loss = { model = \"gilbert-elliott\", p = 0.1, r = 0.5 }",
             loss(vec![process(GilbertElliott::Transitions {
@@ -313,13 +404,23 @@ fn every_spelling_is_read_and_written_again() {
                 long: LongBursts { share: 0.01, mean: 30.0 },
             })]),
         ),
-        ("loss = { model = \"periodic\", every = 100 }", loss(vec![process(Periodic { every: 100, offset: 99 })])),
-        ("loss = { model = \"trace\", file = \"l\" }", loss(vec![process(Trace { file: "l".into() })])),
+        (
+            "loss = { model = \"periodic\", every = 100 }",
+            loss(vec![process(Periodic { every: 100, offset: 99 })]),
+        ),
+        (
+            "loss = { model = \"trace\", file = \"l\" }",
+            loss(vec![process(Trace { file: "l".into() })]),
+        ),
         (
             "loss = [\"wifi\", { model = \"wifi\", active = [{ from = \"1 s\", to = \"2 s\" }], repeat = \"15 s\" }, 0]",
             loss(vec![
                 process(wifi.clone()),
-                LossProcessConfig { model: wifi, windows: vec![Window { from: s(1), to: s(2) }], repeat: Some(s(15)) },
+                LossProcessConfig {
+                    model: wifi,
+                    windows: vec![Window { from: s(1), to: s(2) }],
+                    repeat: Some(s(15)),
+                },
                 process(Bernoulli { ratio: Ratio::ZERO }),
             ]),
         ),
@@ -328,7 +429,10 @@ fn every_spelling_is_read_and_written_again() {
         ("queue = \"500 kB\"", queue(QueueLimit::Bytes(Bytes::new(500_000)), None)),
         ("queue = \"25 packets\"", queue(QueueLimit::Packets(25), None)),
         ("queue = \"100 ms\"", queue(QueueLimit::Time(ms(100)), None)),
-        ("queue = { limit = \"1 packet\", aqm = \"drop-tail\" }", queue(QueueLimit::Packets(1), None)),
+        (
+            "queue = { limit = \"1 packet\", aqm = \"drop-tail\" }",
+            queue(QueueLimit::Packets(1), None),
+        ),
         ("queue = { aqm = \"codel\" }", queue(QueueLimit::Bdp(1.0), Some(CodelConfig::default()))),
         (
             "queue = { limit = \"2 BDP\", aqm = \"codel\", target = \"20 ms\", interval = \"600 ms\", ecn = true }",
@@ -339,8 +443,14 @@ fn every_spelling_is_read_and_written_again() {
             "policer = { rate = \"20 Mbps\", burst = \"256 kB\" }",
             DirectionPatch { policer: Some(bucket(20, 256_000)), ..patch() },
         ),
-        ("frame = \"26.5 ms\"", DirectionPatch { frame: Some(Span::from_micros(26_500)), ..patch() }),
-        ("capacity_allocation = \"none\"", DirectionPatch { allocation: Some(CapacityAllocation::None), ..patch() }),
+        (
+            "frame = \"26.5 ms\"",
+            DirectionPatch { frame: Some(Span::from_micros(26_500)), ..patch() },
+        ),
+        (
+            "capacity_allocation = \"none\"",
+            DirectionPatch { allocation: Some(CapacityAllocation::None), ..patch() },
+        ),
         ("capacity_allocation = \"dama\"", allocated(dama())),
         (
             "capacity_allocation = { preset = \"dama\", cra = \"0 bps\", vbdc = \"20 kB\", fca = true }",
@@ -399,7 +509,10 @@ fn a_patch_overrides_field_by_field() {
     assert_eq!(config, before);
     let patch: DirectionPatch = toml::from_str("loss = \"wired\"\nframe = \"0 s\"").unwrap();
     patch.apply_to(&mut config);
-    assert_eq!(config.loss, LossConfig { processes: vec![LossPreset::find("wired").unwrap().into()] });
+    assert_eq!(
+        config.loss,
+        LossConfig { processes: vec![LossPreset::find("wired").unwrap().into()] }
+    );
     assert_eq!(config.frame, None);
     assert_eq!((&config.rate, &config.delay), (&before.rate, &before.delay));
     let patched = |config: &mut DirectionConfig, text: &str| {
@@ -407,7 +520,10 @@ fn a_patch_overrides_field_by_field() {
         config.policer
     };
     let policer = patched(&mut config, "policer = { rate = \"20 Mbps\", burst = \"256 kB\" }");
-    assert_eq!(policer, PolicerConfig::TokenBucket { rate: Rate::from_mbps(20), burst: Bytes::new(256_000) });
+    assert_eq!(
+        policer,
+        PolicerConfig::TokenBucket { rate: Rate::from_mbps(20), burst: Bytes::new(256_000) }
+    );
     assert_eq!(patched(&mut config, "loss = 0"), policer);
     assert_eq!(patched(&mut config, "policer = \"none\""), PolicerConfig::None);
 }
@@ -415,9 +531,16 @@ fn a_patch_overrides_field_by_field() {
 #[test]
 fn the_schema_lists_what_may_be_written() {
     let schema = serde_json::to_string(&schemars::schema_for!(DirectionPatch)).unwrap();
-    for word in
-        ["keep_order", "mean_burst", "wifi-long", "gilbert-elliott", "codel", "interpolate", "25 packets", "trace"]
-    {
+    for word in [
+        "keep_order",
+        "mean_burst",
+        "wifi-long",
+        "gilbert-elliott",
+        "codel",
+        "interpolate",
+        "25 packets",
+        "trace",
+    ] {
         assert!(schema.contains(word), "{word} is missing from {schema}");
     }
 }
@@ -426,7 +549,10 @@ fn the_schema_lists_what_may_be_written() {
 fn an_allocation_needs_frames_and_capacity_of_its_own() {
     for (text, words) in [
         ("rate = \"1 Mbps\"\nframe = \"20 ms\"", ["frame = 20 ms", "frames of its own", "0 s"]),
-        ("rate = { trace = \"tests/data/delivery.trace\" }", ["a rate trace", "cannot be allocated", "acm"]),
+        (
+            "rate = { trace = \"tests/data/delivery.trace\" }",
+            ["a rate trace", "cannot be allocated", "acm"],
+        ),
         ("rate = \"2000 Gbps\"", ["frame = 26.5 ms", "2000 Gbps", "4.29 GB"]),
     ] {
         let config = direction(&format!("{text}\ndelay = \"0 s\"\ncapacity_allocation = \"dama\""));

@@ -3,7 +3,9 @@
 
 mod common;
 
-use bentpipe_link::{Counters, DirectionConfig, DirectionModel, Ecn, Enqueue, Event, Link, LinkContext, Packet};
+use bentpipe_link::{
+    Counters, DirectionConfig, DirectionModel, Ecn, Enqueue, Event, Link, LinkContext, Packet,
+};
 use bentpipe_units::{LinearDelay, Span, Time};
 use common::{Arrival, RTT, direction, model};
 use proptest::prelude::*;
@@ -48,8 +50,10 @@ fn rest(link: &mut Link<usize>, lazy: bool) -> Vec<(Time, usize, usize)> {
 #[test]
 fn a_packet_has_the_delay_of_its_end_when_it_leaves_the_transmitter() {
     // 10 ms at the beginning, a microsecond more each millisecond.
-    let mut link =
-        with_external_delay("\"10 packets\"", &[LinearDelay::new(Time::ZERO, Span::from_millis(10), 1_000_000_000)]);
+    let mut link = with_external_delay(
+        "\"10 packets\"",
+        &[LinearDelay::new(Time::ZERO, Span::from_millis(10), 1_000_000_000)],
+    );
     for number in 0..2 {
         assert_eq!(link.enqueue(Time::ZERO, 0, packet(number)), Enqueue::Queued);
     }
@@ -68,7 +72,11 @@ fn a_nearer_end_is_reached_first_and_one_end_keeps_its_order() {
             assert_eq!(link.enqueue(Time::ZERO, end, packet(number)), Enqueue::Queued);
         }
         let ms = Time::from_millis;
-        assert_eq!(rest(&mut link, lazy), [(ms(5), 1, 2), (ms(11), 0, 0), (ms(12), 0, 1)], "lazy: {lazy}");
+        assert_eq!(
+            rest(&mut link, lazy),
+            [(ms(5), 1, 2), (ms(11), 0, 0), (ms(12), 0, 1)],
+            "lazy: {lazy}"
+        );
     }
     // The end comes so much nearer that the second packet would overtake the first.
     let mut link = with_external_delay("\"10 packets\"", &[fixed(10)]);
@@ -95,10 +103,19 @@ fn an_end_that_is_added_while_packets_fly_changes_nothing_for_them() {
 fn balanced(link: &Link<usize>, now: Time) -> Counters {
     let c = *link.counters();
     let lost_packets = [c.dropped_queue, c.dropped_loss, c.withdrawn];
-    assert_eq!(c.packets_in, c.packets_out + lost_packets.iter().map(|tally| tally.packets).sum::<u64>() + link.held());
-    assert_eq!(c.bytes_in, c.bytes_out + lost_packets.iter().map(|tally| tally.bytes).sum::<u64>() + c.in_flight.bytes);
+    assert_eq!(
+        c.packets_in,
+        c.packets_out + lost_packets.iter().map(|tally| tally.packets).sum::<u64>() + link.held()
+    );
+    assert_eq!(
+        c.bytes_in,
+        c.bytes_out + lost_packets.iter().map(|tally| tally.bytes).sum::<u64>() + c.in_flight.bytes
+    );
     let time = link.queue_time(now);
-    assert_eq!((time.occupied_packets, time.occupied_bytes), (time.waited_packets, time.waited_bytes));
+    assert_eq!(
+        (time.occupied_packets, time.occupied_bytes),
+        (time.waited_packets, time.waited_bytes)
+    );
     c
 }
 
@@ -116,7 +133,10 @@ fn what_waits_for_one_end_is_taken_back_and_the_rest_goes_on() {
     let counters = balanced(&link, now);
     assert_eq!((counters.withdrawn.packets, counters.withdrawn.bytes), (2, 3000));
     let ms = Time::from_millis;
-    assert_eq!(rest(&mut link, true), [(ms(11), 0, 0), (ms(12), 1, 1), (ms(13), 0, 2), (ms(14), 0, 4)]);
+    assert_eq!(
+        rest(&mut link, true),
+        [(ms(11), 0, 0), (ms(12), 1, 1), (ms(13), 0, 2), (ms(14), 0, 4)]
+    );
     balanced(&link, ms(20));
 }
 
@@ -134,7 +154,10 @@ fn what_flies_to_an_end_is_taken_back_too_and_a_transmission_stops() {
     assert_eq!(balanced(&link, now).busy, Span::from_nanos(3_250_000));
     let ms = Time::from_millis;
     // Number 4 begins at once.
-    assert_eq!(rest(&mut link, true), [(ms(11), 0, 0), (ms(13), 0, 2), (Time::from_nanos(14_250_000), 0, 4)]);
+    assert_eq!(
+        rest(&mut link, true),
+        [(ms(11), 0, 0), (ms(13), 0, 2), (Time::from_nanos(14_250_000), 0, 4)]
+    );
     balanced(&link, ms(20));
 }
 

@@ -26,8 +26,11 @@ fn config(loss: &str) -> DirectionConfig {
 
 /// The fates of `count` packets, a millisecond apart, on a link that is never full.
 fn fates(loss: &str, seed: u64, count: u64) -> Vec<bool> {
-    let mut fates: Vec<PacketOutcome> =
-        run(&mut link(&config(loss), seed, 1), &steady(count, Span::from_millis(1), Ecn::NotEct), |_| ());
+    let mut fates: Vec<PacketOutcome> = run(
+        &mut link(&config(loss), seed, 1),
+        &steady(count, Span::from_millis(1), Ecn::NotEct),
+        |_| (),
+    );
     fates.sort_by_key(|fate| fate.packet);
     fates.iter().map(|fate| fate.lost.is_some()).collect()
 }
@@ -57,7 +60,10 @@ fn measure(fates: &[bool]) -> Measured {
 }
 
 fn assert_near(what: &str, measured: f64, wanted: f64, tolerance: f64) {
-    assert!((measured - wanted).abs() <= tolerance, "{what}: {measured}, not {wanted} ± {tolerance}");
+    assert!(
+        (measured - wanted).abs() <= tolerance,
+        "{what}: {measured}, not {wanted} ± {tolerance}"
+    );
 }
 
 /// What the source prints: loss, P(b|g), P(b|b), longest burst.
@@ -98,7 +104,9 @@ fn long_presets_reach_the_printed_burst_in_half_of_all_measurements_and_short_on
         let runs = 40;
         let reach = |preset: &str| {
             let text = format!("\"{preset}\"");
-            (0..runs).filter(|seed| measure(&fates(&text, *seed, 250_000)).max_burst >= longest).count() as f64
+            (0..runs)
+                .filter(|seed| measure(&fates(&text, *seed, 250_000)).max_burst >= longest)
+                .count() as f64
                 / runs as f64
         };
         assert_eq!(reach(name), 0.0, "{name}");
@@ -123,9 +131,15 @@ fn windows_bound_a_process_in_time() {
     // ms.
     let lost = |windows: &str| -> Vec<usize> {
         let text = format!("{{ model = \"bernoulli\", ratio = 1, {windows} }}");
-        fates(&text, 1, 60).iter().enumerate().filter(|(_, lost)| **lost).map(|(number, _)| number).collect()
+        fates(&text, 1, 60)
+            .iter()
+            .enumerate()
+            .filter(|(_, lost)| **lost)
+            .map(|(number, _)| number)
+            .collect()
     };
-    let once = "active = [{ from = \"10 ms\", to = \"12 ms\" }, { from = \"20 ms\", to = \"21 ms\" }]";
+    let once =
+        "active = [{ from = \"10 ms\", to = \"12 ms\" }, { from = \"20 ms\", to = \"21 ms\" }]";
     assert_eq!(lost(once), [9, 10, 19]);
     assert_eq!(lost(&format!("{once}, repeat = \"25 ms\"")), [9, 10, 19, 34, 35, 44, 59]);
 }
@@ -136,7 +150,9 @@ fn several_processes_are_told_apart_and_leave_each_other_alone() {
     let mut link = link(&config(two), 5, 1);
     let count = 20_000;
     let fates_of_two = run(&mut link, &steady(count, Span::from_millis(1), Ecn::NotEct), |_| ());
-    let by = |index| fates_of_two.iter().filter(|fate| fate.lost == Some(DropCause::Loss(index))).count() as u64;
+    let by = |index| {
+        fates_of_two.iter().filter(|fate| fate.lost == Some(DropCause::Loss(index))).count() as u64
+    };
     let tallies: Vec<u64> = link.loss_tallies().map(|tally| tally.packets).collect();
     assert_eq!(tallies, [by(0), by(1)]);
     assert_eq!(link.counters().dropped_loss.packets, by(0) + by(1));
@@ -151,6 +167,9 @@ fn several_processes_are_told_apart_and_leave_each_other_alone() {
 fn a_lost_packet_has_used_the_link_and_goes_as_it_leaves_the_transmitter() {
     let mut link = link(&config("1"), 1, 1);
     let fates = run(&mut link, &steady(3, Span::ZERO, Ecn::NotEct), |_| ());
-    assert_eq!(fates.iter().map(|fate| fate.at).collect::<Vec<_>>(), [1, 2, 3].map(Time::from_millis));
+    assert_eq!(
+        fates.iter().map(|fate| fate.at).collect::<Vec<_>>(),
+        [1, 2, 3].map(Time::from_millis)
+    );
     assert_eq!(link.counters().busy, Span::from_millis(3));
 }

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 
 /// Sends `arrivals` through a policer in front of a link that takes everything.
 fn policed(rate: Rate, burst: u64, arrivals: &[Arrival]) -> Vec<PacketOutcome> {
-    let (rate, link_text) = (rate.as_bps(), "rate = \"10 Gbps\"\ndelay = \"1 ms\"\nqueue = \"1 GB\"");
+    let (rate, link_text) =
+        (rate.as_bps(), "rate = \"10 Gbps\"\ndelay = \"1 ms\"\nqueue = \"1 GB\"");
     let text = format!("{link_text}\npolicer = {{ rate = \"{rate} bps\", burst = \"{burst} B\" }}");
     let mut fates = run(&mut link(&direction(&text), 1, 3), arrivals, |_| ());
     fates.sort_unstable_by_key(|fate| fate.packet);
@@ -18,7 +19,8 @@ fn policed(rate: Rate, burst: u64, arrivals: &[Arrival]) -> Vec<PacketOutcome> {
 
 /// Whether `bytes` in `span` keep within the contract: exact, in bits times nanoseconds.
 fn within(rate: Rate, burst: u64, bytes: u64, span: Span) -> bool {
-    let allowed = u128::from(burst) * 8_000_000_000 + u128::from(rate.as_bps()) * u128::from(span.as_nanos());
+    let allowed =
+        u128::from(burst) * 8_000_000_000 + u128::from(rate.as_bps()) * u128::from(span.as_nanos());
     u128::from(bytes) * 8_000_000_000 <= allowed
 }
 
@@ -88,7 +90,8 @@ fn a_burst_passes_at_once_and_then_what_the_rate_allows() {
     // 12 Mbps: tokens for a packet of 1500 bytes each millisecond. Packets come twice as fast.
     let arrivals = steady(100, Span::from_micros(500), bentpipe_link::Ecn::NotEct);
     let fates = policed(Rate::from_mbps(12), 15_000, &arrivals);
-    let passed: Vec<usize> = fates.iter().filter(|fate| fate.lost.is_none()).map(|fate| fate.packet).collect();
+    let passed: Vec<usize> =
+        fates.iter().filter(|fate| fate.lost.is_none()).map(|fate| fate.packet).collect();
     // Ten packets of tokens, of which each packet uses half of one more than comes meanwhile: 19
     // pass.
     assert_eq!(passed[..19], (0..19).collect::<Vec<_>>());

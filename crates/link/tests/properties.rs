@@ -43,7 +43,8 @@ const QUEUES: &[&str] = &[
     r#"{ limit = "100 kB", aqm = "codel", target = "1 ms", interval = "10 ms" }"#,
     r#"{ limit = "100 kB", aqm = "codel", target = "1 ms", interval = "10 ms", ecn = true }"#,
 ];
-const POLICERS: &[&str] = &["", r#"policer = "none""#, r#"policer = { rate = "4 Mbps", burst = "5 kB" }"#];
+const POLICERS: &[&str] =
+    &["", r#"policer = "none""#, r#"policer = { rate = "4 Mbps", burst = "5 kB" }"#];
 const FRAMES: &[&str] = &["", "frame = \"0 s\"", "frame = \"26.5 ms\""];
 const ALLOCATIONS: &[&str] = &[
     r#"capacity_allocation = "dama-free""#,
@@ -69,7 +70,9 @@ fn any_direction() -> impl Strategy<Value = (DirectionConfig, bool)> {
     ];
     let parts = (sending, delay, one_of(LOSSES), one_of(QUEUES), one_of(POLICERS));
     parts.prop_map(|((rate, frame), (delay, in_order), loss, queue, policer)| {
-        let text = format!("rate = {rate}\ndelay = {delay}\nloss = {loss}\nqueue = {queue}\n{policer}\n{frame}");
+        let text = format!(
+            "rate = {rate}\ndelay = {delay}\nloss = {loss}\nqueue = {queue}\n{policer}\n{frame}"
+        );
         (direction(&text), in_order)
     })
 }
@@ -92,7 +95,8 @@ fn balances(link: &Link<usize>) -> Result<(), TestCaseError> {
     let mut sum = (0, 0);
     for port in 0..link.port_count() {
         let c = link.port_counters(port);
-        let lost_packets = [c.dropped_policer, c.dropped_queue, c.dropped_aqm, c.dropped_loss, c.in_flight];
+        let lost_packets =
+            [c.dropped_policer, c.dropped_queue, c.dropped_aqm, c.dropped_loss, c.in_flight];
         let packets = c.packets_out + lost_packets.iter().map(|tally| tally.packets).sum::<u64>();
         let bytes = c.bytes_out + lost_packets.iter().map(|tally| tally.bytes).sum::<u64>();
         prop_assert_eq!((c.packets_in, c.bytes_in), (packets, bytes), "port {}: {:?}", port, c);

@@ -85,7 +85,8 @@ fn delivered(fates: &[PacketOutcome]) -> impl Iterator<Item = &PacketOutcome> {
 /// grows by `growth` packets a second per second. Returns the waits of delivered packets (ms) with
 /// their arrival times.
 fn responsive(queue: &str, ecn: Ecn) -> (Vec<(f64, f64)>, u64, u64) {
-    let mut link = link(&direction(&format!("rate = \"12 Mbps\"\ndelay = \"0 s\"\nqueue = {queue}")), 1, 1);
+    let mut link =
+        link(&direction(&format!("rate = \"12 Mbps\"\ndelay = \"0 s\"\nqueue = {queue}")), 1, 1);
     let (mut rate, mut backoff) = (500.0, 0.0);
     let (mut at, mut arrived, mut waits) = (0.0, Vec::new(), Vec::new());
     while at < 60.0 {
@@ -117,19 +118,25 @@ fn responsive(queue: &str, ecn: Ecn) -> (Vec<(f64, f64)>, u64, u64) {
 #[test]
 fn codel_bounds_the_standing_delay_that_drop_tail_lets_grow() {
     let late = |waits: &[(f64, f64)]| {
-        let mut late: Vec<f64> = waits.iter().filter(|(sent, _)| *sent > 10.0).map(|(_, wait)| *wait).collect();
+        let mut late: Vec<f64> =
+            waits.iter().filter(|(sent, _)| *sent > 10.0).map(|(_, wait)| *wait).collect();
         late.sort_by(f64::total_cmp);
         (late[late.len() / 2], late[late.len() / 20])
     };
     let (tail_median, _) = late(&responsive("\"500 ms\"", Ecn::NotEct).0);
     assert!(tail_median > 200.0, "{tail_median}");
     for (ecn, marks) in [(Ecn::NotEct, false), (Ecn::Ect0, true), (Ecn::Ect1, true)] {
-        let (waits, dropped, marked) = responsive("{ limit = \"500 ms\", aqm = \"codel\", ecn = true }", ecn);
+        let (waits, dropped, marked) =
+            responsive("{ limit = \"500 ms\", aqm = \"codel\", ecn = true }", ecn);
         let (median, low) = late(&waits);
         // The standing delay, which stays whatever the sender does, is the target at most; a
         // sender's sawtooth adds to the median.
         assert!(low < 5.0 && median < 25.0, "{ecn:?}: {low} and {median} ms");
-        assert_eq!((dropped > 0, marked > 0), (!marks, marks), "{ecn:?}: {dropped} dropped, {marked} marked");
+        assert_eq!(
+            (dropped > 0, marked > 0),
+            (!marks, marks),
+            "{ecn:?}: {dropped} dropped, {marked} marked"
+        );
     }
 }
 
@@ -142,7 +149,8 @@ fn codel_without_ecn_drops_packets_that_could_be_marked() {
 #[test]
 fn codel_leaves_an_unloaded_queue_alone() {
     let config = with_queue("\"12 Mbps\"", "{ limit = \"1 BDP\", aqm = \"codel\" }");
-    let fates = run(&mut link(&config, 1, 1), &steady(5_000, Span::from_millis(1), Ecn::NotEct), |_| ());
+    let fates =
+        run(&mut link(&config, 1, 1), &steady(5_000, Span::from_millis(1), Ecn::NotEct), |_| ());
     assert!(fates.iter().all(|fate| fate.lost.is_none()));
 }
 
@@ -150,12 +158,15 @@ fn codel_leaves_an_unloaded_queue_alone() {
 fn codel_drops_at_the_head_and_says_when() {
     // Twice the rate for 2 s, without any answer from the sender.
     let config = with_queue("\"12 Mbps\"", "{ limit = \"10 BDP\", aqm = \"codel\" }");
-    let fates = run(&mut link(&config, 1, 1), &steady(4_000, Span::from_micros(500), Ecn::NotEct), |_| ());
-    let dropped: Vec<&PacketOutcome> = fates.iter().filter(|fate| fate.lost == Some(DropCause::Aqm)).collect();
+    let fates =
+        run(&mut link(&config, 1, 1), &steady(4_000, Span::from_micros(500), Ecn::NotEct), |_| ());
+    let dropped: Vec<&PacketOutcome> =
+        fates.iter().filter(|fate| fate.lost == Some(DropCause::Aqm)).collect();
     // The wait passes 5 ms after 10 ms; the first drop comes an interval later.
     let first = dropped[0].at.as_secs_f64();
     assert!((0.105..0.115).contains(&first), "{first}");
-    let gaps: Vec<f64> = dropped.windows(2).map(|pair| (pair[1].at - pair[0].at).as_millis_f64()).collect();
+    let gaps: Vec<f64> =
+        dropped.windows(2).map(|pair| (pair[1].at - pair[0].at).as_millis_f64()).collect();
     for (number, gap) in gaps.iter().take(20).enumerate() {
         let law = 100.0 / f64::sqrt(number as f64 + 1.0);
         assert!((gap - law).abs() <= 1.0, "gap {number}: {gap} ms, not {law}");

@@ -12,7 +12,10 @@ use proptest::prelude::*;
 /// arrival is a departure.
 fn departures(rate: &str, arrivals: &[Arrival]) -> Vec<(Time, u32)> {
     let config = direction(&format!("rate = {rate}\ndelay = \"0 s\"\nqueue = \"100 MB\""));
-    run(&mut link(&config, 1, 1), arrivals, |_| ()).iter().map(|fate| (fate.at, fate.bytes)).collect()
+    run(&mut link(&config, 1, 1), arrivals, |_| ())
+        .iter()
+        .map(|fate| (fate.at, fate.bytes))
+        .collect()
 }
 
 fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
@@ -29,7 +32,10 @@ fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
 
 /// Between the end of one packet and that of any later one, no more bits than `capacity` of that
 /// window.
-fn check_windows(departures: &[(Time, u32)], capacity: impl Fn(Time, Time) -> f64) -> Result<(), TestCaseError> {
+fn check_windows(
+    departures: &[(Time, u32)],
+    capacity: impl Fn(Time, Time) -> f64,
+) -> Result<(), TestCaseError> {
     for (index, (from, _)) in departures.iter().enumerate() {
         let mut bits = 0.0;
         for (to, bytes) in &departures[index + 1..] {
@@ -138,7 +144,11 @@ fn a_frame_lets_packets_leave_together_at_its_end() {
     let config = direction("rate = \"12 Mbps\"\ndelay = \"0 s\"\nframe = \"26.5 ms\"");
     let mut phases = Vec::new();
     for seed in 0..20 {
-        let fates = run(&mut link(&config, seed, 1), &steady(200, Span::from_millis(2), Ecn::NotEct), |_| ());
+        let fates = run(
+            &mut link(&config, seed, 1),
+            &steady(200, Span::from_millis(2), Ecn::NotEct),
+            |_| (),
+        );
         let frame = 26_500_000;
         let phase = fates[0].at.as_nanos() % frame;
         assert!(fates.iter().all(|fate| fate.at.as_nanos() % frame == phase));

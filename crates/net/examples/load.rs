@@ -1,7 +1,9 @@
-//! What the server does on this machine, beside what is asked of it: one client as fast as it can, and a thousand at a time, over the loopback.
+//! What the server does on this machine, beside what is asked of it: one client as fast as it can,
+//! and a thousand at a time, over the loopback.
 //!
-//! `cargo run --release -p bentpipe-net --example load [one|many]…`: both where none is named, in a minute. Its exit status is 1 where something does not hold. The
-//! server is this process; the clients are another one, with the same processors.
+//! `cargo run --release -p bentpipe-net --example load [one|many]…`: both where none is named, in a
+//! minute. Its exit status is 1 where something does not hold. The server is this process; the
+//! clients are another one, with the same processors.
 // It measures by the wall clock.
 #![allow(clippy::disallowed_methods)]
 
@@ -18,7 +20,8 @@ use tokio::sync::{Barrier, Semaphore};
 
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// What one client downloads, bytes, and how often: the best counts, since others use the machine too.
+/// What one client downloads, bytes, and how often: the best counts, since others use the machine
+/// too.
 const ONE: (u64, usize) = (1_000_000_000, 3);
 /// What each of many downloads, bytes.
 const MANY: u64 = 4_000_000;
@@ -26,12 +29,16 @@ const MANY: u64 = 4_000_000;
 const CLIENTS: usize = 1000;
 /// Asked of one client: 1 Gbps.
 const ASKED_GBPS: f64 = 1.0;
-/// What a connection may take besides its send buffer: what is read of its file, pieces whose end is not acknowledged, its own state, what the allocator cannot use.
+/// What a connection may take besides its send buffer: what is read of its file, pieces whose end
+/// is not acknowledged, its own state, what the allocator cannot use.
 const EACH: u64 = 768 * 1024;
 
 fn main() -> Result<ExitCode, Failed> {
     // As `bentpipe serve` has it.
-    let runtime = tokio::runtime::Builder::new_multi_thread().max_blocking_threads(32).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .max_blocking_threads(32)
+        .enable_all()
+        .build()?;
     runtime.block_on(measure())
 }
 
@@ -68,14 +75,19 @@ async fn one() -> Result<bool, Failed> {
         best = best.max(report.gbps);
     }
     let held = best >= ASKED_GBPS;
-    println!("one client, {} MB: {best:.2} Gbps at best; asked {ASKED_GBPS}: {}", ONE.0 / 1_000_000, word(held));
+    println!(
+        "one client, {} MB: {best:.2} Gbps at best; asked {ASKED_GBPS}: {}",
+        ONE.0 / 1_000_000,
+        word(held)
+    );
     Ok(held)
 }
 
 /// Many clients, who begin to download at once when all of them are connected.
 async fn many() -> Result<bool, Failed> {
     // All clients have one address here.
-    let limits = Limits { per_client: CLIENTS, open_files_per_client: CLIENTS, ..Limits::default() };
+    let limits =
+        Limits { per_client: CLIENTS, open_files_per_client: CLIENTS, ..Limits::default() };
     let place = Place::new(MANY, limits).await?;
     let before = place.memory()?;
     let report = place.visited_by(CLIENTS).await?;
@@ -161,32 +173,49 @@ impl Place {
             }
         };
         let line = String::from_utf8(output.stdout)?;
-        let figures: Vec<f64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+        let figures: Vec<f64> =
+            line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
         let [failed, gbps, client_cpu_s] = figures[..] else { return Err(line.into()) };
         let server_cpu_s = processor_s("self")? - began;
-        Ok(Report { failed: failed as usize, gbps, connections, memory, server_cpu_s, client_cpu_s })
+        Ok(Report {
+            failed: failed as usize,
+            gbps,
+            connections,
+            memory,
+            server_cpu_s,
+            client_cpu_s,
+        })
     }
 }
 
-/// Processor time of a process so far, in seconds: fields 14 and 15 of proc_pid_stat(5), in hundredths on every Linux there is.
+/// Processor time of a process so far, in seconds: fields 14 and 15 of proc_pid_stat(5), in
+/// hundredths on every Linux there is.
 fn processor_s(process: &str) -> Result<f64, Failed> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     let (_, after_name) = stat.rsplit_once(')').ok_or("no name")?;
-    let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    let ticks: u64 = after_name
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|ticks| ticks.parse::<u64>().ok())
+        .sum();
     Ok(ticks as f64 / 100.0)
 }
 
-/// The other process: connects `count` clients, has all download at once, and prints how many failed, the rate and the processor time.
+/// The other process: connects `count` clients, has all download at once, and prints how many
+/// failed, the rate and the processor time.
 async fn clients(url: &Uri, certificate: &Path, count: usize) -> Result<ExitCode, Failed> {
     let trust = Trust::from_pem(certificate)?;
     let (all_there, few) = (Arc::new(Barrier::new(count + 1)), Arc::new(Semaphore::new(32)));
     let mut tasks = Vec::new();
     for _ in 0..count {
-        let client = Client::builder().trust(trust.clone()).handshake_time(Span::from_secs(30)).build()?;
+        let client =
+            Client::builder().trust(trust.clone()).handshake_time(Span::from_secs(30)).build()?;
         let (url, all_there, few) = (url.clone(), all_there.clone(), few.clone());
         tasks.push(tokio::spawn(async move {
             let hello: Uri =
-                format!("https://{}/server.pem", url.authority().map_or("", |host| host.as_str())).parse()?;
+                format!("https://{}/server.pem", url.authority().map_or("", |host| host.as_str()))
+                    .parse()?;
             let first = {
                 let _turn = few.acquire().await?;
                 take(&client, &hello).await
@@ -218,7 +247,8 @@ async fn clients(url: &Uri, certificate: &Path, count: usize) -> Result<ExitCode
 /// Downloads all of `url`, and says how much that was.
 async fn take(client: &Client, url: &Uri) -> Result<u64, Failed> {
     let mut response = client.get(url, &HeaderMap::new()).await?;
-    let announced: u64 = response.head.headers().get("content-length").ok_or("no length")?.to_str()?.parse()?;
+    let announced: u64 =
+        response.head.headers().get("content-length").ok_or("no length")?.to_str()?.parse()?;
     let (mut bytes, mut pieces) = (0, Vec::<Bytes>::new());
     while response.pieces(&mut pieces).await? {
         bytes += pieces.drain(..).map(|piece| piece.len() as u64).sum::<u64>();

@@ -1,4 +1,5 @@
-//! What proxies do for a download by the kernel's TCP over an emulated geostationary path: 10 MB, 50/10 Mbps, 600 ms, a queue of a round trip.
+//! What proxies do for a download by the kernel's TCP over an emulated geostationary path: 10 MB,
+//! 50/10 Mbps, 600 ms, a queue of a round trip.
 //!
 //! Needs CAP_SYS_ADMIN, as the emulator's tests. Takes three minutes or so.
 
@@ -14,7 +15,12 @@ use std::net::SocketAddr;
 
 const SIZE: u64 = 10_000_000;
 
-fn explicit(listen: &str, way: NextHop, satellite: SatelliteSide, congestion: Option<&str>) -> Config {
+fn explicit(
+    listen: &str,
+    way: NextHop,
+    satellite: SatelliteSide,
+    congestion: Option<&str>,
+) -> Config {
     let entrance = Listener::Explicit { credentials: None };
     Config {
         listen: listen.parse().expect("an address"),
@@ -49,15 +55,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for loss in [0.0, 0.001] {
         println!("\nlost of what goes to the client: {} %", loss * 100.0);
         let emulator = geo(loss);
-        let (near, far) = (emulator.testbed().client(0).ok_or("no client")?, emulator.testbed().server());
+        let (near, far) =
+            (emulator.testbed().client(0).ok_or("no client")?, emulator.testbed().server());
         let server = server_at(serve(far, "cubic"));
         let get = |proxy: Option<SocketAddr>| download(near, server, proxy, SIZE).as_secs_f64();
         twice("direct", || get(None));
         for congestion in ["cubic", "bbr"] {
-            let config = explicit("0.0.0.0:0", NextHop::Direct, SatelliteSide::Client, Some(congestion));
+            let config =
+                explicit("0.0.0.0:0", NextHop::Direct, SatelliteSide::Client, Some(congestion));
             let pep = Running::start(far, config, quiet());
             let at = server_at(pep.address.port());
-            twice(&format!("split at the gateway, asked over the hop, {congestion}"), || get(Some(at)));
+            twice(&format!("split at the gateway, asked over the hop, {congestion}"), || {
+                get(Some(at))
+            });
         }
         let config = explicit("127.0.0.1:0", NextHop::Direct, SatelliteSide::Server, None);
         let pep = Running::start(near, config, quiet());
@@ -70,7 +80,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let exit = Running::start(far, config, quiet());
         let way = NextHop::Tunnel { exit: server_at(exit.address.port()), secret: secret.clone() };
-        let entrance = Running::start(near, explicit("127.0.0.1:0", way, SatelliteSide::Both, None), quiet());
+        let entrance =
+            Running::start(near, explicit("127.0.0.1:0", way, SatelliteSide::Both, None), quiet());
         twice("tunnel, from its first packet, and once more", || get(Some(entrance.address)));
         drop((entrance, exit));
         for doubt in emulator.stop()?.warnings(bentpipe_units::Span::from_millis(600)) {

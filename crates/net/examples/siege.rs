@@ -73,7 +73,15 @@ impl Drop for Server {
 impl Server {
     fn start(command: &Path, place: &Path) -> Result<Self> {
         let mut child = Command::new(command)
-            .args(["serve", ".", "--listen", "127.0.0.1:0", "--self-signed", "--save-cert", "server.pem"])
+            .args([
+                "serve",
+                ".",
+                "--listen",
+                "127.0.0.1:0",
+                "--self-signed",
+                "--save-cert",
+                "server.pem",
+            ])
             .args(["--no-store", "--log", "json"])
             .current_dir(place)
             .stdout(Stdio::piped())
@@ -84,7 +92,8 @@ impl Server {
         output.read_line(&mut line)?;
         std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
         let said: serde_json::Value = serde_json::from_str(&line)?;
-        let address = said["listening"].as_str().ok_or("it does not say where it listens")?.parse()?;
+        let address =
+            said["listening"].as_str().ok_or("it does not say where it listens")?.parse()?;
         Ok(Self { child, address })
     }
 
@@ -143,15 +152,18 @@ fn tls(pem: &Path) -> Result<rustls::ClientConfig> {
     use rustls::pki_types::pem::PemObject;
     let mut roots = rustls::RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(pem)?)?;
-    let mut config = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let mut config = rustls::ClientConfig::builder_with_provider(Arc::new(
+        rustls::crypto::ring::default_provider(),
+    ))
+    .with_protocol_versions(&[&rustls::version::TLS13])?
+    .with_root_certificates(roots)
+    .with_no_client_auth();
     config.alpn_protocols = vec![b"h3".to_vec()];
     Ok(config)
 }
 
-/// Times of downloads of a small file, each over a connection of its own, sorted; and how many failed.
+/// Times of downloads of a small file, each over a connection of its own, sorted; and how many
+/// failed.
 async fn probe(server: &Server, trust: &Trust) -> Result<(Vec<Duration>, usize)> {
     let url = format!("https://{}/small", server.address).parse()?;
     let (mut times, mut failed) = (Vec::new(), 0);
@@ -188,8 +200,11 @@ async fn measure(command: &Path, what: Attack) -> Result<()> {
     let endpoint = Endpoint::client((ATTACKER, 0).into())?;
     let mut transport = TransportConfig::default();
     // Windows of 64 kB for each stream that are never opened again: nothing is read.
-    transport.stream_receive_window(VarInt::from_u32(65_536)).receive_window(VarInt::from_u32(100_000_000));
-    let mut config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls(&place.join("server.pem"))?)?));
+    transport
+        .stream_receive_window(VarInt::from_u32(65_536))
+        .receive_window(VarInt::from_u32(100_000_000));
+    let mut config =
+        ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls(&place.join("server.pem"))?)?));
     config.transport_config(Arc::new(transport));
     endpoint.set_default_client_config(config);
     let (mut held, mut tasks) = (Vec::new(), Vec::new());
@@ -198,7 +213,8 @@ async fn measure(command: &Path, what: Attack) -> Result<()> {
         held.push(connection.clone());
         tasks.push(tokio::spawn(async move {
             // Streams stay open until the connection is closed; a server that ends it has answered.
-            let streams = tokio::time::timeout(Duration::from_secs(8), attack(&connection, what)).await;
+            let streams =
+                tokio::time::timeout(Duration::from_secs(8), attack(&connection, what)).await;
             connection.closed().await;
             drop(streams);
         }));
@@ -206,7 +222,9 @@ async fn measure(command: &Path, what: Attack) -> Result<()> {
     tokio::time::sleep(Duration::from_secs(3)).await;
     let (times, failed) = probe(&server, &trust).await?;
     let alive = held.iter().filter(|connection| connection.close_reason().is_none()).count();
-    let p50 = |times: &[Duration]| times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e3);
+    let p50 = |times: &[Duration]| {
+        times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e3)
+    };
     println!(
         "{what:?}: {:.1} MB before, {:.1} MB after, {:.1} MB at most; {} descriptors; {alive} of {CONNECTIONS} connections \
          are left; others' p50 {:.1} ms before, {:.1} ms during, {failed} of {PROBES} failed",

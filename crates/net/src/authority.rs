@@ -16,11 +16,14 @@ pub(crate) fn host_and_port(authority: &Authority) -> Result<(&str, Option<u16>)
         Some(rest) => rest.strip_suffix(']').filter(|address| address.parse::<Ipv6Addr>().is_ok()),
         None => Some(host).filter(|host| !host.is_empty()),
     };
-    let (Some(inside), Some(rest)) = (inside, text.strip_prefix(host)) else { return Err("it names no host") };
+    let (Some(inside), Some(rest)) = (inside, text.strip_prefix(host)) else {
+        return Err("it names no host");
+    };
     let port = match rest.strip_prefix(':') {
         // The port may be empty (RFC 3986 §3.2.3).
         Some("") => None,
-        // A number that is none would be passed over by whoever asks for it later, and the scheme's taken. `parse` alone would take a sign.
+        // A number that is none would be passed over by whoever asks for it later, and the scheme's
+        // taken. `parse` alone would take a sign.
         Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
             Some(port.parse().ok().filter(|port| *port > 0).ok_or("its port is not 1 to 65535")?)
         }

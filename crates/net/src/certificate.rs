@@ -51,12 +51,13 @@ impl Certificate {
     /// A file that cannot be read, or that holds no certificate or no key.
     pub fn from_pem(chain: &Path, key: &Path) -> Result<Self, CertificateError> {
         let certificates = certificates(chain)?;
-        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("private key", key, error.to_string()))?;
+        let key = PrivateKeyDer::from_pem_file(key)
+            .map_err(|error| wrong("private key", key, error.to_string()))?;
         Ok(Self { chain: certificates, key })
     }
 
-    /// One for `names`, host names or addresses, that nobody vouches for: for tests. The key, ECDSA on P-256, which browsers take too, is
-    /// drawn anew and lives in memory only.
+    /// One for `names`, host names or addresses, that nobody vouches for: for tests. The key, ECDSA
+    /// on P-256, which browsers take too, is drawn anew and lives in memory only.
     ///
     /// # Errors
     /// A name that is none.
@@ -103,7 +104,11 @@ pub(crate) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, 
     let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let found = read.map_err(|error| wrong("certificates", file, error.to_string()))?;
     if found.is_empty() {
-        return Err(wrong("certificates", file, "there is none; a PEM file is expected".to_owned()));
+        return Err(wrong(
+            "certificates",
+            file,
+            "there is none; a PEM file is expected".to_owned(),
+        ));
     }
     Ok(found)
 }

@@ -6,7 +6,11 @@ use std::net::IpAddr;
 
 /// The network that counts as one client: an IPv4 address, or an IPv6 /56, as one site has it.
 pub(crate) fn client(address: IpAddr) -> IpPrefix {
-    if address.to_canonical().is_ipv4() { IpPrefix::host(address) } else { Prefixes::default().of(address) }
+    if address.to_canonical().is_ipv4() {
+        IpPrefix::host(address)
+    } else {
+        Prefixes::default().of(address)
+    }
 }
 
 /// Connections at present.

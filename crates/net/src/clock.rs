@@ -21,7 +21,8 @@ impl WallClock {
         Self { clock: Clock::new(), epoch: EpochClock::new(unix) }
     }
 
-    /// What time it is. Wall time, as [`WallClock::epoch`] has it, follows: it does not jump when the system's is set.
+    /// What time it is. Wall time, as [`WallClock::epoch`] has it, follows: it does not jump when
+    /// the system's is set.
     pub fn now(&self) -> Time {
         let now = self.clock.time(Instant::now());
         self.epoch.set(now);

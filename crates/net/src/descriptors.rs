@@ -38,7 +38,12 @@ pub struct TooFewDescriptors {
 ///
 /// # Errors
 /// They do not fit.
-pub fn check_descriptors(limit: u64, connections: usize, each: u64, others: u64) -> Result<(), TooFewDescriptors> {
+pub fn check_descriptors(
+    limit: u64,
+    connections: usize,
+    each: u64,
+    others: u64,
+) -> Result<(), TooFewDescriptors> {
     let free = limit.saturating_sub(RESERVED_DESCRIPTORS.saturating_add(others));
     let wanted = (connections as u64).saturating_mul(each);
     if wanted <= free {

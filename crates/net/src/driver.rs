@@ -22,13 +22,15 @@ const TRANSMITS: usize = 32;
 const IN_TURN: usize = 4;
 /// Commands that wait.
 const COMMANDS: usize = 64;
-/// Where an endpoint wants to be called at once again and again, other tasks of the runtime have their turn after so long.
+/// Where an endpoint wants to be called at once again and again, other tasks of the runtime have
+/// their turn after so long.
 const TURN: Span = Span::from_millis(2);
 
 /// Something to do with the endpoint, between its calls.
 pub type Command = Box<dyn FnOnce(&mut Endpoint, Time) + Send>;
 
-/// A handle on a running driver. When all handles are gone, the driver ends with its last connection.
+/// A handle on a running driver. When all handles are gone, the driver ends with its last
+/// connection.
 #[derive(Debug, Clone)]
 pub struct Driver {
     commands: mpsc::Sender<Command>,
@@ -41,8 +43,8 @@ impl Driver {
         self.commands.send(Box::new(command)).await.is_ok()
     }
 
-    /// Ends all connections with an application error code, and waits until that has been sent. The driver goes on until they are
-    /// forgotten, and then ends.
+    /// Ends all connections with an application error code, and waits until that has been sent. The
+    /// driver goes on until they are forgotten, and then ends.
     pub async fn close_all(&self, code: u64) {
         if !self.run(move |endpoint, now| endpoint.close_all(now, code)).await {
             return;
@@ -60,10 +62,11 @@ impl Driver {
         }
     }
 
-    /// Starts driving `endpoint` over `socket`, as a task of the runtime. The result ends with the driver: with the error of a
-    /// socket that failed, or without where it was to end.
+    /// Starts driving `endpoint` over `socket`, as a task of the runtime. The result ends with the
+    /// driver: with the error of a socket that failed, or without where it was to end.
     ///
-    /// A panic in a connection's task ends that connection alone: where the endpoint has no handler for it, it is logged.
+    /// A panic in a connection's task ends that connection alone: where the endpoint has no handler
+    /// for it, it is logged.
     pub fn start(
         mut endpoint: Endpoint,
         socket: Socket,
@@ -74,9 +77,17 @@ impl Driver {
         }
         let (commands, inbox) = mpsc::channel(COMMANDS);
         let over = Arc::new(AtomicBool::new(false));
-        let run = Run { endpoint, socket, clock, inbox, over: over.clone(), unsent: None, buffer: Vec::new() };
-        // The applications inside count their own work: the runtime's budget for a task would have them wait for
-        // channels that are ready.
+        let run = Run {
+            endpoint,
+            socket,
+            clock,
+            inbox,
+            over: over.clone(),
+            unsent: None,
+            buffer: Vec::new(),
+        };
+        // The applications inside count their own work: the runtime's budget for a task would have
+        // them wait for channels that are ready.
         let task = tokio::spawn(tokio::task::coop::unconstrained(run.drive()));
         (Self { commands, over }, task)
     }
@@ -100,7 +111,8 @@ struct Run {
 
 impl Run {
     async fn drive(mut self) -> io::Result<()> {
-        let mut timer = pin!(tokio::time::sleep_until(Instant::from_std(self.clock.instant(Time::ZERO))));
+        let mut timer =
+            pin!(tokio::time::sleep_until(Instant::from_std(self.clock.instant(Time::ZERO))));
         poll_fn(|cx| {
             // The task stays the same, its waker as well; told anew, it costs nothing.
             self.endpoint.set_waker(cx.waker().clone());
@@ -141,7 +153,8 @@ impl Run {
                 return Poll::Ready(Ok(()));
             }
             if !again {
-                // The timer may have run out by now, and then says so at once instead of waking anybody.
+                // The timer may have run out by now, and then says so at once instead of waking
+                // anybody.
                 let Some(next) = self.endpoint.next_timeout() else { return Poll::Pending };
                 timer.as_mut().reset(Instant::from_std(self.clock.instant(next)));
                 if timer.as_mut().poll(cx).is_pending() {
@@ -155,7 +168,8 @@ impl Run {
         }
     }
 
-    /// Sends what there is to send, up to a turn's worth; says whether there may be more that can be sent now.
+    /// Sends what there is to send, up to a turn's worth; says whether there may be more that can
+    /// be sent now.
     fn transmit(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         for count in 0..TRANSMITS {
             let transmit = match self.unsent.take() {

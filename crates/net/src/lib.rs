@@ -1,14 +1,16 @@
 //! The product on real sockets.
 //!
-//! - [`Server`] serves the files of a directory, or what an [`Upstream`] answers, over HTTP/3, and over HTTP/1.1 and HTTP/2 beside it; [`Certificate`] is what it shows;
-//! - [`Client`] asks for them over HTTP/3, [`download`] keeps them, and goes on where an earlier download ended, [`discard`] does not; [`TokenFile`]
-//!   keeps what servers gave;
+//! - [`Server`] serves the files of a directory, or what an [`Upstream`] answers, over HTTP/3, and
+//!   over HTTP/1.1 and HTTP/2 beside it; [`Certificate`] is what it shows;
+//! - [`Client`] asks for them over HTTP/3, [`download`] keeps them, and goes on where an earlier
+//!   download ended, [`discard`] does not; [`TokenFile`] keeps what servers gave;
 //! - [`Driver`] runs any QUIC endpoint of `bentpipe-quic` over a UDP [`Socket`] by a [`WallClock`];
 //! - [`Resumption`] brings Careful Resume to programs that have a noq endpoint of their own;
 //! - [`Qlog`] says where servers and clients leave traces of their connections;
 //! - [`http`] answers requests for files;
 //! - [`pep`] splits TCP connections;
-//! - [`SqliteStore`] remembers paths in a file, across programs and crashes, [`WriteBehind`] without waiting for it;
+//! - [`SqliteStore`] remembers paths in a file, across programs and crashes, [`WriteBehind`]
+//!   without waiting for it;
 //! - [`default_store`] and [`default_tokens`] are the files where nobody names one.
 //!
 //! ```
@@ -59,7 +61,8 @@ mod write_behind;
 
 pub use certificate::{Certificate, CertificateError};
 pub use client::{
-    Client, ClientBuilder, ClientError, Download, DownloadError, Outcome, Response, Timings, Trust, discard, download,
+    Client, ClientBuilder, ClientError, Download, DownloadError, Outcome, Response, Timings, Trust,
+    discard, download,
 };
 pub use clock::WallClock;
 pub use descriptors::{TooFewDescriptors, check_descriptors, raise_descriptor_limit};
@@ -68,7 +71,9 @@ pub use path_report::PathReport;
 pub use place::{default_store, default_tokens};
 pub use qlog::{Qlog, QlogCounts};
 pub use resumption::{PathUse, Resumption, ResumptionError};
-pub use server::{Limits, LogFormat, Metrics, Server, ServerBuilder, ServerError, Upstream, UpstreamError};
+pub use server::{
+    Limits, LogFormat, Metrics, Server, ServerBuilder, ServerError, Upstream, UpstreamError,
+};
 pub use socket::{Arrived, Socket};
 pub use sqlite::SqliteStore;
 pub use token_file::TokenFile;

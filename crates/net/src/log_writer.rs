@@ -1,4 +1,5 @@
-//! Lines of a log, written by a thread of their own, so that a slow disk or terminal holds up nobody.
+//! Lines of a log, written by a thread of their own, so that a slow disk or terminal holds up
+//! nobody.
 
 use crate::server::LogFormat;
 use std::io::Write;
@@ -29,7 +30,8 @@ pub(crate) trait LogLine: Send + 'static {
 /// RFC 3339, in UTC.
 pub(crate) fn humane(time: SystemTime) -> String {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    bentpipe_units::Epoch::from_unix_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)).to_string()
+    bentpipe_units::Epoch::from_unix_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+        .to_string()
 }
 
 /// Where lines go. Clones are the same.
@@ -43,7 +45,8 @@ impl<L> Clone for LogWriter<L> {
 }
 
 impl<L: LogLine> LogWriter<L> {
-    /// Writes to `sink`; the thread ends with the last clone. `lost` is called for what could not be written.
+    /// Writes to `sink`; the thread ends with the last clone. `lost` is called for what could not
+    /// be written.
     pub fn new(
         format: LogFormat,
         mut sink: Box<dyn Write + Send>,
@@ -60,7 +63,9 @@ impl<L: LogLine> LogWriter<L> {
                         Item::Written(tell) => asked.push(tell),
                     }
                 }
-                if !text.is_empty() && sink.write_all(text.as_bytes()).and_then(|()| sink.flush()).is_err() {
+                if !text.is_empty()
+                    && sink.write_all(text.as_bytes()).and_then(|()| sink.flush()).is_err()
+                {
                     lost();
                 }
                 // Who asked may have lost patience.
@@ -75,7 +80,8 @@ impl<L: LogLine> LogWriter<L> {
         self.0.try_send(Item::Line(line)).is_ok()
     }
 
-    /// Waits until the lines so far are written, for whoever is about to end the process; not for long, where nobody takes them.
+    /// Waits until the lines so far are written, for whoever is about to end the process; not for
+    /// long, where nobody takes them.
     pub async fn settle(&self) {
         let (tell, told) = oneshot::channel();
         if self.0.try_send(Item::Written(tell)).is_ok() {

@@ -1,7 +1,9 @@
-//! What a server says of the use it made of a remembered path: `Server-Timing: path;desc="resumed"` after the content.
+//! What a server says of the use it made of a remembered path: `Server-Timing: path;desc="resumed"`
+//! after the content.
 //!
-//! A response's head leaves before the round trip is confirmed that Careful Resume waits for (RFC 9959 §3.2), so that only a trailer can
-//! tell; clients that take trailers say so (`TE: trailers`, RFC 9110 §10.1.4).
+//! A response's head leaves before the round trip is confirmed that Careful Resume waits for (RFC
+//! 9959 §3.2), so that only a trailer can tell; clients that take trailers say so (`TE: trailers`,
+//! RFC 9110 §10.1.4).
 
 use bentpipe_quic::congestion::ResumeHandle;
 use http::header::{HeaderMap, HeaderName, HeaderValue, TE};
@@ -14,8 +16,8 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 pub enum PathReport {
     /// It remembered nothing, or was not to.
     Unknown,
-    /// It remembered a path, and did not use that: the round trip differed, another connection used it, or there was too little to
-    /// send.
+    /// It remembered a path, and did not use that: the round trip differed, another connection used
+    /// it, or there was too little to send.
     Known,
     /// It jumped to a window that the path has carried before.
     Resumed,
@@ -66,7 +68,9 @@ impl PathReport {
 /// Whether a request's sender takes trailers.
 pub(crate) fn takes_trailers(headers: &HeaderMap) -> bool {
     let values = headers.get_all(TE).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
+    values
+        .flat_map(|value| value.split(','))
+        .any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
 }
 
 #[cfg(test)]
@@ -78,7 +82,9 @@ mod tests {
         for told in PathReport::ALL {
             assert_eq!(PathReport::from_trailers(&told.trailers()), Some(told));
         }
-        let trailers = |value: &'static str| HeaderMap::from_iter([(SERVER_TIMING, HeaderValue::from_static(value))]);
+        let trailers = |value: &'static str| {
+            HeaderMap::from_iter([(SERVER_TIMING, HeaderValue::from_static(value))])
+        };
         let among = trailers("cache;dur=1, path;desc=\"known\"");
         assert_eq!(PathReport::from_trailers(&among), Some(PathReport::Known));
         for other in ["path", "path;desc=\"elsewhere\"", "total;dur=3", ""] {
@@ -88,8 +94,9 @@ mod tests {
 
     #[test]
     fn trailers_are_for_those_who_take_them() {
-        let takes =
-            |value: &'static str| takes_trailers(&HeaderMap::from_iter([(TE, HeaderValue::from_static(value))]));
+        let takes = |value: &'static str| {
+            takes_trailers(&HeaderMap::from_iter([(TE, HeaderValue::from_static(value))]))
+        };
         assert!(takes("trailers") && takes("gzip;q=0.5, Trailers"));
         assert!(!takes("gzip") && !takes("") && !takes_trailers(&HeaderMap::new()));
     }

@@ -3,20 +3,24 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// `$XDG_STATE_HOME/bentpipe/paths.sqlite`, or `$HOME/.local/state/bentpipe/paths.sqlite` where the former is not set
-/// (XDG Base Directory Specification 0.8: state is what a program may keep between runs and could do without).
-/// Nothing where neither says an absolute path; relative ones are to be ignored, as the specification asks.
+/// `$XDG_STATE_HOME/bentpipe/paths.sqlite`, or `$HOME/.local/state/bentpipe/paths.sqlite` where the
+/// former is not set (XDG Base Directory Specification 0.8: state is what a program may keep
+/// between runs and could do without). Nothing where neither says an absolute path; relative ones
+/// are to be ignored, as the specification asks.
 pub fn default_store() -> Option<PathBuf> {
-    state_in(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME")).map(|state| state.join("paths.sqlite"))
+    state_in(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
+        .map(|state| state.join("paths.sqlite"))
 }
 
 /// `tokens.sqlite` beside it: what servers gave a client.
 pub fn default_tokens() -> Option<PathBuf> {
-    state_in(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME")).map(|state| state.join("tokens.sqlite"))
+    state_in(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
+        .map(|state| state.join("tokens.sqlite"))
 }
 
 fn state_in(state: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
-    let absolute = |place: Option<OsString>| place.map(PathBuf::from).filter(|place| place.is_absolute());
+    let absolute =
+        |place: Option<OsString>| place.map(PathBuf::from).filter(|place| place.is_absolute());
     let state = absolute(state).or_else(|| absolute(home).map(|home| home.join(".local/state")))?;
     Some(state.join("bentpipe"))
 }

@@ -1,6 +1,7 @@
 //! Traces of connections (qlog), written to a directory that they do not fill.
 //!
-//! The stack writes into memory; a thread of its own brings that to files, so that who serves packets does not wait for a disk.
+//! The stack writes into memory; a thread of its own brings that to files, so that who serves
+//! packets does not wait for a disk.
 
 use crate::clock::WallClock;
 use bentpipe_quic::qlog::QlogSink;
@@ -67,7 +68,8 @@ pub struct QlogCounts {
     pub traces: AtomicU64,
     /// Connections that have none: there were too many.
     pub left_out: AtomicU64,
-    /// Traces that were cut off: there was no room, or the disk too slow, or it failed. Each says so in its last record, if that could be written.
+    /// Traces that were cut off: there was no room, or the disk too slow, or it failed. Each says
+    /// so in its last record, if that could be written.
     pub cut: AtomicU64,
 }
 
@@ -121,9 +123,19 @@ impl Traces {
     pub fn start(qlog: &Qlog, clock: WallClock) -> io::Result<Self> {
         let (files_left, room) = qlog.room()?;
         let state = State { files_left, begun: VecDeque::new(), number: 0, over: false };
-        let inside = Inner { clock, counts: Arc::default(), state: Mutex::new(state), changed: Condvar::new() };
+        let inside = Inner {
+            clock,
+            counts: Arc::default(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        };
         let desk = TraceWriter(Arc::new(inside));
-        let writer = Writer { inside: desk.0.clone(), directory: qlog.directory.clone(), room, open: Vec::new() };
+        let writer = Writer {
+            inside: desk.0.clone(),
+            directory: qlog.directory.clone(),
+            room,
+            open: Vec::new(),
+        };
         let thread = std::thread::Builder::new().name("qlog".to_owned()).spawn(|| writer.run())?;
         Ok(Self { desk, thread: Some(thread) })
     }
@@ -146,7 +158,8 @@ impl Drop for Traces {
 }
 
 impl TraceWriter {
-    /// A sink for a connection that begins now, whose file will be called `….side.sqlog`; none where there are too many.
+    /// A sink for a connection that begins now, whose file will be called `….side.sqlog`; none
+    /// where there are too many.
     pub fn begin(&self, side: &str) -> Option<QlogSink> {
         let inside = &self.0;
         let mut state = inside.state();
@@ -172,9 +185,11 @@ impl TraceWriter {
     }
 }
 
-/// `20260101T000000.042Z-000001-server`: in the order of time, and of a program's connections where times are the same.
+/// `20260101T000000.042Z-000001-server`: in the order of time, and of a program's connections where
+/// times are the same.
 fn name(wall: Epoch, number: u64, side: &str) -> String {
-    let seconds: String = wall.to_string().chars().filter(|c| !matches!(c, '-' | ':' | 'Z')).collect();
+    let seconds: String =
+        wall.to_string().chars().filter(|c| !matches!(c, '-' | ':' | 'Z')).collect();
     format!("{seconds}.{:03}Z-{number:06}-{side}", wall.as_unix_millis() % 1000)
 }
 
@@ -225,7 +240,8 @@ impl Writer {
         let full = bytes.len() as u64 > room;
         if full {
             let most = usize::try_from(room).unwrap_or(usize::MAX);
-            let whole = bytes[..most].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            let whole =
+                bytes[..most].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
             bytes.truncate(whole);
         }
         // A file of nothing but its end would help nobody.
@@ -263,14 +279,16 @@ impl Writer {
         file.write_all(bytes)
     }
 
-    /// A file that was not there. Another program may write traces of connections that began in the same millisecond: names are counted then.
+    /// A file that was not there. Another program may write traces of connections that began in the
+    /// same millisecond: names are counted then.
     fn create(&self, name: &str) -> io::Result<File> {
         let open = |suffix: &str| {
             let path = self.directory.join(format!("{name}{suffix}.{EXTENSION}"));
             File::options().write(true).create_new(true).open(path)
         };
-        let taken =
-            |made: &io::Result<File>| made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists);
+        let taken = |made: &io::Result<File>| {
+            made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
+        };
         let mut made = open("");
         for count in 2..100 {
             if !taken(&made) {
@@ -295,7 +313,12 @@ mod tests {
     /// The beginning of a connection, whose head is a trace of some 500 bytes.
     fn connect(sink: &QlogSink, clock: &WallClock) -> Option<QlogConfig> {
         let remote = ([192, 0, 2, 1], 443).into();
-        sink.for_connection(Side::Server, remote, ConnectionId::new(&[1]), clock.instant(Time::ZERO))
+        sink.for_connection(
+            Side::Server,
+            remote,
+            ConnectionId::new(&[1]),
+            clock.instant(Time::ZERO),
+        )
     }
 
     fn traces(qlog: &Qlog) -> Vec<String> {
@@ -323,7 +346,10 @@ mod tests {
         assert_eq!((counts.traces.load(Relaxed), counts.left_out.load(Relaxed)), (1, 1));
         let written = traces(&qlog);
         assert_eq!(written.len(), 3);
-        assert!(written.iter().all(|text| text.contains("\"group_id\":\"01\"") && text.ends_with('\n')), "{written:?}");
+        assert!(
+            written.iter().all(|text| text.contains("\"group_id\":\"01\"") && text.ends_with('\n')),
+            "{written:?}"
+        );
         let full = Traces::start(&qlog, clock).unwrap_err().to_string();
         assert!(full.contains("3 traces") && full.contains("allowed: fewer than 3"), "{full}");
     }

@@ -1,4 +1,5 @@
-//! Careful Resume (RFC 9959) for whoever accepts QUIC connections: our server, and programs that have a noq endpoint of their own.
+//! Careful Resume (RFC 9959) for whoever accepts QUIC connections: our server, and programs that
+//! have a noq endpoint of their own.
 
 use crate::clock::WallClock;
 use crate::write_behind::WriteBehind;
@@ -7,8 +8,8 @@ use bentpipe_quic::congestion::{CongestionConfig, ControllerFactory, FastStart, 
 use bentpipe_quic::memory::{Holder, Limits, MemoryStore, PathStore, Prefixes, StoreError};
 use bentpipe_quic::noq_proto::ServerConfig;
 use bentpipe_quic::{
-    DEFAULT_LIFETIME, MakeController, PathLease, PathMemory, SenderMetrics, Settings, SettingsError, StartLease,
-    StartLimiter, controller_factory,
+    DEFAULT_LIFETIME, MakeController, PathLease, PathMemory, SenderMetrics, Settings,
+    SettingsError, StartLease, StartLimiter, controller_factory,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{IpAddr, SocketAddr};
@@ -27,12 +28,13 @@ pub enum ResumptionError {
     Settings(#[from] SettingsError),
 }
 
-/// What a server remembers of the paths to its clients, and the congestion control that makes use of it: CUBIC with the automatic
-/// start and Careful Resume, unless told otherwise. Clones share the memory.
+/// What a server remembers of the paths to its clients, and the congestion control that makes use
+/// of it: CUBIC with the automatic start and Careful Resume, unless told otherwise. Clones share
+/// the memory.
 ///
-/// For a program that has a noq endpoint of its own. For each connection, in this order: [`Resumption::connection`] gives a configuration
-/// to accept it with, and a [`PathUse`] that has to live as long as the connection does, and no longer: dropping it writes down what was
-/// learned.
+/// For a program that has a noq endpoint of its own. For each connection, in this order:
+/// [`Resumption::connection`] gives a configuration to accept it with, and a [`PathUse`] that has
+/// to live as long as the connection does, and no longer: dropping it writes down what was learned.
 ///
 /// ```
 /// # use bentpipe_net::Resumption;
@@ -74,7 +76,8 @@ impl Resumption {
         Self::of(MemoryStore::new(Limits::default()), WallClock::new())
     }
 
-    /// Remembers in `file` (SQLite), across restarts. A thread writes; connections do not wait for it.
+    /// Remembers in `file` (SQLite), across restarts. A thread writes; connections do not wait for
+    /// it.
     ///
     /// # Errors
     /// The file cannot be had.
@@ -84,14 +87,26 @@ impl Resumption {
         Self::of(WriteBehind::open(file, Limits::default(), clock.epoch().epoch())?, clock)
     }
 
-    pub(crate) fn of(store: impl PathStore + 'static, clock: WallClock) -> Result<Self, ResumptionError> {
-        let memory = PathMemory::new(store, Prefixes::default(), "any", DEFAULT_LIFETIME, clock.epoch());
+    pub(crate) fn of(
+        store: impl PathStore + 'static,
+        clock: WallClock,
+    ) -> Result<Self, ResumptionError> {
+        let memory =
+            PathMemory::new(store, Prefixes::default(), "any", DEFAULT_LIFETIME, clock.epoch());
         let settings = Settings { congestion: careful(), ..Settings::default() };
         let (factory, Settings { initial_window, pacing, .. }) = (settings.controller()?, settings);
-        Ok(Self { memory: Some(memory), starts: StartLimiter::default(), factory, initial_window, pacing, clock })
+        Ok(Self {
+            memory: Some(memory),
+            starts: StartLimiter::default(),
+            factory,
+            initial_window,
+            pacing,
+            clock,
+        })
     }
 
-    /// The same with another congestion control. A recipe's own default resumes nothing: see [`CongestionConfig::resume`].
+    /// The same with another congestion control. A recipe's own default resumes nothing: see
+    /// [`CongestionConfig::resume`].
     ///
     /// # Errors
     /// A parameter that does not exist or lies out of range.
@@ -105,9 +120,14 @@ impl Resumption {
         Self { memory: None, ..self }
     }
 
-    /// How to accept a connection from `remote`: as `base` says, with a congestion controller that knows what is remembered of the path.
-    /// Where the memory fails, which is logged, the connection does without.
-    pub fn connection(&self, base: &ServerConfig, remote: SocketAddr) -> (Arc<ServerConfig>, PathUse) {
+    /// How to accept a connection from `remote`: as `base` says, with a congestion controller that
+    /// knows what is remembered of the path. Where the memory fails, which is logged, the
+    /// connection does without.
+    pub fn connection(
+        &self,
+        base: &ServerConfig,
+        remote: SocketAddr,
+    ) -> (Arc<ServerConfig>, PathUse) {
         let begun = self.begin(remote.ip().to_canonical());
         let mut transport = base.transport.as_ref().clone();
         transport.congestion_controller_factory(begun.factory);
@@ -141,12 +161,18 @@ impl Resumption {
         let starting = self.factory.needs_start_slot().then(|| self.starts.ticket(remote));
         let (factory, ticket, kept) = (self.factory.clone(), starting.clone(), notes.clone());
         let make: MakeController = Arc::new(move |setup| {
-            let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
+            let fast =
+                ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
             factory.make(setup, fast, kept.clone())
         });
         let metrics = SenderMetrics::new(false);
-        let factory =
-            controller_factory(self.clock.base(), self.initial_window, self.pacing, Some(metrics.clone()), make);
+        let factory = controller_factory(
+            self.clock.base(),
+            self.initial_window,
+            self.pacing,
+            Some(metrics.clone()),
+            make,
+        );
         Begun { factory, metrics, notes, remembered, starting }
     }
 }
@@ -154,7 +180,10 @@ impl Resumption {
 /// CUBIC, the automatic start, Careful Resume.
 pub(crate) fn careful() -> CongestionConfig {
     // The name is one of the catalogue's.
-    CongestionConfig { resume: "careful".parse().unwrap_or_default(), ..CongestionConfig::default() }
+    CongestionConfig {
+        resume: "careful".parse().unwrap_or_default(),
+        ..CongestionConfig::default()
+    }
 }
 
 /// What a connection begins with.
@@ -166,7 +195,8 @@ pub(crate) struct Begun {
     pub starting: Option<StartLease>,
 }
 
-/// One connection's use of what is remembered of its path. Dropping it ends that use and writes down what was learned.
+/// One connection's use of what is remembered of its path. Dropping it ends that use and writes
+/// down what was learned.
 #[derive(Debug)]
 pub struct PathUse {
     notes: ResumeHandle,
@@ -176,7 +206,8 @@ pub struct PathUse {
 }
 
 impl PathUse {
-    /// What was remembered of the path, what the connection has found out since, whether the two disagree.
+    /// What was remembered of the path, what the connection has found out since, whether the two
+    /// disagree.
     pub fn resume_state(&self) -> ResumeState {
         self.notes.resume_state()
     }

@@ -45,7 +45,8 @@ impl Series {
         help: &'static str,
         values: impl IntoIterator<Item = (&'static str, &'a AtomicU64)>,
     ) -> Self {
-        let values = values.into_iter().map(|(labels, value)| (labels, value.load(Relaxed))).collect();
+        let values =
+            values.into_iter().map(|(labels, value)| (labels, value.load(Relaxed))).collect();
         Self { name, kind: "counter", help, values }
     }
 }
@@ -64,7 +65,10 @@ pub(crate) fn text(prefix: &str, series: &[Series]) -> String {
 }
 
 /// Answers `/metrics` with what `text` says, until the task is dropped. One scrape a connection.
-pub(crate) async fn serve(listener: TcpListener, text: impl Fn() -> String + Send + Sync + 'static) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    text: impl Fn() -> String + Send + Sync + 'static,
+) {
     let (text, places) = (Arc::new(text), Arc::new(Semaphore::new(AT_A_TIME)));
     // The semaphore is never closed.
     while let Ok(place) = places.clone().acquire_owned().await {
@@ -88,7 +92,8 @@ pub(crate) async fn serve(listener: TcpListener, text: impl Fn() -> String + Sen
             let mut builder = hyper::server::conn::http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false);
             // How the scraper ends its connection is its own affair.
-            let _ = timeout(PATIENCE, builder.serve_connection(TokioIo::new(stream), service)).await;
+            let _ =
+                timeout(PATIENCE, builder.serve_connection(TokioIo::new(stream), service)).await;
             drop(place);
         });
     }
@@ -103,7 +108,11 @@ mod tests {
         let [first, second] = [AtomicU64::new(1), AtomicU64::new(2)];
         let series = [
             Series::gauge("connections", "Connections at present", 7),
-            Series::counters("bytes_total", "Bytes", [("{to=\"server\"}", &first), ("{to=\"client\"}", &second)]),
+            Series::counters(
+                "bytes_total",
+                "Bytes",
+                [("{to=\"server\"}", &first), ("{to=\"client\"}", &second)],
+            ),
         ];
         assert_eq!(
             text("bentpipe_", &series),

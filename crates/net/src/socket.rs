@@ -12,12 +12,14 @@ use std::task::{Context, Poll, ready};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
-/// Buffers that are asked of the kernel, bytes: our choice, 25 ms at 1 Gbps and room for a burst. The kernel gives what
-/// `net.core.rmem_max` and `net.core.wmem_max` allow; to root (CAP_NET_ADMIN) all of it.
+/// Buffers that are asked of the kernel, bytes: our choice, 25 ms at 1 Gbps and room for a burst.
+/// The kernel gives what `net.core.rmem_max` and `net.core.wmem_max` allow; to root (CAP_NET_ADMIN)
+/// all of it.
 const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
 /// Room for the largest UDP payload.
 const LARGEST: usize = 65_535;
-/// Largest that is sent over IPv4, whose length counts its header: 65,535 less 28 bytes (RFC 791 §3.1, RFC 768).
+/// Largest that is sent over IPv4, whose length counts its header: 65,535 less 28 bytes (RFC 791
+/// §3.1, RFC 768).
 const LARGEST_SENT: usize = 65_507;
 
 /// A datagram that arrived.
@@ -58,7 +60,12 @@ impl Socket {
         let _ = setsockopt(&socket, sockopt::SndBufForce, &SOCKET_BUFFER);
         socket.set_nonblocking(true)?;
         let each = LARGEST.min(state.gro_segments().get().saturating_mul(2048)).max(2048);
-        Ok(Self { socket: UdpSocket::from_std(socket)?, state, room: vec![0; each * BATCH_SIZE], each })
+        Ok(Self {
+            socket: UdpSocket::from_std(socket)?,
+            state,
+            room: vec![0; each * BATCH_SIZE],
+            each,
+        })
     }
 
     /// Where it is bound.
@@ -69,20 +76,28 @@ impl Socket {
         self.socket.local_addr()
     }
 
-    /// Datagrams of up to `largest` bytes that one [`Transmit`] may hold: as many as the system cuts up, and no more than fit the UDP datagram
-    /// that it takes for all of them. What is larger would be refused, which looks like loss.
+    /// Datagrams of up to `largest` bytes that one [`Transmit`] may hold: as many as the system
+    /// cuts up, and no more than fit the UDP datagram that it takes for all of them. What is larger
+    /// would be refused, which looks like loss.
     pub fn max_segments(&self, largest: u16) -> NonZeroUsize {
-        let fit = NonZeroUsize::new(LARGEST_SENT / usize::from(largest.max(1))).unwrap_or(NonZeroUsize::MIN);
+        let fit = NonZeroUsize::new(LARGEST_SENT / usize::from(largest.max(1)))
+            .unwrap_or(NonZeroUsize::MIN);
         self.state.max_gso_segments().min(fit)
     }
 
-    /// Whether datagrams may be cut up on their way, so that probing for a larger size would prove nothing (RFC 8899 §3).
+    /// Whether datagrams may be cut up on their way, so that probing for a larger size would prove
+    /// nothing (RFC 8899 §3).
     pub fn may_fragment(&self) -> bool {
         self.state.may_fragment()
     }
 
-    /// Hands what has arrived to `sink`, as much as one call of the system gives; waits where there is nothing.
-    pub fn poll_receive(&mut self, cx: &mut Context<'_>, mut sink: impl FnMut(Arrived)) -> Poll<io::Result<()>> {
+    /// Hands what has arrived to `sink`, as much as one call of the system gives; waits where there
+    /// is nothing.
+    pub fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut sink: impl FnMut(Arrived),
+    ) -> Poll<io::Result<()>> {
         loop {
             ready!(self.socket.poll_recv_ready(cx))?;
             let mut meta = [RecvMeta::default(); BATCH_SIZE];
@@ -90,11 +105,13 @@ impl Socket {
             let mut chunks = self.room.chunks_mut(self.each);
             let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
                 std::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
-            let received = socket.try_io(Interest::READABLE, || state.recv(socket.into(), &mut slices, &mut meta));
+            let received = socket
+                .try_io(Interest::READABLE, || state.recv(socket.into(), &mut slices, &mut meta));
             let count = match received {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                // An ICMP message about an earlier datagram (RFC 9000 §14.2.1 has those prove nothing): the next call goes on.
+                // An ICMP message about an earlier datagram (RFC 9000 §14.2.1 has those prove
+                // nothing): the next call goes on.
                 Err(error) if is_about_a_peer(&error) => continue,
                 Err(error) => return Poll::Ready(Err(error)),
             };
@@ -102,17 +119,23 @@ impl Socket {
                 let datagrams = slice.get(..meta.len).unwrap_or_default();
                 let ecn = meta.ecn.and_then(|ecn| EcnCodepoint::from_bits(ecn as u8));
                 for datagram in datagrams.chunks(meta.stride.max(1)) {
-                    sink(Arrived { remote: meta.addr, local: meta.dst_ip, ecn, data: BytesMut::from(datagram) });
+                    sink(Arrived {
+                        remote: meta.addr,
+                        local: meta.dst_ip,
+                        ecn,
+                        data: BytesMut::from(datagram),
+                    });
                 }
             }
             return Poll::Ready(Ok(()));
         }
     }
 
-    /// Sends `datagrams`; false where the system's buffer is full, and [`Socket::poll_send_ready`] says when it is not. What the
-    /// system refuses for another reason is lost, as on the network.
+    /// Sends `datagrams`; false where the system's buffer is full, and [`Socket::poll_send_ready`]
+    /// says when it is not. What the system refuses for another reason is lost, as on the network.
     pub fn try_send(&self, transmit: &Transmit, datagrams: &[u8]) -> bool {
-        let segment_size = (transmit.segment_size < datagrams.len()).then_some(transmit.segment_size);
+        let segment_size =
+            (transmit.segment_size < datagrams.len()).then_some(transmit.segment_size);
         let transmit = noq_udp::Transmit {
             destination: transmit.destination,
             ecn: transmit.ecn.and_then(|ecn| noq_udp::EcnCodepoint::from_bits(ecn as u8)),
@@ -141,6 +164,11 @@ impl Socket {
 }
 
 fn is_about_a_peer(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable};
-    matches!(error.kind(), ConnectionRefused | ConnectionReset | HostUnreachable | Interrupted | NetworkUnreachable)
+    use io::ErrorKind::{
+        ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable,
+    };
+    matches!(
+        error.kind(),
+        ConnectionRefused | ConnectionReset | HostUnreachable | Interrupted | NetworkUnreachable
+    )
 }

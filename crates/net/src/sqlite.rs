@@ -1,6 +1,8 @@
 //! The path store in a file: SQLite, shared by processes, whole after a crash.
 
-use bentpipe_quic::memory::{Entry, Holder, IpPrefix, Lease, Limits, PathKey, PathStore, SavedPath, StoreError};
+use bentpipe_quic::memory::{
+    Entry, Holder, IpPrefix, Lease, Limits, PathKey, PathStore, SavedPath, StoreError,
+};
 use bentpipe_units::{Bytes, Epoch, Span};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
@@ -10,7 +12,8 @@ use std::time::Duration;
 const APPLICATION: i64 = 0x6270_7468;
 /// The tables below (`PRAGMA user_version`). A later one brings the steps from those before it.
 const VERSION: i64 = 1;
-/// How long a call waits for another process. Each holds the file for one small transaction, a millisecond or so.
+/// How long a call waits for another process. Each holds the file for one small transaction, a
+/// millisecond or so.
 const BUSY: Duration = Duration::from_secs(5);
 /// What columns hold at most; times beyond it are "never".
 const MOST: u64 = (1 << 62) - 1;
@@ -69,10 +72,11 @@ DELETE FROM path WHERE used IN (SELECT used FROM path ORDER BY used LIMIT ?1)";
 
 /// Paths in an SQLite file with a write-ahead log.
 ///
-/// Several processes may use one file: each call is one transaction. A process that dies leaves the last whole
-/// transaction behind; a machine that loses power may lose the last ones, never the file. The file is readable by
-/// its owner only, since it says whom the server has talked to, and what is deleted is overwritten. It has to lie on a
-/// local disk: a write-ahead log does not work over a network (<https://sqlite.org/wal.html>).
+/// Several processes may use one file: each call is one transaction. A process that dies leaves the
+/// last whole transaction behind; a machine that loses power may lose the last ones, never the
+/// file. The file is readable by its owner only, since it says whom the server has talked to, and
+/// what is deleted is overwritten. It has to lie on a local disk: a write-ahead log does not work
+/// over a network (<https://sqlite.org/wal.html>).
 ///
 /// Calls block, for up to five seconds while other processes write.
 #[derive(Debug)]
@@ -86,8 +90,8 @@ impl SqliteStore {
     /// Opens `file`, or makes it, with its directories.
     ///
     /// # Errors
-    /// A place that cannot be written; a file that is no path store, is damaged, or was written by a later version.
-    /// The error names the file and what to do.
+    /// A place that cannot be written; a file that is no path store, is damaged, or was written by
+    /// a later version. The error names the file and what to do.
     pub fn open(file: &Path, limits: Limits) -> Result<Self, StoreError> {
         let database = open(file)?;
         let mut store = Self { file: file.to_owned(), limits, database };
@@ -96,7 +100,8 @@ impl SqliteStore {
     }
 
     fn prepare(&mut self) -> Result<(), StoreError> {
-        let first = self.database.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+        let first =
+            self.database.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
         match first.map_err(|error| failed(&self.file, &error))? {
             ok if ok == "ok" => {}
             damage => return Err(damaged(&self.file, &damage)),
@@ -107,7 +112,13 @@ impl SqliteStore {
                 let reason = format!("its version is {version}, this program knows {VERSION}");
                 return Err(storage(&self.file, &reason, "update bentpipe, or name another file"));
             }
-            _ => return Err(storage(&self.file, "it is another program's database", "name another file")),
+            _ => {
+                return Err(storage(
+                    &self.file,
+                    "it is another program's database",
+                    "name another file",
+                ));
+            }
         }
         let set = |name, value: &str| self.database.pragma_update(None, name, value);
         set("secure_delete", "ON").map_err(|error| failed(&self.file, &error))?;
@@ -117,14 +128,18 @@ impl SqliteStore {
 
     /// Whose the file is and of which version; an empty one becomes ours.
     fn versions(&mut self) -> rusqlite::Result<(i64, i64)> {
-        let number = |database: &Connection, name| database.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let number = |database: &Connection, name| {
+            database.pragma_query_value(None, name, |row| row.get::<_, i64>(0))
+        };
         let objects = |database: &Connection| {
             database.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
         };
-        // Two processes may find it empty at once: the second looks again once it has the file for itself.
+        // Two processes may find it empty at once: the second looks again once it has the file for
+        // itself.
         if (number(&self.database, "application_id")?, objects(&self.database)?) == (0, 0) {
             self.log_ahead()?;
-            let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let transaction =
+                self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
             if (number(&transaction, "application_id")?, objects(&transaction)?) == (0, 0) {
                 transaction.execute_batch(TABLES)?;
                 transaction.pragma_update(None, "application_id", APPLICATION)?;
@@ -135,15 +150,20 @@ impl SqliteStore {
         Ok((number(&self.database, "application_id")?, number(&self.database, "user_version")?))
     }
 
-    /// Turns the write-ahead log on, which stays in the file. SQLite does not wait for others where the mode changes:
-    /// whoever finds the file busy waits for a transaction of its own and looks again.
+    /// Turns the write-ahead log on, which stays in the file. SQLite does not wait for others where
+    /// the mode changes: whoever finds the file busy waits for a transaction of its own and looks
+    /// again.
     fn log_ahead(&mut self) -> rusqlite::Result<()> {
         let mut tries = 10;
         loop {
             match self.database.pragma_update(None, "journal_mode", "WAL") {
-                Err(error) if tries > 0 && error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                Err(error)
+                    if tries > 0 && error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) =>
+                {
                     tries -= 1;
-                    self.database.transaction_with_behavior(TransactionBehavior::Immediate)?.rollback()?;
+                    self.database
+                        .transaction_with_behavior(TransactionBehavior::Immediate)?
+                        .rollback()?;
                 }
                 done => return done,
             }
@@ -151,7 +171,10 @@ impl SqliteStore {
     }
 
     /// Runs a change, in one transaction.
-    fn change<T>(&mut self, change: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+    fn change<T>(
+        &mut self,
+        change: impl Fn(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
         let Self { file, database, .. } = self;
         let mut run = || {
             let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -170,9 +193,18 @@ impl PathStore for SqliteStore {
         self.change(|database| {
             let (remote, local, dscp) = columns(key);
             let (window, rtt) = (path.window.get(), path.rtt.as_nanos());
-            let values = params![remote, local, dscp, window, rtt, millis(path.saved_at), millis(path.expires)];
+            let values = params![
+                remote,
+                local,
+                dscp,
+                window,
+                rtt,
+                millis(path.saved_at),
+                millis(path.expires)
+            ];
             database.execute(REPLACE, values)?;
-            let count = || database.query_row("SELECT count(*) FROM path", [], |row| row.get::<_, u64>(0));
+            let count =
+                || database.query_row("SELECT count(*) FROM path", [], |row| row.get::<_, u64>(0));
             if count()? > most {
                 database.execute(EXPIRE, [millis(now)])?;
                 database.execute(LEAST_USED, [count()?.saturating_sub(most)])?;
@@ -181,29 +213,41 @@ impl PathStore for SqliteStore {
         })
     }
 
-    fn lease(&mut self, key: &PathKey, now: Epoch, holder: Holder) -> Result<Option<SavedPath>, StoreError> {
+    fn lease(
+        &mut self,
+        key: &PathKey,
+        now: Epoch,
+        holder: Holder,
+    ) -> Result<Option<SavedPath>, StoreError> {
         let until = now + self.limits.lease;
         let file = self.file.clone();
         let lent = self.change(|database| {
             let (remote, local, dscp) = columns(key);
-            let values = params![remote, local, dscp, holder.0.cast_signed(), millis(now), millis(until)];
+            let values =
+                params![remote, local, dscp, holder.0.cast_signed(), millis(now), millis(until)];
             let mut statement = database.prepare(LEASE)?;
             let mut rows = statement.query(values)?;
             rows.next()?.map(saved_path).transpose()
         })?;
-        lent.map(|path| path.check().map(|()| path).map_err(|error| damaged(&file, &error.to_string()))).transpose()
+        lent.map(|path| {
+            path.check().map(|()| path).map_err(|error| damaged(&file, &error.to_string()))
+        })
+        .transpose()
     }
 
     fn is_lent(&self, key: &PathKey, now: Epoch) -> Result<bool, StoreError> {
         let (remote, local, dscp) = columns(key);
-        let lent = || self.database.prepare(IS_LENT)?.exists(params![remote, local, dscp, millis(now)]);
+        let lent =
+            || self.database.prepare(IS_LENT)?.exists(params![remote, local, dscp, millis(now)]);
         lent().map_err(|error| failed(&self.file, &error))
     }
 
     fn release(&mut self, key: &PathKey, holder: Holder) -> Result<(), StoreError> {
         self.change(|database| {
             let (remote, local, dscp) = columns(key);
-            database.execute(RELEASE, params![remote, local, dscp, holder.0.cast_signed()]).map(|_| ())
+            database
+                .execute(RELEASE, params![remote, local, dscp, holder.0.cast_signed()])
+                .map(|_| ())
         })
     }
 
@@ -220,7 +264,9 @@ impl PathStore for SqliteStore {
             statement.query_map([millis(now)], listed)?.collect()
         };
         let rows = rows().map_err(|error| failed(&self.file, &error))?;
-        let entries = rows.into_iter().map(|row| row.entry(now).map_err(|reason| damaged(&self.file, &reason)));
+        let entries = rows
+            .into_iter()
+            .map(|row| row.entry(now).map_err(|reason| damaged(&self.file, &reason)));
         let mut entries = entries.collect::<Result<Vec<_>, _>>()?;
         entries.sort_by(|one, two| one.key.cmp(&two.key));
         Ok(entries)
@@ -228,8 +274,9 @@ impl PathStore for SqliteStore {
 
     fn forget_all(&mut self) -> Result<usize, StoreError> {
         let count = self.change(|database| database.execute("DELETE FROM path", []))?;
-        // What was deleted still stands in the log: written over the file, and the log emptied. Where another process
-        // is reading, that waits for its end; the paths are deleted all the same.
+        // What was deleted still stands in the log: written over the file, and the log emptied.
+        // Where another process is reading, that waits for its end; the paths are deleted all the
+        // same.
         let emptied = self.database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         emptied.map_err(|error| failed(&self.file, &error))?;
         Ok(count)
@@ -258,7 +305,8 @@ pub(crate) fn open(file: &Path) -> Result<Connection, StoreError> {
     opened.map_err(|error| failed(file, &error))
 }
 
-/// Makes `file` where there is none, for its owner alone. SQLite gives its log the same permissions.
+/// Makes `file` where there is none, for its owner alone. SQLite gives its log the same
+/// permissions.
 fn create(file: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(false);
@@ -268,7 +316,11 @@ fn create(file: &Path) -> std::io::Result<()> {
 }
 
 pub(crate) fn storage(file: &Path, reason: &str, remedy: &str) -> StoreError {
-    StoreError::Storage { place: file.display().to_string(), reason: reason.to_owned(), remedy: remedy.to_owned() }
+    StoreError::Storage {
+        place: file.display().to_string(),
+        reason: reason.to_owned(),
+        remedy: remedy.to_owned(),
+    }
 }
 
 fn damaged(file: &Path, reason: &str) -> StoreError {
@@ -286,8 +338,15 @@ pub(crate) fn failed(file: &Path, error: &rusqlite::Error) -> StoreError {
         }
         Some(ErrorCode::DiskFull) => storage(file, &reason, "make room on its disk"),
         Some(
-            ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::SystemIoFailure,
-        ) => storage(file, &reason, "see that it and its directory are on a local disk and can be written"),
+            ErrorCode::ReadOnly
+            | ErrorCode::CannotOpen
+            | ErrorCode::PermissionDenied
+            | ErrorCode::SystemIoFailure,
+        ) => storage(
+            file,
+            &reason,
+            "see that it and its directory are on a local disk and can be written",
+        ),
         _ => damaged(file, &reason),
     }
 }
@@ -328,13 +387,20 @@ fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
         since: Epoch::from_unix_millis(since),
         until: Epoch::from_unix_millis(until),
     });
-    Ok(Listed { path: saved_path(row)?, remote: row.get(4)?, local: row.get(5)?, dscp: row.get(6)?, lease })
+    Ok(Listed {
+        path: saved_path(row)?,
+        remote: row.get(4)?,
+        local: row.get(5)?,
+        dscp: row.get(6)?,
+        lease,
+    })
 }
 
 impl Listed {
     fn entry(self, now: Epoch) -> Result<Entry, String> {
         let remote: IpPrefix = self.remote.parse().map_err(|error| format!("{error}"))?;
-        let key = PathKey::new(remote, &self.local, self.dscp).map_err(|error| error.to_string())?;
+        let key =
+            PathKey::new(remote, &self.local, self.dscp).map_err(|error| error.to_string())?;
         self.path.check().map_err(|error| error.to_string())?;
         Ok(Entry { key, path: self.path, lease: self.lease.filter(|lease| lease.is_current(now)) })
     }

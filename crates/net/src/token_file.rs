@@ -30,7 +30,8 @@ CREATE TABLE IF NOT EXISTS address_token (
 ) STRICT;
 ";
 
-/// Tokens in an SQLite file that its owner alone may read. Programs may share it: a token is taken by one of them.
+/// Tokens in an SQLite file that its owner alone may read. Programs may share it: a token is taken
+/// by one of them.
 #[derive(Debug, Clone)]
 pub struct TokenFile(Arc<Mutex<Connection>>);
 
@@ -42,11 +43,18 @@ impl TokenFile {
     pub fn open(file: &Path) -> Result<Self, StoreError> {
         let database = sqlite::open(file)?;
         let failed = |error: rusqlite::Error| sqlite::failed(file, &error);
-        let application: i64 = database.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
-        let objects: i64 =
-            database.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
+        let application: i64 = database
+            .pragma_query_value(None, "application_id", |row| row.get(0))
+            .map_err(failed)?;
+        let objects: i64 = database
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .map_err(failed)?;
         if application != APPLICATION && (application, objects) != (0, 0) {
-            return Err(sqlite::storage(file, "it is another program's database", "name another file"));
+            return Err(sqlite::storage(
+                file,
+                "it is another program's database",
+                "name another file",
+            ));
         }
         let prepare = || {
             database.execute_batch(TABLES)?;
@@ -67,12 +75,14 @@ impl TokenFile {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `change` gives; a file that fails is as good as none, since a client can do without tokens.
+    /// What `change` gives; a file that fails is as good as none, since a client can do without
+    /// tokens.
     fn attempt<T>(&self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Option<T> {
         change(&self.lock()).inspect_err(|error| tracing::warn!(%error, "file of tokens")).ok()
     }
 
-    /// Changes the file on a thread that may wait for a disk, where there is a runtime: who keeps tokens is in the middle of a connection.
+    /// Changes the file on a thread that may wait for a disk, where there is a runtime: who keeps
+    /// tokens is in the middle of a connection.
     fn later(&self, change: impl FnOnce(&Connection) -> rusqlite::Result<usize> + Send + 'static) {
         let file = self.clone();
         let work = move || {
@@ -107,13 +117,19 @@ impl PathTokenStore for TokenFile {
         let now = i64::try_from(now.as_unix_millis()).unwrap_or(i64::MAX);
         let take = "DELETE FROM path_token WHERE server = ?1 RETURNING token, expires_ms";
         let taken = self.attempt(|database| {
-            database.query_row(take, [server], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?))).optional()
+            database
+                .query_row(take, [server], |row| {
+                    Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?))
+                })
+                .optional()
         });
         taken.flatten().filter(|(_, expires)| now < *expires).map(|(token, _)| token)
     }
 
     fn forget(&mut self, server: &str) {
-        self.attempt(|database| database.execute("DELETE FROM path_token WHERE server = ?1", [server]));
+        self.attempt(|database| {
+            database.execute("DELETE FROM path_token WHERE server = ?1", [server])
+        });
     }
 
     fn forget_all(&mut self) {
@@ -138,8 +154,9 @@ impl TokenStore for TokenFile {
 
     fn take(&self, server_name: &str) -> Option<Bytes> {
         let take = "DELETE FROM address_token WHERE server = ?1 RETURNING token";
-        let taken =
-            self.attempt(|database| database.query_row(take, [server_name], |row| row.get::<_, Vec<u8>>(0)).optional());
+        let taken = self.attempt(|database| {
+            database.query_row(take, [server_name], |row| row.get::<_, Vec<u8>>(0)).optional()
+        });
         taken.flatten().map(Bytes::from)
     }
 }

@@ -1,7 +1,9 @@
 //! A path store that answers from memory and writes to a file behind its caller's back.
 
 use crate::sqlite::SqliteStore;
-use bentpipe_quic::memory::{Entry, Holder, Limits, MemoryStore, PathKey, PathStore, SavedPath, StoreError};
+use bentpipe_quic::memory::{
+    Entry, Holder, Limits, MemoryStore, PathKey, PathStore, SavedPath, StoreError,
+};
 use bentpipe_units::Epoch;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -10,11 +12,12 @@ use std::thread::JoinHandle;
 /// Changes that wait to be written; more are lost, and the file keeps what it had.
 const WAITING: usize = 1024;
 
-/// Paths in memory, begun with what is in an SQLite file, to which each change is written by a thread of its own: whoever serves packets
-/// does not wait for a disk.
+/// Paths in memory, begun with what is in an SQLite file, to which each change is written by a
+/// thread of its own: whoever serves packets does not wait for a disk.
 ///
-/// Leases stay in memory, so that only one server at a time should use a file; what another program forgets in the file counts from
-/// the next start on. Dropping the store waits until everything is written.
+/// Leases stay in memory, so that only one server at a time should use a file; what another program
+/// forgets in the file counts from the next start on. Dropping the store waits until everything is
+/// written.
 #[derive(Debug)]
 pub struct WriteBehind {
     memory: MemoryStore,
@@ -42,7 +45,9 @@ impl WriteBehind {
             memory.replace(&entry.key, entry.path, now)?;
         }
         let (changes, inbox) = sync_channel(WAITING);
-        let spawned = std::thread::Builder::new().name("path store".to_owned()).spawn(move || write(store, &inbox));
+        let spawned = std::thread::Builder::new()
+            .name("path store".to_owned())
+            .spawn(move || write(store, &inbox));
         let writer = spawned.map_err(|error| StoreError::Storage {
             place: file.display().to_string(),
             reason: error.to_string(),
@@ -89,7 +94,12 @@ impl PathStore for WriteBehind {
         Ok(())
     }
 
-    fn lease(&mut self, key: &PathKey, now: Epoch, holder: Holder) -> Result<Option<SavedPath>, StoreError> {
+    fn lease(
+        &mut self,
+        key: &PathKey,
+        now: Epoch,
+        holder: Holder,
+    ) -> Result<Option<SavedPath>, StoreError> {
         self.memory.lease(key, now, holder)
     }
 

@@ -1,4 +1,5 @@
-//! A program with a noq endpoint of its own gains Careful Resume: two downloads over a path of 60 ms.
+//! A program with a noq endpoint of its own gains Careful Resume: two downloads over a path of 60
+//! ms.
 
 use bentpipe_net::Resumption;
 use bentpipe_quic::congestion::resume::ResumeState;
@@ -20,7 +21,8 @@ const CONTENT: usize = 3_000_000;
 
 /// Passes datagrams on between one client and `server`, [`ONE_WAY`] later.
 async fn long_way(server: SocketAddr) -> Outcome<SocketAddr> {
-    let (near, far) = (Arc::new(UdpSocket::bind(LOOPBACK).await?), Arc::new(UdpSocket::bind(LOOPBACK).await?));
+    let (near, far) =
+        (Arc::new(UdpSocket::bind(LOOPBACK).await?), Arc::new(UdpSocket::bind(LOOPBACK).await?));
     far.connect(server).await?;
     let address = near.local_addr()?;
     let (client, known) = tokio::sync::watch::channel(None);
@@ -63,7 +65,9 @@ async fn long_way(server: SocketAddr) -> Outcome<SocketAddr> {
 /// A client's endpoint and configuration, with windows that do not limit.
 fn client(trusted: RootCertStore) -> Outcome<Endpoint> {
     let mut transport = TransportConfig::default();
-    transport.stream_receive_window(VarInt::from_u32(16_000_000)).receive_window(VarInt::from_u32(16_000_000));
+    transport
+        .stream_receive_window(VarInt::from_u32(16_000_000))
+        .receive_window(VarInt::from_u32(16_000_000));
     let mut config = ClientConfig::with_root_certificates(Arc::new(trusted))?;
     config.transport_config(Arc::new(transport));
     let endpoint = Endpoint::client(LOOPBACK)?;
@@ -96,7 +100,8 @@ async fn download(
         connection.close(VarInt::from_u32(0), b"");
         Outcome::Ok(())
     };
-    let (known, asked) = timeout(Duration::from_secs(30), async { tokio::join!(serving, asking) }).await?;
+    let (known, asked) =
+        timeout(Duration::from_secs(30), async { tokio::join!(serving, asking) }).await?;
     asked?;
     known
 }

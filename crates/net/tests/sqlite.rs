@@ -47,7 +47,11 @@ fn paths_and_leases_outlive_the_program() {
     drop(store);
     let mut store = open(&file);
     assert_eq!(store.lease(&key(1), at(59), Holder(2)), Ok(None));
-    assert_eq!(store.lease(&key(1), at(60), Holder(2)), Ok(Some(saved(4, 0))), "its holder is gone");
+    assert_eq!(
+        store.lease(&key(1), at(60), Holder(2)),
+        Ok(Some(saved(4, 0))),
+        "its holder is gone"
+    );
 }
 
 #[cfg(unix)]
@@ -84,7 +88,8 @@ fn nothing_is_left_of_what_was_forgotten() {
     assert!(!found(b"10.0.77.0"));
 }
 
-/// Copies the store as it stands on the disk, without its shared memory: what a crash of the machine leaves.
+/// Copies the store as it stands on the disk, without its shared memory: what a crash of the
+/// machine leaves.
 fn crashed(from: &Path, to: &Path, log_bytes: Option<usize>) {
     std::fs::copy(from, to).expect("the file");
     let log = |file: &Path| file.with_extension("sqlite-wal");
@@ -134,7 +139,8 @@ fn damage_is_an_error_that_names_the_file_and_what_to_do() {
         bytes[start..end].fill(0xff);
         let file = place.path().join(format!("{index}.sqlite"));
         std::fs::write(&file, bytes).expect("a file");
-        // Damage to values that are possible cannot be seen; the rest is an error at the opening or later.
+        // Damage to values that are possible cannot be seen; the rest is an error at the opening or
+        // later.
         let used = SqliteStore::open(&file, Limits::default()).and_then(|mut store| {
             store.list(at(0))?;
             store.lease(&key(3), at(0), Holder(1))?;
@@ -142,7 +148,9 @@ fn damage_is_an_error_that_names_the_file_and_what_to_do() {
             store.forget_all()
         });
         if let Err(error) = used {
-            assert!(matches!(&error, StoreError::Storage { place, .. } if *place == file.display().to_string()));
+            assert!(
+                matches!(&error, StoreError::Storage { place, .. } if *place == file.display().to_string())
+            );
             refusals += 1;
         }
     }
@@ -164,7 +172,9 @@ fn what_is_not_ours_is_left_alone() {
     let database = rusqlite::Connection::open(&later).expect("a database");
     database.pragma_update(None, "user_version", 2).expect("a version");
     drop(database);
-    assert!(refused(&later).contains("its version is 2") && refused(&later).contains("update bentpipe"));
+    assert!(
+        refused(&later).contains("its version is 2") && refused(&later).contains("update bentpipe")
+    );
 }
 
 #[test]
@@ -194,7 +204,10 @@ fn of_many_that_ask_at_once_one_gets_the_lease() {
                         .filter(|&round| {
                             store.replace(&key(round), saved(4, 0), at(0)).expect("saved");
                             barrier.wait();
-                            store.lease(&key(round), at(0), Holder(asker)).expect("an answer").is_some()
+                            store
+                                .lease(&key(round), at(0), Holder(asker))
+                                .expect("an answer")
+                                .is_some()
                         })
                         .collect()
                 })
@@ -253,11 +266,18 @@ fn a_killed_writer_leaves_whole_paths() {
         let kept = store.list(at(0)).expect("a list");
         assert!(kept.len() >= written);
         for entry in &kept {
-            let whole =
-                entry.path.window.get() % 1_000_000 == 0 && entry.path == saved(entry.path.window.get() / 1_000_000, 0);
+            let whole = entry.path.window.get() % 1_000_000 == 0
+                && entry.path == saved(entry.path.window.get() / 1_000_000, 0);
             assert!(whole, "{entry:?}");
         }
-        assert_eq!(store.lease(&key(0), at(1), Holder(8)), Ok(None), "the dead holder still has it");
-        assert!(store.lease(&key(0), at(60), Holder(8)).expect("an answer").is_some(), "until its lease ends");
+        assert_eq!(
+            store.lease(&key(0), at(1), Holder(8)),
+            Ok(None),
+            "the dead holder still has it"
+        );
+        assert!(
+            store.lease(&key(0), at(60), Holder(8)).expect("an answer").is_some(),
+            "until its lease ends"
+        );
     }
 }

@@ -7,8 +7,9 @@
 
 use bentpipe_orbit::sharing::{Search, all_pairs, find};
 use bentpipe_orbit::{
-    Constellation, Fibre, IslPattern, Metric, Network, NetworkSpec, Node, OrbitError, PhaseShift, RouteTimeline,
-    RouteUpdates, Routes, SatelliteSelection, Shell, Station, Topology, cities, mean_motion_rev_per_day, presets,
+    Constellation, Fibre, IslPattern, Metric, Network, NetworkSpec, Node, OrbitError, PhaseShift,
+    RouteTimeline, RouteUpdates, Routes, SatelliteSelection, Shell, Station, Topology, cities,
+    mean_motion_rev_per_day, presets,
 };
 use bentpipe_units::{Epoch, Span, Time};
 use std::error::Error;
@@ -45,7 +46,10 @@ fn used() -> f64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanos = told.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
     static BEGAN: OnceLock<Instant> = OnceLock::new();
-    nanos.map_or_else(|| BEGAN.get_or_init(Instant::now).elapsed().as_secs_f64(), |nanos| nanos as f64 / 1e9)
+    nanos.map_or_else(
+        || BEGAN.get_or_init(Instant::now).elapsed().as_secs_f64(),
+        |nanos| nanos as f64 / 1e9,
+    )
 }
 
 /// A constellation and the first hundred cities.
@@ -73,7 +77,8 @@ fn network(shells: &[Shell]) -> Result<Network, OrbitError> {
 }
 
 fn forwarding(what: &str, network: &Network, steps: u64) -> Result<(), OrbitError> {
-    let ends: Vec<Node> = (0..network.stations().len()).map(|index| network.station(index)).collect();
+    let ends: Vec<Node> =
+        (0..network.stations().len()).map(|index| network.station(index)).collect();
     let mut topology = Topology::new(network, Time::ZERO)?;
     let began = used();
     let mut routes = Routes::new(network, &topology, &ends);
@@ -106,14 +111,16 @@ fn forwarding(what: &str, network: &Network, steps: u64) -> Result<(), OrbitErro
 fn one_pair(what: &str, network: &Arc<Network>, step: RouteUpdates) -> Result<(), OrbitError> {
     let began = used();
     let end = Time::from_secs(200);
-    let changes = RouteTimeline::forecast(network, step, network.station(0), network.station(1), end)?;
+    let changes =
+        RouteTimeline::forecast(network, step, network.station(0), network.station(1), end)?;
     println!("{what}: {:.2} s, {} changes of the way", (used() - began), changes.len());
     Ok(())
 }
 
 /// Every pair of the cities, for the pairs that share a link.
 fn sharing(what: &str, network: &Network) -> Result<(), OrbitError> {
-    let nodes: Vec<Node> = (0..network.stations().len()).map(|index| network.station(index)).collect();
+    let nodes: Vec<Node> =
+        (0..network.stations().len()).map(|index| network.station(index)).collect();
     let search = Search {
         flows: all_pairs(&nodes),
         begins: Time::ZERO,
@@ -128,7 +135,8 @@ fn sharing(what: &str, network: &Network) -> Result<(), OrbitError> {
     let found = find(network, &search)?;
     println!("{what}: {:.2} s", used() - began);
     for each in found {
-        let [a, b] = each.flows.map(|(from, to)| format!("{}-{}", network.name(from), network.name(to)));
+        let [a, b] =
+            each.flows.map(|(from, to)| format!("{}-{}", network.name(from), network.name(to)));
         let [fast, slow] = each.rtts.map(|rtt| rtt.as_millis_f64());
         println!("  {a} and {b}: {fast:.1} and {slow:.1} ms, {} to {}", each.from, each.to);
     }

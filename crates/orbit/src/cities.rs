@@ -59,21 +59,25 @@ pub fn find(name: &str) -> Result<Geodetic, OrbitError> {
         return place;
     }
     let wanted = fold(name);
-    let wanted = ALSO.iter().find(|(also, _)| *also == wanted).map_or(wanted, |(_, known)| fold(known));
-    all().iter().find(|(known, _)| fold(known) == wanted).map(|(_, place)| *place).ok_or_else(|| OrbitError::Unknown {
-        what: "place",
-        name: name.to_owned(),
-        help: format!(
-            "{}; or coordinates such as 51.5,-0.1",
-            crate::suggestions::help(name, all().iter().map(|(known, _)| *known))
-        ),
-    })
+    let wanted =
+        ALSO.iter().find(|(also, _)| *also == wanted).map_or(wanted, |(_, known)| fold(known));
+    all().iter().find(|(known, _)| fold(known) == wanted).map(|(_, place)| *place).ok_or_else(
+        || OrbitError::Unknown {
+            what: "place",
+            name: name.to_owned(),
+            help: format!(
+                "{}; or coordinates such as 51.5,-0.1",
+                crate::suggestions::help(name, all().iter().map(|(known, _)| *known))
+            ),
+        },
+    )
 }
 
 /// The position at `LATITUDE,LONGITUDE`; `None` if `text` is not of this form.
 fn coordinates(text: &str) -> Option<Result<Geodetic, OrbitError>> {
     let (latitude, longitude) = text.split_once(',')?;
-    let (latitude_deg, longitude_deg) = (latitude.trim().parse().ok()?, longitude.trim().parse().ok()?);
+    let (latitude_deg, longitude_deg) =
+        (latitude.trim().parse().ok()?, longitude.trim().parse().ok()?);
     let in_range = |degrees: f64, largest: f64| (-largest..=largest).contains(&degrees);
     if in_range(latitude_deg, 90.0) && in_range(longitude_deg, 180.0) {
         return Some(Ok(Geodetic { latitude_deg, longitude_deg, altitude_m: 0.0 }));
@@ -145,10 +149,14 @@ mod tests {
 
     #[test]
     fn every_line_of_the_table_is_a_place_that_its_name_finds() {
-        let lines = include_str!("places.csv").lines().filter(|line| !line.starts_with('#')).count();
+        let lines =
+            include_str!("places.csv").lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(all().len(), lines);
         for (name, place) in all() {
-            assert!(place.latitude_deg.abs() <= 90.0 && place.longitude_deg.abs() <= 180.0, "{name}");
+            assert!(
+                place.latitude_deg.abs() <= 90.0 && place.longitude_deg.abs() <= 180.0,
+                "{name}"
+            );
             assert_eq!(find(name).unwrap(), *place, "{name}");
         }
         let names: BTreeSet<String> = all().iter().map(|(name, _)| fold(name)).collect();
@@ -208,7 +216,12 @@ mod tests {
     #[test]
     fn a_name_that_is_unknown_is_answered_with_near_ones() {
         let error = find("Torronto").unwrap_err().to_string();
-        assert!(error.contains("`Torronto`") && error.contains("`Toronto`") && error.contains("51.5,-0.1"), "{error}");
+        assert!(
+            error.contains("`Torronto`")
+                && error.contains("`Toronto`")
+                && error.contains("51.5,-0.1"),
+            "{error}"
+        );
         assert!(find("").is_err());
     }
 

@@ -116,15 +116,20 @@ impl Constellation {
         };
         for each in found {
             let at = each.elements.datetime.and_utc();
-            let epoch_ns = i128::from(at.timestamp()) * 1_000_000_000 + i128::from(at.timestamp_subsec_nanos());
+            let epoch_ns = i128::from(at.timestamp()) * 1_000_000_000
+                + i128::from(at.timestamp_subsec_nanos());
             let origin = Origin::Elements {
                 inclination_deg: each.elements.inclination,
                 mean_motion_rev_per_day: each.elements.mean_motion,
             };
-            let constants = published(&each.elements, epoch_ns).map_err(|reason| OrbitError::Elements {
-                line: each.line,
-                reason: format!("`{}` has no orbit that can be propagated: {reason}", each.name),
-            })?;
+            let constants =
+                published(&each.elements, epoch_ns).map_err(|reason| OrbitError::Elements {
+                    line: each.line,
+                    reason: format!(
+                        "`{}` has no orbit that can be propagated: {reason}",
+                        each.name
+                    ),
+                })?;
             made.orbits.push(Orbit { constants, epoch_ns, origin });
             made.names.push(each.name);
         }
@@ -178,7 +183,11 @@ impl Constellation {
     ///
     /// # Errors
     /// No satellite is left.
-    pub fn drop_decayed(&mut self, begins: Epoch, length: Span) -> Result<Vec<Decayed>, OrbitError> {
+    pub fn drop_decayed(
+        &mut self,
+        begins: Epoch,
+        length: Span,
+    ) -> Result<Vec<Decayed>, OrbitError> {
         let mut decayed = Vec::new();
         let mut keep = Vec::with_capacity(self.len());
         let begins_ns = nanos(begins);
@@ -193,8 +202,9 @@ impl Constellation {
             }
         }
         if decayed.len() == self.len() {
-            let first =
-                decayed.first().map_or_else(String::new, |first| format!("; `{}`: {}", first.name, first.reason));
+            let first = decayed
+                .first()
+                .map_or_else(String::new, |first| format!("; `{}`: {}", first.name, first.reason));
             return Err(OrbitError::Value {
                 what: "number of satellites that last".into(),
                 value: format!("0 of {} from {begins} for {length}{first}", self.len()),
@@ -214,7 +224,12 @@ impl Constellation {
     ///
     /// # Errors
     /// A satellite cannot be propagated to that time.
-    pub fn positions(&self, begins: Epoch, at: Time, into: &mut Vec<Ecef>) -> Result<(), OrbitError> {
+    pub fn positions(
+        &self,
+        begins: Epoch,
+        at: Time,
+        into: &mut Vec<Ecef>,
+    ) -> Result<(), OrbitError> {
         into.clear();
         into.reserve(self.len());
         self.propagate(begins, at, |turn, teme| into.push(turn.position(teme.position)))
@@ -225,7 +240,12 @@ impl Constellation {
     ///
     /// # Errors
     /// A satellite cannot be propagated to that time.
-    pub(crate) fn states(&self, begins: Epoch, at: Time, into: &mut Vec<(Ecef, Ecef)>) -> Result<(), OrbitError> {
+    pub(crate) fn states(
+        &self,
+        begins: Epoch,
+        at: Time,
+        into: &mut Vec<(Ecef, Ecef)>,
+    ) -> Result<(), OrbitError> {
         into.clear();
         into.reserve(self.len());
         self.propagate(begins, at, |turn, teme| {
@@ -252,7 +272,12 @@ impl Constellation {
     ///
     /// # Errors
     /// The satellite cannot be propagated to that time.
-    pub(crate) fn position(&self, index: usize, begins: Epoch, at: Time) -> Result<Ecef, OrbitError> {
+    pub(crate) fn position(
+        &self,
+        index: usize,
+        begins: Epoch,
+        at: Time,
+    ) -> Result<Ecef, OrbitError> {
         let turn = EarthRotation::new(sidereal_rad(begins, at.since(Time::ZERO)));
         let teme = self.orbits[index].teme(nanos(begins) + i128::from(at.as_nanos()));
         Ok(turn.position(teme.map_err(|failure| self.lost(index, failure))?.position))
@@ -293,7 +318,10 @@ impl Orbit {
     /// minutes from the epoch and the reason.
     fn teme(&self, at: i128) -> Result<sgp4::Prediction, (f64, String)> {
         let minutes = (at - self.epoch_ns) as f64 / 6e10;
-        let made = self.constants.propagate(sgp4::MinutesSinceEpoch(minutes)).map_err(|e| (minutes, e.to_string()))?;
+        let made = self
+            .constants
+            .propagate(sgp4::MinutesSinceEpoch(minutes))
+            .map_err(|e| (minutes, e.to_string()))?;
         let [x, y, z] = made.position;
         let radius = libm::sqrt(x * x + y * y + z * z);
         if radius >= GROUND_KM && radius.is_finite() {
@@ -342,8 +370,15 @@ fn retain<T>(items: &mut Vec<T>, keep: &[bool]) {
 }
 
 /// The propagator of a satellite in a shell.
-fn circular(shell: &Shell, plane: u32, index: u32, epoch_ns: i128, name: &str) -> Result<sgp4::Constants, OrbitError> {
-    let refuse = |reason: String| OrbitError::Propagation { name: name.to_owned(), minutes: 0.0, reason };
+fn circular(
+    shell: &Shell,
+    plane: u32,
+    index: u32,
+    epoch_ns: i128,
+    name: &str,
+) -> Result<sgp4::Constants, OrbitError> {
+    let refuse =
+        |reason: String| OrbitError::Propagation { name: name.to_owned(), minutes: 0.0, reason };
     let orbit = sgp4::Orbit::from_kozai_elements(
         &sgp4::WGS72,
         shell.inclination_deg.to_radians(),
@@ -379,7 +414,13 @@ fn constants(
     epoch_ns: i128,
     drag_term: f64,
 ) -> Result<sgp4::Constants, sgp4::OutOfRangeEpochEccentricity> {
-    sgp4::Constants::new(sgp4::WGS72, sgp4::iau_epoch_to_sidereal_time, julian_years(epoch_ns), drag_term, orbit)
+    sgp4::Constants::new(
+        sgp4::WGS72,
+        sgp4::iau_epoch_to_sidereal_time,
+        julian_years(epoch_ns),
+        drag_term,
+        orbit,
+    )
 }
 
 #[cfg(test)]

@@ -70,7 +70,12 @@ impl Ephemeris {
 }
 
 impl Knot {
-    fn fill(&mut self, constellation: &Constellation, begins: Epoch, at: Time) -> Result<(), OrbitError> {
+    fn fill(
+        &mut self,
+        constellation: &Constellation,
+        begins: Epoch,
+        at: Time,
+    ) -> Result<(), OrbitError> {
         if self.at != Some(at) {
             self.at = None;
             constellation.states(begins, at, &mut self.states)?;
@@ -119,7 +124,8 @@ mod tests {
     #[test]
     fn interpolated_positions_are_those_of_the_propagator_to_a_centimetre() {
         let shells = presets::shells("starlink-550").unwrap();
-        let constellation = Constellation::from_shells(&shells, Epoch::from_unix_secs(946_684_800)).unwrap();
+        let constellation =
+            Constellation::from_shells(&shells, Epoch::from_unix_secs(946_684_800)).unwrap();
         let begins = constellation.epoch();
         let mut ephemeris = Ephemeris::new(begins);
         let (mut exact, mut interpolated) = (Vec::new(), Vec::new());
@@ -128,21 +134,27 @@ mod tests {
             constellation.positions(begins, at, &mut exact).unwrap();
             ephemeris.positions(&constellation, at, &mut interpolated).unwrap();
             assert_eq!(exact.len(), interpolated.len());
-            let worst = exact.iter().zip(&interpolated).map(|(a, b)| a.distance_m(*b)).fold(0.0, f64::max);
+            let worst =
+                exact.iter().zip(&interpolated).map(|(a, b)| a.distance_m(*b)).fold(0.0, f64::max);
             assert!(worst < 1e-2, "{worst} m at {millis} ms");
         }
     }
 
     #[test]
     fn a_position_does_not_depend_on_what_was_asked_for_before() {
-        let constellation =
-            Constellation::from_shells(&presets::shells("iridium").unwrap(), Epoch::from_unix_secs(0)).unwrap();
+        let constellation = Constellation::from_shells(
+            &presets::shells("iridium").unwrap(),
+            Epoch::from_unix_secs(0),
+        )
+        .unwrap();
         let at = Time::from_nanos(123_456_789_012);
         let (mut fresh, mut used) = (Vec::new(), Vec::new());
         Ephemeris::new(constellation.epoch()).positions(&constellation, at, &mut fresh).unwrap();
         let mut ephemeris = Ephemeris::new(constellation.epoch());
         for millis in [0, 119_999, 120_000, 130_100, 9_000] {
-            ephemeris.positions(&constellation, Time::from_nanos(millis * 1_000_000), &mut used).unwrap();
+            ephemeris
+                .positions(&constellation, Time::from_nanos(millis * 1_000_000), &mut used)
+                .unwrap();
         }
         ephemeris.positions(&constellation, at, &mut used).unwrap();
         assert_eq!(fresh, used);

@@ -34,7 +34,9 @@ pub enum OrbitError {
         reason: String,
     },
     /// A satellite cannot be propagated to the requested time.
-    #[error("satellite `{name}` cannot be followed to {minutes:.1} minutes from its epoch: {reason}")]
+    #[error(
+        "satellite `{name}` cannot be followed to {minutes:.1} minutes from its epoch: {reason}"
+    )]
     Propagation {
         /// Name of the satellite.
         name: String,

@@ -17,7 +17,8 @@ const CENTURY_DAYS: f64 = 36_525.0;
 /// the fraction of a day are kept apart, so that nanoseconds stay significant over centuries.
 pub(crate) fn sidereal_rad(epoch: Epoch, span: Span) -> f64 {
     let since = i128::from(epoch.as_unix_millis()) - i128::from(J2000_MILLIS);
-    let (days, millis) = (since.div_euclid(i128::from(DAY_MILLIS)), since.rem_euclid(i128::from(DAY_MILLIS)));
+    let (days, millis) =
+        (since.div_euclid(i128::from(DAY_MILLIS)), since.rem_euclid(i128::from(DAY_MILLIS)));
     let nanos = millis * 1_000_000 + i128::from(span.as_nanos());
     let day_nanos = i128::from(DAY_MILLIS) * 1_000_000;
     let days = days + nanos / day_nanos;
@@ -64,7 +65,11 @@ impl EarthRotation {
     /// Earth-fixed `position` with velocity `teme_km_s` in TEME.
     pub(crate) fn velocity(self, position: Ecef, teme_km_s: [f64; 3]) -> Ecef {
         let handovers = self.position(teme_km_s);
-        Ecef { x: handovers.x + EARTH_RATE * position.y, y: handovers.y - EARTH_RATE * position.x, z: handovers.z }
+        Ecef {
+            x: handovers.x + EARTH_RATE * position.y,
+            y: handovers.y - EARTH_RATE * position.x,
+            z: handovers.z,
+        }
     }
 }
 
@@ -99,10 +104,17 @@ mod tests {
     fn a_turn_keeps_lengths_and_what_stands_still_in_teme_runs_westward() {
         let turn = EarthRotation::new(1.0);
         let at = turn.position([7000.0, 0.0, 100.0]);
-        assert!((libm::sqrt(at.x * at.x + at.y * at.y) - 7_000_000.0).abs() < 1e-6 && (at.z - 100_000.0).abs() < 1e-9);
+        assert!(
+            (libm::sqrt(at.x * at.x + at.y * at.y) - 7_000_000.0).abs() < 1e-6
+                && (at.z - 100_000.0).abs() < 1e-9
+        );
         let velocity = turn.velocity(at, [0.0, 0.0, 0.0]);
         let west = velocity.x * at.y - velocity.y * at.x;
         assert!(west > 0.0);
-        assert!((libm::sqrt(velocity.x * velocity.x + velocity.y * velocity.y) - 7e6 * EARTH_RATE).abs() < 1e-6);
+        assert!(
+            (libm::sqrt(velocity.x * velocity.x + velocity.y * velocity.y) - 7e6 * EARTH_RATE)
+                .abs()
+                < 1e-6
+        );
     }
 }

@@ -48,12 +48,21 @@ impl Geodetic {
         // Radius of curvature in the prime vertical.
         let n = A / libm::sqrt(1.0 - E2 * sin_lat * sin_lat);
         let from_axis = (n + self.altitude_m) * cos_lat;
-        Ecef { x: from_axis * cos_lon, y: from_axis * sin_lon, z: (n * (1.0 - E2) + self.altitude_m) * sin_lat }
+        Ecef {
+            x: from_axis * cos_lon,
+            y: from_axis * sin_lon,
+            z: (n * (1.0 - E2) + self.altitude_m) * sin_lat,
+        }
     }
 
     /// Length of the geodesic to `other` in metres (Karney 2013). Ignores altitudes.
     pub fn distance_m(self, other: Self) -> f64 {
-        GEODESIC.inverse(self.latitude_deg, self.longitude_deg, other.latitude_deg, other.longitude_deg)
+        GEODESIC.inverse(
+            self.latitude_deg,
+            self.longitude_deg,
+            other.latitude_deg,
+            other.longitude_deg,
+        )
     }
 }
 
@@ -86,7 +95,8 @@ impl Ecef {
             latitude_deg: latitude.to_degrees(),
             longitude_deg: libm::atan2(self.y, self.x).to_degrees(),
             // Stable at the poles and at the equator, unlike the usual quotients.
-            altitude_m: from_axis * cos_lat + self.z * sin_lat - A * libm::sqrt(1.0 - E2 * sin_lat * sin_lat),
+            altitude_m: from_axis * cos_lat + self.z * sin_lat
+                - A * libm::sqrt(1.0 - E2 * sin_lat * sin_lat),
         }
     }
 }

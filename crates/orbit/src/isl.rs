@@ -28,7 +28,10 @@ pub enum IslPattern {
 ///
 /// # Errors
 /// The list names an unknown satellite, or the pattern needs planes and none can be identified.
-pub(crate) fn links(constellation: &Constellation, pattern: &IslPattern) -> Result<Vec<(u32, u32)>, OrbitError> {
+pub(crate) fn links(
+    constellation: &Constellation,
+    pattern: &IslPattern,
+) -> Result<Vec<(u32, u32)>, OrbitError> {
     let mut links = BTreeSet::new();
     match pattern {
         IslPattern::None => {}
@@ -56,7 +59,13 @@ fn join(links: &mut BTreeSet<(u32, u32)>, a: u32, b: u32) {
 
 /// Adds the links of one Walker shell. A missing satellite leaves its neighbours without a link to
 /// it.
-fn walker(constellation: &Constellation, number: u32, shell: &Shell, across: bool, links: &mut BTreeSet<(u32, u32)>) {
+fn walker(
+    constellation: &Constellation,
+    number: u32,
+    shell: &Shell,
+    across: bool,
+    links: &mut BTreeSet<(u32, u32)>,
+) {
     let at: BTreeMap<Slot, u32> = (0..constellation.len())
         .filter_map(|index| constellation.slot(index).map(|slot| (slot, index as u32)))
         .filter(|(slot, _)| slot.shell == number)
@@ -72,7 +81,8 @@ fn walker(constellation: &Constellation, number: u32, shell: &Shell, across: boo
         if !across {
             continue;
         }
-        let shifted = |by: i64| (i64::from(slot.index) + by).rem_euclid(i64::from(shell.per_plane)) as u32;
+        let shifted =
+            |by: i64| (i64::from(slot.index) + by).rem_euclid(i64::from(shell.per_plane)) as u32;
         if slot.plane + 1 < shell.planes {
             to(slot.plane + 1, shifted(along));
         } else if shell.planes > 2 && shell.raan_spread_deg >= 360.0 {

@@ -115,8 +115,10 @@ impl Network {
         checks::ranges(&spec)?;
         let names = checks::names(&spec)?;
         let satellites = spec.constellation.len();
-        let isls: Vec<_> =
-            isl::links(&spec.constellation, &spec.isl)?.iter().map(|&(a, b)| (Node(a), Node(b))).collect();
+        let isls: Vec<_> = isl::links(&spec.constellation, &spec.isl)?
+            .iter()
+            .map(|&(a, b)| (Node(a), Node(b)))
+            .collect();
         let fibres = checks::fibres(&spec, &names)?;
         let mut avoided = vec![false; satellites + spec.stations.len()];
         for name in &spec.avoid {
@@ -128,11 +130,24 @@ impl Network {
             avoided[node.0 as usize] = true;
         }
         let (isl_starts, isl_ends) = adjacency(satellites, &isls);
-        let station_positions = spec.stations.iter().map(|station| station.place.to_ecef()).collect();
+        let station_positions =
+            spec.stations.iter().map(|station| station.place.to_ecef()).collect();
         let ups = spec.stations.iter().map(|station| up(station.place)).collect();
-        let shell_sines =
-            (0..satellites).map(|index| libm::sin(spec.constellation.min_elevation_deg(index).to_radians())).collect();
-        Ok(Self { spec, station_positions, ups, shell_sines, isls, fibres, isl_starts, isl_ends, avoided, names })
+        let shell_sines = (0..satellites)
+            .map(|index| libm::sin(spec.constellation.min_elevation_deg(index).to_radians()))
+            .collect();
+        Ok(Self {
+            spec,
+            station_positions,
+            ups,
+            shell_sines,
+            isls,
+            fibres,
+            isl_starts,
+            isl_ends,
+            avoided,
+            names,
+        })
     }
 
     /// Number of satellites.
@@ -201,7 +216,9 @@ impl Network {
     /// True if routes of others may pass through `node`: satellites and forwarding stations, unless
     /// avoided.
     pub fn forwards(&self, node: Node) -> bool {
-        let forwards = self.station_of(node).is_none_or(|index| self.stations().get(index).is_some_and(|s| s.forwards));
+        let forwards = self
+            .station_of(node)
+            .is_none_or(|index| self.stations().get(index).is_some_and(|s| s.forwards));
         forwards && self.avoided.get(node.0 as usize) == Some(&false)
     }
 
@@ -217,7 +234,10 @@ impl Network {
 
     /// The delay of the fibre between two nodes.
     pub(crate) fn fibre(&self, a: Node, b: Node) -> Option<Span> {
-        self.fibres.iter().find(|(x, y, _)| (*x, *y) == (a, b) || (*x, *y) == (b, a)).map(|(_, _, delay)| *delay)
+        self.fibres
+            .iter()
+            .find(|(x, y, _)| (*x, *y) == (a, b) || (*x, *y) == (b, a))
+            .map(|(_, _, delay)| *delay)
     }
 
     pub(crate) fn station_positions(&self) -> &[Ecef] {

@@ -32,7 +32,10 @@ struct Plane {
 ///
 /// # Errors
 /// The nodes are too evenly spread to identify planes.
-pub(crate) fn links(constellation: &Constellation, across: bool) -> Result<Vec<(u32, u32)>, OrbitError> {
+pub(crate) fn links(
+    constellation: &Constellation,
+    across: bool,
+) -> Result<Vec<(u32, u32)>, OrbitError> {
     let plane_positions = constellation.plane_positions()?;
     let all = (0..plane_positions.len() as u32).collect();
     let of = |key: fn(&PlanePosition) -> f64| {
@@ -69,7 +72,8 @@ fn planes(group: Vec<u32>, plane_positions: &[PlanePosition]) -> Result<Vec<Plan
     let mut parts = parted(group, NODE_GAP, node);
     // Nodes wrap around: a plane may lie on both sides of 0 degrees.
     if parts.len() > 1
-        && let (Some(first), Some(last)) = (parts[0].first().copied(), parts[parts.len() - 1].last().copied())
+        && let (Some(first), Some(last)) =
+            (parts[0].first().copied(), parts[parts.len() - 1].last().copied())
         && node(first) + 360.0 - node(last) <= NODE_GAP
     {
         let head = parts.remove(0);
@@ -83,7 +87,10 @@ fn planes(group: Vec<u32>, plane_positions: &[PlanePosition]) -> Result<Vec<Plan
         let width = degrees_ahead(from, to);
         if width > WIDEST_PLANE {
             return Err(OrbitError::Value {
-                what: format!("ascending nodes of {} satellites without a gap of {NODE_GAP} degrees", satellites.len()),
+                what: format!(
+                    "ascending nodes of {} satellites without a gap of {NODE_GAP} degrees",
+                    satellites.len()
+                ),
                 value: format!("{width:.1} degrees from first to last"),
                 allowed: format!(
                     "up to {WIDEST_PLANE} degrees in one plane; leave out satellites on their way to another plane, or give inter-satellite links as a list"
@@ -112,7 +119,8 @@ fn neighbours(planes: &[Plane]) -> Vec<(&Plane, &Plane)> {
     if planes.len() < 2 {
         return Vec::new();
     }
-    let gap = |at: usize| degrees_ahead(planes[at].node_deg, planes[(at + 1) % planes.len()].node_deg);
+    let gap =
+        |at: usize| degrees_ahead(planes[at].node_deg, planes[(at + 1) % planes.len()].node_deg);
     let mut gaps: Vec<f64> = (0..planes.len()).map(gap).collect();
     gaps.sort_by(f64::total_cmp);
     // With two planes, only the narrower of the two gaps counts: one link is enough.

@@ -73,7 +73,14 @@ pub fn shells(name: &str) -> Result<Vec<Shell>, OrbitError> {
 }
 
 /// A shell whose planes are spread over 360 degrees.
-fn delta(name: &str, planes: u32, per_plane: u32, inclination: f64, revolutions: f64, elevation: f64) -> Shell {
+fn delta(
+    name: &str,
+    planes: u32,
+    per_plane: u32,
+    inclination: f64,
+    revolutions: f64,
+    elevation: f64,
+) -> Shell {
     Shell {
         name: name.to_owned(),
         planes,
@@ -95,7 +102,10 @@ fn delta(name: &str, planes: u32, per_plane: u32, inclination: f64, revolutions:
 /// choice: half the plane spacing and half the in-plane spacing, as angles at the Earth's centre,
 /// combine to 8.4 degrees.
 fn oneweb() -> Shell {
-    Shell { raan_spread_deg: 12.0 * 15.225, ..delta("oneweb", 12, 49, 87.9, mean_motion_rev_per_day(1200.0), 45.0) }
+    Shell {
+        raan_spread_deg: 12.0 * 15.225,
+        ..delta("oneweb", 12, 49, 87.9, mean_motion_rev_per_day(1200.0), 45.0)
+    }
 }
 
 /// Iridium: 6 planes of 11 at 780 km and 86.4 degrees; co-rotating planes are 31.6 degrees apart,
@@ -103,7 +113,10 @@ fn oneweb() -> Shell {
 /// performance overview of the IRIDIUM low earth orbit satellite system", IEEE Communications
 /// Surveys 2 (2), 1999).
 fn iridium() -> Shell {
-    Shell { raan_spread_deg: 6.0 * 31.6, ..delta("iridium", 6, 11, 86.4, mean_motion_rev_per_day(780.0), 8.2) }
+    Shell {
+        raan_spread_deg: 6.0 * 31.6,
+        ..delta("iridium", 6, 11, 86.4, mean_motion_rev_per_day(780.0), 8.2)
+    }
 }
 
 #[cfg(test)]
@@ -133,7 +146,11 @@ mod tests {
         ];
         assert_eq!(sizes.len(), names().len());
         for (name, size) in sizes {
-            assert_eq!(shells(name).unwrap().iter().map(Shell::satellites).sum::<usize>(), size, "{name}");
+            assert_eq!(
+                shells(name).unwrap().iter().map(Shell::satellites).sum::<usize>(),
+                size,
+                "{name}"
+            );
         }
     }
 

@@ -60,9 +60,14 @@ impl RouteTimeline {
     ///
     /// # Errors
     /// A satellite cannot be propagated, or the step is zero.
-    pub fn new(network: Arc<Network>, step: RouteUpdates, destinations: &[Node]) -> Result<Self, OrbitError> {
+    pub fn new(
+        network: Arc<Network>,
+        step: RouteUpdates,
+        destinations: &[Node],
+    ) -> Result<Self, OrbitError> {
         let all = 0..destinations.len();
-        let pairs: Vec<_> = destinations.iter().flat_map(|from| all.clone().map(|to| (*from, to))).collect();
+        let pairs: Vec<_> =
+            destinations.iter().flat_map(|from| all.clone().map(|to| (*from, to))).collect();
         Self::watching_pairs(network, step, destinations, &pairs)
     }
 
@@ -124,7 +129,8 @@ impl RouteTimeline {
         let mut topology = self.current.clone();
         topology.advance(&self.network, at)?;
         if let RouteUpdates::EventDriven(_) = self.step {
-            topology = self.watched.first_change(&self.network, &self.current, &self.routes, topology)?;
+            topology =
+                self.watched.first_change(&self.network, &self.current, &self.routes, topology)?;
         }
         self.next_topology = Some(topology);
         Ok(())
@@ -148,7 +154,8 @@ impl RouteTimeline {
     /// The delay between two nodes from now until the next step.
     pub fn link_delay(&self, a: Node, b: Node) -> LinearDelay {
         let (from, delay) = (self.current.at(), self.current.delay(&self.network, a, b));
-        let on_ground = self.network.station_of(a).is_some() && self.network.station_of(b).is_some();
+        let on_ground =
+            self.network.station_of(a).is_some() && self.network.station_of(b).is_some();
         let drift = match &self.next_topology {
             Some(next_topology) if !on_ground => {
                 let change_m = next_topology.position(a).distance_m(next_topology.position(b))

@@ -38,7 +38,10 @@ impl Routes {
     pub fn new(network: &Network, topology: &Topology, destinations: &[Node]) -> Self {
         let graph = Graph::new(network, topology);
         let mut search = SearchBuffers::default();
-        let trees = destinations.iter().map(|to| ShortestPathTree::new(&graph, to.0, &mut search)).collect();
+        let trees = destinations
+            .iter()
+            .map(|to| ShortestPathTree::new(&graph, to.0, &mut search))
+            .collect();
         Self { destinations: destinations.to_vec(), trees, graph, search }
     }
 
@@ -76,7 +79,9 @@ impl Routes {
     pub fn path(&self, from: Node, destination: usize) -> Option<Path> {
         let delay = self.delay(from, destination)?;
         let mut nodes = vec![from];
-        nodes.extend(std::iter::successors(self.next(from, destination), |node| self.next(*node, destination)));
+        nodes.extend(std::iter::successors(self.next(from, destination), |node| {
+            self.next(*node, destination)
+        }));
         Some(Path { nodes, delay })
     }
 }

@@ -50,14 +50,15 @@ pub(crate) fn choose(
     new_slot: bool,
     visible_until: &mut dyn FnMut(u32) -> Time,
 ) -> Option<usize> {
-    let kept = || current.and_then(|satellite| visible.iter().position(|sight| sight.satellite == satellite));
+    let kept = || {
+        current.and_then(|satellite| visible.iter().position(|sight| sight.satellite == satellite))
+    };
     // Sorted by elevation: among equals, the first is the highest.
     let highest = if visible.is_empty() { None } else { Some(0) };
     match selection {
         SatelliteSelection::All | SatelliteSelection::Highest => highest,
-        SatelliteSelection::Nearest => {
-            (0..visible.len()).min_by(|&a, &b| visible[a].distance_m.total_cmp(&visible[b].distance_m))
-        }
+        SatelliteSelection::Nearest => (0..visible.len())
+            .min_by(|&a, &b| visible[a].distance_m.total_cmp(&visible[b].distance_m)),
         SatelliteSelection::Longest => kept().or_else(|| {
             let mut best: Option<(Time, usize)> = None;
             for (index, sight) in visible.iter().enumerate() {
@@ -79,7 +80,11 @@ mod tests {
 
     /// Three satellites, highest first; the second is the nearest.
     fn visible() -> Vec<VisibleSatellite> {
-        let sight = |satellite, elevation_deg, distance_m| VisibleSatellite { satellite, elevation_deg, distance_m };
+        let sight = |satellite, elevation_deg, distance_m| VisibleSatellite {
+            satellite,
+            elevation_deg,
+            distance_m,
+        };
         vec![sight(7, 80.0, 1_300e3), sight(3, 70.0, 600e3), sight(5, 40.0, 900e3)]
     }
 
@@ -87,7 +92,8 @@ mod tests {
         let visible = visible();
         // The lower it stands, the longer it stays.
         let mut visible_until = |satellite| Time::from_secs(if satellite == 5 { 300 } else { 100 });
-        choose(selection, &visible, current, new_slot, &mut visible_until).map(|index| visible[index].satellite)
+        choose(selection, &visible, current, new_slot, &mut visible_until)
+            .map(|index| visible[index].satellite)
     }
 
     #[test]

@@ -103,13 +103,20 @@ pub fn find(network: &Network, search: &Search) -> Result<Vec<SharedTransmitter>
     check(search)?;
     let mut candidates = Candidates::default();
     let history = History::record(network, search, &mut candidates)?;
-    let mut found: Vec<SharedTransmitter> =
-        candidates.best(FOLLOWED).into_iter().flat_map(|pair| history.follow(network, search, pair)).collect();
-    found.sort_by(|a, b| b.score().total_cmp(&a.score()).then_with(|| (a.flows, a.from).cmp(&(b.flows, b.from))));
+    let mut found: Vec<SharedTransmitter> = candidates
+        .best(FOLLOWED)
+        .into_iter()
+        .flat_map(|pair| history.follow(network, search, pair))
+        .collect();
+    found.sort_by(|a, b| {
+        b.score().total_cmp(&a.score()).then_with(|| (a.flows, a.from).cmp(&(b.flows, b.from)))
+    });
     let mut results: Vec<SharedTransmitter> = Vec::new();
     for sharing in found {
         let crowded = |flow: &(Node, Node)| {
-            let same = |other: &&SharedTransmitter| other.flows.iter().any(|other| ends(*other) == ends(*flow));
+            let same = |other: &&SharedTransmitter| {
+                other.flows.iter().any(|other| ends(*other) == ends(*flow))
+            };
             results.iter().filter(same).count() >= search.per_flow
         };
         if results.len() < search.most && !sharing.flows.iter().any(crowded) {
@@ -125,17 +132,23 @@ fn ends((from, to): (Node, Node)) -> (Node, Node) {
 }
 
 fn check(search: &Search) -> Result<(), OrbitError> {
-    let wrong =
-        |what: &str, value: String, allowed: String| Err(OrbitError::Value { what: what.into(), value, allowed });
+    let wrong = |what: &str, value: String, allowed: String| {
+        Err(OrbitError::Value { what: what.into(), value, allowed })
+    };
     if search.step.is_zero() {
         return wrong("a step", search.step.to_string(), "more than 0, such as 1 s".into());
     }
     if !(search.least_ratio >= 1.0 && search.least_ratio.is_finite()) {
-        return wrong("a least ratio of round trips", search.least_ratio.to_string(), "1 or more".into());
+        return wrong(
+            "a least ratio of round trips",
+            search.least_ratio.to_string(),
+            "1 or more".into(),
+        );
     }
     let samples = samples(search).saturating_mul(search.flows.len() as u64);
     if samples > MOST_SAMPLES as u64 {
-        let allowed = format!("up to {MOST_SAMPLES}: take fewer flows, a longer step or a shorter time");
+        let allowed =
+            format!("up to {MOST_SAMPLES}: take fewer flows, a longer step or a shorter time");
         return wrong("a number of flows times samples", samples.to_string(), allowed);
     }
     Ok(())
@@ -164,7 +177,11 @@ fn transmitters(
 /// The transmitter of the hop from `from` to `to`.
 fn transmitter(network: &Network, shared_ground: bool, from: Node, to: Node) -> Transmitter {
     let stations = [from, to].map(|node| network.station_of(node).is_some());
-    if shared_ground && stations[0] != stations[1] { Transmitter::Ground(from) } else { Transmitter::Link(from, to) }
+    if shared_ground && stations[0] != stations[1] {
+        Transmitter::Ground(from)
+    } else {
+        Transmitter::Link(from, to)
+    }
 }
 
 #[cfg(test)]

@@ -62,7 +62,11 @@ impl Shell {
     pub fn check(&self) -> Result<(), OrbitError> {
         let fastest = mean_motion_rev_per_day(LOWEST_KM);
         let refuse = |what: &str, value: String, allowed: String| {
-            Err(OrbitError::Value { what: format!("{what} of shell `{}`", self.name), value, allowed })
+            Err(OrbitError::Value {
+                what: format!("{what} of shell `{}`", self.name),
+                value,
+                allowed,
+            })
         };
         if self.planes == 0 {
             return refuse("number of planes", "0".into(), "1 or more".into());
@@ -71,10 +75,18 @@ impl Shell {
             return refuse("number of satellites in a plane", "0".into(), "1 or more".into());
         }
         if self.satellites() > MAX_SATELLITES {
-            return refuse("number of satellites", self.satellites().to_string(), format!("up to {MAX_SATELLITES}"));
+            return refuse(
+                "number of satellites",
+                self.satellites().to_string(),
+                format!("up to {MAX_SATELLITES}"),
+            );
         }
         if !(0.0..=180.0).contains(&self.inclination_deg) {
-            return refuse("inclination", self.inclination_deg.to_string(), "0 to 180 degrees".into());
+            return refuse(
+                "inclination",
+                self.inclination_deg.to_string(),
+                "0 to 180 degrees".into(),
+            );
         }
         if !(SLOWEST..=fastest).contains(&self.mean_motion_rev_per_day) {
             return refuse(
@@ -96,7 +108,11 @@ impl Shell {
             return refuse("phase shift", shift.to_string(), "-360 to 360 degrees".into());
         }
         if !(0.0..90.0).contains(&self.min_elevation_deg) {
-            return refuse("lowest elevation", self.min_elevation_deg.to_string(), "0 to less than 90 degrees".into());
+            return refuse(
+                "lowest elevation",
+                self.min_elevation_deg.to_string(),
+                "0 to less than 90 degrees".into(),
+            );
         }
         Ok(())
     }

@@ -9,7 +9,8 @@ pub(crate) fn help<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Stri
     match &scored[..] {
         [] => "there are none".into(),
         _ => {
-            let nearest: Vec<String> = scored.iter().take(3).map(|(_, known)| format!("`{known}`")).collect();
+            let nearest: Vec<String> =
+                scored.iter().take(3).map(|(_, known)| format!("`{known}`")).collect();
             format!("nearest: {}", nearest.join(", "))
         }
     }

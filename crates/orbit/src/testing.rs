@@ -1,8 +1,8 @@
 //! Small networks for the tests of this crate.
 
 use crate::{
-    Constellation, Geodetic, IslPattern, Metric, Network, NetworkSpec, PhaseShift, SatelliteSelection, Shell, Station,
-    mean_motion_rev_per_day,
+    Constellation, Geodetic, IslPattern, Metric, Network, NetworkSpec, PhaseShift,
+    SatelliteSelection, Shell, Station, mean_motion_rev_per_day,
 };
 use bentpipe_units::{Epoch, Span};
 

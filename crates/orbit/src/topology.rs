@@ -65,7 +65,12 @@ impl Topology {
         self.ephemeris.positions(network.constellation(), at, &mut self.positions)?;
         let new_slot = slot(network, at) != slot(network, self.at);
         self.at = at;
-        visibility::visible_satellites(network, &self.positions, &mut self.visible, &mut self.visible_starts);
+        visibility::visible_satellites(
+            network,
+            &self.positions,
+            &mut self.visible,
+            &mut self.visible_starts,
+        );
         self.positions.extend_from_slice(network.station_positions());
         self.attach(network, new_slot);
         self.measure_isls(network);
@@ -79,13 +84,19 @@ impl Topology {
         self.attached.reserve(before.len());
         self.attached_starts.push(0);
         for (index, station) in network.stations().iter().enumerate() {
-            let visible = &self.visible[self.visible_starts[index] as usize..self.visible_starts[index + 1] as usize];
+            let visible = &self.visible
+                [self.visible_starts[index] as usize..self.visible_starts[index + 1] as usize];
             if station.selection == SatelliteSelection::All {
                 self.attached.extend(visible.iter().map(|satellite| satellite.satellite));
             } else {
-                let current = before[before_starts[index] as usize..before_starts[index + 1] as usize].first().copied();
-                let mut visible_until = |satellite| visibility_end::visible_until(network, index, satellite, self.at);
-                let chosen = choose(station.selection, visible, current, new_slot, &mut visible_until);
+                let current = before
+                    [before_starts[index] as usize..before_starts[index + 1] as usize]
+                    .first()
+                    .copied();
+                let mut visible_until =
+                    |satellite| visibility_end::visible_until(network, index, satellite, self.at);
+                let chosen =
+                    choose(station.selection, visible, current, new_slot, &mut visible_until);
                 let satellite = chosen.map(|chosen| visible[chosen].satellite);
                 if satellite.is_some() && satellite != current {
                     self.outage_until[index] = self.at + station.handover_outage;
@@ -140,7 +151,8 @@ impl Topology {
     pub fn has_link(&self, network: &Network, a: Node, b: Node) -> bool {
         match (network.station_of(a), network.station_of(b)) {
             (None, None) => {
-                let open = |&(to, link): &(u32, u32)| to == b.0 && self.isl_ns[link as usize] != NO_LINK;
+                let open =
+                    |&(to, link): &(u32, u32)| to == b.0 && self.isl_ns[link as usize] != NO_LINK;
                 network.isls_of(a.0).iter().any(open)
             }
             (Some(station), None) => self.attached(station).contains(&b.0),
@@ -156,7 +168,9 @@ impl Topology {
             (Some(_), Some(_)) => network.fibre(a, b),
             _ => None,
         };
-        fibre.unwrap_or_else(|| Span::from_nanos(u64::from(nanos(self.position(a).distance_m(self.position(b))))))
+        fibre.unwrap_or_else(|| {
+            Span::from_nanos(u64::from(nanos(self.position(a).distance_m(self.position(b)))))
+        })
     }
 
     /// True if inter-satellite link `link` is within range.
@@ -180,7 +194,8 @@ fn nanos(distance_m: f64) -> u32 {
 
 /// The number of the slot of [`SatelliteSelection::Slots`] that contains `at`, in wall-clock time.
 fn slot(network: &Network, at: Time) -> i128 {
-    let wall = i128::from(network.begins().as_unix_millis()) * 1_000_000 + i128::from(at.as_nanos());
+    let wall =
+        i128::from(network.begins().as_unix_millis()) * 1_000_000 + i128::from(at.as_nanos());
     (wall - i128::from(SLOT_OFFSET.as_nanos())).div_euclid(i128::from(SLOT.as_nanos()))
 }
 

@@ -2,7 +2,8 @@
 //! own functions: slant ranges, bent-pipe round trips, drift.
 
 use bentpipe_orbit::{
-    Constellation, Ecef, Geodetic, PhaseShift, SPEED_OF_LIGHT, Shell, elevation_deg, mean_motion_rev_per_day,
+    Constellation, Ecef, Geodetic, PhaseShift, SPEED_OF_LIGHT, Shell, elevation_deg,
+    mean_motion_rev_per_day,
 };
 use bentpipe_units::{Epoch, Time};
 
@@ -42,9 +43,13 @@ fn slant_ranges_to_a_low_orbit_are_those_of_the_survey() {
 
 #[test]
 fn legs_and_round_trips_over_the_geostationary_orbit_are_those_of_the_survey() {
-    for (elevation, leg, rtt) in
-        [(90.0, 119.4, 477.0), (40.0, 126.0, 504.0), (30.0, 129.0, 515.0), (10.0, 135.0, 542.0), (5.0, 137.0, 549.0)]
-    {
+    for (elevation, leg, rtt) in [
+        (90.0, 119.4, 477.0),
+        (40.0, 126.0, 504.0),
+        (30.0, 129.0, 515.0),
+        (10.0, 135.0, 542.0),
+        (5.0, 137.0, 549.0),
+    ] {
         let measured = leg_ms(standing_at(elevation, 35_786e3));
         assert!((measured - leg).abs() < 0.7, "{elevation}: {measured} ms");
         assert!((4.0 * measured - rtt).abs() < 2.0, "{elevation}: {} ms", 4.0 * measured);
@@ -95,7 +100,10 @@ fn places_survive_the_way_to_earth_fixed_coordinates_and_back() {
                     "{place:?} {back:?}"
                 );
                 if latitude_deg.abs() < 89.9999 {
-                    assert!((back.longitude_deg - longitude_deg).abs() < 1e-9, "{place:?} {back:?}");
+                    assert!(
+                        (back.longitude_deg - longitude_deg).abs() < 1e-9,
+                        "{place:?} {back:?}"
+                    );
                 }
             }
         }
@@ -109,7 +117,11 @@ fn the_poles_the_equator_and_the_centre_are_where_the_ellipsoid_has_them() {
     let equator = Geodetic { latitude_deg: 0.0, longitude_deg: 90.0, altitude_m: 0.0 }.to_ecef();
     assert!((equator.y - 6_378_137.0).abs() < 1e-6);
     let centre = Ecef::default().to_geodetic();
-    assert!(centre.latitude_deg.is_finite() && centre.longitude_deg.is_finite() && centre.altitude_m.is_finite());
+    assert!(
+        centre.latitude_deg.is_finite()
+            && centre.longitude_deg.is_finite()
+            && centre.altitude_m.is_finite()
+    );
 }
 
 /// A plumb line at 45 degrees misses the Earth's centre: elevation is against the ellipsoid's
@@ -130,7 +142,8 @@ fn elevation_counts_from_the_horizon_of_the_ellipsoid() {
 /// equator, and nearly opposite points, where simple formulas fail.
 #[test]
 fn geodesics_are_those_of_the_ellipsoid() {
-    let at = |latitude_deg, longitude_deg| Geodetic { latitude_deg, longitude_deg, altitude_m: 1234.0 };
+    let at =
+        |latitude_deg, longitude_deg| Geodetic { latitude_deg, longitude_deg, altitude_m: 1234.0 };
     assert!((at(0.0, 0.0).distance_m(at(90.0, 0.0)) - 10_001_965.729).abs() < 1e-2);
     assert!((at(0.0, 0.0).distance_m(at(0.0, 90.0)) - 10_018_754.171).abs() < 1e-2);
     assert!((at(0.0, 0.0).distance_m(at(0.5, 179.5)) - 19_936_288.579).abs() < 1e-2);

@@ -5,8 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_orbit::{
-    Constellation, Ecef, Ephemeris, IslPattern, Metric, Network, NetworkSpec, Routes, SatelliteSelection, Station,
-    Topology, cities, elevation_deg, presets,
+    Constellation, Ecef, Ephemeris, IslPattern, Metric, Network, NetworkSpec, Routes,
+    SatelliteSelection, Station, Topology, cities, elevation_deg, presets,
 };
 use bentpipe_units::{Epoch, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,8 @@ fn number<T: std::str::FromStr>(field: &str) -> T {
 #[test]
 fn positions_over_a_day_are_within_a_kilometre_of_an_independent_implementation() {
     let all = Constellation::from_elements(ELEMENTS).unwrap();
-    let index: BTreeMap<&str, usize> = (0..all.len()).map(|index| (all.name(index), index)).collect();
+    let index: BTreeMap<&str, usize> =
+        (0..all.len()).map(|index| (all.name(index), index)).collect();
     // Each satellite alone, since others may be years from their epochs.
     let alone: Vec<Constellation> = ELEMENTS
         .lines()
@@ -47,7 +48,9 @@ fn positions_over_a_day_are_within_a_kilometre_of_an_independent_implementation(
     for row in rows(POSITIONS) {
         let [name, unix, x, y, z] = row[..] else { panic!("{row:?}") };
         let expected = Ecef { x: number(x), y: number(y), z: number(z) };
-        alone[index[name]].positions(Epoch::from_unix_secs(number(unix)), Time::ZERO, &mut at).unwrap();
+        alone[index[name]]
+            .positions(Epoch::from_unix_secs(number(unix)), Time::ZERO, &mut at)
+            .unwrap();
         let away = at[0].distance_m(expected);
         let so_far = worst.entry(name).or_insert(0.0);
         *so_far = so_far.max(away);
@@ -64,7 +67,8 @@ fn positions_over_a_day_are_within_a_kilometre_of_an_independent_implementation(
 #[test]
 fn interpolation_keeps_to_the_propagator_in_every_orbit() {
     let mut worst = 0.0_f64;
-    for set in ELEMENTS.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().chunks(3) {
+    for set in ELEMENTS.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().chunks(3)
+    {
         let constellation = Constellation::from_elements(&set.join("\n")).unwrap();
         let begins = constellation.epoch();
         let mut ephemeris = Ephemeris::new(begins);
@@ -105,15 +109,20 @@ fn the_same_satellites_stand_above_the_limit_as_in_an_independent_implementation
                 .filter_map(|sight| sight.split_once('='))
                 .map(|(satellite, elevation)| (format!("{name}-{satellite}"), number(elevation)))
                 .collect();
-            let ours: BTreeMap<&str, f64> =
-                (0..at.len()).map(|index| (constellation.name(index), elevation_deg(place, at[index]))).collect();
+            let ours: BTreeMap<&str, f64> = (0..at.len())
+                .map(|index| (constellation.name(index), elevation_deg(place, at[index])))
+                .collect();
             for (satellite, elevation) in &expected {
                 worst = worst.max((ours[satellite.as_str()] - elevation).abs());
                 checked += 1;
             }
-            let seen: BTreeSet<&str> = ours.iter().filter(|(_, e)| **e > limit + 0.05).map(|(name, _)| *name).collect();
-            let listed: BTreeSet<&str> =
-                expected.iter().filter(|(_, e)| **e > limit).map(|(name, _)| name.as_str()).collect();
+            let seen: BTreeSet<&str> =
+                ours.iter().filter(|(_, e)| **e > limit + 0.05).map(|(name, _)| *name).collect();
+            let listed: BTreeSet<&str> = expected
+                .iter()
+                .filter(|(_, e)| **e > limit)
+                .map(|(name, _)| name.as_str())
+                .collect();
             assert!(seen.is_subset(&listed), "{row:?}");
             let surely = expected.iter().filter(|(_, e)| **e > limit + 0.05);
             assert!(surely.map(|(name, _)| ours[name.as_str()]).all(|e| e > limit), "{row:?}");
@@ -157,12 +166,17 @@ fn round_trips_of_city_pairs_are_those_of_an_independent_implementation() {
     let mut checked = 0;
     for name in ["kuiper-630", "starlink-550"] {
         let network = network(name);
-        let index: BTreeMap<&str, usize> =
-            network.stations().iter().enumerate().map(|(index, station)| (station.name.as_str(), index)).collect();
+        let index: BTreeMap<&str, usize> = network
+            .stations()
+            .iter()
+            .enumerate()
+            .map(|(index, station)| (station.name.as_str(), index))
+            .collect();
         let times: BTreeSet<u64> = rows(PAIRS).map(|row| number(row[3])).collect();
         for seconds in times {
             let topology = Topology::new(&network, Time::from_secs(seconds)).unwrap();
-            for row in rows(PAIRS).filter(|row| row[0] == name && number::<u64>(row[3]) == seconds) {
+            for row in rows(PAIRS).filter(|row| row[0] == name && number::<u64>(row[3]) == seconds)
+            {
                 let [from, to] = [row[1], row[2]].map(|place| network.station(index[place]));
                 let routes = Routes::new(&network, &topology, &[to]);
                 let path = routes.path(from, 0);

@@ -2,11 +2,11 @@
 //! sending, calls into acknowledgements and losses, and a probe timeout into an event.
 //!
 //! What noq-proto does not report, and what is done about it:
-//! - packet numbers of the three spaces collide: [`PacketNumberMap`] distinguishes packets by number
-//!   and time;
-//! - packets of discarded keys and lost MTU probes are removed without a report: bytes in flight are
-//!   taken from noq-proto at each ACK, and packets much older than the newest acknowledged one are
-//!   discarded;
+//! - packet numbers of the three spaces collide: [`PacketNumberMap`] distinguishes packets by
+//!   number and time;
+//! - packets of discarded keys and lost MTU probes are removed without a report: bytes in flight
+//!   are taken from noq-proto at each ACK, and packets much older than the newest acknowledged one
+//!   are discarded;
 //! - a probe timeout is not reported: a packet sent after as long a pause is a probe (RFC 9002
 //!   §6.2.1).
 
@@ -22,17 +22,19 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The highest rate that the stack is told, a byte a nanosecond: its pacer waits for what is missing, rounded to nanoseconds, and beyond this
-/// rate a wait may round to nothing, for ever. Without pacing it is the rate: where none is given, the stack paces by the window.
+/// The highest rate that the stack is told, a byte a nanosecond: its pacer waits for what is
+/// missing, rounded to nanoseconds, and beyond this rate a wait may round to nothing, for ever.
+/// Without pacing it is the rate: where none is given, the stack paces by the window.
 const FASTEST: Rate = Rate::from_mbps(8_000);
 
 /// Makes a controller for a connection that begins.
-pub type MakeController = Arc<dyn Fn(&cc::ControllerConfig) -> Box<dyn cc::Controller> + Send + Sync>;
+pub type MakeController =
+    Arc<dyn Fn(&cc::ControllerConfig) -> Box<dyn cc::Controller> + Send + Sync>;
 
 /// A factory for noq-proto's transport configuration: connections get controllers made by `make`.
 ///
-/// `initial_window`: in datagrams, limited as RFC 9002 §7.2 has it. Without `pacing` all that the window admits leaves at once. `metrics` watches the
-/// connection's sender.
+/// `initial_window`: in datagrams, limited as RFC 9002 §7.2 has it. Without `pacing` all that the
+/// window admits leaves at once. `metrics` watches the connection's sender.
 pub fn controller_factory(
     clock: Clock,
     initial_window: u32,
@@ -54,7 +56,8 @@ struct Factory {
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
         let now = self.clock.time(now);
-        // RFC 9002 §7.2: datagrams times their size, limited to the larger of 14,720 bytes and two datagrams at ten of them.
+        // RFC 9002 §7.2: datagrams times their size, limited to the larger of 14,720 bytes and two
+        // datagrams at ten of them.
         let datagrams = u64::from(self.initial_window);
         let mtu = u64::from(current_mtu);
         let initial_window = (datagrams * mtu).min(datagrams * 1472).max(2 * mtu);
@@ -88,7 +91,8 @@ impl ControllerFactory for Factory {
 #[derive(Debug)]
 struct Adapter {
     controller: Box<dyn cc::Controller>,
-    /// The controller's limits after the last event: the stack asks for them several times per packet.
+    /// The controller's limits after the last event: the stack asks for them several times per
+    /// packet.
     control: cc::SendControl,
     sent_packets: cc::SentPackets,
     packet_numbers: PacketNumberMap,
@@ -109,7 +113,8 @@ struct Adapter {
 }
 
 impl Adapter {
-    /// RFC 9002 §6.2.1 without the peer's max_ack_delay, which is not known here; its default stands in.
+    /// RFC 9002 §6.2.1 without the peer's max_ack_delay, which is not known here; its default
+    /// stands in.
     fn probe_timeout(&self) -> Span {
         let variation = (self.rtt_variation * 4).max(Span::from_millis(1));
         self.sent_packets.smoothed_rtt() + variation + Span::from_millis(25)
@@ -127,7 +132,8 @@ impl Controller for Adapter {
         let now = self.clock.time(now);
         self.now = now;
         let silent_since = self.last_sent.max(Some(self.last_ack_at)).unwrap_or(self.last_ack_at);
-        let waiting = !self.sent_packets.bytes_in_flight().is_zero() && !self.sent_packets.smoothed_rtt().is_zero();
+        let waiting = !self.sent_packets.bytes_in_flight().is_zero()
+            && !self.sent_packets.smoothed_rtt().is_zero();
         if waiting && now.since(silent_since) >= self.probe_timeout() {
             self.controller.on_timeout(now);
         }
@@ -144,9 +150,9 @@ impl Controller for Adapter {
     fn on_ack(&mut self, now: Instant, sent: Instant, _: u64, pn: u64, _: bool, _: &RttEstimator) {
         let (now, sent) = (self.clock.time(now), self.clock.time(sent));
         let sent_packets = &self.sent_packets;
-        let number = self
-            .packet_numbers
-            .find(pn, |number| sent_packets.get(number).is_some_and(|packet| packet.sent_at == sent));
+        let number = self.packet_numbers.find(pn, |number| {
+            sent_packets.get(number).is_some_and(|packet| packet.sent_at == sent)
+        });
         if let Some(number) = number {
             self.sent_packets.on_acked(now, number);
         }
@@ -170,7 +176,8 @@ impl Controller for Adapter {
         if let Some((sent_at, rtt)) = newest {
             self.confirming_until.get_or_insert(now + rtt);
             let deviation = if rtt > before { rtt - before } else { before - rtt };
-            *rtt_variation = if before.is_zero() { rtt / 2 } else { (*rtt_variation * 3 + deviation) / 4 };
+            *rtt_variation =
+                if before.is_zero() { rtt / 2 } else { (*rtt_variation * 3 + deviation) / 4 };
             // Far beyond what reordering and loss detection leave open (9/8 of a round trip).
             let limit = self.sent_packets.smoothed_rtt() * 4 + Span::from_secs(1);
             self.sent_packets.discard_sent_before(sent_at.since_start().saturating_sub(limit));
@@ -223,7 +230,8 @@ impl Controller for Adapter {
                 next_number: sent_packets.next_number(),
             });
         } else {
-            sent_packets.report_loss(now, is_persistent_congestion, |loss| controller.on_loss(loss));
+            sent_packets
+                .report_loss(now, is_persistent_congestion, |loss| controller.on_loss(loss));
         }
         self.control = self.controller.send_control();
         if let Some(metrics) = &self.metrics {
@@ -246,9 +254,10 @@ impl Controller for Adapter {
         self.control = self.controller.send_control();
     }
 
-    /// In the round trip after the first acknowledgement, which is of the handshake, a packet more than the controller says:
-    /// where the first flight of data fills the window, the stack would otherwise neither send HANDSHAKE_DONE nor start a
-    /// probe timer for that data, and a loss in it could stall the connection for good.
+    /// In the round trip after the first acknowledgement, which is of the handshake, a packet more
+    /// than the controller says: where the first flight of data fills the window, the stack would
+    /// otherwise neither send HANDSHAKE_DONE nor start a probe timer for that data, and a loss in
+    /// it could stall the connection for good.
     fn window(&self) -> u64 {
         let window = self.control.cwnd.get().max(1);
         let confirming = self.confirming_until.is_some_and(|until| self.now < until);
@@ -260,8 +269,9 @@ impl Controller for Adapter {
         metrics.congestion_window = self.control.cwnd.get().max(1);
         metrics.ssthresh = self.control.ssthresh.map(Bytes::get);
         let rate = pacing_rate(&self.control, self.sent_packets.smoothed_rtt());
-        // RFC 9002 §7.7: what an initial window admits may leave at once. The stack paces acknowledgements as it does data: a
-        // receiver, with next to nothing in flight, would otherwise hold them back.
+        // RFC 9002 §7.7: what an initial window admits may leave at once. The stack paces
+        // acknowledgements as it does data: a receiver, with next to nothing in flight, would
+        // otherwise hold them back.
         let initial_window = Bytes::new(self.initial_window);
         let burst = self.sent_packets.bytes_in_flight() < initial_window;
         let rate = if !self.pacing {
@@ -297,9 +307,9 @@ impl Controller for Adapter {
 
 /// Maps packet numbers to positions in the order of sending.
 ///
-/// Numbers increase within each sequence, so that a search takes logarithmic time. There are as many
-/// sequences as packet number spaces in use at the same time; a packet joins the sequence whose last
-/// number is the largest below its own.
+/// Numbers increase within each sequence, so that a search takes logarithmic time. There are as
+/// many sequences as packet number spaces in use at the same time; a packet joins the sequence
+/// whose last number is the largest below its own.
 #[derive(Debug, Clone, Default)]
 struct PacketNumberMap(Vec<VecDeque<(u64, u64)>>);
 

@@ -1,9 +1,11 @@
 //! The receiver's view of a path: what arrived in the best round trip.
 //!
-//! The sender's view counts what was acknowledged ([`bentpipe_congestion::resume`]); here it is what arrived, so that a report
-//! can show both. The same is counted: QUIC packets, that is UDP payload. A round is one smoothed round trip of the receiver,
-//! which knows it from what it sent itself. A standing queue lengthens the round and fills it with bytes that the path does not
-//! hold, so the figure is scaled by the smallest round trip over the current one, as the sender's is.
+//! The sender's view counts what was acknowledged ([`bentpipe_congestion::resume`]); here it is
+//! what arrived, so that a report can show both. The same is counted: QUIC packets, that is UDP
+//! payload. A round is one smoothed round trip of the receiver, which knows it from what it sent
+//! itself. A standing queue lengthens the round and fills it with bytes that the path does not
+//! hold, so the figure is scaled by the smallest round trip over the current one, as the sender's
+//! is.
 
 use bentpipe_congestion::SavedParameters;
 use bentpipe_units::{Bytes, Span, Time};
@@ -19,10 +21,11 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// A datagram of `bytes` of UDP payload arrived at `now`, when the smoothed round trip was `smoothed`.
+    /// A datagram of `bytes` of UDP payload arrived at `now`, when the smoothed round trip was
+    /// `smoothed`.
     ///
-    /// A round that this datagram is too late for has ended before it, so silence is in no round but the one it began in,
-    /// where it makes the figure smaller: the largest counts.
+    /// A round that this datagram is too late for has ended before it, so silence is in no round
+    /// but the one it began in, where it makes the figure smaller: the largest counts.
     pub(crate) fn on_datagram(&mut self, now: Time, bytes: u64, smoothed: Span) {
         if smoothed.is_zero() {
             return;
@@ -30,7 +33,9 @@ impl Arrivals {
         let rtt = self.rtt.map_or(smoothed, |smallest| smallest.min(smoothed));
         self.rtt = Some(rtt);
         match &mut self.round {
-            Some((began, length, sum)) if now.since(*began) < *length => *sum = sum.saturating_add(bytes),
+            Some((began, length, sum)) if now.since(*began) < *length => {
+                *sum = sum.saturating_add(bytes)
+            }
             round => {
                 if let Some((_, length, sum)) = round.replace((now, smoothed, bytes)) {
                     let window = Bytes::new(sum).mul_f64(rtt.as_secs_f64() / length.as_secs_f64());
@@ -55,7 +60,9 @@ mod tests {
 
     /// A datagram of 1000 bytes each `every` ms from `from` to `to` ms.
     fn stream(arrivals: &mut Arrivals, from: u64, to: u64, every: usize, rtt: Span) {
-        (from..to).step_by(every).for_each(|ms| arrivals.on_datagram(Time::from_millis(ms), 1000, rtt));
+        (from..to)
+            .step_by(every)
+            .for_each(|ms| arrivals.on_datagram(Time::from_millis(ms), 1000, rtt));
     }
 
     #[test]
@@ -64,7 +71,10 @@ mod tests {
         stream(&mut arrivals, 0, 100, 1, RTT);
         assert_eq!(arrivals.best(), None, "no round has ended");
         stream(&mut arrivals, 100, 500, 1, RTT);
-        assert_eq!(arrivals.best().map(|view| (view.window, view.rtt)), Some((Bytes::new(100_000), RTT)));
+        assert_eq!(
+            arrivals.best().map(|view| (view.window, view.rtt)),
+            Some((Bytes::new(100_000), RTT))
+        );
     }
 
     #[test]

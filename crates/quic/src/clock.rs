@@ -1,11 +1,13 @@
-//! The bridge between [`Time`], which every core takes as an argument, and the `Instant` that noq-proto counts in.
+//! The bridge between [`Time`], which every core takes as an argument, and the `Instant` that
+//! noq-proto counts in.
 
 use bentpipe_units::{Epoch, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Maps the run's [`Time`] to `Instant`s and back. Two clocks made in one program differ only in their base.
+/// Maps the run's [`Time`] to `Instant`s and back. Two clocks made in one program differ only in
+/// their base.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     base: Instant,
@@ -14,11 +16,14 @@ pub struct Clock {
 impl Clock {
     /// A clock whose [`Time::ZERO`] is now.
     ///
-    /// This is the one place below the operating-system crates that reads a clock: noq-proto needs *an* `Instant`
-    /// to start from, and only differences between instants ever reach the protocol.
+    /// This is the one place below the operating-system crates that reads a clock: noq-proto needs
+    /// *an* `Instant` to start from, and only differences between instants ever reach the protocol.
     #[allow(clippy::new_without_default, reason = "a default that reads the clock would surprise")]
     pub fn new() -> Self {
-        #[allow(clippy::disallowed_methods, reason = "the base of virtual time; see the doc comment")]
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "the base of virtual time; see the doc comment"
+        )]
         Self { base: Instant::now() }
     }
 
@@ -33,7 +38,8 @@ impl Clock {
     }
 }
 
-/// Wall time of a simulated world, for what outlives a connection: ticket lifetimes, token lifetimes.
+/// Wall time of a simulated world, for what outlives a connection: ticket lifetimes, token
+/// lifetimes.
 ///
 /// Shared by every endpoint of a run and moved by whoever drives the run.
 #[derive(Debug, Clone)]
@@ -55,11 +61,13 @@ impl EpochClock {
 
     /// What the clock says, for path memory and tokens.
     pub fn epoch(&self) -> Epoch {
-        Epoch::from_unix_secs(self.start_unix_secs) + Span::from_nanos(self.nanos.load(Ordering::Relaxed))
+        Epoch::from_unix_secs(self.start_unix_secs)
+            + Span::from_nanos(self.nanos.load(Ordering::Relaxed))
     }
 
     fn since_unix_epoch(&self) -> Duration {
-        Duration::from_secs(self.start_unix_secs) + Duration::from_nanos(self.nanos.load(Ordering::Relaxed))
+        Duration::from_secs(self.start_unix_secs)
+            + Duration::from_nanos(self.nanos.load(Ordering::Relaxed))
     }
 }
 
@@ -91,6 +99,9 @@ mod tests {
         let epoch = EpochClock::new(1_700_000_000);
         epoch.set(Time::from_secs(5));
         assert_eq!(epoch.epoch(), Epoch::from_unix_secs(1_700_000_005));
-        assert_eq!(noq_proto::TimeSource::now(&epoch), UNIX_EPOCH + Duration::from_secs(1_700_000_005));
+        assert_eq!(
+            noq_proto::TimeSource::now(&epoch),
+            UNIX_EPOCH + Duration::from_secs(1_700_000_005)
+        );
     }
 }

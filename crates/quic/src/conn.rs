@@ -1,4 +1,5 @@
-//! A connection that several tasks share: the protocol state, and who waits for which of its events.
+//! A connection that several tasks share: the protocol state, and who waits for which of its
+//! events.
 
 use crate::arrivals::Arrivals;
 use crate::clock::Clock;
@@ -11,7 +12,9 @@ use bentpipe_congestion::SavedParameters;
 use bentpipe_congestion::resume::ResumeState;
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::Bytes;
-use noq_proto::{Connection, ConnectionError, Dir, Event, PathId, StreamEvent, StreamId, VarInt, WriteError};
+use noq_proto::{
+    Connection, ConnectionError, Dir, Event, PathId, StreamEvent, StreamId, VarInt, WriteError,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,8 +22,8 @@ use std::task::{Context, Poll, Waker};
 
 /// A handle on one connection. Clones are handles on the same one.
 ///
-/// Applications (HTTP/3 among them) use it from futures; the endpoint that owns the connection drives it. The lock is
-/// never held across an await, and never contended under the virtual clock.
+/// Applications (HTTP/3 among them) use it from futures; the endpoint that owns the connection
+/// drives it. The lock is never held across an await, and never contended under the virtual clock.
 #[derive(Clone)]
 pub struct Conn(Arc<Mutex<State>>);
 
@@ -52,7 +55,8 @@ pub(crate) struct State {
     validated: bool,
     /// Waiters for that.
     validation: Vec<Waker>,
-    /// Waiters for the next turn in the connection's life: the handshake is complete, or it has ended.
+    /// Waiters for the next turn in the connection's life: the handshake is complete, or it has
+    /// ended.
     state_changes: Vec<Waker>,
     /// What is known of the path, where the connection has notes of it.
     resume_state: ResumeState,
@@ -64,7 +68,8 @@ pub(crate) struct State {
     pub credit: FlowControl,
 }
 
-/// Room that a full send buffer must have before it is filled again, bytes; at most an eighth of the buffer.
+/// Room that a full send buffer must have before it is filled again, bytes; at most an eighth of
+/// the buffer.
 const REFILL: u64 = 1024 * 1024;
 
 #[derive(Clone, Copy)]
@@ -129,7 +134,8 @@ impl Conn {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic while holding the lock leaves counters, not protocol state, half-written; the panic itself is reported.
+        // A panic while holding the lock leaves counters, not protocol state, half-written; the
+        // panic itself is reported.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -163,13 +169,15 @@ impl Conn {
         self.lock().quic.stats()
     }
 
-    /// Runs `task` beside the connection's other tasks, until it ends or the connection is forgotten.
+    /// Runs `task` beside the connection's other tasks, until it ends or the connection is
+    /// forgotten.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.lock().spawned.push(Box::pin(task));
     }
 
-    /// Tells the size of the send buffer, at first the one that the connection was configured with ([`crate::Settings::send_window`]):
-    /// writers that have filled it then wait for room worth waking up for. A smaller size than before takes back nothing.
+    /// Tells the size of the send buffer, at first the one that the connection was configured with
+    /// ([`crate::Settings::send_window`]): writers that have filled it then wait for room worth
+    /// waking up for. A smaller size than before takes back nothing.
     pub fn set_send_buffer(&self, send_window: u64) {
         let mut state = self.lock();
         state.send_window = Some(send_window);
@@ -177,14 +185,15 @@ impl Conn {
         state.set_watermark(mark);
     }
 
-    /// What arrived in the best round trip so far, the receiver's view of what the path carries: see
-    /// [`crate::Endpoint::handle_datagram`]. None before a round trip has passed.
+    /// What arrived in the best round trip so far, the receiver's view of what the path carries:
+    /// see [`crate::Endpoint::handle_datagram`]. None before a round trip has passed.
     pub fn received_view(&self) -> Option<SavedParameters> {
         self.lock().arrivals.best()
     }
 
-    /// Lets the peer send up to `window` on all streams together before it hears from us again. A smaller window than the
-    /// `present` one changes nothing; a stream's own window stays what it was, since QUIC's stack has no way to change it.
+    /// Lets the peer send up to `window` on all streams together before it hears from us again. A
+    /// smaller window than the `present` one changes nothing; a stream's own window stays what it
+    /// was, since QUIC's stack has no way to change it.
     pub(crate) fn raise_receive_window(&self, window: Size, present: Size) {
         if window > present {
             let State { credit, quic, .. } = &mut *self.lock();
@@ -192,10 +201,12 @@ impl Conn {
         }
     }
 
-    /// Tells the flow-control window that the connection was configured with, and how credit is to grow from there ([`crate::credit`]). Bytes that
-    /// wait behind a hole are read from the stack at once (the [`Reassembler`](crate::Reassembler) says why), and the stack takes that for
-    /// consumed; from now on they are withheld from the connection's window until they are in order, as a receiver that reads in order
-    /// would do. A stream's own window cannot be steered so.
+    /// Tells the flow-control window that the connection was configured with, and how credit is to
+    /// grow from there ([`crate::credit`]). Bytes that wait behind a hole are read from the stack
+    /// at once (the [`Reassembler`](crate::Reassembler) says why), and the stack takes that for
+    /// consumed; from now on they are withheld from the connection's window until they are in
+    /// order, as a receiver that reads in order would do. A stream's own window cannot be steered
+    /// so.
     pub fn set_flow_control(&self, connection_window: Size, rule: &FlowControlRule) {
         self.lock().credit.govern(connection_window, rule);
     }
@@ -213,7 +224,8 @@ impl Conn {
         }
     }
 
-    /// A reader that kept `before` bytes of an incomplete frame from its application keeps `now` of them.
+    /// A reader that kept `before` bytes of an incomplete frame from its application keeps `now` of
+    /// them.
     pub(crate) fn withhold(&self, before: u64, now: u64) {
         if before != now {
             let State { credit, quic, .. } = &mut *self.lock();
@@ -239,8 +251,8 @@ impl Conn {
         self.lock().quic.network_path(PathId::ZERO).ok().map(|path| path.remote().ip())
     }
 
-    /// Waits until the peer's address is validated: a token of the stack's proved it, or the handshake is complete (RFC 9000
-    /// §8.1).
+    /// Waits until the peer's address is validated: a token of the stack's proved it, or the
+    /// handshake is complete (RFC 9000 §8.1).
     pub(crate) fn poll_validated(&self, cx: &mut Context<'_>) -> Poll<Result<(), ConnectionError>> {
         let mut state = self.lock();
         match &state.closed {
@@ -254,7 +266,11 @@ impl Conn {
     }
 
     /// Waits until the handshake is complete or the connection has ended, whatever comes next.
-    pub(crate) fn poll_state_change(&self, turned: impl Fn(&State) -> bool, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_state_change(
+        &self,
+        turned: impl Fn(&State) -> bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
         let mut state = self.lock();
         if turned(&state) {
             return Poll::Ready(());
@@ -287,7 +303,8 @@ impl Conn {
         self.lock().tokens.is_some()
     }
 
-    /// What this side does with the peer's stream of tokens: something once, nothing for further ones.
+    /// What this side does with the peer's stream of tokens: something once, nothing for further
+    /// ones.
     pub(crate) fn tokens_once(&self) -> Option<Tokens> {
         let mut state = self.lock();
         let (tokens, seen) = state.tokens.as_mut()?;
@@ -303,7 +320,11 @@ impl Conn {
         state.end(ConnectionError::LocallyClosed);
     }
 
-    pub(crate) fn poll_accept(&self, dir: Dir, cx: &mut Context<'_>) -> Poll<Result<StreamId, ConnectionError>> {
+    pub(crate) fn poll_accept(
+        &self,
+        dir: Dir,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<StreamId, ConnectionError>> {
         let mut state = self.lock();
         if let Some(id) = state.quic.streams().accept(dir) {
             return Poll::Ready(Ok(id));
@@ -315,7 +336,11 @@ impl Conn {
         Poll::Pending
     }
 
-    pub(crate) fn poll_open(&self, dir: Dir, cx: &mut Context<'_>) -> Poll<Result<StreamId, ConnectionError>> {
+    pub(crate) fn poll_open(
+        &self,
+        dir: Dir,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<StreamId, ConnectionError>> {
         let mut state = self.lock();
         if let Some(error) = &state.closed {
             return Poll::Ready(Err(error.clone()));
@@ -351,13 +376,15 @@ impl Conn {
                 }
                 Poll::Pending
             }
-            Err(WriteError::Stopped(code)) => Poll::Ready(Err(StreamFailure::Terminated(code.into_inner()))),
+            Err(WriteError::Stopped(code)) => {
+                Poll::Ready(Err(StreamFailure::Terminated(code.into_inner())))
+            }
             Err(WriteError::ClosedStream) => Poll::Ready(Err(StreamFailure::Closed)),
         }
     }
 
-    /// Hands every piece that has arrived to `sink(offset, bytes)`, in the order of arrival, at most `limit` bytes.
-    /// Waits where nothing is there.
+    /// Hands every piece that has arrived to `sink(offset, bytes)`, in the order of arrival, at
+    /// most `limit` bytes. Waits where nothing is there.
     pub(crate) fn poll_read(
         &self,
         id: StreamId,
@@ -412,9 +439,14 @@ impl Conn {
         }
     }
 
-    /// The next bytes in order, at most `most`; none at the stream's end or after a reset. A stream that was read in order may
-    /// be read out of order from then on, but not the other way round.
-    pub(crate) fn poll_read_ordered(&self, id: StreamId, most: usize, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    /// The next bytes in order, at most `most`; none at the stream's end or after a reset. A stream
+    /// that was read in order may be read out of order from then on, but not the other way round.
+    pub(crate) fn poll_read_ordered(
+        &self,
+        id: StreamId,
+        most: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Bytes>> {
         let mut state = self.lock();
         let found = {
             let mut stream = state.quic.recv_stream(id);
@@ -453,7 +485,8 @@ impl Conn {
         }
     }
 
-    /// Waits until the peer has acknowledged all that was written, or wants no more of it, or the connection has ended.
+    /// Waits until the peer has acknowledged all that was written, or wants no more of it, or the
+    /// connection has ended.
     pub(crate) fn poll_acknowledged(&self, id: StreamId, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         // The stack forgets the stream with its last acknowledgement.
@@ -481,28 +514,33 @@ impl Conn {
         self.lock().stopped.remove(&id);
     }
 
-    /// Nobody writes to the stream any more, which was neither finished nor reset: it is reset with `code`.
+    /// Nobody writes to the stream any more, which was neither finished nor reset: it is reset with
+    /// `code`.
     pub(crate) fn abandon_send(&self, id: StreamId, code: u64) {
         let mut state = self.lock();
         let finish = state.finished_when_dropped.contains(&id);
         // A stream that the peer stopped is reset already.
-        if state.stopped.remove(&id).is_none() && !(finish && state.quic.send_stream(id).finish().is_ok()) {
+        if state.stopped.remove(&id).is_none()
+            && !(finish && state.quic.send_stream(id).finish().is_ok())
+        {
             let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
             let _ = state.quic.send_stream(id).reset(code);
         }
     }
 
-    /// Nobody reads the stream any more, which has not ended: if this side opened it, the peer is told to stop with `code`.
+    /// Nobody reads the stream any more, which has not ended: if this side opened it, the peer is
+    /// told to stop with `code`.
     pub(crate) fn cancel_own(&self, id: StreamId, code: u64) {
         if id.dir() == Dir::Bi && id.initiator() == self.lock().quic.side() {
             self.stop(id, code);
         }
     }
 
-    /// Has a request stream finished, not reset, if it is dropped while the result is kept: for responses of
-    /// `h3` itself (431), which leave their stream unfinished.
+    /// Has a request stream finished, not reset, if it is dropped while the result is kept: for
+    /// responses of `h3` itself (431), which leave their stream unfinished.
     pub fn finish_when_dropped(&self, stream: h3::quic::StreamId) -> FinishWhenDropped {
-        let id = VarInt::from_u64(stream.into_inner()).map_or(StreamId::from(VarInt::MAX), StreamId::from);
+        let id = VarInt::from_u64(stream.into_inner())
+            .map_or(StreamId::from(VarInt::MAX), StreamId::from);
         self.lock().finished_when_dropped.insert(id);
         FinishWhenDropped { conn: self.clone(), id }
     }
@@ -561,7 +599,8 @@ impl State {
                         self.reset_stopped(id, error_code);
                     }
                     if !matches!(event, StreamEvent::Writable { .. })
-                        && let Some(waker) = self.take_waiter(id, |waiters| waiters.acknowledged.take())
+                        && let Some(waker) =
+                            self.take_waiter(id, |waiters| waiters.acknowledged.take())
                     {
                         waker.wake();
                     }
@@ -571,11 +610,16 @@ impl State {
                         waker.wake();
                     }
                 }
-                Event::Stream(StreamEvent::Opened { dir }) => wake_all(&mut self.accept[dir as usize]),
-                Event::Stream(StreamEvent::Available { dir }) => wake_all(&mut self.open[dir as usize]),
-                // Stream limits come with the peer's transport parameters, without an event of their own. A server has
-                // them with the client's hello, which may take several packets, those of browsers do: the connection,
-                // and what wants to open streams, begin with the first. A client has them with the handshake.
+                Event::Stream(StreamEvent::Opened { dir }) => {
+                    wake_all(&mut self.accept[dir as usize])
+                }
+                Event::Stream(StreamEvent::Available { dir }) => {
+                    wake_all(&mut self.open[dir as usize])
+                }
+                // Stream limits come with the peer's transport parameters, without an event of
+                // their own. A server has them with the client's hello, which may take several
+                // packets, those of browsers do: the connection, and what wants to open streams,
+                // begin with the first. A client has them with the handshake.
                 Event::HandshakeDataReady => self.open.iter_mut().for_each(wake_all),
                 Event::Connected => {
                     self.connected = Some(self.now);
@@ -589,8 +633,8 @@ impl State {
         }
     }
 
-    /// The peer wants no more of the stream: it is reset at once with the peer's code, whatever its writer does at
-    /// present (RFC 9000 §3.5). Otherwise neither side would free it.
+    /// The peer wants no more of the stream: it is reset at once with the peer's code, whatever its
+    /// writer does at present (RFC 9000 §3.5). Otherwise neither side would free it.
     fn reset_stopped(&mut self, id: StreamId, code: VarInt) {
         // A stream that has ended already needs no reset.
         if self.quic.send_stream(id).reset(code).is_ok() && id.dir() == Dir::Bi {
@@ -600,8 +644,9 @@ impl State {
 
     /// A send buffer that is full is filled again only once it has room for a good piece.
     ///
-    /// Otherwise each ACK would let a writer add a few kilobytes, and the stack, which searches its buffer's pieces
-    /// one by one for what to send next, would spend half of all processor time there on a long fast path.
+    /// Otherwise each ACK would let a writer add a few kilobytes, and the stack, which searches its
+    /// buffer's pieces one by one for what to send next, would spend half of all processor time
+    /// there on a long fast path.
     fn set_watermark(&mut self, mark: Watermark) {
         let Some(high) = self.send_window else { return };
         let window = match mark {
@@ -612,7 +657,11 @@ impl State {
     }
 
     /// Takes one of a stream's waiters, and forgets the stream where none is left.
-    fn take_waiter(&mut self, id: StreamId, take: impl Fn(&mut StreamWaiters) -> Option<Waker>) -> Option<Waker> {
+    fn take_waiter(
+        &mut self,
+        id: StreamId,
+        take: impl Fn(&mut StreamWaiters) -> Option<Waker>,
+    ) -> Option<Waker> {
         let waiters = self.streams.get_mut(&id)?;
         let waker = take(waiters);
         if waiters.read.is_none() && waiters.write.is_none() && waiters.acknowledged.is_none() {
@@ -686,10 +735,19 @@ impl State {
 
     fn end(&mut self, reason: ConnectionError) {
         self.closed.get_or_insert(reason);
-        self.validation.drain(..).chain(self.state_changes.drain(..)).chain(self.learning.take()).for_each(Waker::wake);
+        self.validation
+            .drain(..)
+            .chain(self.state_changes.drain(..))
+            .chain(self.learning.take())
+            .for_each(Waker::wake);
         self.accept.iter_mut().chain(&mut self.open).for_each(wake_all);
         for waiters in std::mem::take(&mut self.streams).into_values() {
-            waiters.read.into_iter().chain(waiters.write).chain(waiters.acknowledged).for_each(Waker::wake);
+            waiters
+                .read
+                .into_iter()
+                .chain(waiters.write)
+                .chain(waiters.acknowledged)
+                .for_each(Waker::wake);
         }
         self.blocked_writers = 0;
     }

@@ -16,8 +16,8 @@ use bentpipe_units::{Span, Time};
 use bytes::BytesMut;
 use futures_util::stream::{FuturesUnordered, Stream};
 use noq_proto::{
-    ClientConfig, ConnectError, ConnectionHandle, DatagramEvent, EcnCodepoint, EndpointConfig, FourTuple, Incoming,
-    ServerConfig,
+    ClientConfig, ConnectError, ConnectionHandle, DatagramEvent, EcnCodepoint, EndpointConfig,
+    FourTuple, Incoming, ServerConfig,
 };
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -32,8 +32,8 @@ use std::task::{Context, Poll, Waker};
 /// What an application does with a connection: a future that ends when it has done so.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What a server does with a connection that begins: the configuration it gets, the probe that watches its sender,
-/// and the application that serves it. `None` ignores it.
+/// What a server does with a connection that begins: the configuration it gets, the probe that
+/// watches its sender, and the application that serves it. `None` ignores it.
 pub type Acceptor = Box<dyn FnMut(SocketAddr) -> Option<Accept> + Send>;
 
 /// A server's answer to a connection that begins.
@@ -51,8 +51,8 @@ pub struct Accept {
 pub enum Admission {
     /// It goes to the acceptor.
     Admit,
-    /// The peer is asked to show that its address is its own, by coming again with a token (RFC 9000 §8.1.2). Where it has shown that, or
-    /// cannot be asked, it is refused.
+    /// The peer is asked to show that its address is its own, by coming again with a token (RFC
+    /// 9000 §8.1.2). Where it has shown that, or cannot be asked, it is refused.
     Retry,
     /// It is told that the server does not want it (CONNECTION_REFUSED, RFC 9000 §20.1).
     Refuse,
@@ -60,7 +60,8 @@ pub enum Admission {
     Ignore,
 }
 
-/// Says what becomes of a connection from that address, and whether the address is known to be the peer's own.
+/// Says what becomes of a connection from that address, and whether the address is known to be the
+/// peer's own.
 pub type Gatekeeper = Box<dyn FnMut(SocketAddr, bool) -> Admission + Send>;
 
 /// Learns of a task that panicked: the peer of its connection, and the panic's message.
@@ -71,16 +72,18 @@ pub type PanicHandler = Box<dyn FnMut(Option<SocketAddr>, &str) + Send>;
 pub struct Attached {
     /// Watches the connection's sender, where its transport configuration carries the same probe.
     pub metrics: Option<SenderMetrics>,
-    /// What its controller has to do with the memory of paths, where its transport configuration carries the same notes.
+    /// What its controller has to do with the memory of paths, where its transport configuration
+    /// carries the same notes.
     pub remembered: Option<PathLease>,
     /// Where that writes its events, where its transport configuration writes there, too.
     pub qlog: Option<QlogSink>,
-    /// Its part in the exchange of path tokens. HTTP/3 over the connection then keeps their streams to itself; other
-    /// applications run [`crate::take_tokens`] beside theirs.
+    /// Its part in the exchange of path tokens. HTTP/3 over the connection then keeps their streams
+    /// to itself; other applications run [`crate::take_tokens`] beside theirs.
     pub tokens: Option<Tokens>,
     /// Its ticket for a fast start, given back when it ends.
     pub starting: Option<StartLease>,
-    /// Sees its packets, where its cryptography is wrapped by the same watch. What follows needs one.
+    /// Sees its packets, where its cryptography is wrapped by the same watch. What follows needs
+    /// one.
     pub watch: Option<PacketObserver>,
     /// Decides when its acknowledgements leave; otherwise the stack does.
     pub acknowledger: Option<Acknowledger>,
@@ -100,7 +103,8 @@ const SETTLE_EVERY: Span = Span::from_secs(1);
 pub struct Transmit {
     /// Where they go.
     pub destination: SocketAddr,
-    /// The address that they leave from, where datagrams of the peer said which of ours they came to.
+    /// The address that they leave from, where datagrams of the peer said which of ours they came
+    /// to.
     pub source: Option<IpAddr>,
     /// The ECN code point they carry (RFC 3168).
     pub ecn: Option<EcnCodepoint>,
@@ -110,9 +114,10 @@ pub struct Transmit {
 
 /// Several connections of one address, sans-IO.
 ///
-/// Call order: after [`Endpoint::connect`], [`Endpoint::handle_datagram`] or [`Endpoint::handle_timeout`], call
-/// [`Endpoint::poll_transmit`] until it returns `None`, then wait for a datagram or for
-/// [`Endpoint::next_timeout`]. `now` never goes back. Applications run inside these calls.
+/// Call order: after [`Endpoint::connect`], [`Endpoint::handle_datagram`] or
+/// [`Endpoint::handle_timeout`], call [`Endpoint::poll_transmit`] until it returns `None`, then
+/// wait for a datagram or for [`Endpoint::next_timeout`]. `now` never goes back. Applications run
+/// inside these calls.
 pub struct Endpoint {
     noq: noq_proto::Endpoint,
     clock: Clock,
@@ -121,7 +126,8 @@ pub struct Endpoint {
     timeouts: BTreeSet<(Time, usize)>,
     /// Connections that may have something to transmit.
     ready: VecDeque<usize>,
-    /// Datagrams that the endpoint itself answers with: version negotiation, stateless reset, retry.
+    /// Datagrams that the endpoint itself answers with: version negotiation, stateless reset,
+    /// retry.
     responses: VecDeque<(Transmit, Vec<u8>)>,
     acceptor: Option<Acceptor>,
     gatekeeper: Option<Gatekeeper>,
@@ -143,14 +149,19 @@ struct Entry {
 }
 
 impl Entry {
-    /// Keeps the memory of paths, the trace and the gate of starts up to date. A store that fails is no reason to end a connection.
+    /// Keeps the memory of paths, the trace and the gate of starts up to date. A store that fails
+    /// is no reason to end a connection.
     fn settle_memory(&mut self, now: Time, over: bool) {
         if let Some(ticket) = self.attached.starting.take_if(|_| over) {
             ticket.leave();
         }
         let Some(remembered) = &self.attached.remembered else { return };
         if let Some(qlog) = &self.attached.qlog {
-            remembered.notes().take_transitions().iter().for_each(|transition| qlog.careful_resume(transition));
+            remembered
+                .notes()
+                .take_transitions()
+                .iter()
+                .for_each(|transition| qlog.careful_resume(transition));
         }
         if over || now.since(self.settled) >= SETTLE_EVERY {
             self.settled = now;
@@ -168,7 +179,8 @@ pub fn panic_message(panic: &(dyn Any + Send)) -> &str {
 }
 
 impl Entry {
-    /// Ends the connection of a task that panicked, and its other tasks with it: what they share may be half done.
+    /// Ends the connection of a task that panicked, and its other tasks with it: what they share
+    /// may be half done.
     fn end_after_panic(&mut self, panic: &(dyn Any + Send), handler: &mut PanicHandler) {
         handler(self.conn.remote_address(), panic_message(panic));
         self.conn.close(h3::error::Code::H3_INTERNAL_ERROR.value(), b"internal error");
@@ -183,7 +195,9 @@ impl Entry {
 
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Endpoint").field("connections", &self.connections.len()).finish_non_exhaustive()
+        f.debug_struct("Endpoint")
+            .field("connections", &self.connections.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -219,8 +233,9 @@ impl Endpoint {
         self.gatekeeper = Some(gatekeeper);
     }
 
-    /// Lets a task that panics end its own connection and no other (H3_INTERNAL_ERROR), and tells `handler` of it.
-    /// Without one, the panic goes on to whoever called the endpoint, as tests and simulations want it.
+    /// Lets a task that panics end its own connection and no other (H3_INTERNAL_ERROR), and tells
+    /// `handler` of it. Without one, the panic goes on to whoever called the endpoint, as tests and
+    /// simulations want it.
     pub fn set_panic_handler(&mut self, handler: PanicHandler) {
         self.panic_handler = Some(handler);
     }
@@ -230,8 +245,9 @@ impl Endpoint {
         self.panic_handler.is_some()
     }
 
-    /// Wakes `driver` when a task of a connection is woken from outside the calls to this endpoint: by a file that was read, a
-    /// channel, a timer. The driver answers with [`Endpoint::run_woken`].
+    /// Wakes `driver` when a task of a connection is woken from outside the calls to this endpoint:
+    /// by a file that was read, a channel, a timer. The driver answers with
+    /// [`Endpoint::run_woken`].
     pub fn set_waker(&mut self, driver: Waker) {
         self.outside.set_driver(driver);
     }
@@ -249,13 +265,21 @@ impl Endpoint {
         attached: Attached,
         app: impl FnOnce(Conn) -> Task,
     ) -> Result<Conn, ConnectError> {
-        let (handle, connection) = self.noq.connect(self.clock.instant(now), config, remote, server_name)?;
+        let (handle, connection) =
+            self.noq.connect(self.clock.instant(now), config, remote, server_name)?;
         let conn = Conn::new(connection, now, self.clock);
         self.adopt(handle.0, conn.clone(), app, attached, now);
         Ok(conn)
     }
 
-    fn adopt(&mut self, key: usize, conn: Conn, app: impl FnOnce(Conn) -> Task, mut attached: Attached, now: Time) {
+    fn adopt(
+        &mut self,
+        key: usize,
+        conn: Conn,
+        app: impl FnOnce(Conn) -> Task,
+        mut attached: Attached,
+        now: Time,
+    ) {
         let outlet = AckScheduler::new(&mut attached);
         if let Some(credit) = &attached.credit {
             conn.lock().watch_credit(credit.clone());
@@ -268,8 +292,19 @@ impl Endpoint {
         }
         tasks.push(app(conn.clone()));
         let woken = Arc::new(Woken::new(key, self.outside.clone()));
-        self.connections
-            .insert(key, Entry { conn, tasks, timeout: None, queued: false, attached, settled: now, woken, outlet });
+        self.connections.insert(
+            key,
+            Entry {
+                conn,
+                tasks,
+                timeout: None,
+                queued: false,
+                attached,
+                settled: now,
+                woken,
+                outlet,
+            },
+        );
         self.run(key, now);
     }
 
@@ -278,8 +313,15 @@ impl Endpoint {
         self.connections.len()
     }
 
-    /// Takes a datagram that arrived from `remote`. Its bytes count for [`Conn::received_view`] once the handshake is complete.
-    pub fn handle_datagram(&mut self, now: Time, remote: SocketAddr, ecn: Option<EcnCodepoint>, data: BytesMut) {
+    /// Takes a datagram that arrived from `remote`. Its bytes count for [`Conn::received_view`]
+    /// once the handshake is complete.
+    pub fn handle_datagram(
+        &mut self,
+        now: Time,
+        remote: SocketAddr,
+        ecn: Option<EcnCodepoint>,
+        data: BytesMut,
+    ) {
         self.handle_datagram_at(now, remote, None, ecn, data);
     }
 
@@ -316,7 +358,10 @@ impl Endpoint {
 
     fn accept(&mut self, now: Time, incoming: Incoming) {
         let (remote, validated) = (incoming.remote_address(), incoming.remote_address_validated());
-        let admission = self.gatekeeper.as_mut().map_or(Admission::Admit, |gatekeeper| gatekeeper(remote, validated));
+        let admission = self
+            .gatekeeper
+            .as_mut()
+            .map_or(Admission::Admit, |gatekeeper| gatekeeper(remote, validated));
         self.scratch.clear();
         match admission {
             Admission::Admit => {}
@@ -381,7 +426,8 @@ impl Endpoint {
         }
     }
 
-    /// Lets every connection act on what was done to it from outside: [`Conn::close`], [`Conn::spawn`].
+    /// Lets every connection act on what was done to it from outside: [`Conn::close`],
+    /// [`Conn::spawn`].
     pub fn wake(&mut self, now: Time) {
         let keys: Vec<usize> = self.connections.keys().copied().collect();
         for key in keys {
@@ -400,7 +446,8 @@ impl Endpoint {
         self.wake(now);
     }
 
-    /// Lets those connections act whose tasks were woken from outside since the last call: see [`Endpoint::set_waker`].
+    /// Lets those connections act whose tasks were woken from outside since the last call: see
+    /// [`Endpoint::set_waker`].
     pub fn run_woken(&mut self, now: Time) {
         let mut keys = Vec::new();
         self.outside.take(&mut keys);
@@ -409,8 +456,9 @@ impl Endpoint {
         }
     }
 
-    /// Puts the connection that transmits at present behind those that wait to. A driver that transmits a lot does this now and then, so that
-    /// one fast connection does not hold up the others.
+    /// Puts the connection that transmits at present behind those that wait to. A driver that
+    /// transmits a lot does this now and then, so that one fast connection does not hold up the
+    /// others.
     pub fn next_in_turn(&mut self) {
         if let Some(key) = self.ready.pop_front() {
             self.ready.push_back(key);
@@ -431,7 +479,9 @@ impl Endpoint {
             }
             settle(&mut self.noq, key, &mut state);
             state.dispatch_events();
-            if let Some(resume_state) = entry.attached.tokens.as_ref().and_then(Tokens::resume_state) {
+            if let Some(resume_state) =
+                entry.attached.tokens.as_ref().and_then(Tokens::resume_state)
+            {
                 state.learn(resume_state);
             }
             if !state.spawned.is_empty() {
@@ -443,10 +493,11 @@ impl Endpoint {
             } else {
                 drop(state);
             }
-            // The set polls only those of its tasks that were woken. It may return before it has polled them all, and
-            // then wakes itself.
+            // The set polls only those of its tasks that were woken. It may return before it has
+            // polled them all, and then wakes itself.
             let tasks = &mut entry.tasks;
-            let mut run = || while let Poll::Ready(Some(())) = Pin::new(&mut *tasks).poll_next(&mut cx) {};
+            let mut run =
+                || while let Poll::Ready(Some(())) = Pin::new(&mut *tasks).poll_next(&mut cx) {};
             match &mut self.panic_handler {
                 None => run(),
                 Some(handler) => {
@@ -489,7 +540,8 @@ impl Endpoint {
             state.now = now;
             state.settle_credit();
             let start = buffer.len();
-            while let Some(transmit) = state.quic.poll_transmit(instant, self.max_segments, buffer) {
+            while let Some(transmit) = state.quic.poll_transmit(instant, self.max_segments, buffer)
+            {
                 if let Some(transmit) = entry.outlet.pass(now, convert(&transmit), start, buffer) {
                     return Some(transmit);
                 }
@@ -502,8 +554,12 @@ impl Endpoint {
             entry.queued = false;
             let blocked = state.writers_blocked();
             let timeout = state.quic.poll_timeout().map(|at| self.clock.time(at));
-            let timeout =
-                timeout.into_iter().chain(entry.outlet.due()).chain(state.credit_due()).min().map(|at| at.max(now));
+            let timeout = timeout
+                .into_iter()
+                .chain(entry.outlet.due())
+                .chain(state.credit_due())
+                .min()
+                .map(|at| at.max(now));
             // Sending may have produced events for the endpoint.
             settle(&mut self.noq, key, &mut state);
             drop(state);

@@ -1,5 +1,5 @@
-//! Between a connection's controller and the memory of paths: what is remembered is lent when a connection begins, and what it
-//! learned is kept.
+//! Between a connection's controller and the memory of paths: what is remembered is lent when a
+//! connection begins, and what it learned is kept.
 
 use crate::clock::EpochClock;
 use crate::memory::{Holder, KeyError, PathKey, PathStore, Prefixes, SavedPath, StoreError};
@@ -10,8 +10,9 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 
-/// How long what was measured may be used, unless told otherwise: our choice, an hour. RFC 9959 §4.3.1 leaves it to the kind of
-/// path; the capacity of a geostationary access changes with weather and load, and Careful Resume copes with a wrong set.
+/// How long what was measured may be used, unless told otherwise: our choice, an hour. RFC 9959
+/// §4.3.1 leaves it to the kind of path; the capacity of a geostationary access changes with
+/// weather and load, and Careful Resume copes with a wrong set.
 pub const DEFAULT_LIFETIME: Span = Span::from_secs(3600);
 
 /// Why a connection has nothing to do with the memory.
@@ -36,8 +37,9 @@ pub struct PathMemory {
 }
 
 impl PathMemory {
-    /// A memory that keeps sets in `store`, one for each network of clients that `prefixes` tells apart; `local` names the
-    /// interface that packets leave by. What is measured counts for `lifetime` on `epoch`'s clock.
+    /// A memory that keeps sets in `store`, one for each network of clients that `prefixes` tells
+    /// apart; `local` names the interface that packets leave by. What is measured counts for
+    /// `lifetime` on `epoch`'s clock.
     pub fn new(
         store: impl PathStore + 'static,
         prefixes: Prefixes,
@@ -45,7 +47,13 @@ impl PathMemory {
         lifetime: Span,
         epoch: EpochClock,
     ) -> Self {
-        Self { store: Arc::new(Mutex::new(store)), prefixes, local: local.to_owned(), lifetime, epoch }
+        Self {
+            store: Arc::new(Mutex::new(store)),
+            prefixes,
+            local: local.to_owned(),
+            lifetime,
+            epoch,
+        }
     }
 
     /// The store itself, to list or flush it.
@@ -53,13 +61,19 @@ impl PathMemory {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection to `remote` begins: what is remembered of its path is lent to `holder`, which no other connection has.
+    /// A connection to `remote` begins: what is remembered of its path is lent to `holder`, which
+    /// no other connection has.
     ///
     /// Packets carry the default code point: the stack underneath sets no other (RFC 2474).
     ///
     /// # Errors
     /// A store that fails, or a name of the interface that is none. The connection can do without.
-    pub fn begin(&self, remote: IpAddr, holder: Holder, clock: Time) -> Result<PathLease, RememberError> {
+    pub fn begin(
+        &self,
+        remote: IpAddr,
+        holder: Holder,
+        clock: Time,
+    ) -> Result<PathLease, RememberError> {
         let now = self.epoch.epoch();
         let key = PathKey::new(self.prefixes.of(remote), &self.local, 0)?;
         let place = Place { memory: self.clone(), key: key.clone(), holder };
@@ -67,7 +81,9 @@ impl PathMemory {
         let mut store = self.store();
         match store.lease(&key, now, holder)? {
             Some(path) => {
-                let left = Span::from_millis(path.expires.as_unix_millis().saturating_sub(now.as_unix_millis()));
+                let left = Span::from_millis(
+                    path.expires.as_unix_millis().saturating_sub(now.as_unix_millis()),
+                );
                 remembered.notes.offer(SavedParameters {
                     window: path.window,
                     rtt: path.rtt,
@@ -110,7 +126,8 @@ struct Kept {
 }
 
 impl PathLease {
-    /// Nothing is kept here: the client brings what is remembered, in a token, and takes what was learned with it.
+    /// Nothing is kept here: the client brings what is remembered, in a token, and takes what was
+    /// learned with it.
     pub fn without_store() -> Self {
         Self { place: None, notes: ResumeHandle::new(), kept: Mutex::default() }
     }
@@ -120,8 +137,9 @@ impl PathLease {
         self.notes.clone()
     }
 
-    /// Brings the store up to date with the notes: deletes a set that met congestion, keeps what was observed since, gives back
-    /// what is not used any more. To be called now and then, and with `over` when the connection ends.
+    /// Brings the store up to date with the notes: deletes a set that met congestion, keeps what
+    /// was observed since, gives back what is not used any more. To be called now and then, and
+    /// with `over` when the connection ends.
     ///
     /// # Errors
     /// A store that fails.
@@ -135,7 +153,9 @@ impl PathLease {
             store.forget(key)?;
             kept.forgotten = true;
         }
-        if let Some(observed) = self.notes.observed().filter(|observed| kept.observed != Some(*observed)) {
+        if let Some(observed) =
+            self.notes.observed().filter(|observed| kept.observed != Some(*observed))
+        {
             let path = SavedPath::new(observed.window, observed.rtt, now, memory.lifetime)?;
             store.replace(key, path, now)?;
             kept.observed = Some(observed);

@@ -7,9 +7,11 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// Length of the connection identifiers that simulated endpoints issue, bytes: what most deployments use.
+/// Length of the connection identifiers that simulated endpoints issue, bytes: what most
+/// deployments use.
 const CID_LENGTH: usize = 8;
-/// Length of a client's first destination identifier: at least 8 (RFC 9000 §7.2); the stack uses 20.
+/// Length of a client's first destination identifier: at least 8 (RFC 9000 §7.2); the stack uses
+/// 20.
 const INITIAL_CID_LENGTH: usize = 20;
 
 /// Connection identifiers from a seeded stream.
@@ -46,12 +48,18 @@ pub fn initial_cids(seed: [u8; 16]) -> Arc<dyn Fn() -> ConnectionId + Send + Syn
     })
 }
 
-/// Remembers every token used, exactly: the stack's Bloom filter is keyed at random and may, rarely, refuse a good one.
+/// Remembers every token used, exactly: the stack's Bloom filter is keyed at random and may,
+/// rarely, refuse a good one.
 #[derive(Debug, Default)]
 pub struct ExactTokenLog(Mutex<BTreeSet<u128>>);
 
 impl TokenLog for ExactTokenLog {
-    fn check_and_insert(&self, nonce: u128, _issued: SystemTime, _lifetime: Duration) -> Result<(), TokenReuseError> {
+    fn check_and_insert(
+        &self,
+        nonce: u128,
+        _issued: SystemTime,
+        _lifetime: Duration,
+    ) -> Result<(), TokenReuseError> {
         let fresh = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(nonce);
         if fresh { Ok(()) } else { Err(TokenReuseError) }
     }

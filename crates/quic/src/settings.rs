@@ -56,20 +56,25 @@ pub enum ResumeVia {
 /// When a receiver's flow-control credit grows, and how far.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowControlRule {
-    /// Whether the connection's window follows what the path carries, from `connection_window` up to `most`; otherwise it stays what it is.
+    /// Whether the connection's window follows what the path carries, from `connection_window` up
+    /// to `most`; otherwise it stays what it is.
     pub tuned: bool,
     /// The largest window that tuning may reach.
     pub most: Bytes,
-    /// Share of the window that must be consumed, or gained by tuning, before an update leaves: an eighth where the stack decides.
+    /// Share of the window that must be consumed, or gained by tuning, before an update leaves: an
+    /// eighth where the stack decides.
     pub after: Ratio,
-    /// An update leaves at least this often while anything was consumed; none: only the share counts.
+    /// An update leaves at least this often while anything was consumed; none: only the share
+    /// counts.
     pub every: Option<Span>,
 }
 
 impl FlowControlRule {
-    /// Windows that follow the path, up to 64 MB (850 Mbps over 600 ms). Credit that waits for a sixteenth of the window is late by an eighth of what arrives in
-    /// a round trip, since such a window is two of them: a sender that doubles has room for that. 50 ms as "QUIC & Satellite Return Link" (Fairhurst, Custura,
-    /// Jones) suggests, so that what a trickle uses, and what a lost update said, is not missing for long.
+    /// Windows that follow the path, up to 64 MB (850 Mbps over 600 ms). Credit that waits for a
+    /// sixteenth of the window is late by an eighth of what arrives in a round trip, since such a
+    /// window is two of them: a sender that doubles has room for that. 50 ms as "QUIC & Satellite
+    /// Return Link" (Fairhurst, Custura, Jones) suggests, so that what a trickle uses, and what a
+    /// lost update said, is not missing for long.
     pub fn tuned() -> Self {
         let after = Ratio::new(1.0 / 16.0).unwrap_or_default();
         Self { tuned: true, after, every: Some(Span::from_millis(50)), ..Self::default() }
@@ -83,7 +88,12 @@ impl FlowControlRule {
 
 impl Default for FlowControlRule {
     fn default() -> Self {
-        Self { tuned: false, most: Bytes::from_mb(64), after: Ratio::new(0.125).unwrap_or_default(), every: None }
+        Self {
+            tuned: false,
+            most: Bytes::from_mb(64),
+            after: Ratio::new(0.125).unwrap_or_default(),
+            every: None,
+        }
     }
 }
 
@@ -109,12 +119,14 @@ impl StockController {
     }
 }
 
-/// Settings of both endpoints of one flow. Plain values: whoever builds them has already resolved "auto".
+/// Settings of both endpoints of one flow. Plain values: whoever builds them has already resolved
+/// "auto".
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Controller of both senders, how it starts, what it does with a remembered path.
     pub congestion: CongestionConfig,
-    /// A controller of the stack itself, with its own pacing, instead of all of `congestion`: a sender that is not ours. For studies, no scenario says it.
+    /// A controller of the stack itself, with its own pacing, instead of all of `congestion`: a
+    /// sender that is not ours. For studies, no scenario says it.
     pub stock: Option<StockController>,
     /// How a server knows a remembered path. A client that sends remembers by itself.
     pub resume_via: ResumeVia,
@@ -126,11 +138,13 @@ pub struct Settings {
     pub ack_by: AckBy,
     /// How `auto` is tuned: for studies, no scenario says it.
     pub ack_auto: Auto,
-    /// Longest time an ACK may wait (RFC 9000 §18.2, max_ack_delay; 25 ms there), asked for with `ack`.
+    /// Longest time an ACK may wait (RFC 9000 §18.2, max_ack_delay; 25 ms there), asked for with
+    /// `ack`.
     pub max_ack_delay: Span,
     /// Round trip assumed before the first sample (RFC 9002 §6.2.2: 333 ms).
     pub initial_rtt: Span,
-    /// Initial congestion window in datagrams (RFC 9002 §7.2: 10, at most 14,720 bytes or two datagrams).
+    /// Initial congestion window in datagrams (RFC 9002 §7.2: 10, at most 14,720 bytes or two
+    /// datagrams).
     pub initial_window: u32,
     /// Whether what the window admits is spread over the round trip (RFC 9002 §7.7).
     pub pacing: bool,
@@ -144,7 +158,8 @@ pub struct Settings {
     pub send_window: Bytes,
     /// UDP payload the connection starts with, bytes.
     pub initial_mtu: u16,
-    /// UDP payload that path MTU discovery may reach; where it equals `initial_mtu` nothing is probed.
+    /// UDP payload that path MTU discovery may reach; where it equals `initial_mtu` nothing is
+    /// probed.
     pub max_mtu: u16,
     /// Silence after which a connection is given up.
     pub idle_timeout: Span,
@@ -240,11 +255,14 @@ impl Settings {
         Ok(config)
     }
 
-    /// What a sender asks of its peer's acknowledgements, put into `config`. `saved`: what it remembers of the path.
+    /// What a sender asks of its peer's acknowledgements, put into `config`. `saved`: what it
+    /// remembers of the path.
     ///
-    /// A ratio where that is the policy. With `auto`, of which a peer need know nothing, one that leaves twice as many ACKs a round trip of the remembered
-    /// window as our own receiver sends at most, so that it takes nothing from that, and never sparser than 1:10, what an initial window bursts anyway; nothing where no
-    /// path is remembered, since the ratio is fixed for the connection.
+    /// A ratio where that is the policy. With `auto`, of which a peer need know nothing, one that
+    /// leaves twice as many ACKs a round trip of the remembered window as our own receiver sends at
+    /// most, so that it takes nothing from that, and never sparser than 1:10, what an initial
+    /// window bursts anyway; nothing where no path is remembered, since the ratio is fixed for the
+    /// connection.
     pub fn ask(&self, config: &mut TransportConfig, saved: Option<&SavedParameters>) {
         let every = match (self.ack, self.ack_by) {
             (AckRule::Every(packets), AckBy::Sender) => Some(packets),
@@ -257,7 +275,8 @@ impl Settings {
         };
         if let Some(packets) = every {
             let mut frequency = AckFrequencyConfig::default();
-            // The frame's threshold counts the packets that may pass *without* an ACK: one less than the ratio.
+            // The frame's threshold counts the packets that may pass *without* an ACK: one less
+            // than the ratio.
             frequency
                 .ack_eliciting_threshold(VarInt::from_u32(packets.saturating_sub(1)))
                 .max_ack_delay(Some(self.max_ack_delay.into()));
@@ -268,7 +287,8 @@ impl Settings {
     /// What makes controllers, checked.
     ///
     /// # Errors
-    /// A window of no datagrams, or of absurdly many; a parameter that does not exist or lies out of range.
+    /// A window of no datagrams, or of absurdly many; a parameter that does not exist or lies out
+    /// of range.
     pub fn controller(&self) -> Result<ControllerFactory, SettingsError> {
         if !(1..=10_000).contains(&self.initial_window) {
             return Err(SettingsError::InitialWindow(self.initial_window));
@@ -290,7 +310,11 @@ mod tests {
     #[test]
     fn auto_asks_for_few_acknowledgements_only_of_a_path_that_it_remembers_as_long() {
         let asks = |window| {
-            let saved = SavedParameters { window: Bytes::new(window), rtt: Span::from_millis(600), valid_until: None };
+            let saved = SavedParameters {
+                window: Bytes::new(window),
+                rtt: Span::from_millis(600),
+                valid_until: None,
+            };
             let mut config = TransportConfig::default();
             Settings { ack: AckRule::Auto, ..Settings::default() }.ask(&mut config, Some(&saved));
             !format!("{config:?}").contains("ack_frequency_config: None")

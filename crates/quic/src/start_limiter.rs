@@ -1,7 +1,8 @@
 //! One fast start at a time for each client prefix.
 //!
-//! Several connections of one client share its link, so that several fast starts at once would each find all of it. The first
-//! gets a permit for as long as its start lasts; those that come meanwhile start as RFC 9002 has it.
+//! Several connections of one client share its link, so that several fast starts at once would each
+//! find all of it. The first gets a permit for as long as its start lasts; those that come
+//! meanwhile start as RFC 9002 has it.
 
 use bentpipe_congestion::{FastStart, StartSlot};
 use bentpipe_units::{Span, Time};
@@ -9,8 +10,9 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// After this a permit ends by itself. Our choice: a start over a geostationary satellite is over within ten round trips, 7 s;
-/// a connection that has so little to send that it never ends its start does not keep others from theirs.
+/// After this a permit ends by itself. Our choice: a start over a geostationary satellite is over
+/// within ten round trips, 7 s; a connection that has so little to send that it never ends its
+/// start does not keep others from theirs.
 const LONGEST_START: Span = Span::from_secs(10);
 
 /// Who is starting fast. Clones share it: one for each server, or server farm that shares memory.
@@ -70,7 +72,9 @@ impl<K: Ord + Clone + Debug + Send + Sync + 'static> StartLimiter<K> {
     }
 
     fn leave(&self, key: &K, entered: &Mutex<Option<u64>>) {
-        let Some(id) = entered.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let Some(id) = entered.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return;
+        };
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if entries.inside.get(key).is_some_and(|entry| entry.id == id) {
             entries.inside.remove(key);

@@ -28,7 +28,8 @@ pub enum TlsError {
     /// rustls refused the certificate, the key or the protocol versions.
     #[error("TLS configuration refused: {0}")]
     Rustls(#[from] rustls::Error),
-    /// The provider lacks TLS_AES_128_GCM_SHA256, which QUIC's Initial packets need (RFC 9001 §5.2).
+    /// The provider lacks TLS_AES_128_GCM_SHA256, which QUIC's Initial packets need (RFC 9001
+    /// §5.2).
     #[error("the cryptography provider has no TLS_AES_128_GCM_SHA256")]
     NoInitialSuite,
 }
@@ -44,19 +45,24 @@ pub struct Identity {
 impl Identity {
     /// A self-signed Ed25519 certificate for `name`, the same for the same `seed`.
     ///
-    /// Ed25519, because its signatures have one length (RFC 8032): ECDSA's vary by a byte or two, and with them the
-    /// size of handshake packets from run to run. The serial number is fixed for the same reason.
+    /// Ed25519, because its signatures have one length (RFC 8032): ECDSA's vary by a byte or two,
+    /// and with them the size of handshake packets from run to run. The serial number is fixed for
+    /// the same reason.
     ///
     /// # Errors
     /// `name` is no host name.
     pub fn self_signed(name: &str, seed: [u8; 32]) -> Result<Self, TlsError> {
-        // PKCS#8 version 1 frame of an Ed25519 private key (RFC 8410 §7): the seed follows as it is.
-        let mut pkcs8 =
-            vec![0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+        // PKCS#8 version 1 frame of an Ed25519 private key (RFC 8410 §7): the seed follows as it
+        // is.
+        let mut pkcs8 = vec![
+            0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22,
+            0x04, 0x20,
+        ];
         pkcs8.extend_from_slice(&seed);
         let fail = |source| TlsError::Certificate { name: name.to_owned(), source };
         let pkcs8 = PrivatePkcs8KeyDer::from(pkcs8);
-        let key_pair = rcgen::KeyPair::from_pkcs8_der_and_sign_algo(&pkcs8, &rcgen::PKCS_ED25519).map_err(fail)?;
+        let key_pair = rcgen::KeyPair::from_pkcs8_der_and_sign_algo(&pkcs8, &rcgen::PKCS_ED25519)
+            .map_err(fail)?;
         let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).map_err(fail)?;
         params.serial_number = Some(rcgen::SerialNumber::from(vec![0x42; 8]));
         let certificate = params.self_signed(&key_pair).map_err(fail)?;
@@ -73,8 +79,8 @@ thread_local! {
     static SEEDED: RefCell<Option<rand_pcg::Pcg64Mcg>> = const { RefCell::new(None) };
 }
 
-/// Seeds the generator that [`Randomness::Seeded`] configurations draw from on this thread. A simulated run stays
-/// on one thread, so its draws come in one order whatever else runs.
+/// Seeds the generator that [`Randomness::Seeded`] configurations draw from on this thread. A
+/// simulated run stays on one thread, so its draws come in one order whatever else runs.
 pub fn seed_this_thread(seed: [u8; 16]) {
     SEEDED.with_borrow_mut(|generator| *generator = Some(rand_pcg::Pcg64Mcg::from_seed(seed)));
 }
@@ -93,8 +99,8 @@ impl SecureRandom for SeededRandom {
 
 /// Where hello randoms, session identifiers and ticket ages come from.
 ///
-/// Ephemeral keys always come from the operating system: the cryptography library takes no generator for them. They
-/// have one length, so nothing but the encrypted bytes depends on them.
+/// Ephemeral keys always come from the operating system: the cryptography library takes no
+/// generator for them. They have one length, so nothing but the encrypted bytes depends on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Randomness {
     /// The operating system.
@@ -116,15 +122,17 @@ impl Randomness {
 /// The cryptography that both sides use, drawing from `randomness`.
 pub fn provider(randomness: Randomness) -> Arc<CryptoProvider> {
     let mut provider = provider::default_provider();
-    // AES-128 first: it is what QUIC deployments negotiate where the processor has AES instructions, and a third
-    // cheaper than the provider's default of AES-256.
-    provider.cipher_suites.sort_by_key(|suite| suite.suite() != rustls::CipherSuite::TLS13_AES_128_GCM_SHA256);
+    // AES-128 first: it is what QUIC deployments negotiate where the processor has AES
+    // instructions, and a third cheaper than the provider's default of AES-256.
+    provider
+        .cipher_suites
+        .sort_by_key(|suite| suite.suite() != rustls::CipherSuite::TLS13_AES_128_GCM_SHA256);
     provider.secure_random = randomness.generator();
     Arc::new(provider)
 }
 
-/// Collects the secrets of every connection in the format that Wireshark reads (`SSLKEYLOGFILE`). Only for captures
-/// of simulated traffic.
+/// Collects the secrets of every connection in the format that Wireshark reads (`SSLKEYLOGFILE`).
+/// Only for captures of simulated traffic.
 #[derive(Debug, Clone, Default)]
 pub struct SecretLog(Arc<Mutex<String>>);
 
@@ -165,10 +173,11 @@ pub fn server(
     epoch: EpochClock,
     secrets: Option<SecretLog>,
 ) -> Result<QuicServerConfig, TlsError> {
-    let mut config = rustls::ServerConfig::builder_with_details(provider(randomness), Arc::new(epoch))
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_no_client_auth()
-        .with_single_cert(identity.certificates.clone(), identity.key.clone_key())?;
+    let mut config =
+        rustls::ServerConfig::builder_with_details(provider(randomness), Arc::new(epoch))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_no_client_auth()
+            .with_single_cert(identity.certificates.clone(), identity.key.clone_key())?;
     config.alpn_protocols = vec![alpn.to_vec()];
     // RFC 9001 §4.6.1: in QUIC this value only says whether 0-RTT is accepted at all.
     config.max_early_data_size = u32::MAX;
@@ -187,22 +196,28 @@ impl Client {
     ///
     /// # Errors
     /// rustls refuses the certificate as a root.
-    pub fn new(identity: &Identity, alpn: &[u8], randomness: Randomness, epoch: EpochClock) -> Result<Self, TlsError> {
+    pub fn new(
+        identity: &Identity,
+        alpn: &[u8],
+        randomness: Randomness,
+        epoch: EpochClock,
+    ) -> Result<Self, TlsError> {
         let mut roots = rustls::RootCertStore::empty();
         for certificate in &identity.certificates {
             roots.add(certificate.clone())?;
         }
-        let mut config = rustls::ClientConfig::builder_with_details(provider(randomness), Arc::new(epoch))
-            .with_protocol_versions(&[&rustls::version::TLS13])?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let mut config =
+            rustls::ClientConfig::builder_with_details(provider(randomness), Arc::new(epoch))
+                .with_protocol_versions(&[&rustls::version::TLS13])?
+                .with_root_certificates(roots)
+                .with_no_client_auth();
         config.alpn_protocols = vec![alpn.to_vec()];
         Ok(Self(config))
     }
 
-    /// For QUIC: with `early_data` a ticket lets requests leave with the first flight; without, it only shortens the
-    /// handshake's cryptography. Tickets are shared between all configurations made here: rustls takes up a session
-    /// only with the very verifier that accepted it.
+    /// For QUIC: with `early_data` a ticket lets requests leave with the first flight; without, it
+    /// only shortens the handshake's cryptography. Tickets are shared between all configurations
+    /// made here: rustls takes up a session only with the very verifier that accepted it.
     ///
     /// # Errors
     /// The provider lacks what QUIC needs.
@@ -222,7 +237,10 @@ mod tests {
         let one = Identity::self_signed("server.test", [7; 32]).unwrap();
         let two = Identity::self_signed("server.test", [7; 32]).unwrap();
         assert_eq!(one.certificates, two.certificates);
-        assert_ne!(one.certificates, Identity::self_signed("server.test", [8; 32]).unwrap().certificates);
+        assert_ne!(
+            one.certificates,
+            Identity::self_signed("server.test", [8; 32]).unwrap().certificates
+        );
     }
 
     #[test]

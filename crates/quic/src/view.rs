@@ -7,7 +7,8 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 
 impl Conn {
-    /// Waits until the peer has shown that its address is its own (RFC 9000 §8.1): at a server by a token, otherwise by a complete handshake.
+    /// Waits until the peer has shown that its address is its own (RFC 9000 §8.1): at a server by a
+    /// token, otherwise by a complete handshake.
     ///
     /// # Errors
     /// Why the connection ended before.
@@ -20,7 +21,10 @@ impl Conn {
     /// # Errors
     /// Why the connection ended before.
     pub async fn handshaken(&self) -> Result<(), ConnectionError> {
-        poll_fn(|cx| self.poll_state_change(|state| state.connected().is_some() || state.is_closed(), cx)).await;
+        poll_fn(|cx| {
+            self.poll_state_change(|state| state.connected().is_some() || state.is_closed(), cx)
+        })
+        .await;
         match self.connected_at() {
             Some(_) => Ok(()),
             None => Err(self.closed().unwrap_or(ConnectionError::LocallyClosed)),
@@ -32,20 +36,22 @@ impl Conn {
         poll_fn(|cx| self.poll_state_change(State::is_closed, cx)).await;
     }
 
-    /// Requests of the peer that are not yet answered to the last byte, acknowledged: streams of both directions.
+    /// Requests of the peer that are not yet answered to the last byte, acknowledged: streams of
+    /// both directions.
     pub fn open_requests(&self) -> u64 {
         self.lock().quic.streams().remote_open_streams(Dir::Bi)
     }
 
-    /// Waits until the peer has acknowledged all of a stream that was finished, so that nothing of it is kept here any more; also where it is
-    /// not wanted any more, or the connection has ended.
+    /// Waits until the peer has acknowledged all of a stream that was finished, so that nothing of
+    /// it is kept here any more; also where it is not wanted any more, or the connection has ended.
     pub async fn acknowledged(&self, stream: h3::quic::StreamId) {
         let Ok(id) = VarInt::from_u64(stream.into_inner()) else { return };
         poll_fn(|cx| self.poll_acknowledged(StreamId::from(id), cx)).await;
     }
 
-    /// Waits until the peer wants no more of a stream that is being written (STOP_SENDING), or the connection has ended.
-    /// It is for streams that are not finished: of one that is, the last acknowledgement ends the wait as well.
+    /// Waits until the peer wants no more of a stream that is being written (STOP_SENDING), or the
+    /// connection has ended. It is for streams that are not finished: of one that is, the last
+    /// acknowledgement ends the wait as well.
     pub async fn stopped(&self, stream: h3::quic::StreamId) {
         self.acknowledged(stream).await;
     }
@@ -57,7 +63,10 @@ impl Conn {
 
     /// The congestion window at present.
     pub fn congestion_window(&self) -> Option<Bytes> {
-        self.lock().quic.congestion_state(PathId::ZERO).map(|controller| Bytes::new(controller.window()))
+        self.lock()
+            .quic
+            .congestion_state(PathId::ZERO)
+            .map(|controller| Bytes::new(controller.window()))
     }
 
     /// The smoothed round trip (RFC 9002 §5.3), once the handshake is complete.

@@ -1,5 +1,5 @@
-//! Wake-ups of a connection's tasks: those from within its own run, which the run sees to, and those from outside, which have to
-//! reach whoever drives the endpoint.
+//! Wake-ups of a connection's tasks: those from within its own run, which the run sees to, and
+//! those from outside, which have to reach whoever drives the endpoint.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,8 +21,8 @@ pub(crate) struct Woken {
     outside: Arc<Outside>,
 }
 
-/// Connections that were woken from outside their runs, and whom to tell. Where nobody is to be told, nothing is kept: whoever
-/// wakes then says so by [`crate::Endpoint::wake`].
+/// Connections that were woken from outside their runs, and whom to tell. Where nobody is to be
+/// told, nothing is kept: whoever wakes then says so by [`crate::Endpoint::wake`].
 #[derive(Default)]
 pub(crate) struct Outside(Mutex<Waiting>);
 

@@ -1,4 +1,5 @@
-//! A receiver that holds its acknowledgements back, between two endpoints on a wire that repeats and reorders.
+//! A receiver that holds its acknowledgements back, between two endpoints on a wire that repeats
+//! and reorders.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -6,7 +7,9 @@ use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig};
 use bentpipe_quic::packets::PacketObserver;
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
-use bentpipe_quic::{Accept, Attached, Clock, Conn, Endpoint, EpochClock, RawStream, Settings, Task};
+use bentpipe_quic::{
+    Accept, Attached, Clock, Conn, Endpoint, EpochClock, RawStream, Settings, Task,
+};
 use bentpipe_units::{Bytes, Span, Time};
 use bytes::BytesMut;
 use std::net::SocketAddr;
@@ -35,16 +38,23 @@ type Wire = fn(usize) -> (Span, usize);
 fn download(rule: &str, wire: Wire) -> ObservedPackets {
     let epoch = EpochClock::new(1_767_225_600);
     let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
-    let client_tls = Client::new(&identity, tls::ALPN_RAW, Randomness::System, epoch.clone()).unwrap();
-    let server_tls = tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
+    let client_tls =
+        Client::new(&identity, tls::ALPN_RAW, Randomness::System, epoch.clone()).unwrap();
+    let server_tls =
+        tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
     let window = Bytes::from_mb(4);
-    let settings =
-        Settings { stream_window: window, connection_window: window, send_window: window, ..Settings::default() };
+    let settings = Settings {
+        stream_window: window,
+        connection_window: window,
+        send_window: window,
+        ..Settings::default()
+    };
     let transport = Arc::new(settings.transport().unwrap());
     let mut server_config = ServerConfig::with_crypto(Arc::new(server_tls));
     server_config.transport_config(transport.clone());
     let watch = PacketObserver::default();
-    let mut client_config = ClientConfig::new(watch.client(Arc::new(client_tls.quic(false).unwrap())));
+    let mut client_config =
+        ClientConfig::new(watch.client(Arc::new(client_tls.quic(false).unwrap())));
     client_config.transport_config(transport);
     let server_config = Arc::new(server_config);
     let config = server_config.clone();
@@ -63,7 +73,8 @@ fn download(rule: &str, wire: Wire) -> ObservedPackets {
     let clock = Clock::new();
     let segments = NonZeroUsize::new(4).unwrap();
     let mut client = Endpoint::new(EndpointConfig::default(), clock, None, segments);
-    let mut server = Endpoint::new(EndpointConfig::default(), clock, Some((server_config, acceptor)), segments);
+    let mut server =
+        Endpoint::new(EndpointConfig::default(), clock, Some((server_config, acceptor)), segments);
     let received = Arc::new(Mutex::new(0));
     let count = received.clone();
     let attached = Attached {
@@ -87,16 +98,24 @@ fn download(rule: &str, wire: Wire) -> ObservedPackets {
 
     let mut flying: Vec<(Time, bool, Vec<u8>)> = Vec::new();
     let (mut now, mut sent) = (Time::ZERO, 0);
-    let mut seen = ObservedPackets { from_receiver: Vec::new(), from_sender: Vec::new(), received: 0, end: Time::ZERO };
+    let mut seen = ObservedPackets {
+        from_receiver: Vec::new(),
+        from_sender: Vec::new(),
+        received: 0,
+        end: Time::ZERO,
+    };
     loop {
         for (endpoint, to_server) in [(&mut client, true), (&mut server, false)] {
             let mut buffer = Vec::new();
             while let Some(transmit) = endpoint.poll_transmit(now, &mut buffer) {
                 for segment in buffer.chunks(transmit.segment_size) {
-                    (if to_server { &mut seen.from_receiver } else { &mut seen.from_sender }).push(now);
+                    (if to_server { &mut seen.from_receiver } else { &mut seen.from_sender })
+                        .push(now);
                     let (late, copies) = if to_server { (Span::ZERO, 1) } else { wire(sent) };
                     sent += usize::from(!to_server);
-                    (0..copies).for_each(|_| flying.push((now + DELAY + late, to_server, segment.to_vec())));
+                    (0..copies).for_each(|_| {
+                        flying.push((now + DELAY + late, to_server, segment.to_vec()))
+                    });
                 }
                 buffer.clear();
             }
@@ -109,7 +128,8 @@ fn download(rule: &str, wire: Wire) -> ObservedPackets {
         let next = arrival.into_iter().chain(timeout).min();
         let Some(next) = next.filter(|&next| next <= Time::from_secs(20)) else { break };
         now = now.max(next);
-        let (due, rest) = std::mem::take(&mut flying).into_iter().partition(|(time, ..)| *time <= now);
+        let (due, rest) =
+            std::mem::take(&mut flying).into_iter().partition(|(time, ..)| *time <= now);
         flying = rest;
         let due: Vec<(Time, bool, Vec<u8>)> = due;
         for (_, to_server, data) in due {
@@ -138,9 +158,15 @@ fn held_acknowledgements_leave_once_the_sender_is_silent() {
         assert_eq!(seen.received, ANSWER, "{rule}");
         // The last data was answered in time: the sender did not probe.
         let last = seen.from_sender.last().unwrap();
-        assert!(*last <= seen.end + DELAY * 2 + Span::from_millis(60), "{rule}: {last}, complete at {}", seen.end);
-        let answered =
-            seen.from_receiver.iter().any(|&time| time >= seen.end && time <= seen.end + Span::from_millis(51));
+        assert!(
+            *last <= seen.end + DELAY * 2 + Span::from_millis(60),
+            "{rule}: {last}, complete at {}",
+            seen.end
+        );
+        let answered = seen
+            .from_receiver
+            .iter()
+            .any(|&time| time >= seen.end && time <= seen.end + Span::from_millis(51));
         assert!(answered, "{rule}");
     }
 }
@@ -162,8 +188,12 @@ fn fewer_acknowledgements_leave_and_the_download_is_no_slower() {
 
 #[test]
 fn repeated_and_reordered_packets_are_acknowledged() {
-    let wire: Wire =
-        |number| (if number % 11 == 0 { Span::from_millis(3) } else { Span::ZERO }, 1 + usize::from(number % 7 == 0));
+    let wire: Wire = |number| {
+        (
+            if number % 11 == 0 { Span::from_millis(3) } else { Span::ZERO },
+            1 + usize::from(number % 7 == 0),
+        )
+    };
     for rule in ["1:64", "rtt/4", "auto"] {
         let seen = download(rule, wire);
         assert_eq!(seen.received, ANSWER, "{rule}");

@@ -1,4 +1,5 @@
-//! Credit between two endpoints on a wire of 20 ms each way and no end of capacity: what is announced, and what a peer can make a receiver hold.
+//! Credit between two endpoints on a wire of 20 ms each way and no end of capacity: what is
+//! announced, and what a peer can make a receiver hold.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -6,7 +7,8 @@ use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig};
 use bentpipe_quic::packets::PacketObserver;
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Attached, Clock, Conn, Endpoint, EpochClock, FlowControlReport, FlowControlRule, RawStream, Settings, Task,
+    Accept, Attached, Clock, Conn, Endpoint, EpochClock, FlowControlReport, FlowControlRule,
+    RawStream, Settings, Task,
 };
 use bentpipe_units::{Bytes, Ratio, Span, Time};
 use bytes::BytesMut;
@@ -87,11 +89,17 @@ async fn answer(conn: Conn, written: Arc<AtomicU64>) {
 fn pair(window: u64, rule: FlowControlRule, streams: usize) -> Pair {
     let (clock, epoch) = (Clock::new(), EpochClock::new(1_767_225_600));
     let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
-    let client_tls = Client::new(&identity, tls::ALPN_RAW, Randomness::System, epoch.clone()).unwrap();
-    let server_tls = tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
+    let client_tls =
+        Client::new(&identity, tls::ALPN_RAW, Randomness::System, epoch.clone()).unwrap();
+    let server_tls =
+        tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
     let window = Bytes::new(window);
-    let settings =
-        Settings { connection_window: window, stream_window: rule.most, credit: rule, ..Settings::default() };
+    let settings = Settings {
+        connection_window: window,
+        stream_window: rule.most,
+        credit: rule,
+        ..Settings::default()
+    };
     let mut server_config = ServerConfig::with_crypto(Arc::new(server_tls));
     server_config.transport_config(Arc::new(settings.transport().unwrap()));
     let server_config = Arc::new(server_config);
@@ -104,11 +112,14 @@ fn pair(window: u64, rule: FlowControlRule, streams: usize) -> Pair {
     });
     let segments = NonZeroUsize::new(4).unwrap();
     let mut client = Endpoint::new(EndpointConfig::default(), clock, None, segments);
-    let server = Endpoint::new(EndpointConfig::default(), clock, Some((server_config, acceptor)), segments);
+    let server =
+        Endpoint::new(EndpointConfig::default(), clock, Some((server_config, acceptor)), segments);
     let (watch, report) = (PacketObserver::default(), FlowControlReport::new(window, true));
-    let mut client_config = ClientConfig::new(watch.client(Arc::new(client_tls.quic(false).unwrap())));
+    let mut client_config =
+        ClientConfig::new(watch.client(Arc::new(client_tls.quic(false).unwrap())));
     client_config.transport_config(Arc::new(settings.transport().unwrap()));
-    let attached = Attached { watch: Some(watch), credit: Some(report.clone()), ..Attached::default() };
+    let attached =
+        Attached { watch: Some(watch), credit: Some(report.clone()), ..Attached::default() };
     let reader = Arc::<Reader>::default();
     let app = {
         let reader = reader.clone();
@@ -120,7 +131,9 @@ fn pair(window: u64, rule: FlowControlRule, streams: usize) -> Pair {
             Box::pin(reader.read(conn)) as Task
         }
     };
-    let conn = client.connect(Time::ZERO, client_config, SERVER.into(), "server.test", attached, app).unwrap();
+    let conn = client
+        .connect(Time::ZERO, client_config, SERVER.into(), "server.test", attached, app)
+        .unwrap();
     Pair { client, server, wire: Vec::new(), now: Time::ZERO, conn, report, written, reader }
 }
 
@@ -142,8 +155,12 @@ impl Pair {
         self.send();
         loop {
             let arrival = self.wire.iter().map(|(time, ..)| *time).min();
-            let timeout = self.client.next_timeout().into_iter().chain(self.server.next_timeout()).min();
-            let Some(next) = arrival.into_iter().chain(timeout).min().filter(|&next| next <= limit) else { break };
+            let timeout =
+                self.client.next_timeout().into_iter().chain(self.server.next_timeout()).min();
+            let Some(next) = arrival.into_iter().chain(timeout).min().filter(|&next| next <= limit)
+            else {
+                break;
+            };
             self.now = self.now.max(next);
             let now = self.now;
             let (due, rest): (Vec<_>, Vec<_>) =
@@ -164,7 +181,9 @@ impl Pair {
 
     /// What the peer's stack took and the application has not: in flight, in the stack, and held.
     fn ahead(&self) -> u64 {
-        self.written.load(Ordering::Relaxed).saturating_sub(self.reader.taken.load(Ordering::Relaxed))
+        self.written
+            .load(Ordering::Relaxed)
+            .saturating_sub(self.reader.taken.load(Ordering::Relaxed))
     }
 }
 
@@ -183,7 +202,10 @@ fn updates_say_no_more_than_the_window_and_leave_at_their_share_and_the_stack_ad
     let mut last = 200_000.0;
     for (&(_, limit), &(_, consumed)) in series.announced.iter().zip(&series.consumed) {
         // Decided before the last of a burst was read, at most.
-        assert!(limit <= consumed + 200_000.0 && limit >= consumed + 150_000.0, "{limit} with {consumed} consumed");
+        assert!(
+            limit <= consumed + 200_000.0 && limit >= consumed + 150_000.0,
+            "{limit} with {consumed} consumed"
+        );
         assert!(limit - last >= 100_000.0, "{limit} after {last}");
         last = limit;
     }
@@ -198,7 +220,8 @@ fn updates_that_only_wait_for_time_keep_it() {
     let series = pair.report.take_series().unwrap();
     assert!(series.announced.len() > 20, "{} updates", series.announced.len());
     for pair in series.announced.windows(2) {
-        // A whole window that was consumed leaves before its time; here that takes a round trip of 40 ms.
+        // A whole window that was consumed leaves before its time; here that takes a round trip of
+        // 40 ms.
         let (gap, grown) = (pair[1].0.since(pair[0].0), pair[1].1 - pair[0].1);
         assert!(gap >= every || grown >= 199_990.0, "{grown} bytes after {gap}");
     }
@@ -207,7 +230,9 @@ fn updates_that_only_wait_for_time_keep_it() {
 #[test]
 fn an_application_that_reads_slowly_holds_no_more_than_its_window() {
     let most = 1_000_000;
-    for rule in [fixed(0.25, None), FlowControlRule { most: Bytes::new(most), ..FlowControlRule::tuned() }] {
+    for rule in
+        [fixed(0.25, None), FlowControlRule { most: Bytes::new(most), ..FlowControlRule::tuned() }]
+    {
         let window = if rule.tuned { most } else { 100_000 };
         let mut pair = pair(100_000, rule, 1);
         for tenth in 0..100 {
@@ -216,8 +241,12 @@ fn an_application_that_reads_slowly_holds_no_more_than_its_window() {
             assert!(pair.ahead() <= window, "{} bytes ahead of the reader", pair.ahead());
         }
         let figures = pair.report.figures();
-        // Once all is used up, the stack announces the eight bytes by itself that it is left with between updates.
-        assert!(figures.window_most.get() <= window + 8 && figures.held_most.get() <= window, "{figures:?}");
+        // Once all is used up, the stack announces the eight bytes by itself that it is left with
+        // between updates.
+        assert!(
+            figures.window_most.get() <= window + 8 && figures.held_most.get() <= window,
+            "{figures:?}"
+        );
         assert!(pair.reader.taken.load(Ordering::Relaxed) > 0);
     }
 }
@@ -225,7 +254,8 @@ fn an_application_that_reads_slowly_holds_no_more_than_its_window() {
 #[test]
 fn many_streams_that_nobody_reads_share_one_window() {
     let most = 1_000_000;
-    let mut pair = pair(100_000, FlowControlRule { most: Bytes::new(most), ..FlowControlRule::tuned() }, 50);
+    let mut pair =
+        pair(100_000, FlowControlRule { most: Bytes::new(most), ..FlowControlRule::tuned() }, 50);
     pair.run(Time::from_secs(20));
     assert!(pair.ahead() <= most && pair.conn.closed().is_none(), "{}", pair.ahead());
     pair.reader.permit(u64::MAX / 2);
@@ -240,7 +270,8 @@ fn a_tuned_window_grows_with_what_arrives() {
     pair.run(Time::from_secs(1));
     let figures = pair.report.figures();
     assert!(
-        figures.window_most.get() > 1_000_000 && figures.window_most <= FlowControlRule::tuned().most,
+        figures.window_most.get() > 1_000_000
+            && figures.window_most <= FlowControlRule::tuned().most,
         "{figures:?}"
     );
 }

@@ -4,10 +4,13 @@
 
 use bentpipe_quic::noq_proto::congestion::CubicConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
-use bentpipe_quic::noq_proto::{ClientConfig, ConnectionError, EndpointConfig, ServerConfig, TransportConfig};
+use bentpipe_quic::noq_proto::{
+    ClientConfig, ConnectionError, EndpointConfig, ServerConfig, TransportConfig,
+};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Admission, Attached, Clock, Conn, Endpoint, EpochClock, RawStream, SenderMetrics, Settings, Task,
+    Accept, Admission, Attached, Clock, Conn, Endpoint, EpochClock, RawStream, SenderMetrics,
+    Settings, Task,
 };
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::BytesMut;
@@ -39,12 +42,18 @@ fn pair(clock: Clock) -> (Pair, ClientConfig) {
     pair_with(clock, Settings::default().transport().unwrap(), |conn| Box::pin(echo(conn)))
 }
 
-fn pair_with(clock: Clock, transport: TransportConfig, app: fn(Conn) -> Task) -> (Pair, ClientConfig) {
+fn pair_with(
+    clock: Clock,
+    transport: TransportConfig,
+    app: fn(Conn) -> Task,
+) -> (Pair, ClientConfig) {
     let transport = Arc::new(transport);
     let epoch = EpochClock::new(1_767_225_600);
     let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
-    let client_tls = Client::new(&identity, tls::ALPN_RAW, Randomness::System, epoch.clone()).unwrap();
-    let server_tls = tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
+    let client_tls =
+        Client::new(&identity, tls::ALPN_RAW, Randomness::System, epoch.clone()).unwrap();
+    let server_tls =
+        tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
     let mut server_config = ServerConfig::with_crypto(Arc::new(server_tls));
     server_config.transport_config(transport.clone());
     let mut client_config = ClientConfig::new(Arc::new(client_tls.quic(false).unwrap()));
@@ -57,7 +66,12 @@ fn pair_with(clock: Clock, transport: TransportConfig, app: fn(Conn) -> Task) ->
     let segments = NonZeroUsize::new(4).unwrap();
     let pair = Pair {
         client: Endpoint::new(EndpointConfig::default(), clock, None, segments),
-        server: Endpoint::new(EndpointConfig::default(), clock, Some((server_config, acceptor)), segments),
+        server: Endpoint::new(
+            EndpointConfig::default(),
+            clock,
+            Some((server_config, acceptor)),
+            segments,
+        ),
         wire: Vec::new(),
         lost: |_| false,
         sent: 0,
@@ -99,11 +113,16 @@ impl Pair {
         self.send();
         loop {
             let arrival = self.wire.iter().map(|(time, ..)| *time).min();
-            let timeout = self.client.next_timeout().into_iter().chain(self.server.next_timeout()).min();
-            let Some(next) = arrival.into_iter().chain(timeout).min().filter(|&next| next <= limit) else { return };
+            let timeout =
+                self.client.next_timeout().into_iter().chain(self.server.next_timeout()).min();
+            let Some(next) = arrival.into_iter().chain(timeout).min().filter(|&next| next <= limit)
+            else {
+                return;
+            };
             self.now = self.now.max(next);
             let now = self.now;
-            let (due, rest) = std::mem::take(&mut self.wire).into_iter().partition(|(time, ..)| *time <= now);
+            let (due, rest) =
+                std::mem::take(&mut self.wire).into_iter().partition(|(time, ..)| *time <= now);
             self.wire = rest;
             let due: Vec<(Time, bool, Vec<u8>)> = due;
             for (_, to_server, data) in due {
@@ -172,7 +191,8 @@ async fn greet(conn: Conn) {
     let _ = conn.handshaken().await;
 }
 
-/// A client that offers so many protocols that its hello takes two packets, as those of browsers do.
+/// A client that offers so many protocols that its hello takes two packets, as those of browsers
+/// do.
 fn talkative(identity: &Identity) -> ClientConfig {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(identity.certificates[0].clone()).unwrap();
@@ -189,8 +209,12 @@ fn talkative(identity: &Identity) -> ClientConfig {
 #[test]
 fn a_server_opens_streams_in_its_first_flight_though_the_hello_takes_two_packets() {
     let (mut pair, config) =
-        pair_with(Clock::new(), Settings::default().transport().unwrap(), |conn| Box::pin(greet(conn)));
-    for (begin, config) in [(0, config), (1000, talkative(&Identity::self_signed("server.test", [1; 32]).unwrap()))] {
+        pair_with(Clock::new(), Settings::default().transport().unwrap(), |conn| {
+            Box::pin(greet(conn))
+        });
+    for (begin, config) in
+        [(0, config), (1000, talkative(&Identity::self_signed("server.test", [1; 32]).unwrap()))]
+    {
         let heard = Arc::new(Mutex::new(None));
         let hears = heard.clone();
         pair.now = Time::from_millis(begin);
@@ -201,7 +225,10 @@ fn a_server_opens_streams_in_its_first_flight_though_the_hello_takes_two_packets
             })
         };
         let attached = Attached::default();
-        let conn = pair.client.connect(pair.now, config, SERVER.into(), "server.test", attached, app).unwrap();
+        let conn = pair
+            .client
+            .connect(pair.now, config, SERVER.into(), "server.test", attached, app)
+            .unwrap();
         let mut until = pair.now;
         while conn.connected_at().is_none() && pair.now < Time::from_millis(begin + 500) {
             until += Span::from_millis(1);
@@ -288,7 +315,11 @@ fn a_task_that_waits_for_something_outside_wakes_the_driver_and_is_run_on() {
     pair.client.run_woken(pair.now);
     assert_eq!((wakes.0.load(Ordering::SeqCst), done.load(Ordering::SeqCst)), (0, 0), "it waits");
     std::thread::spawn(move || flag.set()).join().unwrap();
-    assert_eq!((wakes.0.load(Ordering::SeqCst), done.load(Ordering::SeqCst)), (1, 0), "woken, and not run by itself");
+    assert_eq!(
+        (wakes.0.load(Ordering::SeqCst), done.load(Ordering::SeqCst)),
+        (1, 0),
+        "woken, and not run by itself"
+    );
     pair.client.run_woken(pair.now);
     assert_eq!(done.load(Ordering::SeqCst), 1);
 }
@@ -297,8 +328,12 @@ fn a_task_that_waits_for_something_outside_wakes_the_driver_and_is_run_on() {
 fn a_reader_that_is_busy_elsewhere_while_packets_are_missing_still_gets_everything() {
     const BYTES: usize = 8_000_000;
     let window = Size::new(2 * BYTES as u64);
-    let settings =
-        Settings { stream_window: window, connection_window: window, send_window: window, ..Settings::default() };
+    let settings = Settings {
+        stream_window: window,
+        connection_window: window,
+        send_window: window,
+        ..Settings::default()
+    };
     let mut transport = settings.transport().unwrap();
     // All at once: thousands of packets before the first acknowledgement.
     let mut cubic = CubicConfig::default();
@@ -326,7 +361,10 @@ fn a_reader_that_is_busy_elsewhere_while_packets_are_missing_still_gets_everythi
             *answered.lock().unwrap() = bytes;
         }) as Task
     };
-    let conn = pair.client.connect(pair.now, config, SERVER.into(), "server.test", Attached::default(), app).unwrap();
+    let conn = pair
+        .client
+        .connect(pair.now, config, SERVER.into(), "server.test", Attached::default(), app)
+        .unwrap();
     pair.run(Time::from_secs(5));
     assert_eq!((conn.closed(), *answer.lock().unwrap()), (None, 0));
     flag.set();
@@ -360,7 +398,9 @@ fn a_task_that_panics_ends_its_connection_and_no_other() {
     assert_eq!(*answer.lock().unwrap(), Some(vec![1; 10]));
     assert_eq!(*unanswered.lock().unwrap(), Some(vec![]), "nothing came back");
     match bad.closed() {
-        Some(ConnectionError::ApplicationClosed(close)) => assert_eq!(close.error_code.into_inner(), 0x102),
+        Some(ConnectionError::ApplicationClosed(close)) => {
+            assert_eq!(close.error_code.into_inner(), 0x102)
+        }
         other => panic!("{other:?}"),
     }
     assert_eq!(*told.lock().unwrap(), [(Some(CLIENT.into()), "a zero".to_owned())]);
@@ -382,7 +422,11 @@ fn a_gatekeeper_has_addresses_shown_and_turns_connections_away() {
         let (conn, answer) = ask(&mut pair, config, vec![7; 100], None);
         pair.run(Time::from_millis(400));
         assert_eq!(answer.lock().unwrap().is_some(), answered, "{admission:?}");
-        assert_eq!(conn.connected_at(), answered.then(|| Time::from_millis(connected_ms)), "{admission:?}");
+        assert_eq!(
+            conn.connected_at(),
+            answered.then(|| Time::from_millis(connected_ms)),
+            "{admission:?}"
+        );
         assert_eq!(pair.server.open_connections(), usize::from(answered), "{admission:?}");
         let refused = matches!(conn.closed(), Some(ConnectionError::ConnectionClosed(_)));
         assert_eq!(refused, admission == Admission::Refuse, "{:?}", conn.closed());

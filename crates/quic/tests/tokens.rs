@@ -1,17 +1,21 @@
-//! Path tokens between two endpoints on a wire: what becomes of those that are not as they should be.
+//! Path tokens between two endpoints on a wire: what becomes of those that are not as they should
+//! be.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_quic::congestion::resume::ResumeHandle;
 use bentpipe_quic::memory::{IpPrefix, Prefixes, SavedPath};
-use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig, TokenMemoryCache, ValidationTokenConfig};
+use bentpipe_quic::noq_proto::{
+    ClientConfig, EndpointConfig, ServerConfig, TokenMemoryCache, ValidationTokenConfig,
+};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::token::{
-    ClientWindows, KeyRing, Malformed, MemoryPathTokenStore, PathTokenStore, PathTokens, Secret, TokenClient,
-    TokenCounts, TokenOutcome, TokenServer, Tokens,
+    ClientWindows, KeyRing, Malformed, MemoryPathTokenStore, PathTokenStore, PathTokens, Secret,
+    TokenClient, TokenCounts, TokenOutcome, TokenServer, Tokens,
 };
 use bentpipe_quic::{
-    Accept, Attached, Clock, Conn, Endpoint, EpochClock, Http3, RawStream, Settings, Task, take_tokens,
+    Accept, Attached, Clock, Conn, Endpoint, EpochClock, Http3, RawStream, Settings, Task,
+    take_tokens,
 };
 use bentpipe_units::{Bytes as Size, Epoch, Span, Time};
 use bytes::{Buf, Bytes, BytesMut};
@@ -84,11 +88,18 @@ fn ring(byte: u8) -> KeyRing {
 /// What the tests seal: 2 MB over 40 ms.
 fn sealed(tokens: &mut PathTokens, bound: &str, now: Epoch, lifetime: Span) -> Vec<u8> {
     let path = SavedPath::new(Size::from_mb(2), Span::from_millis(40), now, lifetime).unwrap();
-    tokens.seal(&path, bound.parse::<IpPrefix>().unwrap(), now, Randomness::System.generator()).unwrap()
+    tokens
+        .seal(&path, bound.parse::<IpPrefix>().unwrap(), now, Randomness::System.generator())
+        .unwrap()
 }
 
 fn good() -> Vec<u8> {
-    sealed(&mut PathTokens::new(ring(1)), "192.0.2.0/24", Epoch::from_unix_secs(BEGIN), Span::from_secs(3600))
+    sealed(
+        &mut PathTokens::new(ring(1)),
+        "192.0.2.0/24",
+        Epoch::from_unix_secs(BEGIN),
+        Span::from_secs(3600),
+    )
 }
 
 /// A server that knows of tokens or not, and gives `validation` tokens of the stack's.
@@ -107,7 +118,13 @@ fn lab(app: App, knows: bool, validation: u32) -> Lab {
     let config = Arc::new(config);
     let issuer = knows.then(|| {
         let random = Randomness::System.generator();
-        TokenServer::new(PathTokens::new(ring(1)), Prefixes::default(), Span::from_secs(3600), epoch.clone(), random)
+        TokenServer::new(
+            PathTokens::new(ring(1)),
+            Prefixes::default(),
+            Span::from_secs(3600),
+            epoch.clone(),
+            random,
+        )
     });
     let accepted = Arc::<Mutex<Vec<Accepted>>>::default();
     let (own, issues, noted) = (config.clone(), issuer.clone(), accepted.clone());
@@ -120,12 +137,21 @@ fn lab(app: App, knows: bool, validation: u32) -> Lab {
             App::Raw => Box::pin(raw_server(conn)) as Task,
             App::H3 => Box::pin(h3_server(conn)),
         });
-        Some(Accept { config: own.clone(), attached: Attached { tokens, ..Attached::default() }, app: serve })
+        Some(Accept {
+            config: own.clone(),
+            attached: Attached { tokens, ..Attached::default() },
+            app: serve,
+        })
     });
     let segments = NonZeroUsize::new(4).unwrap();
     Lab {
         client: Endpoint::new(EndpointConfig::default(), Clock::new(), None, segments),
-        server: Endpoint::new(EndpointConfig::default(), Clock::new(), Some((config, acceptor)), segments),
+        server: Endpoint::new(
+            EndpointConfig::default(),
+            Clock::new(),
+            Some((config, acceptor)),
+            segments,
+        ),
         tls: client_tls,
         validations: Arc::default(),
         epoch,
@@ -161,18 +187,24 @@ async fn raw_client(conn: Conn, answers: Arc<Mutex<Vec<(usize, Time)>>>) {
 }
 
 async fn h3_server(conn: Conn) {
-    let mut connection = h3::server::builder().build::<_, Bytes>(Http3::new(conn, 1_000_000)).await.unwrap();
+    let mut connection =
+        h3::server::builder().build::<_, Bytes>(Http3::new(conn, 1_000_000)).await.unwrap();
     while let Ok(Some(resolver)) = connection.accept().await {
         let (_, mut stream) = resolver.resolve_request().await.unwrap();
-        stream.send_response(http::Response::builder().status(200).body(()).unwrap()).await.unwrap();
+        stream
+            .send_response(http::Response::builder().status(200).body(()).unwrap())
+            .await
+            .unwrap();
         stream.send_data(Bytes::from_static(&[0; ANSWER])).await.unwrap();
         stream.finish().await.unwrap();
     }
 }
 
 async fn h3_client(conn: Conn, answers: Arc<Mutex<Vec<(usize, Time)>>>) {
-    let (mut connection, mut requests) =
-        h3::client::builder().build::<_, _, Bytes>(Http3::new(conn.clone(), 1_000_000)).await.unwrap();
+    let (mut connection, mut requests) = h3::client::builder()
+        .build::<_, _, Bytes>(Http3::new(conn.clone(), 1_000_000))
+        .await
+        .unwrap();
     let task_conn = conn.clone();
     conn.spawn(async move {
         let request = http::Request::get("https://server.test/").body(()).unwrap();
@@ -194,15 +226,22 @@ impl Lab {
     /// Begins a connection; the client brings what is in `jar`, or knows nothing of tokens.
     fn visit(&mut self, jar: Option<OneToken>, early: bool) -> Conn {
         let mut config = ClientConfig::new(Arc::new(self.tls.quic(early).unwrap()));
-        config.transport_config(Arc::new(self.settings.transport().unwrap())).token_store(self.validations.clone());
-        let windows = ClientWindows { present: self.settings.connection_window, most: ClientWindows::MOST };
-        let tokens = jar.map(|jar| Tokens::client(&TokenClient::new(jar, self.epoch.clone()), NAME, windows));
+        config
+            .transport_config(Arc::new(self.settings.transport().unwrap()))
+            .token_store(self.validations.clone());
+        let windows =
+            ClientWindows { present: self.settings.connection_window, most: ClientWindows::MOST };
+        let tokens = jar
+            .map(|jar| Tokens::client(&TokenClient::new(jar, self.epoch.clone()), NAME, windows));
         let (app, answers) = (self.app, self.answers.clone());
         let attached = Attached { tokens, ..Attached::default() };
-        let connected = self.client.connect(self.now, config, SERVER.into(), NAME, attached, move |conn| match app {
-            App::Raw => Box::pin(raw_client(conn, answers)),
-            App::H3 => Box::pin(h3_client(conn, answers)),
-        });
+        let connected =
+            self.client.connect(self.now, config, SERVER.into(), NAME, attached, move |conn| {
+                match app {
+                    App::Raw => Box::pin(raw_client(conn, answers)),
+                    App::H3 => Box::pin(h3_client(conn, answers)),
+                }
+            });
         connected.unwrap()
     }
 
@@ -224,7 +263,8 @@ impl Lab {
         self.send();
         loop {
             let arrival = self.wire.iter().map(|(time, ..)| *time).min();
-            let timeout = self.client.next_timeout().into_iter().chain(self.server.next_timeout()).min();
+            let timeout =
+                self.client.next_timeout().into_iter().chain(self.server.next_timeout()).min();
             let next = arrival.into_iter().chain(timeout).min().filter(|&next| next <= limit);
             let Some(next) = next else { break };
             self.now = self.now.max(next);
@@ -336,7 +376,10 @@ fn a_token_waits_for_the_address_to_be_validated() {
         lab.run(Span::from_millis(30));
         let verdict = |lab: &Lab| lab.accepted.lock().unwrap()[1].verdict.as_ref().unwrap().name();
         assert_eq!(verdict(&lab), early.unwrap_or("none"), "the first flight has arrived");
-        assert_eq!(lab.accepted.lock().unwrap()[1].notes.resume_state().offered.is_some(), early.is_some());
+        assert_eq!(
+            lab.accepted.lock().unwrap()[1].notes.resume_state().offered.is_some(),
+            early.is_some()
+        );
         lab.run(Span::from_millis(40));
         assert_eq!(verdict(&lab), "accepted", "the handshake is complete");
     }
@@ -347,7 +390,8 @@ fn sides_that_know_nothing_of_tokens_are_not_disturbed() {
     for app in [App::Raw, App::H3] {
         for knows in [true, false] {
             let mut lab = lab(app, knows, 0);
-            // Where the server knows, its token is for a client that does not; where the client knows, the other way round.
+            // Where the server knows, its token is for a client that does not; where the client
+            // knows, the other way round.
             let jar = (!knows).then(|| OneToken { token: Some(good()), ..OneToken::default() });
             let conn = lab.visit(jar, false);
             lab.run(Span::from_millis(100));
@@ -360,7 +404,10 @@ fn sides_that_know_nothing_of_tokens_are_not_disturbed() {
                 lab.accepted.lock().unwrap()[0].notes.offer(saved);
             }
             lab.run(Span::from_secs(5));
-            assert_eq!(lab.answers.lock().unwrap().iter().map(|(length, _)| *length).collect::<Vec<_>>(), [ANSWER]);
+            assert_eq!(
+                lab.answers.lock().unwrap().iter().map(|(length, _)| *length).collect::<Vec<_>>(),
+                [ANSWER]
+            );
             assert_eq!(conn.closed().map(|error| error.to_string()), None);
         }
     }
@@ -379,17 +426,25 @@ fn a_client_makes_room_for_what_its_token_says() {
     };
     let (small, raised) = (time(None), time(Some(good())));
     // 300 kB in pieces of 20 kB take 15 round trips, slow start takes 5.
-    assert!(small > Span::from_millis(560) && raised < Span::from_millis(360), "{small}, then {raised}");
+    assert!(
+        small > Span::from_millis(560) && raised < Span::from_millis(360),
+        "{small}, then {raised}"
+    );
 }
 
 #[test]
 fn a_window_never_shrinks_nor_leaves_its_bound() {
     let windows = ClientWindows { present: Size::from_mb(1), most: Size::from_mb(3) };
     let token = |window| {
-        let path = SavedPath::new(window, DELAY, Epoch::from_unix_secs(BEGIN), Span::from_secs(60)).unwrap();
+        let path = SavedPath::new(window, DELAY, Epoch::from_unix_secs(BEGIN), Span::from_secs(60))
+            .unwrap();
         let network = "192.0.2.0/24".parse().unwrap();
-        let sealed =
-            PathTokens::new(ring(1)).seal(&path, network, Epoch::from_unix_secs(BEGIN), Randomness::System.generator());
+        let sealed = PathTokens::new(ring(1)).seal(
+            &path,
+            network,
+            Epoch::from_unix_secs(BEGIN),
+            Randomness::System.generator(),
+        );
         bentpipe_quic::token::ReadToken::parse(&sealed.unwrap()).unwrap()
     };
     for (window, after) in [(1, 1_000_000), (1_200_000, 2_400_000), ((1 << 62) - 1, 3_000_000)] {
@@ -414,7 +469,8 @@ fn a_jar_keeps_the_newest_token_of_each_server() {
 fn a_token_taken_back_does_not_open() {
     let mut server = PathTokens::new(ring(1));
     let now = Epoch::from_unix_secs(BEGIN);
-    let [wrong, right] = [(); 2].map(|()| sealed(&mut server, "192.0.2.0/24", now, Span::from_secs(60)));
+    let [wrong, right] =
+        [(); 2].map(|()| sealed(&mut server, "192.0.2.0/24", now, Span::from_secs(60)));
     server.revoke(&wrong, now);
     let remote: IpAddr = CLIENT.0.into();
     assert_eq!(server.open(&wrong, remote, now).unwrap_err().name(), "replayed");

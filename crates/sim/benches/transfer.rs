@@ -22,7 +22,12 @@ fn spec(http: Http, trace: bool, qlog: bool) -> RunSpec {
         run: 0,
         base_rtt: rtt,
         mesh: None,
-        hops: vec![HopSpec { name: "satellite".into(), forward: direction(250), reverse: direction(3), shared: true }],
+        hops: vec![HopSpec {
+            name: "satellite".into(),
+            forward: direction(250),
+            reverse: direction(3),
+            shared: true,
+        }],
         terminals: 1,
         flows: vec![FlowSpec {
             ends: None,

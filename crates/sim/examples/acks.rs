@@ -15,7 +15,8 @@ use bentpipe_quic::ack::Auto;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{AckBy, AckRule, Handshake, Settings, StockController};
 use bentpipe_sim::{
-    DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit,
+    DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack,
+    Visit,
 };
 use bentpipe_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
@@ -68,7 +69,9 @@ impl Options {
             "newreno" => Some(StockController::NewReno),
             "cubic" => Some(StockController::Cubic),
             "bbr" => Some(StockController::Bbr),
-            other => return Err(format!("stock={other}; allowed: none, newreno, cubic, bbr").into()),
+            other => {
+                return Err(format!("stock={other}; allowed: none, newreno, cubic, bbr").into());
+            }
         };
         Ok(Settings {
             congestion: CongestionConfig {
@@ -120,7 +123,13 @@ impl Options {
         };
         let bytes = Bytes::new((self.number("megabytes", 10.0)? * 1e6) as u64);
         let download = Stack::quic(self.settings(rule, bdp)?);
-        let mut flows = vec![flow("download", download, Direction::Download, None, vec![Object::new("object", bytes)])];
+        let mut flows = vec![flow(
+            "download",
+            download,
+            Direction::Download,
+            None,
+            vec![Object::new("object", bytes)],
+        )];
         let duration = Some(Span::from_secs_f64(self.number("beside_seconds", 60.0)?));
         match self.text("beside", "none") {
             "none" => {}
@@ -130,12 +139,21 @@ impl Options {
                     packet: Bytes::new(self.number("packet", 200.0)? as u64),
                     bursts: None,
                 };
-                flows.push(flow("beside", Stack::DatagramTraffic(constant), Direction::Upload, duration, Vec::new()));
+                flows.push(flow(
+                    "beside",
+                    Stack::DatagramTraffic(constant),
+                    Direction::Upload,
+                    duration,
+                    Vec::new(),
+                ));
             }
             "tcp" => {
                 let stack = TcpStack {
                     tcp: bentpipe_tcp::Settings::default(),
-                    congestion: CongestionConfig { slow_start: "standard".parse()?, ..CongestionConfig::default() },
+                    congestion: CongestionConfig {
+                        slow_start: "standard".parse()?,
+                        ..CongestionConfig::default()
+                    },
                     http: bentpipe_tcp::http::Settings {
                         version: bentpipe_tcp::http::Version::Raw,
                         connections: 1,
@@ -145,7 +163,13 @@ impl Options {
                     pep: None,
                 };
                 let endless = vec![Object::new("endless", Bytes::new(1 << 60))];
-                flows.push(flow("beside", Stack::Tcp(Box::new(stack)), Direction::Upload, duration, endless));
+                flows.push(flow(
+                    "beside",
+                    Stack::Tcp(Box::new(stack)),
+                    Direction::Upload,
+                    duration,
+                    endless,
+                ));
             }
             other => return Err(format!("beside={other}; allowed: none, cbr, tcp").into()),
         }
@@ -170,7 +194,11 @@ impl Options {
             capture: None,
         };
         let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;
-        outcome.flows.into_iter().find(|flow| flow.name == "download").ok_or_else(|| "no download".into())
+        outcome
+            .flows
+            .into_iter()
+            .find(|flow| flow.name == "download")
+            .ok_or_else(|| "no download".into())
     }
 }
 
@@ -183,11 +211,13 @@ fn direction(rate: Rate, delay: Span, patch: &str) -> Result<DirectionModel, Box
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words = std::env::args().skip(1).map(|word| {
-        let (name, value) = word.split_once('=').ok_or_else(|| format!("`{word}`; allowed: name=value"))?;
+        let (name, value) =
+            word.split_once('=').ok_or_else(|| format!("`{word}`; allowed: name=value"))?;
         Ok::<_, String>((name.to_owned(), value.to_owned()))
     });
     let options = Options(words.collect::<Result<_, _>>()?);
-    let rates: Vec<u64> = options.text("return", RETURN).split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let rates: Vec<u64> =
+        options.text("return", RETURN).split(',').map(str::parse).collect::<Result<_, _>>()?;
     let rules: Vec<AckRule> =
         options.text("policies", POLICIES).split(';').map(str::parse).collect::<Result<_, _>>()?;
     print!("goodput, Mbps    ");
@@ -199,7 +229,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut packets = Vec::new();
         for (place, &kbps) in rates.iter().enumerate() {
             let flow = options.run(rule, kbps)?;
-            let seconds = flow.completion.filter(|_| flow.completed).map_or(f64::INFINITY, Span::as_secs_f64);
+            let seconds =
+                flow.completion.filter(|_| flow.completed).map_or(f64::INFINITY, Span::as_secs_f64);
             let goodput = flow.bytes as f64 * 8e-6 / seconds;
             let ratio = if best[place].0 > 0.0 { goodput / best[place].0 } else { 1.0 };
             let mark = if rule == AckRule::Auto { format!("{ratio:>9.3}") } else { String::new() };

@@ -8,12 +8,14 @@
 
 use bentpipe_link::{DirectionConfig, DirectionModel, QueueLimit, random};
 use bentpipe_orbit::{
-    Constellation, IslPattern, Metric, Network, NetworkSpec, RouteUpdates, SatelliteSelection, Station, cities, presets,
+    Constellation, IslPattern, Metric, Network, NetworkSpec, RouteUpdates, SatelliteSelection,
+    Station, cities, presets,
 };
 use bentpipe_quic::Handshake;
 use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
 use bentpipe_sim::{
-    DatagramTraffic, Direction, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, RunSpec, Stack, TcpStack, Visit,
+    DatagramTraffic, Direction, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, RunSpec, Stack,
+    TcpStack, Visit,
 };
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Epoch, Rate, Span};
@@ -42,7 +44,11 @@ fn tcp() -> Result<Stack, Error> {
         stream_window: window,
         connection_window: window,
     };
-    let tcp = bentpipe_tcp::Settings { receive_buffer: window, send_buffer: window, ..Default::default() };
+    let tcp = bentpipe_tcp::Settings {
+        receive_buffer: window,
+        send_buffer: window,
+        ..Default::default()
+    };
     let congestion = CongestionConfig {
         controller: "newreno".parse()?,
         slow_start: SlowStartName::STANDARD,
@@ -124,7 +130,12 @@ fn hop_path() -> Result<Vec<HopSpec>, Error> {
     let hops = [(100, 20_000), (100, 20_000), (50, 1_000), (10, 3_500), (50, 1_000), (100, 7_000)];
     let hop = |(number, (mbps, micros)): (usize, (u64, u64))| -> Result<HopSpec, Error> {
         let forward = direction(mbps, Span::from_micros(micros))?;
-        Ok(HopSpec { name: format!("hop {number}"), reverse: forward.clone(), forward, shared: true })
+        Ok(HopSpec {
+            name: format!("hop {number}"),
+            reverse: forward.clone(),
+            forward,
+            shared: true,
+        })
     };
     hops.into_iter().enumerate().map(hop).collect()
 }
@@ -136,20 +147,28 @@ fn usage() -> (f64, u64) {
     let stat = read("/proc/self/stat");
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
     // Fields 14 and 15 of proc(5), in hundredths of a second; the first here is field 3.
-    let ticks = |place: usize| fields.get(place).and_then(|text| text.parse::<f64>().ok()).unwrap_or_default();
+    let ticks = |place: usize| {
+        fields.get(place).and_then(|text| text.parse::<f64>().ok()).unwrap_or_default()
+    };
     let status = read("/proc/self/status");
-    let peak =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    let peak = status.lines().find_map(|line| {
+        line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+    });
     ((ticks(11) + ticks(12)) / 100.0, peak.unwrap_or_default() * 1024)
 }
 
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let text = |place: usize, default: &'static str| arguments.get(place).map_or(default, String::as_str).to_owned();
-    let number = |place: usize, default: u64| arguments.get(place).map_or(Ok(default), |text| text.parse());
-    let (kind, flows, seconds, mbps) = (text(0, "tcp"), number(1, 100)?, number(2, 10)?, number(3, 10)?);
+    let text = |place: usize, default: &'static str| {
+        arguments.get(place).map_or(default, String::as_str).to_owned()
+    };
+    let number =
+        |place: usize, default: u64| arguments.get(place).map_or(Ok(default), |text| text.parse());
+    let (kind, flows, seconds, mbps) =
+        (text(0, "tcp"), number(1, 100)?, number(2, 10)?, number(3, 10)?);
     let duration = Span::from_secs(seconds);
-    let datagrams = DatagramTraffic::Constant { rate: Rate::from_mbps(mbps), packet: PACKET, bursts: None };
+    let datagrams =
+        DatagramTraffic::Constant { rate: Rate::from_mbps(mbps), packet: PACKET, bursts: None };
     let (mesh, hops) = match kind.as_str() {
         "chain" => (None, hop_path()?),
         "tcp" | "udp" => (Some(constellation(&text(4, "kuiper-630"), mbps)?), Vec::new()),
@@ -158,8 +177,14 @@ fn main() -> Result<(), Error> {
     let cities = shuffled();
     let flows = (0..if mesh.is_some() { flows as usize } else { 2 })
         .map(|number| {
-            let pair = mesh.is_some().then(|| (cities[number % CITIES], cities[(number % CITIES) ^ 1]));
-            Ok(flow(number, pair, if kind == "udp" { Stack::DatagramTraffic(datagrams) } else { tcp()? }, duration))
+            let pair =
+                mesh.is_some().then(|| (cities[number % CITIES], cities[(number % CITIES) ^ 1]));
+            Ok(flow(
+                number,
+                pair,
+                if kind == "udp" { Stack::DatagramTraffic(datagrams) } else { tcp()? },
+                duration,
+            ))
         })
         .collect::<Result<_, Error>>()?;
     let (before, _) = usage();

@@ -33,9 +33,15 @@ fn stack(name: &str, chosen: Settings, bdp: Bytes) -> Result<Stack, String> {
         "tcp" => Version::Raw,
         _ => return Err(format!("`{name}`; allowed: h3, raw, h2, h1, tcp")),
     };
-    let http = http::Settings { version, connections: 6, stream_window: window, connection_window: window };
+    let http = http::Settings {
+        version,
+        connections: 6,
+        stream_window: window,
+        connection_window: window,
+    };
     let receive_buffer = bdp.mul_f64(8.0).max(Bytes::from_mb(1));
-    let tcp = bentpipe_tcp::Settings { receive_buffer, send_buffer: send_window, ..Default::default() };
+    let tcp =
+        bentpipe_tcp::Settings { receive_buffer, send_buffer: send_window, ..Default::default() };
     Ok(Stack::Tcp(Box::new(TcpStack { tcp, congestion: chosen.congestion, http, pep: None })))
 }
 
@@ -48,13 +54,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Some(("congestion", name)) => chosen.congestion.controller = name.parse()?,
             Some(("start", name)) => chosen.congestion.slow_start = name.parse()?,
             Some(("ack", ratio)) => chosen.ack = ratio.parse()?,
-            _ => return Err(format!("`{choice}`; allowed: congestion=NAME, start=NAME, ack=1:N").into()),
+            _ => {
+                return Err(
+                    format!("`{choice}`; allowed: congestion=NAME, start=NAME, ack=1:N").into()
+                );
+            }
         }
     }
-    let number = |index: usize, default: u64| arguments.get(index).map_or(Ok(default), |text| text.parse());
-    let (megabytes, forward, back, rtt) = (number(0, 100)?, number(1, 250)?, number(2, 3)?, number(3, 600)?);
-    let text = |index: usize, default: &'static str| arguments.get(index).map_or(default, String::as_str).to_owned();
-    let direction = |mbps| DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(rtt / 2)).load(Path::new("."));
+    let number =
+        |index: usize, default: u64| arguments.get(index).map_or(Ok(default), |text| text.parse());
+    let (megabytes, forward, back, rtt) =
+        (number(0, 100)?, number(1, 250)?, number(2, 3)?, number(3, 600)?);
+    let text = |index: usize, default: &'static str| {
+        arguments.get(index).map_or(default, String::as_str).to_owned()
+    };
+    let direction = |mbps| {
+        DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(rtt / 2)).load(Path::new("."))
+    };
     let bdp = Rate::from_mbps(forward).bytes_in(Span::from_millis(rtt));
     let spec = RunSpec {
         seed: 1,

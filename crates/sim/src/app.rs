@@ -50,12 +50,16 @@ fn plan(progress: &VisitProgress) -> (Direction, Vec<u64>) {
 
 fn pieces(total: u64) -> impl Iterator<Item = Bytes> {
     let piece = BODY.len() as u64;
-    (0..total.div_ceil(piece)).map(move |index| Bytes::from_static(&BODY[..piece.min(total - index * piece) as usize]))
+    (0..total.div_ceil(piece))
+        .map(move |index| Bytes::from_static(&BODY[..piece.min(total - index * piece) as usize]))
 }
 
 async fn h3_client(conn: Conn, stream_window: u64, progress: VisitProgress) {
     // Grease would draw from an unseeded generator and vary in length.
-    let built = h3::client::builder().send_grease(false).build(Http3::new(conn.clone(), stream_window)).await;
+    let built = h3::client::builder()
+        .send_grease(false)
+        .build(Http3::new(conn.clone(), stream_window))
+        .await;
     let (mut connection, requests) = match built {
         Ok(built) => built,
         Err(error) => return progress.failed(format!("HTTP/3: {error}")),
@@ -66,7 +70,8 @@ async fn h3_client(conn: Conn, stream_window: u64, progress: VisitProgress) {
         conn.clone().spawn(async move {
             poll_fn(|cx| progress.poll_due(index, conn.now(), cx)).await;
             progress.started(index, conn.now());
-            let exchange = h3_exchange(&conn, &mut requests, direction, index, bytes, &progress).await;
+            let exchange =
+                h3_exchange(&conn, &mut requests, direction, index, bytes, &progress).await;
             match exchange {
                 Ok(()) => progress.ended(index, conn.now()),
                 Err(error) => progress.failed(format!("object {index}: {error}")),
@@ -91,7 +96,10 @@ async fn h3_exchange(
         Direction::Download => Method::GET,
         Direction::Upload => Method::PUT,
     };
-    let request = Request::builder().method(method).uri(format!("https://{SERVER_NAME}/{index}/{bytes}")).body(())?;
+    let request = Request::builder()
+        .method(method)
+        .uri(format!("https://{SERVER_NAME}/{index}/{bytes}"))
+        .body(())?;
     let mut stream = requests.send_request(request).await?;
     if direction == Direction::Upload {
         for piece in pieces(bytes) {
@@ -112,8 +120,10 @@ async fn h3_exchange(
 }
 
 async fn h3_server(conn: Conn, stream_window: u64, progress: VisitProgress) {
-    let built =
-        h3::server::builder().send_grease(false).build::<_, Bytes>(Http3::new(conn.clone(), stream_window)).await;
+    let built = h3::server::builder()
+        .send_grease(false)
+        .build::<_, Bytes>(Http3::new(conn.clone(), stream_window))
+        .await;
     let mut connection = match built {
         Ok(connection) => connection,
         Err(error) => return progress.failed(format!("HTTP/3 server: {error}")),
@@ -148,7 +158,11 @@ async fn h3_answer(
         }
         stream.send_response(Response::builder().status(200).body(())?).await?;
     } else {
-        stream.send_response(Response::builder().status(200).header("content-length", bytes).body(())?).await?;
+        stream
+            .send_response(
+                Response::builder().status(200).header("content-length", bytes).body(())?,
+            )
+            .await?;
         for piece in pieces(bytes) {
             stream.send_data(piece).await?;
         }
@@ -213,7 +227,11 @@ async fn raw_server(conn: Conn, progress: VisitProgress) {
     }
 }
 
-async fn raw_answer(conn: &Conn, mut stream: RawStream, progress: &VisitProgress) -> Result<(), String> {
+async fn raw_answer(
+    conn: &Conn,
+    mut stream: RawStream,
+    progress: &VisitProgress,
+) -> Result<(), String> {
     let mut request = Vec::with_capacity(RAW_REQUEST);
     let mut surplus = 0;
     while request.len() < RAW_REQUEST {
@@ -224,7 +242,9 @@ async fn raw_answer(conn: &Conn, mut stream: RawStream, progress: &VisitProgress
         request.extend_from_slice(&data[..head]);
         surplus = data.len() - head;
     }
-    let number = |at: usize| request[at..at + 8].iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
+    let number = |at: usize| {
+        request[at..at + 8].iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte))
+    };
     let (index, bytes) = (number(1) as usize, number(9));
     if request[0] == 1 {
         if surplus > 0 {

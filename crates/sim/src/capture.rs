@@ -7,7 +7,9 @@ use bentpipe_tcp::{Flags, Segment};
 use bentpipe_units::Time;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
 use pcap_file::pcapng::blocks::unknown::UnknownBlock;
 use pcap_file::{DataLink, Endianness};
 use std::borrow::Cow;
@@ -48,10 +50,17 @@ impl Capture {
     }
 
     /// Captures a packet from or to `terminal` that enters the hop.
-    pub fn packet(&mut self, now: Time, interface: u32, terminal: usize, packet: &Packet<&Datagram>) {
+    pub fn packet(
+        &mut self,
+        now: Time,
+        interface: u32,
+        terminal: usize,
+        packet: &Packet<&Datagram>,
+    ) {
         let (ecn, datagram) = (packet.ecn, packet.payload);
         let (flow, side) = (datagram.flow as usize, datagram.toward.source());
-        let (mut from, mut to) = (socket(flow, side, terminal), socket(flow, side.peer(), terminal));
+        let (mut from, mut to) =
+            (socket(flow, side, terminal), socket(flow, side.peer(), terminal));
         let bytes = match &datagram.body {
             Body::Udp(data) => {
                 let mut bytes = ip_header(from, to, ecn, UDP, UDP_HEADER as usize + data.len());
@@ -61,7 +70,8 @@ impl Capture {
             }
             Body::Filler(filler) => filler_packet(filler, from, to, ecn, datagram.flow),
             Body::Tcp { connection, segment } => {
-                let client = if side == crate::datagram::Role::Client { &mut from } else { &mut to };
+                let client =
+                    if side == crate::datagram::Role::Client { &mut from } else { &mut to };
                 client.set_port(client.port().wrapping_add(connection.wrapping_mul(1000)));
                 let header = tcp_header(from, to, segment);
                 let mut bytes = ip_header(from, to, ecn, TCP, header.len() + segment.len as usize);
@@ -78,7 +88,8 @@ impl Capture {
     /// The error of the writer, in words.
     pub fn finish(self, secrets: &str) -> Result<Vec<u8>, String> {
         let words = |error: pcap_file::PcapError| error.to_string();
-        let mut writer = PcapNgWriter::with_endianness(Vec::new(), Endianness::Little).map_err(words)?;
+        let mut writer =
+            PcapNgWriter::with_endianness(Vec::new(), Endianness::Little).map_err(words)?;
         // Readers decrypt in one pass, so secrets come before packets. Their numbers are in the
         // file's byte order.
         let mut block = Vec::with_capacity(secrets.len() + 12);
@@ -88,7 +99,9 @@ impl Capture {
         block.resize(block.len().next_multiple_of(4), 0);
         // Length of the whole block: type, two lengths, body.
         let length = block.len() as u32 + 12;
-        writer.write_pcapng_block(UnknownBlock::new(DECRYPTION_SECRETS, length, &block)).map_err(words)?;
+        writer
+            .write_pcapng_block(UnknownBlock::new(DECRYPTION_SECRETS, length, &block))
+            .map_err(words)?;
         for direction in ["forward", "return"] {
             let mut interface = InterfaceDescriptionBlock::new(DataLink::RAW, 0);
             // Timestamps count nanoseconds.
@@ -136,7 +149,13 @@ fn ip_header(from: SocketAddr, to: SocketAddr, ecn: Ecn, protocol: u8, payload: 
 }
 
 /// A packet of zeros over UDP or in an ICMP echo (RFC 792), whose identifier is the flow's number.
-fn filler_packet(filler: &Filler, from: SocketAddr, to: SocketAddr, ecn: Ecn, flow: u32) -> Vec<u8> {
+fn filler_packet(
+    filler: &Filler,
+    from: SocketAddr,
+    to: SocketAddr,
+    ecn: Ecn,
+    flow: u32,
+) -> Vec<u8> {
     let above = filler.bytes.saturating_sub(IP_HEADER) as usize;
     // Both headers have the same size.
     let payload = above.saturating_sub(UDP_HEADER as usize);
@@ -213,7 +232,10 @@ fn tcp_header(from: SocketAddr, to: SocketAddr, segment: &Segment) -> Vec<u8> {
 
 /// RFC 1071.
 fn internet_checksum(bytes: &[u8]) -> u16 {
-    let sum: u32 = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum();
+    let sum: u32 = bytes
+        .chunks(2)
+        .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)))
+        .sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     !((folded & 0xffff) as u16 + (folded >> 16) as u16)
 }
@@ -260,7 +282,8 @@ mod tests {
             assert_eq!(internet_checksum(&bytes[20..]), 0);
             assert_eq!(bytes[24..28], [0, 3, 1, 2]);
         }
-        let filler = Filler { protocol: FillerProtocol::Udp, number: 0, sent: Time::ZERO, bytes: 1500 };
+        let filler =
+            Filler { protocol: FillerProtocol::Udp, number: 0, sent: Time::ZERO, bytes: 1500 };
         let bytes = filler_packet(&filler, from, to, Ecn::NotEct, 3);
         assert_eq!((bytes.len(), bytes[9], &bytes[24..26]), (1500, UDP, &[0x05, 0xc8][..]));
     }

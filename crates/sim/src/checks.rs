@@ -67,7 +67,11 @@ pub fn sampled_hops(stack: &Stack, hops: usize) -> Range<usize> {
 ///
 /// # Errors
 /// The first violation.
-pub fn run<'a>(links: &'a [LinkAudit<'a>], visits: &[VisitAudit<'a>], end: Time) -> Result<(), SimError> {
+pub fn run<'a>(
+    links: &'a [LinkAudit<'a>],
+    visits: &[VisitAudit<'a>],
+    end: Time,
+) -> Result<(), SimError> {
     for link in links {
         conservation(link)?;
         rate(link)?;
@@ -111,10 +115,25 @@ fn conservation(link: &LinkAudit<'_>) -> Result<(), SimError> {
     };
     let gone = [c.dropped_policer, c.dropped_queue, c.dropped_aqm, c.dropped_loss, c.withdrawn];
     let packets = c.packets_out + gone.iter().map(|tally| tally.packets).sum::<u64>() + link.held;
-    check(c.packets_in == packets, "packets delivered, dropped, withdrawn and inside", c.packets_in, packets)?;
+    check(
+        c.packets_in == packets,
+        "packets delivered, dropped, withdrawn and inside",
+        c.packets_in,
+        packets,
+    )?;
     let bytes = c.bytes_out + gone.iter().map(|tally| tally.bytes).sum::<u64>() + c.in_flight.bytes;
-    check(c.bytes_in == bytes, "bytes delivered, dropped, withdrawn and inside", c.bytes_in, bytes)?;
-    check(c.bytes_out == link.crossed, "bytes delivered, summed over flows,", c.bytes_out, link.crossed)
+    check(
+        c.bytes_in == bytes,
+        "bytes delivered, dropped, withdrawn and inside",
+        c.bytes_in,
+        bytes,
+    )?;
+    check(
+        c.bytes_out == link.crossed,
+        "bytes delivered, summed over flows,",
+        c.bytes_out,
+        link.crossed,
+    )
 }
 
 /// Rate: a link delivers no more than its transmitter can send between its first arrival and its
@@ -124,7 +143,8 @@ fn conservation(link: &LinkAudit<'_>) -> Result<(), SimError> {
 /// frames and jitter delay the last packet, and a trace carries 4 bytes less per packet.
 fn rate(link: &LinkAudit<'_>) -> Result<(), SimError> {
     let through = before(link.last_out, link.model.least_delay());
-    let buffer = link.first_in.map_or(Bytes::ZERO, |first| link.model.capacity(first, through)).get();
+    let buffer =
+        link.first_in.map_or(Bytes::ZERO, |first| link.model.capacity(first, through)).get();
     let out = link.counters.bytes_out;
     let what = || format!("bytes delivered by link {}", link.name);
     hold("rate", out <= buffer, what, format!("at most {buffer}"), out)
@@ -151,7 +171,8 @@ fn bytes(outcome: &FlowOutcome) -> Result<(), SimError> {
     let check = |complete: bool, what: &str, asked: u64, received: u64| {
         let holds = if complete { received == asked } else { received <= asked };
         let at_most = if complete { "" } else { "at most " };
-        let what = || format!("bytes received of {what}flow `{}`, visit {}", outcome.name, outcome.visit);
+        let what =
+            || format!("bytes received of {what}flow `{}`, visit {}", outcome.name, outcome.visit);
         hold("bytes", holds, what, format!("{at_most}{asked}"), received)
     };
     check(outcome.completed, "", outcome.bytes, outcome.received)?;
@@ -170,9 +191,15 @@ fn bytes(outcome: &FlowOutcome) -> Result<(), SimError> {
 /// Ignores transmission times, because packet sizes are unknown here.
 fn round_trip(visit: &VisitAudit<'_>) -> Result<(), SimError> {
     let Some(measured) = visit.outcome.rtt_min else { return Ok(()) };
-    let hops = |links: &[&LinkAudit<'_>]| delay(links.get(visit.sampled.clone()).unwrap_or_default());
+    let hops =
+        |links: &[&LinkAudit<'_>]| delay(links.get(visit.sampled.clone()).unwrap_or_default());
     let least = hops(&visit.up) + hops(&visit.down) + visit.light_time * 2;
-    let what = || format!("smallest round trip of flow `{}`, visit {}", visit.outcome.name, visit.outcome.visit);
+    let what = || {
+        format!(
+            "smallest round trip of flow `{}`, visit {}",
+            visit.outcome.name, visit.outcome.visit
+        )
+    };
     hold("round trip", measured >= least, what, format!("at least {least}"), measured)
 }
 
@@ -192,10 +219,9 @@ fn completion(visit: &VisitAudit<'_>) -> Result<(), SimError> {
     }
     let whole = outcome.completion.filter(|_| outcome.completed);
     let whole = whole.map(|completion| (None, Span::ZERO, completion, outcome.received));
-    let objects = outcome
-        .objects
-        .iter()
-        .filter_map(|object| Some((Some(&object.name), object.start, object.completion?, object.received)));
+    let objects = outcome.objects.iter().filter_map(|object| {
+        Some((Some(&object.name), object.start, object.completion?, object.received))
+    });
     let least = delay(&visit.up) + delay(&visit.down) + visit.light_time * 2;
     for (object, start, completion, bytes) in whole.into_iter().chain(objects) {
         let what = || {
@@ -227,13 +253,26 @@ fn completion(visit: &VisitAudit<'_>) -> Result<(), SimError> {
 /// start to their end, and no more than has left it.
 fn shares(link: &LinkAudit<'_>, visits: &[VisitAudit<'_>], end: Time) -> Result<(), SimError> {
     let (mut sum, mut first, mut last) = (0, Time::MAX, Time::ZERO);
-    for visit in visits.iter().filter(|visit| data_links(visit).any(|other| std::ptr::eq(other, link))) {
+    for visit in
+        visits.iter().filter(|visit| data_links(visit).any(|other| std::ptr::eq(other, link)))
+    {
         let outcome = visit.outcome;
         let ended = outcome.completion.map_or(end, |completion| outcome.start + completion);
         let buffer = link.model.capacity(outcome.start, ended).get();
-        let what = || format!("goodput of flow `{}`, visit {}, over link {}", outcome.name, outcome.visit, link.name);
+        let what = || {
+            format!(
+                "goodput of flow `{}`, visit {}, over link {}",
+                outcome.name, outcome.visit, link.name
+            )
+        };
         let bytes = outcome.received;
-        hold("shares", bytes <= buffer, what, format!("at most {buffer} bytes"), format!("{bytes} bytes"))?;
+        hold(
+            "shares",
+            bytes <= buffer,
+            what,
+            format!("at most {buffer} bytes"),
+            format!("{bytes} bytes"),
+        )?;
         sum += bytes;
         first = first.min(outcome.start);
         last = last.max(ended);
@@ -244,7 +283,9 @@ fn shares(link: &LinkAudit<'_>, visits: &[VisitAudit<'_>], end: Time) -> Result<
 }
 
 /// The links that the visit's data crosses, in order.
-fn data_links<'v, 'a>(visit: &'v VisitAudit<'a>) -> Box<dyn Iterator<Item = &'a LinkAudit<'a>> + 'v> {
+fn data_links<'v, 'a>(
+    visit: &'v VisitAudit<'a>,
+) -> Box<dyn Iterator<Item = &'a LinkAudit<'a>> + 'v> {
     match visit.outcome.direction {
         Direction::Download => Box::new(visit.down.iter().rev().copied()),
         Direction::Upload => Box::new(visit.up.iter().copied()),

@@ -38,7 +38,9 @@ pub enum SimError {
     #[error("{0}")]
     Spec(String),
     /// A result is physically impossible: a bug in Bentpipe.
-    #[error("what the run found cannot be ({check}): {what}: expected {expected}, measured {measured}")]
+    #[error(
+        "what the run found cannot be ({check}): {what}: expected {expected}, measured {measured}"
+    )]
     Physics {
         /// The check that failed.
         check: &'static str,

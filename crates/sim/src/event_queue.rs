@@ -34,7 +34,11 @@ impl EventQueue {
     /// A queue for components `0..count`. Others, up to [`Self::MOST`] in total, are added when
     /// they are scheduled.
     pub fn new(count: usize) -> Self {
-        Self { heap: BinaryHeap::with_capacity(4 * count), due: vec![Time::MAX; count], sequence: 0 }
+        Self {
+            heap: BinaryHeap::with_capacity(4 * count),
+            due: vec![Time::MAX; count],
+            sequence: 0,
+        }
     }
 
     /// Wakes `component` by `deadline`.
@@ -79,7 +83,8 @@ mod tests {
         event_queue.schedule(2, Some(Time::from_millis(5)));
         event_queue.schedule(0, Some(Time::from_millis(5)));
         event_queue.schedule(1, Some(Time::from_millis(1)));
-        let order: Vec<_> = std::iter::from_fn(|| event_queue.pop()).map(|(_, component)| component).collect();
+        let order: Vec<_> =
+            std::iter::from_fn(|| event_queue.pop()).map(|(_, component)| component).collect();
         assert_eq!(order, [1, 2, 0]);
     }
 

@@ -63,7 +63,10 @@ impl HopPath {
             && !spec.hops.iter().any(|candidate| &candidate.name == hop)
         {
             let names: Vec<&str> = spec.hops.iter().map(|hop| hop.name.as_str()).collect();
-            return Err(SimError::Spec(format!("no hop `{hop}` to capture; allowed: {}", names.join(", "))));
+            return Err(SimError::Spec(format!(
+                "no hop `{hop}` to capture; allowed: {}",
+                names.join(", ")
+            )));
         }
         let terminals = spec.terminals.max(1);
         if let Some(flow) = spec.flows.iter().find(|flow| flow.terminal >= terminals) {
@@ -75,13 +78,16 @@ impl HopPath {
             )));
         }
         let mut links: Vec<LinkState> = Vec::new();
-        let mut routes: Vec<TerminalLinks> = (0..terminals).map(|_| TerminalLinks::default()).collect();
+        let mut routes: Vec<TerminalLinks> =
+            (0..terminals).map(|_| TerminalLinks::default()).collect();
         for (net_node, hop) in (0u32..).zip(&spec.hops) {
             let captured = spec.capture.as_deref() == Some(&hop.name);
             let copies = if hop.shared { 1 } else { terminals };
             let ports = if hop.shared { terminals } else { 1 };
             for copy in 0..copies {
-                for (direction, model, interface) in [("forward", &hop.forward, 0), ("return", &hop.reverse, 1)] {
+                for (direction, model, interface) in
+                    [("forward", &hop.forward, 0), ("return", &hop.reverse, 1)]
+                {
                     let mut name = format!("{}/{direction}", hop.name);
                     if !hop.shared {
                         name = format!("{name}#{copy}");
@@ -95,8 +101,12 @@ impl HopPath {
                             _ => route.up.push((index, port)),
                         }
                     }
-                    let context =
-                        LinkContext { rtt: spec.base_rtt, seed: spec.seed, run: spec.run, name: name.clone() };
+                    let context = LinkContext {
+                        rtt: spec.base_rtt,
+                        seed: spec.seed,
+                        run: spec.run,
+                        name: name.clone(),
+                    };
                     let end = if direction == "forward" { net_node } else { net_node + 1 };
                     let mut state = LinkState::new(name, model.clone(), context, vec![end; ports]);
                     if spec.trace {
@@ -108,7 +118,11 @@ impl HopPath {
             }
         }
         let last_node = spec.hops.len() as u16;
-        let flows = spec.flows.iter().map(|flow| flow_location(flow, last_node)).collect::<Result<_, _>>()?;
+        let flows = spec
+            .flows
+            .iter()
+            .map(|flow| flow_location(flow, last_node))
+            .collect::<Result<_, _>>()?;
         Ok((Self { routes, flows, last_node }, links))
     }
 }
@@ -116,8 +130,9 @@ impl HopPath {
 /// The location of `flow`: at the ends of the path, or between them.
 fn flow_location(flow: &FlowSpec, last_node: u16) -> Result<FlowLocation, SimError> {
     let (client, server) = flow.ends.unwrap_or((0, last_node.into()));
-    let wrong =
-        |what: &str| SimError::Spec(format!("flow `{}` goes from node {client} to {server}; {what}", flow.name));
+    let wrong = |what: &str| {
+        SimError::Spec(format!("flow `{}` goes from node {client} to {server}; {what}", flow.name))
+    };
     if flow.ends.is_some() && matches!(&flow.stack, Stack::Tcp(stack) if stack.pep.is_some()) {
         return Err(wrong("allowed with a proxy: the whole path"));
     }
@@ -125,7 +140,12 @@ fn flow_location(flow: &FlowSpec, last_node: u16) -> Result<FlowLocation, SimErr
         return Err(wrong(&format!("allowed: from a node to a later one, 0 to {last_node}")));
     }
     let sampled = checks::sampled_hops(&flow.stack, server - client);
-    Ok(FlowLocation { terminal: flow.terminal, client: client as u32, server: server as u32, sampled })
+    Ok(FlowLocation {
+        terminal: flow.terminal,
+        client: client as u32,
+        server: server as u32,
+        sampled,
+    })
 }
 
 impl PacketNetwork for HopPath {
@@ -179,14 +199,30 @@ impl PacketNetwork for HopPath {
         Ok(())
     }
 
-    fn account<'a>(&self, flow: usize, outcome: &'a FlowOutcome, links: &'a [LinkAudit<'a>]) -> VisitAudit<'a> {
+    fn account<'a>(
+        &self,
+        flow: usize,
+        outcome: &'a FlowOutcome,
+        links: &'a [LinkAudit<'a>],
+    ) -> VisitAudit<'a> {
         let FlowLocation { terminal, client, server, sampled } = &self.flows[flow];
         let TerminalLinks { up, down } = &self.routes[*terminal];
         let crossed = *client as usize..*server as usize;
         let of = |route: &[(usize, usize)]| {
-            route.get(crossed.clone()).unwrap_or_default().iter().map(|&(link, _)| &links[link]).collect()
+            route
+                .get(crossed.clone())
+                .unwrap_or_default()
+                .iter()
+                .map(|&(link, _)| &links[link])
+                .collect()
         };
-        VisitAudit { outcome, up: of(up), down: of(down), sampled: sampled.clone(), light_time: Span::ZERO }
+        VisitAudit {
+            outcome,
+            up: of(up),
+            down: of(down),
+            sampled: sampled.clone(),
+            light_time: Span::ZERO,
+        }
     }
 
     fn into_paths(self) -> Vec<PathTrace> {

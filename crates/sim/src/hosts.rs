@@ -4,7 +4,9 @@ use crate::error::SimError;
 use bentpipe_link::random;
 use bentpipe_quic::memory::{Limits, MemoryStore, Prefixes};
 use bentpipe_quic::tls::Randomness;
-use bentpipe_quic::token::{KeyRing, MemoryPathTokenStore, PathTokens, Secret, TokenClient, TokenServer};
+use bentpipe_quic::token::{
+    KeyRing, MemoryPathTokenStore, PathTokens, Secret, TokenClient, TokenServer,
+};
 use bentpipe_quic::{DEFAULT_LIFETIME, EpochClock, PathMemory, StartLimiter};
 use rand_core::Rng;
 use std::collections::BTreeMap;
@@ -46,9 +48,10 @@ impl Hosts {
             return Ok(host.clone());
         }
         let mut secret = [0; 32];
-        random::stream(self.seed.0, self.seed.1, &format!("host/{name}/tokens")).fill_bytes(&mut secret);
-        let keys =
-            KeyRing::new(Secret::new(&secret), KeyRing::PERIOD).map_err(|error| SimError::Spec(error.to_string()))?;
+        random::stream(self.seed.0, self.seed.1, &format!("host/{name}/tokens"))
+            .fill_bytes(&mut secret);
+        let keys = KeyRing::new(Secret::new(&secret), KeyRing::PERIOD)
+            .map_err(|error| SimError::Spec(error.to_string()))?;
         let prefixes = Prefixes::default();
         let store = MemoryStore::new(Limits::default());
         let host = Host {

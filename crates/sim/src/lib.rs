@@ -29,11 +29,11 @@ mod visit_progress;
 
 pub use error::SimError;
 pub use outcome::{
-    Acknowledgements, FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome, PathTrace,
-    PepOutcome, QlogFile, ReturnBytes, RunOutcome, RunTrace, Series,
+    Acknowledgements, FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome,
+    PathTrace, PepOutcome, QlogFile, ReturnBytes, RunOutcome, RunTrace, Series,
 };
 pub use simulation::run;
 pub use spec::{
-    DatagramTraffic, Direction, Failure, FailureMode, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, PepSpec,
-    ProgramStack, RunSpec, Stack, TcpStack, Visit,
+    DatagramTraffic, Direction, Failure, FailureMode, FlowSpec, HandoverLoss, HopSpec, MeshSpec,
+    Object, PepSpec, ProgramStack, RunSpec, Stack, TcpStack, Visit,
 };

@@ -30,7 +30,12 @@ pub struct LinkState {
 
 impl LinkState {
     /// An unused link whose ports lead to the given nodes.
-    pub fn new(name: String, model: DirectionModel, context: LinkContext, port_destinations: Vec<u32>) -> Self {
+    pub fn new(
+        name: String,
+        model: DirectionModel,
+        context: LinkContext,
+        port_destinations: Vec<u32>,
+    ) -> Self {
         Self {
             link: Link::new(&model, &context, port_destinations.len()),
             name,
@@ -66,8 +71,10 @@ impl LinkState {
         let counters = *self.link.counters();
         let active = measured_from.map_or(Span::ZERO, |from| self.last.since(from));
         let busy = counters.busy.saturating_sub(self.busy_before);
-        let utilisation = if active.is_zero() { 0.0 } else { busy.as_secs_f64() / active.as_secs_f64() };
-        let waited = self.link.queue_time(end).waited_packets / u128::from(counters.packets_in.max(1));
+        let utilisation =
+            if active.is_zero() { 0.0 } else { busy.as_secs_f64() / active.as_secs_f64() };
+        let waited =
+            self.link.queue_time(end).waited_packets / u128::from(counters.packets_in.max(1));
         LinkOutcome {
             name: self.name.clone(),
             counters,
@@ -98,7 +105,8 @@ impl LinkState {
         recorder.frames(self.link.take_frame_shares(end));
         let (rate, queue_limit) = (self.model.constant_rate(), self.model.queue_limit_bytes(rtt));
         let terminals = recorder.take_terminals();
-        let whole = LinkTrace { name: self.name.clone(), rate, queue_limit, series: recorder.series() };
+        let whole =
+            LinkTrace { name: self.name.clone(), rate, queue_limit, series: recorder.series() };
         let terminals = terminals.into_iter().enumerate().map(|(terminal, series)| LinkTrace {
             name: format!("{}#{terminal}", self.name),
             rate,
@@ -134,7 +142,8 @@ impl BytesByFlow {
 
     /// The bytes of each flow, in the order of flows.
     pub fn by_flow(&self) -> Vec<(usize, u64)> {
-        let mut flows: Vec<_> = self.0.iter().map(|&(flow, bytes)| (flow as usize, bytes)).collect();
+        let mut flows: Vec<_> =
+            self.0.iter().map(|&(flow, bytes)| (flow as usize, bytes)).collect();
         flows.sort_unstable();
         flows
     }

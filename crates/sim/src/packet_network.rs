@@ -72,7 +72,12 @@ pub trait PacketNetwork {
     ) -> Result<(), SimError>;
 
     /// The path of a measured visit of flow `flow`, for the checks.
-    fn account<'a>(&self, flow: usize, outcome: &'a FlowOutcome, links: &'a [LinkAudit<'a>]) -> VisitAudit<'a>;
+    fn account<'a>(
+        &self,
+        flow: usize,
+        outcome: &'a FlowOutcome,
+        links: &'a [LinkAudit<'a>],
+    ) -> VisitAudit<'a>;
 
     /// The paths of the flows' data, if recorded.
     fn into_paths(self) -> Vec<PathTrace>;

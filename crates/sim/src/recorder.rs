@@ -54,7 +54,9 @@ impl LinkRecorder {
             LossReason::OnLink(DropCause::Policer) => &mut self.drops_policer,
             LossReason::OnLink(DropCause::QueueFull | DropCause::Aqm) => &mut self.drops_queue,
             LossReason::OnLink(DropCause::Loss(_)) => &mut self.drops_loss,
-            LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => &mut self.drops_route,
+            LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => {
+                &mut self.drops_route
+            }
         };
         drops.push((now, 1.0));
     }
@@ -95,7 +97,11 @@ impl LinkRecorder {
                 (begin, (bytes * 8) as f64 / (THROUGHPUT_BIN.as_nanos() / 1_000) as f64)
             })
             .collect();
-        let queue = self.queue.iter().map(|&(bin, bytes)| (Time::ZERO + QUEUE_BIN * bin, bytes as f64)).collect();
+        let queue = self
+            .queue
+            .iter()
+            .map(|&(bin, bytes)| (Time::ZERO + QUEUE_BIN * bin, bytes as f64))
+            .collect();
         [
             ("throughput", "Mbps", throughput),
             ("queue", "bytes", queue),
@@ -131,7 +137,9 @@ impl Capacity {
             self.begin = share.begin;
         }
         self.length += share.length;
-        for (sum, bytes) in self.bytes.iter_mut().zip([share.requested, share.allocated, share.used]) {
+        for (sum, bytes) in
+            self.bytes.iter_mut().zip([share.requested, share.allocated, share.used])
+        {
             *sum += bytes.get();
         }
     }
@@ -149,7 +157,11 @@ impl Capacity {
             self.end_bin();
         }
         let named = ["requested", "allocated", "used"].into_iter().zip(self.points);
-        named.filter(|(_, points)| !points.is_empty()).map(|(name, points)| Series { name, unit: "Mbps", points })
+        named.filter(|(_, points)| !points.is_empty()).map(|(name, points)| Series {
+            name,
+            unit: "Mbps",
+            points,
+        })
     }
 }
 
@@ -200,7 +212,10 @@ mod tests {
         alone.frames((0..4).map(|frame| share(frame, 0)));
         assert!(alone.take_terminals().is_empty());
         let all = alone.series();
-        assert_eq!(all.iter().map(|series| series.name).collect::<Vec<_>>(), ["requested", "allocated", "used"]);
+        assert_eq!(
+            all.iter().map(|series| series.name).collect::<Vec<_>>(),
+            ["requested", "allocated", "used"]
+        );
         assert_eq!(all[0].points, [(first, 1.2), (second, 1.2)]);
     }
 }

@@ -37,7 +37,10 @@ const NETWORK: usize = 0;
 /// Invalid settings, or `stop` has been set ([`SimError::Interrupted`]).
 pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RunOutcome, SimError> {
     match &spec.mesh {
-        Some(mesh) => Simulation::new(spec, Mesh::new(spec, mesh)?, Vec::new(), 1, Mesh::max_links(mesh))?.run(stop),
+        Some(mesh) => {
+            Simulation::new(spec, Mesh::new(spec, mesh)?, Vec::new(), 1, Mesh::max_links(mesh))?
+                .run(stop)
+        }
         None => {
             let (hop_path, links) = HopPath::new(spec)?;
             let count = links.len();
@@ -93,7 +96,8 @@ impl<N: PacketNetwork> Simulation<N> {
         let before_links = 1 + (usize::from(last_node) + 2) * flows.len();
         let components = before_links.saturating_add(max_links);
         if components > EventQueue::MOST {
-            let reason = format!("{components} links and nodes of flows; allowed: {}", EventQueue::MOST);
+            let reason =
+                format!("{components} links and nodes of flows; allowed: {}", EventQueue::MOST);
             return Err(SimError::Spec(reason));
         }
         Ok(Self {
@@ -240,12 +244,25 @@ impl<N: PacketNetwork> Simulation<N> {
     fn lost(&mut self, packet_id: PacketId, lost: LossReason, at: Time) {
         let &Datagram { flow, toward, visit, position, .. } = self.packet_arena.get(packet_id);
         self.packet_arena.remove(packet_id);
-        self.flows[flow as usize].progress_mut().count_lost(toward, visit, lost, position, at, self.shared.trace);
+        self.flows[flow as usize].progress_mut().count_lost(
+            toward,
+            visit,
+            lost,
+            position,
+            at,
+            self.shared.trace,
+        );
     }
 
     /// Delivers a packet at `net_node` or passes it to the next link.
     fn forward(&mut self, net_node: u32, packet: Packet<PacketId>) {
-        match self.network.next(self.now, net_node, &packet, &mut self.packet_arena, &mut self.links) {
+        match self.network.next(
+            self.now,
+            net_node,
+            &packet,
+            &mut self.packet_arena,
+            &mut self.links,
+        ) {
             NextHop::Link(link, port) => {
                 if let Some(node) = self.network.passes(net_node) {
                     let datagram = self.packet_arena.get(packet.payload);
@@ -266,7 +283,9 @@ impl<N: PacketNetwork> Simulation<N> {
     fn stay(&mut self, next: NextHop, packet: Packet<PacketId>) {
         match next {
             NextHop::Link(link, port) => self.enter(link, port, packet),
-            NextHop::Waits => self.event_queue.schedule(NETWORK as Component, self.network.deadline()),
+            NextHop::Waits => {
+                self.event_queue.schedule(NETWORK as Component, self.network.deadline())
+            }
             NextHop::Lost(lost) => self.lost(packet.payload, lost, self.now),
             NextHop::Arrived(node) => {
                 let datagram = self.packet_arena.get_mut(packet.payload);
@@ -278,7 +297,8 @@ impl<N: PacketNetwork> Simulation<N> {
                 self.flush(index, node);
                 // The flow acts after this link has been polled: it may end the visit and start the
                 // next.
-                let deadline = if over { Some(self.now) } else { self.flows[index].next_deadline() };
+                let deadline =
+                    if over { Some(self.now) } else { self.flows[index].next_deadline() };
                 self.event_queue.schedule(self.actor(index), deadline);
             }
         }
@@ -314,9 +334,17 @@ impl<N: PacketNetwork> Simulation<N> {
 
     /// Sends everything a flow has to send at `node`, and schedules its next timeout.
     fn flush(&mut self, flow: usize, node: u16) {
-        while let Some((_, packet)) = self.flows[flow].poll_transmit(self.now, node, &mut self.packet_arena) {
+        while let Some((_, packet)) =
+            self.flows[flow].poll_transmit(self.now, node, &mut self.packet_arena)
+        {
             let net_node = self.network.net_node(flow, node);
-            let next = self.network.next(self.now, net_node, &packet, &mut self.packet_arena, &mut self.links);
+            let next = self.network.next(
+                self.now,
+                net_node,
+                &packet,
+                &mut self.packet_arena,
+                &mut self.links,
+            );
             self.stay(next, packet);
         }
         let timeout = self.flows[flow].next_timeout(node);
@@ -339,7 +367,8 @@ impl<N: PacketNetwork> Simulation<N> {
             flow_traces.extend(results.traces);
             qlog.extend(results.qlog);
         }
-        let accounts: Vec<LinkAudit<'_>> = self.links.iter().map(|state| state.account(end)).collect();
+        let accounts: Vec<LinkAudit<'_>> =
+            self.links.iter().map(|state| state.account(end)).collect();
         let visits: Vec<_> = owners
             .into_iter()
             .zip(&flows)
@@ -347,7 +376,8 @@ impl<N: PacketNetwork> Simulation<N> {
             .collect();
         checks::run(&accounts, &visits, end)?;
         let links = self.links.iter().map(|state| state.outcome(self.measured_from, end)).collect();
-        let link_traces = self.links.into_iter().flat_map(|state| state.traces(self.base_rtt, end)).collect();
+        let link_traces =
+            self.links.into_iter().flat_map(|state| state.traces(self.base_rtt, end)).collect();
         let capture = match self.capture {
             Some(capture) => {
                 let secrets = self.shared.secrets.map(|secrets| secrets.text()).unwrap_or_default();
@@ -359,7 +389,11 @@ impl<N: PacketNetwork> Simulation<N> {
         Ok(RunOutcome {
             flows,
             links,
-            trace: self.shared.trace.then_some(RunTrace { flows: flow_traces, links: link_traces, paths }),
+            trace: self.shared.trace.then_some(RunTrace {
+                flows: flow_traces,
+                links: link_traces,
+                paths,
+            }),
             qlog,
             capture,
             events: self.events,

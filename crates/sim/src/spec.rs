@@ -78,7 +78,17 @@ pub struct MeshSpec {
 ///
 /// All others continue from where they are: a satellite that has lost the station forwards them to
 /// its new satellite.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum HandoverLoss {
     /// None.
@@ -277,7 +287,17 @@ pub struct Failure {
 }
 
 /// What happens to segments of connections that a failed proxy held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum FailureMode {
     /// The proxy restarts without state and answers them with a reset.

@@ -5,7 +5,9 @@ use crate::outcome::PepOutcome;
 use crate::spec::{Direction, Failure, FailureMode, PepSpec, TcpStack};
 use bentpipe_link::Ecn;
 use bentpipe_quic::congestion::{CongestionConfig, FastStart, SenderMetrics, SlowStartName};
-use bentpipe_tcp::{AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings, Transmit};
+use bentpipe_tcp::{
+    AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings, Transmit,
+};
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -79,11 +81,22 @@ impl TcpConnections {
     /// A proxy would coincide with the client or the server.
     pub fn new(stack: &TcpStack, last_node: u16) -> Result<Self, String> {
         let mut ends = vec![0];
-        let pep = stack.pep.as_ref().map(|spec| Pep::new(spec, stack, last_node, &mut ends)).transpose()?;
+        let pep = stack
+            .pep
+            .as_ref()
+            .map(|spec| Pep::new(spec, stack, last_node, &mut ends))
+            .transpose()?;
         ends.push(last_node);
         let places = (0..=last_node).map(|node| ends.iter().position(|&end| end == node)).collect();
         let settings = Arc::new(stack.tcp.clone());
-        Ok(Self { tcp_connections: Vec::new(), ends, places, settings, pep, resets: VecDeque::new() })
+        Ok(Self {
+            tcp_connections: Vec::new(),
+            ends,
+            places,
+            settings,
+            pep,
+            resets: VecDeque::new(),
+        })
     }
 
     /// Starts a visit.
@@ -104,12 +117,19 @@ impl TcpConnections {
     }
 
     /// Opens a connection; `make` creates the controllers of client and server.
-    pub fn open(&mut self, now: Time, make: [MakeController; 2], direction: Direction, trace: bool) {
+    pub fn open(
+        &mut self,
+        now: Time,
+        make: [MakeController; 2],
+        direction: Direction,
+        trace: bool,
+    ) {
         let metrics = SenderMetrics::new(trace);
         let [client, server] = make;
         let toward = PathDirection::of(direction);
         // For downloads, the data's sender across the hop is at its server's side.
-        let (middle, segments) = (self.pep.as_ref().map_or(0, |pep| pep.middle), self.ends.len() - 1);
+        let (middle, segments) =
+            (self.pep.as_ref().map_or(0, |pep| pep.middle), self.ends.len() - 1);
         let watched = |end: usize| {
             let is = match toward {
                 PathDirection::ToClient => end == middle + 1,
@@ -118,7 +138,9 @@ impl TcpConnections {
             is.then(|| metrics.clone())
         };
         let relays = match &self.pep {
-            Some(pep) => (1..segments).map(|end| pep.relay(now, end, toward, watched(end))).collect(),
+            Some(pep) => {
+                (1..segments).map(|end| pep.relay(now, end, toward, watched(end))).collect()
+            }
             None => Vec::new(),
         };
         self.tcp_connections.push(TcpConnection {
@@ -142,7 +164,9 @@ impl TcpConnections {
 
     /// Combined records of the data's senders, in the first one's probe.
     pub fn record(&self) -> SenderMetrics {
-        let Some((first, others)) = self.tcp_connections.split_first() else { return SenderMetrics::new(false) };
+        let Some((first, others)) = self.tcp_connections.split_first() else {
+            return SenderMetrics::new(false);
+        };
         for other in others {
             first.metrics.stats().absorb(&other.metrics.stats());
         }
@@ -161,7 +185,9 @@ impl TcpConnections {
 
     /// Bytes that the data's sender has sent on a connection, for time series.
     pub fn position(&self, connection: u16) -> f64 {
-        self.tcp_connections.get(usize::from(connection)).map_or(0.0, |line| line.metrics.stats().bytes_sent as f64)
+        self.tcp_connections
+            .get(usize::from(connection))
+            .map_or(0.0, |line| line.metrics.stats().bytes_sent as f64)
     }
 
     /// Index of `node` among the nodes where connections end.
@@ -201,9 +227,13 @@ impl TcpConnections {
         {
             if mode == FailureMode::Reset && !segment.flags.rst {
                 let flags = Flags { rst: true, ack: true, ..Flags::default() };
-                let reset = Segment { seq: segment.ack, ack: segment.end(), flags, ..Segment::default() };
-                let back =
-                    if toward == PathDirection::ToServer { PathDirection::ToClient } else { PathDirection::ToServer };
+                let reset =
+                    Segment { seq: segment.ack, ack: segment.end(), flags, ..Segment::default() };
+                let back = if toward == PathDirection::ToServer {
+                    PathDirection::ToClient
+                } else {
+                    PathDirection::ToServer
+                };
                 self.resets.push_back((node, connection, back, reset));
             }
             return;
@@ -226,8 +256,10 @@ impl TcpConnections {
         if end != 0 && end != last {
             self.failure(now);
         }
-        for line in
-            self.tcp_connections.iter_mut().filter(|line| line.next_timeout(end, last).is_some_and(|due| due <= now))
+        for line in self
+            .tcp_connections
+            .iter_mut()
+            .filter(|line| line.next_timeout(end, last).is_some_and(|due| due <= now))
         {
             if end == 0 {
                 line.client.handle_timeout(now);
@@ -243,9 +275,12 @@ impl TcpConnections {
     pub fn next_timeout(&self, node: u16) -> Option<Time> {
         let last = self.ends.len() - 1;
         let pep = self.pep.as_ref();
-        let filter = pep.filter(|pep| pep.near == node).and_then(|pep| pep.filter.as_ref()?.next_timeout());
+        let filter =
+            pep.filter(|pep| pep.near == node).and_then(|pep| pep.filter.as_ref()?.next_timeout());
         let Some(end) = self.end_at(node) else { return filter };
-        self.tcp_connections.iter().fold(filter, |next, line| earliest(next, line.next_timeout(end, last)))
+        self.tcp_connections
+            .iter()
+            .fold(filter, |next, line| earliest(next, line.next_timeout(end, last)))
     }
 
     /// True if [`Self::poll_transmit`] would return `None`. Only for flows without proxies.
@@ -259,19 +294,29 @@ impl TcpConnections {
     }
 
     /// The next segment that `node` sends: its connection, direction and destination node.
-    pub fn poll_transmit(&mut self, now: Time, node: u16) -> Option<(u16, PathDirection, u16, Transmit)> {
+    pub fn poll_transmit(
+        &mut self,
+        now: Time,
+        node: u16,
+    ) -> Option<(u16, PathDirection, u16, Transmit)> {
         if self.pep.is_none() {
             return self.next_segment(now, node);
         }
         loop {
             let (connection, toward, to, transmit) = self.next_segment(now, node)?;
-            if !self.filters(node, toward) || self.filter(now, connection, transmit.segment).is_some() {
+            if !self.filters(node, toward)
+                || self.filter(now, connection, transmit.segment).is_some()
+            {
                 return Some((connection, toward, to, transmit));
             }
         }
     }
 
-    fn next_segment(&mut self, now: Time, node: u16) -> Option<(u16, PathDirection, u16, Transmit)> {
+    fn next_segment(
+        &mut self,
+        now: Time,
+        node: u16,
+    ) -> Option<(u16, PathDirection, u16, Transmit)> {
         if self.pep.is_some()
             && let Some(held) = self.released(now, node)
         {
@@ -282,7 +327,11 @@ impl TcpConnections {
         if end != 0 && end != last && self.failure(now).is_some() {
             let place = self.resets.iter().position(|&(at, ..)| at == node)?;
             let (_, connection, toward, segment) = self.resets.remove(place)?;
-            let to = if toward == PathDirection::ToServer { self.ends[end + 1] } else { self.ends[end - 1] };
+            let to = if toward == PathDirection::ToServer {
+                self.ends[end + 1]
+            } else {
+                self.ends[end - 1]
+            };
             return Some((connection, toward, to, Transmit { segment, ecn: Ecn::NotEct }));
         }
         for (number, line) in (0u16..).zip(&mut self.tcp_connections) {
@@ -311,7 +360,12 @@ impl TcpConnections {
         let pep = self.pep.as_mut().filter(|pep| pep.near == node)?;
         let (connection, segment) = pep.filter.as_mut()?.poll(now)?;
         let to = self.ends.iter().copied().find(|&end| end > node)?;
-        Some((connection as u16, PathDirection::ToServer, to, Transmit { segment, ecn: Ecn::NotEct }))
+        Some((
+            connection as u16,
+            PathDirection::ToServer,
+            to,
+            Transmit { segment, ecn: Ecn::NotEct },
+        ))
     }
 
     /// True if segments that leave `node` in direction `toward` are filtered.
@@ -350,7 +404,12 @@ fn max_buffered(tcp_connections: &[TcpConnection]) -> [u64; 2] {
 }
 
 impl Pep {
-    fn new(spec: &PepSpec, stack: &TcpStack, last_node: u16, ends: &mut Vec<u16>) -> Result<Self, String> {
+    fn new(
+        spec: &PepSpec,
+        stack: &TcpStack,
+        last_node: u16,
+        ends: &mut Vec<u16>,
+    ) -> Result<Self, String> {
         let near = u16::try_from(spec.hop).ok().filter(|&hop| hop < last_node);
         let near = near.ok_or_else(|| format!("hop {} of {last_node} for a proxy", spec.hop))?;
         if spec.terminal && near == 0 {
@@ -367,9 +426,18 @@ impl Pep {
             Ok(Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None)))
         };
         let middle_make = [make(&spec.to_client)?, make(&spec.to_server)?];
-        let make = make(&CongestionConfig { slow_start: SlowStartName::STANDARD, ..CongestionConfig::default() })?;
-        let others = Settings { segment: stack.tcp.segment, ack: spec.ack, ecn: stack.tcp.ecn, ..Settings::default() };
-        let settings = [Settings { initial_window: spec.initial_window, ..others.clone() }, others].map(Arc::new);
+        let make = make(&CongestionConfig {
+            slow_start: SlowStartName::STANDARD,
+            ..CongestionConfig::default()
+        })?;
+        let others = Settings {
+            segment: stack.tcp.segment,
+            ack: spec.ack,
+            ecn: stack.tcp.ecn,
+            ..Settings::default()
+        };
+        let settings = [Settings { initial_window: spec.initial_window, ..others.clone() }, others]
+            .map(Arc::new);
         Ok(Self {
             middle,
             near,
@@ -386,7 +454,13 @@ impl Pep {
     }
 
     /// The proxy number `end`; `probe` records its sender in direction `toward`.
-    fn relay(&self, now: Time, end: usize, toward: PathDirection, metrics: Option<SenderMetrics>) -> Relay {
+    fn relay(
+        &self,
+        now: Time,
+        end: usize,
+        toward: PathDirection,
+        metrics: Option<SenderMetrics>,
+    ) -> Relay {
         // Its client side is on connection `end` - 1, its server side on connection `end`.
         let in_middle = [end - 1, end].map(|segment| segment == self.middle);
         let settings = in_middle.map(|inside| self.settings[usize::from(!inside)].clone());

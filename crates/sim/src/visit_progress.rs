@@ -130,8 +130,10 @@ impl VisitProgress {
         let mut state = self.state();
         let Some(object) = state.objects.get(index) else { return Poll::Ready(()) };
         let begun = state.begun;
-        let completed = |&other: &usize| state.objects.get(other).map_or(Some(begun), |other| other.completion);
-        let last = object.after.iter().map(completed).try_fold(begun, |last, at| Some(last.max(at?)));
+        let completed =
+            |&other: &usize| state.objects.get(other).map_or(Some(begun), |other| other.completion);
+        let last =
+            object.after.iter().map(completed).try_fold(begun, |last, at| Some(last.max(at?)));
         let due = last.map(|last| last + object.delay);
         if due.is_some_and(|due| due <= now) {
             return Poll::Ready(());
@@ -179,7 +181,8 @@ impl VisitProgress {
             }
             state.waiting.drain(..).for_each(Waker::wake);
         } else {
-            let error = format!("object {index} ended after {} of {} bytes", object.received, object.bytes);
+            let error =
+                format!("object {index} ended after {} of {} bytes", object.received, object.bytes);
             state.error.get_or_insert(error);
             self.0.over.store(true, Ordering::Relaxed);
         }
@@ -194,7 +197,11 @@ impl VisitProgress {
     /// Completion of the last object, once all are complete.
     pub fn completion(&self) -> Option<Time> {
         let state = self.state();
-        state.objects.iter().map(|object| object.completion).try_fold(Time::ZERO, |last, at| Some(last.max(at?)))
+        state
+            .objects
+            .iter()
+            .map(|object| object.completion)
+            .try_fold(Time::ZERO, |last, at| Some(last.max(at?)))
     }
 
     /// True if all objects are complete or the visit has failed.

@@ -20,7 +20,12 @@ fn direction(kbps: u64, patch: &str) -> DirectionModel {
 }
 
 /// 10 MB at 50 Mbps and 600 ms, with `forward` and `reverse` as patches of the links.
-fn download(rule: &str, forward: &str, (kbps, reverse): (u64, &str), change: impl Fn(&mut Settings)) -> FlowOutcome {
+fn download(
+    rule: &str,
+    forward: &str,
+    (kbps, reverse): (u64, &str),
+    change: impl Fn(&mut Settings),
+) -> FlowOutcome {
     let window = Bytes::from_mb(16);
     let ack: AckRule = rule.parse().unwrap();
     let mut settings = Settings {
@@ -82,33 +87,63 @@ fn auto_needs_no_wide_return_link() {
     let thin = download("auto", "", (100, ""), |_| {});
     let stack = download("stack", "", (100, ""), |_| {});
     assert!(seconds(&thin) < seconds(&wide) * 1.1, "{} s and {} s", seconds(&thin), seconds(&wide));
-    assert!(seconds(&stack) > seconds(&thin) * 1.5, "{} s and {} s", seconds(&stack), seconds(&thin));
+    assert!(
+        seconds(&stack) > seconds(&thin) * 1.5,
+        "{} s and {} s",
+        seconds(&stack),
+        seconds(&thin)
+    );
     assert!(thin.return_packets * 10 < stack.return_packets);
 }
 
 #[test]
 fn a_return_link_that_falls_to_a_tenth_does_not_stop_auto() {
     let falls = r#"rate = { schedule = [{ at = "0 s", rate = "300 kbps" }, { at = "2.5 s", rate = "30 kbps" }] }"#;
-    let (steady, fallen) = (download("auto", "", (300, ""), |_| {}), download("auto", "", (300, falls), |_| {}));
+    let (steady, fallen) =
+        (download("auto", "", (300, ""), |_| {}), download("auto", "", (300, falls), |_| {}));
     let stack = download("stack", "", (300, falls), |_| {});
     // What was on its way when the link fell takes ten times as long: neither is free of that.
-    assert!(seconds(&fallen) < seconds(&steady) * 1.4, "{} s and {} s", seconds(&fallen), seconds(&steady));
-    assert!(seconds(&fallen) < seconds(&stack) * 1.05, "{} s and {} s", seconds(&fallen), seconds(&stack));
+    assert!(
+        seconds(&fallen) < seconds(&steady) * 1.4,
+        "{} s and {} s",
+        seconds(&fallen),
+        seconds(&steady)
+    );
+    assert!(
+        seconds(&fallen) < seconds(&stack) * 1.05,
+        "{} s and {} s",
+        seconds(&fallen),
+        seconds(&stack)
+    );
 }
 
 #[test]
 fn losses_are_repaired_no_later_than_by_the_stack() {
     let loss = "loss = 0.002";
-    let (auto, stack) = (download("auto", loss, (10_000, ""), |_| {}), download("stack", loss, (10_000, ""), |_| {}));
+    let (auto, stack) = (
+        download("auto", loss, (10_000, ""), |_| {}),
+        download("stack", loss, (10_000, ""), |_| {}),
+    );
     assert!(auto.packets_lost_random > 5);
-    assert!(seconds(&auto) < seconds(&stack) * 1.1, "{} s and {} s", seconds(&auto), seconds(&stack));
+    assert!(
+        seconds(&auto) < seconds(&stack) * 1.1,
+        "{} s and {} s",
+        seconds(&auto),
+        seconds(&stack)
+    );
 }
 
 #[test]
 fn a_sender_that_is_not_ours_understands_a_receiver_that_holds() {
     for stock in [StockController::NewReno, StockController::Cubic, StockController::Bbr] {
         let foreign = |settings: &mut Settings| settings.stock = Some(stock);
-        let (auto, stack) = (download("auto", "", (100, ""), foreign), download("stack", "", (100, ""), foreign));
-        assert!(seconds(&auto) < seconds(&stack) * 1.02, "{stock:?}: {} s and {} s", seconds(&auto), seconds(&stack));
+        let (auto, stack) =
+            (download("auto", "", (100, ""), foreign), download("stack", "", (100, ""), foreign));
+        assert!(
+            seconds(&auto) < seconds(&stack) * 1.02,
+            "{stock:?}: {} s and {} s",
+            seconds(&auto),
+            seconds(&stack)
+        );
     }
 }

@@ -14,7 +14,9 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 fn direction(rate: u64) -> DirectionModel {
-    DirectionConfig::new(Rate::from_mbps(rate), Span::from_millis(300)).load(Path::new(".")).unwrap()
+    DirectionConfig::new(Rate::from_mbps(rate), Span::from_millis(300))
+        .load(Path::new("."))
+        .unwrap()
 }
 
 fn visit(handshake: Handshake) -> Visit {
@@ -38,7 +40,12 @@ fn captured() -> RunOutcome {
         run: 0,
         base_rtt: Span::from_millis(600),
         mesh: None,
-        hops: vec![HopSpec { name: "satellite".into(), forward: direction(50), reverse: direction(10), shared: true }],
+        hops: vec![HopSpec {
+            name: "satellite".into(),
+            forward: direction(50),
+            reverse: direction(10),
+            shared: true,
+        }],
         terminals: 1,
         flows: vec![FlowSpec {
             ends: None,
@@ -66,7 +73,16 @@ fn dissect(capture: &[u8], filter: &str, fields: &[&str]) -> Option<Vec<Vec<Stri
     std::fs::write(&file, capture).unwrap();
     let mut command = Command::new("tshark");
     // Checksums are verified, and one pass must do: secrets come before what they decrypt.
-    command.args(["-n", "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-T", "fields", "-r"]);
+    command.args([
+        "-n",
+        "-o",
+        "ip.check_checksum:TRUE",
+        "-o",
+        "udp.check_checksum:TRUE",
+        "-T",
+        "fields",
+        "-r",
+    ]);
     command.arg(&file).args(["-Y", filter]);
     fields.iter().for_each(|field| {
         command.args(["-e", field]);
@@ -91,12 +107,25 @@ fn values(rows: &[Vec<String>], column: usize) -> BTreeSet<&str> {
 fn every_packet_is_there_at_its_time_on_its_interface() {
     let outcome = captured();
     let capture = outcome.capture.unwrap();
-    let fields = ["frame.time_epoch", "frame.interface_name", "ip.src", "ip.checksum.status", "ip.len", "frame.len"];
+    let fields = [
+        "frame.time_epoch",
+        "frame.interface_name",
+        "ip.src",
+        "ip.checksum.status",
+        "ip.len",
+        "frame.len",
+    ];
     let Some(packets) = dissect(&capture, "", &fields) else { return };
     // The last datagram, which says goodbye, is sent when all counting is over.
-    let counted: u64 = outcome.flows.iter().map(|flow| flow.packets_sent + flow.return_packets).sum();
-    assert!((counted..=counted + 4).contains(&(packets.len() as u64)), "{} of {counted}", packets.len());
-    let nanos: Vec<u64> = packets.iter().map(|packet| packet[0].replace('.', "").parse().unwrap()).collect();
+    let counted: u64 =
+        outcome.flows.iter().map(|flow| flow.packets_sent + flow.return_packets).sum();
+    assert!(
+        (counted..=counted + 4).contains(&(packets.len() as u64)),
+        "{} of {counted}",
+        packets.len()
+    );
+    let nanos: Vec<u64> =
+        packets.iter().map(|packet| packet[0].replace('.', "").parse().unwrap()).collect();
     assert!(nanos.is_sorted());
     assert_eq!(nanos[0], outcome.flows[0].start.as_nanos());
     assert!(nanos.contains(&outcome.flows[1].start.as_nanos()));
@@ -104,7 +133,8 @@ fn every_packet_is_there_at_its_time_on_its_interface() {
     for packet in &packets {
         let (interface, source) = (packet[1].as_str(), packet[2].as_str());
         assert!(
-            [("satellite/forward", "198.19.0.0"), ("satellite/return", "198.18.0.2")].contains(&(interface, source))
+            [("satellite/forward", "198.19.0.0"), ("satellite/return", "198.18.0.2")]
+                .contains(&(interface, source))
         );
         // 1: good.
         assert_eq!(packet[3], "1", "checksum of the IP header");
@@ -124,7 +154,8 @@ fn the_account_of_the_way_back_is_what_was_captured() {
         let begun = flow.start.as_nanos();
         let ended = begun + flow.completion.unwrap().as_nanos();
         let at = |packet: &[String]| packet[0].replace('.', "").parse::<u64>().unwrap();
-        let own: Vec<&Vec<String>> = packets.iter().filter(|packet| (begun..=ended).contains(&at(packet))).collect();
+        let own: Vec<&Vec<String>> =
+            packets.iter().filter(|packet| (begun..=ended).contains(&at(packet))).collect();
         let total: u64 = own.iter().map(|packet| packet[1].parse::<u64>().unwrap()).sum();
         assert_eq!(total, flow.return_bytes.total);
         let acks = own.iter().filter_map(|packet| packet.get(2)).flat_map(|acks| acks.split(','));
@@ -137,12 +168,16 @@ fn the_account_of_the_way_back_is_what_was_captured() {
 fn the_secrets_inside_decrypt_everything() {
     let outcome = captured();
     let capture = outcome.capture.unwrap();
-    let Some(bad) = dissect(&capture, "quic.decryption_failed or _ws.malformed", &["frame.number"]) else { return };
+    let Some(bad) = dissect(&capture, "quic.decryption_failed or _ws.malformed", &["frame.number"])
+    else {
+        return;
+    };
     assert_eq!(bad, Vec::<Vec<String>>::new(), "not decrypted, or malformed");
     let fields = ["frame.time_epoch", "http3.frame_type", "frame.interface_name"];
     let second_visit = outcome.flows[1].start.as_secs_f64();
     let http = |visits: &str| {
-        dissect(&capture, &format!("http3 and frame.time_epoch {visits} {second_visit}"), &fields).unwrap()
+        dissect(&capture, &format!("http3 and frame.time_epoch {visits} {second_visit}"), &fields)
+            .unwrap()
     };
     // DATA, HEADERS, SETTINGS (RFC 9114 §7.2), and in the second visit those that the server sends:
     // early data come before the protocol above is agreed on, and tshark does not read them as
@@ -157,7 +192,10 @@ fn the_secrets_inside_decrypt_everything() {
     let early = dissect(&capture, "quic.long.packet_type == 1", &fields).unwrap();
     let time: f64 = early[0][0].parse().unwrap();
     assert!((time - second_visit).abs() < 0.01, "{early:?}");
-    assert!(values(&early, 1).iter().any(|frame| (8..16).contains(&frame.parse::<u32>().unwrap())), "{early:?}");
+    assert!(
+        values(&early, 1).iter().any(|frame| (8..16).contains(&frame.parse::<u32>().unwrap())),
+        "{early:?}"
+    );
     // One ClientHello each.
     let hellos = dissect(&capture, "tls.handshake.type == 1", &["frame.time_epoch"]).unwrap();
     assert_eq!(hellos.len(), 2);

@@ -6,7 +6,8 @@ use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_sim::{
-    DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit,
+    DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Stack,
+    TcpStack, Visit,
 };
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -107,7 +108,10 @@ fn constant(rate_mbps: u64, bursts: Option<(Span, Span)>) -> Stack {
 }
 
 fn ping() -> Stack {
-    Stack::DatagramTraffic(DatagramTraffic::Ping { interval: Span::from_millis(100), packet: Bytes::new(84) })
+    Stack::DatagramTraffic(DatagramTraffic::Ping {
+        interval: Span::from_millis(100),
+        packet: Bytes::new(84),
+    })
 }
 
 fn datagrams(name: &str, stack: Stack, direction: Direction, duration: Span) -> FlowSpec {
@@ -117,7 +121,8 @@ fn datagrams(name: &str, stack: Stack, direction: Direction, duration: Span) -> 
 #[test]
 fn a_flow_that_lasts_ends_when_its_time_is_over_whatever_it_speaks() {
     let duration = Span::from_secs(4);
-    let stacks = [quic(Http::H3), quic(Http::Raw), tcp(Version::Raw), tcp(Version::H1), tcp(Version::H2)];
+    let stacks =
+        [quic(Http::H3), quic(Http::Raw), tcp(Version::Raw), tcp(Version::H1), tcp(Version::H2)];
     for stack in stacks {
         for direction in [Direction::Download, Direction::Upload] {
             let visit = lasting(direction, duration, vec![Object::new("endless", ENDLESS)]);
@@ -125,7 +130,11 @@ fn a_flow_that_lasts_ends_when_its_time_is_over_whatever_it_speaks() {
             let flow = &outcome.flows[0];
             let what = format!("{:?} {direction:?}: {flow:?}", stack);
             assert!(flow.completed && flow.error.is_none(), "{what}");
-            assert_eq!((flow.completion, outcome.end.since_start()), (Some(duration), duration), "{what}");
+            assert_eq!(
+                (flow.completion, outcome.end.since_start()),
+                (Some(duration), duration),
+                "{what}"
+            );
             assert_eq!((flow.bytes, flow.objects.len()), (flow.received, 0), "{what}");
             // Of 5 MB in four seconds: headers, the handshake, slow start and its losses take some.
             assert!((2_000_000..4_900_000).contains(&flow.received), "{what}");
@@ -137,11 +146,19 @@ fn a_flow_that_lasts_ends_when_its_time_is_over_whatever_it_speaks() {
 #[test]
 fn both_ends_stop_when_the_time_of_one_flow_of_two_is_over() {
     for stack in [quic(Http::H3), tcp(Version::H2)] {
-        let visit =
-            |seconds| lasting(Direction::Download, Span::from_secs(seconds), vec![Object::new("endless", ENDLESS)]);
-        let flows = vec![flow("short", stack.clone(), visit(4)), flow("long", stack.clone(), visit(10))];
+        let visit = |seconds| {
+            lasting(
+                Direction::Download,
+                Span::from_secs(seconds),
+                vec![Object::new("endless", ENDLESS)],
+            )
+        };
+        let flows =
+            vec![flow("short", stack.clone(), visit(4)), flow("long", stack.clone(), visit(10))];
         let outcome = run(&spec(flows));
-        let of = |place: usize| outcome.links[0].carried.iter().find(|(flow, _)| *flow == place).unwrap().1;
+        let of = |place: usize| {
+            outcome.links[0].carried.iter().find(|(flow, _)| *flow == place).unwrap().1
+        };
         // What was on the way, and in the queue, still arrives: two BDP of 125 kB, and the headers
         // of the rest.
         let most = outcome.flows[0].received as f64 * 1.1 + 2.0 * 125_000.0;
@@ -154,21 +171,30 @@ fn both_ends_stop_when_the_time_of_one_flow_of_two_is_over() {
 
 #[test]
 fn a_flow_that_lasts_beyond_the_time_limit_is_given_up() {
-    let visit = lasting(Direction::Download, Span::from_secs(5), vec![Object::new("endless", ENDLESS)]);
+    let visit =
+        lasting(Direction::Download, Span::from_secs(5), vec![Object::new("endless", ENDLESS)]);
     let mut spec = spec(vec![flow("main", quic(Http::H3), visit)]);
     spec.time_limit = Span::from_secs(3);
     let outcome = run(&spec);
     assert!(!outcome.flows[0].completed && outcome.flows[0].completion.is_none());
-    assert!(outcome.flows[0].error.as_ref().unwrap().contains("given up after 3 s"), "{:?}", outcome.flows[0].error);
+    assert!(
+        outcome.flows[0].error.as_ref().unwrap().contains("given up after 3 s"),
+        "{:?}",
+        outcome.flows[0].error
+    );
 }
 
 #[test]
 fn a_constant_rate_arrives_as_it_was_sent() {
     for direction in [Direction::Download, Direction::Upload] {
-        let outcome = run(&spec(vec![datagrams("cross", constant(6, None), direction, Span::from_secs(10))]));
+        let outcome =
+            run(&spec(vec![datagrams("cross", constant(6, None), direction, Span::from_secs(10))]));
         let flow = &outcome.flows[0];
         assert!(flow.completed, "{:?}", flow.error);
-        assert_eq!((flow.transport, flow.congestion.as_str(), flow.connections), ("cbr", "none", 0));
+        assert_eq!(
+            (flow.transport, flow.congestion.as_str(), flow.connections),
+            ("cbr", "none", 0)
+        );
         // A packet each 2 ms; 51.2 ms after the last one it would be there.
         assert_eq!(flow.packets_sent, 5_000);
         assert_eq!(flow.received, (5_000 - 25) * 1472);
@@ -179,7 +205,12 @@ fn a_constant_rate_arrives_as_it_was_sent() {
 
 #[test]
 fn more_than_the_link_carries_is_lost_at_its_queue() {
-    let outcome = run(&spec(vec![datagrams("cross", constant(20, None), Direction::Download, Span::from_secs(10))]));
+    let outcome = run(&spec(vec![datagrams(
+        "cross",
+        constant(20, None),
+        Direction::Download,
+        Span::from_secs(10),
+    )]));
     let flow = &outcome.flows[0];
     let rate = flow.received as f64 * 1500.0 / 1472.0 * 8.0 / 10e6;
     assert!((9.8..=10.0).contains(&rate), "{rate} Mbps");
@@ -254,7 +285,10 @@ fn datagrams_that_cannot_be_sent_are_refused_with_what_is_allowed() {
     let mut endless = datagrams("x", ping(), Direction::Upload, second);
     endless.visits[0].duration = None;
     let flow = |stack| datagrams("x", stack, Direction::Download, second);
-    let never = Stack::DatagramTraffic(DatagramTraffic::Ping { interval: Span::ZERO, packet: Bytes::new(84) });
+    let never = Stack::DatagramTraffic(DatagramTraffic::Ping {
+        interval: Span::ZERO,
+        packet: Bytes::new(84),
+    });
     for (flow, says) in [
         (endless, "visits that last"),
         (flow(constant(0, 1500, None)), "a rate above zero"),
@@ -263,7 +297,8 @@ fn datagrams_that_cannot_be_sent_are_refused_with_what_is_allowed() {
         (flow(constant(1, 1500, Some((second, Span::ZERO)))), "1 ms or more"),
         (flow(never), "an interval above zero"),
     ] {
-        let error = bentpipe_sim::run(&spec(vec![flow]), &AtomicBool::new(false)).unwrap_err().to_string();
+        let error =
+            bentpipe_sim::run(&spec(vec![flow]), &AtomicBool::new(false)).unwrap_err().to_string();
         assert!(error.contains("flow `x`") && error.contains(says), "{error}");
     }
 }
@@ -278,18 +313,23 @@ fn hop_path(flows: Vec<FlowSpec>) -> RunSpec {
         shared: true,
     };
     let middle = "delay = \"1 ms\"\nqueue = \"100 packets\"";
-    RunSpec { hops: vec![hop("first", 50, ""), hop("middle", 10, middle), hop("last", 50, "")], ..spec(flows) }
+    RunSpec {
+        hops: vec![hop("first", 50, ""), hop("middle", 10, middle), hop("last", 50, "")],
+        ..spec(flows)
+    }
 }
 
 #[test]
 fn a_flow_can_cross_a_part_of_the_path_and_meet_others_there() {
     for stack in [quic(Http::H3), tcp(Version::Raw)] {
         for direction in [Direction::Download, Direction::Upload] {
-            let visit = lasting(direction, Span::from_secs(10), vec![Object::new("endless", ENDLESS)]);
+            let visit =
+                lasting(direction, Span::from_secs(10), vec![Object::new("endless", ENDLESS)]);
             let whole = flow("whole", stack.clone(), visit.clone());
             let part = FlowSpec { ends: Some((1, 2)), ..flow("part", stack.clone(), visit) };
             let ping = datagrams("ping", ping(), Direction::Upload, Span::from_secs(10));
-            let outcome = run(&hop_path(vec![whole, part, FlowSpec { ends: Some((0, 1)), ..ping }]));
+            let outcome =
+                run(&hop_path(vec![whole, part, FlowSpec { ends: Some((0, 1)), ..ping }]));
             assert!(outcome.flows.iter().all(|flow| flow.completed));
             let rtt = |place: usize| outcome.flows[place].rtt_min.unwrap();
             let (long, short) = (Span::from_millis(202), Span::from_millis(2));
@@ -297,7 +337,11 @@ fn a_flow_can_cross_a_part_of_the_path_and_meet_others_there() {
             let queue = Span::from_millis(125);
             assert!(rtt(0) > long && rtt(0) < long + queue, "{}", rtt(0));
             assert!(rtt(1) > short && rtt(1) < short + queue, "{}", rtt(1));
-            assert!(rtt(2) > Span::from_millis(100) && rtt(2) < Span::from_millis(120), "{}", rtt(2));
+            assert!(
+                rtt(2) > Span::from_millis(100) && rtt(2) < Span::from_millis(120),
+                "{}",
+                rtt(2)
+            );
             let crossed = |link: &str| {
                 let link = outcome.links.iter().find(|found| found.name == link).unwrap();
                 link.carried.iter().map(|&(flow, _)| flow).collect::<Vec<_>>()

@@ -5,7 +5,9 @@
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Settings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, QlogFile, RunOutcome, RunSpec, Stack, Visit};
+use bentpipe_sim::{
+    Direction, FlowSpec, HopSpec, Object, QlogFile, RunOutcome, RunSpec, Stack, Visit,
+};
 use bentpipe_units::{Bytes, Rate, Span};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +55,10 @@ fn run(forward: &str, visits: Vec<Visit>) -> RunOutcome {
             start: Span::ZERO,
             stack: Stack::quic(Settings {
                 // Plain slow start has answers that arithmetic gives.
-                congestion: CongestionConfig { slow_start: "standard".parse().unwrap(), ..CongestionConfig::default() },
+                congestion: CongestionConfig {
+                    slow_start: "standard".parse().unwrap(),
+                    ..CongestionConfig::default()
+                },
                 stream_window: window,
                 connection_window: window,
                 send_window: window,
@@ -82,7 +87,8 @@ fn parse(bytes: &[u8]) -> (Value, Vec<Value>) {
     let text = std::str::from_utf8(bytes).unwrap();
     assert!(text.ends_with('\n'));
     let mut records = text.split_terminator('\n').map(|line| {
-        let json = line.strip_prefix('\x1e').unwrap_or_else(|| panic!("no separator before {line}"));
+        let json =
+            line.strip_prefix('\x1e').unwrap_or_else(|| panic!("no separator before {line}"));
         serde_json::from_str::<Value>(json).unwrap_or_else(|error| panic!("{error}: {json}"))
     });
     let head = records.next().unwrap();
@@ -105,14 +111,20 @@ fn sizes(packets: &[&Value]) -> u64 {
 /// Datagrams that packets of one side made: those with long headers are followed by the rest of
 /// their datagram.
 fn datagrams(events: &[Value]) -> u64 {
-    let sent: Vec<&Value> = events.iter().filter(|event| event["name"] == "quic:packet_sent").collect();
-    let continues =
-        |pair: &&[&Value]| pair[0]["data"]["header"].get("scid").is_some() && pair[0]["time"] == pair[1]["time"];
+    let sent: Vec<&Value> =
+        events.iter().filter(|event| event["name"] == "quic:packet_sent").collect();
+    let continues = |pair: &&[&Value]| {
+        pair[0]["data"]["header"].get("scid").is_some() && pair[0]["time"] == pair[1]["time"]
+    };
     (sent.len() - sent.windows(2).filter(continues).count()) as u64
 }
 
 fn frames<'a>(packet: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Value> {
-    packet["frames"].as_array().into_iter().flatten().filter(move |frame| frame["frame_type"] == kind)
+    packet["frames"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(move |frame| frame["frame_type"] == kind)
 }
 
 #[test]
@@ -129,23 +141,37 @@ fn each_reported_visit_has_a_file_of_either_end() {
         assert_eq!(head["title"], file.name.as_str());
         let trace = &head["trace"];
         assert_eq!(trace["vantage_point"]["type"], side);
-        assert_eq!(trace["event_schemas"], serde_json::json!(["urn:ietf:params:qlog:events:quic-12"]));
+        assert_eq!(
+            trace["event_schemas"],
+            serde_json::json!(["urn:ietf:params:qlog:events:quic-12"])
+        );
         let common = &trace["common_fields"];
         assert_eq!(common["time_format"], "relative_to_epoch");
-        assert_eq!(common["reference_time"], serde_json::json!({"clock_type": "monotonic", "epoch": "unknown"}));
+        assert_eq!(
+            common["reference_time"],
+            serde_json::json!({"clock_type": "monotonic", "epoch": "unknown"})
+        );
         groups.insert(common["group_id"].as_str().unwrap().to_owned());
 
         let times: Vec<f64> = events.iter().map(|event| event["time"].as_f64().unwrap()).collect();
         assert!(times.is_sorted(), "{}: times go back", file.name);
         // Times count from the run's beginning, at either end.
         let expected = if side == "client" { begin } else { begin + 300.0 };
-        assert!((times[0] - expected).abs() < 5.0, "{}: begins at {} ms, not {expected}", file.name, times[0]);
+        assert!(
+            (times[0] - expected).abs() < 5.0,
+            "{}: begins at {} ms, not {expected}",
+            file.name,
+            times[0]
+        );
         assert!(events.iter().all(|event| event["name"].as_str().unwrap().starts_with("quic:")));
     }
     assert_eq!(groups.len(), 1, "both ends name the same connection: {groups:?}");
     let [client, server] = ends(&outcome);
     for (events, kind) in [(&client, "quic:packet_sent"), (&server, "quic:packet_received")] {
-        assert!(named(events, kind).iter().any(|packet| packet["header"]["packet_type"] == "0RTT"), "no 0-RTT {kind}");
+        assert!(
+            named(events, kind).iter().any(|packet| packet["header"]["packet_type"] == "0RTT"),
+            "no 0-RTT {kind}"
+        );
     }
 }
 
@@ -158,12 +184,19 @@ fn packets_agree_with_the_flows_counters() {
     assert_eq!(datagrams(&client), flow.return_packets);
     assert_eq!(sizes(&named(&client, "quic:packet_sent")), flow.return_bytes.quic);
     assert!(flow.packets_declared_lost > Some(0));
-    assert_eq!(named(&server, "quic:packet_lost").len() as u64, flow.packets_declared_lost.unwrap_or_default());
+    assert_eq!(
+        named(&server, "quic:packet_lost").len() as u64,
+        flow.packets_declared_lost.unwrap_or_default()
+    );
     // The client's packets are all delivered.
     assert_eq!(named(&client, "quic:packet_lost").len(), 0);
-    let (sent, received) = (named(&client, "quic:packet_sent"), named(&server, "quic:packet_received"));
+    let (sent, received) =
+        (named(&client, "quic:packet_sent"), named(&server, "quic:packet_received"));
     let (first_sent, first_received) = (sent[0], received[0]);
-    assert_eq!(first_received["raw"]["length"], first_sent["raw"]["length"], "the first packet, with its tag");
+    assert_eq!(
+        first_received["raw"]["length"], first_sent["raw"]["length"],
+        "the first packet, with its tag"
+    );
     let known: BTreeSet<String> = sent.iter().map(|packet| identity(packet)).collect();
     assert!(received.iter().all(|packet| known.contains(&identity(packet))));
 }
@@ -188,7 +221,8 @@ fn the_account_tells_the_same() {
     assert_eq!(acks.filter(only).count() as u64, report.only);
     assert_eq!(sent.len() as u64 * 16, flow.return_bytes.tag);
     // Everything that arrives has to be acknowledged, but what only acknowledges or says goodbye.
-    let data = named(&client, "quic:packet_received").iter().filter(|packet| !only(packet)).count() as u64;
+    let data =
+        named(&client, "quic:packet_received").iter().filter(|packet| !only(packet)).count() as u64;
     assert_eq!(data, report.data);
     assert!(report.data <= named(&server, "quic:packet_sent").len() as u64);
 }
@@ -223,10 +257,18 @@ fn acknowledgements_name_what_arrived() {
                         assert!((0.0..=100.0).contains(&delay), "{delay} ms");
                         let mut largest = 0;
                         for range in ack["acked_ranges"].as_array().unwrap() {
-                            let range: Vec<u64> =
-                                range.as_array().unwrap().iter().map(|end| end.as_u64().unwrap()).collect();
+                            let range: Vec<u64> = range
+                                .as_array()
+                                .unwrap()
+                                .iter()
+                                .map(|end| end.as_u64().unwrap())
+                                .collect();
                             let (first, last) = (range[0], *range.last().unwrap());
-                            assert!((1..=2).contains(&range.len()) && (range.len() == 1 || first < last), "{range:?}");
+                            assert!(
+                                (1..=2).contains(&range.len())
+                                    && (range.len() == 1 || first < last),
+                                "{range:?}"
+                            );
                             assert!(
                                 (first..=last).all(|number| arrived[space].contains(&number)),
                                 "{range:?} in {space}"
@@ -247,10 +289,14 @@ fn acknowledgements_name_what_arrived() {
 fn metrics_follow_the_sender() {
     let [_, server] = ends(&lossy());
     let metrics = named(&server, "quic:recovery_metrics_updated");
-    let values = |field: &str| metrics.iter().filter_map(|data| data[field].as_f64()).collect::<Vec<_>>();
+    let values =
+        |field: &str| metrics.iter().filter_map(|data| data[field].as_f64()).collect::<Vec<_>>();
     // None before the first loss, then what CUBIC left of the window.
     let thresholds = values("ssthresh");
-    assert!(!thresholds.is_empty() && thresholds.iter().all(|&bytes| bytes < 16e6), "{thresholds:?}");
+    assert!(
+        !thresholds.is_empty() && thresholds.iter().all(|&bytes| bytes < 16e6),
+        "{thresholds:?}"
+    );
     assert!(values("congestion_window").iter().any(|&bytes| bytes > 50_000.0));
     let rtt = *values("min_rtt").last().unwrap();
     assert!((600.0..610.0).contains(&rtt), "{rtt} ms");
@@ -262,7 +308,10 @@ fn the_viewers_form_keeps_what_the_congestion_graph_draws() {
     for file in &outcome.qlog {
         let old = file.qvis().unwrap();
         let start = std::str::from_utf8(&old[..1024]).unwrap();
-        assert!(start.contains(r#""qlog_version":"0.3""#) && start.contains(r#""qlog_format":"JSON-SEQ""#));
+        assert!(
+            start.contains(r#""qlog_version":"0.3""#)
+                && start.contains(r#""qlog_format":"JSON-SEQ""#)
+        );
         let ((_, current), (head, old)) = (parse(&file.bytes), parse(&old));
         assert!(head["trace"].is_object());
         for (now, then) in [
@@ -277,23 +326,38 @@ fn the_viewers_form_keeps_what_the_congestion_graph_draws() {
         for name in ["transport:packet_sent", "transport:packet_received"] {
             for packet in named(&old, name) {
                 assert!(packet["raw"]["length"].as_u64().is_some_and(|length| length > 0));
-                assert!(packet["header"]["packet_type"].is_string() && packet["header"]["packet_number"].is_u64());
+                assert!(
+                    packet["header"]["packet_type"].is_string()
+                        && packet["header"]["packet_number"].is_u64()
+                );
                 for stream in frames(packet, "stream") {
                     assert_eq!(stream["length"], stream["raw"]["length"]);
                 }
             }
         }
-        let remote =
-            named(&old, "transport:parameters_set").into_iter().find(|data| data["owner"] == "remote").unwrap();
+        let remote = named(&old, "transport:parameters_set")
+            .into_iter()
+            .find(|data| data["owner"] == "remote")
+            .unwrap();
         assert_eq!(remote["initial_max_data"], 16_000_000);
         let metrics = named(&old, "recovery:metrics_updated");
-        for field in ["bytes_in_flight", "congestion_window", "min_rtt", "smoothed_rtt", "latest_rtt"] {
-            assert!(metrics.iter().any(|data| data[field].is_number()), "{}: no {field}", file.name);
+        for field in
+            ["bytes_in_flight", "congestion_window", "min_rtt", "smoothed_rtt", "latest_rtt"]
+        {
+            assert!(
+                metrics.iter().any(|data| data[field].is_number()),
+                "{}: no {field}",
+                file.name
+            );
         }
     }
     let [_, server] = ends(&outcome);
     let received = named(&server, "quic:packet_received");
-    assert!(received.iter().any(|packet| frames(packet, "ack").any(|ack| ack["acked_ranges"].is_array())));
+    assert!(
+        received
+            .iter()
+            .any(|packet| frames(packet, "ack").any(|ack| ack["acked_ranges"].is_array()))
+    );
 }
 
 #[test]

@@ -6,7 +6,8 @@ use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_sim::overhead::{Overhead, SMALLEST_ACK_FRAME};
 use bentpipe_sim::{
-    Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Series, Stack, TcpStack, Visit,
+    Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Series, Stack,
+    TcpStack, Visit,
 };
 use bentpipe_units::{Bytes, Rate, Span};
 use proptest::prelude::*;
@@ -15,13 +16,21 @@ use std::sync::atomic::AtomicBool;
 
 fn direction(rate: &str, loss: f64) -> DirectionModel {
     let mut config = DirectionConfig::new(rate.parse::<Rate>().unwrap(), Span::from_millis(315));
-    let patch: DirectionPatch = toml::from_str(&format!("queue = \"1 BDP\"\nloss = {loss:.4}")).unwrap();
+    let patch: DirectionPatch =
+        toml::from_str(&format!("queue = \"1 BDP\"\nloss = {loss:.4}")).unwrap();
     patch.apply_to(&mut config);
     config.load(Path::new(".")).unwrap()
 }
 
 /// One transfer over 8.5/1.5 Mbps and 630 ms.
-fn transfer(seed: u64, stack: Stack, toward: Direction, bytes: u64, loss: f64, trace: bool) -> RunOutcome {
+fn transfer(
+    seed: u64,
+    stack: Stack,
+    toward: Direction,
+    bytes: u64,
+    loss: f64,
+    trace: bool,
+) -> RunOutcome {
     let visit = Visit {
         duration: None,
         handshake: Handshake::OneRtt,
@@ -96,11 +105,16 @@ fn check(flow: &FlowOutcome) {
         return;
     }
     assert_eq!(bytes.ip + bytes.udp + bytes.quic, bytes.total);
-    let inside = [bytes.quic_header, bytes.ack, bytes.credit, bytes.other, bytes.padding, bytes.tag];
+    let inside =
+        [bytes.quic_header, bytes.ack, bytes.credit, bytes.other, bytes.padding, bytes.tag];
     assert_eq!((inside.iter().sum::<u64>(), bytes.unseen), (bytes.quic, 0), "{bytes:?}");
     assert_eq!(bytes.tag % 16, 0);
-    assert!((flow.return_packets..flow.return_packets + 10).contains(&(bytes.tag / 16)), "{bytes:?}");
-    let sizes = report.sizes.counts().iter().map(|(&size, &count)| u64::from(size) * count).sum::<u64>();
+    assert!(
+        (flow.return_packets..flow.return_packets + 10).contains(&(bytes.tag / 16)),
+        "{bytes:?}"
+    );
+    let sizes =
+        report.sizes.counts().iter().map(|(&size, &count)| u64::from(size) * count).sum::<u64>();
     assert!(report.sizes.most().unwrap() > 255 || sizes == bytes.ack, "{sizes} of {}", bytes.ack);
     assert_eq!(report.sizes.n(), report.packets);
 }
@@ -124,7 +138,9 @@ proptest! {
 #[test]
 fn the_measured_overhead_is_the_computed_one() {
     let percent = |flow: &FlowOutcome, bytes: u64| 100.0 * bytes as f64 / flow.bytes_sent as f64;
-    let near = |ours: f64, computed: f64| assert!((ours - computed).abs() < 0.1, "{ours} beside {computed}");
+    let near = |ours: f64, computed: f64| {
+        assert!((ours - computed).abs() < 0.1, "{ours} beside {computed}")
+    };
     let outcome = transfer(1, quic(), Direction::Download, 10_000_000, 0.0, false);
     let (flow, bytes) = (&outcome.flows[0], &outcome.flows[0].return_bytes);
     let computed = Overhead::of_quic(2, 1280, SMALLEST_ACK_FRAME);
@@ -151,12 +167,15 @@ fn series_tell_the_same_as_the_counts() {
         let flow = &outcome.flows[0];
         let report = flow.acknowledgements.as_ref().unwrap();
         // Kilobits in bins of 100 ms.
-        let sum = |name: &str| series(&outcome, name).points.iter().map(|(_, value)| value).sum::<f64>();
+        let sum =
+            |name: &str| series(&outcome, name).points.iter().map(|(_, value)| value).sum::<f64>();
         let bytes = sum("return_rate") * 100.0 / 8.0;
         assert!((bytes - flow.return_bytes.total as f64).abs() < 1.0, "{bytes}");
         let sent = &series(&outcome, "packet_number_sent").points;
         assert!(sent.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1), "{}", flow.transport);
-        assert!(sent.len() as u64 <= flow.packets_sent && sent.len() as u64 > flow.packets_sent - 20);
+        assert!(
+            sent.len() as u64 <= flow.packets_sent && sent.len() as u64 > flow.packets_sent - 20
+        );
         let acked = &series(&outcome, "packet_number_acked").points;
         assert!(acked.len() as u64 <= report.packets && acked.len() > 100);
         let last = sent.last().unwrap().1;
@@ -175,7 +194,8 @@ fn series_tell_the_same_as_the_counts() {
 
 #[test]
 fn recording_changes_nothing() {
-    let counted = |trace| transfer(5, quic(), Direction::Upload, 500_000, 0.01, trace).flows.remove(0);
+    let counted =
+        |trace| transfer(5, quic(), Direction::Upload, 500_000, 0.01, trace).flows.remove(0);
     let (with, without) = (counted(true), counted(false));
     assert_eq!((with.return_bytes, with.completion), (without.return_bytes, without.completion));
     assert_eq!(with.acknowledgements, without.acknowledgements);

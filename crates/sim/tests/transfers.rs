@@ -5,7 +5,9 @@
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{FlowControlRule, Handshake, Http, Settings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, PepSpec, RunOutcome, RunSpec, Stack, TcpStack, Visit};
+use bentpipe_sim::{
+    Direction, FlowSpec, HopSpec, Object, PepSpec, RunOutcome, RunSpec, Stack, TcpStack, Visit,
+};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -52,7 +54,10 @@ fn geo(visits: Vec<Visit>) -> RunSpec {
             start: Span::ZERO,
             stack: Stack::quic(Settings {
                 // Plain slow start has answers that arithmetic gives.
-                congestion: CongestionConfig { slow_start: "standard".parse().unwrap(), ..CongestionConfig::default() },
+                congestion: CongestionConfig {
+                    slow_start: "standard".parse().unwrap(),
+                    ..CongestionConfig::default()
+                },
                 stream_window: window,
                 connection_window: window,
                 send_window: window,
@@ -118,7 +123,8 @@ fn a_download_takes_the_round_trips_that_slow_start_needs() {
 #[test]
 fn early_data_saves_one_round_trip() {
     let one = run(&geo(vec![visit(200_000, Handshake::OneRtt)]));
-    let two = run(&geo(vec![visit(200_000, Handshake::OneRtt), visit(200_000, Handshake::ZeroRtt)]));
+    let two =
+        run(&geo(vec![visit(200_000, Handshake::OneRtt), visit(200_000, Handshake::ZeroRtt)]));
     assert!(two.flows[1].completed, "{:?}", two.flows[1].error);
     let (full, early) = (seconds(one.flows[0].completion), seconds(two.flows[1].completion));
     assert!((full - early - 0.65).abs() < 0.03, "{full} s in full, {early} s early");
@@ -168,12 +174,18 @@ fn what_a_policer_drops_is_counted_as_that_and_not_as_the_queue_s() {
     assert!(flow.completed, "{:?}", flow.error);
     assert!(flow.packets_lost_policer > 10 && flow.packets_lost_queue == 0);
     let counters = outcome.links[0].counters;
-    assert_eq!((counters.dropped_policer.packets, counters.dropped_queue.packets), (flow.packets_lost_policer, 0));
+    assert_eq!(
+        (counters.dropped_policer.packets, counters.dropped_queue.packets),
+        (flow.packets_lost_policer, 0)
+    );
     let trace = outcome.trace.unwrap();
     let of_flow = trace.flows[0].series.iter().find(|series| series.name == "dropped_policer");
     let of_link = trace.links[0].series.iter().find(|series| series.name == "drops_policer");
     for series in [of_flow, of_link] {
-        assert_eq!(series.map(|series| series.points.len() as u64), Some(flow.packets_lost_policer));
+        assert_eq!(
+            series.map(|series| series.points.len() as u64),
+            Some(flow.packets_lost_policer)
+        );
     }
 }
 
@@ -253,7 +265,8 @@ fn a_dead_path_is_given_up_too() {
 
 #[test]
 fn the_same_spec_gives_the_same_outcome() {
-    let mut spec = geo(vec![visit(3_000_000, Handshake::OneRtt), visit(3_000_000, Handshake::ZeroRtt)]);
+    let mut spec =
+        geo(vec![visit(3_000_000, Handshake::OneRtt), visit(3_000_000, Handshake::ZeroRtt)]);
     spec.hops[0].forward = direction(50, 325, "loss = 0.005\nqueue = \"1 BDP\"\nframe = \"10 ms\"");
     let (one, two) = (run(&spec), run(&spec));
     assert_eq!(format!("{:?}", one.flows), format!("{:?}", two.flows));
@@ -271,9 +284,17 @@ fn small_windows_stop_the_sender_and_the_time_is_counted() {
     assert!(flow.completed, "{:?}", flow.error);
     // 64 kB a round trip: most of the time is spent waiting for credit.
     assert!(seconds(flow.completion) > 15.0, "{:?}", flow.completion);
-    assert!(seconds(flow.flow_control_blocked) > 0.5 * seconds(flow.completion), "{:?}", flow.flow_control_blocked);
+    assert!(
+        seconds(flow.flow_control_blocked) > 0.5 * seconds(flow.completion),
+        "{:?}",
+        flow.flow_control_blocked
+    );
     let free = run(&geo(vec![visit(2_000_000, Handshake::OneRtt)]));
-    assert!(seconds(free.flows[0].flow_control_blocked) < 0.01, "{:?}", free.flows[0].flow_control_blocked);
+    assert!(
+        seconds(free.flows[0].flow_control_blocked) < 0.01,
+        "{:?}",
+        free.flows[0].flow_control_blocked
+    );
 }
 
 #[test]
@@ -294,18 +315,33 @@ fn a_tuned_window_opens_in_time_and_promises_what_the_path_carries() {
         let series = &again.trace.unwrap().flows[0].series;
         for name in ["credit", "credit_at_sender", "consumed"] {
             let found = series.iter().find(|series| series.name == name).unwrap();
-            assert!(found.points.len() > 20 && found.points.is_sorted_by(|a, b| a.1 <= b.1), "{name}");
+            assert!(
+                found.points.len() > 20 && found.points.is_sorted_by(|a, b| a.1 <= b.1),
+                "{name}"
+            );
         }
         let flow = &outcome.flows[0];
         // The last round trip of slow start asks for more than the path carries, and does not get
         // all of it.
-        assert!(seconds(flow.completion) < 1.03 * seconds(free.flows[0].completion), "{:?}", flow.completion);
-        assert!(seconds(flow.flow_control_blocked_longest) < 0.65, "{:?}", flow.flow_control_blocked_longest);
+        assert!(
+            seconds(flow.completion) < 1.03 * seconds(free.flows[0].completion),
+            "{:?}",
+            flow.completion
+        );
+        assert!(
+            seconds(flow.flow_control_blocked_longest) < 0.65,
+            "{:?}",
+            flow.flow_control_blocked_longest
+        );
         let product = Rate::from_mbps(50).bytes_in(flow.rtt_p99.unwrap());
         assert_eq!(flow.packets_lost_queue, 0);
         let factor = if loss.is_empty() { 2.0 } else { 4.0 };
         let credit = flow.credit.unwrap();
-        assert!(credit.window_most <= product.mul_f64(factor), "{} of {product}", credit.window_most);
+        assert!(
+            credit.window_most <= product.mul_f64(factor),
+            "{} of {product}",
+            credit.window_most
+        );
         assert!(credit.held_most <= credit.window_most, "{credit:?}");
     }
 }
@@ -326,10 +362,12 @@ fn traces_record_the_sender_and_the_links() {
 #[test]
 fn losses_on_a_fast_long_path_leave_thousands_of_chunks_waiting_and_break_nothing() {
     let mut spec = geo(vec![visit(60_000_000, Handshake::OneRtt)]);
-    spec.hops[0].forward = direction(250, 325, "queue = \"2 BDP\"\nloss = { model = \"periodic\", every = 20000 }");
+    spec.hops[0].forward =
+        direction(250, 325, "queue = \"2 BDP\"\nloss = { model = \"periodic\", every = 20000 }");
     let window = Bytes::from_mb(100);
     let settings = spec.flows[0].stack.quic_mut().unwrap();
-    (settings.stream_window, settings.connection_window, settings.send_window) = (window, window, window);
+    (settings.stream_window, settings.connection_window, settings.send_window) =
+        (window, window, window);
     let outcome = run(&spec);
     let flow = &outcome.flows[0];
     assert!(flow.completed, "{:?}", flow.error);
@@ -348,11 +386,13 @@ fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
         outage,
     ] {
         for direction_of_data in [Direction::Download, Direction::Upload] {
-            let mut visits = vec![visit(3_000_000, Handshake::OneRtt), visit(1_000_000, Handshake::ZeroRtt)];
+            let mut visits =
+                vec![visit(3_000_000, Handshake::OneRtt), visit(1_000_000, Handshake::ZeroRtt)];
             visits.iter_mut().for_each(|visit| visit.direction = direction_of_data);
             visits[1].measured = patch == outage;
             let mut spec = geo(visits);
-            (spec.hops[0].forward, spec.hops[0].reverse) = (direction(10, 325, patch), direction(10, 325, patch));
+            (spec.hops[0].forward, spec.hops[0].reverse) =
+                (direction(10, 325, patch), direction(10, 325, patch));
             let own = HopSpec {
                 name: "own".into(),
                 forward: direction(30, 5, ""),
@@ -363,7 +403,8 @@ fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
             spec.hops.push(HopSpec { name: "terrestrial".into(), shared: true, ..own });
             spec.terminals = 2;
             let mut second = spec.flows[0].clone();
-            (second.name, second.terminal, second.start) = ("second".into(), 1, Span::from_millis(700));
+            (second.name, second.terminal, second.start) =
+                ("second".into(), 1, Span::from_millis(700));
             let mut split = second.clone();
             (split.name, split.stack) = ("split".into(), tcp(true));
             spec.flows.extend([second, split]);
@@ -371,7 +412,11 @@ fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
             // One run ends amid its transfers, with packets on all links.
             spec.time_limit = Span::from_secs(if patch == outage { 3 } else { 100 });
             let outcome = run(&spec);
-            assert_eq!(outcome.flows.iter().any(|flow| !flow.completed), patch == outage, "{patch}");
+            assert_eq!(
+                outcome.flows.iter().any(|flow| !flow.completed),
+                patch == outage,
+                "{patch}"
+            );
         }
     }
 }
@@ -380,7 +425,8 @@ fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
 fn terminals_on_an_allocated_carrier_have_a_queue_and_a_share_each() {
     // Two uploads of 500 kB over 4 Mbps: with constant capacity, each has the 2 Mbps that are its
     // own and no more.
-    let mut spec = geo(vec![Visit { direction: Direction::Upload, ..visit(500_000, Handshake::OneRtt) }]);
+    let mut spec =
+        geo(vec![Visit { direction: Direction::Upload, ..visit(500_000, Handshake::OneRtt) }]);
     spec.hops[0].reverse = direction(4, 250, r#"capacity_allocation = { cra = "2 Mbps" }"#);
     spec.terminals = 2;
     spec.trace = true;
@@ -395,7 +441,8 @@ fn terminals_on_an_allocated_carrier_have_a_queue_and_a_share_each() {
     let trace = outcome.trace.unwrap();
     for terminal in ["satellite/return#0", "satellite/return#1"] {
         let link = trace.links.iter().find(|link| link.name == terminal).unwrap();
-        let points = |name: &str| &link.series.iter().find(|series| series.name == name).unwrap().points;
+        let points =
+            |name: &str| &link.series.iter().find(|series| series.name == name).unwrap().points;
         assert!(points("allocated").iter().all(|(_, mbps)| (mbps - 2.0).abs() < 0.001));
         assert!(points("used").iter().all(|(_, mbps)| *mbps < 2.001));
         assert!(points("used").iter().any(|(_, mbps)| *mbps > 1.9));

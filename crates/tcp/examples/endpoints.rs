@@ -20,11 +20,13 @@ const SPACING: Span = Span::from_micros(100);
 type Wire = VecDeque<(Time, Segment, Ecn)>;
 
 fn main() {
-    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<u64>().unwrap_or(0));
+    let mut arguments =
+        std::env::args().skip(1).map(|argument| argument.parse::<u64>().unwrap_or(0));
     let segments = arguments.next().unwrap_or(2_000_000);
     let lost = arguments.next().unwrap_or(0);
     let buffer = Bytes::new(16 << 20);
-    let settings = Arc::new(Settings { receive_buffer: buffer, send_buffer: buffer, ..Settings::default() });
+    let settings =
+        Arc::new(Settings { receive_buffer: buffer, send_buffer: buffer, ..Settings::default() });
     let Ok(congestion) = CongestionConfig::default().factory() else { return };
     let make: MakeController = Arc::new(move |setup: &ControllerConfig| -> Box<dyn Controller> {
         congestion.make(setup, FastStart::Refused, None)
@@ -58,7 +60,8 @@ fn main() {
             break;
         }
         let first = |wire: &Wire| wire.front().map(|(at, _, _)| *at);
-        let times = [first(&wires[0]), first(&wires[1]), ends[0].next_timeout(), ends[1].next_timeout()];
+        let times =
+            [first(&wires[0]), first(&wires[1]), ends[0].next_timeout(), ends[1].next_timeout()];
         let Some(next) = times.into_iter().flatten().min() else { break };
         now = next;
         for from in 0..2 {

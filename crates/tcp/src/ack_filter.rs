@@ -42,7 +42,13 @@ struct Connection {
 impl AckFilter {
     /// A filter that forwards one acknowledgement per connection and `interval`.
     pub fn new(interval: Span) -> Self {
-        Self { interval, connections: BTreeMap::new(), due: BTreeSet::new(), dropped: 0, swept: Time::ZERO }
+        Self {
+            interval,
+            connections: BTreeMap::new(),
+            due: BTreeSet::new(),
+            dropped: 0,
+            swept: Time::ZERO,
+        }
     }
 
     /// Takes a segment of `connection`. Returns it if it passes at once.
@@ -58,7 +64,8 @@ impl AckFilter {
         }
         let Some(known) = self.connections.get_mut(&connection) else {
             if self.has_room(now) {
-                self.connections.insert(connection, Connection { last: segment, held: None, passed: now });
+                self.connections
+                    .insert(connection, Connection { last: segment, held: None, passed: now });
             }
             return Some(segment);
         };
@@ -125,7 +132,8 @@ impl AckFilter {
         if self.connections.len() >= CONNECTIONS && now.since(self.swept) >= self.interval {
             self.swept = now;
             let interval = self.interval;
-            self.connections.retain(|_, known| known.held.is_some() || now.since(known.passed) < interval);
+            self.connections
+                .retain(|_, known| known.held.is_some() || now.since(known.passed) < interval);
         }
         self.connections.len() < CONNECTIONS
     }
@@ -135,7 +143,11 @@ impl AckFilter {
 fn says_more(last: &Segment, new: &Segment) -> bool {
     let repeats = new.ack == last.ack;
     let was_closed = last.window == 0 && new.window > 0;
-    repeats || was_closed || new.sack != last.sack || new.flags.ece != last.flags.ece || new.flags.cwr
+    repeats
+        || was_closed
+        || new.sack != last.sack
+        || new.flags.ece != last.flags.ece
+        || new.flags.cwr
 }
 
 #[cfg(test)]
@@ -154,7 +166,11 @@ mod tests {
     #[test]
     fn one_acknowledgement_passes_each_interval_and_it_is_the_newest() {
         let mut filter = AckFilter::new(INTERVAL);
-        assert_eq!(filter.offer(Time::ZERO, 1, ack(1000)), Some(ack(1000)), "after silence nothing is held");
+        assert_eq!(
+            filter.offer(Time::ZERO, 1, ack(1000)),
+            Some(ack(1000)),
+            "after silence nothing is held"
+        );
         for n in 1..=19 {
             assert_eq!(filter.offer(Time::from_millis(n), 1, ack(1000 + n)), None);
         }
@@ -246,7 +262,11 @@ mod tests {
             for position in [1000, 2000] {
                 let passes = position == 1000 || connection >= many;
                 let now = Time::from_millis(1);
-                assert_eq!(filter.offer(now, connection, ack(position)).is_some(), passes, "{connection}");
+                assert_eq!(
+                    filter.offer(now, connection, ack(position)).is_some(),
+                    passes,
+                    "{connection}"
+                );
             }
         }
         assert_eq!(filter.connections.len(), CONNECTIONS);

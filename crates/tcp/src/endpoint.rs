@@ -117,7 +117,12 @@ impl std::fmt::Debug for Endpoint {
 
 impl Endpoint {
     /// The active opener; its SYN is sent at the first poll. `probe` records the sender's state.
-    pub fn connect(now: Time, settings: Arc<Settings>, make: MakeController, metrics: Option<SenderMetrics>) -> Self {
+    pub fn connect(
+        now: Time,
+        settings: Arc<Settings>,
+        make: MakeController,
+        metrics: Option<SenderMetrics>,
+    ) -> Self {
         let mut endpoint = Self::listen(now, settings, make, metrics);
         endpoint.state = State::SynSent;
         endpoint.syn.wanted = true;
@@ -125,7 +130,12 @@ impl Endpoint {
     }
 
     /// The passive opener, which answers the first SYN it receives.
-    pub fn listen(now: Time, settings: Arc<Settings>, make: MakeController, metrics: Option<SenderMetrics>) -> Self {
+    pub fn listen(
+        now: Time,
+        settings: Arc<Settings>,
+        make: MakeController,
+        metrics: Option<SenderMetrics>,
+    ) -> Self {
         let receiver = Receiver::new(&settings);
         let ecn = settings.ecn;
         Self {
@@ -206,7 +216,11 @@ impl Endpoint {
     #[inline]
     pub fn is_quiet(&self, now: Time) -> bool {
         let wanted = self.reset_wanted || self.syn.wanted || self.ack_wanted;
-        !wanted && self.sender.as_ref().is_none_or(|sender| sender.is_settled() && !self.receiver.wants_ack(now))
+        !wanted
+            && self
+                .sender
+                .as_ref()
+                .is_none_or(|sender| sender.is_settled() && !self.receiver.wants_ack(now))
     }
 
     /// The next segment to send.
@@ -230,7 +244,12 @@ impl Endpoint {
         }
         if self.ack_wanted || self.receiver.wants_ack(now) {
             let seq = sender.nxt();
-            return Some(self.data(now, Outgoing { seq, len: 0, fin: false, cwr: false, ecn_capable: false }));
+            return Some(
+                self.data(
+                    now,
+                    Outgoing { seq, len: 0, fin: false, cwr: false, ecn_capable: false },
+                ),
+            );
         }
         None
     }
@@ -243,7 +262,9 @@ impl Endpoint {
         // Called at each event of a simulation, so only a few comparisons.
         let next = match &self.sender {
             None => self.syn.due.unwrap_or(Time::MAX),
-            Some(sender) => sender.next_timeout(self.now).min(self.receiver.next_timeout().unwrap_or(Time::MAX)),
+            Some(sender) => {
+                sender.next_timeout(self.now).min(self.receiver.next_timeout().unwrap_or(Time::MAX))
+            }
         };
         (next < Time::MAX).then_some(next)
     }
@@ -328,7 +349,12 @@ impl Endpoint {
     pub fn record(&self) -> EndpointStats {
         let counts = self.sender.as_ref().map_or(Counts::default(), |sender| sender.counts());
         let Counts { data_segments, retransmitted, timeouts } = counts;
-        EndpointStats { data_segments, retransmitted, timeouts, duplicates: self.receiver.duplicates() }
+        EndpointStats {
+            data_segments,
+            retransmitted,
+            timeouts,
+            duplicates: self.receiver.duplicates(),
+        }
     }
 
     fn notify_written(&mut self) {
@@ -373,7 +399,13 @@ impl Endpoint {
             (self.syn.sent == 1).then(|| now.since(self.syn.sent_at))
         };
         let opening = Opening { rtt, window: segment.window, seq: segment.seq, ecn: self.ecn };
-        self.sender = Some(Box::new(Sender::new(now, &self.settings, &self.make, self.metrics.take(), &opening)));
+        self.sender = Some(Box::new(Sender::new(
+            now,
+            &self.settings,
+            &self.make,
+            self.metrics.take(),
+            &opening,
+        )));
         self.receiver.open(now);
         if let Some(rtt) = rtt {
             self.receiver.on_rtt(rtt);
@@ -420,7 +452,13 @@ impl Endpoint {
         let answer = self.state == State::SynReceived;
         let mut segment = Segment {
             timestamp: now,
-            flags: Flags { syn: true, ack: answer, ece: self.ecn, cwr: self.ecn && !answer, ..Flags::default() },
+            flags: Flags {
+                syn: true,
+                ack: answer,
+                ece: self.ecn,
+                cwr: self.ecn && !answer,
+                ..Flags::default()
+            },
             ..Segment::default()
         };
         self.receiver.fill(now, &mut segment);
@@ -445,7 +483,13 @@ impl Endpoint {
     fn reset_segment(&self, now: Time) -> Transmit {
         let seq = self.sender.as_ref().map_or(u64::from(self.syn.sent > 0), |sender| sender.nxt());
         let flags = Flags { rst: true, ack: true, ..Flags::default() };
-        let segment = Segment { seq, ack: self.receiver.next_expected(), timestamp: now, flags, ..Segment::default() };
+        let segment = Segment {
+            seq,
+            ack: self.receiver.next_expected(),
+            timestamp: now,
+            flags,
+            ..Segment::default()
+        };
         Transmit { segment, ecn: Ecn::NotEct }
     }
 }

@@ -75,7 +75,11 @@ impl Relay {
         Self {
             client: Endpoint::listen(now, inward, make_inward, probe_inward),
             server: None,
-            outward: Some(Outward { settings: outward, make: make_outward, metrics: probe_outward }),
+            outward: Some(Outward {
+                settings: outward,
+                make: make_outward,
+                metrics: probe_outward,
+            }),
             finished: [false; 2],
             most: [0; 2],
         }
@@ -201,7 +205,8 @@ fn pass(now: Time, from: &mut Endpoint, to: &mut Endpoint, finished: &mut bool) 
         *finished = true;
         to.finish(now);
     }
-    if matches!(from.end(), Some(CloseReason::Reset | CloseReason::TimedOut)) && to.end().is_none() {
+    if matches!(from.end(), Some(CloseReason::Reset | CloseReason::TimedOut)) && to.end().is_none()
+    {
         to.reset(now);
     }
 }

@@ -51,8 +51,12 @@ impl Sack {
     /// The blocks of a segment that acknowledges everything before `ack`: less than 2 GiB from
     /// there.
     pub fn blocks(&self, ack: u64) -> impl ExactSizeIterator<Item = (u64, u64)> + use<'_> {
-        let near = move |low: u32| ack.saturating_add_signed(i64::from(low.wrapping_sub(ack as u32).cast_signed()));
-        self.blocks[..usize::from(self.count)].iter().map(move |&(start, end)| (near(start), near(end)))
+        let near = move |low: u32| {
+            ack.saturating_add_signed(i64::from(low.wrapping_sub(ack as u32).cast_signed()))
+        };
+        self.blocks[..usize::from(self.count)]
+            .iter()
+            .map(move |&(start, end)| (near(start), near(end)))
     }
 
     /// Whether there is none.
@@ -139,9 +143,18 @@ mod tests {
         assert_eq!(data.bytes(), 1500);
         assert_eq!(Segment::payload_of(1500), 1448);
         assert_eq!(Segment { len: 0, ..data }.bytes(), 52);
-        assert_eq!(Segment { flags: Flags { syn: true, ..Flags::default() }, ..Segment::default() }.bytes(), 60);
+        assert_eq!(
+            Segment { flags: Flags { syn: true, ..Flags::default() }, ..Segment::default() }
+                .bytes(),
+            60
+        );
         let mut sack = Sack::default();
-        assert!(sack.push(3000, 4448) && sack.push(6000, 7448) && sack.push(9000, 9500) && !sack.push(1, 2));
+        assert!(
+            sack.push(3000, 4448)
+                && sack.push(6000, 7448)
+                && sack.push(9000, 9500)
+                && !sack.push(1, 2)
+        );
         // 20 + 20 + 12 + 2 (padding) + 2 + 3 * 8: the TCP header has its largest size, 60.
         assert_eq!(Segment { len: 0, sack, ..data }.bytes(), 80);
     }
@@ -149,7 +162,8 @@ mod tests {
     #[test]
     fn blocks_are_told_across_every_4_gib() {
         let ack = (5 << 32) - 1000;
-        let summary = [(ack - 3000, ack - 1500), (ack + 500, ack + 1500), (ack + 2000, ack + (1 << 30))];
+        let summary =
+            [(ack - 3000, ack - 1500), (ack + 500, ack + 1500), (ack + 2000, ack + (1 << 30))];
         let mut sack = Sack::default();
         assert!(summary.iter().all(|&(start, end)| sack.push(start, end)));
         assert_eq!(sack.blocks(ack).collect::<Vec<_>>(), summary);

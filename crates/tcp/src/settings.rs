@@ -5,7 +5,8 @@ use bentpipe_units::{Bytes, Span};
 use std::sync::Arc;
 
 /// Makes the congestion controller of a new connection.
-pub type MakeController = Arc<dyn Fn(&cc::ControllerConfig) -> Box<dyn cc::Controller> + Send + Sync>;
+pub type MakeController =
+    Arc<dyn Fn(&cc::ControllerConfig) -> Box<dyn cc::Controller> + Send + Sync>;
 
 /// When the receiver acknowledges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,13 @@ fn settings() -> Settings {
 
 fn fixed(buffer: u64) -> Settings {
     let buffer = Bytes::new(buffer);
-    Settings { receive_buffer: buffer, receive_buffer_start: buffer, window_share: 1000, autotune: false, ..settings() }
+    Settings {
+        receive_buffer: buffer,
+        receive_buffer_start: buffer,
+        window_share: 1000,
+        autotune: false,
+        ..settings()
+    }
 }
 
 #[test]
@@ -24,7 +30,8 @@ fn a_small_receive_window_makes_a_flow_of_window_over_round_trip_and_no_congesti
     let metrics = SenderMetrics::new(true);
     let window = 40 * 1448;
     let directions = Pair::path(1000, ONE_WAY);
-    let mut pair = Pair::probed([fixed(window), settings()], "newreno", &directions, 1, Some(metrics.clone()));
+    let mut pair =
+        Pair::probed([fixed(window), settings()], "newreno", &directions, 1, Some(metrics.clone()));
     pair.applications[SERVER].to_write = 1448 * 10_000;
     pair.run(Time::from_secs(2));
     let before = pair.ends[CLIENT].received();
@@ -43,7 +50,8 @@ fn a_small_receive_window_makes_a_flow_of_window_over_round_trip_and_no_congesti
 
 #[test]
 fn a_window_that_closes_is_probed_and_the_transfer_goes_on_when_it_opens() {
-    let mut pair = Pair::new([fixed(64 * 1024), settings()], "newreno", &Pair::path(100, ONE_WAY), 1);
+    let mut pair =
+        Pair::new([fixed(64 * 1024), settings()], "newreno", &Pair::path(100, ONE_WAY), 1);
     pair.download(500_000);
     pair.applications[CLIENT].reads = false;
     pair.run(Time::from_secs(40));
@@ -56,13 +64,18 @@ fn a_window_that_closes_is_probed_and_the_transfer_goes_on_when_it_opens() {
         .filter(|sent| sent.from == SERVER && sent.at > Time::from_secs(1) && sent.segment.len == 0)
         .map(|sent| sent.at)
         .collect();
-    let gaps: Vec<f64> = probes.windows(2).map(|pair| pair[1].since(pair[0]).as_secs_f64()).collect();
+    let gaps: Vec<f64> =
+        probes.windows(2).map(|pair| pair[1].since(pair[0]).as_secs_f64()).collect();
     assert!(gaps.len() >= 4 && gaps.windows(2).all(|pair| pair[1] > 1.5 * pair[0]), "{gaps:?}");
     // The announcement that the window is open again is lost: a probe finds out.
     let opened = pair.now;
-    pair.fates(
-        move |sent| if sent.from == CLIENT && sent.at == opened { PacketOutcome::Drop } else { PacketOutcome::Pass },
-    );
+    pair.fates(move |sent| {
+        if sent.from == CLIENT && sent.at == opened {
+            PacketOutcome::Drop
+        } else {
+            PacketOutcome::Pass
+        }
+    });
     pair.applications[CLIENT].reads = true;
     assert!(pair.finish(opened + Span::from_secs(120)), "{:?}", pair.ends[SERVER]);
     assert_eq!((pair.ends[CLIENT].received(), pair.ends[SERVER].record().timeouts), (500_000, 0));
@@ -70,7 +83,8 @@ fn a_window_that_closes_is_probed_and_the_transfer_goes_on_when_it_opens() {
 
 #[test]
 fn a_closed_window_is_borne_for_as_long_as_the_peer_answers() {
-    let mut pair = Pair::new([fixed(64 * 1024), settings()], "newreno", &Pair::path(100, ONE_WAY), 1);
+    let mut pair =
+        Pair::new([fixed(64 * 1024), settings()], "newreno", &Pair::path(100, ONE_WAY), 1);
     pair.applications[SERVER].to_write = 500_000;
     pair.applications[CLIENT].reads = false;
     pair.run(Time::from_secs(10_000));
@@ -85,12 +99,19 @@ fn idleness_halves_the_window_each_timeout_down_to_the_initial_one() {
     for (idle_restart, kept) in [(true, 0.25), (false, 1.0)] {
         let metrics = SenderMetrics::new(true);
         let server = Settings { idle_restart, ..settings() };
-        let mut pair =
-            Pair::probed([settings(), server], "newreno", &Pair::path(1000, ONE_WAY), 1, Some(metrics.clone()));
+        let mut pair = Pair::probed(
+            [settings(), server],
+            "newreno",
+            &Pair::path(1000, ONE_WAY),
+            1,
+            Some(metrics.clone()),
+        );
         pair.applications[SERVER].to_write = 1448 * 640;
         pair.run(Time::from_secs(1));
         let last = pair.data().last().unwrap().at;
-        let window = |metrics: &SenderMetrics| metrics.stats().series.as_ref().unwrap().cwnd.last().unwrap().1;
+        let window = |metrics: &SenderMetrics| {
+            metrics.stats().series.as_ref().unwrap().cwnd.last().unwrap().1
+        };
         let before = window(&metrics);
         // The timeout is a little above 300 ms: 750 ms are two and a half of it.
         pair.run(last + Span::from_millis(750));
@@ -109,7 +130,13 @@ fn idleness_halves_the_window_each_timeout_down_to_the_initial_one() {
 fn marks_halve_the_window_once_a_round_trip_and_the_peer_is_told() {
     let ecn = Settings { ecn: true, ..settings() };
     let metrics = SenderMetrics::new(true);
-    let mut pair = Pair::probed([ecn.clone(), ecn], "newreno", &Pair::path(100, ONE_WAY), 1, Some(metrics.clone()));
+    let mut pair = Pair::probed(
+        [ecn.clone(), ecn],
+        "newreno",
+        &Pair::path(100, ONE_WAY),
+        1,
+        Some(metrics.clone()),
+    );
     let mut seen = 0;
     pair.fates(move |sent| {
         let data = sent.from == SERVER && sent.segment.len > 0;
@@ -122,13 +149,18 @@ fn marks_halve_the_window_once_a_round_trip_and_the_peer_is_told() {
     let record = metrics.stats();
     assert_eq!((record.congestion_events, record.packets_declared_lost), (1, 0));
     let cwnd = &record.series.as_ref().unwrap().cwnd;
-    let drops: Vec<f64> =
-        cwnd.windows(2).filter(|pair| pair[1].1 < pair[0].1).map(|pair| pair[1].1 / pair[0].1).collect();
+    let drops: Vec<f64> = cwnd
+        .windows(2)
+        .filter(|pair| pair[1].1 < pair[0].1)
+        .map(|pair| pair[1].1 / pair[0].1)
+        .collect();
     assert!(drops.len() == 1 && (drops[0] - 0.5).abs() < 0.02, "{drops:?}");
     let summary = pair.data().filter(|sent| sent.segment.flags.cwr).count();
     assert_eq!(summary, 1);
-    let echoes =
-        pair.log.iter().filter(|sent| sent.from == CLIENT && sent.segment.flags.ece && !sent.segment.flags.syn);
+    let echoes = pair
+        .log
+        .iter()
+        .filter(|sent| sent.from == CLIENT && sent.segment.flags.ece && !sent.segment.flags.syn);
     let times: Vec<Time> = echoes.map(|sent| sent.at).collect();
     let lasted = times[times.len() - 1].since(times[0]);
     assert!((Span::from_millis(95)..Span::from_millis(160)).contains(&lasted), "{lasted}");
@@ -155,7 +187,8 @@ fn a_controller_with_a_rate_sends_at_it_and_others_do_not_wait() {
         let mut pair = Pair::new([settings(), settings()], name, &Pair::path(1000, ONE_WAY), 1);
         pair.applications[SERVER].to_write = 1448 * 3000;
         pair.run(Time::from_millis(640));
-        let times: Vec<Time> = pair.data().map(|sent| sent.at).filter(|at| *at > Time::from_millis(350)).collect();
+        let times: Vec<Time> =
+            pair.data().map(|sent| sent.at).filter(|at| *at > Time::from_millis(350)).collect();
         times.windows(2).map(|pair| pair[1].since(pair[0])).max().unwrap_or_default()
     };
     assert!(gap("newreno") > Span::from_millis(80), "{}", gap("newreno"));

@@ -23,13 +23,9 @@ struct Weather {
 }
 
 fn weather() -> impl Strategy<Value = Weather> {
-    (0.0..0.25, 0.0..0.2, 0.0..0.4, 1u64..400, 0.0..0.1).prop_map(|(loss, repeat, late, latest_ms, mark)| Weather {
-        loss,
-        repeat,
-        late,
-        latest_ms,
-        mark,
-    })
+    (0.0..0.25, 0.0..0.2, 0.0..0.4, 1u64..400, 0.0..0.1).prop_map(
+        |(loss, repeat, late, latest_ms, mark)| Weather { loss, repeat, late, latest_ms, mark },
+    )
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
@@ -41,23 +37,25 @@ fn settings() -> impl Strategy<Value = Settings> {
         0u32..20,
         100u32..3000,
     )
-        .prop_map(|(buffer, send, (ecn, autotune, coalesce), every, quick, segment)| Settings {
-            segment,
-            receive_buffer: Bytes::new(buffer.max(u64::from(segment) * 4)),
-            receive_buffer_start: Bytes::new((buffer / 2).max(u64::from(segment) * 4)),
-            send_buffer: Bytes::new(send),
-            autotune,
-            ecn,
-            ack: AckPolicy {
-                every,
-                quick,
-                coalesce: coalesce.then_some(Span::from_micros(300)),
-                ..AckPolicy::default()
-            },
-            // A quarter of the segments may be lost in each direction.
-            syn_retries: 60,
-            retries: 60,
-            ..Settings::default()
+        .prop_map(|(buffer, send, (ecn, autotune, coalesce), every, quick, segment)| {
+            Settings {
+                segment,
+                receive_buffer: Bytes::new(buffer.max(u64::from(segment) * 4)),
+                receive_buffer_start: Bytes::new((buffer / 2).max(u64::from(segment) * 4)),
+                send_buffer: Bytes::new(send),
+                autotune,
+                ecn,
+                ack: AckPolicy {
+                    every,
+                    quick,
+                    coalesce: coalesce.then_some(Span::from_micros(300)),
+                    ..AckPolicy::default()
+                },
+                // A quarter of the segments may be lost in each direction.
+                syn_retries: 60,
+                retries: 60,
+                ..Settings::default()
+            }
         })
 }
 

@@ -29,7 +29,14 @@ fn position() -> impl Strategy<Value = u64> {
 
 fn flags() -> impl Strategy<Value = Flags> {
     let usual = Flags { ack: true, ..Flags::default() };
-    let any = any::<[bool; 6]>().prop_map(|[syn, fin, rst, ack, ece, cwr]| Flags { syn, fin, rst, ack, ece, cwr });
+    let any = any::<[bool; 6]>().prop_map(|[syn, fin, rst, ack, ece, cwr]| Flags {
+        syn,
+        fin,
+        rst,
+        ack,
+        ece,
+        cwr,
+    });
     prop_oneof![6 => Just(usual), 2 => Just(Flags { fin: true, ..usual }), 1 => any]
 }
 
@@ -88,7 +95,13 @@ fn controller() -> MakeController {
 /// Opens the handshake of a peer that then sends what it likes.
 fn opening(answer: bool) -> Vec<Step> {
     let arrive = |flags, seq| {
-        let segment = Segment { seq, ack: u64::from(answer || seq > 0), window: 65_535, flags, ..Segment::default() };
+        let segment = Segment {
+            seq,
+            ack: u64::from(answer || seq > 0),
+            window: 65_535,
+            flags,
+            ..Segment::default()
+        };
         Step::Arrive(segment, Ecn::NotEct, true)
     };
     let syn = Flags { syn: true, ack: answer, ..Flags::default() };
@@ -102,7 +115,9 @@ fn a_window_beyond_any_position_is_a_wide_one() {
     endpoint.write(now, BUFFER);
     let flags = Flags { ack: true, ..Flags::default() };
     let answer = Segment { seq: 1, ack: 1, window: u64::MAX, flags, ..Segment::default() };
-    for segment in [Segment { flags: Flags { syn: true, ..Flags::default() }, ..Segment::default() }, answer] {
+    for segment in
+        [Segment { flags: Flags { syn: true, ..Flags::default() }, ..Segment::default() }, answer]
+    {
         endpoint.handle_segment(now, &segment, Ecn::NotEct);
         while endpoint.poll_transmit(now).is_some() {}
     }

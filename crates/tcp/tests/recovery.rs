@@ -22,7 +22,10 @@ fn pair(metrics: Option<SenderMetrics>) -> Pair {
 
 /// Lets the server's data segments with these places in the order of their first sending have that
 /// fate, once each.
-fn once(places: impl IntoIterator<Item = u64>, fate: PacketOutcome) -> impl FnMut(&Sent) -> PacketOutcome {
+fn once(
+    places: impl IntoIterator<Item = u64>,
+    fate: PacketOutcome,
+) -> impl FnMut(&Sent) -> PacketOutcome {
     let mut places: BTreeSet<u64> = places.into_iter().map(|place| 1 + 1448 * place).collect();
     move |sent| {
         let hit = sent.from == SERVER && sent.segment.len > 0 && places.remove(&sent.segment.seq);
@@ -50,7 +53,10 @@ fn a_lost_segment_is_sent_again_a_round_trip_later_and_once() {
     assert!(between(times[0], times[1], 100, 105), "{times:?}");
     assert_eq!(pair.ends[SERVER].record().retransmitted, 1);
     let record = metrics.stats();
-    assert_eq!((record.congestion_events, record.spurious_events, record.packets_declared_lost), (1, 0, 1));
+    assert_eq!(
+        (record.congestion_events, record.spurious_events, record.packets_declared_lost),
+        (1, 0, 1)
+    );
 }
 
 #[test]
@@ -91,7 +97,11 @@ fn a_lost_tail_of_several_segments_is_repaired_without_a_timeout() {
     let record = pair.ends[SERVER].record();
     assert_eq!((record.retransmitted, record.timeouts), (5, 0));
     // The probe, and a round trip later the other four.
-    assert!(between(times(&pair, 195)[0], times(&pair, 195)[1], 390, 420), "{:?}", times(&pair, 195));
+    assert!(
+        between(times(&pair, 195)[0], times(&pair, 195)[1], 390, 420),
+        "{:?}",
+        times(&pair, 195)
+    );
     assert!(metrics.stats().congestion_events >= 1);
 }
 
@@ -103,7 +113,10 @@ fn a_probe_that_repairs_the_only_loss_is_a_congestion_event() {
     pair.applications[SERVER].to_write = 1448 * 100;
     pair.run(Time::from_secs(3));
     let record = metrics.stats();
-    assert_eq!((record.congestion_events, record.packets_declared_lost, record.spurious_events), (1, 1, 0));
+    assert_eq!(
+        (record.congestion_events, record.packets_declared_lost, record.spurious_events),
+        (1, 1, 0)
+    );
     // 100 segments acknowledged double a window of 10 as far as it was in use; half of that is
     // left.
     let cwnd = &record.series.as_ref().unwrap().cwnd;
@@ -118,7 +131,8 @@ fn a_probe_for_a_lost_acknowledgement_is_no_congestion_event() {
     let end = 1 + 1448 * 100;
     let mut lost = false;
     pair.fates(move |sent| {
-        let last = sent.from == CLIENT && sent.segment.ack == end && !std::mem::replace(&mut lost, true);
+        let last =
+            sent.from == CLIENT && sent.segment.ack == end && !std::mem::replace(&mut lost, true);
         if last { PacketOutcome::Drop } else { PacketOutcome::Pass }
     });
     pair.applications[SERVER].to_write = 1448 * 100;
@@ -154,9 +168,9 @@ fn the_timeout_backs_off_and_the_transfer_goes_on_when_the_path_is_back() {
     pair.applications[SERVER].to_write = 1448 * 5000;
     pair.run(Time::from_millis(1000));
     let away = pair.now;
-    pair.fates(
-        move |sent| if sent.at < away + Span::from_secs(10) { PacketOutcome::Drop } else { PacketOutcome::Pass },
-    );
+    pair.fates(move |sent| {
+        if sent.at < away + Span::from_secs(10) { PacketOutcome::Drop } else { PacketOutcome::Pass }
+    });
     pair.applications[SERVER].finish = true;
     pair.applications[CLIENT].finish = true;
     assert!(pair.finish(Time::from_secs(60)));
@@ -164,7 +178,11 @@ fn the_timeout_backs_off_and_the_transfer_goes_on_when_the_path_is_back() {
         pair.data().map(|sent| sent.at).filter(|at| *at > away + Span::from_millis(150)).collect();
     // The window collapses to two segments, which leave together.
     outage.dedup();
-    let gaps: Vec<u64> = outage.windows(2).take(5).map(|pair| pair[1].since(pair[0]).as_nanos() / 1_000_000).collect();
+    let gaps: Vec<u64> = outage
+        .windows(2)
+        .take(5)
+        .map(|pair| pair[1].since(pair[0]).as_nanos() / 1_000_000)
+        .collect();
     let doubling = gaps[..4].windows(2).all(|pair| (pair[0] * 2).abs_diff(pair[1]) <= 2);
     assert!(doubling, "{gaps:?}");
     assert!(pair.ends[SERVER].record().timeouts >= 5);
@@ -177,9 +195,9 @@ fn timeouts_in_a_row_leave_the_threshold_of_the_first() {
     pair.applications[SERVER].to_write = 1448 * 20_000;
     pair.run(Time::from_millis(1000));
     let away = pair.now;
-    pair.fates(
-        move |sent| if sent.at < away + Span::from_secs(10) { PacketOutcome::Drop } else { PacketOutcome::Pass },
-    );
+    pair.fates(move |sent| {
+        if sent.at < away + Span::from_secs(10) { PacketOutcome::Drop } else { PacketOutcome::Pass }
+    });
     pair.run(Time::from_millis(11_000));
     let record = metrics.stats();
     let series = record.series.as_ref().unwrap();
@@ -201,7 +219,9 @@ fn reordering_within_a_quarter_of_a_round_trip_causes_no_retransmission() {
         seen += u64::from(data);
         match seen {
             20 if data => PacketOutcome::Late(Span::from_micros(200)),
-            n if data && n > 100 && n.is_multiple_of(25) => PacketOutcome::Late(Span::from_millis(20)),
+            n if data && n > 100 && n.is_multiple_of(25) => {
+                PacketOutcome::Late(Span::from_millis(20))
+            }
             _ => PacketOutcome::Pass,
         }
     });
@@ -220,7 +240,11 @@ fn reordering_by_half_a_round_trip_is_learnt() {
     pair.fates(move |sent| {
         let data = sent.from == SERVER && sent.segment.len > 0;
         seen += u64::from(data);
-        if data && seen % 50 == 0 { PacketOutcome::Late(Span::from_millis(50)) } else { PacketOutcome::Pass }
+        if data && seen % 50 == 0 {
+            PacketOutcome::Late(Span::from_millis(50))
+        } else {
+            PacketOutcome::Pass
+        }
     });
     pair.applications[SERVER].to_write = 1448 * 40_000;
     pair.run(Time::from_secs(3));
@@ -260,9 +284,13 @@ fn a_timeout_for_a_path_that_paused_is_taken_back() {
     let paused = pair.now;
     let until = paused + Span::from_millis(1000);
     // A pause: everything waits, in order, and arrives.
-    pair.fates(
-        move |sent| if sent.at < until { PacketOutcome::Late(until.since(sent.at)) } else { PacketOutcome::Pass },
-    );
+    pair.fates(move |sent| {
+        if sent.at < until {
+            PacketOutcome::Late(until.since(sent.at))
+        } else {
+            PacketOutcome::Pass
+        }
+    });
     pair.applications[SERVER].finish = true;
     pair.applications[CLIENT].finish = true;
     assert!(pair.finish(Time::from_secs(30)));
@@ -283,14 +311,19 @@ fn while_the_window_is_halved_every_second_delivery_lets_a_segment_go() {
     let mut directions = Pair::path(1000, ONE_WAY);
     // A bottleneck that spaces acknowledgements.
     directions[SERVER].rate = bentpipe_link::RateConfig::Constant(Rate::from_mbps(20));
-    let mut pair = Pair::probed([settings(), settings()], "newreno", &directions, 1, Some(metrics.clone()));
+    let mut pair =
+        Pair::probed([settings(), settings()], "newreno", &directions, 1, Some(metrics.clone()));
     pair.fates(once([400], PacketOutcome::Drop));
     pair.applications[SERVER].to_write = 1448 * 3000;
     pair.run(Time::from_secs(3));
     let again = times(&pair, 400)[1];
     let done = again + Span::from_millis(100);
-    let delivered = pair.log.iter().filter(|sent| sent.from == CLIENT && (again..done).contains(&(sent.at + ONE_WAY)));
-    let (delivered, sent) = (delivered.count(), pair.data().filter(|sent| (again..done).contains(&sent.at)).count());
+    let delivered = pair
+        .log
+        .iter()
+        .filter(|sent| sent.from == CLIENT && (again..done).contains(&(sent.at + ONE_WAY)));
+    let (delivered, sent) =
+        (delivered.count(), pair.data().filter(|sent| (again..done).contains(&sent.at)).count());
     assert!(delivered > 100, "{delivered}");
     assert!((sent as f64 / delivered as f64 - 0.5).abs() < 0.03, "{sent} of {delivered}");
 }

@@ -6,7 +6,9 @@
 use bentpipe_congestion::{CongestionConfig, FastStart, SlowStartName};
 use bentpipe_link::Ecn;
 use bentpipe_link::random::{Stream, stream};
-use bentpipe_tcp::{CloseReason, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings, Transmit};
+use bentpipe_tcp::{
+    CloseReason, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings, Transmit,
+};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,7 +54,9 @@ struct World {
 
 fn controller() -> MakeController {
     let factory =
-        CongestionConfig { slow_start: SlowStartName::STANDARD, ..CongestionConfig::default() }.factory().unwrap();
+        CongestionConfig { slow_start: SlowStartName::STANDARD, ..CongestionConfig::default() }
+            .factory()
+            .unwrap();
     Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None))
 }
 
@@ -89,7 +93,8 @@ impl World {
         if dark || self.random.chance(self.loss) {
             return;
         }
-        let delay = if matches!(to, Place::Client | Place::Proxy(Role::Client)) { SATELLITE } else { LAND };
+        let delay =
+            if matches!(to, Place::Client | Place::Proxy(Role::Client)) { SATELLITE } else { LAND };
         let free = self.free.entry(to).or_insert(self.now);
         let bytes = Bytes::new(u64::from(transmit.segment.bytes()));
         *free = self.now.max(*free) + Rate::from_mbps(100).time_for(bytes);
@@ -121,7 +126,10 @@ impl World {
                 opened.get_or_insert(now);
             }
         }
-        assert!(self.relay.buffered(Leg::Client) <= self.buffer && self.relay.buffered(Leg::Server) <= self.buffer);
+        assert!(
+            self.relay.buffered(Leg::Client) <= self.buffer
+                && self.relay.buffered(Leg::Server) <= self.buffer
+        );
     }
 
     /// Lets time pass until nothing is left to happen, or `until`.
@@ -129,8 +137,11 @@ impl World {
         self.settle();
         loop {
             let arrival = self.on_way.first_key_value().map(|(&(at, _), _)| at);
-            let timers = [self.client.next_timeout(), self.server.next_timeout(), self.relay.next_timeout()];
-            let Some(next) = timers.into_iter().flatten().chain(arrival).min().filter(|&next| next <= until) else {
+            let timers =
+                [self.client.next_timeout(), self.server.next_timeout(), self.relay.next_timeout()];
+            let Some(next) =
+                timers.into_iter().flatten().chain(arrival).min().filter(|&next| next <= until)
+            else {
                 self.now = until;
                 return;
             };
@@ -141,8 +152,12 @@ impl World {
                 match to {
                     Place::Client => self.client.handle_segment(now, &segment, ecn),
                     Place::Server => self.server.handle_segment(now, &segment, ecn),
-                    Place::Proxy(Role::Client) => self.relay.handle_segment(now, Leg::Client, &segment, ecn),
-                    Place::Proxy(Role::Server) => self.relay.handle_segment(now, Leg::Server, &segment, ecn),
+                    Place::Proxy(Role::Client) => {
+                        self.relay.handle_segment(now, Leg::Client, &segment, ecn)
+                    }
+                    Place::Proxy(Role::Server) => {
+                        self.relay.handle_segment(now, Leg::Server, &segment, ecn)
+                    }
                 }
             } else {
                 self.client.handle_timeout(now);
@@ -169,8 +184,14 @@ fn the_clients_syn_is_answered_before_the_server_has_been_asked() {
     let [client, server] = world.opened.map(Option::unwrap);
     // One round trip over the satellite; the server hears of it after one way, and half its round
     // trips on land.
-    assert!(client.since_start() >= Span::from_millis(601) && client.since_start() < Span::from_millis(602));
-    assert!(server.since_start() >= Span::from_millis(331) && server.since_start() < Span::from_millis(332));
+    assert!(
+        client.since_start() >= Span::from_millis(601)
+            && client.since_start() < Span::from_millis(602)
+    );
+    assert!(
+        server.since_start() >= Span::from_millis(331)
+            && server.since_start() < Span::from_millis(332)
+    );
 
     let mut world = World::new(1_000_000);
     world.server_is_dark = true;
@@ -229,7 +250,8 @@ fn a_client_that_does_not_read_stops_the_server_and_the_proxy_holds_no_more_than
     assert!(held <= buffer && held + 2 * 1448 + 64 > buffer, "{held}");
     assert!(world.relay.max_buffered(Leg::Client) >= held);
     assert_eq!(world.relay.max_buffered(Leg::Server), 0);
-    let taken = world.client.received() + held + world.server.written() - world.server.acknowledged();
+    let taken =
+        world.client.received() + held + world.server.written() - world.server.acknowledged();
     assert_eq!(taken, stopped, "each byte is in one place");
     // Once it reads everything moves again.
     world.client_reads = true;
@@ -263,7 +285,10 @@ fn a_reset_is_passed_on_both_ways() {
     world.run(Time::from_secs(2));
     world.server.reset(world.now);
     world.run(Time::from_secs(3));
-    assert_eq!((world.client.end(), world.relay.end()), (Some(CloseReason::Reset), Some(CloseReason::Reset)));
+    assert_eq!(
+        (world.client.end(), world.relay.end()),
+        (Some(CloseReason::Reset), Some(CloseReason::Reset))
+    );
 }
 
 #[test]
@@ -275,7 +300,10 @@ fn a_server_that_cannot_be_reached_resets_the_client() {
     assert_eq!(world.client.end(), None);
     assert_eq!(world.relay.buffered(Leg::Server), 100_000);
     world.run(Time::from_secs(600));
-    assert_eq!((world.client.end(), world.relay.end()), (Some(CloseReason::Reset), Some(CloseReason::TimedOut)));
+    assert_eq!(
+        (world.client.end(), world.relay.end()),
+        (Some(CloseReason::Reset), Some(CloseReason::TimedOut))
+    );
 }
 
 #[test]

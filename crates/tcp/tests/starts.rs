@@ -3,7 +3,9 @@
 mod support;
 
 use bentpipe_congestion::catalogue::{CONTROLLERS, SLOW_STARTS};
-use bentpipe_congestion::{CongestionConfig, Controller, ControllerConfig, FastStart, ResumeHandle, SavedParameters};
+use bentpipe_congestion::{
+    CongestionConfig, Controller, ControllerConfig, FastStart, ResumeHandle, SavedParameters,
+};
 use bentpipe_link::{LossConfig, QueueConfig, QueueLimit};
 use bentpipe_tcp::{MakeController, Settings};
 use bentpipe_units::{Bytes, Ratio, Span, Time};
@@ -13,14 +15,20 @@ use support::{Pair, SERVER};
 /// 50 Mbps over a satellite, with a queue of half a bandwidth-delay product.
 fn geo() -> [bentpipe_link::DirectionConfig; 2] {
     let mut path = Pair::path(50, Span::from_millis(300));
-    path[SERVER].queue = QueueConfig { limit: QueueLimit::Bytes(Bytes::new(1_875_000)), codel: None };
+    path[SERVER].queue =
+        QueueConfig { limit: QueueLimit::Bytes(Bytes::new(1_875_000)), codel: None };
     path
 }
 
 fn settings() -> [Settings; 2] {
     let large = Bytes::new(64 << 20);
     // A receive window that grows as Linux lets it is smaller than any jump.
-    let settings = Settings { receive_buffer: large, send_buffer: large, autotune: false, ..Settings::default() };
+    let settings = Settings {
+        receive_buffer: large,
+        send_buffer: large,
+        autotune: false,
+        ..Settings::default()
+    };
     [settings.clone(), settings]
 }
 
@@ -46,7 +54,11 @@ fn every_start_in_front_of_every_controller_completes_with_and_without_losses() 
                 let mut pair = Pair::made(settings(), make(congestion, None), &path, 1, None);
                 pair.logs = false;
                 pair.download(10_000_000);
-                assert!(pair.finish(Time::from_secs(300)), "{start} {controller} {loss}: {:?}", pair.ends[SERVER]);
+                assert!(
+                    pair.finish(Time::from_secs(300)),
+                    "{start} {controller} {loss}: {:?}",
+                    pair.ends[SERVER]
+                );
             }
         }
     }
@@ -65,13 +77,19 @@ fn a_path_that_is_remembered_is_resumed_and_validated() {
             resume: resume.parse().unwrap(),
             ..CongestionConfig::default()
         };
-        let mut pair = Pair::made(settings(), make(congestion, Some(notes.clone())), &geo(), 1, None);
+        let mut pair =
+            Pair::made(settings(), make(congestion, Some(notes.clone())), &geo(), 1, None);
         pair.download(5_000_000);
         assert!(pair.finish(Time::from_secs(300)));
-        let phases: Vec<&str> = notes.take_transitions().iter().map(|step| step.new.name()).collect();
+        let phases: Vec<&str> =
+            notes.take_transitions().iter().map(|step| step.new.name()).collect();
         (pair.now, phases, pair.ends[SERVER].record())
     };
-    let saved = SavedParameters { window: Bytes::new(3_750_000), rtt: Span::from_millis(600), valid_until: None };
+    let saved = SavedParameters {
+        window: Bytes::new(3_750_000),
+        rtt: Span::from_millis(600),
+        valid_until: None,
+    };
     let (plain, _, _) = run("none", None);
     let (resumed, phases, record) = run("careful", Some(saved));
     assert_eq!(phases, ["reconnaissance", "unvalidated", "validating", "normal"]);

@@ -17,7 +17,10 @@ fn a_transfer_without_loss_sends_each_byte_once_and_closes_both_ends() {
     let mut pair = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
     pair.download(3_000_000);
     assert!(pair.finish(Time::from_secs(60)), "{:?}", pair.ends);
-    assert_eq!((pair.ends[CLIENT].received(), pair.ends[SERVER].acknowledged()), (3_000_000, 3_000_000));
+    assert_eq!(
+        (pair.ends[CLIENT].received(), pair.ends[SERVER].acknowledged()),
+        (3_000_000, 3_000_000)
+    );
     let record = pair.ends[SERVER].record();
     assert_eq!((record.retransmitted, record.timeouts), (0, 0));
     assert_eq!(record.data_segments, 3_000_000_u64.div_ceil(1448));
@@ -63,7 +66,11 @@ fn a_lost_reset_is_sent_again_to_who_goes_on() {
     let mut resets = 0;
     pair.fates(move |sent| {
         resets += u32::from(sent.segment.flags.rst);
-        if sent.segment.flags.rst && resets == 1 { PacketOutcome::Drop } else { PacketOutcome::Pass }
+        if sent.segment.flags.rst && resets == 1 {
+            PacketOutcome::Drop
+        } else {
+            PacketOutcome::Pass
+        }
     });
     let now = pair.now;
     pair.ends[CLIENT].reset(now);
@@ -108,7 +115,10 @@ fn the_answer_to_a_syn_is_acknowledged_at_once_by_itself_and_data_follows_as_the
         assert_eq!(ack.at, data.at);
         // Either opens the server; the one that is missed is the request.
         assert!(pair.ends[SERVER].is_open());
-        assert_eq!((pair.ends[SERVER].received(), pair.ends[SERVER].record().duplicates), (request, 0));
+        assert_eq!(
+            (pair.ends[SERVER].received(), pair.ends[SERVER].record().duplicates),
+            (request, 0)
+        );
         let repaired = pair.ends[CLIENT].record().retransmitted;
         assert_eq!(repaired, u64::from(lost == Some(2)), "{lost:?}");
         assert_eq!(from_client.len(), 3 + usize::from(lost == Some(2)));
@@ -136,7 +146,12 @@ fn a_lost_last_acknowledgement_is_answered_after_the_end() {
 #[test]
 fn silence_ends_in_a_timeout() {
     let settings = Settings { retries: 4, ..Settings::default() };
-    let mut pair = Pair::new([settings.clone(), settings], "newreno", &Pair::path(20, Span::from_millis(50)), 1);
+    let mut pair = Pair::new(
+        [settings.clone(), settings],
+        "newreno",
+        &Pair::path(20, Span::from_millis(50)),
+        1,
+    );
     pair.download(3_000_000);
     pair.run(Time::from_millis(500));
     pair.fates(|_| PacketOutcome::Drop);

@@ -53,7 +53,13 @@ fn a_queue_that_grows_takes_the_buffer_with_it() {
     let mut pair = pair(Settings::default(), 20, Span::from_millis(10));
     pair.download(30_000_000);
     assert!(pair.finish(Time::from_secs(60)));
-    let ack = pair.log.iter().filter(|sent| sent.from == CLIENT).map(|sent| sent.segment.window).max().unwrap();
+    let ack = pair
+        .log
+        .iter()
+        .filter(|sent| sent.from == CLIENT)
+        .map(|sent| sent.segment.window)
+        .max()
+        .unwrap();
     assert_eq!(ack, 3 << 20);
     let last = pair.data().last().unwrap();
     assert!(last.at.since(last.segment.echo) < Span::from_secs(2));
@@ -65,7 +71,11 @@ fn acknowledgements_are_as_many_as_the_policy_says() {
         let mut pair = pair(Settings { ack, ..Settings::default() }, 100, Span::from_millis(20));
         pair.download(3_000_000);
         assert!(pair.finish(Time::from_secs(60)));
-        let acks = pair.log.iter().filter(|sent| sent.from == CLIENT && sent.segment.is_pure_ack()).count();
+        let acks = pair
+            .log
+            .iter()
+            .filter(|sent| sent.from == CLIENT && sent.segment.is_pure_ack())
+            .count();
         (pair.ends[SERVER].record().data_segments as usize, acks)
     };
     let (segments, second) = count(AckPolicy::default());
@@ -74,6 +84,7 @@ fn acknowledgements_are_as_many_as_the_policy_says() {
     let (_, tenth) = count(AckPolicy { every: 10, ..AckPolicy::default() });
     assert!(tenth >= segments / 10 && tenth <= segments / 10 + 16 + 60, "{tenth} for {segments}");
     // Back to back at 120 µs: 45 of them are 64 kB.
-    let (_, coalesced) = count(AckPolicy { coalesce: Some(Span::from_micros(150)), ..AckPolicy::default() });
+    let (_, coalesced) =
+        count(AckPolicy { coalesce: Some(Span::from_micros(150)), ..AckPolicy::default() });
     assert!(coalesced >= segments / 45 && coalesced < segments / 10, "{coalesced} for {segments}");
 }

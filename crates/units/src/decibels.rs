@@ -8,7 +8,12 @@ const MOST: f64 = 300.0;
 const RANGE: &str = "-300 to 300";
 
 /// Parses a number that `unit` follows.
-fn parse(text: &str, unit: &'static str, kind: &'static str, example: &'static str) -> Result<f64, UnitError> {
+fn parse(
+    text: &str,
+    unit: &'static str,
+    kind: &'static str,
+    example: &'static str,
+) -> Result<f64, UnitError> {
     let (value, found) = number_and_unit(text, example)?;
     if found != unit {
         let (text, unit, allowed) = (text.to_owned(), found.to_owned(), unit.to_owned());
@@ -78,7 +83,11 @@ impl Decibels {
         if (-MOST..=MOST).contains(&db) {
             return Ok(Self(db));
         }
-        Err(UnitError::Range { text: format!("{db} dB"), kind: "ratio in decibels", allowed: RANGE })
+        Err(UnitError::Range {
+            text: format!("{db} dB"),
+            kind: "ratio in decibels",
+            allowed: RANGE,
+        })
     }
     /// The number of decibels.
     pub const fn get(self) -> f64 {
@@ -106,7 +115,9 @@ mod tests {
 
     #[test]
     fn what_is_no_level_is_refused_with_its_unit() {
-        for (text, word) in [("3", "no unit"), ("3 dBm", "`dBm`"), ("1e3 dB", "e3 dB"), ("400 dB", "-300 to 300")] {
+        for (text, word) in
+            [("3", "no unit"), ("3 dBm", "`dBm`"), ("1e3 dB", "e3 dB"), ("400 dB", "-300 to 300")]
+        {
             let error = text.parse::<Decibels>().unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
         }

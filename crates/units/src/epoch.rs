@@ -89,7 +89,9 @@ impl std::fmt::Debug for Epoch {
 
 /// The text is not a point in time.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{text}` is no time; allowed: UTC in the form of RFC 3339 from 1970 on, such as \"{EXAMPLE}\"")]
+#[error(
+    "`{text}` is no time; allowed: UTC in the form of RFC 3339 from 1970 on, such as \"{EXAMPLE}\""
+)]
 pub struct EpochError {
     text: String,
 }
@@ -101,7 +103,8 @@ const EXAMPLE: &str = "2000-01-01T00:00:00Z";
 /// Days from the beginning of 1970 to the first of that month; the inverse of [`date`].
 fn day_of(year: u64, month: u64) -> u64 {
     let (year, from_march) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
-    (365 * year + year / 4 - year / 100 + year / 400 + (153 * from_march + 2) / 5).saturating_sub(719_468)
+    (365 * year + year / 4 - year / 100 + year / 400 + (153 * from_march + 2) / 5)
+        .saturating_sub(719_468)
 }
 
 impl std::str::FromStr for Epoch {
@@ -119,9 +122,11 @@ fn parse(text: &str) -> Option<Epoch> {
         if plain { text.parse::<u64>().ok() } else { None }
     };
     let mut parts = day.split('-');
-    let (year, month, of_month) = (number(parts.next()?, 4)?, number(parts.next()?, 2)?, number(parts.next()?, 2)?);
+    let (year, month, of_month) =
+        (number(parts.next()?, 4)?, number(parts.next()?, 2)?, number(parts.next()?, 2)?);
     let mut times = clock.split(':');
-    let (hour, minute, seconds) = (number(times.next()?, 2)?, number(times.next()?, 2)?, times.next()?);
+    let (hour, minute, seconds) =
+        (number(times.next()?, 2)?, number(times.next()?, 2)?, times.next()?);
     if parts.next().is_some() || times.next().is_some() {
         return None;
     }
@@ -154,7 +159,9 @@ impl<'de> Deserialize<'de> for Epoch {
             /// A native date-time of TOML: serde sees a map of one entry, under a private key.
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Epoch, A::Error> {
                 match map.next_entry::<String, String>()? {
-                    Some((key, text)) if key == TOML_DATETIME => text.parse().map_err(A::Error::custom),
+                    Some((key, text)) if key == TOML_DATETIME => {
+                        text.parse().map_err(A::Error::custom)
+                    }
                     _ => Err(A::Error::invalid_type(de::Unexpected::Map, &self)),
                 }
             }
@@ -224,6 +231,9 @@ mod tests {
     #[test]
     fn a_clock_before_1970_says_the_beginning() {
         assert_eq!(Epoch::from(UNIX_EPOCH - std::time::Duration::from_secs(1)), Epoch::default());
-        assert_eq!(Epoch::from(UNIX_EPOCH + std::time::Duration::from_millis(1500)), Epoch::from_unix_millis(1500));
+        assert_eq!(
+            Epoch::from(UNIX_EPOCH + std::time::Duration::from_millis(1500)),
+            Epoch::from_unix_millis(1500)
+        );
     }
 }

@@ -6,7 +6,11 @@ const LENGTH: Kind = Kind {
     name: "length",
     example: "1260 km",
     range: "0 to 9 billion km",
-    units: &[Unit { names: &["km"], size: 1e6 }, Unit { names: &["m"], size: 1e3 }, Unit { names: &["mm"], size: 1.0 }],
+    units: &[
+        Unit { names: &["km"], size: 1e6 },
+        Unit { names: &["m"], size: 1e3 },
+        Unit { names: &["mm"], size: 1.0 },
+    ],
 };
 
 /// A length in millimetres, written `"1260 km"`.

@@ -53,7 +53,9 @@ impl LinearDelay {
         // The 64-bit product fits for minutes at satellite speeds. A simulation evaluates this once
         // per packet, and the 128-bit division costs as much as the rest of a hop.
         match (at.as_nanos() as i64).wrapping_sub(from).checked_mul(self.drift_ps_per_s) {
-            Some(change) => Span::from_nanos(delay.saturating_add(change / PICOS_PER_SECOND).max(0) as u64),
+            Some(change) => {
+                Span::from_nanos(delay.saturating_add(change / PICOS_PER_SECOND).max(0) as u64)
+            }
             None => self.at_wide(at),
         }
     }

@@ -64,13 +64,23 @@ impl Kind {
     /// The value of `text` in base units, rounded to the nearest integer.
     pub fn parse(&self, text: &str) -> Result<u64, UnitError> {
         let (value, unit) = number_and_unit(text, self.example)?;
-        let found = self.units.iter().find(|candidate| candidate.names.contains(&unit)).ok_or_else(|| {
-            UnitError::Unit { text: text.to_owned(), unit: unit.to_owned(), kind: self.name, allowed: self.allowed() }
-        })?;
+        let found =
+            self.units.iter().find(|candidate| candidate.names.contains(&unit)).ok_or_else(
+                || UnitError::Unit {
+                    text: text.to_owned(),
+                    unit: unit.to_owned(),
+                    kind: self.name,
+                    allowed: self.allowed(),
+                },
+            )?;
         let base = value * found.size;
         // Above 2^53, a float cannot represent every integer.
         if !(0.0..=9_007_199_254_740_992.0).contains(&base) {
-            return Err(UnitError::Range { text: text.to_owned(), kind: self.name, allowed: self.range });
+            return Err(UnitError::Range {
+                text: text.to_owned(),
+                kind: self.name,
+                allowed: self.range,
+            });
         }
         Ok(base.round() as u64)
     }
@@ -92,12 +102,19 @@ impl Kind {
 }
 
 /// Splits a text into the number at its beginning and the unit after it.
-pub(crate) fn number_and_unit<'a>(text: &'a str, example: &'static str) -> Result<(f64, &'a str), UnitError> {
+pub(crate) fn number_and_unit<'a>(
+    text: &'a str,
+    example: &'static str,
+) -> Result<(f64, &'a str), UnitError> {
     let trimmed = text.trim();
-    let end =
-        trimmed.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_'))).unwrap_or(trimmed.len());
+    let end = trimmed
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_')))
+        .unwrap_or(trimmed.len());
     let (number, unit) = trimmed.split_at(end);
-    let value = number.replace('_', "").parse().map_err(|_| UnitError::NoNumber { text: text.to_owned(), example })?;
+    let value = number
+        .replace('_', "")
+        .parse()
+        .map_err(|_| UnitError::NoNumber { text: text.to_owned(), example })?;
     Ok((value, unit.trim()))
 }
 

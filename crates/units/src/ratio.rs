@@ -44,8 +44,14 @@ impl std::str::FromStr for Ratio {
             Some(number) => (number.trim_end(), 100.0),
             None => (trimmed, 1.0),
         };
-        let value: f64 = number.parse().map_err(|_| UnitError::NoNumber { text: text.to_owned(), example: "0.1 %" })?;
-        Self::new(value / scale).map_err(|_| UnitError::Range { text: text.to_owned(), kind: "ratio", allowed: RANGE })
+        let value: f64 = number
+            .parse()
+            .map_err(|_| UnitError::NoNumber { text: text.to_owned(), example: "0.1 %" })?;
+        Self::new(value / scale).map_err(|_| UnitError::Range {
+            text: text.to_owned(),
+            kind: "ratio",
+            allowed: RANGE,
+        })
     }
 }
 impl std::fmt::Display for Ratio {

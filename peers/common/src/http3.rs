@@ -45,7 +45,8 @@ where
     }
 }
 
-/// Answers the requests of a connection in a task of its own, once `connecting` has it, and says on standard error what ended it but its regular end.
+/// Answers the requests of a connection in a task of its own, once `connecting` has it, and says on
+/// standard error what ended it but its regular end.
 pub fn spawn<C>(connecting: impl Future<Output = Result<C, Error>> + Send + 'static, root: &Root)
 where
     C: quic::Connection<Bytes, OpenStreams: Send> + Send + 'static,
@@ -76,7 +77,8 @@ where
         let root = root.clone();
         tokio::spawn(async move {
             let answer = async {
-                // To its end: a stream that is let go before is stopped with a code that is none of HTTP/3's, and libcurl gives up the answer for it.
+                // To its end: a stream that is let go before is stopped with a code that is none of
+                // HTTP/3's, and libcurl gives up the answer for it.
                 while stream.recv_data().await?.is_some() {}
                 let Ok((mut file, length)) = root.open(request.uri().path()).await else {
                     stream.send_response(Response::builder().status(StatusCode::NOT_FOUND).body(())?).await?;

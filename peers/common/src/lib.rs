@@ -1,7 +1,9 @@
-//! What the small clients and servers share: their command line, how they run and end, what a client prints, which file a server may open.
+//! What the small clients and servers share: their command line, how they run and end, what a
+//! client prints, which file a server may open.
 //!
-//! `client --url https://ADDRESS:PORT/FILE --name NAME --ca CERT --output FILE [--timeout SECONDS]` prints one line of JSON and ends with status 0 only when the whole
-//! file was written. `server --root DIR --address ADDRESS --port PORT --cert FILE --key FILE` serves until it is ended.
+//! `client --url https://ADDRESS:PORT/FILE --name NAME --ca CERT --output FILE [--timeout SECONDS]`
+//! prints one line of JSON and ends with status 0 only when the whole file was written. `server
+//! --root DIR --address ADDRESS --port PORT --cert FILE --key FILE` serves until it is ended.
 
 mod arguments;
 mod fetched;

@@ -4,7 +4,8 @@ use crate::arguments::Role;
 use crate::{Error, Fetch, Fetched, Serve};
 use std::process::ExitCode;
 
-/// Does what the command line says: one download by `get`, or a directory by `serve`. A download's times are printed however it ends, and what went wrong goes to standard error.
+/// Does what the command line says: one download by `get`, or a directory by `serve`. A download's
+/// times are printed however it ends, and what went wrong goes to standard error.
 pub async fn run(
     get: impl AsyncFnOnce(&Fetch, &mut Fetched) -> Result<(), Error>,
     serve: impl AsyncFnOnce(&Serve) -> Result<(), Error>,

@@ -1,6 +1,8 @@
-//! A small HTTP/3 client and server on tokio-quiche, with the settings that it has by default: among them a stateless retry by the server before each handshake.
+//! A small HTTP/3 client and server on tokio-quiche, with the settings that it has by default:
+//! among them a stateless retry by the server before each handshake.
 //!
-//! The client does not look at the server's certificate: tokio-quiche has no setting for whom to trust.
+//! The client does not look at the server's certificate: tokio-quiche has no setting for whom to
+//! trust.
 
 use bytes::BytesMut;
 use futures::{SinkExt, StreamExt};

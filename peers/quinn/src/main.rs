@@ -1,4 +1,5 @@
-//! A small HTTP/3 client and server on quinn and h3, with the transport settings that quinn has by default.
+//! A small HTTP/3 client and server on quinn and h3, with the transport settings that quinn has by
+//! default.
 
 use peer_common::{Error, Fetch, Fetched, Root, Serve, http3, run};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};

@@ -1,4 +1,5 @@
-//! A small HTTP/3 client and server on s2n-quic and h3, with the transport settings that s2n-quic has by default. No crate that joins the two is published: ours is in `adapter`.
+//! A small HTTP/3 client and server on s2n-quic and h3, with the transport settings that s2n-quic
+//! has by default. No crate that joins the two is published: ours is in `adapter`.
 
 mod adapter;
 

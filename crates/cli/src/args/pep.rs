@@ -31,10 +31,12 @@ pub struct Pep {
     /// Address and port, for TCP; port 0 is any that is free
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080")]
     pub listen: SocketAddr,
-    /// Clients that may use it: `any`, `public`, an address or a network [default: this machine; any, where rules lead to it]
+    /// Clients that may use it: `any`, `public`, an address or a network [default: this machine;
+    /// any, where rules lead to it]
     #[arg(long, value_name = "ADDRESSES")]
     pub clients: Vec<Addresses>,
-    /// Where they may go: `any`, `public`, an address or a network [default: public; any, where rules lead to it]
+    /// Where they may go: `any`, `public`, an address or a network [default: public; any, where
+    /// rules lead to it]
     #[arg(long, value_name = "ADDRESSES")]
     pub allow: Vec<Addresses>,
     /// File with a line NAME:PASSWORD that clients of an explicit proxy have to know
@@ -46,11 +48,12 @@ pub struct Pep {
     /// Which side's connections cross the satellite, and are tuned for it
     #[arg(long, value_enum, default_value_t = Side::Both)]
     pub satellite: Side,
-    /// Congestion controller there: one of the kernel's (cubic, bbr, reno), or of a tunnel, one of ours (`bentpipe controllers`) [default: the kernel's own;
-    /// cubic]
+    /// Congestion controller there: one of the kernel's (cubic, bbr, reno), or of a tunnel, one of
+    /// ours (`bentpipe controllers`) [default: the kernel's own; cubic]
     #[arg(long, value_name = "NAME")]
     pub congestion: Option<String>,
-    /// The most held there for a connection and direction by one socket [default: 8 MB, or 2 BDP of --profile or of --rate and --rtt]
+    /// The most held there for a connection and direction by one socket [default: 8 MB, or 2 BDP of
+    /// --profile or of --rate and --rtt]
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["profile", "rate"])]
     pub buffer: Option<Bytes>,
     /// The path that it is for: one of `bentpipe profiles`
@@ -74,7 +77,8 @@ pub struct Pep {
     /// Draw a secret, write it to a new file, and end
     #[arg(long, value_name = "FILE", exclusive = true)]
     pub make_secret: Option<PathBuf>,
-    /// Print what the operator has to set for a mode that needs rules, as commands for a shell, and end
+    /// Print what the operator has to set for a mode that needs rules, as commands for a shell, and
+    /// end
     #[arg(long, requires = "interface")]
     pub print_rules: bool,
     /// The interface at which clients' connections arrive, for --print-rules
@@ -86,13 +90,15 @@ pub struct Pep {
     /// A line for each connection on standard output
     #[arg(long, value_enum, default_value_t = LogStyle::Text)]
     pub log: LogStyle,
-    /// Connections at a time; more are refused [default: 1024, or as many as the limit on open files has room for]
+    /// Connections at a time; more are refused [default: 1024, or as many as the limit on open
+    /// files has room for]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub max_connections: Option<usize>,
     /// Connections at a time of one client (an IPv4 address or an IPv6 /56)
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one)]
     pub max_per_client: usize,
-    /// Memory that all connections together may come to take; as it goes, buffers shrink, and then connections are refused
+    /// Memory that all connections together may come to take; as it goes, buffers shrink, and then
+    /// connections are refused
     #[arg(long, value_name = "SIZE", default_value = "1000 MB")]
     pub memory: Bytes,
     /// A connection on which nothing moves ends after so long

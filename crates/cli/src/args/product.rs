@@ -55,13 +55,15 @@ pub struct Serve {
 #[derive(Debug, Args)]
 #[command(after_help = PROXY_EXAMPLES)]
 pub struct Proxy {
-    /// The web server to put behind: `http://HOST[:PORT]` or `https://HOST[:PORT]`, asked over HTTP/1.1
+    /// The web server to put behind: `http://HOST[:PORT]` or `https://HOST[:PORT]`, asked over
+    /// HTTP/1.1
     #[arg(long, value_name = "URL")]
     pub upstream: String,
     /// Ask it for this host, instead of the one that clients ask for
     #[arg(long, value_name = "HOST[:PORT]")]
     pub upstream_host: Option<String>,
-    /// Trust whom these certificates (PEM) vouch for to be an https upstream, instead of those of the system
+    /// Trust whom these certificates (PEM) vouch for to be an https upstream, instead of those of
+    /// the system
     #[arg(long, value_name = "FILE")]
     pub upstream_ca: Option<PathBuf>,
     /// Do not look at an https upstream's certificate: for tests
@@ -117,7 +119,8 @@ pub struct Front {
     /// A line for each request on standard output
     #[arg(long, value_enum, default_value_t = LogStyle::Text)]
     pub log: LogStyle,
-    /// File of the path store [default: $XDG_STATE_HOME/bentpipe/paths.sqlite, or ~/.local/state/bentpipe/paths.sqlite]
+    /// File of the path store [default: $XDG_STATE_HOME/bentpipe/paths.sqlite, or
+    /// ~/.local/state/bentpipe/paths.sqlite]
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
     /// Remember paths in memory only
@@ -126,7 +129,8 @@ pub struct Front {
     /// Remember no paths at all: those clients that keep tokens do
     #[arg(long, conflicts_with_all = ["store", "no_store"])]
     pub tokens_only: bool,
-    /// Connections at a time; more are refused [default: 4096, or as many as the limit on open files has room for]
+    /// Connections at a time; more are refused [default: 4096, or as many as the limit on open
+    /// files has room for]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub max_connections: Option<usize>,
     /// Connections at a time of one client (an IPv4 address or an IPv6 /56)
@@ -143,8 +147,8 @@ pub struct Front {
 /// Where traces go, and how many.
 #[derive(Debug, Args)]
 pub struct QlogArgs {
-    /// Write there what each QUIC connection does, packet by packet (qlog), with the other end's address and no content: a file for each. It
-    /// takes processor time for every packet
+    /// Write there what each QUIC connection does, packet by packet (qlog), with the other end's
+    /// address and no content: a file for each. It takes processor time for every packet
     #[arg(long, value_name = "DIR")]
     pub qlog: Option<PathBuf>,
     /// Traces that DIR may hold, with those that are there; later connections leave none
@@ -192,7 +196,8 @@ pub struct Get {
     /// What to ask for: `https://HOST[:PORT]/PATH`
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
-    /// File to write, of a single URL; - is the standard output [default: the last part of the URL's path]
+    /// File to write, of a single URL; - is the standard output [default: the last part of the
+    /// URL's path]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Write no file: to measure
@@ -213,10 +218,12 @@ pub struct Get {
     /// Trust whom these certificates (PEM) vouch for, instead of those of the system
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// File of tokens that servers gave [default: $XDG_STATE_HOME/bentpipe/tokens.sqlite, or ~/.local/state/bentpipe/tokens.sqlite]
+    /// File of tokens that servers gave [default: $XDG_STATE_HOME/bentpipe/tokens.sqlite, or
+    /// ~/.local/state/bentpipe/tokens.sqlite]
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
-    /// Bring and keep no path tokens, as clients that do not know them; those that show the client's address last as long as the program
+    /// Bring and keep no path tokens, as clients that do not know them; those that show the
+    /// client's address last as long as the program
     #[arg(long, conflicts_with = "tokens")]
     pub no_tokens: bool,
     /// Traces of its connections.

@@ -27,7 +27,11 @@ impl Running {
     /// The same with a `command` that runs it in its own way.
     pub fn begin_as(mut command: Command, place: &Path, options: &[&str]) -> Self {
         // Several may run in one place.
-        let errors = place.join(format!("{}-{}.errors", options[0], std::fs::read_dir(place).unwrap().count()));
+        let errors = place.join(format!(
+            "{}-{}.errors",
+            options[0],
+            std::fs::read_dir(place).unwrap().count()
+        ));
         let mut child = command
             .args(options)
             .args(["--log", "json"])
@@ -45,7 +49,8 @@ impl Running {
     pub fn line(&mut self) -> Value {
         let mut text = String::new();
         self.lines.read_line(&mut text).unwrap();
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in `{text}`: {}", self.errors()))
+        serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{error} in `{text}`: {}", self.errors()))
     }
 
     /// Its process id.
@@ -101,7 +106,12 @@ pub fn bentpipe(place: &Path) -> Command {
 /// Asserts that the command line is refused, for this reason.
 pub fn refused(place: &Path, options: &[&str], reason: &str) {
     // One that is not refused would go on.
-    let mut child = bentpipe(place).args(options).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = bentpipe(place)
+        .args(options)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let until = Instant::now() + Duration::from_secs(20);
     while child.try_wait().unwrap().is_none() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(5));

@@ -1,4 +1,5 @@
-//! Wrong input: exit status 2, the place, what is allowed, nothing on standard output, and no directory left behind.
+//! Wrong input: exit status 2, the place, what is allowed, nothing on standard output, and no
+//! directory left behind.
 
 mod orbits;
 
@@ -19,7 +20,12 @@ struct Case {
     says: &'static [&'static str],
 }
 
-fn case(what: &'static str, text: impl Into<String>, line: usize, says: &'static [&'static str]) -> Case {
+fn case(
+    what: &'static str,
+    text: impl Into<String>,
+    line: usize,
+    says: &'static [&'static str],
+) -> Case {
     Case { what, text: text.into(), line, says }
 }
 
@@ -71,9 +77,24 @@ fn checked(line: &str) -> String {
 
 fn of_hops() -> Vec<Case> {
     vec![
-        case("HTTP/3 over TCP", variant("transport = \"tcp\"\nhttp = \"h3\""), 9, &["`h1`, `h2`, `raw`", "tcp"]),
-        case("HTTP/2 over QUIC", variant("transport = \"quic\"\nhttp = \"h2\""), 9, &["`h3`, `raw`", "quic"]),
-        case("no connections", variant("http = \"h1\"\ntcp.connections = 0"), 9, &["`connections` of 0", "1 to 64"]),
+        case(
+            "HTTP/3 over TCP",
+            variant("transport = \"tcp\"\nhttp = \"h3\""),
+            9,
+            &["`h1`, `h2`, `raw`", "tcp"],
+        ),
+        case(
+            "HTTP/2 over QUIC",
+            variant("transport = \"quic\"\nhttp = \"h2\""),
+            9,
+            &["`h3`, `raw`", "quic"],
+        ),
+        case(
+            "no connections",
+            variant("http = \"h1\"\ntcp.connections = 0"),
+            9,
+            &["`connections` of 0", "1 to 64"],
+        ),
         case(
             "unknown windows",
             variant("http = \"h2\"\nflow_control.preset = \"lynx\""),
@@ -97,7 +118,11 @@ fn of_hops() -> Vec<Case> {
             "more constant capacity than there is",
             path("terminals = 4\nreturn = { capacity_allocation = { cra = \"3 Mbps\" } }"),
             4,
-            &["cra = 3 Mbps for each of 4 terminals", "the 10 Mbps that they share", "up to 2.5 Mbps"],
+            &[
+                "cra = 3 Mbps for each of 4 terminals",
+                "the 10 Mbps that they share",
+                "up to 2.5 Mbps",
+            ],
         ),
         case(
             "an allocation of no name",
@@ -133,7 +158,12 @@ fn of_hops() -> Vec<Case> {
             5,
             &["`web_page` of 0", "1 to 1000"],
         ),
-        case("a duration of zero", flows("a", "bulk.duration = \"0 s\""), 6, &["`duration` of 0 ns", "above 0 s"]),
+        case(
+            "a duration of zero",
+            flows("a", "bulk.duration = \"0 s\""),
+            6,
+            &["`duration` of 0 ns", "above 0 s"],
+        ),
         case(
             "a duration beyond the time limit",
             flows("a", "bulk.duration = \"2 h\""),
@@ -164,8 +194,18 @@ fn of_hops() -> Vec<Case> {
             7,
             &["`direction` belongs to `objects`"],
         ),
-        case("datagrams without a rate", flows("a", "cbr = { duration = \"1 s\" }"), 6, &["missing key `rate`"]),
-        case("datagrams without an end", flows("a", "cbr = { rate = \"1 Mbps\" }"), 6, &["missing key `duration`"]),
+        case(
+            "datagrams without a rate",
+            flows("a", "cbr = { duration = \"1 s\" }"),
+            6,
+            &["missing key `rate`"],
+        ),
+        case(
+            "datagrams without an end",
+            flows("a", "cbr = { rate = \"1 Mbps\" }"),
+            6,
+            &["missing key `duration`"],
+        ),
         case(
             "datagrams and a download",
             flows("a", "cbr = { rate = \"1 Mbps\", duration = \"1 s\" }\ndownload = \"1 MB\""),
@@ -192,7 +232,10 @@ fn of_hops() -> Vec<Case> {
         ),
         case(
             "bursts too short to draw",
-            flows("a", "cbr = { rate = \"1 Mbps\", duration = \"1 s\", on = \"1 s\", off = \"1 us\" }"),
+            flows(
+                "a",
+                "cbr = { rate = \"1 Mbps\", duration = \"1 s\", on = \"1 s\", off = \"1 us\" }",
+            ),
             6,
             &["`off` of 1 us", "1 ms or longer"],
         ),
@@ -202,7 +245,12 @@ fn of_hops() -> Vec<Case> {
             6,
             &["28 B", "29 B to 65535 B"],
         ),
-        case("a ping without an interval", flows("a", "ping = { duration = \"1 s\" }"), 6, &["missing key `interval`"]),
+        case(
+            "a ping without an interval",
+            flows("a", "ping = { duration = \"1 s\" }"),
+            6,
+            &["missing key `interval`"],
+        ),
         case(
             "a ping in one direction",
             flows("a", "ping = { interval = \"1 s\", duration = \"1 s\", direction = \"upload\" }"),
@@ -225,7 +273,10 @@ fn of_hops() -> Vec<Case> {
             "a key of QUIC over TCP",
             variant("transport = \"tcp\"\nquic.initial_rtt = \"100 ms\""),
             9,
-            &["`quic.initial_rtt` has no effect over TCP with http = \"h2\"", "transport = \"quic\""],
+            &[
+                "`quic.initial_rtt` has no effect over TCP with http = \"h2\"",
+                "transport = \"quic\"",
+            ],
         ),
         case(
             "a key of TCP over QUIC",
@@ -251,8 +302,18 @@ fn of_hops() -> Vec<Case> {
             6,
             &["unknown key `congestion`", "`download`"],
         ),
-        case("a flow named as all of them", flows("all", "download = \"1 MB\""), 5, &["all flows together"]),
-        case("hops that are none", flows("a", "download = \"1 MB\"\nfrom_hop = \"x\""), 7, &["`x`", "hop"]),
+        case(
+            "a flow named as all of them",
+            flows("all", "download = \"1 MB\""),
+            5,
+            &["all flows together"],
+        ),
+        case(
+            "hops that are none",
+            flows("a", "download = \"1 MB\"\nfrom_hop = \"x\""),
+            7,
+            &["`x`", "hop"],
+        ),
         case(
             "fairness of one flow",
             after("[[expect]]\nmetric = \"jain\"\nflow = \"main\"\nabove = 0.5\n"),
@@ -272,7 +333,12 @@ fn of_hops() -> Vec<Case> {
             5,
             &["unknown key `downlod`", "allowed:", "`download`", "did you mean `download`"],
         ),
-        case("an unknown table", after("[worklod]\nx = 1\n"), 10, &["unknown key `worklod`", "`workload`"]),
+        case(
+            "an unknown table",
+            after("[worklod]\nx = 1\n"),
+            10,
+            &["unknown key `worklod`", "`workload`"],
+        ),
         case(
             "a wrong unit",
             path("forward = { rate = \"50 ms\" }"),
@@ -280,10 +346,30 @@ fn of_hops() -> Vec<Case> {
             &["`50 ms`", "wrong unit `ms`", "Gbps, Mbps, kbps, bps"],
         ),
         case("a number without a unit", path("rtt = 600"), 3, &["600", "a span of time such as"]),
-        case("a rate of zero", path("forward = { rate = \"0 Mbps\" }"), 3, &["`0 Mbps`", "allowed: a rate above zero"]),
-        case("a negative rate", path("forward = { rate = \"-5 Mbps\" }"), 3, &["`-5 Mbps`", "allowed: 0 to 9000 Tbps"]),
-        case("a loss above one", path("forward = { loss = 1.5 }"), 3, &["`1.5`", "allowed: 0 to 1"]),
-        case("an unknown loss preset", path("forward = { loss = \"wird\" }"), 3, &["`wird`", "allowed:", "wired"]),
+        case(
+            "a rate of zero",
+            path("forward = { rate = \"0 Mbps\" }"),
+            3,
+            &["`0 Mbps`", "allowed: a rate above zero"],
+        ),
+        case(
+            "a negative rate",
+            path("forward = { rate = \"-5 Mbps\" }"),
+            3,
+            &["`-5 Mbps`", "allowed: 0 to 9000 Tbps"],
+        ),
+        case(
+            "a loss above one",
+            path("forward = { loss = 1.5 }"),
+            3,
+            &["`1.5`", "allowed: 0 to 1"],
+        ),
+        case(
+            "an unknown loss preset",
+            path("forward = { loss = \"wird\" }"),
+            3,
+            &["`wird`", "allowed:", "wired"],
+        ),
         case(
             "a queue of nothing",
             path("return = { queue = \"0 packets\" }"),
@@ -314,7 +400,12 @@ fn of_hops() -> Vec<Case> {
             3,
             &["forward.delay", "allowed: one of the two"],
         ),
-        case("an mtu below QUIC's", path("mtu = \"600 B\""), 3, &["600 B", "allowed: 1228 B to 65535 B"]),
+        case(
+            "an mtu below QUIC's",
+            path("mtu = \"600 B\""),
+            3,
+            &["600 B", "allowed: 1228 B to 65535 B"],
+        ),
         case("a name that is no name", "name = \"My Scenario\"\n", 1, &["missing key `path`"]),
         case(
             "a name with a slash",
@@ -330,7 +421,9 @@ fn of_hops() -> Vec<Case> {
         ),
         case(
             "a time limit of nothing",
-            format!("name = \"wrong\"\ntime_limit = \"0 s\"\n[path]\nprofile = \"geo-50-10\"\n{WORK}"),
+            format!(
+                "name = \"wrong\"\ntime_limit = \"0 s\"\n[path]\nprofile = \"geo-50-10\"\n{WORK}"
+            ),
             2,
             &["`time_limit`", "allowed: above 0 s"],
         ),
@@ -348,7 +441,9 @@ fn of_hops() -> Vec<Case> {
         ),
         case(
             "two transfers in one",
-            format!("{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\nupload = \"1 MB\"\n"),
+            format!(
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\nupload = \"1 MB\"\n"
+            ),
             4,
             &["`download`, `upload` exclude each other", "allowed: one of"],
         ),
@@ -372,7 +467,12 @@ fn of_hops() -> Vec<Case> {
             11,
             &["`bbr9` is no congestion controller", "allowed: newreno, cubic"],
         ),
-        case("an unknown handshake", after("[defaults]\nhandshake = \"2rtt\"\n"), 11, &["`2rtt`", "`1rtt` or `0rtt`"]),
+        case(
+            "an unknown handshake",
+            after("[defaults]\nhandshake = \"2rtt\"\n"),
+            11,
+            &["`2rtt`", "`1rtt` or `0rtt`"],
+        ),
         case(
             "an ACK ratio of none",
             after("[defaults]\nack = \"1:0\"\n"),
@@ -447,7 +547,9 @@ fn of_hops() -> Vec<Case> {
         ),
         case(
             "an expectation at no point",
-            after("[[expect]]\nmetric = \"completion_s\"\nbelow = 1\npoint = { \"workload.download\" = \"3 MB\" }\n"),
+            after(
+                "[[expect]]\nmetric = \"completion_s\"\nbelow = 1\npoint = { \"workload.download\" = \"3 MB\" }\n",
+            ),
             13,
             &["never `3 MB`", "allowed: `1 MB`, `2 MB`"],
         ),
@@ -469,11 +571,15 @@ fn of_hops() -> Vec<Case> {
 }
 
 fn bentpipe(directory: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_bentpipe")).current_dir(directory).args(args).output().expect("the command runs")
+    Command::new(env!("CARGO_BIN_EXE_bentpipe"))
+        .current_dir(directory)
+        .args(args)
+        .output()
+        .expect("the command runs")
 }
 
-/// What is wrong with how the input was refused: status 2, every part of the message, nothing on standard output, no
-/// panic, and no directory.
+/// What is wrong with how the input was refused: status 2, every part of the message, nothing on
+/// standard output, no panic, and no directory.
 fn complaints(what: &str, directory: &Path, output: &Output, says: &[&str]) -> Vec<String> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let mut found = Vec::new();
@@ -483,7 +589,11 @@ fn complaints(what: &str, directory: &Path, output: &Output, says: &[&str]) -> V
     if stderr.contains("panicked") {
         found.push("a panic".to_owned());
     }
-    found.extend(says.iter().filter(|part| !stderr.contains(**part)).map(|part| format!("the message lacks `{part}`")));
+    found.extend(
+        says.iter()
+            .filter(|part| !stderr.contains(**part))
+            .map(|part| format!("the message lacks `{part}`")),
+    );
     if !output.stdout.is_empty() {
         found.push("something on standard output".to_owned());
     }
@@ -497,9 +607,21 @@ fn complaints(what: &str, directory: &Path, output: &Output, says: &[&str]) -> V
 const COMMAND_LINES: [(&str, &[&str], &[&str]); 19] = [
     ("ways of no scenario", &["orbit", "kuiper-631"], &["cannot read kuiper-631", "No such file"]),
     ("a constellation without ends", &["orbit", "iridium"], &["allowed: --from PLACE --to PLACE"]),
-    ("ways to no city", &["orbit", "iridium", "--from", "Tokio", "--to", "Osaka"], &["`Tokio`", "Tokyo"]),
-    ("ways over hops", &["orbit", "good.toml"], &["has no orbit", "allowed: one with [path.orbit]"]),
-    ("a report of no run", &["report", "."], &["manifest.json", "allowed: a directory that `bentpipe run` wrote"]),
+    (
+        "ways to no city",
+        &["orbit", "iridium", "--from", "Tokio", "--to", "Osaka"],
+        &["`Tokio`", "Tokyo"],
+    ),
+    (
+        "ways over hops",
+        &["orbit", "good.toml"],
+        &["has no orbit", "allowed: one with [path.orbit]"],
+    ),
+    (
+        "a report of no run",
+        &["report", "."],
+        &["manifest.json", "allowed: a directory that `bentpipe run` wrote"],
+    ),
     (
         "an unknown controller to tell of",
         &["controllers", "bbr9"],
@@ -510,7 +632,11 @@ const COMMAND_LINES: [(&str, &[&str], &[&str]); 19] = [
             "careful",
         ],
     ),
-    ("a scenario that is missing", &["run", "none.toml"], &["cannot read none.toml", "No such file"]),
+    (
+        "a scenario that is missing",
+        &["run", "none.toml"],
+        &["cannot read none.toml", "No such file"],
+    ),
     (
         "an output below a file",
         &["run", "good.toml", "--out", "good.toml/below"],
@@ -526,7 +652,11 @@ const COMMAND_LINES: [(&str, &[&str], &[&str]); 19] = [
         &["run", "good.toml", "--out", "/proc/bentpipe"],
         &["cannot write /proc/bentpipe", "allowed: a directory that can be made"],
     ),
-    ("an output that holds something else", &["run", "good.toml", "--out", "."], &["cannot write", "allowed:"]),
+    (
+        "an output that holds something else",
+        &["run", "good.toml", "--out", "."],
+        &["cannot write", "allowed:"],
+    ),
     (
         "--set of an unknown key",
         &["run", "good.toml", "--set", "workload.downlod=1 MB"],
@@ -542,9 +672,21 @@ const COMMAND_LINES: [(&str, &[&str], &[&str]); 19] = [
         &["run", "good.toml", "--set", "path.rtt=600 Mbps"],
         &["`600 Mbps`", "h, min, s, ms, us, ns"],
     ),
-    ("--set without a value", &["run", "good.toml", "--set", "seed"], &["key=value", "workload.download"]),
-    ("--set into a value", &["run", "good.toml", "--set", "name.x=1"], &["`name` is a string", "set `name` itself"]),
-    ("--repeat of none", &["run", "good.toml", "--repeat", "0"], &["--repeat", "allowed: 1 to 100000"]),
+    (
+        "--set without a value",
+        &["run", "good.toml", "--set", "seed"],
+        &["key=value", "workload.download"],
+    ),
+    (
+        "--set into a value",
+        &["run", "good.toml", "--set", "name.x=1"],
+        &["`name` is a string", "set `name` itself"],
+    ),
+    (
+        "--repeat of none",
+        &["run", "good.toml", "--repeat", "0"],
+        &["--repeat", "allowed: 1 to 100000"],
+    ),
     ("--jobs of none", &["run", "good.toml", "--jobs", "0"], &["--jobs", "0"]),
     (
         "the same scenario twice",
@@ -572,8 +714,15 @@ fn wrong_input_is_refused_with_its_line_and_what_is_allowed() {
         found.extend(complaints(what, place.path(), &bentpipe(place.path(), args), says));
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
-    let mut names: Vec<_> =
-        std::fs::read_dir(place.path()).expect("the directory").flatten().map(|entry| entry.file_name()).collect();
+    let mut names: Vec<_> = std::fs::read_dir(place.path())
+        .expect("the directory")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
     names.sort();
-    assert_eq!(names, ["down.tle", "good.toml", "short.tle", "wrong.tle", "wrong.toml"], "nothing else was left");
+    assert_eq!(
+        names,
+        ["down.tle", "good.toml", "short.tle", "wrong.tle", "wrong.toml"],
+        "nothing else was left"
+    );
 }

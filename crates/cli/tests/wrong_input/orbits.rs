@@ -2,9 +2,12 @@
 
 use super::{Case, case, checked, orbit, path, station};
 
-/// Elements with a wrong checksum, some that end early, and some of a satellite with so much drag that it has come down by 2030.
+/// Elements with a wrong checksum, some that end early, and some of a satellite with so much drag
+/// that it has come down by 2030.
 pub fn elements() -> [(&'static str, String); 3] {
-    let line = |drag: &str| checked(&format!("1 25544U 98067A   08264.51782528 -.00002182  00000-0 {drag} 0  292"));
+    let line = |drag: &str| {
+        checked(&format!("1 25544U 98067A   08264.51782528 -.00002182  00000-0 {drag} 0  292"))
+    };
     let second = checked("2 25544  51.6416 247.4627 0006703 130.5360 325.0288 15.7212539156353");
     let first = line("-11606-4");
     let wrong = first.replace("98067A", "98068A");

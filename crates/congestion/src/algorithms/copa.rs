@@ -14,7 +14,9 @@
 //! nothing to measure; persistent congestion alone stops it there.
 
 use crate::controller::minimum_window;
-use crate::controller::{Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, Restart, SendControl};
+use crate::controller::{
+    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, Restart, SendControl,
+};
 use crate::parameters::parameters;
 use crate::windowed::WindowedRtt;
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -144,7 +146,12 @@ impl Copa {
         };
         // v/δ packets per round: no more than the window holds.
         let most = (self.window / self.segment() / self.inverse_delta()).max(1.0);
-        self.velocity = Velocity { value: value.min(most), up, rounds: rounds.min(STEADY_ROUNDS), from: self.window };
+        self.velocity = Velocity {
+            value: value.min(most),
+            up,
+            rounds: rounds.min(STEADY_ROUNDS),
+            from: self.window,
+        };
     }
 
     /// Chooses the mode (§2.2).
@@ -340,7 +347,10 @@ mod tests {
         let mut copa = copa();
         path.round(&mut copa, |_| false);
         path.round(&mut copa, |_| false);
-        assert_eq!((copa.send_control().cwnd, copa.send_control().in_slow_start), (Bytes::new(40_000), true));
+        assert_eq!(
+            (copa.send_control().cwnd, copa.send_control().in_slow_start),
+            (Bytes::new(40_000), true)
+        );
         // Forty packets a round trip of 110 ms against 2 packets in 10 ms of queue: above the
         // target.
         path.rtt = Span::from_millis(110);
@@ -418,9 +428,17 @@ mod tests {
     fn a_mark_is_answered_once() {
         let mut copa = copa();
         for _ in 0..2 {
-            copa.on_ecn_ce(&EcnCe { now: Time::ZERO, newest: 9, bytes_in_flight: Bytes::ZERO, next_number: 10 });
+            copa.on_ecn_ce(&EcnCe {
+                now: Time::ZERO,
+                newest: 9,
+                bytes_in_flight: Bytes::ZERO,
+                next_number: 10,
+            });
         }
-        assert_eq!((copa.send_control().cwnd, copa.send_control().in_slow_start), (Bytes::new(8_000), false));
+        assert_eq!(
+            (copa.send_control().cwnd, copa.send_control().in_slow_start),
+            (Bytes::new(8_000), false)
+        );
     }
 
     #[test]

@@ -10,7 +10,9 @@
 //! go down to one.
 
 use crate::algorithms::newreno::NewReno;
-use crate::controller::{Ack, Controller, ControllerConfig, EcnCe, Loss, Restart, SendControl, SentPacket, forward_to};
+use crate::controller::{
+    Ack, Controller, ControllerConfig, EcnCe, Loss, Restart, SendControl, SentPacket, forward_to,
+};
 use crate::parameters::parameters;
 use bentpipe_units::{Bytes, Span, Time};
 
@@ -182,7 +184,8 @@ impl Controller for Cubic {
 
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         // Nothing was in flight before: the application limited the sender.
-        if let Some(epoch) = self.shape.epoch.as_mut().filter(|_| packet.in_flight == packet.bytes) {
+        if let Some(epoch) = self.shape.epoch.as_mut().filter(|_| packet.in_flight == packet.bytes)
+        {
             epoch.counted_to = Some(packet.sent_at);
         }
     }
@@ -288,7 +291,11 @@ mod tests {
         assert!(near(epoch.k, 4.217_163, 1e-6), "{}", epoch.k);
         // 0.4 (t - K)^3 + 100 at 0, 2, K and 8 s.
         for (t, packets) in [(0.0, 70.0), (2.0, 95.640_6), (epoch.k, 100.0), (8.0, 121.652_9)] {
-            assert!(near(cubic.w_cubic(&epoch, t) / P, packets, 1e-3), "{t}: {}", cubic.w_cubic(&epoch, t) / P);
+            assert!(
+                near(cubic.w_cubic(&epoch, t) / P, packets, 1e-3),
+                "{t}: {}",
+                cubic.w_cubic(&epoch, t) / P
+            );
         }
     }
 
@@ -304,7 +311,8 @@ mod tests {
             assert!(near(epoch.elapsed.as_secs_f64(), t, 1e-9));
             let window = cubic.send_control().cwnd.get() as f64;
             assert!(
-                window >= cubic.w_cubic(&epoch, t) - 0.5 * P && window <= cubic.w_cubic(&epoch, t + 0.6) + 1.0,
+                window >= cubic.w_cubic(&epoch, t) - 0.5 * P
+                    && window <= cubic.w_cubic(&epoch, t + 0.6) + 1.0,
                 "{round}"
             );
             phases.push(cubic.send_control().phase);
@@ -330,7 +338,11 @@ mod tests {
             recovery_start: 0,
         });
         path.round(&mut cubic, |_| false);
-        assert!(near(cubic.send_control().cwnd.get() as f64 / P, 1050.0, 1.0), "{}", cubic.send_control().cwnd);
+        assert!(
+            near(cubic.send_control().cwnd.get() as f64 / P, 1050.0, 1.0),
+            "{}",
+            cubic.send_control().cwnd
+        );
         // The last packet, so that nothing of its round is acknowledged after the reduction.
         path.round(&mut cubic, |index| index == 1049);
         let reduced = cubic.send_control().cwnd.get() as f64;
@@ -399,7 +411,8 @@ mod tests {
         let mut cubic = reduced(&mut path, 100);
         path.round(&mut cubic, |_| false);
         path.round(&mut cubic, |_| false);
-        let (elapsed, window) = (cubic.shape.epoch.as_ref().unwrap().elapsed, cubic.send_control().cwnd);
+        let (elapsed, window) =
+            (cubic.shape.epoch.as_ref().unwrap().elapsed, cubic.send_control().cwnd);
         assert_eq!(elapsed, Span::from_millis(600));
         path.app_limited = true;
         for _ in 0..20 {
@@ -420,7 +433,10 @@ mod tests {
         let packet = path.sent_packets.on_sent(path.now, MTU);
         path.sent_packets.on_lost(packet.number);
         path.sent_packets.report_loss(path.now, true, |loss| cubic.on_loss(loss));
-        assert_eq!((cubic.send_control().cwnd, cubic.send_control().ssthresh), (MTU + MTU, Some(Bytes::new(49_000))));
+        assert_eq!(
+            (cubic.send_control().cwnd, cubic.send_control().ssthresh),
+            (MTU + MTU, Some(Bytes::new(49_000)))
+        );
         cubic.on_spurious_loss(path.now);
         assert_eq!(cubic.send_control().cwnd, MTU + MTU);
         while cubic.send_control().in_slow_start {
@@ -438,7 +454,12 @@ mod tests {
         path.round(&mut cubic, |_| false);
         let next_number = path.sent_packets.next_number();
         for newest in [next_number - 1, next_number - 1] {
-            cubic.on_ecn_ce(&EcnCe { now: path.now, newest, bytes_in_flight: Bytes::ZERO, next_number });
+            cubic.on_ecn_ce(&EcnCe {
+                now: path.now,
+                newest,
+                bytes_in_flight: Bytes::ZERO,
+                next_number,
+            });
         }
         assert_eq!(cubic.send_control().cwnd, Bytes::new(14_000));
         cubic.on_spurious_loss(path.now);
@@ -460,7 +481,8 @@ mod tests {
 
     /// The mean window of RFC 9438 §5.1, equation 5, in packets.
     fn law(rtt: Span, period: u64) -> f64 {
-        libm::pow(0.4 * 3.7 / (4.0 * 0.3), 0.25) * libm::pow(rtt.as_secs_f64() * period as f64, 0.75)
+        libm::pow(0.4 * 3.7 / (4.0 * 0.3), 0.25)
+            * libm::pow(rtt.as_secs_f64() * period as f64, 0.75)
     }
 
     #[test]
@@ -486,7 +508,10 @@ mod tests {
                 recovery_start: 0,
             });
             let mean = Path::new(rtt).mean_window(&mut cubic, period, 30 * period);
-            assert!(near(mean / law, 1.0, tolerance), "{rtt_ms} ms, 1/{period}: {mean} against {law}");
+            assert!(
+                near(mean / law, 1.0, tolerance),
+                "{rtt_ms} ms, 1/{period}: {mean} against {law}"
+            );
         }
     }
 

@@ -55,7 +55,8 @@ impl Controller for FixedRate {
     fn restart(&mut self, _: &Restart) {}
 
     fn send_control(&self) -> SendControl {
-        let cwnd = self.rate.bytes_in(self.rtt).mul_f64(self.gain).max(Bytes::new(2 * self.mtu.get()));
+        let cwnd =
+            self.rate.bytes_in(self.rtt).mul_f64(self.gain).max(Bytes::new(2 * self.mtu.get()));
         SendControl {
             pacing_rate: Some(self.rate),
             loss_tolerance: 1.0,

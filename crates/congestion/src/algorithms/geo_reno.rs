@@ -101,7 +101,11 @@ impl Controller for GeoReno {
 
     fn send_control(&self) -> SendControl {
         let control = self.reno.send_control();
-        let phase = if control.in_slow_start || self.located { control.phase } else { "newreno, no distance" };
+        let phase = if control.in_slow_start || self.located {
+            control.phase
+        } else {
+            "newreno, no distance"
+        };
         SendControl { phase, ..control }
     }
 
@@ -175,7 +179,8 @@ mod tests {
     fn without_a_distance_it_is_newreno_and_says_so() {
         let mut reno = NewReno::new(&config(), &crate::algorithms::newreno::Parameters::default());
         let mut geo = GeoReno::new(&config(), &Parameters::default());
-        let (mut path, mut other) = (Path::new(Span::from_millis(50)), Path::new(Span::from_millis(50)));
+        let (mut path, mut other) =
+            (Path::new(Span::from_millis(50)), Path::new(Span::from_millis(50)));
         for round in 0..40 {
             path.round(&mut geo, |index| round % 9 == 3 && index == 2);
             other.round(&mut reno, |index| round % 9 == 3 && index == 2);

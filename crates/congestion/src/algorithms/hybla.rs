@@ -127,8 +127,10 @@ mod tests {
     #[test]
     fn a_path_of_the_reference_round_trip_is_newreno() {
         let mut path = Path::new(Span::from_millis(25));
-        let (mut hybla, mut reno) =
-            (hybla(&path), NewReno::new(&config(), &crate::algorithms::newreno::Parameters::default()));
+        let (mut hybla, mut reno) = (
+            hybla(&path),
+            NewReno::new(&config(), &crate::algorithms::newreno::Parameters::default()),
+        );
         let mut other = path.clone();
         for round in 0..30 {
             path.round(&mut hybla, |index| round % 8 == 4 && index == 1);
@@ -143,7 +145,11 @@ mod tests {
         let mut path = Path::new(Span::from_micros(37_500));
         let mut short = hybla(&path);
         path.round(&mut short, |_| false);
-        assert!(short.send_control().cwnd.get().abs_diff(28_284) < 20, "{}", short.send_control().cwnd);
+        assert!(
+            short.send_control().cwnd.get().abs_diff(28_284) < 20,
+            "{}",
+            short.send_control().cwnd
+        );
         // A geostationary path would have 2^24 - 1.
         let mut path = Path::new(Span::from_millis(600));
         let mut long = hybla(&path);

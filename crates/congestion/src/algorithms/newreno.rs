@@ -1,6 +1,8 @@
 //! NewReno as specified for QUIC (RFC 9002 §7 and appendix B).
 
-use crate::controller::{Ack, Controller, ControllerConfig, EcnCe, Loss, Restart, SendControl, minimum_window};
+use crate::controller::{
+    Ack, Controller, ControllerConfig, EcnCe, Loss, Restart, SendControl, minimum_window,
+};
 use crate::parameters::parameters;
 use bentpipe_units::{Bytes, Time};
 
@@ -182,7 +184,10 @@ impl Controller for NewReno {
     fn send_control(&self) -> SendControl {
         let in_slow_start = self.in_slow_start();
         let phase = if in_slow_start { "slow start" } else { "congestion avoidance" };
-        SendControl { ssthresh: self.ssthresh, ..SendControl::window(self.window, in_slow_start, phase) }
+        SendControl {
+            ssthresh: self.ssthresh,
+            ..SendControl::window(self.window, in_slow_start, phase)
+        }
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
@@ -210,7 +215,9 @@ mod tests {
             reno.on_packet_sent(&packet);
         }
         let now = Time::from_millis(at + 100);
-        for number in (first..sent_packets.next_number()).filter(|number| !lost.contains(&(number - first))) {
+        for number in
+            (first..sent_packets.next_number()).filter(|number| !lost.contains(&(number - first)))
+        {
             sent_packets.on_acked(now, number);
             sent_packets.report_ack(now, false, |ack| reno.on_ack(ack));
         }
@@ -233,7 +240,11 @@ mod tests {
             sent_packets.on_acked(Time::from_millis(100), number);
         }
         sent_packets.report_ack(Time::from_millis(100), false, |ack| reno.on_ack(ack));
-        assert_eq!(reno.send_control().cwnd, before + MTU + MTU, "ten packets in one acknowledgement");
+        assert_eq!(
+            reno.send_control().cwnd,
+            before + MTU + MTU,
+            "ten packets in one acknowledgement"
+        );
     }
 
     #[test]
@@ -264,7 +275,10 @@ mod tests {
         let (mut reno, mut sent_packets) = (reno(), SentPackets::new());
         round(&mut reno, &mut sent_packets, 0, &[0]);
         reno.on_spurious_loss(Time::from_millis(150));
-        assert_eq!((reno.send_control().cwnd, reno.send_control().ssthresh), (Bytes::new(19_000), None));
+        assert_eq!(
+            (reno.send_control().cwnd, reno.send_control().ssthresh),
+            (Bytes::new(19_000), None)
+        );
     }
 
     #[test]
@@ -297,7 +311,14 @@ mod tests {
     fn slow_start_ends_at_the_threshold() {
         let mut reno = reno();
         let (window, ssthresh) = (Bytes::new(10_000), Some(Bytes::new(15_000)));
-        reno.restart(&Restart { now: Time::ZERO, window, ssthresh, rate: None, min_rtt: None, recovery_start: 0 });
+        reno.restart(&Restart {
+            now: Time::ZERO,
+            window,
+            ssthresh,
+            rate: None,
+            min_rtt: None,
+            recovery_start: 0,
+        });
         let mut path = Path { batch: 10, ..Path::new(Span::from_millis(100)) };
         path.round(&mut reno, |_| false);
         assert_eq!(reno.send_control().cwnd, Bytes::new(15_000));
@@ -308,7 +329,8 @@ mod tests {
         // Mathis et al., CCR 27(3), 1997, equation 3: a window of sqrt(3/(2p)). Windows of whole
         // packets, and a loss that is noticed a round later, are worth some percent.
         for period in [1_000, 10_000] {
-            let mean = Path::new(Span::from_millis(100)).mean_window(&mut reno(), period, 40 * period);
+            let mean =
+                Path::new(Span::from_millis(100)).mean_window(&mut reno(), period, 40 * period);
             let law = (1.5 * period as f64).sqrt();
             assert!((mean / law - 1.0).abs() < 0.05, "{mean} against {law}");
         }

@@ -204,14 +204,20 @@ mod tests {
         let mut vegas = Vegas::new(&config(), &Parameters::default());
         path.round(&mut vegas, |_| false);
         path.round(&mut vegas, |_| false);
-        assert_eq!((vegas.send_control().cwnd, vegas.send_control().in_slow_start), (Bytes::new(40_000), true));
+        assert_eq!(
+            (vegas.send_control().cwnd, vegas.send_control().in_slow_start),
+            (Bytes::new(40_000), true)
+        );
         // Each round is judged at the next one's first acknowledgement.
         path.rtt = Span::from_millis(125);
         path.round(&mut vegas, |_| false);
         assert!(vegas.send_control().in_slow_start);
         path.round(&mut vegas, |_| false);
         // Eighty packets at 125 ms are 64 at 100 ms.
-        assert_eq!((vegas.send_control().cwnd, vegas.send_control().in_slow_start), (Bytes::new(65_000), false));
+        assert_eq!(
+            (vegas.send_control().cwnd, vegas.send_control().in_slow_start),
+            (Bytes::new(65_000), false)
+        );
     }
 
     #[test]

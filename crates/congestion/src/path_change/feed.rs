@@ -75,8 +75,11 @@ impl PathChangeFeed {
     pub fn take(&self) -> Vec<PathChangeNotice> {
         let notices = self.notices();
         let read = self.read.swap(self.announced.count.load(Ordering::Relaxed), Ordering::Relaxed);
-        let mut unread: Vec<PathChangeNotice> =
-            notices.iter().filter(|(number, _)| *number > read).map(|(_, notice)| *notice).collect();
+        let mut unread: Vec<PathChangeNotice> = notices
+            .iter()
+            .filter(|(number, _)| *number > read)
+            .map(|(_, notice)| *notice)
+            .collect();
         unread.sort_by_key(|notice| notice.at);
         unread
     }
@@ -89,7 +92,10 @@ impl PathChangeFeed {
 
 impl Clone for PathChangeFeed {
     fn clone(&self) -> Self {
-        Self { announced: self.announced.clone(), read: AtomicU64::new(self.read.load(Ordering::Relaxed)) }
+        Self {
+            announced: self.announced.clone(),
+            read: AtomicU64::new(self.read.load(Ordering::Relaxed)),
+        }
     }
 }
 
@@ -154,6 +160,9 @@ mod tests {
             feed.announce(notice(at, 50));
         }
         let taken = feed.take();
-        assert_eq!((taken.len(), taken[0].at), (CAPACITY, Time::from_millis(1_000 - CAPACITY as u64)));
+        assert_eq!(
+            (taken.len(), taken[0].at),
+            (CAPACITY, Time::from_millis(1_000 - CAPACITY as u64))
+        );
     }
 }

@@ -20,7 +20,8 @@ use super::feed::{CAPACITY, PathChangeFeed, PathChangeNotice};
 use super::loss_suppression::LossSuppression;
 use super::pre_drain::PreDrain;
 use crate::controller::{
-    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, SendControl, SentPacket, forward_to, minimum_window,
+    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, SendControl, SentPacket,
+    forward_to, minimum_window,
 };
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
@@ -124,7 +125,8 @@ impl PathChangeLayer {
         if self.response.shift_rtt {
             // If nothing was acknowledged between two changes, they count as one.
             let before = self.pending.map_or(notice.rtt_before, |earlier| earlier.before);
-            self.pending = Some(PendingChange { since: notice.at, before, after: notice.rtt_after });
+            self.pending =
+                Some(PendingChange { since: notice.at, before, after: notice.rtt_after });
         }
     }
 
@@ -132,7 +134,9 @@ impl PathChangeLayer {
     fn confirmed_change(&mut self, ack: &Ack<'_>) -> Option<PathChange> {
         // Without a path there are no ACKs; if one arrives all the same, the announcement was
         // wrong.
-        let confirmed = |pending: &mut PendingChange| pending.after.is_some() && ack.newest().sent_at >= pending.since;
+        let confirmed = |pending: &mut PendingChange| {
+            pending.after.is_some() && ack.newest().sent_at >= pending.since
+        };
         let pending = self.pending.take_if(confirmed)?;
         let rtt_increase = match (pending.before, pending.after) {
             (Some(before), Some(after)) if after <= before => return None,
@@ -186,8 +190,14 @@ impl Controller for PathChangeLayer {
         // not measure its rate.
         let mut sample = ack.sample;
         sample.app_limited |= self.pre_drain.covers(ack.newest().sent_at);
-        sample.lost = sample.lost.saturating_sub(self.loss_suppression.hidden_since(ack.newest().sent_at));
-        self.controller.on_ack(&Ack { min_rtt, app_limited: ack.app_limited || binds, sample, ..*ack });
+        sample.lost =
+            sample.lost.saturating_sub(self.loss_suppression.hidden_since(ack.newest().sent_at));
+        self.controller.on_ack(&Ack {
+            min_rtt,
+            app_limited: ack.app_limited || binds,
+            sample,
+            ..*ack
+        });
     }
 
     fn on_loss(&mut self, loss: &Loss<'_>) {
@@ -196,7 +206,8 @@ impl Controller for PathChangeLayer {
             return;
         }
         let min_rtt = self.min_rtt.unwrap_or(loss.min_rtt);
-        let lost = loss.lost.saturating_sub(self.loss_suppression.hidden_since(loss.newest().sent_at));
+        let lost =
+            loss.lost.saturating_sub(self.loss_suppression.hidden_since(loss.newest().sent_at));
         self.controller.on_loss(&Loss { min_rtt, lost, ..*loss });
     }
 
@@ -231,7 +242,11 @@ impl Controller for PathChangeLayer {
         let minimum = minimum_window(self.mtu);
         // After a hidden timeout two packets probe whether the path is back, so that no window is
         // lost on a path that is not.
-        let probing = if self.loss_suppression.is_probing() { control.cwnd.min(minimum) } else { control.cwnd };
+        let probing = if self.loss_suppression.is_probing() {
+            control.cwnd.min(minimum)
+        } else {
+            control.cwnd
+        };
         let cwnd = self.pre_drain.limit().map_or(probing, |limit| probing.min(limit.max(minimum)));
         SendControl { cwnd, ..control }
     }

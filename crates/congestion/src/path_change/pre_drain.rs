@@ -67,7 +67,13 @@ impl PreDrain {
 
     /// Handles an ACK. `next` is the next announced change, `window` the controller's window,
     /// `minimum` the smallest one allowed.
-    pub(super) fn on_ack(&mut self, ack: &Ack<'_>, next: Option<&PathChangeNotice>, window: Bytes, minimum: Bytes) {
+    pub(super) fn on_ack(
+        &mut self,
+        ack: &Ack<'_>,
+        next: Option<&PathChangeNotice>,
+        window: Bytes,
+        minimum: Bytes,
+    ) {
         let min_rtt = self.min_rtt.update(ack.now, RTT_WINDOW, ack.rtt);
         let max_rtt = self.max_rtt.update(ack.now, RTT_WINDOW, ack.rtt);
         if let Some(rate) = ack.sample.rate {
@@ -78,7 +84,10 @@ impl PreDrain {
             self.limit = None;
         }
         let rtt = ack.smoothed_rtt;
-        let Some(notice) = next.filter(|notice| self.limit.is_none() && ack.now + rtt >= notice.at) else { return };
+        let Some(notice) = next.filter(|notice| self.limit.is_none() && ack.now + rtt >= notice.at)
+        else {
+            return;
+        };
         let rate = Rate::from_bps(self.rate.get());
         let limited = limited(notice, window, rtt, rate, max_rtt.saturating_sub(min_rtt));
         if limited < window {
@@ -91,15 +100,27 @@ impl PreDrain {
 
 /// Returns how much of `window` may be in flight at the change. `queueing` is the queueing delay
 /// that the path has shown.
-fn limited(notice: &PathChangeNotice, window: Bytes, rtt: Span, rate: Rate, queueing: Span) -> Bytes {
-    let ratio = |after: f64, before: f64| if before > 0.0 { (after / before).min(1.0) } else { 1.0 };
+fn limited(
+    notice: &PathChangeNotice,
+    window: Bytes,
+    rtt: Span,
+    rate: Rate,
+    queueing: Span,
+) -> Bytes {
+    let ratio =
+        |after: f64, before: f64| if before > 0.0 { (after / before).min(1.0) } else { 1.0 };
     let shorter = match (notice.rtt_before, notice.rtt_after) {
         (Some(before), Some(after)) => ratio(after.as_secs_f64(), before.as_secs_f64()),
         _ => 1.0,
     };
-    let slower = notice.rate_after.map_or(1.0, |after| ratio(after.as_bps() as f64, rate.as_bps() as f64));
+    let slower =
+        notice.rate_after.map_or(1.0, |after| ratio(after.as_bps() as f64, rate.as_bps() as f64));
     let fits = window.mul_f64(shorter * slower);
-    let outage = if notice.rtt_after.is_none() { 1.0 } else { ratio(notice.outage.as_secs_f64(), rtt.as_secs_f64()) };
+    let outage = if notice.rtt_after.is_none() {
+        1.0
+    } else {
+        ratio(notice.outage.as_secs_f64(), rtt.as_secs_f64())
+    };
     if outage <= 0.0 || notice.rtt_before.is_none() {
         return fits;
     }
@@ -114,7 +135,12 @@ mod tests {
     const WINDOW: Bytes = Bytes::new(100_000);
     const RTT: Span = Span::from_millis(40);
 
-    fn notice(before: Option<u64>, after: Option<u64>, outage_ms: u64, rate_mbps: Option<u64>) -> PathChangeNotice {
+    fn notice(
+        before: Option<u64>,
+        after: Option<u64>,
+        outage_ms: u64,
+        rate_mbps: Option<u64>,
+    ) -> PathChangeNotice {
         PathChangeNotice {
             at: Time::from_secs(1),
             rtt_before: before.map(Span::from_millis),

@@ -39,7 +39,10 @@ impl Controller for Recorder {
     }
     fn on_path_change(&mut self, change: &PathChange) {
         let longer = change.rtt_increase.map(Span::as_millis_f64);
-        self.note(format!("change since {} ms longer by {longer:?}", change.since.since_start().as_millis_f64()));
+        self.note(format!(
+            "change since {} ms longer by {longer:?}",
+            change.since.since_start().as_millis_f64()
+        ));
     }
     fn restart(&mut self, _: &Restart) {}
     fn send_control(&self) -> SendControl {
@@ -59,9 +62,12 @@ struct Rig {
     log: Arc<Mutex<Vec<String>>>,
 }
 
-const RESET: PathChangeResponse = PathChangeResponse { shift_rtt: true, suppress_loss: false, pre_drain: false };
-const HOLD: PathChangeResponse = PathChangeResponse { shift_rtt: false, suppress_loss: true, pre_drain: false };
-const DRAIN: PathChangeResponse = PathChangeResponse { shift_rtt: false, suppress_loss: false, pre_drain: true };
+const RESET: PathChangeResponse =
+    PathChangeResponse { shift_rtt: true, suppress_loss: false, pre_drain: false };
+const HOLD: PathChangeResponse =
+    PathChangeResponse { shift_rtt: false, suppress_loss: true, pre_drain: false };
+const DRAIN: PathChangeResponse =
+    PathChangeResponse { shift_rtt: false, suppress_loss: false, pre_drain: true };
 
 fn at(ms: u64) -> Time {
     Time::from_millis(ms)
@@ -115,7 +121,8 @@ impl Rig {
 
     fn mark(&mut self, at_ms: u64, newest: u64) {
         self.now = at(at_ms);
-        let (bytes_in_flight, next_number) = (self.sent_packets.bytes_in_flight(), self.sent_packets.next_number());
+        let (bytes_in_flight, next_number) =
+            (self.sent_packets.bytes_in_flight(), self.sent_packets.next_number());
         self.layer.on_ecn_ce(&EcnCe { now: self.now, newest, bytes_in_flight, next_number });
     }
 
@@ -266,7 +273,10 @@ fn marks_near_a_change_are_held_back_while_they_are_few() {
 #[test]
 fn a_timeout_in_an_announced_silence_leaves_two_packets_until_something_is_heard() {
     let mut rig = Rig::new(HOLD);
-    rig.feed.announce(PathChangeNotice { outage: Span::from_millis(500), ..notice(100, Some(40), Some(40)) });
+    rig.feed.announce(PathChangeNotice {
+        outage: Span::from_millis(500),
+        ..notice(100, Some(40), Some(40))
+    });
     let packets = rig.send(90, 10);
     rig.layer.on_timeout(at(400));
     rig.lose(400, &packets[..9], true);
@@ -306,14 +316,18 @@ fn without_a_use_of_hints_the_controller_has_no_layer() {
         };
         let config = ControllerConfig { now: Time::ZERO, ..config() };
         let factory = congestion.factory().unwrap();
-        let debug =
-            |factory: &crate::ControllerFactory| format!("{:?}", factory.make(&config, FastStart::Refused, None));
+        let debug = |factory: &crate::ControllerFactory| {
+            format!("{:?}", factory.make(&config, FastStart::Refused, None))
+        };
         (debug(&factory), debug(&factory.with_path_changes(PathChangeFeed::new())))
     };
     let (without, with) = make(PathChangeResponse::default());
     assert_eq!(without, with);
     let (without, with) = make(HOLD);
-    assert!(!without.starts_with("PathChangeLayer") && with.starts_with("PathChangeLayer"), "{with}");
+    assert!(
+        !without.starts_with("PathChangeLayer") && with.starts_with("PathChangeLayer"),
+        "{with}"
+    );
 }
 
 #[test]
@@ -323,5 +337,8 @@ fn a_copy_goes_on_where_its_original_was() {
     let packets = rig.send(930, 1);
     rig.ack(970, &packets);
     let copy = rig.layer.clone_box();
-    assert_eq!((rig.layer.send_control().cwnd, copy.send_control().cwnd), (Bytes::new(50_000), Bytes::new(50_000)));
+    assert_eq!(
+        (rig.layer.send_control().cwnd, copy.send_control().cwnd),
+        (Bytes::new(50_000), Bytes::new(50_000))
+    );
 }

@@ -51,9 +51,12 @@ impl CarefulResume {
                 handle.close();
                 (controller, PhaseState::Normal)
             }
-            ResumeMode::Careful => (controller, PhaseState::Reconnaissance(Reconnaissance::default())),
+            ResumeMode::Careful => {
+                (controller, PhaseState::Reconnaissance(Reconnaissance::default()))
+            }
             ResumeMode::Jump => {
-                let jump: Box<dyn Controller> = Box::new(UnsafeJump::new(controller, config, handle.clone()));
+                let jump: Box<dyn Controller> =
+                    Box::new(UnsafeJump::new(controller, config, handle.clone()));
                 (jump, PhaseState::Normal)
             }
         };
@@ -155,6 +158,13 @@ impl CarefulResume {
         recovery_start: u64,
     ) {
         let window = window.max(self.minimum_window());
-        self.controller.restart(&Restart { now, window, ssthresh, rate: None, min_rtt: None, recovery_start });
+        self.controller.restart(&Restart {
+            now,
+            window,
+            ssthresh,
+            rate: None,
+            min_rtt: None,
+            recovery_start,
+        });
     }
 }

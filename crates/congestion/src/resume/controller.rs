@@ -5,7 +5,9 @@ use super::observation::PathObserver;
 use super::phase::{Jump, PhaseState, Retreat};
 use super::reconnaissance::JumpOpportunity;
 use super::transitions::Trigger;
-use crate::controller::{Ack, Controller, EcnCe, Loss, PathChange, Restart, SendControl, SentPacket};
+use crate::controller::{
+    Ack, Controller, EcnCe, Loss, PathChange, Restart, SendControl, SentPacket,
+};
 use bentpipe_units::{Bytes, Time};
 
 impl CarefulResume {
@@ -70,9 +72,15 @@ impl Controller for CarefulResume {
                 reconnaissance.on_packet_sent(packet.number);
                 let cwnd = self.controller.send_control().cwnd;
                 let cwnd_limited = cwnd.saturating_sub(packet.in_flight) < self.mtu;
-                self.consider_jump(JumpOpportunity { now: packet.sent_at, cwnd_limited, round: None });
+                self.consider_jump(JumpOpportunity {
+                    now: packet.sent_at,
+                    cwnd_limited,
+                    round: None,
+                });
             }
-            PhaseState::Unvalidated(Jump::Rate(_)) => self.unvalidated.on_packet_sent(packet.number),
+            PhaseState::Unvalidated(Jump::Rate(_)) => {
+                self.unvalidated.on_packet_sent(packet.number)
+            }
             PhaseState::Unvalidated(Jump::Window(_)) => self.on_unvalidated_packet_sent(packet),
             _ => {}
         }
@@ -86,7 +94,11 @@ impl Controller for CarefulResume {
                 let round = reconnaissance.starting_round(ack.now);
                 self.controller.on_ack(ack);
                 self.observe(ack);
-                self.consider_jump(JumpOpportunity { now: ack.now, cwnd_limited: !ack.app_limited, round });
+                self.consider_jump(JumpOpportunity {
+                    now: ack.now,
+                    cwnd_limited: !ack.app_limited,
+                    round,
+                });
             }
             PhaseState::Normal => {
                 self.controller.on_ack(ack);
@@ -135,7 +147,9 @@ impl Controller for CarefulResume {
                 }
             }
             PhaseState::SafeRetreat(Retreat::Rate) => self.controller.on_ecn_ce(ecn_ce),
-            PhaseState::SafeRetreat(Retreat::Window { .. }) => self.on_retreat_congestion(ecn_ce.newest),
+            PhaseState::SafeRetreat(Retreat::Window { .. }) => {
+                self.on_retreat_congestion(ecn_ce.newest)
+            }
         }
     }
 
@@ -157,7 +171,9 @@ impl Controller for CarefulResume {
     fn on_path_change(&mut self, change: &PathChange) {
         let now = change.now;
         match self.phase {
-            PhaseState::Reconnaissance(_) => self.go(now, PhaseState::Normal, Some(Trigger::PathChanged)),
+            PhaseState::Reconnaissance(_) => {
+                self.go(now, PhaseState::Normal, Some(Trigger::PathChanged))
+            }
             PhaseState::Unvalidated(_) | PhaseState::Validating(_) => {
                 self.on_jump_congestion(now, Trigger::PathChanged);
             }
@@ -189,11 +205,15 @@ impl Controller for CarefulResume {
     fn send_control(&self) -> SendControl {
         let inner = self.controller.send_control();
         let control = match self.phase {
-            PhaseState::Reconnaissance(_) if self.saved.is_some() => SendControl { phase: "reconnaissance", ..inner },
+            PhaseState::Reconnaissance(_) if self.saved.is_some() => {
+                SendControl { phase: "reconnaissance", ..inner }
+            }
             PhaseState::Reconnaissance(_) | PhaseState::Normal => inner,
             PhaseState::Unvalidated(Jump::Window(jump)) => {
                 // No burst larger than the initial window (RFC 9959 §4.3.2).
-                let send_quantum = inner.send_quantum.map_or(self.initial_window, |own| own.min(self.initial_window));
+                let send_quantum = inner
+                    .send_quantum
+                    .map_or(self.initial_window, |own| own.min(self.initial_window));
                 SendControl {
                     cwnd: jump.window,
                     pacing_rate: Some(jump.pacing_rate()),
@@ -213,7 +233,9 @@ impl Controller for CarefulResume {
                 phase: "safe retreat",
                 ..inner
             },
-            PhaseState::SafeRetreat(Retreat::Rate) => SendControl { phase: "safe retreat", ..inner },
+            PhaseState::SafeRetreat(Retreat::Rate) => {
+                SendControl { phase: "safe retreat", ..inner }
+            }
         };
         SendControl { cwnd: control.cwnd.max(self.minimum_window()), ..control }
     }

@@ -111,7 +111,11 @@ impl ResumeHandle {
     /// Returns what the connection knows of its path now.
     pub fn resume_state(&self) -> ResumeState {
         let shared = self.lock();
-        ResumeState { offered: shared.offered, observed: shared.observed, retreated: shared.retreated }
+        ResumeState {
+            offered: shared.offered,
+            observed: shared.observed,
+            retreated: shared.retreated,
+        }
     }
 
     /// Returns true if no other connection may use the parameters (RFC 9959 §4.2): from the offer
@@ -166,7 +170,11 @@ mod tests {
     use bentpipe_units::{Bytes, Span};
 
     fn saved(window: u64) -> SavedParameters {
-        SavedParameters { window: Bytes::new(window), rtt: Span::from_millis(600), valid_until: None }
+        SavedParameters {
+            window: Bytes::new(window),
+            rtt: Span::from_millis(600),
+            valid_until: None,
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use super::handle::ResumeHandle;
 use crate::controller::{
-    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, Restart, SendControl, SentPacket, forward_to,
+    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, Restart, SendControl, SentPacket,
+    forward_to,
 };
 use bentpipe_units::{Bytes, Rate, Time};
 
@@ -31,7 +32,11 @@ pub struct UnsafeJump {
 
 impl UnsafeJump {
     /// Puts the layer around `controller`. It jumps when saved parameters are offered to `handle`.
-    pub fn new(controller: Box<dyn Controller>, config: &ControllerConfig, handle: ResumeHandle) -> Self {
+    pub fn new(
+        controller: Box<dyn Controller>,
+        config: &ControllerConfig,
+        handle: ResumeHandle,
+    ) -> Self {
         let mut layer = Self { controller, handle, jump: None, done: false, next_number: 0 };
         layer.jump_if_offered(config.now);
         layer
@@ -50,7 +55,8 @@ impl UnsafeJump {
         }
         self.handle.set_jumped();
         let rate = saved.rate().max(Rate::from_bps(1));
-        self.jump = Some(OpenJump { first: self.next_number, window: saved.window, rate, rounds: 2 });
+        self.jump =
+            Some(OpenJump { first: self.next_number, window: saved.window, rate, rounds: 2 });
         let by_rate = self.controller.rate_based().is_some();
         self.controller.restart(&Restart {
             now,
@@ -148,6 +154,10 @@ impl Controller for UnsafeJump {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(Self { controller: self.controller.clone_box(), handle: self.handle.clone(), ..*self })
+        Box::new(Self {
+            controller: self.controller.clone_box(),
+            handle: self.handle.clone(),
+            ..*self
+        })
     }
 }

@@ -93,7 +93,12 @@ impl PathObserver {
         let window = delivered.mul_f64(rtt.as_secs_f64() / ack.rtt.as_secs_f64());
         // A round that cwnd did not limit is no sign of less capacity, but the path did carry what
         // it delivered.
-        if limited && self.reported.or_else(|| handle.current()).is_none_or(|current| window <= current.window) {
+        if limited
+            && self
+                .reported
+                .or_else(|| handle.current())
+                .is_none_or(|current| window <= current.window)
+        {
             return;
         }
         self.bucket(ack.now).window_at_least(window);
@@ -102,8 +107,10 @@ impl PathObserver {
 
     /// Reports the largest window of the period if it may replace the current value.
     fn report(&mut self, in_slow_start: bool, handle: &ResumeHandle) {
-        let window = self.buckets.iter().flatten().map(|bucket| bucket.window).max().unwrap_or_default();
-        if self.reported.or_else(|| handle.current()).is_some_and(|current| window < current.window) {
+        let window =
+            self.buckets.iter().flatten().map(|bucket| bucket.window).max().unwrap_or_default();
+        if self.reported.or_else(|| handle.current()).is_some_and(|current| window < current.window)
+        {
             self.used = if in_slow_start { 0 } else { self.used.saturating_add(1) };
             if self.used < USED_ROUNDS {
                 return;

@@ -165,7 +165,10 @@ mod tests {
     #[test]
     fn only_its_own_packets_count() {
         let mut range = range(5, 8);
-        assert_eq!(range.on_ack(&[packet(3), packet(4), packet(5), packet(6)], 9), Bytes::new(2000));
+        assert_eq!(
+            range.on_ack(&[packet(3), packet(4), packet(5), packet(6)], 9),
+            Bytes::new(2000)
+        );
         assert!(!range.is_reached() && !range.is_settled());
         assert_eq!(range.on_ack(&[packet(7), packet(8)], 9), Bytes::new(1000));
         assert!(range.is_reached() && range.is_settled());

@@ -92,7 +92,9 @@ impl PhaseState {
     /// Returns the first round of a rate-based controller's probe.
     pub(super) fn probe_round(&self) -> Option<u64> {
         match self {
-            Self::Unvalidated(Jump::Rate(round)) | Self::Validating(Validation::Rate(round)) => Some(*round),
+            Self::Unvalidated(Jump::Rate(round)) | Self::Validating(Validation::Rate(round)) => {
+                Some(*round)
+            }
             _ => None,
         }
     }

@@ -22,7 +22,11 @@ impl CarefulResume {
         }
         model.set_probing_rate(Some(rate));
         self.start_jump();
-        self.go(now, PhaseState::Unvalidated(Jump::Rate(round)), Some(Trigger::CongestionWindowLimited));
+        self.go(
+            now,
+            PhaseState::Unvalidated(Jump::Rate(round)),
+            Some(Trigger::CongestionWindowLimited),
+        );
     }
 
     /// Handles an ACK while the controller probes or drains.
@@ -34,7 +38,9 @@ impl CarefulResume {
         match self.phase {
             PhaseState::SafeRetreat(_) => self.end_drain_if_settled(ack.now),
             PhaseState::Unvalidated(_)
-                if self.saved.is_some_and(|saved| self.parameters.is_too_short(ack.rtt, &saved)) =>
+                if self
+                    .saved
+                    .is_some_and(|saved| self.parameters.is_too_short(ack.rtt, &saved)) =>
             {
                 self.retreat_by_rate(ack.now, Some(Trigger::PathChanged));
             }
@@ -50,7 +56,11 @@ impl CarefulResume {
             }
             PhaseState::Validating(Validation::Rate(round)) if rounds(round) >= 2 => {
                 self.set_probing_rate(None);
-                self.go(ack.now, PhaseState::Normal, Some(Trigger::LastUnvalidatedPacketAcknowledged));
+                self.go(
+                    ack.now,
+                    PhaseState::Normal,
+                    Some(Trigger::LastUnvalidatedPacketAcknowledged),
+                );
             }
             _ => {}
         }
@@ -59,7 +69,9 @@ impl CarefulResume {
     /// Retreats if the model has left Startup by its own rules while it probed: what it measures
     /// now is distorted.
     pub(super) fn retreat_if_startup_ended(&mut self, now: Time, trigger: Option<Trigger>) {
-        if self.phase.probe_round().is_some() && !self.controller.rate_based().is_some_and(|model| model.in_startup()) {
+        if self.phase.probe_round().is_some()
+            && !self.controller.rate_based().is_some_and(|model| model.in_startup())
+        {
             self.retreat_by_rate(now, trigger);
         }
     }

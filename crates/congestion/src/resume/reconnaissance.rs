@@ -32,7 +32,10 @@ impl CarefulResume {
         if saved.is_expired(now) {
             self.handle.refuse(Refusal::Expired);
             self.go(now, PhaseState::Normal, None);
-        } else if reconnaissance.min_rtt.is_some_and(|min| self.parameters.is_too_short(min, &saved)) {
+        } else if reconnaissance
+            .min_rtt
+            .is_some_and(|min| self.parameters.is_too_short(min, &saved))
+        {
             // The minimum can only decrease: no need to wait for the jump.
             self.go(now, PhaseState::Normal, Some(Trigger::RttNotValidated));
         }
@@ -74,6 +77,10 @@ impl CarefulResume {
         }
         self.start_jump();
         let jump = WindowJump { window, rtt, first_sent_at: None };
-        self.go(now, PhaseState::Unvalidated(Jump::Window(jump)), Some(Trigger::CongestionWindowLimited));
+        self.go(
+            now,
+            PhaseState::Unvalidated(Jump::Window(jump)),
+            Some(Trigger::CongestionWindowLimited),
+        );
     }
 }

@@ -170,7 +170,13 @@ mod tests {
     impl Rounds {
         fn new(packets: u64) -> Self {
             let initial_window = Bytes::new(packets * 1000);
-            let config = ControllerConfig { now: Time::ZERO, mtu: MTU, initial_window, distance_m: None, rtt: None };
+            let config = ControllerConfig {
+                now: Time::ZERO,
+                mtu: MTU,
+                initial_window,
+                distance_m: None,
+                rtt: None,
+            };
             let start = HyStart::new(&config, &Parameters::default());
             Self { start, sent_packets: SentPackets::new(), now: Time::ZERO }
         }
@@ -186,8 +192,9 @@ mod tests {
                 self.now = begins + rtt + apart * index;
                 self.sent_packets.on_acked(self.now, first + index);
                 let mut over = false;
-                self.sent_packets
-                    .report_ack(self.now, false, |ack| over = matches!(self.start.on_ack(ack), Progress::Found(_)));
+                self.sent_packets.report_ack(self.now, false, |ack| {
+                    over = matches!(self.start.on_ack(ack), Progress::Found(_))
+                });
                 if over {
                     return Some(index + 1);
                 }
@@ -205,7 +212,11 @@ mod tests {
         let mut rounds = Rounds::new(100);
         // (100 + 1) / 2 ms after the first acknowledgement: the 52nd.
         assert_eq!(rounds.round(100, ms(100), ms(1)), Some(52));
-        assert_eq!(rounds.start.window(), Bytes::new(151_000), "what the last acknowledgement covers is not added");
+        assert_eq!(
+            rounds.start.window(),
+            Bytes::new(151_000),
+            "what the last acknowledgement covers is not added"
+        );
     }
 
     #[test]

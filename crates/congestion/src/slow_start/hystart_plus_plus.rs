@@ -96,7 +96,9 @@ impl HyStartPlusPlus {
             return;
         }
         match self.conservative {
-            None if this >= last + last.mul_f64(1.0 / self.divisor).clamp(self.rise.0, self.rise.1) => {
+            None if this
+                >= last + last.mul_f64(1.0 / self.divisor).clamp(self.rise.0, self.rise.1) =>
+            {
                 self.conservative = Some(Conservative { baseline: this, rounds: 0 });
             }
             Some(conservative) if this < conservative.baseline => self.conservative = None,
@@ -136,7 +138,8 @@ impl SlowStart for HyStartPlusPlus {
         // A longer path is no queue. The round's samples are of both paths, and say nothing.
         self.last_round = change.shifted(self.last_round);
         let baseline = change.shifted(self.conservative.map(|conservative| conservative.baseline));
-        self.conservative = self.conservative.zip(baseline).map(|(css, baseline)| Conservative { baseline, ..css });
+        self.conservative =
+            self.conservative.zip(baseline).map(|(css, baseline)| Conservative { baseline, ..css });
         self.this_round = None;
         self.samples = 0;
         true

@@ -2,7 +2,8 @@
 
 use super::algorithm::{Progress, SlowStart};
 use crate::controller::{
-    Ack, Controller, EcnCe, Loss, PathChange, RateBased, Restart, SendControl, SentPacket, forward_to,
+    Ack, Controller, EcnCe, Loss, PathChange, RateBased, Restart, SendControl, SentPacket,
+    forward_to,
 };
 use bentpipe_units::{Bytes, Time};
 use std::any::Any;
@@ -12,7 +13,9 @@ use std::sync::Arc;
 /// The right to use a fast slow start, held until the slow start ends. Its issuer learns of the end
 /// when the last copy is dropped.
 #[derive(Clone)]
-pub struct StartSlot(#[allow(dead_code, reason = "it is only ever dropped")] Arc<dyn Any + Send + Sync>);
+pub struct StartSlot(
+    #[allow(dead_code, reason = "it is only ever dropped")] Arc<dyn Any + Send + Sync>,
+);
 
 impl StartSlot {
     /// Creates a slot that drops `guard` with its last copy.
@@ -37,7 +40,11 @@ pub struct WithSlowStart {
 
 impl WithSlowStart {
     /// Puts `slow_start` in front of `controller`. It holds `slot` until it ends.
-    pub fn new(controller: Box<dyn Controller>, mut slow_start: Box<dyn SlowStart>, slot: Option<StartSlot>) -> Self {
+    pub fn new(
+        controller: Box<dyn Controller>,
+        mut slow_start: Box<dyn SlowStart>,
+        slot: Option<StartSlot>,
+    ) -> Self {
         slow_start.set_loss_tolerance(controller.send_control().loss_tolerance);
         Self { controller, slow_start: Some(slow_start), slot }
     }
@@ -67,7 +74,8 @@ impl WithSlowStart {
                 recovery_start: found.recovery_start,
             },
             Progress::Congested | Progress::Fallback => {
-                let recovery_start = if progress == Progress::Fallback { slow_start.recovery_start() } else { 0 };
+                let recovery_start =
+                    if progress == Progress::Fallback { slow_start.recovery_start() } else { 0 };
                 let window = slow_start.window();
                 Restart { now, window, ssthresh: None, rate: None, min_rtt: None, recovery_start }
             }
@@ -99,14 +107,20 @@ impl Controller for WithSlowStart {
     }
 
     fn on_loss(&mut self, loss: &Loss<'_>) {
-        let progress = self.slow_start.as_mut().map_or(Progress::Congested, |slow_start| slow_start.on_loss(loss));
+        let progress = self
+            .slow_start
+            .as_mut()
+            .map_or(Progress::Congested, |slow_start| slow_start.on_loss(loss));
         if self.proceed(progress, loss.now) {
             self.controller.on_loss(loss);
         }
     }
 
     fn on_ecn_ce(&mut self, ecn_ce: &EcnCe) {
-        let progress = self.slow_start.as_mut().map_or(Progress::Congested, |slow_start| slow_start.on_ecn_ce(ecn_ce));
+        let progress = self
+            .slow_start
+            .as_mut()
+            .map_or(Progress::Congested, |slow_start| slow_start.on_ecn_ce(ecn_ce));
         if self.proceed(progress, ecn_ce.now) {
             self.controller.on_ecn_ce(ecn_ce);
         }
@@ -167,6 +181,10 @@ impl Controller for WithSlowStart {
 
     fn clone_box(&self) -> Box<dyn Controller> {
         let slow_start = self.slow_start.as_ref().map(|slow_start| slow_start.clone_box());
-        Box::new(Self { controller: self.controller.clone_box(), slow_start, slot: self.slot.clone() })
+        Box::new(Self {
+            controller: self.controller.clone_box(),
+            slow_start,
+            slot: self.slot.clone(),
+        })
     }
 }

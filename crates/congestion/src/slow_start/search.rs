@@ -146,7 +146,12 @@ impl SlowStart for Search {
             let delivered = bins.delivered_in(ack.min_rtt);
             self.window = delivered.min(self.window).max(minimum_window(self.mtu));
         }
-        Progress::Found(CapacityEstimate { window: self.window, rate: None, min_rtt: ack.min_rtt, recovery_start: 0 })
+        Progress::Found(CapacityEstimate {
+            window: self.window,
+            rate: None,
+            min_rtt: ack.min_rtt,
+            recovery_start: 0,
+        })
     }
 
     fn on_mtu_update(&mut self, mtu: Bytes) {

@@ -60,7 +60,8 @@ impl<C: Controller> Flow<C> {
             }
             self.now += Span::from_millis(1);
         }
-        let numbers: Vec<u64> = (0..packets).filter(|&index| lost(index)).map(|index| first + index).collect();
+        let numbers: Vec<u64> =
+            (0..packets).filter(|&index| lost(index)).map(|index| first + index).collect();
         self.lose(&numbers);
     }
 
@@ -87,7 +88,14 @@ impl<C: Controller> Flow<C> {
     pub fn restart(&mut self, window: u64, ssthresh: Option<u64>, rate: Option<Rate>) {
         let (window, ssthresh) = (Bytes::new(window), ssthresh.map(Bytes::new));
         let recovery_start = self.sent_packets.next_number();
-        self.bbr.restart(&Restart { now: self.now, window, ssthresh, rate, min_rtt: Some(RTT), recovery_start });
+        self.bbr.restart(&Restart {
+            now: self.now,
+            window,
+            ssthresh,
+            rate,
+            min_rtt: Some(RTT),
+            recovery_start,
+        });
     }
 
     fn rate_based(&mut self) -> &mut dyn RateBased {
@@ -107,7 +115,9 @@ impl<C: Controller> Flow<C> {
                 value.is_multiple_of(2).then_some(value / 3),
                 value.is_multiple_of(3).then(|| Rate::from_bps(value)),
             ),
-            9 => self.rate_based().set_probing_rate((!value.is_multiple_of(3)).then(|| Rate::from_bps(value))),
+            9 => self
+                .rate_based()
+                .set_probing_rate((!value.is_multiple_of(3)).then(|| Rate::from_bps(value))),
             10 => {
                 let now = self.now;
                 self.rate_based().retreat(now);
@@ -118,7 +128,12 @@ impl<C: Controller> Flow<C> {
                 self.bbr.on_path_change(&PathChange::unknown(self.now));
                 self.bbr.on_mtu_update(Bytes::new(value % 9000));
                 let next_number = self.sent_packets.next_number();
-                let ecn_ce = EcnCe { now: self.now, newest: value, bytes_in_flight: Bytes::new(value), next_number };
+                let ecn_ce = EcnCe {
+                    now: self.now,
+                    newest: value,
+                    bytes_in_flight: Bytes::new(value),
+                    next_number,
+                };
                 self.bbr.on_ecn_ce(&ecn_ce);
             }
         }

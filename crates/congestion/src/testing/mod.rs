@@ -13,7 +13,13 @@ pub(crate) const MTU: Bytes = Bytes::new(1000);
 
 /// Ten packets to begin with, no distance known.
 pub(crate) fn config() -> ControllerConfig {
-    ControllerConfig { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(10_000), distance_m: None, rtt: None }
+    ControllerConfig {
+        now: Time::ZERO,
+        mtu: MTU,
+        initial_window: Bytes::new(10_000),
+        distance_m: None,
+        rtt: None,
+    }
 }
 
 /// A path without a queue that delivers each window a round trip after it was sent.
@@ -29,7 +35,13 @@ pub(crate) struct Path {
 
 impl Path {
     pub(crate) fn new(rtt: Span) -> Self {
-        Self { sent_packets: SentPackets::new(), now: Time::ZERO, rtt, batch: 1, app_limited: false }
+        Self {
+            sent_packets: SentPackets::new(),
+            now: Time::ZERO,
+            rtt,
+            batch: 1,
+            app_limited: false,
+        }
     }
 
     /// Sends a window and has it acknowledged a round trip later but for the packets that `lost`
@@ -57,7 +69,12 @@ impl Path {
 
     /// Mean window in packets over `packets` packets of which every `period`th is lost, the first
     /// too, after as many to settle.
-    pub(crate) fn mean_window(&mut self, controller: &mut dyn Controller, period: u64, packets: u64) -> f64 {
+    pub(crate) fn mean_window(
+        &mut self,
+        controller: &mut dyn Controller,
+        period: u64,
+        packets: u64,
+    ) -> f64 {
         let (mut sum, mut rounds) = (0.0, 0.0);
         while self.sent_packets.next_number() < 2 * packets {
             let first = self.sent_packets.next_number();
@@ -108,7 +125,12 @@ impl Bottleneck {
     }
 
     /// Goes on until `until`, and calls `each` after each acknowledgement.
-    pub(crate) fn run<C: Controller>(&mut self, controller: &mut C, until: Time, mut each: impl FnMut(&Self, &C)) {
+    pub(crate) fn run<C: Controller>(
+        &mut self,
+        controller: &mut C,
+        until: Time,
+        mut each: impl FnMut(&Self, &C),
+    ) {
         loop {
             let open = self.sent_packets.bytes_in_flight() + MTU <= controller.send_control().cwnd;
             let send = if open { self.next_send.max(self.now) } else { Time::MAX };
@@ -128,7 +150,10 @@ impl Bottleneck {
                 controller.on_packet_sent(&packet);
                 self.free_at = self.free_at.max(self.now + self.others) + self.rate.time_for(MTU);
                 self.arriving.push_back((self.free_at + self.rtt, packet.number));
-                let gap = controller.send_control().pacing_rate.map_or(Span::ZERO, |rate| rate.time_for(MTU));
+                let gap = controller
+                    .send_control()
+                    .pacing_rate
+                    .map_or(Span::ZERO, |rate| rate.time_for(MTU));
                 self.next_send = self.now + gap;
             }
         }

@@ -315,12 +315,17 @@ impl Run {
                 continue;
             }
             self.free_at = self.free_at.max(self.now) + self.path.rate.time_for(MTU);
-            if lost || self.path.silent.is_some_and(|silent| silent(self.free_at + self.path.offset)) {
+            if lost
+                || self.path.silent.is_some_and(|silent| silent(self.free_at + self.path.offset))
+            {
                 self.dropped += 1;
             } else {
                 self.passed.0 += 1;
                 self.passed.1 += self.free_at.since(self.now);
-                self.at(self.free_at + self.path.one_way(self.free_at), Event::Arrive(packet.number));
+                self.at(
+                    self.free_at + self.path.one_way(self.free_at),
+                    Event::Arrive(packet.number),
+                );
             }
         }
     }
@@ -336,7 +341,8 @@ impl Run {
 
     /// Share of the bottleneck's rate that was delivered between two points.
     pub fn utilisation(&self, from: Time, to: Time) -> f64 {
-        self.delivered_between(from, to) as f64 / self.path.rate.bytes_in(to.since(from)).get() as f64
+        self.delivered_between(from, to) as f64
+            / self.path.rate.bytes_in(to.since(from)).get() as f64
     }
 
     /// When each visit of `phase` began and ended.

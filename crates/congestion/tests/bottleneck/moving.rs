@@ -4,15 +4,18 @@
 use super::{MTU, Motion, Path, Run};
 use bentpipe_congestion::catalogue::CONTROLLERS;
 use bentpipe_congestion::{
-    CongestionConfig, ControllerConfig, FastStart, PathChangeFeed, PathChangeNotice, PathChangeResponse, SlowStartName,
+    CongestionConfig, ControllerConfig, FastStart, PathChangeFeed, PathChangeNotice,
+    PathChangeResponse, SlowStartName,
 };
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
-pub const NONE: PathChangeResponse = PathChangeResponse { shift_rtt: false, suppress_loss: false, pre_drain: false };
+pub const NONE: PathChangeResponse =
+    PathChangeResponse { shift_rtt: false, suppress_loss: false, pre_drain: false };
 pub const RESET: PathChangeResponse = PathChangeResponse { shift_rtt: true, ..NONE };
 pub const HOLD: PathChangeResponse = PathChangeResponse { suppress_loss: true, ..NONE };
 pub const DRAIN: PathChangeResponse = PathChangeResponse { pre_drain: true, ..NONE };
-pub const ALL: PathChangeResponse = PathChangeResponse { shift_rtt: true, suppress_loss: true, pre_drain: true };
+pub const ALL: PathChangeResponse =
+    PathChangeResponse { shift_rtt: true, suppress_loss: true, pre_drain: true };
 /// Every use of hints for itself, none and all.
 pub const RESPONSES: [(&str, PathChangeResponse); 5] =
     [("none", NONE), ("reset", RESET), ("hold", HOLD), ("drain", DRAIN), ("all", ALL)];
@@ -47,7 +50,9 @@ pub fn handovers() -> Path {
     Path {
         buffer: Bytes::new(100 * MTU.get()),
         motion: Some(by_turns),
-        silent: Some(|at| at >= Time::ZERO + SLOT && at.as_nanos() % SLOT.as_nanos() < SILENCE.as_nanos()),
+        silent: Some(|at| {
+            at >= Time::ZERO + SLOT && at.as_nanos() % SLOT.as_nanos() < SILENCE.as_nanos()
+        }),
         ..Path::new(Rate::from_mbps(50), SHORT)
     }
 }
@@ -82,12 +87,14 @@ pub fn falling(at: Time) -> Span {
 
 /// Longer while a satellite serves, and back at once with the next.
 pub fn rising_saw(at: Time) -> Span {
-    (SHORT + drifted(Span::from_nanos(at.as_nanos() % SLOT.as_nanos()))).saturating_sub(drifted(SLOT / 2))
+    (SHORT + drifted(Span::from_nanos(at.as_nanos() % SLOT.as_nanos())))
+        .saturating_sub(drifted(SLOT / 2))
 }
 
 /// Shorter while a satellite serves.
 pub fn falling_saw(at: Time) -> Span {
-    (SHORT + drifted(SLOT / 2)).saturating_sub(drifted(Span::from_nanos(at.as_nanos() % SLOT.as_nanos())))
+    (SHORT + drifted(SLOT / 2))
+        .saturating_sub(drifted(Span::from_nanos(at.as_nanos() % SLOT.as_nanos())))
 }
 
 /// The motions to compare.
@@ -101,7 +108,13 @@ pub const DRIFTS: [(&str, Motion); 5] = [
 
 /// A change at a time.
 pub fn notice(at: Time, before: Span, after: Span) -> PathChangeNotice {
-    PathChangeNotice { at, rtt_before: Some(before), rtt_after: Some(after), rate_after: None, outage: Span::ZERO }
+    PathChangeNotice {
+        at,
+        rtt_before: Some(before),
+        rtt_after: Some(after),
+        rate_after: None,
+        outage: Span::ZERO,
+    }
 }
 
 /// What [`steps`] does.
@@ -121,7 +134,12 @@ pub fn handover_notices() -> Vec<PathChangeNotice> {
 
 /// A minute of a flow with a controller of that name over `path`, told of `hints`, which count from
 /// where the path's motion does.
-pub fn run(path: Path, name: &str, response: PathChangeResponse, hints: &[PathChangeNotice]) -> Run {
+pub fn run(
+    path: Path,
+    name: &str,
+    response: PathChangeResponse,
+    hints: &[PathChangeNotice],
+) -> Run {
     let congestion = CongestionConfig {
         controller: name.parse().expect("a name of the catalogue"),
         slow_start: SlowStartName::STANDARD,
@@ -142,7 +160,8 @@ pub fn run(path: Path, name: &str, response: PathChangeResponse, hints: &[PathCh
             ..*notice
         });
     }
-    let factory = congestion.factory().expect("defaults are within their ranges").with_path_changes(feed);
+    let factory =
+        congestion.factory().expect("defaults are within their ranges").with_path_changes(feed);
     let mut run = Run::new(path, factory.make(&config, FastStart::Refused, None), 1);
     run.until(END);
     run

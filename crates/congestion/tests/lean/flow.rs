@@ -181,10 +181,15 @@ impl Flow {
             return;
         }
         let mtu = MTU as f64;
-        let paced = self.controller.send_control().pacing_rate.map(|rate| rate.as_bps() as f64 / 8.0).or_else(|| {
-            let window = self.controller.send_control().cwnd.get() as f64;
-            (self.smoothed > 0.0).then(|| 1.25 * window / self.smoothed)
-        });
+        let paced = self
+            .controller
+            .send_control()
+            .pacing_rate
+            .map(|rate| rate.as_bps() as f64 / 8.0)
+            .or_else(|| {
+                let window = self.controller.send_control().cwnd.get() as f64;
+                (self.smoothed > 0.0).then(|| 1.25 * window / self.smoothed)
+            });
         if let Some(rate) = paced {
             let most = (10.0 * mtu).max(0.002 * rate);
             let earned = rate * now.since(self.tokens_at).as_secs_f64();
@@ -192,12 +197,17 @@ impl Flow {
         }
         self.tokens_at = now;
         let written = self.written(now);
-        while self.sent_packets.bytes_in_flight() + Bytes::new(MTU) <= self.controller.send_control().cwnd {
+        while self.sent_packets.bytes_in_flight() + Bytes::new(MTU)
+            <= self.controller.send_control().cwnd
+        {
             if let Some(rate) = paced {
                 if self.tokens < mtu {
                     if !self.waiting {
                         self.waiting = true;
-                        made.push((now + Span::from_secs_f64((mtu - self.tokens) / rate + 1e-6), Event::Send));
+                        made.push((
+                            now + Span::from_secs_f64((mtu - self.tokens) / rate + 1e-6),
+                            Event::Send,
+                        ));
                     }
                     break;
                 }
@@ -205,7 +215,9 @@ impl Flow {
             }
             if !self.send_one(now, written, links, made) {
                 self.sent_packets.set_app_limited();
-                if let Some(rate) = self.transfer.written.filter(|_| written < self.pieces && !self.waiting) {
+                if let Some(rate) =
+                    self.transfer.written.filter(|_| written < self.pieces && !self.waiting)
+                {
                     self.waiting = true;
                     made.push((now + Span::from_secs_f64(PAYLOAD as f64 / rate), Event::Send));
                 }
@@ -232,9 +244,14 @@ impl Flow {
         match links.forward(now, PACKET) {
             Ok(at) => made.push((at, Event::Data(number))),
             Err(dropped) => {
-                let early = self.start_over.is_none_or(|over| now.since(over) < self.rtt.mul_f64(2.5));
+                let early =
+                    self.start_over.is_none_or(|over| now.since(over) < self.rtt.mul_f64(2.5));
                 self.outcome.dropped += u64::from(dropped);
-                *self.outcome.dropped_in.entry(self.controller.send_control().phase).or_default() += u64::from(dropped);
+                *self
+                    .outcome
+                    .dropped_in
+                    .entry(self.controller.send_control().phase)
+                    .or_default() += u64::from(dropped);
                 self.outcome.dropped_at_start += u64::from(dropped && early);
             }
         }
@@ -252,7 +269,9 @@ impl Flow {
         let in_order = self.largest.is_none_or(|largest| number == largest + 1);
         self.largest = self.largest.max(Some(number));
         self.arrived.push(number);
-        if let Some(piece) = self.sent[number as usize].piece.filter(|piece| !self.got[*piece as usize]) {
+        if let Some(piece) =
+            self.sent[number as usize].piece.filter(|piece| !self.got[*piece as usize])
+        {
             self.got[piece as usize] = true;
             self.missing -= 1;
             if self.missing == 0 {
@@ -267,7 +286,13 @@ impl Flow {
         }
     }
 
-    pub(super) fn delayed(&mut self, now: Time, arrivals: usize, links: &mut Links, made: &mut Made) {
+    pub(super) fn delayed(
+        &mut self,
+        now: Time,
+        arrivals: usize,
+        links: &mut Links,
+        made: &mut Made,
+    ) {
         if self.told < arrivals {
             self.tell(now, links, made);
         }
@@ -305,11 +330,15 @@ impl Flow {
         // Held back by something else than the window: nothing to send although the window had
         // room.
         let idle = self.again.is_empty() && self.next_piece >= self.written(now);
-        let limited =
-            idle && self.sent_packets.bytes_in_flight() + Bytes::new(10 * MTU) < self.controller.send_control().cwnd;
+        let limited = idle
+            && self.sent_packets.bytes_in_flight() + Bytes::new(10 * MTU)
+                < self.controller.send_control().cwnd;
         let controller = &mut self.controller;
-        self.sent_packets
-            .report_ack(now, limited || newest == 0 && self.transfer.handshake, |ack| controller.on_ack(ack));
+        self.sent_packets.report_ack(
+            now,
+            limited || newest == 0 && self.transfer.handshake,
+            |ack| controller.on_ack(ack),
+        );
         self.lose(now, made);
         self.note(now);
         self.fill(now, links, made);
@@ -352,12 +381,21 @@ impl Flow {
     /// The next timer: of the time threshold where a gap waits for it, otherwise of the probe (RFC
     /// 9002 §6.2).
     fn arm(&mut self, now: Time, made: &mut Made) {
-        let Some(last) = self.sent.last().filter(|_| !self.sent_packets.bytes_in_flight().is_zero()) else { return };
+        let Some(last) =
+            self.sent.last().filter(|_| !self.sent_packets.bytes_in_flight().is_zero())
+        else {
+            return;
+        };
         let gap = self.largest_acked.is_some_and(|largest| self.oldest < largest);
         let at = if gap {
-            self.sent[self.oldest as usize].at + Span::from_secs_f64(1.125 * self.smoothed.max(self.latest))
+            self.sent[self.oldest as usize].at
+                + Span::from_secs_f64(1.125 * self.smoothed.max(self.latest))
         } else {
-            let timeout = if self.smoothed == 0.0 { 1.0 } else { self.smoothed + (4.0 * self.variation).max(0.001) };
+            let timeout = if self.smoothed == 0.0 {
+                1.0
+            } else {
+                self.smoothed + (4.0 * self.variation).max(0.001)
+            };
             last.at + Span::from_secs_f64((timeout + 0.025) * f64::from(1u32 << self.probes.min(6)))
         };
         let at = at.max(now + Span::from_micros(1));
@@ -378,12 +416,13 @@ impl Flow {
         } else if let Some(last) = self.sent.last().copied() {
             let timeout = self.smoothed + (4.0 * self.variation).max(0.001) + 0.025;
             let timeout = if self.smoothed == 0.0 { 1.025 } else { timeout };
-            let due = last.at + Span::from_secs_f64(timeout * f64::from(1u32 << self.probes.min(6)));
+            let due =
+                last.at + Span::from_secs_f64(timeout * f64::from(1u32 << self.probes.min(6)));
             if due <= now {
                 self.probes += 1;
                 self.controller.on_timeout(now);
-                let first =
-                    (self.oldest..self.sent.len() as u64).find(|number| self.sent[*number as usize].outstanding);
+                let first = (self.oldest..self.sent.len() as u64)
+                    .find(|number| self.sent[*number as usize].outstanding);
                 if let Some(piece) = first.and_then(|number| self.sent[number as usize].piece) {
                     self.again.push_front(piece);
                     let written = self.written(now);
@@ -404,7 +443,8 @@ impl Flow {
         }
         if self.log_at.is_some_and(|at| at <= now) {
             self.log_at = Some(now + self.rtt / 8);
-            let rate = self.controller.send_control().pacing_rate.map_or(0.0, |rate| rate.as_mbps_f64());
+            let rate =
+                self.controller.send_control().pacing_rate.map_or(0.0, |rate| rate.as_mbps_f64());
             self.outcome.log.push(format!(
                 "{now} {:<12} window {:>9} flight {:>9} pace {rate:>7.1} Mbps rtt {:.3} sent {} dropped {} arrived {}",
                 self.controller.send_control().phase,

@@ -95,7 +95,12 @@ enum Event {
 }
 
 /// Runs the transfers until all are complete or `limit` has passed; one outcome for each.
-pub fn run(path: &Path, transfers: Vec<(Transfer, Box<dyn Controller>)>, seed: u64, limit: Span) -> Vec<Outcome> {
+pub fn run(
+    path: &Path,
+    transfers: Vec<(Transfer, Box<dyn Controller>)>,
+    seed: u64,
+    limit: Span,
+) -> Vec<Outcome> {
     let mut links = Links::new(path, seed);
     let mut queue = BinaryHeap::new();
     let mut order = 0u64;
@@ -147,8 +152,13 @@ pub fn alone(path: &Path, bytes: u64, controller: Box<dyn Controller>, seed: u64
 pub fn cubic(start: &str, values: &[(&str, f64)]) -> Box<dyn Controller> {
     use bentpipe_congestion::catalogue::{CONTROLLERS, SLOW_STARTS, find};
     let mtu = Bytes::new(MTU);
-    let config =
-        ControllerConfig { now: Time::ZERO, mtu, initial_window: Bytes::new(10 * MTU), distance_m: None, rtt: None };
+    let config = ControllerConfig {
+        now: Time::ZERO,
+        mtu,
+        initial_window: Bytes::new(10 * MTU),
+        distance_m: None,
+        rtt: None,
+    };
     let part = find(CONTROLLERS, "cubic").expect("a controller");
     let controller = (part.make)(&config, &ParameterValues::defaults(part.parameters));
     if start == "standard" {

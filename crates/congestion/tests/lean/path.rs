@@ -64,7 +64,9 @@ impl Path {
 
     /// Bandwidth-delay product.
     pub fn bdp(&self) -> Bytes {
-        self.policer.map_or(self.forward, |policer| policer.rate.min(self.forward)).bytes_in(self.rtt)
+        self.policer
+            .map_or(self.forward, |policer| policer.rate.min(self.forward))
+            .bytes_in(self.rtt)
     }
 
     /// With a queue of so many bandwidth-delay products.
@@ -112,7 +114,12 @@ struct Serve {
 
 impl Serve {
     fn new(rate: Rate, queue: Bytes, packet: u64) -> Self {
-        Self { rate, queue: queue.max(Bytes::new(2 * packet)), free_at: Time::ZERO, last_out: Time::ZERO }
+        Self {
+            rate,
+            queue: queue.max(Bytes::new(2 * packet)),
+            free_at: Time::ZERO,
+            last_out: Time::ZERO,
+        }
     }
 
     /// When the packet has been sent, not before `not_before`; `None` where the queue is full.
@@ -165,7 +172,9 @@ impl Links {
             return Err(false);
         }
         let (frame, jitter) = (self.path.forward_frame, self.path.jitter);
-        let at = framed(out, frame, self.offsets.0) + self.path.rtt / 2 + jitter.mul_f64(self.jitters.unit());
+        let at = framed(out, frame, self.offsets.0)
+            + self.path.rtt / 2
+            + jitter.mul_f64(self.jitters.unit());
         self.forward.last_out = self.forward.last_out.max(at);
         Ok(self.forward.last_out)
     }
@@ -174,7 +183,9 @@ impl Links {
     pub(super) fn back(&mut self, now: Time, bytes: u64) -> Option<Time> {
         let out = self.back.pass(now, bytes, Time::ZERO)?;
         let (frame, jitter) = (self.path.back_frame, self.path.jitter);
-        let at = framed(out, frame, self.offsets.1) + self.path.rtt / 2 + jitter.mul_f64(self.jitters.unit());
+        let at = framed(out, frame, self.offsets.1)
+            + self.path.rtt / 2
+            + jitter.mul_f64(self.jitters.unit());
         self.back.last_out = self.back.last_out.max(at);
         Some(self.back.last_out)
     }

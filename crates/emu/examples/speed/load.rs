@@ -4,7 +4,9 @@ use crate::Failed;
 use bentpipe_emu::{Emulator, client_addresses};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce, ReceiveTimestampns, UdpGsoSegment};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, MultiHeaders, recvmmsg, recvmsg, sendmmsg, setsockopt};
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, MultiHeaders, recvmmsg, recvmsg, sendmmsg, setsockopt,
+};
 use nix::time::{ClockId, clock_gettime};
 use std::io::{IoSlice, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -37,12 +39,16 @@ pub fn important(priority: u8) {
         let mut first = CpuSet::new();
         let this = nix::unistd::Pid::from_raw(0);
         let allowed = sched_getaffinity(this).unwrap_or_default();
-        let lowest = (0..CpuSet::count()).find(|cpu_time| allowed.is_set(*cpu_time).unwrap_or(false));
+        let lowest =
+            (0..CpuSet::count()).find(|cpu_time| allowed.is_set(*cpu_time).unwrap_or(false));
         // Where it may not, it is measured as it is.
         let _ = first.set(lowest.unwrap_or(0)).and_then(|()| sched_setaffinity(this, &first));
     }
     let id = nix::unistd::gettid().to_string();
-    let _ = Command::new("chrt").args(["-r", "-p", &priority.to_string(), &id]).stderr(Stdio::null()).status();
+    let _ = Command::new("chrt")
+        .args(["-r", "-p", &priority.to_string(), &id])
+        .stderr(Stdio::null())
+        .status();
 }
 
 /// A socket of the server that sends to one of the client, and that one.
@@ -80,7 +86,8 @@ pub fn send(
     while begin.elapsed() < length {
         let due = match each_second {
             None => BATCH,
-            Some(rate) => ((begin.elapsed().as_secs_f64() * f64::from(rate)) as u64).saturating_sub(sent) as usize,
+            Some(rate) => ((begin.elapsed().as_secs_f64() * f64::from(rate)) as u64)
+                .saturating_sub(sent) as usize,
         };
         if due == 0 {
             thread::sleep(MAX_SLEEP);
@@ -92,7 +99,15 @@ pub fn send(
             Sender::Each => {
                 let slices = vec![&single; count];
                 let addresses = vec![None; count];
-                sendmmsg(socket.as_raw_fd(), &mut headers, &slices, &addresses, [], MsgFlags::empty())?.count() as u64
+                sendmmsg(
+                    socket.as_raw_fd(),
+                    &mut headers,
+                    &slices,
+                    &addresses,
+                    [],
+                    MsgFlags::empty(),
+                )?
+                .count() as u64
             }
         };
     }
@@ -105,8 +120,10 @@ pub fn receive_all(socket: &UdpSocket, stop: &AtomicBool) -> u64 {
     let mut headers = MultiHeaders::<()>::preallocate(BATCH, None);
     let (mut buffers, mut received) = (vec![[0; 2048]; BATCH], 0);
     while !stop.load(Ordering::Relaxed) {
-        let mut slices: Vec<_> = buffers.iter_mut().map(|buffer| [IoSliceMut::new(buffer)]).collect();
-        let got = recvmmsg(socket.as_raw_fd(), &mut headers, &mut slices, MsgFlags::MSG_WAITFORONE, None);
+        let mut slices: Vec<_> =
+            buffers.iter_mut().map(|buffer| [IoSliceMut::new(buffer)]).collect();
+        let got =
+            recvmmsg(socket.as_raw_fd(), &mut headers, &mut slices, MsgFlags::MSG_WAITFORONE, None);
         received += got.map_or(0, |got| got.count() as u64);
     }
     received
@@ -132,7 +149,9 @@ fn receive(socket: &UdpSocket) -> Option<(Duration, usize)> {
     let mut control = nix::cmsg_space!(nix::sys::time::TimeSpec);
     let mut buffer = [0; 2048];
     let mut parts = [IoSliceMut::new(&mut buffer)];
-    let message = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::empty()).ok()?;
+    let message =
+        recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::empty())
+            .ok()?;
     let at = message.cmsgs().ok()?.find_map(|control| match control {
         ControlMessageOwned::ScmTimestampns(at) => Some(Duration::from(at)),
         _ => None,

@@ -81,7 +81,11 @@ struct Speed {
 
 impl Speed {
     fn start(&self, mbps: u64, delay_ms: u64) -> Result<Emulator, Failed> {
-        Ok(Emulator::start(Testbed::new(1, Bytes::new(1500))?, &path(mbps, delay_ms)?, self.settings)?)
+        Ok(Emulator::start(
+            Testbed::new(1, Bytes::new(1500))?,
+            &path(mbps, delay_ms)?,
+            self.settings,
+        )?)
     }
 
     /// One line: what was measured beside what is asked, and whether it holds; then what the
@@ -102,7 +106,10 @@ impl Speed {
             percent(forward.cpu_time),
             percent(report.reverse.cpu_time),
             forward.dropped_by_emulator() + report.reverse.dropped_by_emulator(),
-            forward.without_realtime.as_deref().map_or(String::new(), |why| format!("; no real-time priority: {why}")),
+            forward
+                .without_realtime
+                .as_deref()
+                .map_or(String::new(), |why| format!("; no real-time priority: {why}")),
         );
     }
 
@@ -127,7 +134,10 @@ impl Speed {
         let report = emulator.stop()?;
         let mbps = report.forward.bytes_written as f64 * 8.0 / LENGTH.as_secs_f64() / 1e6;
         let lateness = report.forward.lateness;
-        let measured = format!("late:  {delay_ms} ms, {mbps:.1} Mbps: {} median, {} p99", lateness.p50, lateness.p99);
+        let measured = format!(
+            "late:  {delay_ms} ms, {mbps:.1} Mbps: {} median, {} p99",
+            lateness.p50, lateness.p99
+        );
         let held = lateness.p50 <= Span::from_micros(25) && lateness.p99 <= Span::from_micros(100);
         self.say(&measured, "25 us and 100 us", held, &report, LENGTH);
         Ok(())
@@ -136,7 +146,8 @@ impl Speed {
     /// One TCP flow over a path that is faster than the machine.
     fn tcp(&mut self) -> Result<(), Failed> {
         let emulator = self.start(20_000, 0)?;
-        let listener = emulator.testbed().server().inside(|| TcpListener::bind(("0.0.0.0", 0)))??;
+        let listener =
+            emulator.testbed().server().inside(|| TcpListener::bind(("0.0.0.0", 0)))??;
         let address = SocketAddr::new(server_addresses()[0], listener.local_addr()?.port());
         let client = emulator.testbed().client(0).ok_or("no client")?;
         let begin = Instant::now();
@@ -161,7 +172,13 @@ impl Speed {
         let length = begin.elapsed();
         let gbps = received as f64 * 8.0 / length.as_secs_f64() / 1e9;
         let report = emulator.stop()?;
-        self.say(&format!("tcp:   {gbps:.2} Gbps of one flow"), "2 Gbps", gbps >= 2.0, &report, length);
+        self.say(
+            &format!("tcp:   {gbps:.2} Gbps of one flow"),
+            "2 Gbps",
+            gbps >= 2.0,
+            &report,
+            length,
+        );
         Ok(())
     }
 
@@ -188,7 +205,8 @@ impl Speed {
         let report = emulator.stop()?;
         let thousands = |packets: u64| packets as f64 / LENGTH.as_secs_f64() / 1e3;
         let carried = thousands(report.forward.packets_written);
-        let offered = each_second.map_or("as fast as they can be".to_owned(), |rate| format!("{rate} a second"));
+        let offered = each_second
+            .map_or("as fast as they can be".to_owned(), |rate| format!("{rate} a second"));
         let measured = format!(
             "small: {carried:.1} thousand packets a second (sent {how}, {offered}: {:.1} thousand, {each:.1?} of the processor each; {:.1} reached the program)",
             thousands(sent),
@@ -219,11 +237,14 @@ impl Speed {
             sender.join().map_err(|_| "the sender panicked")??;
             receiver.join().map_err(|_| "the receiver panicked")?
         })?;
-        let of = |window: &[u64]| (window.iter().sum::<u64>() as f64 * 8.0 / 1e6 / (mbps as f64) - 1.0) * 100.0;
+        let of = |window: &[u64]| {
+            (window.iter().sum::<u64>() as f64 * 8.0 / 1e6 / (mbps as f64) - 1.0) * 100.0
+        };
         // Not the first tenth, while the sender builds its queue.
         let errors: Vec<f64> = bins.windows(100).skip(10).map(of).collect();
-        let (low, high) =
-            errors.iter().fold((f64::MAX, f64::MIN), |(low, high), error| (low.min(*error), high.max(*error)));
+        let (low, high) = errors
+            .iter()
+            .fold((f64::MAX, f64::MIN), |(low, high), error| (low.min(*error), high.max(*error)));
         let report = emulator.stop()?;
         let measured = format!("rate:  {mbps} Mbps, any second within {low:+.2} % to {high:+.2} %");
         self.say(&measured, "0.5 %", low >= -0.5 && high <= 0.5, &report, length);

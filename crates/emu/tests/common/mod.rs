@@ -46,10 +46,15 @@ pub fn stop(emulator: Emulator) -> Report {
             .iter()
             .map(|link| {
                 let counters = &link.counters;
-                [counters.dropped_policer, counters.dropped_queue, counters.dropped_aqm, counters.dropped_loss]
-                    .iter()
-                    .map(|tally| tally.packets)
-                    .sum::<u64>()
+                [
+                    counters.dropped_policer,
+                    counters.dropped_queue,
+                    counters.dropped_aqm,
+                    counters.dropped_loss,
+                ]
+                .iter()
+                .map(|tally| tally.packets)
+                .sum::<u64>()
             })
             .sum();
         assert_eq!(direction.lost, lost, "{direction:?}");

@@ -38,9 +38,11 @@ impl Case {
     pub fn draw(study: u64, number: u64) -> Self {
         // A stream for each thing drawn: a new one leaves the others as they are.
         let unit = |what: &str| stream(study, number, &format!("random-paths/{what}")).unit();
-        let log = |what: &str, low: f64, high: f64| low * libm::exp(unit(what) * libm::log(high / low));
+        let log =
+            |what: &str, low: f64, high: f64| low * libm::exp(unit(what) * libm::log(high / low));
         let even = |what: &str, low: f64, high: f64| low + (high - low) * unit(what);
-        let rtt_ms = if unit("short") < 0.2 { log("rtt", 20.0, 100.0) } else { even("rtt", 150.0, 800.0) };
+        let rtt_ms =
+            if unit("short") < 0.2 { log("rtt", 20.0, 100.0) } else { even("rtt", 150.0, 800.0) };
         Self {
             number,
             study,
@@ -63,7 +65,8 @@ impl Case {
     pub fn scenario(&self) -> String {
         let Self { number, study, rate, back, rtt, queue, frames, jitter, ack } = self;
         let delay = format!("{{ base = \"{} ns\", jitter = \"{jitter} ns\" }}", rtt / 2);
-        let frame = |length: &str| if *frames { format!(", frame = \"{length}\"") } else { String::new() };
+        let frame =
+            |length: &str| if *frames { format!(", frame = \"{length}\"") } else { String::new() };
         let sizes = SIZES.iter().filter(|bytes| !self.is_too_slow_for(**bytes));
         let sizes: Vec<String> = sizes.map(|bytes| format!("\"{bytes} B\"")).collect();
         let (forward_frame, back_frame) = (frame("10 ms"), frame("26.5 ms"));
@@ -107,6 +110,11 @@ impl std::fmt::Display for Case {
         let (forward, back) = (mbps(self.rate), mbps(self.back));
         let (rtt, jitter) = (self.rtt as f64 / 1e6, self.jitter as f64 / 1e6);
         write!(f, "{forward:.1}/{back:.2} Mbps, {rtt:.0} ms, queue {:.2} BDP, ", self.queue)?;
-        write!(f, "jitter {jitter:.1} ms, {}ack {}", if self.frames { "frames, " } else { "" }, self.ack)
+        write!(
+            f,
+            "jitter {jitter:.1} ms, {}ack {}",
+            if self.frames { "frames, " } else { "" },
+            self.ack
+        )
     }
 }

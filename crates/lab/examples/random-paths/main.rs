@@ -1,14 +1,15 @@
-//! How a fast start does on random paths, beside slow start, in the full simulator: CUBIC without memory, one download at a
-//! time, the same path and seed for both.
+//! How a fast start does on random paths, beside slow start, in the full simulator: CUBIC without
+//! memory, one download at a time, the same path and seed for both.
 //!
 //! ```text
 //! cargo run --release -p bentpipe-lab --example random-paths -- --cases 500 --seed 7 --jobs 2
 //! cargo run --release -p bentpipe-lab --example random-paths -- --seed 7 --case 12
 //! ```
 //!
-//! Forward 5 to 300 Mbps, return 0.5 to 10 Mbps, queues of 0.05 to 2 BDP (all even in the logarithm); 150 to 800 ms, and 20
-//! to 100 ms for a fifth of the cases; jitter of 0 to 5 ms; frames of 10 and 26.5 ms, or none; an ACK for two or ten packets. The
-//! return's queue holds one BDP. 0.1 to 100 MB; 100 MB only where the link can carry them in the limit of 120 s of virtual
+//! Forward 5 to 300 Mbps, return 0.5 to 10 Mbps, queues of 0.05 to 2 BDP (all even in the
+//! logarithm); 150 to 800 ms, and 20 to 100 ms for a fifth of the cases; jitter of 0 to 5 ms;
+//! frames of 10 and 26.5 ms, or none; an ACK for two or ten packets. The return's queue holds one
+//! BDP. 0.1 to 100 MB; 100 MB only where the link can carry them in the limit of 120 s of virtual
 //! time. `--case` prints one case as a scenario for `bentpipe run`, and what came of it.
 
 mod draw;
@@ -33,20 +34,23 @@ impl Options {
     fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self { cases: 100, seed: 7, jobs: 1, case: None };
         while let Some(word) = words.next() {
-            let mut number = |low: u64| {
-                let value = words.next().unwrap_or_default();
-                value
-                    .parse()
-                    .ok()
-                    .filter(|number| *number >= low)
-                    .ok_or_else(|| format!("`{word} {value}`; allowed: a whole number from {low}"))
-            };
+            let mut number =
+                |low: u64| {
+                    let value = words.next().unwrap_or_default();
+                    value.parse().ok().filter(|number| *number >= low).ok_or_else(|| {
+                        format!("`{word} {value}`; allowed: a whole number from {low}")
+                    })
+                };
             match word.as_str() {
                 "--cases" => options.cases = number(1)?,
                 "--seed" => options.seed = number(0)?,
                 "--jobs" => options.jobs = number(1)?,
                 "--case" => options.case = Some(number(0)?),
-                _ => return Err(format!("`{word}`; allowed: --cases, --seed, --jobs, --case, each with a number")),
+                _ => {
+                    return Err(format!(
+                        "`{word}`; allowed: --cases, --seed, --jobs, --case, each with a number"
+                    ));
+                }
             }
         }
         Ok(options)
@@ -87,8 +91,8 @@ fn study(options: &Options) -> ExitCode {
                         break;
                     }
                     let case = Case::draw(options.seed, number);
-                    let measured =
-                        std::panic::catch_unwind(|| measure(&case)).unwrap_or_else(|_| Err("a panic".into()));
+                    let measured = std::panic::catch_unwind(|| measure(&case))
+                        .unwrap_or_else(|_| Err("a panic".into()));
                     let so_far = done.fetch_add(1, Ordering::Relaxed) + 1;
                     eprintln!("{so_far} of {}: case {number}, {case}", options.cases);
                     if let Ok(mut results) = results.lock() {

@@ -32,7 +32,8 @@ pub type Measured = Vec<(u64, [Download; 2])>;
 /// A scenario that is refused, or a simulator that fails.
 pub fn measure(case: &Case) -> Result<Measured, String> {
     let text = case.scenario();
-    let plan = Plan::parse("case", &text, Path::new("."), &Changes::default()).map_err(|error| error.to_string())?;
+    let plan = Plan::parse("case", &text, Path::new("."), &Changes::default())
+        .map_err(|error| error.to_string())?;
     let mut downloads = Vec::new();
     for task in &plan.tasks {
         let spec = plan.spec(*task).map_err(|error: LabError| error.to_string())?;
@@ -47,8 +48,10 @@ pub fn measure(case: &Case) -> Result<Measured, String> {
 fn download(outcome: &RunOutcome) -> Download {
     let flow = &outcome.flows[0];
     let traces = outcome.trace.iter().flat_map(|trace| &trace.flows);
-    let drops = traces.flat_map(|flow| &flow.series).filter(|series| series.name == "dropped_queue");
-    let early = drops.flat_map(|series| &series.points).filter(|(at, _)| at.since(Time::ZERO) < EARLY);
+    let drops =
+        traces.flat_map(|flow| &flow.series).filter(|series| series.name == "dropped_queue");
+    let early =
+        drops.flat_map(|series| &series.points).filter(|(at, _)| at.since(Time::ZERO) < EARLY);
     Download {
         seconds: flow.completion.filter(|_| flow.completed).map(Span::as_secs_f64),
         lost_early: early.count() as u64,

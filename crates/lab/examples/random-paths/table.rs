@@ -3,7 +3,8 @@
 use crate::draw::{Case, LIMIT_S, SIZES, SLOW_STARTS};
 use crate::measure::{Download, Measured};
 
-/// A queue from which on a sender can tell its growth from jitter: the share lost is given for these.
+/// A queue from which on a sender can tell its growth from jitter: the share lost is given for
+/// these.
 const DEEP_QUEUE: f64 = 0.25;
 /// Ratios of times beyond which cases are counted.
 const SLOWER: [f64; 3] = [1.02, 1.05, 1.10];
@@ -18,7 +19,8 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Time with the fast start over that without; a download given up has taken the limit, at least.
+    /// Time with the fast start over that without; a download given up has taken the limit, at
+    /// least.
     fn ratio(&self) -> f64 {
         let [standard, auto] = self.runs;
         auto.seconds.unwrap_or(LIMIT_S as f64) / standard.seconds.unwrap_or(LIMIT_S as f64)
@@ -34,7 +36,9 @@ impl Pair<'_> {
 pub fn print(results: &[(Case, Measured)]) {
     let pairs: Vec<Pair<'_>> = results
         .iter()
-        .flat_map(|(case, measured)| measured.iter().map(move |(bytes, runs)| Pair { case, bytes: *bytes, runs }))
+        .flat_map(|(case, measured)| {
+            measured.iter().map(move |(bytes, runs)| Pair { case, bytes: *bytes, runs })
+        })
         .collect();
     times(&pairs);
     losses(&pairs);
@@ -44,13 +48,18 @@ pub fn print(results: &[(Case, Measured)]) {
 
 fn times(pairs: &[Pair<'_>]) {
     println!("Time with slow_start = \"auto\" over time with slow_start = \"standard\"\n");
-    println!("| size | cases | median | worst | over 1.02 | over 1.05 | over 1.10 | left out | auto given up |");
+    println!(
+        "| size | cases | median | worst | over 1.02 | over 1.05 | over 1.10 | left out | auto given up |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|");
     for bytes in SIZES {
         let of_size = || pairs.iter().filter(move |pair| pair.bytes == bytes);
         let ratios = sorted(of_size().filter(|pair| pair.counts()).map(Pair::ratio));
-        let over = SLOWER.map(|limit| ratios.iter().filter(|ratio| **ratio > limit).count().to_string()).join(" | ");
-        let given_up = of_size().filter(|pair| pair.counts() && pair.runs[1].seconds.is_none()).count();
+        let over = SLOWER
+            .map(|limit| ratios.iter().filter(|ratio| **ratio > limit).count().to_string())
+            .join(" | ");
+        let given_up =
+            of_size().filter(|pair| pair.counts() && pair.runs[1].seconds.is_none()).count();
         let left_out = of_size().count() - ratios.len();
         let (median, worst) = (quantile(&ratios, 0.5), quantile(&ratios, 1.0));
         println!(
@@ -69,7 +78,8 @@ fn losses(pairs: &[Pair<'_>]) {
     );
     for bytes in SIZES {
         for (index, start) in SLOW_STARTS.iter().enumerate() {
-            let runs = || pairs.iter().filter(|pair| pair.bytes == bytes).map(|pair| &pair.runs[index]);
+            let runs =
+                || pairs.iter().filter(|pair| pair.bytes == bytes).map(|pair| &pair.runs[index]);
             let early = spread(runs().map(|run| run.lost_early as f64), 0);
             let whole = spread(runs().map(|run| run.lost as f64), 0);
             println!("| {} | {start} | {early} | {whole} |", size(bytes));
@@ -83,8 +93,10 @@ fn shares(pairs: &[Pair<'_>]) {
     println!("Per cent of packets lost, {}, queues of {DEEP_QUEUE} BDP or more\n", size(largest));
     println!("| start | mean | p95 | max |\n|---|---|---|---|");
     for (index, start) in SLOW_STARTS.iter().enumerate() {
-        let deep = pairs.iter().filter(|pair| pair.bytes == largest && pair.case.queue >= DEEP_QUEUE);
-        let shares = deep.map(|pair| 100.0 * pair.runs[index].lost as f64 / pair.runs[index].sent.max(1) as f64);
+        let deep =
+            pairs.iter().filter(|pair| pair.bytes == largest && pair.case.queue >= DEEP_QUEUE);
+        let shares = deep
+            .map(|pair| 100.0 * pair.runs[index].lost as f64 / pair.runs[index].sent.max(1) as f64);
         println!("| {start} | {} |", spread(shares, 3));
     }
     println!();
@@ -93,9 +105,18 @@ fn shares(pairs: &[Pair<'_>]) {
 fn worst(pairs: &[Pair<'_>]) {
     let mut order: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.counts()).collect();
     order.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()).then(a.case.number.cmp(&b.case.number)));
-    println!("The worst; `--seed {}` with `--case N` shows one", order.first().map_or(0, |pair| pair.case.study));
+    println!(
+        "The worst; `--seed {}` with `--case N` shows one",
+        order.first().map_or(0, |pair| pair.case.study)
+    );
     for pair in order.iter().take(WORST) {
-        println!("  {:.3} at {} case {}: {}", pair.ratio(), size(pair.bytes), pair.case.number, pair.case);
+        println!(
+            "  {:.3} at {} case {}: {}",
+            pair.ratio(),
+            size(pair.bytes),
+            pair.case.number,
+            pair.case
+        );
     }
 }
 
@@ -104,9 +125,14 @@ pub fn print_case(case: &Case, measured: &Measured) {
     println!("{}", case.scenario());
     for (bytes, runs) in measured {
         for (start, run) in SLOW_STARTS.iter().zip(runs) {
-            let seconds = run.seconds.map_or_else(|| "not done".to_owned(), |seconds| format!("{seconds:.3} s"));
+            let seconds = run
+                .seconds
+                .map_or_else(|| "not done".to_owned(), |seconds| format!("{seconds:.3} s"));
             let Download { lost_early, lost, sent, .. } = run;
-            println!("# {} {start}: {seconds}, {sent} sent, {lost_early} dropped in 10 s, {lost} in all", size(*bytes));
+            println!(
+                "# {} {start}: {seconds}, {sent} sent, {lost_early} dropped in 10 s, {lost} in all",
+                size(*bytes)
+            );
         }
     }
 }

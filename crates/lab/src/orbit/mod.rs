@@ -9,7 +9,9 @@ pub use summary::Summary;
 
 use crate::resolve::OrbitPath;
 use crate::sky::Way;
-use bentpipe_orbit::{Node, OrbitError, Path, RouteTimeline, RouteUpdates, Topology, disjoint_paths};
+use bentpipe_orbit::{
+    Node, OrbitError, Path, RouteTimeline, RouteUpdates, Topology, disjoint_paths,
+};
 use bentpipe_units::{Span, Time};
 use serde::Serialize;
 use std::sync::Arc;
@@ -85,11 +87,17 @@ pub struct Sample {
 /// Most samples of all flows together: an hour at 1 ms.
 const MOST_SAMPLES: u64 = 3_600_000;
 
-/// Moves the network of `path` for `length`, looking at its flows whenever `step` says, and at up to `disjoint` ways of each at the beginning.
+/// Moves the network of `path` for `length`, looking at its flows whenever `step` says, and at up
+/// to `disjoint` ways of each at the beginning.
 ///
 /// # Errors
 /// A satellite that cannot be followed for so long; a step so short that results would not fit.
-pub fn survey(path: &OrbitPath, step: RouteUpdates, length: Span, disjoint: usize) -> Result<Survey, OrbitError> {
+pub fn survey(
+    path: &OrbitPath,
+    step: RouteUpdates,
+    length: Span,
+    disjoint: usize,
+) -> Result<Survey, OrbitError> {
     let network = &path.network;
     let pause = match step {
         RouteUpdates::Stepped(pause) | RouteUpdates::EventDriven(pause) => Some(pause),
@@ -103,7 +111,8 @@ pub fn survey(path: &OrbitPath, step: RouteUpdates, length: Span, disjoint: usiz
             allowed: format!("one that makes up to {MOST_SAMPLES} samples in {length}"),
         });
     }
-    let mut ends: Vec<Node> = path.flows.iter().map(|flow| network.station(flow.stations.1)).collect();
+    let mut ends: Vec<Node> =
+        path.flows.iter().map(|flow| network.station(flow.stations.1)).collect();
     ends.sort_unstable();
     ends.dedup();
     let pairs: Vec<(Node, usize)> = path
@@ -169,7 +178,13 @@ fn is_silent(path: &OrbitPath, topology: &Topology, way: &Path) -> bool {
     stations.into_iter().any(|station| topology.outage_until(station) > topology.at())
 }
 
-fn look(pair: &mut Pair, path: &OrbitPath, topology: &Topology, ends: (usize, usize), way: Option<Path>) {
+fn look(
+    pair: &mut Pair,
+    path: &OrbitPath,
+    topology: &Topology,
+    ends: (usize, usize),
+    way: Option<Path>,
+) {
     let at = topology.at();
     let counts = |count: &dyn Fn(usize) -> usize| [count(ends.0), count(ends.1)];
     pair.samples.push(Sample {

@@ -24,11 +24,18 @@ impl Survey {
         Ok(self.recording(path, step)?.czml(&self.constellation).unwrap_or_default())
     }
 
-    /// A page that shows the globe and the round trip over time; `title`, and the scenario's `source` in it.
+    /// A page that shows the globe and the round trip over time; `title`, and the scenario's
+    /// `source` in it.
     ///
     /// # Errors
     /// A satellite that cannot be followed to the end.
-    pub fn page(&self, path: &OrbitPath, step: RouteUpdates, title: &str, source: &str) -> Result<String, LabError> {
+    pub fn page(
+        &self,
+        path: &OrbitPath,
+        step: RouteUpdates,
+        title: &str,
+        source: &str,
+    ) -> Result<String, LabError> {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let results = Results {
             scenario: "orbit".to_owned(),
@@ -54,7 +61,9 @@ impl Survey {
             sweep: Vec::new(),
             path: None,
             published: Vec::new(),
-            notes: vec!["no packets were sent: these are the ways that the network offers".to_owned()],
+            notes: vec![
+                "no packets were sent: these are the ways that the network offers".to_owned(),
+            ],
             files: Vec::new(),
             source: source.to_owned(),
         };
@@ -68,7 +77,10 @@ impl Survey {
         let at = |t_s: f64| Time::ZERO + Span::from_secs_f64(t_s);
         let flows = self.flows.iter().map(|pair| {
             // Where there is no way, there is a gap.
-            let rtt = pair.samples.iter().map(|sample| (at(sample.t_s), sample.rtt_ms.unwrap_or(f64::NAN)));
+            let rtt = pair
+                .samples
+                .iter()
+                .map(|sample| (at(sample.t_s), sample.rtt_ms.unwrap_or(f64::NAN)));
             let hops = pair.samples.iter().map(|sample| {
                 let hops = sample.hops.map_or(f64::NAN, |hops| hops as f64);
                 (at(sample.t_s), hops)
@@ -87,8 +99,10 @@ impl Survey {
         });
         let trace = RunTrace { flows: flows.collect(), links: Vec::new(), paths: Vec::new() };
         let mut blob = Vec::new();
-        let trace = Trace::encode(VARIANT, &Default::default(), 0, &trace, &[], usize::MAX, &mut blob);
-        let sky = Sky::new(&path.network, step, end, &mut blob).map_err(|error| LabError::write("the sky", error))?;
+        let trace =
+            Trace::encode(VARIANT, &Default::default(), 0, &trace, &[], usize::MAX, &mut blob);
+        let sky = Sky::new(&path.network, step, end, &mut blob)
+            .map_err(|error| LabError::write("the sky", error))?;
         let trace = Trace { sky: Some(0), paths: self.ways(), ..trace };
         Ok(Recording { traces: vec![trace], skies: vec![sky], blob, first_end: Some(end) })
     }

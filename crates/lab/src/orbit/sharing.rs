@@ -30,7 +30,8 @@ pub struct SharedBy {
     pub links: Vec<String>,
 }
 
-/// The pairs among the flows of `path` whose round trips differ most while they share a link, for longest; looked for each `step` for `length`.
+/// The pairs among the flows of `path` whose round trips differ most while they share a link, for
+/// longest; looked for each `step` for `length`.
 ///
 /// # Errors
 /// More flows and steps than can be held, a satellite that cannot be followed.

@@ -64,7 +64,8 @@ impl Summary {
     }
 }
 
-/// Differences of round trips from one way to the next, ms, and rates of change along ways, us/s; both without sign.
+/// Differences of round trips from one way to the next, ms, and rates of change along ways, us/s;
+/// both without sign.
 fn moves(pair: &Pair) -> (Vec<f64>, Vec<f64>) {
     let (mut steps, mut drifts) = (Vec::new(), Vec::new());
     let mut ways = pair.ways.iter().skip(1).peekable();
@@ -122,15 +123,25 @@ mod tests {
 
     #[test]
     fn steps_come_from_changes_and_drift_from_the_time_between() {
-        let rtts =
-            [(0.0, Some(10.0)), (1.0, Some(10.02)), (2.0, Some(15.0)), (3.0, None), (4.0, None), (5.0, Some(11.0))];
-        let pair = pair(&rtts, &[(0.0, &[0, 1, 2]), (2.0, &[0, 3, 2]), (3.0, &[]), (5.0, &[0, 1, 2])]);
+        let rtts = [
+            (0.0, Some(10.0)),
+            (1.0, Some(10.02)),
+            (2.0, Some(15.0)),
+            (3.0, None),
+            (4.0, None),
+            (5.0, Some(11.0)),
+        ];
+        let pair =
+            pair(&rtts, &[(0.0, &[0, 1, 2]), (2.0, &[0, 3, 2]), (3.0, &[]), (5.0, &[0, 1, 2])]);
         let summary = Summary::new(&pair, Span::from_secs(6));
         assert_eq!((summary.rtt_min_ms, summary.rtt_max_ms), (Some(10.0), Some(15.0)));
         assert_eq!((summary.changes, summary.changes_per_minute), (3, 30.0));
         assert!((summary.largest_step_ms.unwrap() - 4.98).abs() < 1e-9);
         assert!((summary.drift_us_per_s.unwrap() - 20.0).abs() < 1e-6);
-        assert_eq!((summary.outages, summary.longest_outage_s, summary.outage_share), (1, 2.0, 2.0 / 6.0));
+        assert_eq!(
+            (summary.outages, summary.longest_outage_s, summary.outage_share),
+            (1, 2.0, 2.0 / 6.0)
+        );
     }
 
     #[test]

@@ -4,7 +4,9 @@ use super::placeholders::fill;
 use super::program::{clean, last_words, said, start};
 use super::stage::{Content, HOST, Stage};
 use super::{Peer, Protocol, Role, RunOutcome, ready};
-use bentpipe_emu::{EmuError, Emulator, Namespace, PathSpec, Program, Settings, Testbed, server_addresses};
+use bentpipe_emu::{
+    EmuError, Emulator, Namespace, PathSpec, Program, Settings, Testbed, server_addresses,
+};
 use bentpipe_units::{Bytes, Span};
 use std::io;
 use std::path::Path;
@@ -21,7 +23,8 @@ const GRACE: Duration = Duration::from_secs(30);
 const SERVER_GRACE: Duration = Duration::from_secs(1);
 /// Between two looks at a client.
 const LOOK: Duration = Duration::from_millis(200);
-/// Packets that leave later than this at the 99th percentile make a result doubtful: our choice, a tenth of a frame of most satellite systems.
+/// Packets that leave later than this at the 99th percentile make a result doubtful: our choice, a
+/// tenth of a frame of most satellite systems.
 const TOLERATED: Span = Span::from_millis(1);
 
 /// A download that is to be.
@@ -45,18 +48,28 @@ impl Download<'_> {
     /// # Errors
     /// The machine does not let this process emulate. What the peers do wrong is in the outcome.
     pub fn play(&self, stage: &Stage, stop: &AtomicBool) -> Result<RunOutcome, EmuError> {
-        let folder =
-            |error: io::Error| EmuError::System { what: "a folder for the download".to_owned(), source: error };
-        let (client_work, server_work) = (stage.work().map_err(folder)?, stage.work().map_err(folder)?);
+        let folder = |error: io::Error| EmuError::System {
+            what: "a folder for the download".to_owned(),
+            source: error,
+        };
+        let (client_work, server_work) =
+            (stage.work().map_err(folder)?, stage.work().map_err(folder)?);
         let mut outcome = RunOutcome { run: self.run, ..RunOutcome::default() };
-        let (Some(client_role), Some(server_role)) = (&self.client.client, &self.server.server) else {
+        let (Some(client_role), Some(server_role)) = (&self.client.client, &self.server.server)
+        else {
             outcome.reason = Some("no client or no server of that name".to_owned());
             return Ok(outcome);
         };
         let ground = Testbed::new(1, MTU)?;
         let output = client_work.path().join("output");
         let server_values = self.values(stage, server_work.path(), self.server, &output);
-        let mut server = match run(ground.server(), self.server, server_role, server_work.path(), &server_values) {
+        let mut server = match run(
+            ground.server(),
+            self.server,
+            server_role,
+            server_work.path(),
+            &server_values,
+        ) {
             Ok(server) => server,
             Err(error) => {
                 outcome.reason = Some(format!("server: {error}"));
@@ -64,7 +77,8 @@ impl Download<'_> {
             }
         };
         if let Some(reason) = ready::wait(&mut server, ground.server(), self.protocol, PORT)? {
-            outcome.reason = Some(clean(&format!("server: it {reason}: {}", last_words(server_work.path()))));
+            outcome.reason =
+                Some(clean(&format!("server: it {reason}: {}", last_words(server_work.path()))));
             return Ok(outcome);
         }
         let emulator = Emulator::start(ground, &self.path, Settings::default())?;
@@ -75,15 +89,18 @@ impl Download<'_> {
         match run(namespace, self.client, client_role, client_work.path(), &values) {
             Ok(mut client) => {
                 let ended = self.wait(&mut client, &emulator, stop)?;
-                outcome.reason = self.judge(ended, client_role, client_work.path(), &output, &mut outcome);
+                outcome.reason =
+                    self.judge(ended, client_role, client_work.path(), &output, &mut outcome);
             }
             Err(error) => outcome.reason = Some(format!("client: {error}")),
         }
         if let Some(reason) = &mut outcome.reason
             && let Some(status) = server.wait_for(Duration::ZERO)?
         {
-            *reason =
-                clean(&format!("{reason}; the server ended with status {status}: {}", last_words(server_work.path())));
+            *reason = clean(&format!(
+                "{reason}; the server ended with status {status}: {}",
+                last_words(server_work.path())
+            ));
         }
         outcome.completed = outcome.reason.is_none();
         server.terminate();
@@ -96,7 +113,13 @@ impl Download<'_> {
     }
 
     /// What placeholders stand for.
-    fn values(&self, stage: &Stage, work: &Path, peer: &Peer, output: &Path) -> Vec<(&'static str, String)> {
+    fn values(
+        &self,
+        stage: &Stage,
+        work: &Path,
+        peer: &Peer,
+        output: &Path,
+    ) -> Vec<(&'static str, String)> {
         let address = server_addresses()[0].to_string();
         let path = format!("/{}", self.content.name);
         let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -158,7 +181,9 @@ impl Download<'_> {
         let printed = said(&work.join("stdout"));
         let line = times(&printed, &role.times);
         if let Some(line) = &line {
-            let seconds = |key: &str| line.get(key).and_then(serde_json::Value::as_f64).filter(|value| *value >= 0.0);
+            let seconds = |key: &str| {
+                line.get(key).and_then(serde_json::Value::as_f64).filter(|value| *value >= 0.0)
+            };
             outcome.handshake_s = seconds("handshake_s");
             outcome.first_byte_s = seconds("first_byte_s");
             outcome.completion_s = seconds("completion_s");
@@ -171,10 +196,14 @@ impl Download<'_> {
             let words = last_words(work);
             return Some(clean(&if words.is_empty() { format!("status {status}") } else { words }));
         }
-        let Some(line) = line else { return Some(clean(&format!("it printed no times: {printed}"))) };
+        let Some(line) = line else {
+            return Some(clean(&format!("it printed no times: {printed}")));
+        };
         // A client that speaks one protocol need not say which.
         let spoken = line.get("protocol").and_then(serde_json::Value::as_str);
-        if let Some(spoken) = spoken.filter(|spoken| Protocol::spoken(spoken) != Some(self.protocol)) {
+        if let Some(spoken) =
+            spoken.filter(|spoken| Protocol::spoken(spoken) != Some(self.protocol))
+        {
             return Some(clean(&format!("it spoke {spoken} instead of {}", self.protocol.name())));
         }
         let digest = line.get("sha256").and_then(serde_json::Value::as_str);
@@ -185,9 +214,10 @@ impl Download<'_> {
         match same {
             Ok(true) if outcome.completion_s.is_some() => None,
             Ok(true) => Some("it printed no `completion_s`".to_owned()),
-            Ok(false) => {
-                Some(format!("wrong content; its size and SHA-256 are not those of the {} sent", self.content.size))
-            }
+            Ok(false) => Some(format!(
+                "wrong content; its size and SHA-256 are not those of the {} sent",
+                self.content.size
+            )),
             Err(error) => Some(clean(&format!("no file: {error}"))),
         }
     }
@@ -211,7 +241,8 @@ fn run(
 /// The JSON object with a client's times: all that it printed, or the last line.
 fn times(printed: &str, pointer: &str) -> Option<serde_json::Value> {
     let last = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let document: serde_json::Value = serde_json::from_str(printed).or_else(|_| serde_json::from_str(last)).ok()?;
+    let document: serde_json::Value =
+        serde_json::from_str(printed).or_else(|_| serde_json::from_str(last)).ok()?;
     document.pointer(pointer).filter(|times| times.is_object()).cloned()
 }
 
@@ -221,11 +252,17 @@ mod tests {
 
     #[test]
     fn times_are_read_from_the_whole_or_the_last_line() {
-        let seconds =
-            |printed: &str, pointer: &str| times(printed, pointer).and_then(|times| times["completion_s"].as_f64());
+        let seconds = |printed: &str, pointer: &str| {
+            times(printed, pointer).and_then(|times| times["completion_s"].as_f64())
+        };
         assert_eq!(seconds("warning\n{\"completion_s\": 1.5}\n\n", ""), Some(1.5));
-        assert_eq!(seconds("{\n \"downloads\": [{\"completion_s\": 2}]\n}", "/downloads/0"), Some(2.0));
-        for (printed, pointer) in [("", ""), ("no", ""), ("[1]", "/0"), ("{}", "/downloads/0"), ("\u{0}{", "")] {
+        assert_eq!(
+            seconds("{\n \"downloads\": [{\"completion_s\": 2}]\n}", "/downloads/0"),
+            Some(2.0)
+        );
+        for (printed, pointer) in
+            [("", ""), ("no", ""), ("[1]", "/0"), ("{}", "/downloads/0"), ("\u{0}{", "")]
+        {
             assert_eq!(times(printed, pointer), None, "{printed}");
         }
     }

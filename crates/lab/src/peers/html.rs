@@ -1,4 +1,5 @@
-//! The page: heat maps of every pairing, verdicts, failures with their reasons, and who took part. No script; it opens offline.
+//! The page: heat maps of every pairing, verdicts, failures with their reasons, and who took part.
+//! No script; it opens offline.
 
 use super::{Cell, Outcome, Participant, Protocol, Verdict};
 use bentpipe_units::Bytes;
@@ -28,13 +29,21 @@ pub fn page(outcome: &Outcome) -> String {
         }
     }
     for (profile, bytes, protocol) in maps {
-        let within = |cell: &&Cell| (cell.profile.as_str(), cell.bytes, cell.protocol) == (profile, bytes, protocol);
+        let within = |cell: &&Cell| {
+            (cell.profile.as_str(), cell.bytes, cell.protocol) == (profile, bytes, protocol)
+        };
         let cells: Vec<&Cell> = outcome.cells.iter().filter(within).collect();
         let target = cells
             .first()
             .and_then(|cell| cell.target_s)
             .map_or(String::new(), |target| format!(", at most {target} s"));
-        let _ = write!(text, "<h2>{} by {} over {}{target}</h2>", Bytes::new(bytes), name(protocol), escape(profile));
+        let _ = write!(
+            text,
+            "<h2>{} by {} over {}{target}</h2>",
+            Bytes::new(bytes),
+            name(protocol),
+            escape(profile)
+        );
         text.push_str(&heat_map(&cells));
     }
     text.push_str(&verdicts(&outcome.verdicts));
@@ -44,8 +53,10 @@ pub fn page(outcome: &Outcome) -> String {
 }
 
 fn heat_map(cells: &[&Cell]) -> String {
-    let (clients, servers) =
-        (unique(cells.iter().map(|cell| cell.client.as_str())), unique(cells.iter().map(|cell| cell.server.as_str())));
+    let (clients, servers) = (
+        unique(cells.iter().map(|cell| cell.client.as_str())),
+        unique(cells.iter().map(|cell| cell.server.as_str())),
+    );
     let mut text = "<div class=scroll><table><tr><th>client \\ server".to_owned();
     for server in &servers {
         let _ = write!(text, "<th>{}", escape(server));
@@ -73,9 +84,14 @@ fn heat(cell: &Cell) -> String {
         );
     };
     let efficiency = cell.efficiency.unwrap_or_default();
-    let spread: Vec<String> =
-        cell.runs.iter().filter_map(|run| run.completion_s).map(|time| format!("{time:.2}")).collect();
-    let doubts: Vec<&str> = cell.runs.iter().flat_map(|run| run.doubts.iter().map(String::as_str)).collect();
+    let spread: Vec<String> = cell
+        .runs
+        .iter()
+        .filter_map(|run| run.completion_s)
+        .map(|time| format!("{time:.2}"))
+        .collect();
+    let doubts: Vec<&str> =
+        cell.runs.iter().flat_map(|run| run.doubts.iter().map(String::as_str)).collect();
     let mut title = format!(
         "{} s; first byte after {:.2} s",
         spread.join(", "),
@@ -96,16 +112,20 @@ fn heat(cell: &Cell) -> String {
 }
 
 fn verdicts(verdicts: &[Verdict]) -> String {
-    let mut judged: Vec<&Verdict> = verdicts.iter().filter(|verdict| verdict.objectives().is_some()).collect();
+    let mut judged: Vec<&Verdict> =
+        verdicts.iter().filter(|verdict| verdict.objectives().is_some()).collect();
     // Those that meet most come first.
     judged.sort_by_key(|verdict| std::cmp::Reverse(verdict.met.len()));
     if judged.is_empty() {
         return String::new();
     }
-    let sizes = |bytes: &[u64]| bytes.iter().map(|bytes| Bytes::new(*bytes).to_string()).collect::<Vec<_>>().join(", ");
+    let sizes = |bytes: &[u64]| {
+        bytes.iter().map(|bytes| Bytes::new(*bytes).to_string()).collect::<Vec<_>>().join(", ")
+    };
     let mut text = "<h2>Objectives of the path's source</h2><table class=plain><tr><th>Client<th>Server<th>Protocol<th>Path<th>Verdict<th>Within time<th>Not".to_owned();
     for verdict in judged {
-        let (class, word) = if verdict.objectives() == Some(true) { ("yes", "met") } else { ("no", "not met") };
+        let (class, word) =
+            if verdict.objectives() == Some(true) { ("yes", "met") } else { ("no", "not met") };
         let _ = write!(
             text,
             "<tr><td>{}<td>{}<td>{}<td>{}<td class={class}>{word}<td>{}<td>{}",
@@ -125,7 +145,8 @@ fn failures(cells: &[Cell]) -> String {
     if failed.is_empty() {
         return String::new();
     }
-    let mut text = "<h2>Failures</h2><table class=plain><tr><th>Client<th>Server<th>What<th>Reason".to_owned();
+    let mut text =
+        "<h2>Failures</h2><table class=plain><tr><th>Client<th>Server<th>What<th>Reason".to_owned();
     for cell in failed {
         let _ = write!(
             text,
@@ -144,8 +165,9 @@ fn failures(cells: &[Cell]) -> String {
 fn participants(participants: &[Participant]) -> String {
     let mut text =
         "<h2>Who took part</h2><table class=plain><tr><th>Name<th>Version<th>Client<th>Server<th>Settings".to_owned();
-    let names =
-        |protocols: &[Protocol]| protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ");
+    let names = |protocols: &[Protocol]| {
+        protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ")
+    };
     for peer in participants {
         let rest = match peer.missing.as_slice() {
             [] => escape(&peer.note),
@@ -211,7 +233,10 @@ mod tests {
             doubts: vec!["late".to_owned()],
             ..RunOutcome::default()
         };
-        let broken = RunOutcome { reason: Some("<script>alert(1)</script>\"".to_owned()), ..RunOutcome::default() };
+        let broken = RunOutcome {
+            reason: Some("<script>alert(1)</script>\"".to_owned()),
+            ..RunOutcome::default()
+        };
         let cells = vec![cell("fine", whole), cell("broken", broken)];
         let page = page(&Outcome {
             version: "1".to_owned(),
@@ -224,11 +249,22 @@ mod tests {
             notes: vec!["a & b".to_owned()],
         });
         assert!(
-            page.contains("10 MB by HTTP/3 over geo-50-10, at most 5 s") && page.contains("4.00 s ?<small>40 %"),
+            page.contains("10 MB by HTTP/3 over geo-50-10, at most 5 s")
+                && page.contains("4.00 s ?<small>40 %"),
             "{page}"
         );
-        assert!(page.contains("<td>client<td>fine<td>HTTP/3<td>geo-50-10<td class=yes>met<td>10 MB<td>"));
-        assert!(page.contains("<td>client<td>broken<td>HTTP/3<td>geo-50-10<td class=no>not met<td><td>10 MB"));
-        assert!(!page.contains("<script") && page.contains("&lt;script&gt;alert(1)") && page.contains("a &amp; b"));
+        assert!(
+            page.contains(
+                "<td>client<td>fine<td>HTTP/3<td>geo-50-10<td class=yes>met<td>10 MB<td>"
+            )
+        );
+        assert!(page.contains(
+            "<td>client<td>broken<td>HTTP/3<td>geo-50-10<td class=no>not met<td><td>10 MB"
+        ));
+        assert!(
+            !page.contains("<script")
+                && page.contains("&lt;script&gt;alert(1)")
+                && page.contains("a &amp; b")
+        );
     }
 }

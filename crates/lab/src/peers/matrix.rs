@@ -16,8 +16,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A download may take this long, and [`SLOWNESS`] times as long as the link needs for the file. Our choice: it is to tell what hangs from what is slow, and a window of
-/// 1 MB over a GEO path takes four times as long as the link.
+/// A download may take this long, and [`SLOWNESS`] times as long as the link needs for the file.
+/// Our choice: it is to tell what hangs from what is slow, and a window of 1 MB over a GEO path
+/// takes four times as long as the link.
 const BASE_TIMEOUT: Duration = Duration::from_secs(30);
 const SLOWNESS: u32 = 8;
 
@@ -70,8 +71,13 @@ impl Matrix {
             for (size, bytes) in self.sizes.iter().enumerate() {
                 for &protocol in &self.protocols {
                     for client in self.able(&self.clients, |peer| peer.client.as_ref(), protocol) {
-                        for server in self.able(&self.servers, |peer| peer.server.as_ref(), protocol) {
-                            cells.push((Cell::new(&client.name, &server.name, protocol, profile, *bytes), size));
+                        for server in
+                            self.able(&self.servers, |peer| peer.server.as_ref(), protocol)
+                        {
+                            cells.push((
+                                Cell::new(&client.name, &server.name, protocol, profile, *bytes),
+                                size,
+                            ));
                         }
                     }
                 }
@@ -81,9 +87,19 @@ impl Matrix {
     }
 
     /// Those of `names` that are installed and speak `protocol`.
-    fn able(&self, names: &[String], role: impl Fn(&Peer) -> Option<&super::Role>, protocol: Protocol) -> Vec<&Peer> {
-        let installed = names.iter().filter_map(|name| self.find(name)).filter(|peer| peer.missing().is_empty());
-        installed.filter(|peer| role(peer).is_some_and(|role| role.protocols.contains(&protocol))).collect()
+    fn able(
+        &self,
+        names: &[String],
+        role: impl Fn(&Peer) -> Option<&super::Role>,
+        protocol: Protocol,
+    ) -> Vec<&Peer> {
+        let installed = names
+            .iter()
+            .filter_map(|name| self.find(name))
+            .filter(|peer| peer.missing().is_empty());
+        installed
+            .filter(|peer| role(peer).is_some_and(|role| role.protocols.contains(&protocol)))
+            .collect()
     }
 
     fn find(&self, name: &str) -> Option<&Peer> {
@@ -95,17 +111,24 @@ impl Matrix {
         self.cells().len() * self.repeat.get()
     }
 
-    /// Plays. `ended` is told of every download. What was running when `stop` is set is left out, and said in the notes.
+    /// Plays. `ended` is told of every download. What was running when `stop` is set is left out,
+    /// and said in the notes.
     ///
     /// # Errors
     /// The machine does not let this process emulate paths, or has no room for the files.
-    pub fn play(&self, stop: &AtomicBool, ended: &(dyn Fn(Progress<'_>) + Sync)) -> Result<Outcome, LabError> {
+    pub fn play(
+        &self,
+        stop: &AtomicBool,
+        ended: &(dyn Fn(Progress<'_>) + Sync),
+    ) -> Result<Outcome, LabError> {
         let stage = Stage::new(&self.sizes, self.seed)?;
         let (mut cells, sizes): (Vec<Cell>, Vec<usize>) = self.cells().into_iter().unzip();
         let jobs: Vec<Job> = sizes
             .iter()
             .enumerate()
-            .flat_map(|(cell, &size)| (0..self.repeat.get() as u64).map(move |run| Job { cell, size, run }))
+            .flat_map(|(cell, &size)| {
+                (0..self.repeat.get() as u64).map(move |run| Job { cell, size, run })
+            })
             .collect();
         let next = AtomicUsize::new(0);
         let done: Mutex<Vec<(usize, RunOutcome)>> = Mutex::new(Vec::new());
@@ -137,7 +160,11 @@ impl Matrix {
         let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut notes = Vec::new();
         if done.len() < jobs.len() {
-            notes.push(format!("interrupted: {} of {} downloads were played", done.len(), jobs.len()));
+            notes.push(format!(
+                "interrupted: {} of {} downloads were played",
+                done.len(),
+                jobs.len()
+            ));
         }
         for (at, run) in done {
             let profile = self.profiles.iter().find(|profile| profile.name == cells[at].profile);
@@ -145,12 +172,11 @@ impl Matrix {
                 cells[at].add(run, profile);
             }
         }
-        let asked = |peer: &&Peer| self.clients.contains(&peer.name) || self.servers.contains(&peer.name);
-        let participants = self
-            .peers
-            .iter()
-            .filter(asked)
-            .map(|peer| Participant::new(peer, stage.work().ok().and_then(|work| version(peer, work.path()))));
+        let asked =
+            |peer: &&Peer| self.clients.contains(&peer.name) || self.servers.contains(&peer.name);
+        let participants = self.peers.iter().filter(asked).map(|peer| {
+            Participant::new(peer, stage.work().ok().and_then(|work| version(peer, work.path())))
+        });
         Ok(Outcome {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             clock: "real".to_owned(),
@@ -163,17 +189,27 @@ impl Matrix {
         })
     }
 
-    fn download(&self, cell: &Cell, job: &Job, stage: &Stage, stop: &AtomicBool) -> Result<RunOutcome, LabError> {
+    fn download(
+        &self,
+        cell: &Cell,
+        job: &Job,
+        stage: &Stage,
+        stop: &AtomicBool,
+    ) -> Result<RunOutcome, LabError> {
         let failed = |reason: String| LabError::Run {
             variant: format!("{} from {}", cell.client, cell.server),
             point: format!(" over {}", cell.profile),
             run: job.run,
             reason,
         };
-        let found = self.find(&cell.client).zip(self.find(&cell.server)).zip(stage.contents.get(job.size));
-        let Some(((client, server), content)) = found else { return Err(failed("no such pairing".to_owned())) };
+        let found =
+            self.find(&cell.client).zip(self.find(&cell.server)).zip(stage.contents.get(job.size));
+        let Some(((client, server), content)) = found else {
+            return Err(failed("no such pairing".to_owned()));
+        };
         let path = path(&cell.profile, self.seed, job.run)?;
-        let rate = crate::profiles::profile(&cell.profile).and_then(|profile| highest_rate(&profile.forward.rate));
+        let rate = crate::profiles::profile(&cell.profile)
+            .and_then(|profile| highest_rate(&profile.forward.rate));
         let download = Download {
             client,
             server,
@@ -201,24 +237,34 @@ fn timeout(size: Bytes, rate: Option<Rate>) -> Duration {
 /// The path of a profile, as a run of a scenario with that profile has it.
 fn path(profile: &str, seed: u64, run: u64) -> Result<PathSpec, LabError> {
     // A scenario needs somebody who talks. Nobody will: only its path is used.
-    let text = format!("name = \"peers\"\n[path]\nprofile = \"{profile}\"\n[workload]\ndownload = \"1 MB\"\n");
+    let text = format!(
+        "name = \"peers\"\n[path]\nprofile = \"{profile}\"\n[workload]\ndownload = \"1 MB\"\n"
+    );
     let changes = Changes { seed: Some(seed), ..Changes::default() };
-    let spec = Plan::parse("the profile", &text, Path::new("."), &changes)?.spec(Task { case: 0, run })?;
+    let spec =
+        Plan::parse("the profile", &text, Path::new("."), &changes)?.spec(Task { case: 0, run })?;
     let hops = spec.hops.into_iter();
-    let hops = hops.map(|hop| Hop { name: hop.name, forward: hop.forward, reverse: hop.reverse, shared: hop.shared });
+    let hops = hops.map(|hop| Hop {
+        name: hop.name,
+        forward: hop.forward,
+        reverse: hop.reverse,
+        shared: hop.shared,
+    });
     Ok(PathSpec { hops: hops.collect(), base_rtt: spec.base_rtt, seed: spec.seed, run: spec.run })
 }
 
 impl Outcome {
-    /// Writes `manifest.json` (who took part), `results.json` (everything) and `report.html` (a page) into a directory that is replaced whole.
+    /// Writes `manifest.json` (who took part), `results.json` (everything) and `report.html` (a
+    /// page) into a directory that is replaced whole.
     ///
     /// # Errors
     /// A place that cannot be written, or that holds something else.
     pub fn write(&self, directory: &Path) -> Result<PathBuf, LabError> {
         let staging = Staging::create(directory)?;
-        let text = |value: serde_json::Result<String>| value.map_err(|error| LabError::write(directory, error));
-        let manifest =
-            serde_json::json!({ "version": self.version, "clock": self.clock, "participants": self.participants });
+        let text = |value: serde_json::Result<String>| {
+            value.map_err(|error| LabError::write(directory, error))
+        };
+        let manifest = serde_json::json!({ "version": self.version, "clock": self.clock, "participants": self.participants });
         staging.write(MANIFEST, text(serde_json::to_string_pretty(&manifest))?.as_bytes())?;
         staging.write("results.json", text(serde_json::to_string_pretty(self))?.as_bytes())?;
         staging.write("report.html", html::page(self).as_bytes())?;
@@ -241,7 +287,10 @@ mod tests {
     #[test]
     fn the_path_is_the_profile_s_with_the_run_s_number() {
         let path = path("geo-50-10", 7, 3).unwrap();
-        assert_eq!((path.base_rtt, path.seed, path.run, path.hops.len()), (Span::from_millis(650), 7, 3, 1));
+        assert_eq!(
+            (path.base_rtt, path.seed, path.run, path.hops.len()),
+            (Span::from_millis(650), 7, 3, 1)
+        );
     }
 
     /// Peers of which only some are installed and only some speak everything.
@@ -254,7 +303,9 @@ mod tests {
             );
             std::fs::write(folder.join("peer.toml"), text).unwrap();
         };
-        let role = |role: &str, protocols: &str| format!("[{role}]\nprotocols = [{protocols}]\ncommand = [\"sh\"]\n");
+        let role = |role: &str, protocols: &str| {
+            format!("[{role}]\nprotocols = [{protocols}]\ncommand = [\"sh\"]\n")
+        };
         write("absent", "no-such-program", &role("client", "\"h3\""));
         write("both", "sh", &(role("client", "\"h3\", \"h1\"") + &role("server", "\"h3\"")));
         write("client", "sh", &role("client", "\"h3\""));
@@ -283,23 +334,40 @@ mod tests {
             .iter()
             .map(|(cell, _)| format!("{} {} {}", cell.protocol.name(), cell.client, cell.server))
             .collect();
-        assert_eq!(pairs, ["h3 both both", "h3 both server", "h3 client both", "h3 client server", "h1 both server"]);
+        assert_eq!(
+            pairs,
+            [
+                "h3 both both",
+                "h3 both server",
+                "h3 client both",
+                "h3 client server",
+                "h1 both server"
+            ]
+        );
         assert_eq!(matrix.planned(), 15);
     }
 
     #[test]
     fn what_is_interrupted_before_it_begins_says_so_and_names_who_is_missing() {
         let place = tempfile::tempdir().unwrap();
-        let outcome = matrix(place.path()).play(&AtomicBool::new(true), &|_| panic!("nothing ends")).unwrap();
+        let outcome =
+            matrix(place.path()).play(&AtomicBool::new(true), &|_| panic!("nothing ends")).unwrap();
         assert_eq!(outcome.notes, ["interrupted: 0 of 15 downloads were played"]);
         assert_eq!(outcome.participants[0].missing, ["no-such-program"]);
-        assert!(outcome.cells.iter().all(|cell| cell.runs.is_empty()) && outcome.verdicts.is_empty());
+        assert!(
+            outcome.cells.iter().all(|cell| cell.runs.is_empty()) && outcome.verdicts.is_empty()
+        );
         let target = place.path().join("out");
         outcome.write(&target).unwrap();
         let read: Outcome =
-            serde_json::from_str(&std::fs::read_to_string(target.join("results.json")).unwrap()).unwrap();
+            serde_json::from_str(&std::fs::read_to_string(target.join("results.json")).unwrap())
+                .unwrap();
         assert_eq!(read, outcome);
         outcome.write(&target).unwrap();
-        assert!(std::fs::read_to_string(target.join("report.html")).unwrap().contains("no-such-program"));
+        assert!(
+            std::fs::read_to_string(target.join("report.html"))
+                .unwrap()
+                .contains("no-such-program")
+        );
     }
 }

@@ -54,7 +54,9 @@ pub struct Participant {
 impl Participant {
     /// How `peer` takes part.
     pub fn new(peer: &Peer, version: Option<String>) -> Self {
-        let protocols = |role: &Option<Role>| role.as_ref().map(|role| role.protocols.clone()).unwrap_or_default();
+        let protocols = |role: &Option<Role>| {
+            role.as_ref().map(|role| role.protocols.clone()).unwrap_or_default()
+        };
         Self {
             name: peer.name.clone(),
             title: peer.title.clone(),
@@ -119,14 +121,22 @@ pub struct Cell {
     pub efficiency: Option<f64>,
     /// How long it may take by the path's source.
     pub target_s: Option<f64>,
-    /// Whether all downloads were whole, and the median is within that; none where the source asks for nothing.
+    /// Whether all downloads were whole, and the median is within that; none where the source asks
+    /// for nothing.
     pub met: Option<bool>,
 }
 
 impl Cell {
     /// A pairing before its first download.
-    pub fn new(client: &str, server: &str, protocol: Protocol, profile: &Profile, size: Bytes) -> Self {
-        let targets = profile.targets.iter().filter(|target| target.direction == Direction::Download);
+    pub fn new(
+        client: &str,
+        server: &str,
+        protocol: Protocol,
+        profile: &Profile,
+        size: Bytes,
+    ) -> Self {
+        let targets =
+            profile.targets.iter().filter(|target| target.direction == Direction::Download);
         Self {
             client: client.to_owned(),
             server: server.to_owned(),
@@ -138,7 +148,10 @@ impl Cell {
             completion_s: None,
             goodput_mbps: None,
             efficiency: None,
-            target_s: targets.filter(|target| target.size == size).map(|target| target.seconds).next(),
+            target_s: targets
+                .filter(|target| target.size == size)
+                .map(|target| target.seconds)
+                .next(),
             met: None,
         }
     }
@@ -152,11 +165,17 @@ impl Cell {
         self.completed = whole.count() as u64;
         self.completion_s = Stats::of(&times).map(|stats| stats.median);
         let bits = self.bytes as f64 * 8.0;
-        self.goodput_mbps = self.completion_s.filter(|seconds| *seconds > 0.0).map(|seconds| bits / seconds / 1e6);
+        self.goodput_mbps =
+            self.completion_s.filter(|seconds| *seconds > 0.0).map(|seconds| bits / seconds / 1e6);
         let rate = highest_rate(&profile.forward.rate).map(|rate| rate.as_bps() as f64 / 1e6);
-        self.efficiency = self.goodput_mbps.zip(rate.filter(|rate| *rate > 0.0)).map(|(goodput, rate)| goodput / rate);
+        self.efficiency = self
+            .goodput_mbps
+            .zip(rate.filter(|rate| *rate > 0.0))
+            .map(|(goodput, rate)| goodput / rate);
         let all = self.completed == self.runs.len() as u64;
-        self.met = self.target_s.map(|target| all && self.completion_s.is_some_and(|seconds| seconds <= target));
+        self.met = self
+            .target_s
+            .map(|target| all && self.completion_s.is_some_and(|seconds| seconds <= target));
     }
 
     /// Why the first download that failed did.
@@ -239,7 +258,13 @@ mod tests {
             let reason = completion_s.is_none().then(|| "why".to_owned());
             let completed = completion_s.is_some();
             cell.add(
-                RunOutcome { run: run as u64, completed, reason, completion_s: *completion_s, ..Default::default() },
+                RunOutcome {
+                    run: run as u64,
+                    completed,
+                    reason,
+                    completion_s: *completion_s,
+                    ..Default::default()
+                },
                 path,
             );
         }
@@ -254,7 +279,10 @@ mod tests {
         let slow = cell(10_000_000, &[Some(5.1)]);
         assert_eq!(slow.met, Some(false));
         let failed = cell(10_000_000, &[Some(4.0), None]);
-        assert_eq!((failed.completed, failed.completion_s, failed.met), (1, Some(4.0), Some(false)));
+        assert_eq!(
+            (failed.completed, failed.completion_s, failed.met),
+            (1, Some(4.0), Some(false))
+        );
         assert_eq!(failed.reason(), Some("why"));
         let other = cell(3_000_000, &[Some(1.0)]);
         assert_eq!((other.target_s, other.met), (None, None));
@@ -262,10 +290,16 @@ mod tests {
 
     #[test]
     fn a_verdict_needs_every_size_that_the_source_asks_for() {
-        let (two, ten, hundred) =
-            (cell(2_000_000, &[Some(2.9)]), cell(10_000_000, &[Some(4.9)]), cell(100_000_000, &[Some(20.1)]));
+        let (two, ten, hundred) = (
+            cell(2_000_000, &[Some(2.9)]),
+            cell(10_000_000, &[Some(4.9)]),
+            cell(100_000_000, &[Some(20.1)]),
+        );
         let judged = |cells: &[Cell]| {
-            Verdict::of(cells).into_iter().map(|verdict| (verdict.objectives(), verdict.completed)).collect::<Vec<_>>()
+            Verdict::of(cells)
+                .into_iter()
+                .map(|verdict| (verdict.objectives(), verdict.completed))
+                .collect::<Vec<_>>()
         };
         assert_eq!(judged(&[two.clone(), ten.clone()]), [(Some(true), true)]);
         assert_eq!(judged(&[two.clone(), ten, hundred]), [(Some(false), true)]);

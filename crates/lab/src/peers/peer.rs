@@ -37,7 +37,8 @@ impl Protocol {
         }
     }
 
-    /// What a client says that it has spoken: by its ALPN name (RFC 7301), as browsers do, or as a number, as curl does.
+    /// What a client says that it has spoken: by its ALPN name (RFC 7301), as browsers do, or as a
+    /// number, as curl does.
     pub fn spoken(name: &str) -> Option<Self> {
         match name {
             "h3" | "3" => Some(Self::H3),
@@ -91,7 +92,12 @@ impl Role {
         }
         for text in command.iter().chain(self.files.values()) {
             if let Some(unknown) = unknown(text.get_ref(), allowed) {
-                return Err(Problem::not_one_of(text.span(), "placeholder", unknown, allowed.iter().copied()));
+                return Err(Problem::not_one_of(
+                    text.span(),
+                    "placeholder",
+                    unknown,
+                    allowed.iter().copied(),
+                ));
             }
         }
         Ok(())
@@ -154,7 +160,8 @@ impl Peer {
             return Err(LabError::read(&file, format!("{size} bytes; allowed: up to {LONGEST}")));
         }
         let text = std::fs::read_to_string(&file).map_err(|error| LabError::read(&file, error))?;
-        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name =
+            folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let mut peer = Self::parse(&file.display().to_string(), &name, &text)?;
         peer.home = installed.join(&peer.name);
         peer.folder = folder.to_owned();
@@ -164,9 +171,12 @@ impl Peer {
     /// A description in the folder called `folder`; `file` is what errors call it.
     fn parse(file: &str, folder: &str, text: &str) -> Result<Self, Box<ScenarioError>> {
         let source = Source::new(file, text);
-        let parsed = toml::from_str::<Description>(text)
-            .map_err(|error| Problem::new(error.span().unwrap_or_default(), error.message().to_owned()));
-        parsed.and_then(|description| Self::checked(description, folder)).map_err(|problem| source.locate(problem))
+        let parsed = toml::from_str::<Description>(text).map_err(|error| {
+            Problem::new(error.span().unwrap_or_default(), error.message().to_owned())
+        });
+        parsed
+            .and_then(|description| Self::checked(description, folder))
+            .map_err(|problem| source.locate(problem))
     }
 
     fn checked(description: Description, folder: &str) -> Result<Self, Problem> {
@@ -206,7 +216,8 @@ impl Peer {
         let own = ["bin", "usr/bin", "usr/sbin"].map(|part| self.home.join(part));
         let system = std::env::var_os("PATH").unwrap_or_default();
         // A folder with a colon in its name cannot be searched: then only the system's are.
-        std::env::join_paths(own.into_iter().chain(std::env::split_paths(&system))).unwrap_or(system)
+        std::env::join_paths(own.into_iter().chain(std::env::split_paths(&system)))
+            .unwrap_or(system)
     }
 
     /// What of its needs is not there.
@@ -239,7 +250,10 @@ pub fn read_all(folder: &Path, installed: &Path) -> Result<Vec<Peer>, LabError> 
     folders.retain(|folder| folder.join(FILE).is_file());
     folders.sort();
     if folders.is_empty() {
-        return Err(LabError::read(folder, format!("no NAME/{FILE} in it; allowed: a folder of peers")));
+        return Err(LabError::read(
+            folder,
+            format!("no NAME/{FILE} in it; allowed: a folder of peers"),
+        ));
     }
     folders.iter().map(|folder| Peer::read(folder, installed)).collect()
 }
@@ -273,7 +287,10 @@ conf = "root {root}; listen {address}:{port}; { }"
     fn a_description_is_read_whole() {
         let peer = Peer::parse("peer.toml", "a", WHOLE).unwrap();
         let (client, server) = (peer.client.unwrap(), peer.server.unwrap());
-        assert_eq!(client.command().collect::<Vec<_>>(), ["{home}/a", "--url={url}", "-o", "{output}"]);
+        assert_eq!(
+            client.command().collect::<Vec<_>>(),
+            ["{home}/a", "--url={url}", "-o", "{output}"]
+        );
         assert_eq!(server.protocols, [Protocol::H3, Protocol::H1]);
         assert_eq!(server.files().count(), 1);
     }
@@ -296,7 +313,11 @@ conf = "root {root}; listen {address}:{port}; { }"
             let (at, message) = error(&text);
             assert!(at == line && message.contains(says), "{from} to {to}: {at}: {message}");
         }
-        assert!(error("name = \"a\"\ntitle = \"\"\nsource = \"\"\nneeds = [\"a\"]\n").1.contains("neither [client]"));
+        assert!(
+            error("name = \"a\"\ntitle = \"\"\nsource = \"\"\nneeds = [\"a\"]\n")
+                .1
+                .contains("neither [client]")
+        );
     }
 
     #[test]
@@ -304,8 +325,11 @@ conf = "root {root}; listen {address}:{port}; { }"
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("peers/a");
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join(FILE), WHOLE.replace("\"{home}/a\"", "\"{home}/a\", \"sh\", \"no-such-program\""))
-            .unwrap();
+        std::fs::write(
+            folder.join(FILE),
+            WHOLE.replace("\"{home}/a\"", "\"{home}/a\", \"sh\", \"no-such-program\""),
+        )
+        .unwrap();
         let home = place.path().join("home");
         let peers = read_all(&place.path().join("peers"), &home).unwrap();
         assert_eq!(peers[0].missing(), ["{home}/a", "no-such-program"]);

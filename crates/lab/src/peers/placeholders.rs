@@ -2,13 +2,15 @@
 
 /// What clients are told.
 pub const CLIENT: &[&str] = &[
-    "url", "host", "address", "port", "path", "cert", "output", "timeout", "protocol", "home", "peer", "work",
-    "bentpipe",
+    "url", "host", "address", "port", "path", "cert", "output", "timeout", "protocol", "home",
+    "peer", "work", "bentpipe",
 ];
 /// What servers are told.
-pub const SERVER: &[&str] = &["root", "host", "address", "port", "cert", "key", "home", "peer", "work", "bentpipe"];
+pub const SERVER: &[&str] =
+    &["root", "host", "address", "port", "cert", "key", "home", "peer", "work", "bentpipe"];
 
-/// The names in braces of a text. Braces around anything but small letters are the text's own, as in the files of nginx.
+/// The names in braces of a text. Braces around anything but small letters are the text's own, as
+/// in the files of nginx.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let after = text.match_indices('{').map(|(at, _)| &text[at + 1..]);
     after.filter_map(|rest| rest.split_once('}').map(|(name, _)| name)).filter(|name| is_name(name))
@@ -29,9 +31,9 @@ pub fn fill(text: &str, values: &[(&str, String)]) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
         filled.push_str(before);
-        let found = after
-            .split_once('}')
-            .and_then(|(name, after)| values.iter().find(|(known, _)| *known == name).map(|(_, value)| (value, after)));
+        let found = after.split_once('}').and_then(|(name, after)| {
+            values.iter().find(|(known, _)| *known == name).map(|(_, value)| (value, after))
+        });
         match found {
             Some((value, after)) => {
                 filled.push_str(value);

@@ -25,12 +25,22 @@ pub fn start(
 ) -> Result<Program, Box<dyn std::error::Error>> {
     let (program, arguments) = words.split_first().ok_or("no command")?;
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(work).env("PATH", peer.search_path()).env("HOME", work).env("TMPDIR", work);
+    command
+        .args(arguments)
+        .current_dir(work)
+        .env("PATH", peer.search_path())
+        .env("HOME", work)
+        .env("TMPDIR", work);
     // What the user's own shell says of proxies would lead out of the namespace, where nothing is.
-    for variable in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+    for variable in
+        ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
+    {
         command.env_remove(variable);
     }
-    command.stdin(Stdio::null()).stdout(File::create(work.join("stdout"))?).stderr(File::create(work.join("stderr"))?);
+    command
+        .stdin(Stdio::null())
+        .stdout(File::create(work.join("stdout"))?)
+        .stderr(File::create(work.join("stderr"))?);
     Ok(Program::start(namespace, command)?)
 }
 
@@ -67,10 +77,14 @@ pub fn last_words(work: &Path) -> String {
     said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
 }
 
-/// One line without control characters, and not too long: it comes from others' programs and goes to a terminal.
+/// One line without control characters, and not too long: it comes from others' programs and goes
+/// to a terminal.
 pub fn clean(text: &str) -> String {
-    let words: String =
-        text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(MOST_REASON).collect();
+    let words: String = text
+        .chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .take(MOST_REASON)
+        .collect();
     words.trim().to_owned()
 }
 

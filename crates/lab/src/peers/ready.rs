@@ -8,7 +8,8 @@ use std::time::Duration;
 const LISTEN: &str = "0A";
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How often to look: for 20 s, since a browser's or an interpreter's start is slow on a busy machine. Our choice.
+/// How often to look: for 20 s, since a browser's or an interpreter's start is slow on a busy
+/// machine. Our choice.
 const LOOKS: u32 = 1000;
 
 /// Waits until `server` listens at `port` for `protocol`; says what it did instead.
@@ -23,10 +24,12 @@ pub fn wait(
         Protocol::H2 | Protocol::H1 => ["tcp", "tcp6"],
     };
     for _ in 0..LOOKS {
-        let read =
-            |family: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{family}")).unwrap_or_default();
-        let open = namespace
-            .inside(|| families.iter().any(|family| listens(&read(family), port, protocol != Protocol::H3)))?;
+        let read = |family: &str| {
+            std::fs::read_to_string(format!("/proc/thread-self/net/{family}")).unwrap_or_default()
+        };
+        let open = namespace.inside(|| {
+            families.iter().any(|family| listens(&read(family), port, protocol != Protocol::H3))
+        })?;
         if open {
             return Ok(None);
         }
@@ -54,7 +57,9 @@ mod tests {
     #[test]
     fn a_port_counts_only_where_a_socket_waits_at_it() {
         let table = |state: &str| {
-            format!("  sl  local_address rem_address   st\n   0: 0100007F:1F90 00000000:0000 {state} 00000000\n")
+            format!(
+                "  sl  local_address rem_address   st\n   0: 0100007F:1F90 00000000:0000 {state} 00000000\n"
+            )
         };
         assert!(listens(&table("0A"), 8080, true) && listens(&table("07"), 8080, false));
         assert!(!listens(&table("01"), 8080, true), "a connection is no listener");

@@ -1,4 +1,5 @@
-//! What all downloads share: the files that are downloaded, a certificate, and the folder that they are in.
+//! What all downloads share: the files that are downloaded, a certificate, and the folder that they
+//! are in.
 
 use crate::error::LabError;
 use base64::Engine;
@@ -35,7 +36,8 @@ impl Content {
     pub fn is(&self, file: &Path) -> io::Result<bool> {
         let mut file = File::open(file)?;
         // What is longer need not be read.
-        Ok(file.metadata()?.len() == self.size.get() && digest_of(&mut file)?.as_ref() == self.digest.as_ref())
+        Ok(file.metadata()?.len() == self.size.get()
+            && digest_of(&mut file)?.as_ref() == self.digest.as_ref())
     }
 
     /// Whether its SHA-256 (FIPS 180-4) is `hex`, in small letters.
@@ -64,13 +66,14 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Files of so many bytes, which cannot be compressed, and a certificate for [`HOST`] and the addresses of the emulated server.
+    /// Files of so many bytes, which cannot be compressed, and a certificate for [`HOST`] and the
+    /// addresses of the emulated server.
     ///
     /// # Errors
     /// No room for them.
     pub fn new(sizes: &[Bytes], seed: u64) -> Result<Self, LabError> {
-        let folder =
-            TempDir::with_prefix("bentpipe-peers-").map_err(|error| LabError::write(std::env::temp_dir(), error))?;
+        let folder = TempDir::with_prefix("bentpipe-peers-")
+            .map_err(|error| LabError::write(std::env::temp_dir(), error))?;
         let mut stage = Self { folder, contents: Vec::new() };
         let root = stage.root();
         fs::create_dir(&root).map_err(|error| LabError::write(&root, error))?;
@@ -86,7 +89,9 @@ impl Stage {
 
     /// Writes the certificate and its key. ECDSA with P-256, which all clients know.
     fn identify(&self) -> Result<(), Box<dyn std::error::Error>> {
-        let names = [HOST.to_owned()].into_iter().chain(server_addresses().map(|address| address.to_string()));
+        let names = [HOST.to_owned()]
+            .into_iter()
+            .chain(server_addresses().map(|address| address.to_string()));
         let key = rcgen::KeyPair::generate()?;
         let cert = rcgen::CertificateParams::new(names.collect::<Vec<_>>())?.self_signed(&key)?;
         fs::write(self.cert(), pem("CERTIFICATE", cert.der()))?;
@@ -122,7 +127,8 @@ impl Stage {
 /// As text, in lines of 64 characters (RFC 7468 §2).
 fn pem(label: &str, der: &[u8]) -> String {
     let text = base64::engine::general_purpose::STANDARD.encode(der);
-    let lines: Vec<&str> = (0..text.len()).step_by(64).map(|at| &text[at..text.len().min(at + 64)]).collect();
+    let lines: Vec<&str> =
+        (0..text.len()).step_by(64).map(|at| &text[at..text.len().min(at + 64)]).collect();
     format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }
 
@@ -152,7 +158,9 @@ mod tests {
         let file = stage.root().join(&content.name);
         assert!(content.is(&file).unwrap() && !empty.is(&file).unwrap());
         // FIPS 180-4: the digest of nothing.
-        assert!(empty.has_digest("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"));
+        assert!(
+            empty.has_digest("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+        );
         let mut bytes = fs::read(&file).unwrap();
         bytes[1_400_000] ^= 1;
         fs::write(&file, &bytes).unwrap();

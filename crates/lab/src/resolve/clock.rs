@@ -21,7 +21,8 @@ pub(super) fn needs(flow: &Flow) -> Needs {
         Work::Visits(visits) => visits.iter().map(|visit| &visit.workload).collect(),
     };
     // The first that cannot run over QUIC in real time tells of all.
-    let workload = workloads.iter().find(|workload| !workload.clocks().real_quic).unwrap_or(&workloads[0]);
+    let workload =
+        workloads.iter().find(|workload| !workload.clocks().real_quic).unwrap_or(&workloads[0]);
     Needs {
         flow: flow.name().to_owned(),
         workload: workload.name(),
@@ -37,7 +38,9 @@ impl Needs {
             return Ok(());
         }
         let Self { flow, workload, .. } = self;
-        Err(format!("flow `{flow}`: `{workload}` runs other programs, which need real time; allowed: --clock real"))
+        Err(format!(
+            "flow `{flow}`: `{workload}` runs other programs, which need real time; allowed: --clock real"
+        ))
     }
 
     pub fn real_clock(&self) -> Result<(), String> {

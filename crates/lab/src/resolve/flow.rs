@@ -6,8 +6,8 @@ use crate::error::Problem;
 use crate::profiles::queue_bytes;
 use crate::scenario::workload::{PlannedObject, Sequence, Transfer, Visit as VisitText, Work};
 use crate::scenario::{
-    ConnectionWindow, Direction, Flow, FlowControlPreset, MeasuredVisit, Placement, Protocol, Scenario, Transport,
-    Window, Workload,
+    ConnectionWindow, Direction, Flow, FlowControlPreset, MeasuredVisit, Placement, Protocol,
+    Scenario, Transport, Window, Workload,
 };
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::congestion::PathChangeResponse;
@@ -23,7 +23,8 @@ const DEFAULT_IDLE: Span = Span::from_secs(10);
 /// Initial size of the connection window that `bentpipe get` announces.
 const SHIPPED_RECEIVE_WINDOW: Bytes = Bytes::from_mb(4);
 
-/// What the implied first visit fetches, in BDP: slow start and a few round trips at the path's full rate.
+/// What the implied first visit fetches, in BDP: slow start and a few round trips at the path's
+/// full rate.
 const FILL_BDP: f64 = 10.0;
 
 /// The sizes that windows are made of.
@@ -45,9 +46,10 @@ pub(super) fn flow(flow: &Flow, path: &Resolved, scenario: &Scenario) -> Result<
             packet: cbr.packet.as_ref().map_or(mtu, |packet| *packet.get_ref()),
             bursts: cbr.bursts(),
         }),
-        (Workload::Ping(ping), _) => {
-            Stack::DatagramTraffic(DatagramTraffic::Ping { interval: *ping.interval.get_ref(), packet: ping.packet() })
-        }
+        (Workload::Ping(ping), _) => Stack::DatagramTraffic(DatagramTraffic::Ping {
+            interval: *ping.interval.get_ref(),
+            packet: ping.packet(),
+        }),
         (Workload::External(external), _) => Stack::Program(Box::new(ProgramStack {
             server: external.server.clone().unwrap_or_default(),
             client: external.client.clone().unwrap_or_default(),
@@ -91,7 +93,8 @@ fn congestion_mut(stack: &mut Stack) -> Option<&mut CongestionConfig> {
 fn crossed(placement: &Placement, path: &Resolved) -> Option<(usize, usize)> {
     let Placement { from_hop, to_hop, .. } = placement;
     from_hop.as_ref().or(to_hop.as_ref())?;
-    let place = |name: &Spanned<String>| path.hops.iter().position(|hop| hop.name == *name.get_ref());
+    let place =
+        |name: &Spanned<String>| path.hops.iter().position(|hop| hop.name == *name.get_ref());
     let first = from_hop.as_ref().and_then(place).unwrap_or(0);
     let last = to_hop.as_ref().and_then(place).unwrap_or(path.hops.len() - 1);
     Some((first, last + 1))
@@ -100,14 +103,14 @@ fn crossed(placement: &Placement, path: &Resolved) -> Option<(usize, usize)> {
 /// BDP and queue of the bottleneck in the direction of the data.
 pub(super) fn sizes(path: &Resolved, direction: Direction, mtu: Bytes) -> Sizes {
     let bottleneck = path.links(direction).into_iter().min_by_key(|(rate, _)| *rate);
-    bottleneck.map_or(Sizes { bdp: Bytes::ZERO, queue: Bytes::ZERO }, |(rate, limit): (Rate, _)| Sizes {
-        bdp: rate.bytes_in(path.rtt),
-        queue: queue_bytes(limit, rate, path.rtt, mtu),
+    bottleneck.map_or(Sizes { bdp: Bytes::ZERO, queue: Bytes::ZERO }, |(rate, limit): (Rate, _)| {
+        Sizes { bdp: rate.bytes_in(path.rtt), queue: queue_bytes(limit, rate, path.rtt, mtu) }
     })
 }
 
 impl Sizes {
-    /// A window that never limits: what fits on the path and in its queue, twice, since credit returns a round trip late.
+    /// A window that never limits: what fits on the path and in its queue, twice, since credit
+    /// returns a round trip late.
     pub fn auto(&self) -> Bytes {
         (self.bdp + self.queue).mul_f64(2.0).max(SMALLEST_AUTO_WINDOW)
     }
@@ -130,7 +133,11 @@ pub(super) fn congestion(keys: &Transport, sizes: Sizes, mtu: Bytes) -> Congesti
         controller: keys.congestion.unwrap_or_default(),
         slow_start: keys.slow_start.unwrap_or_default(),
         resume: keys.resume.unwrap_or_default(),
-        parameters: keys.parameters.as_ref().map(|parameters| parameters.get_ref().clone()).unwrap_or_default(),
+        parameters: keys
+            .parameters
+            .as_ref()
+            .map(|parameters| parameters.get_ref().clone())
+            .unwrap_or_default(),
         distance_m: None,
         path_change: keys.path_change_response.map(PathChangeResponse::from).unwrap_or_default(),
         max_window: keys.max_window.map(|window| sizes.window(Some(window), Bytes::MAX, mtu)),
@@ -142,7 +149,9 @@ pub(super) fn stream_windows(keys: &Transport, sizes: Sizes, mtu: Bytes) -> (Byt
     let keys = &keys.flow_control;
     let (stream, connection) = match keys.preset.unwrap_or_default() {
         FlowControlPreset::Auto | FlowControlPreset::Bentpipe => (sizes.auto(), sizes.auto()),
-        FlowControlPreset::Program(name) => (name.preset().stream_window, name.preset().connection_window),
+        FlowControlPreset::Program(name) => {
+            (name.preset().stream_window, name.preset().connection_window)
+        }
     };
     (
         sizes.window(keys.stream_window, stream, mtu),
@@ -178,8 +187,13 @@ fn settings(flow: &Flow, http: Http, sizes: Sizes, mtu: Bytes) -> Result<Setting
     let largest = payload(mtu);
     let discovery = keys.quic.mtu_discovery.unwrap_or(false);
     let default = Settings::default();
-    // Without discovery the path's size is known; with it, it starts from what every path carries (RFC 9000 §14).
-    let initial = keys.quic.initial_mtu.as_ref().map(|bytes| u16::try_from(bytes.get_ref().get()).unwrap_or(largest));
+    // Without discovery the path's size is known; with it, it starts from what every path carries
+    // (RFC 9000 §14).
+    let initial = keys
+        .quic
+        .initial_mtu
+        .as_ref()
+        .map(|bytes| u16::try_from(bytes.get_ref().get()).unwrap_or(largest));
     let initial = initial.unwrap_or(if discovery { 1200 } else { largest });
     let credit = credit(keys);
     let (stream_window, connection_window) = windows(keys, &credit, sizes, mtu)?;
@@ -194,7 +208,11 @@ fn settings(flow: &Flow, http: Http, sizes: Sizes, mtu: Bytes) -> Result<Setting
         stock: None,
         credit,
         max_ack_delay: keys.max_ack_delay.unwrap_or(default.max_ack_delay),
-        initial_rtt: keys.quic.initial_rtt.as_ref().map_or(default.initial_rtt, |rtt| *rtt.get_ref()),
+        initial_rtt: keys
+            .quic
+            .initial_rtt
+            .as_ref()
+            .map_or(default.initial_rtt, |rtt| *rtt.get_ref()),
         initial_window: initial_window(keys, default.initial_window),
         stream_window,
         connection_window,
@@ -206,7 +224,12 @@ fn settings(flow: &Flow, http: Http, sizes: Sizes, mtu: Bytes) -> Result<Setting
 }
 
 /// QUIC's windows of a stream and of the connection.
-fn windows(keys: &Transport, credit: &FlowControlRule, sizes: Sizes, mtu: Bytes) -> Result<(Bytes, Bytes), Problem> {
+fn windows(
+    keys: &Transport,
+    credit: &FlowControlRule,
+    sizes: Sizes,
+    mtu: Bytes,
+) -> Result<(Bytes, Bytes), Problem> {
     let (stream, connection) = stream_windows(keys, sizes, mtu);
     let keys = &keys.flow_control;
     let preset = keys.preset.unwrap_or_default();
@@ -232,7 +255,8 @@ fn windows(keys: &Transport, credit: &FlowControlRule, sizes: Sizes, mtu: Bytes)
         None => !matches!(preset, FlowControlPreset::Program(_)),
         Some(window) => window == ConnectionWindow::Given(Window::Auto),
     };
-    // Data behind a gap is withheld for the round trip of its repair: once more what fits, or `auto` would limit.
+    // Data behind a gap is withheld for the round trip of its repair: once more what fits, or
+    // `auto` would limit.
     Ok((stream, if auto { connection.mul_f64(1.5) } else { connection }))
 }
 
@@ -250,19 +274,23 @@ fn visits(flow: &Flow, path: &Resolved, scenario: &Scenario) -> Vec<Visit> {
     let workload = match &flow.work {
         Work::Visits(visits) => {
             let visits = visits.iter().enumerate();
-            return visits.map(|(index, visit)| explicit(visit, index == 0, handshake, scenario.seed)).collect();
+            return visits
+                .map(|(index, visit)| explicit(visit, index == 0, handshake, scenario.seed))
+                .collect();
         }
         Work::Once(workload) => workload,
     };
     let visit = planned(workload.transfer(scenario.seed), handshake);
-    let repeat = handshake == Handshake::ZeroRtt || flow.transport.visit == Some(MeasuredVisit::Repeat);
+    let repeat =
+        handshake == Handshake::ZeroRtt || flow.transport.visit == Some(MeasuredVisit::Repeat);
     if !repeat || workload.has_own_transport() {
         return vec![visit];
     }
-    // A first visit gets the ticket and the token, and fills the path so that there is something to remember: slow start
-    // alone takes about two BDP.
+    // A first visit gets the ticket and the token, and fills the path so that there is something to
+    // remember: slow start alone takes about two BDP.
     let mtu = *scenario.path.get_ref().mtu.get_ref();
-    let fill = sizes(path, visit.direction.into(), mtu).bdp.mul_f64(FILL_BDP).max(Bytes::from_mb(1));
+    let fill =
+        sizes(path, visit.direction.into(), mtu).bdp.mul_f64(FILL_BDP).max(Bytes::from_mb(1));
     let first = Visit {
         duration: None,
         handshake: Handshake::OneRtt,
@@ -288,8 +316,12 @@ fn explicit(visit: &VisitText, first: bool, handshake: Handshake, seed: u64) -> 
 /// A visit without any pause before it.
 fn planned(transfer: Transfer, handshake: Handshake) -> Visit {
     let Transfer { direction, objects, duration } = transfer;
-    let objects =
-        objects.into_iter().map(|PlannedObject { name, bytes, after, delay }| Object { name, bytes, after, delay });
+    let objects = objects.into_iter().map(|PlannedObject { name, bytes, after, delay }| Object {
+        name,
+        bytes,
+        after,
+        delay,
+    });
     Visit {
         duration,
         handshake,

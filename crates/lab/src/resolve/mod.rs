@@ -1,5 +1,5 @@
-//! From a scenario at one sweep point to what the simulator is told: everything that does not change from run to run is
-//! settled once, each run's draws are made when it begins.
+//! From a scenario at one sweep point to what the simulator is told: everything that does not
+//! change from run to run is settled once, each run's draws are made when it begins.
 
 mod clock;
 mod flow;
@@ -48,11 +48,17 @@ pub struct Case {
     orbit: Option<Arc<OrbitPath>>,
 }
 
-/// Everything about variant number `variant` of `scenario` on `path` that does not change from run to run.
+/// Everything about variant number `variant` of `scenario` on `path` that does not change from run
+/// to run.
 ///
 /// # Errors
 /// A profile that does not exist, a direction without rate or delay, a trace that cannot be read.
-pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, path: &Resolved) -> Result<Case, Problem> {
+pub(crate) fn resolve(
+    scenario: &Scenario,
+    variant: usize,
+    point: &Point,
+    path: &Resolved,
+) -> Result<Case, Problem> {
     let section = scenario.path.get_ref();
     let mtu = *section.mtu.get_ref();
     let own = &scenario.variants[variant];
@@ -64,20 +70,31 @@ pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, path: 
     }
 
     for flow in &flows {
-        // What QUIC itself cannot express, such as a window beyond 2^62 on an absurd path, is wrong here and not in a run.
+        // What QUIC itself cannot express, such as a window beyond 2^62 on an absurd path, is wrong
+        // here and not in a run.
         let Stack::Quic(settings) = &flow.stack else { continue };
         let refused = settings.transport().map(drop).and_then(|()| settings.controller().map(drop));
         refused.map_err(|error| {
-            Problem::new(scenario.path.span(), format!("flow `{}` on this path: {error}", flow.name))
+            Problem::new(
+                scenario.path.span(),
+                format!("flow `{}` on this path: {error}", flow.name),
+            )
         })?;
     }
 
-    let direction =
-        flows.first().and_then(|flow| flow.visits.first()).map_or(Direction::Download, |visit| visit.direction.into());
+    let direction = flows
+        .first()
+        .and_then(|flow| flow.visits.first())
+        .map_or(Direction::Download, |visit| visit.direction.into());
     let bursts = |flow: &FlowSpec| {
-        matches!(flow.stack, Stack::DatagramTraffic(DatagramTraffic::Constant { bursts: Some(_), .. }))
+        matches!(
+            flow.stack,
+            Stack::DatagramTraffic(DatagramTraffic::Constant { bursts: Some(_), .. })
+        )
     };
-    let random = jitters.iter().any(|jitter| !jitter.is_zero()) || flows.iter().any(bursts) || path.is_random();
+    let random = jitters.iter().any(|jitter| !jitter.is_zero())
+        || flows.iter().any(bursts)
+        || path.is_random();
     Ok(Case {
         variant: own.name.get_ref().clone(),
         point: point.clone(),
@@ -120,7 +137,8 @@ impl Case {
         spec.seed = seed;
         spec.run = run;
         if let Some(orbit) = &self.orbit {
-            let mesh = orbit.mesh(seed, run).map_err(|error| self.failed(run, error.to_string()))?;
+            let mesh =
+                orbit.mesh(seed, run).map_err(|error| self.failed(run, error.to_string()))?;
             spec.mesh = Some(mesh);
         }
         for hop in &self.drawn {
@@ -128,7 +146,8 @@ impl Case {
             let (mut forward, mut reverse) = leo::draw(hop.profile, seed, run, name);
             hop.forward.iter().for_each(|patch| patch.apply_to(&mut forward));
             hop.reverse.iter().for_each(|patch| patch.apply_to(&mut reverse));
-            // Traces that patches name were read once already, by `resolve`; here they may only be asked for again.
+            // Traces that patches name were read once already, by `resolve`; here they may only be
+            // asked for again.
             let load = |config: &DirectionConfig| config.load(Path::new(""));
             let failed = |error: bentpipe_link::LinkError| self.failed(run, error.to_string());
             let target = &mut spec.hops[hop.index];

@@ -1,19 +1,21 @@
-//! A path with an orbit: its network, links, flows' ends, and what is known of it before anything runs.
+//! A path with an orbit: its network, links, flows' ends, and what is known of it before anything
+//! runs.
 
 use super::outlook::{Outlook, outlook};
 use super::stations::{Defaults, Stations};
 use crate::error::Problem;
 use crate::scenario::{
-    Begin, ConstellationText, IslText, OrbitSection, PhaseText, RouteUpdatesName, Scenario, ShellSection,
+    Begin, ConstellationText, IslText, OrbitSection, PhaseText, RouteUpdatesName, Scenario,
+    ShellSection,
 };
 use bentpipe_link::random::stream;
 use bentpipe_link::{
-    CapacityAllocation, DelayConfig, DirectionConfig, DirectionModel, DirectionPatch, PolicerConfig, QueueConfig,
-    RateConfig,
+    CapacityAllocation, DelayConfig, DirectionConfig, DirectionModel, DirectionPatch,
+    PolicerConfig, QueueConfig, RateConfig,
 };
 use bentpipe_orbit::{
-    Constellation, Decayed, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift, RouteUpdates, Shell,
-    cities, mean_motion_rev_per_day, presets,
+    Constellation, Decayed, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift,
+    RouteUpdates, Shell, cities, mean_motion_rev_per_day, presets,
 };
 use bentpipe_sim::{HandoverLoss, MeshSpec};
 use bentpipe_units::{Epoch, Rate, Span};
@@ -35,7 +37,8 @@ const FIBRE_RATE: Rate = Rate::from_mbps(10_000);
 /// A network of satellites, as a scenario's runs meet it.
 #[derive(Debug, Clone)]
 pub struct OrbitPath {
-    /// The constellation and the stations when runs begin; where each run draws that, at the earliest.
+    /// The constellation and the stations when runs begin; where each run draws that, at the
+    /// earliest.
     pub network: Arc<Network>,
     /// When routes are computed anew.
     pub step: RouteUpdates,
@@ -45,7 +48,8 @@ pub struct OrbitPath {
     pub name: String,
     /// Rate, queue and loss by kind of link: inter-satellite, up, down, fibre.
     pub(super) kinds: Kinds,
-    /// The longest of the flows' round trips when the run begins, or when there is a way for the first time.
+    /// The longest of the flows' round trips when the run begins, or when there is a way for the
+    /// first time.
     pub(super) rtt: Span,
     pub(super) random: Option<Span>,
     /// What the reader of results should know.
@@ -97,17 +101,27 @@ impl Kinds {
 ///
 /// # Errors
 /// Satellites, places or links that cannot be, each at its own place.
-pub(super) fn resolve_orbit(scenario: &Scenario, base_dir: &Path) -> Result<Option<OrbitPath>, Problem> {
+pub(super) fn resolve_orbit(
+    scenario: &Scenario,
+    base_dir: &Path,
+) -> Result<Option<OrbitPath>, Problem> {
     let Some(spanned) = &scenario.path.get_ref().orbit else { return Ok(None) };
     let (section, whole) = (spanned.get_ref(), spanned.span());
     let (mut constellation, name, place) = satellites(section, base_dir)?;
     let epoch = section.epoch.as_ref().map_or(constellation.epoch(), |epoch| *epoch.get_ref());
     let (begins, random) = match section.at.as_ref().map(Spanned::get_ref) {
-        Some(Begin::Random) => (epoch, Some(section.start_window.as_ref().map_or(WITHIN, |within| *within.get_ref()))),
+        Some(Begin::Random) => {
+            (epoch, Some(section.start_window.as_ref().map_or(WITHIN, |within| *within.get_ref())))
+        }
         Some(Begin::At(at)) => (epoch + *at, None),
         None => (epoch, None),
     };
-    let latest = scenario.flows().iter().filter_map(|flow| flow.placement.start_time).max().unwrap_or_default();
+    let latest = scenario
+        .flows()
+        .iter()
+        .filter_map(|flow| flow.placement.start_time)
+        .max()
+        .unwrap_or_default();
     let limit = *scenario.time_limit.get_ref();
     let length = if section.is_static { Span::ZERO } else { limit + latest };
     let decayed = constellation
@@ -130,7 +144,11 @@ pub(super) fn resolve_orbit(scenario: &Scenario, base_dir: &Path) -> Result<Opti
     let mut flows = Vec::new();
     for flow in scenario.flows() {
         let (Some(from), Some(to)) = (&flow.ends.from, &flow.ends.to) else { continue };
-        flows.push((flow.name().to_owned(), stations.spanned(from, &defaults)?, stations.spanned(to, &defaults)?));
+        flows.push((
+            flow.name().to_owned(),
+            stations.spanned(from, &defaults)?,
+            stations.spanned(to, &defaults)?,
+        ));
     }
     let kinds = kinds(section, !fibres.is_empty(), whole.clone(), base_dir)?;
     let spec = NetworkSpec {
@@ -138,8 +156,14 @@ pub(super) fn resolve_orbit(scenario: &Scenario, base_dir: &Path) -> Result<Opti
         begins,
         stations: stations.list,
         isl: isl(section),
-        max_isl_length_m: section.max_isl_length.as_ref().map(|range| range.get_ref().as_metres_f64()),
-        max_ground_link_length_m: section.max_ground_link_length.as_ref().map(|range| range.get_ref().as_metres_f64()),
+        max_isl_length_m: section
+            .max_isl_length
+            .as_ref()
+            .map(|range| range.get_ref().as_metres_f64()),
+        max_ground_link_length_m: section
+            .max_ground_link_length
+            .as_ref()
+            .map(|range| range.get_ref().as_metres_f64()),
         fibres,
         metric: section.metric.unwrap_or_default(),
         avoid: section.avoid.iter().map(|name| name.get_ref().clone()).collect(),
@@ -173,9 +197,11 @@ pub(super) fn resolve_orbit(scenario: &Scenario, base_dir: &Path) -> Result<Opti
         handover: section.handover_loss.unwrap_or_default(),
         hints: section.path_change_notice.as_ref().map(|hints| *hints.get_ref()),
     };
-    path.flows = flows.into_iter().map(|(name, from, to)| path.flow_between(name, from, to)).collect();
-    let Outlook { rtt, notes } = outlook(&path.network, &path.flows, length + random.unwrap_or_default())
-        .map_err(|error| Problem::new(whole, error.to_string()))?;
+    path.flows =
+        flows.into_iter().map(|(name, from, to)| path.flow_between(name, from, to)).collect();
+    let Outlook { rtt, notes } =
+        outlook(&path.network, &path.flows, length + random.unwrap_or_default())
+            .map_err(|error| Problem::new(whole, error.to_string()))?;
     path.rtt = rtt;
     path.notes.extend(notes);
     Ok(Some(path))
@@ -190,7 +216,8 @@ impl OrbitPath {
         let network = match self.random {
             None => Arc::clone(&self.network),
             Some(within) => {
-                let begins = self.spec.begins + within.mul_f64(stream(seed, run, "orbit/at").unit());
+                let begins =
+                    self.spec.begins + within.mul_f64(stream(seed, run, "orbit/at").unit());
                 Arc::new(Network::new(NetworkSpec { begins, ..self.spec.clone() })?)
             }
         };
@@ -212,7 +239,8 @@ impl OrbitPath {
         self.flows.iter().find(|flow| flow.name == name)
     }
 
-    /// The same network with one flow between two places instead of its own: stations of the scenario, or cities.
+    /// The same network with one flow between two places instead of its own: stations of the
+    /// scenario, or cities.
     ///
     /// # Errors
     /// A name that stands for neither.
@@ -227,18 +255,21 @@ impl OrbitPath {
             });
         }
         let spec = NetworkSpec { stations: stations.list, ..self.spec.clone() };
-        let mut path = Self { network: Arc::new(Network::new(spec.clone())?), spec, ..self.clone() };
+        let mut path =
+            Self { network: Arc::new(Network::new(spec.clone())?), spec, ..self.clone() };
         path.flows = vec![path.flow_between("main".to_owned(), ends.0, ends.1)];
         Ok(path)
     }
 
-    /// The same network with a flow between any two of the `count` largest cities instead of its own.
+    /// The same network with a flow between any two of the `count` largest cities instead of its
+    /// own.
     ///
     /// # Errors
     /// Fewer than two cities.
     pub fn among_cities(&self, count: usize) -> Result<Self, OrbitError> {
         let mut stations = Stations { list: self.spec.stations.clone() };
-        let cities = cities::all().iter().take(count).map(|(city, _)| stations.named(city, &self.defaults));
+        let cities =
+            cities::all().iter().take(count).map(|(city, _)| stations.named(city, &self.defaults));
         let cities: Vec<usize> = cities.collect::<Result<_, _>>()?;
         if cities.len() < 2 {
             return Err(OrbitError::Value {
@@ -248,18 +279,26 @@ impl OrbitPath {
             });
         }
         let spec = NetworkSpec { stations: stations.list, ..self.spec.clone() };
-        let mut path = Self { network: Arc::new(Network::new(spec.clone())?), spec, ..self.clone() };
+        let mut path =
+            Self { network: Arc::new(Network::new(spec.clone())?), spec, ..self.clone() };
         let names = |index: usize| path.network.stations()[index].name.clone();
-        let pairs =
-            cities.iter().enumerate().flat_map(|(at, from)| cities[at + 1..].iter().map(move |to| (*from, *to)));
-        path.flows =
-            pairs.map(|(from, to)| path.flow_between(format!("{}–{}", names(from), names(to)), from, to)).collect();
+        let pairs = cities
+            .iter()
+            .enumerate()
+            .flat_map(|(at, from)| cities[at + 1..].iter().map(move |to| (*from, *to)));
+        path.flows = pairs
+            .map(|(from, to)| path.flow_between(format!("{}–{}", names(from), names(to)), from, to))
+            .collect();
         Ok(path)
     }
 
     fn flow_between(&self, name: String, from: usize, to: usize) -> FlowEnds {
         let stations = self.network.stations();
-        FlowEnds { name, stations: (from, to), distance_m: stations[from].place.distance_m(stations[to].place) }
+        FlowEnds {
+            name,
+            stations: (from, to),
+            distance_m: stations[from].place.distance_m(stations[to].place),
+        }
     }
 }
 
@@ -280,7 +319,9 @@ fn satellites(
         let names: Vec<&str> = shells.iter().map(|shell| shell.name.as_str()).collect();
         let name = names.join(" + ");
         let made = Constellation::from_shells(&shells, epoch);
-        return made.map(|made| (made, name, place.clone())).map_err(|error| Problem::new(place, error.to_string()));
+        return made
+            .map(|made| (made, name, place.clone()))
+            .map_err(|error| Problem::new(place, error.to_string()));
     };
     let wrong = |message: String| Problem::new(given.span(), message);
     let (constellation, name) = match given.get_ref() {
@@ -289,15 +330,16 @@ fn satellites(
             for name in names {
                 shells.extend(presets::shells(name).map_err(|error| wrong(error.to_string()))?);
             }
-            let made = Constellation::from_shells(&shells, epoch).map_err(|error| wrong(error.to_string()))?;
+            let made = Constellation::from_shells(&shells, epoch)
+                .map_err(|error| wrong(error.to_string()))?;
             (made, names.join(" + "))
         }
         ConstellationText::Elements(file) => {
             let path = base_dir.join(file);
             let text = std::fs::read_to_string(&path)
                 .map_err(|error| wrong(format!("cannot read {}: {error}", path.display())))?;
-            let made =
-                Constellation::from_elements(&text).map_err(|error| wrong(format!("{}: {error}", path.display())))?;
+            let made = Constellation::from_elements(&text)
+                .map_err(|error| wrong(format!("{}: {error}", path.display())))?;
             (made, file.display().to_string())
         }
     };
@@ -305,14 +347,16 @@ fn satellites(
 }
 
 fn own_shell(section: &ShellSection) -> Shell {
-    let revolutions = section.mean_motion_rev_per_day.as_ref().map(|revolutions| *revolutions.get_ref());
+    let revolutions =
+        section.mean_motion_rev_per_day.as_ref().map(|revolutions| *revolutions.get_ref());
     let altitude = section.altitude.as_ref().map(|altitude| altitude.get_ref().as_km_f64());
     Shell {
         name: section.name.get_ref().clone(),
         planes: section.planes,
         per_plane: section.per_plane,
         inclination_deg: section.inclination_deg,
-        mean_motion_rev_per_day: revolutions.unwrap_or_else(|| mean_motion_rev_per_day(altitude.unwrap_or_default())),
+        mean_motion_rev_per_day: revolutions
+            .unwrap_or_else(|| mean_motion_rev_per_day(altitude.unwrap_or_default())),
         raan_spread_deg: section.raan_spread_deg.unwrap_or(360.0),
         phase_deg: match section.phase_deg {
             None | Some(PhaseText::OddHalf) => PhaseShift::OddHalf,
@@ -344,7 +388,8 @@ fn kinds(
         let place = patches.last().map_or(whole.clone(), |patch| patch.span());
         let rate = patches.iter().rev().find_map(|patch| patch.get_ref().rate.clone());
         // What is not there has a rate all the same, which nobody meets.
-        let otherwise = if used && name != "fibre" { None } else { Some(RateConfig::Constant(FIBRE_RATE)) };
+        let otherwise =
+            if used && name != "fibre" { None } else { Some(RateConfig::Constant(FIBRE_RATE)) };
         let rate = rate.or(otherwise).ok_or_else(|| {
             let message = format!("links of the kind `{name}` have no rate; allowed: `rate` in [path.orbit.links.{name}], or in [path.orbit.links.all]");
             Problem::new(place.clone(), message).help("links.all = { rate = \"10 Mbps\", queue = \"100 packets\" }")
@@ -359,7 +404,9 @@ fn kinds(
             allocation: CapacityAllocation::None,
         };
         patches.iter().for_each(|patch| patch.get_ref().apply_to(&mut config));
-        let model = config.load(base_dir).map_err(|error| Problem::new(place, super::path::chain(&error)))?;
+        let model = config
+            .load(base_dir)
+            .map_err(|error| Problem::new(place, super::path::chain(&error)))?;
         Ok(Kind { config, model, used })
     };
     Ok(Kinds {
@@ -373,7 +420,8 @@ fn kinds(
 /// Which satellites were left out.
 fn decayed_note(decayed: &[Decayed]) -> Option<String> {
     let first = decayed.first()?;
-    let names: Vec<&str> = decayed.iter().take(3).map(|satellite| satellite.name.as_str()).collect();
+    let names: Vec<&str> =
+        decayed.iter().take(3).map(|satellite| satellite.name.as_str()).collect();
     let more = if decayed.len() > names.len() { ", …" } else { "" };
     Some(format!(
         "{} satellites cannot be followed to the end of the run and are left out: {}{more} ({})",

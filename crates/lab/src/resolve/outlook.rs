@@ -1,4 +1,5 @@
-//! What can be said of a network before anything runs: the round trip that queues and windows are sized by, and who will see no satellite.
+//! What can be said of a network before anything runs: the round trip that queues and windows are
+//! sized by, and who will see no satellite.
 
 use super::orbit::FlowEnds;
 use bentpipe_orbit::{Network, Node, OrbitError, Routes, SPEED_OF_LIGHT, Topology};
@@ -18,7 +19,11 @@ pub(super) struct Outlook {
 }
 
 /// Looks at the beginning, and then evenly over `length`, up to ten minutes.
-pub(super) fn outlook(network: &Network, flows: &[FlowEnds], length: Span) -> Result<Outlook, OrbitError> {
+pub(super) fn outlook(
+    network: &Network,
+    flows: &[FlowEnds],
+    length: Span,
+) -> Result<Outlook, OrbitError> {
     let length = length.min(FURTHEST);
     // To the second, so that notes can be read.
     let pause = Span::from_secs((length.as_nanos() / LOOKS / 1_000_000_000).max(1));
@@ -34,7 +39,9 @@ pub(super) fn outlook(network: &Network, flows: &[FlowEnds], length: Span) -> Re
             let routes = Routes::new(network, &topology, &ends);
             for (flow, found) in flows.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
                 let end = ends.binary_search(&network.station(flow.stations.1)).unwrap_or_default();
-                *found = routes.delay(network.station(flow.stations.0), end).map(|delay| (at, delay * 2));
+                *found = routes
+                    .delay(network.station(flow.stations.0), end)
+                    .map(|delay| (at, delay * 2));
             }
         }
         for (index, blind) in blind.iter_mut().enumerate() {
@@ -55,7 +62,9 @@ pub(super) fn outlook(network: &Network, flows: &[FlowEnds], length: Span) -> Re
     }
     for (flow, found) in flows.iter().zip(&found) {
         match found {
-            None => notes.push(format!("flow `{}` has no way from 0 s to {}", flow.name, seconds(at))),
+            None => {
+                notes.push(format!("flow `{}` has no way from 0 s to {}", flow.name, seconds(at)))
+            }
             Some((first, _)) if *first > Time::ZERO => {
                 notes.push(format!("flow `{}` has no way before {}", flow.name, seconds(*first)));
             }
@@ -70,7 +79,8 @@ fn seconds(at: Time) -> String {
     format!("{} s", at.as_secs_f64())
 }
 
-/// Where no flow has a way, light along the longest of their geodesics and back; windows and queues need some size.
+/// Where no flow has a way, light along the longest of their geodesics and back; windows and queues
+/// need some size.
 fn straight(flows: &[FlowEnds]) -> Span {
     let longest = flows.iter().map(|flow| flow.distance_m).fold(0.0, f64::max);
     Span::from_secs_f64(2.0 * longest / SPEED_OF_LIGHT).max(Span::from_millis(1))
@@ -106,6 +116,8 @@ impl Blind {
             times => format!(", and {} more times until {}", times - 1, seconds(end)),
         };
         let (from, to) = (seconds(from), seconds(to));
-        Some(format!("station `{name}` sees no satellite from {from} to {to}{again} (looked at every {pause})"))
+        Some(format!(
+            "station `{name}` sees no satellite from {from} to {to}{again} (looked at every {pause})"
+        ))
     }
 }

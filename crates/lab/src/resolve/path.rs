@@ -5,7 +5,8 @@ use crate::error::{Problem, nearest};
 use crate::profiles::{Profile, describe, describe_without_delay, idle_delay, profile, profiles};
 use crate::scenario::{Direction, Scenario};
 use bentpipe_link::{
-    CapacityAllocation, DelayConfig, DirectionConfig, DirectionPatch, LossModel, PolicerConfig, QueueConfig, QueueLimit,
+    CapacityAllocation, DelayConfig, DirectionConfig, DirectionPatch, LossModel, PolicerConfig,
+    QueueConfig, QueueLimit,
 };
 use bentpipe_sim::HopSpec;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -66,10 +67,15 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
-    /// Rate and queue of every link that data may meet on its way in `direction`; on an orbit, of every kind of link.
+    /// Rate and queue of every link that data may meet on its way in `direction`; on an orbit, of
+    /// every kind of link.
     pub fn links(&self, direction: Direction) -> Vec<(Rate, QueueLimit)> {
         if let Some(orbit) = &self.orbit {
-            return orbit.kinds.used().map(|kind| (kind.model.nominal_rate(), kind.config.queue.limit)).collect();
+            return orbit
+                .kinds
+                .used()
+                .map(|kind| (kind.model.nominal_rate(), kind.config.queue.limit))
+                .collect();
         }
         let hops = self.hops.iter().zip(&self.configs);
         hops.map(|(hop, (forward, reverse))| match direction {
@@ -83,9 +89,13 @@ impl Resolved {
     pub fn is_random(&self) -> bool {
         let orbit = self.orbit.as_ref();
         !self.drawn.is_empty()
-            || self.configs.iter().any(|(forward, reverse)| is_random(forward) || is_random(reverse))
-            || orbit
-                .is_some_and(|orbit| orbit.random.is_some() || orbit.kinds.used().any(|kind| is_random(&kind.config)))
+            || self
+                .configs
+                .iter()
+                .any(|(forward, reverse)| is_random(forward) || is_random(reverse))
+            || orbit.is_some_and(|orbit| {
+                orbit.random.is_some() || orbit.kinds.used().any(|kind| is_random(&kind.config))
+            })
     }
 }
 
@@ -155,7 +165,8 @@ fn lookup(name: Option<&Spanned<String>>) -> Result<Option<&'static Profile>, Pr
         return Ok(Some(found));
     }
     let names: Vec<&str> = profiles().iter().map(|profile| profile.name.as_str()).collect();
-    let problem = Problem::not_one_of(name.span(), "profile", name.get_ref(), names.iter().copied());
+    let problem =
+        Problem::not_one_of(name.span(), "profile", name.get_ref(), names.iter().copied());
     // The profile's own suggestion, or the way to the table of all.
     Err(if nearest(name.get_ref(), &names).is_some() {
         problem
@@ -164,7 +175,12 @@ fn lookup(name: Option<&Spanned<String>>) -> Result<Option<&'static Profile>, Pr
     })
 }
 
-fn add_hop(path: &mut Resolved, hop: &HopText<'_>, scenario: &Scenario, base_dir: &Path) -> Result<(), Problem> {
+fn add_hop(
+    path: &mut Resolved,
+    hop: &HopText<'_>,
+    scenario: &Scenario,
+    base_dir: &Path,
+) -> Result<(), Problem> {
     let mut models = Vec::new();
     let mut configs = Vec::new();
     for (key, patch, base) in [
@@ -183,10 +199,16 @@ fn add_hop(path: &mut Resolved, hop: &HopText<'_>, scenario: &Scenario, base_dir
         configs.push(config);
     }
     let (Some(reverse), Some(forward)) = (models.pop(), models.pop()) else { return Ok(()) };
-    let (Some(reverse_config), Some(forward_config)) = (configs.pop(), configs.pop()) else { return Ok(()) };
+    let (Some(reverse_config), Some(forward_config)) = (configs.pop(), configs.pop()) else {
+        return Ok(());
+    };
     if let Some(profile) = hop.profile.filter(|profile| profile.reconfiguration.is_some()) {
         let patches = |own: Option<&Spanned<DirectionPatch>>| {
-            hop.half.into_iter().chain(own.map(Spanned::get_ref)).map(|patch| absolute(patch, base_dir)).collect()
+            hop.half
+                .into_iter()
+                .chain(own.map(Spanned::get_ref))
+                .map(|patch| absolute(patch, base_dir))
+                .collect()
         };
         path.drawn.push(DrawnHop {
             index: path.hops.len(),
@@ -197,7 +219,12 @@ fn add_hop(path: &mut Resolved, hop: &HopText<'_>, scenario: &Scenario, base_dir
     }
     let alone = *scenario.path.get_ref().terminals.get_ref() == 1;
     path.configs.push((forward_config, reverse_config));
-    path.hops.push(HopSpec { name: hop.name.to_owned(), forward, reverse, shared: hop.shared || alone });
+    path.hops.push(HopSpec {
+        name: hop.name.to_owned(),
+        forward,
+        reverse,
+        shared: hop.shared || alone,
+    });
     Ok(())
 }
 
@@ -257,7 +284,9 @@ fn direction(
 
 /// Constant rates that are promised to `terminals` are there.
 fn fits(config: &DirectionConfig, terminals: u64) -> Result<(), String> {
-    let (Some(dama), Some(rate)) = (config.allocation.dama(), config.rate.highest()) else { return Ok(()) };
+    let (Some(dama), Some(rate)) = (config.allocation.dama(), config.rate.highest()) else {
+        return Ok(());
+    };
     if dama.cra.as_bps().saturating_mul(terminals) <= rate.as_bps() {
         return Ok(());
     }
@@ -273,7 +302,8 @@ fn is_random(direction: &DirectionConfig) -> bool {
     let loss = direction.loss.processes.iter().any(|process| process.model.is_random());
     let jitter = matches!(direction.delay, DelayConfig::Jitter { jitter, .. } if !jitter.is_zero());
     // Where frames begin, and when terminals may ask, is drawn for each run.
-    let frames = direction.frame.is_some_and(|frame| !frame.is_zero()) || !direction.allocation.is_none();
+    let frames =
+        direction.frame.is_some_and(|frame| !frame.is_zero()) || !direction.allocation.is_none();
     loss || jitter || frames
 }
 
@@ -281,16 +311,21 @@ pub(super) fn summary(path: &Resolved, bdp: Bytes) -> PathSummary {
     if let Some(orbit) = &path.orbit {
         return orbit_summary(orbit, bdp);
     }
-    let hops = path.hops.iter().zip(&path.configs).enumerate().map(|(index, (hop, (forward, reverse)))| {
-        let drawn = path.drawn.iter().find(|drawn| drawn.index == index);
-        let period = drawn.and_then(|drawn| drawn.profile.reconfiguration.as_ref()).map(|change| change.period);
-        let changes = period.map_or_else(String::new, |period| format!("; changes every {period}"));
-        HopSummary {
-            name: hop.name.clone(),
-            forward: describe(forward) + &changes,
-            reverse: describe(reverse) + &changes,
-        }
-    });
+    let hops = path.hops.iter().zip(&path.configs).enumerate().map(
+        |(index, (hop, (forward, reverse)))| {
+            let drawn = path.drawn.iter().find(|drawn| drawn.index == index);
+            let period = drawn
+                .and_then(|drawn| drawn.profile.reconfiguration.as_ref())
+                .map(|change| change.period);
+            let changes =
+                period.map_or_else(String::new, |period| format!("; changes every {period}"));
+            HopSummary {
+                name: hop.name.clone(),
+                forward: describe(forward) + &changes,
+                reverse: describe(reverse) + &changes,
+            }
+        },
+    );
     let hops: Vec<HopSummary> = hops.collect();
     let name = match path.profile {
         Some(profile) => profile.title.clone(),
@@ -306,24 +341,35 @@ pub(super) fn summary(path: &Resolved, bdp: Bytes) -> PathSummary {
     }
 }
 
-/// Links of a network by their kind: what goes towards satellites as the way to the server, what comes from them as the way to the client.
+/// Links of a network by their kind: what goes towards satellites as the way to the server, what
+/// comes from them as the way to the client.
 fn orbit_summary(orbit: &OrbitPath, bdp: Bytes) -> PathSummary {
     let words = |kind: &Kind| describe_without_delay(&kind.config);
     let kinds = &orbit.kinds;
-    let mut hops =
-        vec![HopSummary { name: "ground".to_owned(), forward: words(&kinds.down), reverse: words(&kinds.up) }];
+    let mut hops = vec![HopSummary {
+        name: "ground".to_owned(),
+        forward: words(&kinds.down),
+        reverse: words(&kinds.up),
+    }];
     for (name, kind) in [("inter-satellite", &kinds.isl), ("fibre", &kinds.fibre)] {
         if kind.used {
-            hops.push(HopSummary { name: name.to_owned(), forward: words(kind), reverse: words(kind) });
+            hops.push(HopSummary {
+                name: name.to_owned(),
+                forward: words(kind),
+                reverse: words(kind),
+            });
         }
     }
     let network = &orbit.network;
     let (satellites, begins) = (network.satellites(), network.begins());
-    let count = if satellites == 1 { "1 satellite".to_owned() } else { format!("{satellites} satellites") };
+    let count =
+        if satellites == 1 { "1 satellite".to_owned() } else { format!("{satellites} satellites") };
     PathSummary {
         name: match orbit.random {
             None => format!("{} ({count}) from {begins}", orbit.name),
-            Some(within) => format!("{} ({count}) from anywhere within {within} after {begins}", orbit.name),
+            Some(within) => {
+                format!("{} ({count}) from anywhere within {within} after {begins}", orbit.name)
+            }
         },
         hops,
         rtt_ms: orbit.rtt.as_millis_f64(),

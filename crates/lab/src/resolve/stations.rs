@@ -1,4 +1,5 @@
-//! Stations on the ground: those that a scenario lists, and the cities that its flows and fibres name.
+//! Stations on the ground: those that a scenario lists, and the cities that its flows and fibres
+//! name.
 
 use crate::error::Problem;
 use crate::scenario::{OrbitSection, StationSection};
@@ -22,7 +23,11 @@ impl Defaults {
         Self {
             selection: section.satellite_selection.unwrap_or_default(),
             min_elevation_deg: section.min_elevation_deg.as_ref().map(|degrees| *degrees.get_ref()),
-            interruption: section.handover_outage.as_ref().map(|span| *span.get_ref()).unwrap_or_default(),
+            interruption: section
+                .handover_outage
+                .as_ref()
+                .map(|span| *span.get_ref())
+                .unwrap_or_default(),
         }
     }
 
@@ -33,7 +38,11 @@ impl Defaults {
             min_elevation_deg: self.min_elevation_deg,
             selection: self.selection,
             // Who talks to all satellites never turns.
-            handover_outage: if self.selection == SatelliteSelection::All { Span::ZERO } else { self.interruption },
+            handover_outage: if self.selection == SatelliteSelection::All {
+                Span::ZERO
+            } else {
+                self.interruption
+            },
             forwards: false,
         }
     }
@@ -55,15 +64,25 @@ impl Stations {
                 place.map_err(|error| Problem::new(city.span(), error.to_string()))?
             }
             (None, latitude, longitude) => {
-                let degrees = |value: &Option<Spanned<f64>>| value.as_ref().map_or(0.0, |value| *value.get_ref());
-                Geodetic { latitude_deg: degrees(latitude), longitude_deg: degrees(longitude), altitude_m: 0.0 }
+                let degrees = |value: &Option<Spanned<f64>>| {
+                    value.as_ref().map_or(0.0, |value| *value.get_ref())
+                };
+                Geodetic {
+                    latitude_deg: degrees(latitude),
+                    longitude_deg: degrees(longitude),
+                    altitude_m: 0.0,
+                }
             }
         };
-        let mut station = defaults.station(section.name.get_ref().clone(), Geodetic { altitude_m, ..place });
+        let mut station =
+            defaults.station(section.name.get_ref().clone(), Geodetic { altitude_m, ..place });
         if let Some(selection) = section.satellite_selection {
             station.selection = selection;
-            station.handover_outage =
-                if selection == SatelliteSelection::All { Span::ZERO } else { defaults.interruption };
+            station.handover_outage = if selection == SatelliteSelection::All {
+                Span::ZERO
+            } else {
+                defaults.interruption
+            };
         }
         if let Some(degrees) = &section.min_elevation_deg {
             station.min_elevation_deg = Some(*degrees.get_ref());
@@ -77,12 +96,22 @@ impl Stations {
     }
 
     /// See [`Stations::named`].
-    pub fn spanned(&mut self, name: &Spanned<String>, defaults: &Defaults) -> Result<usize, Problem> {
-        self.named(name.get_ref(), defaults).map_err(|error| Problem::new(name.span(), error.to_string()))
+    pub fn spanned(
+        &mut self,
+        name: &Spanned<String>,
+        defaults: &Defaults,
+    ) -> Result<usize, Problem> {
+        self.named(name.get_ref(), defaults)
+            .map_err(|error| Problem::new(name.span(), error.to_string()))
     }
 
-    /// The end of a fibre. A city that only fibres name has no antenna: a server somewhere on the ground.
-    pub fn fibre_end(&mut self, name: &Spanned<String>, defaults: &Defaults) -> Result<usize, Problem> {
+    /// The end of a fibre. A city that only fibres name has no antenna: a server somewhere on the
+    /// ground.
+    pub fn fibre_end(
+        &mut self,
+        name: &Spanned<String>,
+        defaults: &Defaults,
+    ) -> Result<usize, Problem> {
         let known = self.list.len();
         let index = self.spanned(name, defaults)?;
         if index == known {

@@ -52,7 +52,9 @@ pub(super) fn tcp(
         ..default
     };
     let connections = match version {
-        Version::H1 => *keys.tcp.connections.as_ref().map_or(&BROWSER_CONNECTIONS, Spanned::get_ref) as usize,
+        Version::H1 => {
+            *keys.tcp.connections.as_ref().map_or(&BROWSER_CONNECTIONS, Spanned::get_ref) as usize
+        }
         Version::H2 | Version::Raw => 1,
     };
     let (stream_window, connection_window) = stream_windows(keys, sizes, mtu);
@@ -65,9 +67,11 @@ fn segment(mtu: Bytes) -> u32 {
     Segment::payload_of(u32::try_from(mtu.get()).unwrap_or(u32::MAX))
 }
 
-/// `1:N` is an acknowledgement for N segments; what a Linux host does otherwise. Others are QUIC's, and refused before.
+/// `1:N` is an acknowledgement for N segments; what a Linux host does otherwise. Others are QUIC's,
+/// and refused before.
 fn ack(rule: Option<&Spanned<AckRule>>, delay: Option<Span>) -> AckPolicy {
-    let default = AckPolicy { delay: delay.unwrap_or(AckPolicy::default().delay), ..AckPolicy::default() };
+    let default =
+        AckPolicy { delay: delay.unwrap_or(AckPolicy::default().delay), ..AckPolicy::default() };
     match rule.map(Spanned::get_ref) {
         Some(&AckRule::Every(every)) => AckPolicy { every, ..default },
         _ => default,
@@ -78,8 +82,10 @@ fn ack(rule: Option<&Spanned<AckRule>>, delay: Option<Span>) -> AckPolicy {
 fn proxied(section: &PepSection) -> Result<Option<&Spanned<AckRule>>, Problem> {
     match &section.ack {
         Some(rule) if !matches!(rule.get_ref(), AckRule::Stack | AckRule::Every(_)) => {
-            let message =
-                format!("`{}` is a policy of QUIC; allowed for a proxy: \"stack\" or \"1:N\"", rule.get_ref());
+            let message = format!(
+                "`{}` is a policy of QUIC; allowed for a proxy: \"stack\" or \"1:N\"",
+                rule.get_ref()
+            );
             Err(Problem::new(rule.span(), message))
         }
         rule => Ok(rule.as_ref()),
@@ -94,9 +100,12 @@ fn pep(
     sizes: Sizes,
     parallel: usize,
 ) -> Result<Option<PepSpec>, Problem> {
-    let Some(mode) = keys.tcp.pep.as_ref().filter(|mode| *mode.get_ref() != PepMode::None) else { return Ok(None) };
+    let Some(mode) = keys.tcp.pep.as_ref().filter(|mode| *mode.get_ref() != PepMode::None) else {
+        return Ok(None);
+    };
     if path.orbit.is_some() {
-        let message = "a proxy needs a hop, and a path with an orbit has none; allowed: tcp.pep = \"none\"";
+        let message =
+            "a proxy needs a hop, and a path with an orbit has none; allowed: tcp.pep = \"none\"";
         return Err(Problem::new(mode.span(), message));
     }
     let default = PepSection::default();
@@ -122,18 +131,19 @@ fn pep(
     };
     let name = &path.hops[hop].name;
     if gateway && hop + 1 == path.hops.len() {
-        let message =
-            format!("a gateway stands between the hop `{name}` and the server; allowed: a [[path.hop]] after it");
+        let message = format!(
+            "a gateway stands between the hop `{name}` and the server; allowed: a [[path.hop]] after it"
+        );
         return Err(Problem::new(mode.span(), message));
     }
     if terminal && hop == 0 {
-        let message =
-            format!("a terminal stands between the client and the hop `{name}`; allowed: a [[path.hop]] before it");
+        let message = format!(
+            "a terminal stands between the client and the hop `{name}`; allowed: a [[path.hop]] before it"
+        );
         return Err(Problem::new(mode.span(), message));
     }
     if *mode.get_ref() == PepMode::Filter && section.ack_filter.is_none() {
-        let message =
-            "tcp.pep = \"filter\" needs to know how long to hold acknowledgements; allowed: `ack_filter` in [path.pep]";
+        let message = "tcp.pep = \"filter\" needs to know how long to hold acknowledgements; allowed: `ack_filter` in [path.pep]";
         return Err(Problem::new(mode.span(), message));
     }
     let sharing = scenario.flows().len().max(1) * parallel;
@@ -148,23 +158,39 @@ fn pep(
         initial_window: section
             .initial_window
             .as_ref()
-            .map_or(Settings::default().initial_window, |window| u32::try_from(*window.get_ref()).unwrap_or(u32::MAX)),
+            .map_or(Settings::default().initial_window, |window| {
+                u32::try_from(*window.get_ref()).unwrap_or(u32::MAX)
+            }),
         ack: ack(proxied(section)?, None),
         buffer: sizes.window(section.buffer, sizes.auto(), mtu),
         ack_filter: section.ack_filter.as_ref().map(|interval| *interval.get_ref()),
-        failure: section.fails_at.map(|at| Failure { at, mode: section.failure.unwrap_or_default() }),
+        failure: section
+            .fails_at
+            .map(|at| Failure { at, mode: section.failure.unwrap_or_default() }),
     }))
 }
 
 /// The controller on the proxy's hop, told the hop's `rate` where it is one that wants to know it.
-fn told(section: &PepSection, rate: Rate, rtt: Span, mtu: Bytes, sharing: usize) -> CongestionConfig {
+fn told(
+    section: &PepSection,
+    rate: Rate,
+    rtt: Span,
+    mtu: Bytes,
+    sharing: usize,
+) -> CongestionConfig {
     let controller = section.congestion.unwrap_or_else(|| FIXED_RATE.parse().unwrap_or_default());
-    let mut parameters = section.parameters.as_ref().map(|parameters| parameters.get_ref().clone()).unwrap_or_default();
+    let mut parameters = section
+        .parameters
+        .as_ref()
+        .map(|parameters| parameters.get_ref().clone())
+        .unwrap_or_default();
     if controller.as_str() == FIXED_RATE {
         let fixed = parameters.entry(FIXED_RATE.to_owned()).or_default();
         // What counts is payload; headers take their share of the link.
         let payload = rate.as_mbps_f64() * f64::from(segment(mtu)) / mtu.get() as f64;
-        fixed.entry("mbps".to_owned()).or_insert((payload / sharing as f64).clamp(0.001, 100_000.0));
+        fixed
+            .entry("mbps".to_owned())
+            .or_insert((payload / sharing as f64).clamp(0.001, 100_000.0));
         fixed.entry("rtt_ms".to_owned()).or_insert(rtt.as_millis_f64().clamp(0.1, 60_000.0));
     }
     let start = section.slow_start.unwrap_or(SlowStartName::STANDARD);

@@ -56,7 +56,9 @@ fn set<'a>(table: &'a Tree<'a>, path: &[&'a str], all: &mut Vec<Set<'a>>) {
         let mut path = path.to_vec();
         path.push(key.get_ref());
         match value.get_ref() {
-            DeValue::Table(inner) if path.len() == 1 && NESTED.contains(&path[0]) => set(inner, &path, all),
+            DeValue::Table(inner) if path.len() == 1 && NESTED.contains(&path[0]) => {
+                set(inner, &path, all)
+            }
             other => all.push(Set { path, span: key.span(), value: other }),
         }
     }
@@ -75,8 +77,11 @@ pub(crate) fn refused<'a>(table: &Tree<'_>, flows: impl Iterator<Item = &'a Flow
     let flows: Vec<&Flow> = flows.collect();
     let mut problems = Vec::new();
     for key in transport_keys(table) {
-        let accepted = key.about("x-accepted-by").unwrap_or_else(|| BOTH.map(str::to_owned).to_vec());
-        let accepts = |flow: &&Flow| flow.protocol.facets().iter().any(|facet| accepted.iter().any(|one| one == facet));
+        let accepted =
+            key.about("x-accepted-by").unwrap_or_else(|| BOTH.map(str::to_owned).to_vec());
+        let accepts = |flow: &&Flow| {
+            flow.protocol.facets().iter().any(|facet| accepted.iter().any(|one| one == facet))
+        };
         if !flows.iter().any(accepts) {
             problems.push(no_meaning(&key, &flows, &accepted));
         }
@@ -84,7 +89,8 @@ pub(crate) fn refused<'a>(table: &Tree<'_>, flows: impl Iterator<Item = &'a Flow
     let external = |flow: &&Flow| flow.protocol == Protocol::External;
     for name in super::section::keys::<ExternalKey>() {
         if let Some((key, _)) = table.get_key_value(name).filter(|_| !flows.iter().any(external)) {
-            let message = format!("`{name}` has no effect here; allowed: a workload with `external.size`");
+            let message =
+                format!("`{name}` has no effect here; allowed: a workload with `external.size`");
             problems.push(Problem::new(key.span(), message));
         }
     }
@@ -100,8 +106,12 @@ fn no_meaning(key: &Set<'_>, flows: &[&Flow], accepted: &[String]) -> Problem {
         http => format!("http = \"{http}\""),
     };
     let allowed: Vec<String> = accepted.iter().map(words).collect();
-    let message =
-        format!("`{}` has no effect over {}; allowed with {}", key.key(), over.join(", "), allowed.join(" or "));
+    let message = format!(
+        "`{}` has no effect over {}; allowed with {}",
+        key.key(),
+        over.join(", "),
+        allowed.join(" or ")
+    );
     Problem::new(key.span.clone(), message)
 }
 
@@ -124,7 +134,10 @@ pub(crate) fn virtual_only(table: &Tree<'_>, protocol: Protocol) -> Vec<String> 
     let mut refused = Vec::new();
     for key in transport_keys(table) {
         // Keys of other transports stand in [defaults] for other flows.
-        if key.about("x-accepted-by").is_some_and(|accepted| !accepted.iter().any(|one| one == "quic")) {
+        if key
+            .about("x-accepted-by")
+            .is_some_and(|accepted| !accepted.iter().any(|one| one == "quic"))
+        {
             continue;
         }
         let text = match key.value {
@@ -134,7 +147,9 @@ pub(crate) fn virtual_only(table: &Tree<'_>, protocol: Protocol) -> Vec<String> 
         };
         match key.about("x-real-clock") {
             Some(values) if values.is_empty() || values.contains(&text) => {}
-            Some(values) => refused.push(format!("`{}`: allowed there: {}", key.key(), values.join(", "))),
+            Some(values) => {
+                refused.push(format!("`{}`: allowed there: {}", key.key(), values.join(", ")))
+            }
             None => refused.push(format!("`{}`: allowed there: nothing", key.key())),
         }
     }

@@ -1,5 +1,5 @@
-//! What the types cannot refuse: names that name nothing, keys that exclude each other, values that make no sense
-//! together. Every problem is reported at its own place.
+//! What the types cannot refuse: names that name nothing, keys that exclude each other, values that
+//! make no sense together. Every problem is reported at its own place.
 
 use super::{Expect, Flow, PepSection, PointFilter, Scenario, Transport};
 use crate::error::{Problem, quoted};
@@ -43,7 +43,8 @@ pub(crate) fn check(scenario: &Scenario, axes: &[Axis<'_>]) -> Check {
 
 fn name(name: &Spanned<String>, what: &str) -> Check {
     let text = name.get_ref();
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.' | '+');
+    let allowed =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.' | '+');
     if text.is_empty() || text.len() > 64 || !text.chars().all(allowed) || text.starts_with('.') {
         return Err(Problem::new(
             name.span(),
@@ -60,7 +61,10 @@ fn unique<'a>(what: &str, names: impl Iterator<Item = &'a Spanned<String>>) -> C
     for spanned in names {
         name(spanned, what)?;
         if seen.contains(&spanned.get_ref().as_str()) {
-            let message = format!("a {what} named `{}` already exists; allowed: each name once", spanned.get_ref());
+            let message = format!(
+                "a {what} named `{}` already exists; allowed: each name once",
+                spanned.get_ref()
+            );
             return Err(Problem::new(spanned.span(), message));
         }
         seen.push(spanned.get_ref());
@@ -72,14 +76,20 @@ pub(super) fn between(key: &str, value: &Spanned<u64>, low: u64, high: u64) -> C
     if (low..=high).contains(value.get_ref()) {
         return Ok(());
     }
-    Err(Problem::new(value.span(), format!("`{key}` of {value} is out of range; allowed: {low} to {high}")))
+    Err(Problem::new(
+        value.span(),
+        format!("`{key}` of {value} is out of range; allowed: {low} to {high}"),
+    ))
 }
 
 pub(super) fn above_zero(key: &str, value: &Spanned<Span>) -> Check {
     if !value.get_ref().is_zero() {
         return Ok(());
     }
-    Err(Problem::new(value.span(), format!("`{key}` of {value} is no time at all; allowed: above 0 s")))
+    Err(Problem::new(
+        value.span(),
+        format!("`{key}` of {value} is no time at all; allowed: above 0 s"),
+    ))
 }
 
 fn path(scenario: &Scenario) -> Check {
@@ -99,8 +109,9 @@ fn path(scenario: &Scenario) -> Check {
     }
     if path.hop.is_empty() {
         let fixed = [("forward", &path.forward), ("return", &path.reverse)];
-        let with_delay =
-            fixed.iter().find(|(_, patch)| patch.as_ref().is_some_and(|patch| patch.get_ref().delay.is_some()));
+        let with_delay = fixed
+            .iter()
+            .find(|(_, patch)| patch.as_ref().is_some_and(|patch| patch.get_ref().delay.is_some()));
         return match (&path.rtt, with_delay) {
             (Some(rtt), Some((direction, _))) => Err(Problem::new(
                 rtt.span(),
@@ -120,7 +131,9 @@ fn path(scenario: &Scenario) -> Check {
     if let Some((key, Some(span))) = beside.into_iter().find(|(_, span)| span.is_some()) {
         return Err(Problem::new(
             span,
-            format!("`path.{key}` has no effect if the path has hops; allowed: `{key}` inside a [[path.hop]]"),
+            format!(
+                "`path.{key}` has no effect if the path has hops; allowed: `{key}` inside a [[path.hop]]"
+            ),
         ));
     }
     unique("hop", path.hop.iter().map(|hop| &hop.get_ref().name))
@@ -144,7 +157,8 @@ fn work(scenario: &Scenario) -> Check {
 fn flow(scenario: &Scenario, flow: &Flow) -> Check {
     let name = &flow.placement.name;
     if name.get_ref() == ALL_FLOWS {
-        let message = format!("`{ALL_FLOWS}` stands for all flows together; allowed: any other name");
+        let message =
+            format!("`{ALL_FLOWS}` stands for all flows together; allowed: any other name");
         return Err(Problem::new(name.span(), message));
     }
     transport(flow, scenario.path.get_ref().mtu.get_ref().get())?;
@@ -169,8 +183,13 @@ fn flow(scenario: &Scenario, flow: &Flow) -> Check {
 fn crossed(scenario: &Scenario, flow: &Flow) -> Check {
     let (from, to) = (&flow.placement.from_hop, &flow.placement.to_hop);
     let Some(given) = from.as_ref().or(to.as_ref()) else { return Ok(()) };
-    let names: Vec<&str> =
-        scenario.path.get_ref().hop.iter().map(|hop| hop.get_ref().name.get_ref().as_str()).collect();
+    let names: Vec<&str> = scenario
+        .path
+        .get_ref()
+        .hop
+        .iter()
+        .map(|hop| hop.get_ref().name.get_ref().as_str())
+        .collect();
     known("hop", from.as_ref(), &names)?;
     known("hop", to.as_ref(), &names)?;
     let place = |hop: &Spanned<String>| names.iter().position(|name| name == hop.get_ref());
@@ -184,8 +203,7 @@ fn crossed(scenario: &Scenario, flow: &Flow) -> Check {
     }
     match &flow.transport.tcp.pep {
         Some(_) => {
-            let message =
-                "`tcp.pep` needs a flow that crosses the whole path; allowed: `from_hop` and `to_hop`, or a proxy";
+            let message = "`tcp.pep` needs a flow that crosses the whole path; allowed: `from_hop` and `to_hop`, or a proxy";
             Err(Problem::new(given.span(), message))
         }
         None => Ok(()),
@@ -194,7 +212,8 @@ fn crossed(scenario: &Scenario, flow: &Flow) -> Check {
 
 pub(super) fn one_of(given: &[(&str, bool)], span: Range<usize>, none: &str) -> Check {
     let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
-    let found: Vec<&str> = given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
+    let found: Vec<&str> =
+        given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
     match found.len() {
         1 => Ok(()),
         0 => Err(Problem::new(span, format!("{none}; allowed: one of {}", quoted(&names)))),
@@ -209,7 +228,10 @@ fn size_above_zero(key: &str, size: &Spanned<Bytes>) -> Check {
     if !size.get_ref().is_zero() {
         return Ok(());
     }
-    Err(Problem::new(size.span(), format!("`{key}` of {size} lets nothing through; allowed: above 0 B")))
+    Err(Problem::new(
+        size.span(),
+        format!("`{key}` of {size} lets nothing through; allowed: above 0 B"),
+    ))
 }
 
 fn transport(flow: &Flow, mtu: u64) -> Check {
@@ -231,7 +253,9 @@ fn transport(flow: &Flow, mtu: u64) -> Check {
     for (key, window) in windows {
         window.as_ref().map_or(Ok(()), |window| size_above_zero(key, window))?;
     }
-    if let Some(fraction) = credit.window_update_fraction.as_ref().filter(|fraction| fraction.get_ref().is_zero()) {
+    if let Some(fraction) =
+        credit.window_update_fraction.as_ref().filter(|fraction| fraction.get_ref().is_zero())
+    {
         let message = "`window_update_fraction` of 0 would announce every byte; allowed: above 0, up to 1 or \"100 %\"";
         return Err(Problem::new(fraction.span(), message));
     }
@@ -257,7 +281,8 @@ fn transport(flow: &Flow, mtu: u64) -> Check {
 /// Parameters of parts that exist, in their ranges.
 fn parameters(given: Option<&Spanned<Parameters>>) -> Check {
     let Some(given) = given else { return Ok(()) };
-    let congestion = CongestionConfig { parameters: given.get_ref().clone(), ..CongestionConfig::default() };
+    let congestion =
+        CongestionConfig { parameters: given.get_ref().clone(), ..CongestionConfig::default() };
     congestion.factory().map(drop).map_err(|error| Problem::new(given.span(), error.to_string()))
 }
 
@@ -292,9 +317,12 @@ fn metric(scenario: &Scenario, given: &Spanned<String>, flow: Option<&Spanned<St
         return known("flow with a metric of fairness", flow, &[ALL_FLOWS]);
     }
     match flow {
-        Some(flow) if flow.get_ref() == ALL_FLOWS => {
-            Err(Problem::not_one_of(given.span(), "metric of all flows together", given.get_ref(), together))
-        }
+        Some(flow) if flow.get_ref() == ALL_FLOWS => Err(Problem::not_one_of(
+            given.span(),
+            "metric of all flows together",
+            given.get_ref(),
+            together,
+        )),
         _ => {
             let layers: Vec<String> = LayerMetric::names().collect();
             let all = each.chain(layers.iter().map(String::as_str)).chain(together);
@@ -315,7 +343,11 @@ fn point(axes: &[Axis<'_>], filter: &PointFilter) -> Check {
             let values: Vec<&str> = axis.known.iter().map(String::as_str).collect();
             return Err(Problem::new(
                 value.span(),
-                format!("`{}` is never `{text}` in this sweep; allowed: {}", axis.key, quoted(&values)),
+                format!(
+                    "`{}` is never `{text}` in this sweep; allowed: {}",
+                    axis.key,
+                    quoted(&values)
+                ),
             ));
         }
     }
@@ -331,15 +363,27 @@ fn expect(scenario: &Scenario, axes: &[Axis<'_>], spanned: &Spanned<Expect>) -> 
     let bounds = expect.below.is_some() || expect.above.is_some();
     let allowed = "allowed: `below`, `above` or both, with `relative_to` if you like; or `within` with `published`";
     match (bounds, &expect.within, &expect.published) {
-        (true, None, None) | (false, Some(_), Some(_)) if expect.within.is_none() || expect.relative_to.is_none() => {}
+        (true, None, None) | (false, Some(_), Some(_))
+            if expect.within.is_none() || expect.relative_to.is_none() => {}
         (false, None, None) => {
-            return Err(Problem::new(spanned.span(), format!("nothing is expected here; {allowed}")));
+            return Err(Problem::new(
+                spanned.span(),
+                format!("nothing is expected here; {allowed}"),
+            ));
         }
-        _ => return Err(Problem::new(spanned.span(), format!("these conditions do not go together; {allowed}"))),
+        _ => {
+            return Err(Problem::new(
+                spanned.span(),
+                format!("these conditions do not go together; {allowed}"),
+            ));
+        }
     }
     match &expect.published {
         Some(published) if *published.get_ref() == 0.0 || !published.get_ref().is_finite() => {
-            Err(Problem::new(published.span(), "nothing lies within a share of this; allowed: a number other than 0"))
+            Err(Problem::new(
+                published.span(),
+                "nothing lies within a share of this; allowed: a number other than 0",
+            ))
         }
         _ => Ok(()),
     }
@@ -352,7 +396,8 @@ fn capture(scenario: &Scenario) -> Check {
 /// A hop that the path has.
 fn hop(scenario: &Scenario, given: Option<&Spanned<String>>) -> Check {
     let hops = &scenario.path.get_ref().hop;
-    let mut hops: Vec<&str> = hops.iter().map(|hop| hop.get_ref().name.get_ref().as_str()).collect();
+    let mut hops: Vec<&str> =
+        hops.iter().map(|hop| hop.get_ref().name.get_ref().as_str()).collect();
     if hops.is_empty() {
         hops.push(crate::resolve::ONLY_HOP);
     }

@@ -23,12 +23,14 @@ pub(crate) fn expand<'i>(
     span: &Range<usize>,
     seed: u64,
 ) -> Result<Vec<(Spanned<String>, Tree<'i>)>, Problem> {
-    let Placement { name, random_city_pairs, .. } = section::take(&mut table.clone(), span.clone())?;
+    let Placement { name, random_city_pairs, .. } =
+        section::take(&mut table.clone(), span.clone())?;
     table.remove("name");
     let Some(pairs) = random_city_pairs else { return Ok(vec![(name, table)]) };
     table.remove("random_city_pairs");
     if let Some((end, _)) = table.get_key_value("from").or_else(|| table.get_key_value("to")) {
-        let message = "`random_city_pairs` draws the ends; allowed: `from` and `to`, or `random_city_pairs`";
+        let message =
+            "`random_city_pairs` draws the ends; allowed: `from` and `to`, or `random_city_pairs`";
         return Err(Problem::new(end.span(), message));
     }
     let (count, most) = (*pairs.get_ref(), cities::all().len() as u64 / 2);
@@ -40,9 +42,13 @@ pub(crate) fn expand<'i>(
             let mut one = table.clone();
             for (key, city) in ["from", "to"].into_iter().zip(ends) {
                 let city = DeValue::String(Cow::Borrowed(cities::all()[city].0));
-                one.insert(Spanned::new(pairs.span(), Cow::Borrowed(key)), Spanned::new(pairs.span(), city));
+                one.insert(
+                    Spanned::new(pairs.span(), Cow::Borrowed(key)),
+                    Spanned::new(pairs.span(), city),
+                );
             }
-            let name = Spanned::new(name.span(), format!("{}-{:03}", name.get_ref(), 2 * number + back));
+            let name =
+                Spanned::new(name.span(), format!("{}-{:03}", name.get_ref(), 2 * number + back));
             flows.push((name, one));
         }
     }

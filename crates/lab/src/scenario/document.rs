@@ -1,6 +1,6 @@
-//! The scenario's text as a tree that remembers where everything stands: `--set` and sweep values are put into
-//! it by dotted path before it becomes typed, so that a wrong key or value is found by the one parser and
-//! reported at the place it came from.
+//! The scenario's text as a tree that remembers where everything stands: `--set` and sweep values
+//! are put into it by dotted path before it becomes typed, so that a wrong key or value is found by
+//! the one parser and reported at the place it came from.
 
 use crate::error::{Problem, Source, quoted};
 use crate::scenario::{Scenario, flow};
@@ -48,11 +48,12 @@ pub(crate) struct Axis<'i> {
 impl<'i> Document<'i> {
     /// Parses the file of `source` and applies its `--set`s.
     ///
-    /// Each is `key=value`. The value is TOML; what is not TOML is taken as a string, so that quotes need not
-    /// survive a shell. Setting a swept key replaces the values it is swept over. A key that does not exist is
-    /// found by [`Document::at`].
+    /// Each is `key=value`. The value is TOML; what is not TOML is taken as a string, so that
+    /// quotes need not survive a shell. Setting a swept key replaces the values it is swept over. A
+    /// key that does not exist is found by [`Document::at`].
     pub fn parse(source: &'i Source) -> Result<Self, Problem> {
-        let root = DeTable::parse(source.file()).map_err(|error| Problem::from_toml(&error, 0..0))?;
+        let root =
+            DeTable::parse(source.file()).map_err(|error| Problem::from_toml(&error, 0..0))?;
         let mut document = Self { source, root, narrowed: Vec::new() };
         for (assignment, start) in source.sets() {
             document.apply_set(assignment, start)?;
@@ -63,7 +64,10 @@ impl<'i> Document<'i> {
     fn apply_set(&mut self, assignment: &'i str, start: usize) -> Result<(), Problem> {
         let whole = start..start + assignment.len();
         let Some((key, value)) = split_assignment(assignment) else {
-            return Err(Problem::new(whole, "`--set` needs key=value, for example workload.download=\"10 MB\""));
+            return Err(Problem::new(
+                whole,
+                "`--set` needs key=value, for example workload.download=\"10 MB\"",
+            ));
         };
         let value_start = start + assignment.len() - value.len();
         let key_span = start..start + key.len();
@@ -79,7 +83,9 @@ impl<'i> Document<'i> {
             if self.narrowed.iter().all(|(key, _)| *key != dotted) {
                 self.narrowed.push((dotted.clone(), axis.values.clone()));
             }
-            let several = |list: &[Node<'_>]| list.iter().all(|one| matches!(one.get_ref(), DeValue::Array(_)));
+            let several = |list: &[Node<'_>]| {
+                list.iter().all(|one| matches!(one.get_ref(), DeValue::Array(_)))
+            };
             let values = match node.get_ref() {
                 DeValue::Array(list) if axis.paths.len() == 1 || several(list) => node,
                 _ => {
@@ -91,8 +97,9 @@ impl<'i> Document<'i> {
             return put(self.root.get_mut(), &["sweep".to_owned(), dotted], &axis.key_span, values);
         }
         let [path] = paths.as_slice() else {
-            let message =
-                format!("`{key}` sets several keys at once, which only a swept axis can; set them one by one");
+            let message = format!(
+                "`{key}` sets several keys at once, which only a swept axis can; set them one by one"
+            );
             return Err(Problem::new(key_span, message));
         };
         put(self.root.get_mut(), path, &key_span, node)
@@ -121,10 +128,13 @@ impl<'i> Document<'i> {
     }
 
     fn axis(&self, key: &Spanned<Cow<'i, str>>, values: &Node<'i>) -> Result<Axis<'i>, Problem> {
-        let paths = split_paths(key.get_ref()).map_err(|message| Problem::new(key.span(), message))?;
+        let paths =
+            split_paths(key.get_ref()).map_err(|message| Problem::new(key.span(), message))?;
         for path in &paths {
             let first = path.first().map_or("", String::as_str);
-            if !SWEEPABLE.contains(&first) || (path.len() > 1 && path.last().is_some_and(|last| last == "name")) {
+            if !SWEEPABLE.contains(&first)
+                || (path.len() > 1 && path.last().is_some_and(|last| last == "name"))
+            {
                 return Err(Problem::new(
                     key.span(),
                     format!(
@@ -138,8 +148,11 @@ impl<'i> Document<'i> {
         let list = match values.get_ref() {
             DeValue::Array(list) if !list.is_empty() => list,
             DeValue::Table(_) => {
-                return Err(Problem::new(key.span(), "a swept key is written in quotes, with all its dots")
-                    .help(format!("\"{}.…\" = [ … ]", key.get_ref())));
+                return Err(Problem::new(
+                    key.span(),
+                    "a swept key is written in quotes, with all its dots",
+                )
+                .help(format!("\"{}.…\" = [ … ]", key.get_ref())));
             }
             _ => {
                 return Err(Problem::new(
@@ -153,10 +166,14 @@ impl<'i> Document<'i> {
         for value in list {
             let parts = match value.get_ref() {
                 _ if paths.len() == 1 => vec![value.clone()],
-                DeValue::Array(parts) if parts.len() == paths.len() => parts.iter().cloned().collect(),
+                DeValue::Array(parts) if parts.len() == paths.len() => {
+                    parts.iter().cloned().collect()
+                }
                 _ => {
                     let count = paths.len();
-                    let message = format!("{count} keys are swept together here; each value must be a list of {count}");
+                    let message = format!(
+                        "{count} keys are swept together here; each value must be a list of {count}"
+                    );
                     return Err(Problem::new(value.span(), message));
                 }
             };
@@ -173,7 +190,8 @@ impl<'i> Document<'i> {
         let dotted = axis_key(&paths);
         let before = self.narrowed.iter().find(|(key, _)| *key == dotted);
         let mut known = before.map_or_else(Vec::new, |(_, values)| values.clone());
-        known.extend(texts.iter().filter(|text| !known.contains(text)).cloned().collect::<Vec<_>>());
+        known
+            .extend(texts.iter().filter(|text| !known.contains(text)).cloned().collect::<Vec<_>>());
         Ok(Axis { key: dotted, values: texts, known, key_span: key.span(), paths, nodes })
     }
 
@@ -195,7 +213,8 @@ impl<'i> Document<'i> {
         Ok(scenario)
     }
 
-    /// The scenario as it is run, as TOML: the file's own text, or the changed tree where `--set` was used.
+    /// The scenario as it is run, as TOML: the file's own text, or the changed tree where `--set`
+    /// was used.
     pub fn resolved(&self) -> String {
         let mut sets = self.source.sets().peekable();
         if sets.peek().is_none() {
@@ -207,7 +226,8 @@ impl<'i> Document<'i> {
         for (set, _) in sets {
             text.push_str(&format!("# --set {set}\n"));
         }
-        // A number that only fits 64 bits without a sign cannot be printed as TOML; the file's own text can.
+        // A number that only fits 64 bits without a sign cannot be printed as TOML; the file's own
+        // text can.
         text + body.as_deref().unwrap_or(self.source.file())
     }
 }
@@ -243,7 +263,8 @@ fn split_assignment(text: &str) -> Option<(&str, &str)> {
 
 /// The dotted paths of a swept key: one, or several with commas between them.
 fn split_paths(text: &str) -> Result<Vec<Vec<String>>, String> {
-    // A comma inside quotes belongs to a name; no key that may be swept together with others has one.
+    // A comma inside quotes belongs to a name; no key that may be swept together with others has
+    // one.
     if text.contains(['"', '\'']) {
         split_path(text).map(|path| vec![path])
     } else {
@@ -269,7 +290,9 @@ fn split_path(text: &str) -> Result<Vec<String>, String> {
         let (segment, after) = match rest.chars().next() {
             Some(quote @ ('"' | '\'')) => {
                 let inner = &rest[1..];
-                let end = inner.find(quote).ok_or_else(|| format!("`{text}` has a quote that is not closed"))?;
+                let end = inner
+                    .find(quote)
+                    .ok_or_else(|| format!("`{text}` has a quote that is not closed"))?;
                 (&inner[..end], &inner[end + 1..])
             }
             _ => {
@@ -278,14 +301,18 @@ fn split_path(text: &str) -> Result<Vec<String>, String> {
             }
         };
         if segment.is_empty() {
-            return Err(format!("`{text}` has an empty part; write a dotted path such as workload.download"));
+            return Err(format!(
+                "`{text}` has an empty part; write a dotted path such as workload.download"
+            ));
         }
         segments.push(segment.to_owned());
         match after.trim_start().strip_prefix('.') {
             Some(next) => rest = next.trim_start(),
             None if after.trim().is_empty() => return Ok(segments),
             None => {
-                return Err(format!("`{text}` goes on after a quote; write a dotted path such as workload.download"));
+                return Err(format!(
+                    "`{text}` goes on after a quote; write a dotted path such as workload.download"
+                ));
             }
         }
     }
@@ -300,12 +327,14 @@ fn parse_set_value(text: &str, start: usize) -> Node<'_> {
     Spanned::new(span, value)
 }
 
-/// Gives every part of a value from the command line the span of the whole value: exact columns inside an
-/// option's text are worth nothing.
+/// Gives every part of a value from the command line the span of the whole value: exact columns
+/// inside an option's text are worth nothing.
 fn moved<'i>(value: DeValue<'i>, span: &Range<usize>) -> DeValue<'i> {
     match value {
         DeValue::Array(list) => DeValue::Array(
-            list.into_iter().map(|item| Spanned::new(span.clone(), moved(item.into_inner(), span))).collect(),
+            list.into_iter()
+                .map(|item| Spanned::new(span.clone(), moved(item.into_inner(), span)))
+                .collect(),
         ),
         DeValue::Table(table) => DeValue::Table(
             table
@@ -322,12 +351,19 @@ fn moved<'i>(value: DeValue<'i>, span: &Range<usize>) -> DeValue<'i> {
     }
 }
 
-/// Puts `node` at `path`, making tables on the way. A list of tables is entered by an entry's `name`.
-fn put<'i>(table: &mut Tree<'i>, path: &[String], key_span: &Range<usize>, node: Node<'i>) -> Result<(), Problem> {
+/// Puts `node` at `path`, making tables on the way. A list of tables is entered by an entry's
+/// `name`.
+fn put<'i>(
+    table: &mut Tree<'i>,
+    path: &[String],
+    key_span: &Range<usize>,
+    node: Node<'i>,
+) -> Result<(), Problem> {
     let Some((key, rest)) = path.split_first() else { return Ok(()) };
     let spanned_key = Spanned::new(key_span.clone(), Cow::Owned(key.clone()));
     if rest.is_empty() {
-        // The key goes too, so that an error about it points at this place and not at the one it replaces.
+        // The key goes too, so that an error about it points at this place and not at the one it
+        // replaces.
         table.remove(key.as_str());
         table.insert(spanned_key, node);
         return Ok(());
@@ -361,11 +397,14 @@ fn put_in_list<'i>(
     let names: Vec<String> = list.iter().filter_map(entry_name).collect();
     let found = list.iter_mut().find(|entry| entry_name(entry).as_deref() == Some(name));
     match found.map(Spanned::get_mut) {
-        Some(DeValue::Table(_)) if rest.is_empty() => {
-            Err(Problem::new(key_span.clone(), format!("`{key}.{name}` is a table; name a key in it")))
-        }
+        Some(DeValue::Table(_)) if rest.is_empty() => Err(Problem::new(
+            key_span.clone(),
+            format!("`{key}.{name}` is a table; name a key in it"),
+        )),
         Some(DeValue::Table(table)) => put(table, rest, key_span, node),
-        _ => Err(Problem::not_one_of(key_span.clone(), key, name, names.iter().map(String::as_str))),
+        _ => {
+            Err(Problem::not_one_of(key_span.clone(), key, name, names.iter().map(String::as_str)))
+        }
     }
 }
 
@@ -402,7 +441,10 @@ name = "a"
             let document = Document::parse(&source)?;
             let axes = document.axes()?;
             let scenario = document.at(&axes, &vec![0; axes.len()])?;
-            Ok((axes.iter().map(|axis| format!("{}={:?}", axis.key, axis.values)).collect(), scenario))
+            Ok((
+                axes.iter().map(|axis| format!("{}={:?}", axis.key, axis.values)).collect(),
+                scenario,
+            ))
         };
         read().map_err(|problem: Problem| source.locate(problem).to_string())
     }
@@ -416,8 +458,7 @@ name = "a"
 
     #[test]
     fn keys_that_are_swept_together_make_one_axis() {
-        let together =
-            "[sweep]\n\"workload.download,path.profile\" = [[\"2 MB\", \"geo-10-2\"], [\"5 MB\", \"geo-50-10\"]]\n";
+        let together = "[sweep]\n\"workload.download,path.profile\" = [[\"2 MB\", \"geo-10-2\"], [\"5 MB\", \"geo-50-10\"]]\n";
         let text = format!("{}{together}", TEXT.split("[sweep]").next().unwrap());
         let at = |choice: usize| {
             let source = Source::new("x.toml", text.as_str());
@@ -428,7 +469,10 @@ name = "a"
             let profile = scenario.path.get_ref().profile.as_ref().unwrap().get_ref().clone();
             (axes[0].values[choice].clone(), download(&scenario), profile)
         };
-        assert_eq!(at(1), ("5 MB, geo-50-10".to_owned(), "5 MB".to_owned(), "geo-50-10".to_owned()));
+        assert_eq!(
+            at(1),
+            ("5 MB, geo-50-10".to_owned(), "5 MB".to_owned(), "geo-50-10".to_owned())
+        );
         assert_eq!(at(0).1, "2 MB");
         let source = Source::new("x.toml", text.replace(", \"geo-10-2\"]", "]"));
         let problem = Document::parse(&source).unwrap().axes().unwrap_err();
@@ -438,23 +482,37 @@ name = "a"
     #[test]
     fn axes_stand_in_the_order_of_the_text_and_their_values_replace_the_scenarios() {
         let (axes, scenario) = with(&[]).unwrap();
-        assert_eq!(axes, ["workload.download=[\"2 MB\", \"10 MB\"]", "path.profile=[\"geo-10-2\"]"]);
+        assert_eq!(
+            axes,
+            ["workload.download=[\"2 MB\", \"10 MB\"]", "path.profile=[\"geo-10-2\"]"]
+        );
         assert_eq!(download(&scenario), "2 MB");
     }
 
     #[test]
     fn set_takes_toml_and_else_a_string_and_enters_lists_by_name() {
-        let (_, scenario) =
-            with(&["seed=7", "title=two words", "variant.a.congestion=newreno", "path.forward.loss=0.5"]).unwrap();
+        let (_, scenario) = with(&[
+            "seed=7",
+            "title=two words",
+            "variant.a.congestion=newreno",
+            "path.forward.loss=0.5",
+        ])
+        .unwrap();
         assert_eq!((scenario.seed, scenario.title.as_deref()), (7, Some("two words")));
-        assert_eq!(scenario.flows()[0].transport.congestion.map(|name| name.as_str()), Some("newreno"));
+        assert_eq!(
+            scenario.flows()[0].transport.congestion.map(|name| name.as_str()),
+            Some("newreno")
+        );
         assert!(scenario.path.get_ref().forward.as_ref().unwrap().get_ref().loss.is_some());
     }
 
     #[test]
     fn setting_a_swept_key_replaces_its_values_and_what_the_file_knew_stays_known() {
         let (axes, scenario) = with(&["workload.download=3 MB"]).unwrap();
-        assert_eq!((axes[0].as_str(), download(&scenario).as_str()), ("workload.download=[\"3 MB\"]", "3 MB"));
+        assert_eq!(
+            (axes[0].as_str(), download(&scenario).as_str()),
+            ("workload.download=[\"3 MB\"]", "3 MB")
+        );
         let mut source = Source::new("x.toml", TEXT);
         source.add("--set", "sweep.\"workload.download\"=[\"3 MB\"]");
         let axes = Document::parse(&source).unwrap().axes().unwrap();
@@ -485,7 +543,10 @@ name = "a"
         assert_eq!(Document::parse(&source).unwrap().resolved(), TEXT);
         source.add("--set", "seed=7");
         let resolved = Document::parse(&source).unwrap().resolved();
-        assert!(resolved.starts_with("# --set seed=7\n") && resolved.contains("\nseed = 7\n"), "{resolved}");
+        assert!(
+            resolved.starts_with("# --set seed=7\n") && resolved.contains("\nseed = 7\n"),
+            "{resolved}"
+        );
     }
 
     proptest! {

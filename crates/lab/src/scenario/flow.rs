@@ -151,18 +151,26 @@ impl Layer<'_> {
 ///
 /// # Errors
 /// Keys that do not exist, values that cannot be read, more or less than one workload.
-pub(crate) fn read(root: &Spanned<Tree<'_>>, limit: Span, seed: u64) -> Result<(Vec<Variant>, Vec<Problem>), Problem> {
+pub(crate) fn read(
+    root: &Spanned<Tree<'_>>,
+    limit: Span,
+    seed: u64,
+) -> Result<(Vec<Variant>, Vec<Problem>), Problem> {
     let root = root.get_ref();
     let defaults = single(root, "defaults")?;
-    let defaults =
-        Layer { name: Spanned::new(0..0, String::new()), span: defaults.span(), table: defaults.into_inner() };
+    let defaults = Layer {
+        name: Spanned::new(0..0, String::new()),
+        span: defaults.span(),
+        table: defaults.into_inner(),
+    };
     let variants = variants(root)?;
     let flows = flows(root, seed)?;
     defaults.check(&DefaultsTable::keys())?;
     for variant in &variants {
         variant.check(&VariantTable::keys())?;
     }
-    let keys = if root.contains_key("workload") { WorkloadTable::keys() } else { FlowTable::keys() };
+    let keys =
+        if root.contains_key("workload") { WorkloadTable::keys() } else { FlowTable::keys() };
     for flow in &flows {
         flow.check(&keys)?;
     }
@@ -174,12 +182,19 @@ pub(crate) fn read(root: &Spanned<Tree<'_>>, limit: Span, seed: u64) -> Result<(
         }
         read.push(Variant { name: variant.name.clone(), flows: own });
     }
-    let mut refused = accept::refused(&defaults.table, read.iter().flat_map(|variant| &variant.flows));
+    let mut refused =
+        accept::refused(&defaults.table, read.iter().flat_map(|variant| &variant.flows));
     for (index, layer) in variants.iter().enumerate() {
-        refused.extend(accept::refused(&layer.table, read.iter().skip(index).take(1).flat_map(|one| &one.flows)));
+        refused.extend(accept::refused(
+            &layer.table,
+            read.iter().skip(index).take(1).flat_map(|one| &one.flows),
+        ));
     }
     for (index, layer) in flows.iter().enumerate() {
-        refused.extend(accept::refused(&layer.table, read.iter().filter_map(|variant| variant.flows.get(index))));
+        refused.extend(accept::refused(
+            &layer.table,
+            read.iter().filter_map(|variant| variant.flows.get(index)),
+        ));
     }
     Ok((read, refused))
 }
@@ -213,7 +228,11 @@ fn variants<'i>(root: &Tree<'i>) -> Result<Vec<Layer<'i>>, Problem> {
         layers.push(Layer { name, span, table });
     }
     if layers.is_empty() {
-        layers.push(Layer { name: Spanned::new(0..0, DEFAULT.to_owned()), span: 0..0, table: Tree::new() });
+        layers.push(Layer {
+            name: Spanned::new(0..0, DEFAULT.to_owned()),
+            span: 0..0,
+            table: Tree::new(),
+        });
     }
     Ok(layers)
 }
@@ -224,7 +243,10 @@ fn flows<'i>(root: &Tree<'i>, seed: u64) -> Result<Vec<Layer<'i>>, Problem> {
     let listed = list(root, "flow")?;
     match (root.get("workload"), listed.first()) {
         (Some(_), Some(flow)) => {
-            return Err(Problem::new(flow.span(), "[[flow]] and [workload] exclude each other; allowed: one of them"));
+            return Err(Problem::new(
+                flow.span(),
+                "[[flow]] and [workload] exclude each other; allowed: one of them",
+            ));
         }
         (Some(_), None) => {
             let workload = single(root, "workload")?;
@@ -260,7 +282,8 @@ fn one(layers: &[&Layer<'_>; 3], limit: Span) -> Result<Flow, Problem> {
     let protocol = Protocol::of(&explicit, work.first())?;
     let mut keys = preset::layer(explicit.preset.unwrap_or_default(), protocol);
     merge(&mut keys, &table);
-    let name = Spanned::new(own.name.span(), DeValue::String(Cow::Owned(own.name.get_ref().clone())));
+    let name =
+        Spanned::new(own.name.span(), DeValue::String(Cow::Owned(own.name.get_ref().clone())));
     keys.insert(Spanned::new(own.name.span(), Cow::Borrowed("name")), name);
     let transport = section::take(&mut keys, span.clone())?;
     let ends = section::take(&mut keys, span.clone())?;

@@ -1,5 +1,5 @@
-//! The keys of scenario files, with their documentation: the same types parse the file and print the
-//! JSON Schema for editors.
+//! The keys of scenario files, with their documentation: the same types parse the file and print
+//! the JSON Schema for editors.
 //!
 //! serde's `flatten` and `untagged` are not used: both lose the place in the text and the list of
 //! allowed values, which errors should name. Tables that share keys are read by `section` instead.
@@ -22,12 +22,15 @@ pub mod workload;
 
 pub(crate) use check::{HEADERS, check};
 pub use flow::{Ends, Flow, FlowTable, Placement, Variant, VariantTable};
-pub use orbit::{FibreSection, LinksSection, OrbitSection, RouteUpdatesName, ShellSection, StationSection};
+pub use orbit::{
+    FibreSection, LinksSection, OrbitSection, RouteUpdatesName, ShellSection, StationSection,
+};
 pub use orbit_text::{Begin, ConstellationText, IslText, PhaseText};
 pub use pep::PepSection;
 pub use protocol::Protocol;
 pub use transport::{
-    FlowControlPreset, HttpKind, MeasuredVisit, PathChangeResponseName, PepMode, Transport, TransportKind,
+    FlowControlPreset, HttpKind, MeasuredVisit, PathChangeResponseName, PepMode, Transport,
+    TransportKind,
 };
 pub use window::{ConnectionWindow, Window};
 pub use workload::{Direction, Workload};
@@ -122,7 +125,8 @@ pub struct PathSection {
     /// Built-in profile; `bentpipe profiles` lists them. Every field of it can be overridden.
     #[schemars(with = "Option<String>")]
     pub profile: Option<Spanned<String>>,
-    /// Several hops in order from the client to the server, instead of `profile`, `forward` and `return`.
+    /// Several hops in order from the client to the server, instead of `profile`, `forward` and
+    /// `return`.
     #[serde(default)]
     #[schemars(with = "Vec<Hop>")]
     pub hop: Vec<Spanned<Hop>>,

@@ -1,7 +1,9 @@
 //! What the types of `[path.orbit]` cannot refuse.
 
 use super::check::{above_zero, one_of};
-use super::{Begin, FibreSection, OrbitSection, PathSection, Scenario, ShellSection, StationSection};
+use super::{
+    Begin, FibreSection, OrbitSection, PathSection, Scenario, ShellSection, StationSection,
+};
 use crate::error::Problem;
 use bentpipe_link::DirectionPatch;
 use bentpipe_orbit::SatelliteSelection;
@@ -17,7 +19,8 @@ pub(super) fn orbit(scenario: &Scenario) -> Check {
     let Some(spanned) = &path.orbit else { return ends_without_orbit(scenario) };
     beside(path)?;
     if let Some(capture) = &scenario.output.capture {
-        let message = "a capture is of a hop, and a path with an orbit has none; allowed: no `capture`";
+        let message =
+            "a capture is of a hop, and a path with an orbit has none; allowed: no `capture`";
         return Err(Problem::new(capture.span(), message));
     }
     let orbit = spanned.get_ref();
@@ -26,7 +29,9 @@ pub(super) fn orbit(scenario: &Scenario) -> Check {
     links(orbit)?;
     let all = orbit.satellite_selection.unwrap_or_default();
     elevation(orbit.min_elevation_deg.as_ref())?;
-    if all == SatelliteSelection::All && orbit.station.iter().all(|station| turns(station.get_ref(), all).is_none()) {
+    if all == SatelliteSelection::All
+        && orbit.station.iter().all(|station| turns(station.get_ref(), all).is_none())
+    {
         handover_outage(orbit.handover_outage.as_ref())?;
     }
     let mut seen: Vec<&str> = Vec::new();
@@ -37,7 +42,8 @@ pub(super) fn orbit(scenario: &Scenario) -> Check {
             return Err(Problem::new(name.span(), message));
         }
         if seen.contains(&name.get_ref().as_str()) {
-            let message = format!("a station named `{name}` already exists; allowed: each name once");
+            let message =
+                format!("a station named `{name}` already exists; allowed: each name once");
             return Err(Problem::new(name.span(), message));
         }
         seen.push(name.get_ref());
@@ -58,7 +64,9 @@ fn beside(path: &PathSection) -> Check {
         ("pep", path.pep.as_ref().map(Spanned::span)),
     ];
     if let Some((key, Some(span))) = beside.into_iter().find(|(_, span)| span.is_some()) {
-        let message = format!("`path.{key}` and [path.orbit] exclude each other; allowed: either hops or an orbit");
+        let message = format!(
+            "`path.{key}` and [path.orbit] exclude each other; allowed: either hops or an orbit"
+        );
         return Err(Problem::new(span, message));
     }
     if *path.terminals.get_ref() != 1 {
@@ -71,24 +79,32 @@ fn beside(path: &PathSection) -> Check {
 
 fn satellites(orbit: &OrbitSection, span: Range<usize>) -> Check {
     match (&orbit.constellation, orbit.shell.as_slice()) {
-        (None, []) => {
-            Err(Problem::new(span, "there is no satellite; allowed: `constellation`, or a [[path.orbit.shell]]")
-                .help("constellation = \"kuiper-630\" (`bentpipe constellations` lists them)"))
+        (None, []) => Err(Problem::new(
+            span,
+            "there is no satellite; allowed: `constellation`, or a [[path.orbit.shell]]",
+        )
+        .help("constellation = \"kuiper-630\" (`bentpipe constellations` lists them)")),
+        (Some(_), [shell, ..]) => Err(Problem::new(
+            shell.span(),
+            "a shell and `constellation` exclude each other; allowed: one of them",
+        )),
+        (_, shells) => {
+            shells.iter().try_for_each(|shell| self::shell(shell.get_ref(), shell.span()))
         }
-        (Some(_), [shell, ..]) => {
-            Err(Problem::new(shell.span(), "a shell and `constellation` exclude each other; allowed: one of them"))
-        }
-        (_, shells) => shells.iter().try_for_each(|shell| self::shell(shell.get_ref(), shell.span())),
     }
 }
 
 fn shell(shell: &ShellSection, span: Range<usize>) -> Check {
-    let given =
-        [("altitude", shell.altitude.is_some()), ("mean_motion_rev_per_day", shell.mean_motion_rev_per_day.is_some())];
+    let given = [
+        ("altitude", shell.altitude.is_some()),
+        ("mean_motion_rev_per_day", shell.mean_motion_rev_per_day.is_some()),
+    ];
     one_of(&given, span, "a shell has no height here")?;
     // Beyond, a geostationary ring and more: what is written there is a slip of the pen.
     match &shell.altitude {
-        Some(altitude) => length("altitude", altitude, Length::from_km(150)..=Length::from_km(50_000)),
+        Some(altitude) => {
+            length("altitude", altitude, Length::from_km(150)..=Length::from_km(50_000))
+        }
         None => Ok(()),
     }
 }
@@ -109,7 +125,8 @@ fn time(orbit: &OrbitSection) -> Check {
     }
     match &orbit.path_change_notice {
         Some(notice) if orbit.is_static => {
-            let message = "`path_change_notice` has no effect if `static` is true; allowed: one of the two";
+            let message =
+                "`path_change_notice` has no effect if `static` is true; allowed: one of the two";
             Err(Problem::new(notice.span(), message))
         }
         _ => Ok(()),
@@ -150,14 +167,22 @@ fn length(key: &str, value: &Spanned<Length>, allowed: RangeInclusive<Length>) -
     if allowed.contains(value.get_ref()) {
         return Ok(());
     }
-    let message = format!("`{key}` of {value} is out of range; allowed: {} to {}", allowed.start(), allowed.end());
+    let message = format!(
+        "`{key}` of {value} is out of range; allowed: {} to {}",
+        allowed.start(),
+        allowed.end()
+    );
     Err(Problem::new(value.span(), message))
 }
 
 fn degrees(key: &str, value: Option<&Spanned<f64>>, allowed: RangeInclusive<f64>) -> Check {
     match value {
         Some(value) if !allowed.contains(value.get_ref()) => {
-            let message = format!("`{key}` of {value} cannot be; allowed: {} to {}", allowed.start(), allowed.end());
+            let message = format!(
+                "`{key}` of {value} cannot be; allowed: {} to {}",
+                allowed.start(),
+                allowed.end()
+            );
             Err(Problem::new(value.span(), message))
         }
         _ => Ok(()),
@@ -170,7 +195,8 @@ fn elevation(value: Option<&Spanned<f64>>) -> Check {
 
 /// The selection of a station that has one satellite at a time.
 fn turns(station: &StationSection, all: SatelliteSelection) -> Option<SatelliteSelection> {
-    Some(station.satellite_selection.unwrap_or(all)).filter(|selection| *selection != SatelliteSelection::All)
+    Some(station.satellite_selection.unwrap_or(all))
+        .filter(|selection| *selection != SatelliteSelection::All)
 }
 
 fn handover_outage(value: Option<&Spanned<bentpipe_units::Span>>) -> Check {
@@ -195,10 +221,13 @@ fn station(station: &StationSection, span: Range<usize>, all: SatelliteSelection
     let allowed = "allowed: `city`, or `latitude_deg` and `longitude_deg`";
     match (&station.city, &station.latitude_deg, &station.longitude_deg) {
         (Some(_), None, None) | (None, Some(_), Some(_)) => Ok(()),
-        (Some(city), _, _) => {
-            Err(Problem::new(city.span(), format!("a `city` and coordinates exclude each other; {allowed}")))
+        (Some(city), _, _) => Err(Problem::new(
+            city.span(),
+            format!("a `city` and coordinates exclude each other; {allowed}"),
+        )),
+        (None, _, _) => {
+            Err(Problem::new(span, format!("nothing says where this station stands; {allowed}")))
         }
-        (None, _, _) => Err(Problem::new(span, format!("nothing says where this station stands; {allowed}"))),
     }
 }
 
@@ -210,7 +239,10 @@ fn different(from: &Spanned<String>, to: &Spanned<String>, what: &str) -> Check 
     if from.get_ref() != to.get_ref() {
         return Ok(());
     }
-    Err(Problem::new(to.span(), format!("{what} from `{from}` to itself goes nowhere; allowed: two places")))
+    Err(Problem::new(
+        to.span(),
+        format!("{what} from `{from}` to itself goes nowhere; allowed: two places"),
+    ))
 }
 
 /// The two ends of a flow as the scenario writes them, and the flow's place in the text.
@@ -227,7 +259,9 @@ fn ends(scenario: &Scenario) -> Check {
             (Some(from), Some(to)) => different(from, to, "a flow")?,
             _ => {
                 let message = "on a path with an orbit a flow has places; allowed: `from`, where its client is, and `to`, where its server is";
-                return Err(Problem::new(span, message).help("from = \"Toronto\"\nto = \"Washington\""));
+                return Err(
+                    Problem::new(span, message).help("from = \"Toronto\"\nto = \"Washington\"")
+                );
             }
         }
     }
@@ -237,8 +271,9 @@ fn ends(scenario: &Scenario) -> Check {
 fn ends_without_orbit(scenario: &Scenario) -> Check {
     for (from, to, _) in written_ends(scenario) {
         if let Some(given) = from.or(to) {
-            let message =
-                format!("`{given}` is a place, and this path has none; allowed: `from` and `to` with [path.orbit]");
+            let message = format!(
+                "`{given}` is a place, and this path has none; allowed: `from` and `to` with [path.orbit]"
+            );
             return Err(Problem::new(given.span(), message));
         }
     }

@@ -1,4 +1,5 @@
-//! Values of `[path.orbit]` that are written in several ways: as a name, a number, a list or a table.
+//! Values of `[path.orbit]` that are written in several ways: as a name, a number, a list or a
+//! table.
 //!
 //! Read by hand, since an untagged enum would say of every mistake that nothing matched.
 
@@ -71,7 +72,9 @@ impl<'de> Deserialize<'de> for ConstellationText {
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
                 let names = Vec::<String>::deserialize(SeqAccessDeserializer::new(list))?;
                 if names.is_empty() {
-                    return Err(de::Error::custom("the list names no constellation; allowed: one or more names"));
+                    return Err(de::Error::custom(
+                        "the list names no constellation; allowed: one or more names",
+                    ));
                 }
                 Ok(ConstellationText::Presets(names))
             }
@@ -80,7 +83,9 @@ impl<'de> Deserialize<'de> for ConstellationText {
                     Files { tle: Some(file), omm: None } | Files { tle: None, omm: Some(file) } => {
                         Ok(ConstellationText::Elements(file))
                     }
-                    _ => Err(de::Error::custom("one file holds the elements; allowed: either `tle` or `omm`")),
+                    _ => Err(de::Error::custom(
+                        "one file holds the elements; allowed: either `tle` or `omm`",
+                    )),
                 }
             }
         }

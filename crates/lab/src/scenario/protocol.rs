@@ -34,20 +34,24 @@ impl Protocol {
         let transport = keys.transport.as_ref().map(|transport| *transport.get_ref());
         let http = keys.http.as_ref().map(|http| *http.get_ref());
         match (transport, http) {
-            (None | Some(TransportKind::Quic), None | Some(HttpKind::H3)) => Ok(Self::Quic(Http::H3)),
-            (None | Some(TransportKind::Quic), Some(HttpKind::Raw)) => Ok(Self::Quic(Http::Raw)),
-            (None | Some(TransportKind::Tcp), Some(HttpKind::H2)) | (Some(TransportKind::Tcp), None) => {
-                Ok(Self::Tcp(Version::H2))
+            (None | Some(TransportKind::Quic), None | Some(HttpKind::H3)) => {
+                Ok(Self::Quic(Http::H3))
             }
+            (None | Some(TransportKind::Quic), Some(HttpKind::Raw)) => Ok(Self::Quic(Http::Raw)),
+            (None | Some(TransportKind::Tcp), Some(HttpKind::H2))
+            | (Some(TransportKind::Tcp), None) => Ok(Self::Tcp(Version::H2)),
             (None | Some(TransportKind::Tcp), Some(HttpKind::H1)) => Ok(Self::Tcp(Version::H1)),
             (Some(TransportKind::Tcp), Some(HttpKind::Raw)) => Ok(Self::Tcp(Version::Raw)),
-            (Some(TransportKind::Tcp), Some(HttpKind::H3)) | (Some(TransportKind::Quic), Some(_)) => {
+            (Some(TransportKind::Tcp), Some(HttpKind::H3))
+            | (Some(TransportKind::Quic), Some(_)) => {
                 let place = keys.http.as_ref().map_or(0..0, Spanned::span);
                 let (transport, allowed) = match transport {
                     Some(TransportKind::Tcp) => ("tcp", "`h1`, `h2`, `raw`"),
                     _ => ("quic", "`h3`, `raw`"),
                 };
-                let message = format!("this does not run over transport = \"{transport}\"; allowed: {allowed}");
+                let message = format!(
+                    "this does not run over transport = \"{transport}\"; allowed: {allowed}"
+                );
                 Err(Problem::new(place, message))
             }
         }
@@ -76,11 +80,15 @@ impl Transport {
         let place = self.ack.as_ref().map_or(0..0, Spanned::span);
         let askable = matches!(rule, AckRule::Stack | AckRule::Every(_));
         match protocol {
-            Protocol::Tcp(_) if !askable => {
-                Err(Problem::new(place, format!("`{rule}` is a policy of QUIC; allowed for TCP: \"stack\" or \"1:N\"")))
-            }
+            Protocol::Tcp(_) if !askable => Err(Problem::new(
+                place,
+                format!("`{rule}` is a policy of QUIC; allowed for TCP: \"stack\" or \"1:N\""),
+            )),
             Protocol::Quic(_)
-                if self.quic.ack_by.is_some() && by == AckBy::Sender && !askable && rule != AckRule::Auto =>
+                if self.quic.ack_by.is_some()
+                    && by == AckBy::Sender
+                    && !askable
+                    && rule != AckRule::Auto =>
             {
                 Err(Problem::new(
                     place,

@@ -58,7 +58,8 @@ pub(crate) fn known(key: &Spanned<Cow<'_, str>>, allowed: &[&str]) -> Result<(),
     if allowed.contains(&name) {
         return Ok(());
     }
-    let problem = Problem::new(key.span(), format!("unknown key `{name}`, allowed: {}", quoted(allowed)));
+    let problem =
+        Problem::new(key.span(), format!("unknown key `{name}`, allowed: {}", quoted(allowed)));
     let near = nearest(name, allowed).map(str::to_owned);
     // Or a key of a nested table, without the table's name.
     Err(match near.or_else(|| super::transport::nested(name)) {

@@ -2,8 +2,8 @@
 //!
 //! `x-accepted-by` names what a key has a meaning for: `quic`, `tcp`, or an HTTP version. A key
 //! without it has a meaning for QUIC and TCP. `x-real-clock` lists the values that QUIC can have
-//! under the real clock, where it is the programs `bentpipe serve` and `bentpipe get`; an empty list
-//! stands for any value, and a key without it is refused there.
+//! under the real clock, where it is the programs `bentpipe serve` and `bentpipe get`; an empty
+//! list stands for any value, and a key without it is refused there.
 
 use super::section::{keys, section};
 use super::window::{ConnectionWindow, Window};
@@ -42,7 +42,9 @@ pub struct Transport {
     pub slow_start: Option<SlowStartName>,
     /// Parameters of controllers, slow-start algorithms and resumption, by name;
     /// `bentpipe controllers` lists them.
-    #[schemars(with = "Option<std::collections::BTreeMap<String, std::collections::BTreeMap<String, f64>>>")]
+    #[schemars(
+        with = "Option<std::collections::BTreeMap<String, std::collections::BTreeMap<String, f64>>>"
+    )]
     pub parameters: Option<Spanned<Parameters>>,
     /// Response of the sender to announced path changes (`path.orbit.path_change_notice`): `none`;
     /// `reset` restarts the minimum RTT filter; `hold` does not treat losses of the next round trip
@@ -91,7 +93,10 @@ pub(super) const NESTED: [&str; 3] = ["flow_control", "quic", "tcp"];
 /// The nested key that `name` most likely means, with its table.
 pub(super) fn nested(name: &str) -> Option<String> {
     let tables = [keys::<FlowControl>(), keys::<QuicKeys>(), keys::<TcpKeys>()];
-    NESTED.iter().zip(tables).find_map(|(table, keys)| Some(format!("{table}.{}", nearest(name, &keys)?)))
+    NESTED
+        .iter()
+        .zip(tables)
+        .find_map(|(table, keys)| Some(format!("{table}.{}", nearest(name, &keys)?)))
 }
 
 /// Windows of receivers, and the send buffer.
@@ -156,8 +161,8 @@ pub struct QuicKeys {
 #[serde(deny_unknown_fields)]
 pub struct TcpKeys {
     /// A performance-enhancing proxy, described by `[path.pep]`: `none`; `gateway` splits
-    /// connections on the server's side of its hop; `both` splits them on both sides; `filter` thins
-    /// acknowledgements only.
+    /// connections on the server's side of its hop; `both` splits them on both sides; `filter`
+    /// thins acknowledgements only.
     #[schemars(with = "Option<PepMode>")]
     pub pep: Option<Spanned<PepMode>>,
     /// Maximum number of parallel connections for `h1`; 6 by default.
@@ -314,7 +319,10 @@ pub enum FlowControlPreset {
 
 impl FlowControlPreset {
     fn names() -> Vec<&'static str> {
-        ["auto", "bentpipe"].into_iter().chain(bentpipe_tcp::http::FlowControlPresetName::all()).collect()
+        ["auto", "bentpipe"]
+            .into_iter()
+            .chain(bentpipe_tcp::http::FlowControlPresetName::all())
+            .collect()
     }
 }
 
@@ -326,7 +334,9 @@ impl<'de> Deserialize<'de> for FlowControlPreset {
             "bentpipe" => Ok(Self::Bentpipe),
             name => name.parse().map(Self::Program).map_err(|_| {
                 let allowed = Self::names().join(", ");
-                serde::de::Error::custom(format!("`{name}` is no preset of flow control; allowed: {allowed}"))
+                serde::de::Error::custom(format!(
+                    "`{name}` is no preset of flow control; allowed: {allowed}"
+                ))
             }),
         }
     }

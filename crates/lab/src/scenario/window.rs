@@ -4,7 +4,8 @@ use bentpipe_units::Bytes;
 use schemars::JsonSchema;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
-/// The size of a window: from the path, in bytes, or as a multiple of the path's bandwidth-delay product.
+/// The size of a window: from the path, in bytes, or as a multiple of the path's bandwidth-delay
+/// product.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Window {
     /// `"auto"`: sized from the path, so that it never limits.
@@ -16,8 +17,7 @@ pub enum Window {
     Bdp(f64),
 }
 
-const ALLOWED: &str =
-    "`auto`, a size above zero such as \"64 kB\", or a multiple of the bandwidth-delay product such as \"2 BDP\"";
+const ALLOWED: &str = "`auto`, a size above zero such as \"64 kB\", or a multiple of the bandwidth-delay product such as \"2 BDP\"";
 
 impl std::str::FromStr for Window {
     type Err = String;
@@ -136,7 +136,9 @@ mod tests {
     #[test]
     fn only_a_connections_window_is_tuned() {
         let read = |text: &str| {
-            ConnectionWindow::deserialize(serde::de::value::StrDeserializer::<serde::de::value::Error>::new(text))
+            ConnectionWindow::deserialize(serde::de::value::StrDeserializer::<
+                serde::de::value::Error,
+            >::new(text))
         };
         assert_eq!(read("tuned"), Ok(ConnectionWindow::Tuned));
         assert_eq!(read("2 BDP"), Ok(ConnectionWindow::Given(Window::Bdp(2.0))));

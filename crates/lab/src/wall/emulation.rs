@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// What the emulator did in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Emulation {
-    /// What makes the run doubtful, in words: packets that the emulator lost, or let go late. Empty where nothing does.
+    /// What makes the run doubtful, in words: packets that the emulator lost, or let go late. Empty
+    /// where nothing does.
     pub doubts: Vec<String>,
     /// To the clients, and to the server.
     pub directions: Vec<DirectionEmulation>,
@@ -39,7 +40,10 @@ pub struct DirectionEmulation {
 impl Emulation {
     /// Of an emulation that ended; packets may be `tolerated` late.
     pub fn new(report: &Report, tolerated: Span) -> Self {
-        Self { doubts: report.warnings(tolerated), directions: report.directions().map(DirectionEmulation::new).into() }
+        Self {
+            doubts: report.warnings(tolerated),
+            directions: report.directions().map(DirectionEmulation::new).into(),
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! What the real clock can follow of a scenario. Everything else is refused, by its key and with the reason: a result must not tell of something that was
-//! asked for and not done.
+//! What the real clock can follow of a scenario. Everything else is refused, by its key and with
+//! the reason: a result must not tell of something that was asked for and not done.
 
 use bentpipe_quic::{Handshake, Http};
 use bentpipe_sim::{Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
@@ -8,12 +8,15 @@ use bentpipe_tcp::{AckPolicy, Settings};
 use bentpipe_units::Span;
 
 /// Ours, and the kernel's name of the same.
-pub(super) const CONTROLLERS: [(&str, &str); 3] = [("newreno", "reno"), ("cubic", "cubic"), ("bbr1", "bbr")];
-/// What the kernel's controllers do and ours do not by default: their parameters may say so, and nothing else.
+pub(super) const CONTROLLERS: [(&str, &str); 3] =
+    [("newreno", "reno"), ("cubic", "cubic"), ("bbr1", "bbr")];
+/// What the kernel's controllers do and ours do not by default: their parameters may say so, and
+/// nothing else.
 const PARAMETERS: [(&str, &str, f64); 1] = [("cubic", "first_growth", 0.05)];
 /// Visits that a run may have: one port for each.
 const MOST_VISITS: usize = 10_000;
-/// Shortest silence between two visits to one server: half of it has to be longer than a lost packet's repair.
+/// Shortest silence between two visits to one server: half of it has to be longer than a lost
+/// packet's repair.
 const SHORTEST_WAIT: Span = Span::from_secs(2);
 
 /// Says what of `spec` cannot be done on the real clock.
@@ -28,11 +31,16 @@ pub(crate) fn follow(spec: &RunSpec) -> Result<(), String> {
     }
     let most = bentpipe_emu::MAX_TERMINALS;
     if spec.terminals > most {
-        return Err(format!("terminals = {}: each is a namespace; allowed: up to {most}", spec.terminals));
+        return Err(format!(
+            "terminals = {}: each is a namespace; allowed: up to {most}",
+            spec.terminals
+        ));
     }
     let visits: usize = spec.flows.iter().map(|flow| flow.visits.len()).sum();
     if visits > MOST_VISITS {
-        return Err(format!("{visits} visits in one run; allowed with --clock real: up to {MOST_VISITS}"));
+        return Err(format!(
+            "{visits} visits in one run; allowed with --clock real: up to {MOST_VISITS}"
+        ));
     }
     for flow in &spec.flows {
         self::flow(flow).map_err(|reason| format!("flow `{}`: {reason}", flow.name))?;
@@ -51,24 +59,34 @@ fn flow(flow: &FlowSpec) -> Result<(), String> {
         Stack::Tcp(stack) => tcp(flow, stack),
         Stack::Quic(settings) => quic(flow, settings),
         Stack::Program(_) => one_download(flow, "a program"),
-        Stack::DatagramTraffic(_) => Err("`cbr` and `ping` run on the virtual clock only; allowed: `download`".into()),
+        Stack::DatagramTraffic(_) => {
+            Err("`cbr` and `ping` run on the virtual clock only; allowed: `download`".into())
+        }
     }
 }
 
 /// One visit with one download: what a pair of commands does.
 fn one_download(flow: &FlowSpec, what: &str) -> Result<(), String> {
     match flow.visits.as_slice() {
-        [visit] if visit.duration.is_none() && visit.direction == Direction::Download && visit.objects.len() == 1 => {
+        [visit]
+            if visit.duration.is_none()
+                && visit.direction == Direction::Download
+                && visit.objects.len() == 1 =>
+        {
             Ok(())
         }
-        _ => Err(format!("{what} does one download; allowed with --clock real: `download`, and one visit")),
+        _ => Err(format!(
+            "{what} does one download; allowed with --clock real: `download`, and one visit"
+        )),
     }
 }
 
-/// `bentpipe serve` and `bentpipe get` are the product: what a scenario may say of it is what they may be told.
+/// `bentpipe serve` and `bentpipe get` are the product: what a scenario may say of it is what they
+/// may be told.
 fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), String> {
-    let refuse =
-        |key: &str, why: &str, allowed: &str| Err(format!("`{key}`: {why}; allowed with --clock real: {allowed}"));
+    let refuse = |key: &str, why: &str, allowed: &str| {
+        Err(format!("`{key}`: {why}; allowed with --clock real: {allowed}"))
+    };
     if settings.http != Http::H3 {
         return refuse("http", "`bentpipe serve` speaks HTTP", "http = \"h3\"");
     }
@@ -77,7 +95,11 @@ fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), Strin
         || congestion.max_window.is_some()
         || congestion.path_change != Default::default()
     {
-        return refuse("parameters`, `max_window` or `path_change_response", "`bentpipe serve` takes none", "none");
+        return refuse(
+            "parameters`, `max_window` or `path_change_response",
+            "`bentpipe serve` takes none",
+            "none",
+        );
     }
     let mut later = flow.visits.iter().skip(1);
     if later.clone().any(|visit| visit.handshake != Handshake::ZeroRtt) {
@@ -87,12 +109,20 @@ fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), Strin
     let first = flow.visits.get(1).map(|visit| visit.idle_before);
     if later.any(|visit| Some(visit.idle_before) != first || visit.idle_before < SHORTEST_WAIT) {
         let allowed = "2 s or more, the same before all later visits";
-        return refuse("idle_before", "visits are told apart by the idle time between them", allowed);
+        return refuse(
+            "idle_before",
+            "visits are told apart by the idle time between them",
+            allowed,
+        );
     }
-    let simple =
-        |visit: &Visit| visit.duration.is_none() && visit.direction == Direction::Download && visit.objects.len() == 1;
+    let simple = |visit: &Visit| {
+        visit.duration.is_none()
+            && visit.direction == Direction::Download
+            && visit.objects.len() == 1
+    };
     if !flow.visits.iter().all(simple) {
-        let what = "`bentpipe get` does one download in each visit; allowed with --clock real: `download`";
+        let what =
+            "`bentpipe get` does one download in each visit; allowed with --clock real: `download`";
         return Err(what.to_owned());
     }
     Ok(())
@@ -100,16 +130,25 @@ fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), Strin
 
 /// The kernel's TCP does what it does: what cannot be set on a socket or in a namespace is refused.
 fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
-    let refuse =
-        |key: &str, why: &str, allowed: &str| Err(format!("`{key}`: {why}; allowed with --clock real: {allowed}"));
+    let refuse = |key: &str, why: &str, allowed: &str| {
+        Err(format!("`{key}`: {why}; allowed with --clock real: {allowed}"))
+    };
     if stack.pep.is_some() {
         return refuse("tcp.pep", "there is no proxy between the namespaces", "tcp.pep = \"none\"");
     }
     if stack.http.version != Version::Raw {
-        return refuse("http", "over the kernel's TCP nothing but bare requests is spoken", "http = \"raw\"");
+        return refuse(
+            "http",
+            "over the kernel's TCP nothing but bare requests is spoken",
+            "http = \"raw\"",
+        );
     }
     if flow.visits.iter().any(|visit| visit.handshake == Handshake::ZeroRtt) {
-        return refuse("handshake", "the kernel's TCP opens connections without data", "handshake = \"1rtt\"");
+        return refuse(
+            "handshake",
+            "the kernel's TCP opens connections without data",
+            "handshake = \"1rtt\"",
+        );
     }
     let (congestion, tcp, default) = (&stack.congestion, &stack.tcp, Settings::default());
     let name = congestion.controller.as_str();
@@ -121,21 +160,35 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
         );
     }
     let start = congestion.slow_start.as_str();
-    // Its CUBIC leaves slow start by HyStart, and nothing of a namespace changes that; its others by the first loss.
-    let starts: &[&str] = if name == "cubic" { &["auto", "hystart"] } else { &["auto", "standard"] };
+    // Its CUBIC leaves slow start by HyStart, and nothing of a namespace changes that; its others
+    // by the first loss.
+    let starts: &[&str] =
+        if name == "cubic" { &["auto", "hystart"] } else { &["auto", "standard"] };
     if !starts.contains(&start) {
-        let allowed = starts.iter().map(|start| format!("`{start}`")).collect::<Vec<_>>().join(", ");
-        return refuse("slow_start", &format!("the kernel's {name} does not have `{start}`"), &allowed);
+        let allowed =
+            starts.iter().map(|start| format!("`{start}`")).collect::<Vec<_>>().join(", ");
+        return refuse(
+            "slow_start",
+            &format!("the kernel's {name} does not have `{start}`"),
+            &allowed,
+        );
     }
     if congestion.resume != Default::default() {
         return refuse("resume", "the kernel's TCP resumes nothing", "resume = \"none\"");
     }
     let parameters = congestion.parameters.iter();
-    for (part, key, value) in parameters.flat_map(|(part, all)| all.iter().map(move |(key, value)| (part, key, *value)))
+    for (part, key, value) in
+        parameters.flat_map(|(part, all)| all.iter().map(move |(key, value)| (part, key, *value)))
     {
         if !PARAMETERS.contains(&(part, key, value)) {
-            let why = format!("{part}.{key} = {value}: those of the kernel's controllers belong to the host");
-            return refuse("parameters", &why, "cubic.first_growth = 0.05, which is as the kernel has it");
+            let why = format!(
+                "{part}.{key} = {value}: those of the kernel's controllers belong to the host"
+            );
+            return refuse(
+                "parameters",
+                &why,
+                "cubic.first_growth = 0.05, which is as the kernel has it",
+            );
         }
     }
     if congestion.max_window.is_some() {
@@ -146,12 +199,21 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
         );
     }
     if congestion.path_change != Default::default() {
-        return refuse("path_change_response", "the kernel's TCP has none", "path_change_response = \"none\"");
+        return refuse(
+            "path_change_response",
+            "the kernel's TCP has none",
+            "path_change_response = \"none\"",
+        );
     }
     if tcp.initial_window != default.initial_window {
-        return refuse("initial_window", "it belongs to a route, and is the kernel's", "10, its own");
+        return refuse(
+            "initial_window",
+            "it belongs to a route, and is the kernel's",
+            "10, its own",
+        );
     }
-    // While its receive window grows the kernel acknowledges each segment, otherwise every other one. Which is nearer is the scenario's to say.
+    // While its receive window grows the kernel acknowledges each segment, otherwise every other
+    // one. Which is nearer is the scenario's to say.
     let default = AckPolicy::default();
     let nearest = [default.every, 1].map(|every| AckPolicy { every, ..default });
     if !nearest.contains(&AckPolicy { coalesce: None, ..tcp.ack }) {
@@ -171,7 +233,14 @@ fn one_kernel(spec: &RunSpec) -> Result<(), String> {
             let tcp = &stack.tcp;
             Some((
                 flow.name.clone(),
-                (tcp.receive_buffer, tcp.send_buffer, tcp.autotune, tcp.ecn, tcp.idle_restart, tcp.ack.coalesce),
+                (
+                    tcp.receive_buffer,
+                    tcp.send_buffer,
+                    tcp.autotune,
+                    tcp.ecn,
+                    tcp.idle_restart,
+                    tcp.ack.coalesce,
+                ),
             ))
         }
         _ => None,

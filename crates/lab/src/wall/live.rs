@@ -5,7 +5,8 @@ use bentpipe_units::Span;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How often whoever looks on is told: often enough to follow by eye, and too seldom to cost a run anything. Our choice.
+/// How often whoever looks on is told: often enough to follow by eye, and too seldom to cost a run
+/// anything. Our choice.
 const EVERY: Span = Span::from_millis(500);
 
 /// What the path of a run carries at a moment.
@@ -19,8 +20,8 @@ pub struct Live {
 
 /// Looks on at runs.
 pub trait Onlooker: Debug + Send + Sync {
-    /// A run begins that is called `run`. What this gives is told of it twice a second, from a thread that the run does not wait for before its end, and dropped
-    /// when it ends.
+    /// A run begins that is called `run`. What this gives is told of it twice a second, from a
+    /// thread that the run does not wait for before its end, and dropped when it ends.
     fn begins(&self, run: &str) -> Box<dyn FnMut(&Live) + Send>;
 }
 

@@ -1,7 +1,8 @@
 //! The wall clock: a run whose packets are real.
 //!
-//! The path's links are the simulator's own, driven by the emulator between network namespaces; endpoints are those of the machine. What a run is
-//! told, and what comes out, are the types of the simulator, so that results, report and expectations do not know which clock ran.
+//! The path's links are the simulator's own, driven by the emulator between network namespaces;
+//! endpoints are those of the machine. What a run is told, and what comes out, are the types of the
+//! simulator, so that results, report and expectations do not know which clock ran.
 
 mod emulation;
 mod follow;
@@ -52,15 +53,18 @@ impl Runner for Wall {
         let ground = Testbed::new(spec.terminals.max(1), mtu(spec)).map_err(failed)?;
         tcp::prepare(spec, &ground).map_err(failed)?;
         // A file first, since a capture has no bound but the disk's, and then what results keep.
-        let place = tempfile::tempdir().map_err(|error| RunError::Failed(format!("a directory: {error}")))?;
+        let place = tempfile::tempdir()
+            .map_err(|error| RunError::Failed(format!("a directory: {error}")))?;
         let file = place.path().join("server.pcapng");
         let capture = CaptureConfig {
             server: spec.capture.is_some().then(|| file.clone()),
             most: CAPTURE,
             ..CaptureConfig::default()
         };
-        let watch = Monitor { ports: ports(spec), silence: silence(spec), series: spec.trace, capture };
-        let emulator = Emulator::start_monitored(ground, &path, self.settings(spec), &watch).map_err(failed)?;
+        let watch =
+            Monitor { ports: ports(spec), silence: silence(spec), series: spec.trace, capture };
+        let emulator = Emulator::start_monitored(ground, &path, self.settings(spec), &watch)
+            .map_err(failed)?;
 
         let play = Play { spec, bentpipe: &self.bentpipe, emulator: &emulator, stop };
         let played = live::beside(self.onlooker.as_deref(), label, &emulator, || play.all());
@@ -79,7 +83,8 @@ impl Runner for Wall {
 }
 
 impl Wall {
-    /// How the emulator works for `spec`: what reaches the kernel's TCP together is what the scenario says.
+    /// How the emulator works for `spec`: what reaches the kernel's TCP together is what the
+    /// scenario says.
     fn settings(&self, spec: &RunSpec) -> Settings {
         let tcp = spec.flows.iter().find_map(|flow| match &flow.stack {
             Stack::Tcp(stack) => Some(stack.tcp.ack.coalesce.unwrap_or_default()),
@@ -97,7 +102,12 @@ fn path(spec: &RunSpec) -> PathSpec {
         reverse: hop.reverse.clone(),
         shared: hop.shared,
     };
-    PathSpec { hops: spec.hops.iter().map(hop).collect(), base_rtt: spec.base_rtt, seed: spec.seed, run: spec.run }
+    PathSpec {
+        hops: spec.hops.iter().map(hop).collect(),
+        base_rtt: spec.base_rtt,
+        seed: spec.seed,
+        run: spec.run,
+    }
 }
 
 /// The largest packet that any flow sends: there is one size for the whole path.
@@ -111,7 +121,8 @@ fn mtu(spec: &RunSpec) -> Bytes {
     spec.flows.iter().map(size).max().unwrap_or_default()
 }
 
-/// The server's port of each visit of the run. Those of a client of QUIC go to one server, which remembers it.
+/// The server's port of each visit of the run. Those of a client of QUIC go to one server, which
+/// remembers it.
 fn ports(spec: &RunSpec) -> Vec<u16> {
     let mut ports = Vec::new();
     for flow in &spec.flows {
@@ -127,7 +138,10 @@ fn ports(spec: &RunSpec) -> Vec<u16> {
 /// What tells two visits to one server apart: half of the shortest time between two.
 fn silence(spec: &RunSpec) -> Span {
     let quic = spec.flows.iter().filter(|flow| matches!(flow.stack, Stack::Quic(_)));
-    quic.flat_map(|flow| flow.visits.iter().skip(1)).map(|visit| visit.idle_before / 2).min().unwrap_or(Span::MAX)
+    quic.flat_map(|flow| flow.visits.iter().skip(1))
+        .map(|visit| visit.idle_before / 2)
+        .min()
+        .unwrap_or(Span::MAX)
 }
 
 /// What visits are carried out with.

@@ -1,12 +1,15 @@
 //! What came of a run under the wall clock, in the simulator's words.
 
-use bentpipe_emu::{DirectionReport, LinkReport, LinkSeries, PortCounters, Report, SocketState, TransferOutcome};
+use bentpipe_emu::{
+    DirectionReport, LinkReport, LinkSeries, PortCounters, Report, SocketState, TransferOutcome,
+};
 use bentpipe_link::DropCause;
 use bentpipe_quic::ResumeVia;
 use bentpipe_quic::account::Sizes;
 use bentpipe_sim::{
-    Acknowledgements, Direction, FlowOutcome, FlowSpec, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome,
-    QlogFile, ReturnBytes, RunOutcome, RunSpec, RunTrace, Series, Stack, Visit,
+    Acknowledgements, Direction, FlowOutcome, FlowSpec, FlowTrace, LinkOutcome, LinkTrace,
+    ObjectOutcome, PathOutcome, QlogFile, ReturnBytes, RunOutcome, RunSpec, RunTrace, Series,
+    Stack, Visit,
 };
 use bentpipe_units::{Span, Time};
 
@@ -50,7 +53,8 @@ struct Told<'a> {
     back: PortCounters,
 }
 
-/// The outcome of `spec`, whose visits are in the order of flows and visits; of a flow that was cut short the last are missing.
+/// The outcome of `spec`, whose visits are in the order of flows and visits; of a flow that was cut
+/// short the last are missing.
 pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> RunOutcome {
     let (mut told, mut qlog) = (Vec::new(), Vec::new());
     let mut left = visits.into_iter().peekable();
@@ -113,8 +117,12 @@ impl Told<'_> {
         let start = self.start();
         let since = |at: Time| at.since(start);
         let received: u64 = ends.objects.iter().map(|object| object.received).sum();
-        let lasted = self.visit.duration.filter(|lasts| ends.end >= ends.begin + *lasts && ends.error.is_none());
-        let all = ends.objects.iter().all(|object| object.completed.is_some()) && ends.error.is_none();
+        let lasted = self
+            .visit
+            .duration
+            .filter(|lasts| ends.end >= ends.begin + *lasts && ends.error.is_none());
+        let all =
+            ends.objects.iter().all(|object| object.completed.is_some()) && ends.error.is_none();
         let last = ends.objects.iter().filter_map(|object| object.completed).max();
         let asked: u64 = self.visit.objects.iter().map(|object| object.bytes.get()).sum();
         let completion = match lasted {
@@ -135,7 +143,9 @@ impl Told<'_> {
                 Stack::Tcp(_) => "tcp",
                 Stack::Program(_) | Stack::DatagramTraffic(_) => "program",
             },
-            congestion: stack.map_or("unknown", |congestion| congestion.controller.as_str()).to_owned(),
+            congestion: stack
+                .map_or("unknown", |congestion| congestion.controller.as_str())
+                .to_owned(),
             connections: 1,
             direction: self.visit.direction,
             bytes: if self.visit.duration.is_some() { received } else { asked },
@@ -183,7 +193,8 @@ impl Told<'_> {
         }
     }
 
-    /// What a server of ours says of the path. Only one that accepted a token knows of it where it keeps no store.
+    /// What a server of ours says of the path. Only one that accepted a token knows of it where it
+    /// keeps no store.
     fn path(&self) -> PathOutcome {
         let retreated = self.client.and_then(|client| client.retreated);
         let by_token = matches!(&self.flow.stack, Stack::Quic(settings) if settings.resume_via == ResumeVia::Token);
@@ -215,7 +226,8 @@ impl Told<'_> {
             }
         };
         let of = |read: &dyn Fn(&SocketState) -> Option<f64>| -> Vec<(Time, f64)> {
-            let points = self.ends.samples.iter().filter_map(|(at, state)| Some((*at, read(state)?)));
+            let points =
+                self.ends.samples.iter().filter_map(|(at, state)| Some((*at, read(state)?)));
             changes(points)
         };
         add("received", "bytes", self.received());
@@ -225,21 +237,30 @@ impl Told<'_> {
         add("pacing_rate", "Mbps", of(&|state| state.pacing.map(|rate| rate as f64 * 8.0 / 1e6)));
         add("smoothed_rtt", "ms", of(&|state| known(state.smoothed_rtt).map(Span::as_millis_f64)));
         let last = self.ends.objects.iter().filter_map(|object| object.completed).max();
-        let marks = [(self.ends.open, "handshake complete"), (self.ends.first_byte, "first byte"), (last, "complete")];
+        let marks = [
+            (self.ends.open, "handshake complete"),
+            (self.ends.first_byte, "first byte"),
+            (last, "complete"),
+        ];
         FlowTrace {
             name: self.flow.name.clone(),
             visit: self.number,
             start,
             series,
-            marks: marks.into_iter().filter_map(|(at, what)| Some((at?, what.to_owned()))).collect(),
+            marks: marks
+                .into_iter()
+                .filter_map(|(at, what)| Some((at?, what.to_owned())))
+                .collect(),
             phases: Vec::new(),
         }
     }
 
-    /// Bytes that have reached the application, at the end of each tenth of a second in which some did.
+    /// Bytes that have reached the application, at the end of each tenth of a second in which some
+    /// did.
     fn received(&self) -> Vec<(Time, f64)> {
         let mut sum = 0;
-        let tenths = self.ends.received_by_tenth.iter().enumerate().filter(|(_, bytes)| **bytes > 0);
+        let tenths =
+            self.ends.received_by_tenth.iter().enumerate().filter(|(_, bytes)| **bytes > 0);
         tenths
             .map(|(tenth, bytes)| {
                 sum += bytes;
@@ -266,7 +287,8 @@ fn known(span: Span) -> Option<Span> {
 
 /// The kernel's smoothed round trips, in order of their length.
 fn round_trips(samples: &[(Time, SocketState)]) -> Vec<Span> {
-    let mut all: Vec<Span> = samples.iter().filter_map(|(_, state)| known(state.smoothed_rtt)).collect();
+    let mut all: Vec<Span> =
+        samples.iter().filter_map(|(_, state)| known(state.smoothed_rtt)).collect();
     all.sort_unstable();
     all
 }
@@ -297,10 +319,13 @@ fn link_outcome(
         (told.place, if down == forward { &told.data } else { &told.back })
     });
     // Where terminals have links of their own, what they carried follows from who is behind them.
-    let of_terminal = link.name.rsplit_once('#').and_then(|(_, number)| number.parse::<usize>().ok());
+    let of_terminal =
+        link.name.rsplit_once('#').and_then(|(_, number)| number.parse::<usize>().ok());
     let mut carried: Vec<(usize, u64)> = Vec::new();
     for (told, (place, passage)) in told.iter().zip(passages.clone()) {
-        if of_terminal.is_some_and(|terminal| terminal != told.flow.terminal) || passage.delivered_bytes == 0 {
+        if of_terminal.is_some_and(|terminal| terminal != told.flow.terminal)
+            || passage.delivered_bytes == 0
+        {
             continue;
         }
         match carried.iter_mut().find(|(known, _)| *known == place) {
@@ -346,7 +371,10 @@ fn link_series(series: &LinkSeries) -> Vec<Series> {
         let micros = LinkSeries::THROUGHPUT_BIN.as_nanos() / 1_000;
         (Time::ZERO + LinkSeries::THROUGHPUT_BIN * bin as u64, (bytes * 8) as f64 / micros as f64)
     });
-    let queue = series.queue.iter().map(|&(bin, bytes)| (Time::ZERO + LinkSeries::QUEUE_BIN * bin, bytes as f64));
+    let queue = series
+        .queue
+        .iter()
+        .map(|&(bin, bytes)| (Time::ZERO + LinkSeries::QUEUE_BIN * bin, bytes as f64));
     let drops = |wanted: fn(DropCause) -> bool| -> Vec<(Time, f64)> {
         series.drops.iter().filter(|(_, cause)| wanted(*cause)).map(|(at, _)| (*at, 1.0)).collect()
     };
@@ -354,7 +382,11 @@ fn link_series(series: &LinkSeries) -> Vec<Series> {
         ("throughput", "Mbps", throughput.collect()),
         ("queue", "bytes", queue.collect()),
         ("drops_policer", "packets", drops(|cause| cause == DropCause::Policer)),
-        ("drops_queue", "packets", drops(|cause| matches!(cause, DropCause::QueueFull | DropCause::Aqm))),
+        (
+            "drops_queue",
+            "packets",
+            drops(|cause| matches!(cause, DropCause::QueueFull | DropCause::Aqm)),
+        ),
         ("drops_loss", "packets", drops(|cause| matches!(cause, DropCause::Loss(_)))),
     ]
     .into_iter()

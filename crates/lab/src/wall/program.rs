@@ -4,7 +4,10 @@ use super::Play;
 use super::outcome::VisitOutcome;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bentpipe_emu::{EmuError, Namespace, ObjectOutcome, Program, TransferOutcome, client_addresses, server_addresses};
+use bentpipe_emu::{
+    EmuError, Namespace, ObjectOutcome, Program, TransferOutcome, client_addresses,
+    server_addresses,
+};
 use bentpipe_link::random::stream;
 use bentpipe_sim::{FlowSpec, ProgramStack, Visit};
 use bentpipe_units::{Span, Time};
@@ -50,8 +53,8 @@ pub fn visit(
     Ok(VisitOutcome { port, outcome: ended.outcome, told: None, qlog: Vec::new() })
 }
 
-/// Runs the commands of `stack`. Of a single visit, the client is to have written as many bytes as its object has; what one that makes several has
-/// done, it has to say itself.
+/// Runs the commands of `stack`. Of a single visit, the client is to have written as many bytes as
+/// its object has; what one that makes several has done, it has to say itself.
 pub fn commands(
     play: Play<'_>,
     flow: &FlowSpec,
@@ -60,13 +63,20 @@ pub fn commands(
     port: u16,
 ) -> Result<Ended, EmuError> {
     let system = |what: &'static str| move |source: io::Error| EmuError::system(what, source);
-    let sizes: Vec<u64> =
-        visits.iter().filter_map(|visit| visit.objects.first()).map(|object| object.bytes.get()).collect();
+    let sizes: Vec<u64> = visits
+        .iter()
+        .filter_map(|visit| visit.objects.first())
+        .map(|object| object.bytes.get())
+        .collect();
     let bytes = sizes.first().copied().unwrap_or(0);
     let place = TempDir::with_prefix("bentpipe-").map_err(system("a directory for programs"))?;
-    let files = ProgramFiles::new(place.path(), play, flow, port, &sizes).map_err(system("files for programs"))?;
+    let files = ProgramFiles::new(place.path(), play, flow, port, &sizes)
+        .map_err(system("files for programs"))?;
     // Each visit has its time, and there are pauses between them.
-    let pauses = visits.iter().skip(1).fold(Span::ZERO, |sum, visit| sum + visit.idle_before + visit.start_jitter);
+    let pauses = visits
+        .iter()
+        .skip(1)
+        .fold(Span::ZERO, |sum, visit| sum + visit.idle_before + visit.start_jitter);
     let give_up = play.emulator.now() + play.spec.time_limit * visits.len() as u64 + pauses;
 
     let ground = play.emulator.testbed();
@@ -112,7 +122,9 @@ pub fn commands(
             Some(format!("the client ended well and has written {written} of {bytes} bytes"))
         }
         Some(0) => None,
-        Some(status) => Some(format!("the client ended with status {status}{}", files.last_words("client"))),
+        Some(status) => {
+            Some(format!("the client ended with status {status}{}", files.last_words("client")))
+        }
     };
     outcome.objects[0] = ObjectOutcome {
         asked: Some(outcome.begin),
@@ -135,11 +147,15 @@ fn listens(
     while !play.emulator.testbed().server().is_listening_at(port)? {
         if let Some(status) = server.wait_for(Duration::from_millis(10))? {
             let words = files.last_words("server");
-            return Ok(Some(format!("the server ended with status {status} before it listened at port {port}{words}")));
+            return Ok(Some(format!(
+                "the server ended with status {status} before it listened at port {port}{words}"
+            )));
         }
         if play.stop.load(Ordering::Relaxed) || play.emulator.now() > patience {
             let words = files.last_words("server");
-            return Ok(Some(format!("the server did not listen at port {port} within {PATIENCE}{words}")));
+            return Ok(Some(format!(
+                "the server did not listen at port {port} within {PATIENCE}{words}"
+            )));
         }
     }
     Ok(None)
@@ -153,8 +169,15 @@ struct ProgramFiles<'a> {
 
 impl<'a> ProgramFiles<'a> {
     /// Makes the object, and a certificate for the server's addresses.
-    fn new(place: &'a Path, play: Play<'_>, flow: &FlowSpec, port: u16, sizes: &[u64]) -> io::Result<Self> {
-        let ([server, server6], [client, client6]) = (server_addresses(), client_addresses(flow.terminal));
+    fn new(
+        place: &'a Path,
+        play: Play<'_>,
+        flow: &FlowSpec,
+        port: u16,
+        sizes: &[u64],
+    ) -> io::Result<Self> {
+        let ([server, server6], [client, client6]) =
+            (server_addresses(), client_addresses(flow.terminal));
         let at = |name: &str| place.join(name).display().to_string();
         fs::create_dir(place.join("served"))?;
         fill(&place.join("served").join(OBJECT), sizes.first().copied().unwrap_or(0))?;
@@ -185,14 +208,17 @@ impl<'a> ProgramFiles<'a> {
     }
 
     fn filled(&self, text: &str) -> String {
-        self.words.iter().fold(text.to_owned(), |text, (name, word)| text.replace(&format!("{{{name}}}"), word))
+        self.words
+            .iter()
+            .fold(text.to_owned(), |text, (name, word)| text.replace(&format!("{{{name}}}"), word))
     }
 
     /// Runs `command` in `namespace`; what it says goes to files.
     fn start(&self, namespace: &Namespace, who: &str, command: &str) -> Result<Program, EmuError> {
         let file = |what: &str| {
             let path = self.path(&format!("{who}.{what}"));
-            File::create(&path).map_err(|error| EmuError::system(format!("{}", path.display()), error))
+            File::create(&path)
+                .map_err(|error| EmuError::system(format!("{}", path.display()), error))
         };
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(self.filled(command)).current_dir(self.place);
@@ -274,8 +300,14 @@ mod tests {
     fn pem_has_lines_of_64_characters_between_its_labels() {
         let text = pem("CERTIFICATE", &[0; 100]);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!((lines[0], lines[lines.len() - 1]), ("-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"));
-        assert_eq!(lines[1..lines.len() - 1].iter().map(|line| line.len()).collect::<Vec<_>>(), [64, 64, 8]);
+        assert_eq!(
+            (lines[0], lines[lines.len() - 1]),
+            ("-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----")
+        );
+        assert_eq!(
+            lines[1..lines.len() - 1].iter().map(|line| line.len()).collect::<Vec<_>>(),
+            [64, 64, 8]
+        );
     }
 
     #[test]
@@ -286,7 +318,10 @@ mod tests {
         assert_eq!(files.last_words("client"), "");
         let lines: String = (0..50).map(|line| format!("line {line}\x1b[0m\n\n")).collect();
         fs::write(files.path("client.err"), lines).unwrap();
-        assert_eq!(files.last_words("client"), ": line 45[0m | line 46[0m | line 47[0m | line 48[0m | line 49[0m");
+        assert_eq!(
+            files.last_words("client"),
+            ": line 45[0m | line 46[0m | line 47[0m | line 48[0m | line 49[0m"
+        );
     }
 
     #[test]

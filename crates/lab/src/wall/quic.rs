@@ -1,7 +1,8 @@
 //! A flow over our own QUIC: the product itself, `bentpipe serve` and `bentpipe get`, as programs.
 //!
-//! Programs and not threads of this process: what is measured is what people run, with its processes, its runtime and its sockets. What the client says of
-//! its times counts from its first packet, so that the time that a process takes to start is no part of them.
+//! Programs and not threads of this process: what is measured is what people run, with its
+//! processes, its runtime and its sockets. What the client says of its times counts from its first
+//! packet, so that the time that a process takes to start is no part of them.
 
 use super::Play;
 use super::outcome::{ClientTimes, VisitOutcome};
@@ -15,7 +16,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What the traces of each end may take in a run: they become part of the run directory by way of memory.
+/// What the traces of each end may take in a run: they become part of the run directory by way of
+/// memory.
 const QLOG: Bytes = Bytes::from_mb(256);
 
 /// What `bentpipe get --json` prints, as far as it is of use here.
@@ -38,20 +40,32 @@ struct Download {
 }
 
 /// Carries out all visits of a flow, with one server and one client.
-pub fn visits(play: Play<'_>, flow: &FlowSpec, settings: &Settings, port: u16) -> Result<Vec<VisitOutcome>, EmuError> {
+pub fn visits(
+    play: Play<'_>,
+    flow: &FlowSpec,
+    settings: &Settings,
+    port: u16,
+) -> Result<Vec<VisitOutcome>, EmuError> {
     let congestion = &settings.congestion;
     // Both are told to write, and what they have written is here when they have ended.
     let system = |error: std::io::Error| EmuError::system("a directory for qlog", error);
-    let traces = play.spec.qlog.then(|| TempDir::with_prefix("bentpipe-qlog-")).transpose().map_err(system)?;
+    let traces = play
+        .spec
+        .qlog
+        .then(|| TempDir::with_prefix("bentpipe-qlog-"))
+        .transpose()
+        .map_err(system)?;
     let place = |side: &str| traces.as_ref().map(|traces| traces.path().join(side));
     let write = |side: &str| {
         // Where early data is refused, a visit takes two connections.
         let most = 2 * flow.visits.len();
-        let place =
-            place(side).map(|place| format!(" --qlog '{}' --qlog-files {most} --qlog-size '{QLOG}'", place.display()));
+        let place = place(side).map(|place| {
+            format!(" --qlog '{}' --qlog-files {most} --qlog-size '{QLOG}'", place.display())
+        });
         place.unwrap_or_default()
     };
-    // Who remembers the path: the server, as long as it runs, or the client, in a file that is gone afterwards.
+    // Who remembers the path: the server, as long as it runs, or the client, in a file that is gone
+    // afterwards.
     let (remembers, keeps) = match settings.resume_via {
         ResumeVia::Store => ("--no-store", "--no-tokens"),
         ResumeVia::Token => ("--tokens-only", "--tokens tokens.sqlite"),
@@ -67,7 +81,10 @@ pub fn visits(play: Play<'_>, flow: &FlowSpec, settings: &Settings, port: u16) -
         client.push_str(&format!(" https://{{server}}:{{port}}/{index}-{OBJECT}"));
     }
     if let Some(second) = flow.visits.get(1) {
-        client.push_str(&format!(" --no-reuse --pause '{} ms'", second.idle_before.as_millis_f64().round()));
+        client.push_str(&format!(
+            " --no-reuse --pause '{} ms'",
+            second.idle_before.as_millis_f64().round()
+        ));
     }
     client.push_str(&write("client"));
     let mtu = Bytes::new(u64::from(settings.max_mtu) + crate::scenario::HEADERS);
@@ -83,7 +100,8 @@ pub fn visits(play: Play<'_>, flow: &FlowSpec, settings: &Settings, port: u16) -
     let outcomes = flow.visits.iter().enumerate().map(|(index, visit)| {
         let download = said.get(index);
         let told = download.and_then(|download| times(download, visit));
-        let begin = ended.outcome.begin + span(download.and_then(|said| said.start_s).unwrap_or(begun) - begun);
+        let begin = ended.outcome.begin
+            + span(download.and_then(|said| said.start_s).unwrap_or(begun) - begun);
         let outcome = one(&ended.outcome, begin, told, download, visit);
         let qlog = if index == 0 { std::mem::take(&mut qlog) } else { Vec::new() };
         VisitOutcome { port, outcome, told, qlog }
@@ -93,13 +111,15 @@ pub fn visits(play: Play<'_>, flow: &FlowSpec, settings: &Settings, port: u16) -
 
 /// The traces that a program has left, in the order of time, which is that of their names.
 fn written(place: &Path) -> Vec<Vec<u8>> {
-    let mut files: Vec<PathBuf> = fs::read_dir(place).into_iter().flatten().flatten().map(|file| file.path()).collect();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(place).into_iter().flatten().flatten().map(|file| file.path()).collect();
     files.sort();
     files.iter().filter_map(|file| fs::read(file).ok()).collect()
 }
 
-/// Gives traces of one side the names that those of a simulation have: of reported visits. Where connections and visits are not of the same number, since one was tried
-/// twice or did not come about, all are kept and counted.
+/// Gives traces of one side the names that those of a simulation have: of reported visits. Where
+/// connections and visits are not of the same number, since one was tried twice or did not come
+/// about, all are kept and counted.
 fn of_visits(traces: Vec<Vec<u8>>, flow: &FlowSpec, side: &str) -> Vec<QlogFile> {
     let plain = traces.len() == flow.visits.len();
     let what = if plain { "visit" } else { "connection" };
@@ -107,7 +127,10 @@ fn of_visits(traces: Vec<Vec<u8>>, flow: &FlowSpec, side: &str) -> Vec<QlogFile>
         let name = format!("{}-{what}{}-{side}", flow.name, index + 1);
         (index, QlogFile { name, bytes })
     });
-    named.filter(|(index, _)| !plain || flow.visits[*index].measured).map(|(_, file)| file).collect()
+    named
+        .filter(|(index, _)| !plain || flow.visits[*index].measured)
+        .map(|(_, file)| file)
+        .collect()
 }
 
 /// What became of one visit, of those that `whole` tells of.
@@ -124,12 +147,9 @@ fn one(
             Some("the server did not take the request with the first flight (0-RTT)".to_owned())
         }
         Some(_) => None,
-        None => Some(
-            whole
-                .error
-                .clone()
-                .unwrap_or_else(|| "what `bentpipe get` has printed does not tell of the whole download".to_owned()),
-        ),
+        None => Some(whole.error.clone().unwrap_or_else(|| {
+            "what `bentpipe get` has printed does not tell of the whole download".to_owned()
+        })),
     };
     let completed = told.map(|told| begin + told.completion);
     let bytes = visit.objects.first().map_or(0, |object| object.bytes.get());
@@ -193,7 +213,10 @@ mod tests {
         };
         let names = |traces: usize| -> Vec<(String, Vec<u8>)> {
             let traces = (0..traces as u8).map(|number| vec![number]).collect();
-            of_visits(traces, &flow, "server").into_iter().map(|file| (file.name, file.bytes)).collect()
+            of_visits(traces, &flow, "server")
+                .into_iter()
+                .map(|file| (file.name, file.bytes))
+                .collect()
         };
         assert_eq!(names(2), [("web-visit2-server".to_owned(), vec![1])]);
         assert_eq!(names(1), [("web-connection1-server".to_owned(), vec![0])]);
@@ -220,12 +243,16 @@ mod tests {
         };
         let said: Download = serde_json::from_str(text).unwrap();
         assert_eq!((times(&said, &visit(10)), times(&said, &visit(11))), (Some(whole), None));
-        for (path, retreated) in [("unknown", None), ("resumed", Some(false)), ("retreated", Some(true))] {
+        for (path, retreated) in
+            [("unknown", None), ("resumed", Some(false)), ("retreated", Some(true))]
+        {
             let said: Download =
-                serde_json::from_str(&text.replace('}', &format!(r#", "path": "{path}" }}"#))).unwrap();
+                serde_json::from_str(&text.replace('}', &format!(r#", "path": "{path}" }}"#)))
+                    .unwrap();
             assert_eq!(times(&said, &visit(10)), Some(ClientTimes { retreated, ..whole }));
         }
-        let failed: Download = serde_json::from_str(r#"{ "url": "x", "error": "refused" }"#).unwrap();
+        let failed: Download =
+            serde_json::from_str(r#"{ "url": "x", "error": "refused" }"#).unwrap();
         assert_eq!(times(&failed, &visit(10)), None);
     }
 }

@@ -23,7 +23,10 @@ pub fn prepare(spec: &RunSpec, ground: &Testbed) -> Result<(), EmuError> {
     let switch = |on: bool| u8::from(on).to_string();
     let parameters = [
         ("net.ipv4.tcp_rmem", format!("{} {start} {receive}", SMALLEST_BUFFER.min(start))),
-        ("net.ipv4.tcp_wmem", format!("{} {} {send}", SMALLEST_BUFFER.min(send), SEND_START.min(send))),
+        (
+            "net.ipv4.tcp_wmem",
+            format!("{} {} {send}", SMALLEST_BUFFER.min(send), SEND_START.min(send)),
+        ),
         ("net.ipv4.tcp_moderate_rcvbuf", switch(tcp.autotune)),
         ("net.ipv4.tcp_ecn", switch(tcp.ecn)),
         ("net.ipv4.tcp_slow_start_after_idle", switch(tcp.idle_restart)),
@@ -47,7 +50,8 @@ pub fn visit(
     port: u16,
 ) -> Result<VisitOutcome, EmuError> {
     let name = stack.congestion.controller.as_str();
-    let congestion = CONTROLLERS.iter().find(|(ours, _)| *ours == name).map_or(name, |(_, kernel)| kernel);
+    let congestion =
+        CONTROLLERS.iter().find(|(ours, _)| *ours == name).map_or(name, |(_, kernel)| kernel);
     let objects = visit.objects.iter().map(|object| TransferObject {
         bytes: object.bytes,
         after: object.after.clone(),

@@ -63,22 +63,37 @@ impl AcmConfig {
         }
         if self.margin.get() < 0.0 {
             let value = format!("margin = {}", self.margin);
-            return Err(ConfigError::refused(value, "chooses what cannot be decoded", "0 dB or more"));
+            return Err(ConfigError::refused(
+                value,
+                "chooses what cannot be decoded",
+                "0 dB or more",
+            ));
         }
         if self.framing.is_zero() {
-            return Err(ConfigError::refused("framing = 0", "leaves nothing for packets", "above 0, up to 1"));
+            return Err(ConfigError::refused(
+                "framing = 0",
+                "leaves nothing for packets",
+                "above 0, up to 1",
+            ));
         }
         let robust = self.modcods.most_robust();
         let least = robust.threshold + self.margin.get();
         if self.clear_sky.get() < least {
-            let problem = format!("is not enough for {}, the most robust MODCOD, and the margin", robust.name);
+            let problem = format!(
+                "is not enough for {}, the most robust MODCOD, and the margin",
+                robust.name
+            );
             let value = format!("clear_sky_esn0 = {}", self.clear_sky);
             return Err(ConfigError::refused(value, problem, format!("{least} dB or more")));
         }
         self.fade.check()?;
         if self.timeline().steps.iter().any(|step| step.rate.is_zero()) {
             let value = format!("symbol_rate = {}", self.symbol_rate);
-            return Err(ConfigError::refused(value, "carries less than a bit in a second", "more symbols"));
+            return Err(ConfigError::refused(
+                value,
+                "carries less than a bit in a second",
+                "more symbols",
+            ));
         }
         Ok(())
     }

@@ -46,7 +46,9 @@ impl FadeConfig {
     /// The fade as points in seconds and decibels.
     pub(crate) fn line(&self) -> Fade {
         match self {
-            Self::Points(points) => Fade(points.iter().map(|point| (point.at.as_secs_f64(), point.db)).collect()),
+            Self::Points(points) => {
+                Fade(points.iter().map(|point| (point.at.as_secs_f64(), point.db)).collect())
+            }
             Self::Event(event) => {
                 let (begin, depth) = (event.at.as_secs_f64(), event.depth.get());
                 let (ramp, hold) = (depth / event.slope.get(), event.hold.as_secs_f64());
@@ -74,11 +76,17 @@ impl FadeConfig {
             }
             Self::Event(event) if event.slope.get() <= 0.0 => {
                 let problem = "never reaches the depth of the fade";
-                Err(ConfigError::refused(format!("slope = {}", event.slope), problem, "above 0 dB/s"))
+                Err(ConfigError::refused(
+                    format!("slope = {}", event.slope),
+                    problem,
+                    "above 0 dB/s",
+                ))
             }
-            Self::Event(event) if event.depth.get() <= 0.0 => {
-                Err(ConfigError::refused(format!("depth = {}", event.depth), "is no fade", "above 0 dB"))
-            }
+            Self::Event(event) if event.depth.get() <= 0.0 => Err(ConfigError::refused(
+                format!("depth = {}", event.depth),
+                "is no fade",
+                "above 0 dB",
+            )),
             Self::Event(_) => Ok(()),
         }
     }

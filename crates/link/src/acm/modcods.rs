@@ -101,9 +101,12 @@ mod tests {
     fn an_efficiency_of_dvb_s2_is_that_of_its_frame() {
         // Kbch by code rate (EN 302 307, table 5a), 80 bits of header; slots of 90 symbols, and one
         // for the physical-layer header.
-        for (name, kbch, bits) in
-            [("QPSK 1/4", 16_008, 2), ("8PSK 3/4", 48_408, 3), ("16APSK 2/3", 43_040, 4), ("32APSK 9/10", 58_192, 5)]
-        {
+        for (name, kbch, bits) in [
+            ("QPSK 1/4", 16_008, 2),
+            ("8PSK 3/4", 48_408, 3),
+            ("16APSK 2/3", 43_040, 4),
+            ("32APSK 9/10", 58_192, 5),
+        ] {
             let symbols = 64_800 / bits + 90;
             let efficiency = f64::from(kbch - 80) / f64::from(symbols);
             let found = DVB_S2.iter().find(|modcod| modcod.name == name).unwrap();
@@ -116,7 +119,11 @@ mod tests {
         for table in [ModcodTable::DvbS2, ModcodTable::DvbRcs2] {
             let first = table.most_robust();
             let others = &table.modcods()[1..];
-            assert!(others.iter().all(|m| m.threshold > first.threshold && m.efficiency > first.efficiency));
+            assert!(
+                others
+                    .iter()
+                    .all(|m| m.threshold > first.threshold && m.efficiency > first.efficiency)
+            );
         }
     }
 }

@@ -19,7 +19,8 @@ impl AcmConfig {
     /// Computes the rates and loss windows of the whole fade.
     pub(crate) fn timeline(&self) -> AcmTimeline {
         let fade = self.fade.line();
-        let (clear, margin, loop_s) = (self.clear_sky.get(), self.margin.get(), self.loop_delay.as_secs_f64());
+        let (clear, margin, loop_s) =
+            (self.clear_sky.get(), self.margin.get(), self.loop_delay.as_secs_f64());
         let modcods = self.modcods.modcods();
         // The rate changes only when the fade crosses a MODCOD's threshold or, one loop later, its
         // threshold and margin.
@@ -91,7 +92,11 @@ mod tests {
     }
     /// Steps in milliseconds and Mbps.
     fn steps(timeline: &AcmTimeline) -> Vec<(u64, f64)> {
-        timeline.steps.iter().map(|step| (step.at.as_nanos() / 1_000_000, step.rate.as_mbps_f64())).collect()
+        timeline
+            .steps
+            .iter()
+            .map(|step| (step.at.as_nanos() / 1_000_000, step.rate.as_mbps_f64()))
+            .collect()
     }
 
     #[test]
@@ -105,7 +110,9 @@ mod tests {
     #[test]
     fn a_slow_fade_changes_the_rate_one_loop_after_the_margin_is_reached() {
         // At 0.1 dB/s, the margin of 1 dB lasts for 10 s; the loop takes 1.5 s.
-        let timeline = acm("[{ at = \"0 s\", attenuation_db = 0 }, { at = \"20 s\", attenuation_db = 2 }]").timeline();
+        let timeline =
+            acm("[{ at = \"0 s\", attenuation_db = 0 }, { at = \"20 s\", attenuation_db = 2 }]")
+                .timeline();
         // 13 - 11.61 - 1 = 0.39 dB after 3.9 s; then 16APSK 4/5 (11.03) until 0.97 dB, and 3/4
         // (10.21) until 1.79 dB.
         assert_eq!(
@@ -119,7 +126,9 @@ mod tests {
     #[test]
     fn a_fast_fade_loses_what_is_sent_until_the_loop_has_closed() {
         // At 2 dB/s, the margin is gone in 0.5 s, and the loop closes a second later.
-        let timeline = acm("{ at = \"10 s\", slope = \"2 dB/s\", depth = \"1.9 dB\", hold = \"60 s\" }").timeline();
+        let timeline =
+            acm("{ at = \"10 s\", slope = \"2 dB/s\", depth = \"1.9 dB\", hold = \"60 s\" }")
+                .timeline();
         // 16APSK 5/6 is abandoned for what is measured at 10.195 s, 0.39 dB into the fade. It
         // cannot be decoded beyond 1.39 dB.
         let first = timeline.windows[0];
@@ -129,18 +138,26 @@ mod tests {
     #[test]
     fn a_lost_link_keeps_the_most_robust_modcod() {
         let timeline = acm("[{ at = \"0 s\", attenuation_db = 0 }, { at = \"1 s\", attenuation_db = 20 }, { at = \"9 s\", attenuation_db = 20 }, { at = \"10 s\", attenuation_db = 0 }]").timeline();
-        assert_eq!(timeline.steps.iter().map(|step| step.rate).min(), Some(Rate::from_bps(4_902_430)));
+        assert_eq!(
+            timeline.steps.iter().map(|step| step.rate).min(),
+            Some(Rate::from_bps(4_902_430))
+        );
         let lost = timeline.windows.iter().map(|window| window.to - window.from).max().unwrap();
         assert!(lost > Span::from_secs(8), "{:?}", timeline.windows);
         // The first rate returns in the end.
-        assert_eq!(timeline.steps.last().map(|step| step.rate), timeline.steps.first().map(|step| step.rate));
+        assert_eq!(
+            timeline.steps.last().map(|step| step.rate),
+            timeline.steps.first().map(|step| step.rate)
+        );
     }
 
     #[test]
     fn an_event_is_its_four_points() {
         let points = "[{ at = \"0 s\", attenuation_db = 0 }, { at = \"10 s\", attenuation_db = 0 }, { at = \"14 s\", attenuation_db = 8 }, { at = \"34 s\", attenuation_db = 8 }, { at = \"38 s\", attenuation_db = 0 }]";
         let event = "{ at = \"10 s\", slope = \"2 dB/s\", depth = \"8 dB\", hold = \"20 s\" }";
-        assert!(matches!(acm(event).fade, FadeConfig::Event(event) if event.depth == Decibels::new(8.0).unwrap()));
+        assert!(
+            matches!(acm(event).fade, FadeConfig::Event(event) if event.depth == Decibels::new(8.0).unwrap())
+        );
         assert_eq!(acm(event).timeline(), acm(points).timeline());
     }
 }

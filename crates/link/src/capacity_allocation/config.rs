@@ -120,7 +120,11 @@ impl MultiFormat for CapacityAllocation {
         };
         let frame = table.frame.unwrap_or(base.frame);
         if frame.is_zero() {
-            return Err(ConfigError::refused("frame = 0 s", "is no time for an allocation", "above 0 s, up to 1 h"));
+            return Err(ConfigError::refused(
+                "frame = 0 s",
+                "is no time for an allocation",
+                "above 0 s, up to 1 h",
+            ));
         }
         // Without a preset, values that are not given follow from those that are.
         let derived = table.preset.is_none();
@@ -191,8 +195,11 @@ impl JsonSchema for CapacityAllocation {
         "AllocationConfig".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let names: Vec<&str> =
-            CapacityAllocationPreset::all().iter().map(|preset| preset.name).chain(["none"]).collect();
+        let names: Vec<&str> = CapacityAllocationPreset::all()
+            .iter()
+            .map(|preset| preset.name)
+            .chain(["none"])
+            .collect();
         json_schema!({
             "description": "How the capacity of a carrier is given to the terminals that share it: a preset, a table, or \"none\"",
             "anyOf": [generator.subschema_for::<Table>(), { "type": "string", "enum": names }],

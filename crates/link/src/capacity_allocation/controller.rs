@@ -58,7 +58,11 @@ impl ByteAccumulator {
 impl Controller {
     /// A controller without requests.
     pub fn new(ports: usize) -> Self {
-        Self { pending: VecDeque::new(), bookings: vec![TerminalDemand::default(); ports], demands: vec![0; ports] }
+        Self {
+            pending: VecDeque::new(),
+            bookings: vec![TerminalDemand::default(); ports],
+            demands: vec![0; ports],
+        }
     }
 
     /// Takes a request of terminal `port` that counts from `frame` on. Requests arrive in the order
@@ -77,7 +81,9 @@ impl Controller {
         let first = (frame % self.bookings.len().max(1) as u64) as usize;
         let Self { bookings, demands, .. } = self;
         for kind in [Kind::Constant, Kind::Rate, Kind::Volume, Kind::Free] {
-            for ((booking, demand), grant) in bookings.iter_mut().zip(demands.iter_mut()).zip(grants.iter_mut()) {
+            for ((booking, demand), grant) in
+                bookings.iter_mut().zip(demands.iter_mut()).zip(grants.iter_mut())
+            {
                 *demand = match kind {
                     Kind::Constant => booking.constant.bytes(dama.cra, dama.frame),
                     Kind::Rate => booking.dynamic.bytes(booking.rate, dama.frame),
@@ -91,7 +97,8 @@ impl Controller {
             }
             let mut shares: Vec<u64> = vec![0; demands.len()];
             capacity = max_min(capacity, demands, first, &mut shares);
-            for ((booking, share), grant) in bookings.iter_mut().zip(shares).zip(grants.iter_mut()) {
+            for ((booking, share), grant) in bookings.iter_mut().zip(shares).zip(grants.iter_mut())
+            {
                 grant.allocated += share;
                 if kind == Kind::Volume {
                     booking.volume -= share;
@@ -120,10 +127,9 @@ impl Controller {
     /// True if plans from `frame` on contain nothing requested.
     pub fn is_idle(&self, frame: u64) -> bool {
         self.pending.is_empty()
-            && self
-                .bookings
-                .iter()
-                .all(|booking| booking.volume == 0 && (booking.rate.is_zero() || booking.until <= frame))
+            && self.bookings.iter().all(|booking| {
+                booking.volume == 0 && (booking.rate.is_zero() || booking.until <= frame)
+            })
     }
 
     /// Skips `frames` frames in which nothing is requested.

@@ -57,16 +57,21 @@ impl Dama {
         let refused = |key: &str, value: &dyn fmt::Display, problem: &str, allowed: &str| {
             Err(ConfigError::refused(format!("{key} = {value}"), problem, allowed))
         };
-        for (key, span) in
-            [("request_delay", self.request_delay), ("processing", self.processing), ("tbtp_delay", self.plan_delay)]
-        {
+        for (key, span) in [
+            ("request_delay", self.request_delay),
+            ("processing", self.processing),
+            ("tbtp_delay", self.plan_delay),
+        ] {
             if span > LONGEST {
                 return refused(key, &span, "is too long", "0 s to 1 h");
             }
         }
-        for (key, span) in
-            [("frame", self.frame), ("request_interval", self.sync), ("timeout", self.timeout), ("msl", self.msl)]
-        {
+        for (key, span) in [
+            ("frame", self.frame),
+            ("request_interval", self.sync),
+            ("timeout", self.timeout),
+            ("msl", self.msl),
+        ] {
             if span.is_zero() || span > LONGEST {
                 return refused(key, &span, "is no time for an allocation", "above 0 s, up to 1 h");
             }
@@ -76,7 +81,11 @@ impl Dama {
         }
         if self.cra.is_zero() && self.rbdc.is_zero() && self.vbdc.is_zero() && !self.fca {
             let allowed = "`cra`, `rbdc` or `vbdc` above zero, or fca = true";
-            return Err(ConfigError::refused("capacity_allocation", "gives no terminal anything", allowed));
+            return Err(ConfigError::refused(
+                "capacity_allocation",
+                "gives no terminal anything",
+                allowed,
+            ));
         }
         Ok(())
     }

@@ -158,10 +158,14 @@ impl<P> Allocation<P> {
     pub fn skip(&mut self, now: Time) -> bool {
         let quiet = self.recorded.is_none()
             && self.controller.is_idle(self.next)
-            && self.terminals.iter().all(|terminal| terminal.requests.is_idle(&self.dama, self.next));
+            && self
+                .terminals
+                .iter()
+                .all(|terminal| terminal.requests.is_idle(&self.dama, self.next));
         if quiet {
             let first = self.due();
-            let frames = now.since(first).as_nanos() / self.dama.frame.as_nanos() + u64::from(now >= first);
+            let frames =
+                now.since(first).as_nanos() / self.dama.frame.as_nanos() + u64::from(now >= first);
             self.controller.skip(&self.dama, frames);
             self.next += frames;
         }

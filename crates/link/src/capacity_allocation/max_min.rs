@@ -42,7 +42,9 @@ mod tests {
     fn filled(mut capacity: u64, demands: &[u64]) -> Vec<u64> {
         let mut shares = vec![0; demands.len()];
         while capacity > 0 {
-            let poorest = (0..demands.len()).filter(|&at| shares[at] < demands[at]).min_by_key(|&at| shares[at]);
+            let poorest = (0..demands.len())
+                .filter(|&at| shares[at] < demands[at])
+                .min_by_key(|&at| shares[at]);
             let Some(at) = poorest else { break };
             shares[at] += 1;
             capacity -= 1;

@@ -80,8 +80,11 @@ impl Requests {
         let arrived = std::mem::take(&mut self.arrived);
         let mut rate = 0;
         if !dama.rbdc.is_zero() {
-            let pending: u128 = self.asked.iter().map(|(_, rate)| u128::from(rate.as_bps()) * period).sum();
-            let more = bit_nanos(backlog).saturating_sub(pending).div_ceil(u128::from(dama.msl.as_nanos()));
+            let pending: u128 =
+                self.asked.iter().map(|(_, rate)| u128::from(rate.as_bps()) * period).sum();
+            let more = bit_nanos(backlog)
+                .saturating_sub(pending)
+                .div_ceil(u128::from(dama.msl.as_nanos()));
             let most = u128::from(dama.cra.as_bps()) + u128::from(dama.rbdc.as_bps());
             rate = (bit_nanos(arrived).div_ceil(period) + more).min(most);
             if rate > 0 {
@@ -92,7 +95,10 @@ impl Requests {
         let uncarried = bit_nanos(backlog).saturating_sub(carried).div_ceil(bit_nanos(1)) as u64;
         let volume = uncarried.min(dama.vbdc.get()).saturating_sub(self.outstanding);
         self.outstanding += volume;
-        let request = Request { rate: Rate::from_bps((rate as u64).saturating_sub(dama.cra.as_bps())), volume };
+        let request = Request {
+            rate: Rate::from_bps((rate as u64).saturating_sub(dama.cra.as_bps())),
+            volume,
+        };
         // Without an earlier request there is nothing to revoke.
         let says = !request.rate.is_zero() || !self.last.is_zero() || volume > 0;
         self.last = request.rate;
@@ -113,7 +119,13 @@ mod tests {
     /// Frames of 25 ms, a turn every 500 ms, a latency of 600 ms: all results are whole numbers.
     fn dama() -> Dama {
         let frame = Span::from_millis(25);
-        Dama { frame, sync: Span::from_millis(500), processing: frame, msl: Span::from_millis(600), ..Dama::timing() }
+        Dama {
+            frame,
+            sync: Span::from_millis(500),
+            processing: frame,
+            msl: Span::from_millis(600),
+            ..Dama::timing()
+        }
     }
     fn kbps(kbps: u64) -> Rate {
         Rate::from_bps(kbps * 1000)
@@ -126,12 +138,24 @@ mod tests {
         requests.arrived(15_000);
         assert_eq!(requests.next_request(&dama, 19, 15_000), None, "not its turn");
         // 120 kbit in 500 ms, and the same within 600 ms.
-        assert_eq!(requests.next_request(&dama, 20, 15_000), Some(Request { rate: kbps(440), volume: 0 }));
+        assert_eq!(
+            requests.next_request(&dama, 20, 15_000),
+            Some(Request { rate: kbps(440), volume: 0 })
+        );
         // 220 kbit are granted: the 80 kbit of backlog need nothing more.
-        assert_eq!(requests.next_request(&dama, 40, 10_000), Some(Request { rate: Rate::ZERO, volume: 0 }));
+        assert_eq!(
+            requests.next_request(&dama, 40, 10_000),
+            Some(Request { rate: Rate::ZERO, volume: 0 })
+        );
         // The previous request has left the window, so the backlog is requested again.
-        assert_eq!(requests.next_request(&dama, 60, 7_500), Some(Request { rate: kbps(100), volume: 0 }));
-        assert_eq!(requests.next_request(&dama, 80, 0), Some(Request { rate: Rate::ZERO, volume: 0 }));
+        assert_eq!(
+            requests.next_request(&dama, 60, 7_500),
+            Some(Request { rate: kbps(100), volume: 0 })
+        );
+        assert_eq!(
+            requests.next_request(&dama, 80, 0),
+            Some(Request { rate: Rate::ZERO, volume: 0 })
+        );
         assert_eq!(requests.next_request(&dama, 100, 0), None);
         assert!(requests.is_idle(&dama, 100));
     }
@@ -143,7 +167,11 @@ mod tests {
         requests.arrived(2_000);
         assert_eq!(requests.next_request(&dama, 0, 2_000), None, "58.7 kbps");
         requests.arrived(100_000);
-        assert_eq!(requests.next_request(&dama, 20, 100_000), Some(Request { rate: kbps(200), volume: 0 }), "the most");
+        assert_eq!(
+            requests.next_request(&dama, 20, 100_000),
+            Some(Request { rate: kbps(200), volume: 0 }),
+            "the most"
+        );
     }
 
     #[test]
@@ -151,9 +179,15 @@ mod tests {
         let dama = Dama { vbdc: Bytes::new(10_000), ..dama() };
         let mut requests = Requests::new(3);
         requests.arrived(4_000);
-        assert_eq!(requests.next_request(&dama, 3, 4_000), Some(Request { rate: Rate::ZERO, volume: 4_000 }));
+        assert_eq!(
+            requests.next_request(&dama, 3, 4_000),
+            Some(Request { rate: Rate::ZERO, volume: 4_000 })
+        );
         assert_eq!(requests.next_request(&dama, 23, 4_000), None);
         requests.granted(1_000);
-        assert_eq!(requests.next_request(&dama, 43, 20_000), Some(Request { rate: Rate::ZERO, volume: 7_000 }));
+        assert_eq!(
+            requests.next_request(&dama, 43, 20_000),
+            Some(Request { rate: Rate::ZERO, volume: 7_000 })
+        );
     }
 }

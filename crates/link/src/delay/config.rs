@@ -88,9 +88,14 @@ impl DelayConfig {
         match self {
             Self::Constant(_) => Ok(()),
             Self::Jitter { base, jitter, .. } if jitter > base => {
-                let problem =
-                    format!("is more than the base delay of {base}, and no packet arrives before it was sent");
-                Err(ConfigError::refused(format!("jitter = {jitter}"), problem, format!("0 s to {base}")))
+                let problem = format!(
+                    "is more than the base delay of {base}, and no packet arrives before it was sent"
+                );
+                Err(ConfigError::refused(
+                    format!("jitter = {jitter}"),
+                    problem,
+                    format!("0 s to {base}"),
+                ))
             }
             Self::Jitter { .. } => Ok(()),
             Self::Schedule { schedule, repeat, .. } => {
@@ -116,10 +121,22 @@ impl MultiFormat for DelayConfig {
         let keep_order = table.keep_order.unwrap_or(true);
         match table {
             Table {
-                base: Some(base), schedule: None, interpolate: None, repeat: None, jitter, distribution, ..
+                base: Some(base),
+                schedule: None,
+                interpolate: None,
+                repeat: None,
+                jitter,
+                distribution,
+                ..
             } => {
                 let jitter = jitter.unwrap_or_default();
-                Self::Jitter { base, jitter, distribution: distribution.unwrap_or_default(), keep_order }.checked()
+                Self::Jitter {
+                    base,
+                    jitter,
+                    distribution: distribution.unwrap_or_default(),
+                    keep_order,
+                }
+                .checked()
             }
             Table {
                 schedule: Some(schedule),
@@ -129,7 +146,13 @@ impl MultiFormat for DelayConfig {
                 interpolate,
                 repeat,
                 ..
-            } => Self::Schedule { schedule, interpolate: interpolate.unwrap_or(false), repeat, keep_order }.checked(),
+            } => Self::Schedule {
+                schedule,
+                interpolate: interpolate.unwrap_or(false),
+                repeat,
+                keep_order,
+            }
+            .checked(),
             Table { base: None, schedule: None, .. } => {
                 Err(ConfigError::refused("delay", "has neither `base` nor `schedule`", FORMATS))
             }

@@ -120,7 +120,8 @@ impl<P> DelayLine<P> {
         let packets = match &mut self.air {
             InTransit::InOrder { packets, .. } => std::mem::take(packets).into(),
             InTransit::Sorted { packets, .. } => {
-                let mut packets: Vec<_> = std::mem::take(packets).into_iter().map(|Reverse(transit)| transit).collect();
+                let mut packets: Vec<_> =
+                    std::mem::take(packets).into_iter().map(|Reverse(transit)| transit).collect();
                 packets.sort();
                 packets
             }
@@ -199,8 +200,10 @@ impl<P> InTransit<P> {
     /// From packets in the order of arrival.
     fn sorted(packets: VecDeque<TransitPacket<P>>) -> Self {
         let sequence = packets.len() as u64;
-        let packets =
-            (0..).zip(packets).map(|(sequence, transit)| Reverse(TransitPacket { sequence, ..transit })).collect();
+        let packets = (0..)
+            .zip(packets)
+            .map(|(sequence, transit)| Reverse(TransitPacket { sequence, ..transit }))
+            .collect();
         Self::Sorted { packets, sequence }
     }
 
@@ -208,8 +211,12 @@ impl<P> InTransit<P> {
     #[inline]
     fn due(&self) -> Time {
         match self {
-            Self::InOrder { packets, .. } => packets.front().map_or(Time::MAX, |transit| transit.due),
-            Self::Sorted { packets, .. } => packets.peek().map_or(Time::MAX, |transit| transit.0.due),
+            Self::InOrder { packets, .. } => {
+                packets.front().map_or(Time::MAX, |transit| transit.due)
+            }
+            Self::Sorted { packets, .. } => {
+                packets.peek().map_or(Time::MAX, |transit| transit.0.due)
+            }
         }
     }
 }
@@ -227,7 +234,9 @@ impl Delay {
                     Distribution::Normal => random.normal(),
                 };
                 // Casting a negative number to an unsigned integer gives zero.
-                Span::from_nanos((base.as_nanos() as f64 + deviation * jitter.as_nanos() as f64) as u64)
+                Span::from_nanos(
+                    (base.as_nanos() as f64 + deviation * jitter.as_nanos() as f64) as u64,
+                )
             }
             Self::Schedule { timeline, delays, interpolate, current } => {
                 if !current.holds(at) {
@@ -252,7 +261,8 @@ impl Delay {
 /// Linear interpolation from `a` to `b` after `passed` of `length`.
 fn between(a: Span, b: Span, passed: Span, length: Span) -> Span {
     let part = |span: Span| {
-        let nanos = u128::from(span.as_nanos()) * u128::from(passed.as_nanos()) / u128::from(length.as_nanos().max(1));
+        let nanos = u128::from(span.as_nanos()) * u128::from(passed.as_nanos())
+            / u128::from(length.as_nanos().max(1));
         Span::from_nanos(nanos as u64)
     };
     if b >= a { a + part(b - a) } else { a - part(a - b) }
@@ -264,7 +274,8 @@ mod tests {
 
     #[test]
     fn a_line_between_steps_is_straight_and_closes() {
-        let timeline = Timeline::new([0, 10].into_iter().map(Span::from_secs), Some(Span::from_secs(20)));
+        let timeline =
+            Timeline::new([0, 10].into_iter().map(Span::from_secs), Some(Span::from_secs(20)));
         let mut delay = Delay::Schedule {
             current: timeline.segment(Time::ZERO),
             timeline: Arc::new(timeline),

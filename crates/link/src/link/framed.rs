@@ -31,7 +31,10 @@ impl<P> Link<P> {
         self.catch_up(self.now);
         let (port, bytes) = (held.port, held.packet.bytes);
         let room = self.allocation.as_ref().is_some_and(|allocation| {
-            allocation.terminals.get(port as usize).is_some_and(|terminal| terminal.queue.has_room(bytes))
+            allocation
+                .terminals
+                .get(port as usize)
+                .is_some_and(|terminal| terminal.queue.has_room(bytes))
         });
         let Some(allocation) = self.allocation.as_mut().filter(|_| room) else {
             self.count(port, |counters| counters.dropped(DropCause::QueueFull, bytes));
@@ -52,7 +55,9 @@ impl<P> Link<P> {
 
     /// Passes over the frames that have begun by `now` while nothing was queued.
     pub(super) fn catch_up(&mut self, now: Time) {
-        while let Some(allocation) = self.allocation.as_mut().filter(|_| matches!(self.state, TransmitterState::Idle)) {
+        while let Some(allocation) =
+            self.allocation.as_mut().filter(|_| matches!(self.state, TransmitterState::Idle))
+        {
             let begin = allocation.due();
             if begin > now || allocation.skip(now) {
                 break;
@@ -93,9 +98,17 @@ impl<P> Link<P> {
 
     /// Sends what terminal `port` may send in its part, which begins `place` bytes into the frame.
     /// Returns where the part ends.
-    fn part(&mut self, allocation: &mut Allocation<P>, begin: Time, port: usize, place: u64) -> u64 {
+    fn part(
+        &mut self,
+        allocation: &mut Allocation<P>,
+        begin: Time,
+        port: usize,
+        place: u64,
+    ) -> u64 {
         let Allocation { terminals, grants, waiting, .. } = allocation;
-        let (Some(terminal), Some(grant)) = (terminals.get_mut(port), grants.get_mut(port)) else { return place };
+        let (Some(terminal), Some(grant)) = (terminals.get_mut(port), grants.get_mut(port)) else {
+            return place;
+        };
         while grant.used < grant.allocated {
             let left = match terminal.left {
                 Some(left) => left,
@@ -147,7 +160,13 @@ impl<P> Link<P> {
 
     /// Removes the packets queued at terminal `port` and, if `in_flight`, the one that is partly
     /// sent.
-    pub(super) fn withdraw_framed(&mut self, now: Time, port: u32, in_flight: bool, all: &mut Vec<Accepted<P>>) {
+    pub(super) fn withdraw_framed(
+        &mut self,
+        now: Time,
+        port: u32,
+        in_flight: bool,
+        all: &mut Vec<Accepted<P>>,
+    ) {
         let Some(allocation) = &mut self.allocation else { return };
         let Allocation { terminals, waiting, .. } = &mut **allocation;
         let Some(terminal) = terminals.get_mut(port as usize) else { return };

@@ -16,8 +16,11 @@ pub struct Bernoulli {
 
 impl Model for Bernoulli {
     const NAME: &'static str = "bernoulli";
-    const FIELDS: &'static [Field] =
-        &[Field { name: "ratio", kind: Kind::Ratio, about: "bernoulli: fraction of packets lost." }];
+    const FIELDS: &'static [Field] = &[Field {
+        name: "ratio",
+        kind: Kind::Ratio,
+        about: "bernoulli: fraction of packets lost.",
+    }];
     type Process = BernoulliProcess;
 
     fn from_fields(fields: &Fields) -> Result<Self, ConfigError> {

@@ -30,10 +30,26 @@ pub struct Blockage {
 impl Model for Blockage {
     const NAME: &'static str = "blockage";
     const FIELDS: &'static [Field] = &[
-        Field { name: "mean_clear", kind: Kind::Span, about: "blockage: mean duration of a clear period." },
-        Field { name: "mean_blocked", kind: Kind::Span, about: "blockage: mean duration of a blockage." },
-        Field { name: "loss_clear", kind: Kind::Ratio, about: "blockage: loss in clear periods; default 0." },
-        Field { name: "loss_blocked", kind: Kind::Ratio, about: "blockage: loss in blockages; default 1." },
+        Field {
+            name: "mean_clear",
+            kind: Kind::Span,
+            about: "blockage: mean duration of a clear period.",
+        },
+        Field {
+            name: "mean_blocked",
+            kind: Kind::Span,
+            about: "blockage: mean duration of a blockage.",
+        },
+        Field {
+            name: "loss_clear",
+            kind: Kind::Ratio,
+            about: "blockage: loss in clear periods; default 0.",
+        },
+        Field {
+            name: "loss_blocked",
+            kind: Kind::Ratio,
+            about: "blockage: loss in blockages; default 1.",
+        },
     ];
     type Process = BlockageProcess;
 
@@ -56,11 +72,14 @@ impl Model for Blockage {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        let mut means = [("mean_clear", self.mean_clear), ("mean_blocked", self.mean_blocked)].into_iter();
+        let mut means =
+            [("mean_clear", self.mean_clear), ("mean_blocked", self.mean_blocked)].into_iter();
         match means.find(|(_, mean)| mean.is_zero()) {
-            Some((key, mean)) => {
-                Err(ConfigError::refused(format!("{key} = {mean}"), "is no duration", "more than 0 s"))
-            }
+            Some((key, mean)) => Err(ConfigError::refused(
+                format!("{key} = {mean}"),
+                "is no duration",
+                "more than 0 s",
+            )),
             None => Ok(()),
         }
     }

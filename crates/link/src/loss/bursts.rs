@@ -42,10 +42,22 @@ impl BurstProcess {
     /// average over both regimes.
     pub fn new(p: f64, mean: f64, long: Option<LongBursts>) -> Self {
         let Some(long) = long else {
-            return Self { p, end_short: 1.0 / mean, long_share: 0.0, end_long: 1.0, state: State::Good };
+            return Self {
+                p,
+                end_short: 1.0 / mean,
+                long_share: 0.0,
+                end_long: 1.0,
+                state: State::Good,
+            };
         };
         let short = (mean - long.share * long.mean) / (1.0 - long.share);
-        Self { p, end_short: 1.0 / short, long_share: long.share, end_long: 1.0 / long.mean, state: State::Good }
+        Self {
+            p,
+            end_short: 1.0 / short,
+            long_share: long.share,
+            end_long: 1.0 / long.mean,
+            state: State::Good,
+        }
     }
 
     /// Bursts of `mean` packets on average that make up a fraction `loss` of all packets.

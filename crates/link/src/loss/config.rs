@@ -50,7 +50,11 @@ impl LossConfig {
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         // `DropCause::Loss` numbers the processes in a byte.
         if self.processes.len() > 256 {
-            return Err(ConfigError::refused(self.processes.len(), "loss processes are too many", "up to 256"));
+            return Err(ConfigError::refused(
+                self.processes.len(),
+                "loss processes are too many",
+                "up to 256",
+            ));
         }
         self.processes.iter().try_for_each(LossProcessConfig::check)
     }
@@ -58,11 +62,11 @@ impl LossConfig {
     /// One process; a plain ratio of zero is none.
     fn single(process: LossProcessConfig) -> Self {
         match process {
-            LossProcessConfig { model: LossModel::Bernoulli(Bernoulli { ratio }), ref windows, .. }
-                if windows.is_empty() =>
-            {
-                Self::bernoulli(ratio)
-            }
+            LossProcessConfig {
+                model: LossModel::Bernoulli(Bernoulli { ratio }),
+                ref windows,
+                ..
+            } if windows.is_empty() => Self::bernoulli(ratio),
             process => Self { processes: vec![process] },
         }
     }
@@ -94,11 +98,19 @@ impl LossProcessConfig {
             let Window { from, to } = *window;
             if to <= from {
                 let problem = format!("ends a window that begins at {from}");
-                return Err(ConfigError::refused(format!("to = {to}"), problem, format!("above {from}")));
+                return Err(ConfigError::refused(
+                    format!("to = {to}"),
+                    problem,
+                    format!("above {from}"),
+                ));
             }
             if from < end {
                 let problem = format!("begins a window before the one above it ends at {end}");
-                return Err(ConfigError::refused(format!("from = {from}"), problem, format!("{end} or later")));
+                return Err(ConfigError::refused(
+                    format!("from = {from}"),
+                    problem,
+                    format!("{end} or later"),
+                ));
             }
             end = to;
         }
@@ -110,7 +122,11 @@ impl LossProcessConfig {
             )),
             Some(repeat) if repeat < end => {
                 let problem = "ends before the last window does";
-                Err(ConfigError::refused(format!("repeat = {repeat}"), problem, format!("{end} or more")))
+                Err(ConfigError::refused(
+                    format!("repeat = {repeat}"),
+                    problem,
+                    format!("{end} or more"),
+                ))
             }
             _ => Ok(()),
         }
@@ -127,8 +143,7 @@ impl LossProcessConfig {
     }
 }
 
-const FORMATS: &str =
-    "a ratio such as 0.01 or \"1 %\", the name of a measured process, a table { model = … }, or a list of these";
+const FORMATS: &str = "a ratio such as 0.01 or \"1 %\", the name of a measured process, a table { model = … }, or a list of these";
 
 impl MultiFormat for LossProcessConfig {
     const EXPECTED: &'static str = FORMATS;
@@ -192,8 +207,12 @@ impl Serialize for LossConfig {
 impl Serialize for LossProcessConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.model {
-            LossModel::Bernoulli(model) if self.windows.is_empty() => model.ratio.serialize(serializer),
-            LossModel::Preset(preset) if self.windows.is_empty() => serializer.serialize_str(preset.name),
+            LossModel::Bernoulli(model) if self.windows.is_empty() => {
+                model.ratio.serialize(serializer)
+            }
+            LossModel::Preset(preset) if self.windows.is_empty() => {
+                serializer.serialize_str(preset.name)
+            }
             _ => self.table().serialize(serializer),
         }
     }
@@ -204,7 +223,8 @@ impl JsonSchema for LossProcessConfig {
         "LossProcessConfig".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let presets: Vec<&str> = super::preset::loss_presets().iter().map(|preset| preset.name).collect();
+        let presets: Vec<&str> =
+            super::preset::loss_presets().iter().map(|preset| preset.name).collect();
         json_schema!({
             "description": "Which packets are lost: a ratio, a measured process by name, or a loss model",
             "anyOf": [

@@ -141,7 +141,9 @@ impl Fields {
         let allowed = || match (required, optional) {
             ([], []) => "no field but active and repeat".to_owned(),
             (required, []) => required.join(", "),
-            (required, optional) => format!("{}, optional {}", required.join(", "), optional.join(", ")),
+            (required, optional) => {
+                format!("{}, optional {}", required.join(", "), optional.join(", "))
+            }
         };
         let is_known = |name: &str| required.contains(&name) || optional.contains(&name);
         if let Some((name, value)) = self.set.iter().find(|(name, _)| !is_known(name)) {
@@ -149,7 +151,9 @@ impl Fields {
             return Err(ConfigError::refused(format!("{name} = {value}"), problem, allowed()));
         }
         match required.iter().find(|name| !self.has(name)) {
-            Some(name) => Err(ConfigError::refused(self.model, format!("lacks `{name}`"), allowed())),
+            Some(name) => {
+                Err(ConfigError::refused(self.model, format!("lacks `{name}`"), allowed()))
+            }
             None => Ok(()),
         }
     }

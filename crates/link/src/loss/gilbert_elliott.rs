@@ -36,10 +36,26 @@ pub enum GilbertElliott {
 impl Model for GilbertElliott {
     const NAME: &'static str = "gilbert-elliott";
     const FIELDS: &'static [Field] = &[
-        Field { name: "p", kind: Kind::Ratio, about: "gilbert-elliott: probability of good to bad, per packet." },
-        Field { name: "r", kind: Kind::Ratio, about: "gilbert-elliott: probability of bad to good, per packet." },
-        Field { name: "loss_good", kind: Kind::Ratio, about: "gilbert-elliott: loss in the good state; default 0." },
-        Field { name: "loss_bad", kind: Kind::Ratio, about: "gilbert-elliott: loss in the bad state; default 1." },
+        Field {
+            name: "p",
+            kind: Kind::Ratio,
+            about: "gilbert-elliott: probability of good to bad, per packet.",
+        },
+        Field {
+            name: "r",
+            kind: Kind::Ratio,
+            about: "gilbert-elliott: probability of bad to good, per packet.",
+        },
+        Field {
+            name: "loss_good",
+            kind: Kind::Ratio,
+            about: "gilbert-elliott: loss in the good state; default 0.",
+        },
+        Field {
+            name: "loss_bad",
+            kind: Kind::Ratio,
+            about: "gilbert-elliott: loss in the bad state; default 1.",
+        },
         Field {
             name: "loss",
             kind: Kind::Ratio,
@@ -77,10 +93,14 @@ impl Model for GilbertElliott {
     fn to_fields(&self) -> Fields {
         let fields = Fields::new(Self::NAME);
         match *self {
-            Self::Transitions { p, r, loss_good, loss_bad } => {
-                fields.with("p", p).with("r", r).with("loss_good", loss_good).with("loss_bad", loss_bad)
+            Self::Transitions { p, r, loss_good, loss_bad } => fields
+                .with("p", p)
+                .with("r", r)
+                .with("loss_good", loss_good)
+                .with("loss_bad", loss_bad),
+            Self::Bursts { loss, mean_burst } => {
+                fields.with("loss", loss).with("mean_burst", mean_burst)
             }
-            Self::Bursts { loss, mean_burst } => fields.with("loss", loss).with("mean_burst", mean_burst),
         }
     }
 
@@ -157,7 +177,8 @@ mod tests {
     #[test]
     fn bursts_meet_loss_and_mean_burst() {
         for (loss, burst) in [(0.01, 4.0), (0.05, 10.0), (0.3, 2.0), (0.02, 1.0)] {
-            let text = format!("{{ model = \"gilbert-elliott\", loss = {loss}, mean_burst = {burst} }}");
+            let text =
+                format!("{{ model = \"gilbert-elliott\", loss = {loss}, mean_burst = {burst} }}");
             let measured = measure(&fates(&text, 2, 400_000));
             let count = 400_000.0 * loss / burst;
             // The standard deviation of a geometric length is below its mean.
@@ -169,11 +190,13 @@ mod tests {
     #[test]
     fn transitions_meet_their_formula() {
         // loss = loss_good · r / (p + r) + loss_bad · p / (p + r)
-        let text = "{ model = \"gilbert-elliott\", p = 0.02, r = 0.1, loss_good = 0.01, loss_bad = 0.4 }";
+        let text =
+            "{ model = \"gilbert-elliott\", p = 0.02, r = 0.1, loss_good = 0.01, loss_bad = 0.4 }";
         let measured = measure(&fates(text, 3, 400_000));
         assert_near("loss", measured.loss, 0.01 * 0.1 / 0.12 + 0.4 * 0.02 / 0.12, 0.005);
         // With loss in the bad state only, p and r are the transitions themselves.
-        let measured = measure(&fates("{ model = \"gilbert-elliott\", p = 0.02, r = 0.25 }", 3, 400_000));
+        let measured =
+            measure(&fates("{ model = \"gilbert-elliott\", p = 0.02, r = 0.25 }", 3, 400_000));
         assert_near("P(b|g)", measured.p_bg, 0.02, 0.0012);
         assert_near("P(b|b)", measured.p_bb, 0.75, 0.013);
     }

@@ -24,9 +24,21 @@ impl Model for LongBurst {
     const NAME: &'static str = "long-burst";
     const FIELDS: &'static [Field] = &[
         Field { name: "loss", kind: Kind::Ratio, about: "long-burst: fraction of packets lost." },
-        Field { name: "mean_burst", kind: Kind::Number, about: "long-burst: mean number of packets lost in a row." },
-        Field { name: "long_share", kind: Kind::Number, about: "long-burst: fraction of bursts that are long." },
-        Field { name: "long_burst", kind: Kind::Number, about: "long-burst: mean number of packets in long bursts." },
+        Field {
+            name: "mean_burst",
+            kind: Kind::Number,
+            about: "long-burst: mean number of packets lost in a row.",
+        },
+        Field {
+            name: "long_share",
+            kind: Kind::Number,
+            about: "long-burst: fraction of bursts that are long.",
+        },
+        Field {
+            name: "long_burst",
+            kind: Kind::Number,
+            about: "long-burst: mean number of packets in long bursts.",
+        },
     ];
     type Process = BurstProcess;
 
@@ -92,6 +104,9 @@ mod tests {
         assert_near("mean burst", measured.mean_burst, 2.0, 0.5);
         assert_near("loss", measured.loss, 0.02, 0.005);
         let short = "{ model = \"gilbert-elliott\", loss = 0.02, mean_burst = 2 }";
-        assert!(measured.max_burst > 2 * measure(&fates(short, 5, 400_000)).max_burst, "{measured:?}");
+        assert!(
+            measured.max_burst > 2 * measure(&fates(short, 5, 400_000)).max_burst,
+            "{measured:?}"
+        );
     }
 }

@@ -19,7 +19,11 @@ pub struct Periodic {
 impl Model for Periodic {
     const NAME: &'static str = "periodic";
     const FIELDS: &'static [Field] = &[
-        Field { name: "every", kind: Kind::Count, about: "periodic: one packet of this many is lost." },
+        Field {
+            name: "every",
+            kind: Kind::Count,
+            about: "periodic: one packet of this many is lost.",
+        },
         Field {
             name: "offset",
             kind: Kind::Count,
@@ -86,7 +90,10 @@ mod tests {
     #[test]
     fn every_nth_packet_is_lost_from_the_offset_on() {
         assert_eq!(lost("{ model = \"periodic\", every = 100 }", 350), [99, 199, 299]);
-        assert_eq!(lost("{ model = \"periodic\", every = 100, offset = 0 }", 350), [0, 100, 200, 300]);
+        assert_eq!(
+            lost("{ model = \"periodic\", every = 100, offset = 0 }", 350),
+            [0, 100, 200, 300]
+        );
         assert_eq!(lost("{ model = \"periodic\", every = 1 }", 3), [0, 1, 2]);
     }
 }

@@ -55,7 +55,8 @@ pub struct LossPreset {
     pub long: Option<LongBursts>,
 }
 
-const SOURCE: &str = "CNES, \"QUIC and satellite: accelerating start-up\", measured end-to-end loss process";
+const SOURCE: &str =
+    "CNES, \"QUIC and satellite: accelerating start-up\", measured end-to-end loss process";
 
 // From ln 2 = bursts in 10⁶ packets x share x (1 - 1/mean)^(longest - 1): half of all such
 // measurements contain none.

@@ -18,7 +18,11 @@ pub(crate) struct LoadedLoss {
 impl LoadedLoss {
     /// Independent losses with probability `ratio` in these windows.
     pub fn bernoulli(ratio: Ratio, windows: Arc<[Window]>) -> Self {
-        Self { process: ModelProcess::Bernoulli(BernoulliProcess::new(ratio)), windows, repeat: None }
+        Self {
+            process: ModelProcess::Bernoulli(BernoulliProcess::new(ratio)),
+            windows,
+            repeat: None,
+        }
     }
 }
 

@@ -61,7 +61,10 @@ impl<'de> Deserialize<'de> for Key {
             let names = ["model"].into_iter().chain(fields.iter().map(|field| field.name));
             let names: Vec<String> =
                 names.chain(COMMON.map(|(name, _)| name)).map(|name| format!("`{name}`")).collect();
-            de::Error::custom(format!("unknown field `{key}`, expected one of {}", names.join(", ")))
+            de::Error::custom(format!(
+                "unknown field `{key}`, expected one of {}",
+                names.join(", ")
+            ))
         })
     }
 }

@@ -25,8 +25,10 @@ pub fn fates(loss: &str, seed: u64, count: u64) -> Vec<bool> {
     struct Key {
         loss: LossProcessConfig,
     }
-    let Key { loss } = toml::from_str(&format!("loss = {loss}")).unwrap_or_else(|error| panic!("{loss}: {error}"));
-    let loaded = loss.load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_or_else(|error| panic!("{error}"));
+    let Key { loss } =
+        toml::from_str(&format!("loss = {loss}")).unwrap_or_else(|error| panic!("{loss}: {error}"));
+    let loaded =
+        loss.load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_or_else(|error| panic!("{error}"));
     let mut process = LossProcess::new(&loaded, stream(seed, 0, "test/loss/0"));
     (1..=count).map(|number| process.loses(Time::ZERO + Span::from_millis(number))).collect()
 }
@@ -62,5 +64,8 @@ pub fn measure(fates: &[bool]) -> Measured {
 }
 
 pub fn assert_near(what: &str, measured: f64, wanted: f64, tolerance: f64) {
-    assert!((measured - wanted).abs() <= tolerance, "{what}: {measured}, not {wanted} ± {tolerance}");
+    assert!(
+        (measured - wanted).abs() <= tolerance,
+        "{what}: {measured}, not {wanted} ± {tolerance}"
+    );
 }

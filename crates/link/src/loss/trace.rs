@@ -61,7 +61,10 @@ fn parse(text: &str) -> Result<Vec<bool>, (usize, ConfigError)> {
                 '1' => true,
                 other => {
                     let allowed = "0 for a packet received, 1 for one lost, # before a comment";
-                    return Err((index + 1, ConfigError::refused(other, "is no fate of a packet", allowed)));
+                    return Err((
+                        index + 1,
+                        ConfigError::refused(other, "is no fate of a packet", allowed),
+                    ));
                 }
             });
         }

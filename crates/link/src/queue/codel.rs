@@ -98,7 +98,9 @@ impl Codel {
 
     /// The control law (§5): the interval between drops falls with the square root of their number.
     fn after(&self, at: Time) -> Time {
-        at + Span::from_nanos((self.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count))) as u64)
+        at + Span::from_nanos(
+            (self.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count))) as u64,
+        )
     }
 }
 
@@ -113,7 +115,8 @@ mod tests {
     #[test]
     fn it_waits_an_interval_and_then_drops_ever_closer() {
         let mut codel = Codel::new(CodelConfig::default());
-        let drops: Vec<u64> = (0..1000).filter(|ms| signals(&mut codel, *ms, 50, 100_000)).collect();
+        let drops: Vec<u64> =
+            (0..1000).filter(|ms| signals(&mut codel, *ms, 50, 100_000)).collect();
         // 100 ms above target, then 100, 70.7, 57.7, 50 … ms apart; packets come once a
         // millisecond.
         assert_eq!(drops[..6], [100, 200, 271, 329, 379, 424]);

@@ -70,11 +70,19 @@ impl QueueConfig {
             return Ok(());
         };
         if target.is_zero() {
-            return Err(ConfigError::refused(format!("target = {target}"), "lets no packet wait", "above 0 s"));
+            return Err(ConfigError::refused(
+                format!("target = {target}"),
+                "lets no packet wait",
+                "above 0 s",
+            ));
         }
         if interval <= target {
             let problem = format!("is no longer than the target of {target}");
-            return Err(ConfigError::refused(format!("interval = {interval}"), problem, format!("above {target}")));
+            return Err(ConfigError::refused(
+                format!("interval = {interval}"),
+                problem,
+                format!("above {target}"),
+            ));
         }
         Ok(())
     }
@@ -101,7 +109,11 @@ impl QueueLimit {
             Self::Packets(packets) => packets > 0,
             Self::Time(span) => !span.is_zero(),
         };
-        if holds { Ok(()) } else { Err(ConfigError::refused(self, "is no size for a queue", Self::EXAMPLES)) }
+        if holds {
+            Ok(())
+        } else {
+            Err(ConfigError::refused(self, "is no size for a queue", Self::EXAMPLES))
+        }
     }
 }
 
@@ -110,10 +122,13 @@ impl std::str::FromStr for QueueLimit {
     fn from_str(text: &str) -> Result<Self, ConfigError> {
         let refused = |problem: &str| ConfigError::refused(text, problem, Self::EXAMPLES);
         let trimmed = text.trim();
-        let unit = trimmed.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+'));
+        let unit = trimmed
+            .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+'));
         let number = trimmed[..trimmed.len() - unit.len()].replace('_', "");
         let limit = match unit.trim() {
-            "BDP" => Self::Bdp(number.parse().map_err(|_| refused("does not start with a number"))?),
+            "BDP" => {
+                Self::Bdp(number.parse().map_err(|_| refused("does not start with a number"))?)
+            }
             "packets" | "packet" => {
                 Self::Packets(number.parse().map_err(|_| refused("is no whole number of packets"))?)
             }
@@ -236,9 +251,11 @@ impl MultiFormat for QueueConfig {
             table.ecn.map(|ecn| format!("ecn = {ecn}")),
         ];
         match stray.into_iter().flatten().next() {
-            Some(value) => {
-                Err(ConfigError::refused(value, "has no meaning for a drop-tail queue", "with aqm = \"codel\" only"))
-            }
+            Some(value) => Err(ConfigError::refused(
+                value,
+                "has no meaning for a drop-tail queue",
+                "with aqm = \"codel\" only",
+            )),
             None => Self::drop_tail(limit).checked(),
         }
     }

@@ -55,7 +55,10 @@ impl<P> Queue<P> {
 
     /// Totals of queued packets.
     pub fn waiting(&self) -> PacketTotals {
-        PacketTotals { packets: (self.packets.len() - usize::from(self.sending)) as u64, bytes: self.bytes }
+        PacketTotals {
+            packets: (self.packets.len() - usize::from(self.sending)) as u64,
+            bytes: self.bytes,
+        }
     }
 
     /// True if the queue accepts one more packet of `bytes`.

@@ -76,7 +76,12 @@ impl QueueTimeMeter {
 
     /// Both sides at `now`, with `queue` still queued; `waiting` has each packet's arrival and
     /// size.
-    pub fn at(&self, now: Time, queue: PacketTotals, waiting: impl Iterator<Item = (Time, u32)>) -> QueueTime {
+    pub fn at(
+        &self,
+        now: Time,
+        queue: PacketTotals,
+        waiting: impl Iterator<Item = (Time, u32)>,
+    ) -> QueueTime {
         let mut sum = self.sum;
         sum.occupied(queue, now.since(self.since));
         waiting.for_each(|(sent, bytes)| sum.waited(bytes, now.since(sent)));

@@ -63,14 +63,21 @@ impl RateConfig {
     /// Refuses rates that never send anything, and invalid schedules.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self {
-            Self::Constant(rate) if rate.is_zero() => {
-                Err(ConfigError::refused(format!("rate = {rate}"), "sends nothing", "a rate above zero"))
-            }
+            Self::Constant(rate) if rate.is_zero() => Err(ConfigError::refused(
+                format!("rate = {rate}"),
+                "sends nothing",
+                "a rate above zero",
+            )),
             Self::Schedule { schedule, repeat } => {
                 check_starts("rate", schedule.iter().map(|step| step.at), *repeat)?;
                 if schedule.iter().all(|step| step.rate.is_zero()) {
-                    let problem = "is the rate of every step in the schedule, so that nothing is ever sent";
-                    return Err(ConfigError::refused("rate = 0 bps", problem, "at least one step above zero"));
+                    let problem =
+                        "is the rate of every step in the schedule, so that nothing is ever sent";
+                    return Err(ConfigError::refused(
+                        "rate = 0 bps",
+                        problem,
+                        "at least one step above zero",
+                    ));
                 }
                 Ok(())
             }
@@ -102,7 +109,9 @@ impl MultiFormat for RateConfig {
 
     fn from_text(text: &str) -> Result<Self, ConfigError> {
         match text.parse::<Rate>()? {
-            rate if rate.is_zero() => Err(ConfigError::refused(text, "sends nothing", "a rate above zero")),
+            rate if rate.is_zero() => {
+                Err(ConfigError::refused(text, "sends nothing", "a rate above zero"))
+            }
             rate => Ok(Self::Constant(rate)),
         }
     }
@@ -111,27 +120,41 @@ impl MultiFormat for RateConfig {
             Table { schedule: Some(schedule), repeat, acm: None, trace: None } => {
                 Self::Schedule { schedule, repeat }.checked()
             }
-            Table { schedule: None, repeat: None, acm: Some(acm), trace: None } => Self::Acm(acm).checked(),
-            Table { schedule: None, repeat: None, acm: None, trace: Some(file) } => Ok(Self::Trace { file }),
-            Table { schedule: None, repeat: Some(repeat), acm: None, trace: Some(_) } => Err(ConfigError::refused(
+            Table { schedule: None, repeat: None, acm: Some(acm), trace: None } => {
+                Self::Acm(acm).checked()
+            }
+            Table { schedule: None, repeat: None, acm: None, trace: Some(file) } => {
+                Ok(Self::Trace { file })
+            }
+            Table { schedule: None, repeat: Some(repeat), acm: None, trace: Some(_) } => {
+                Err(ConfigError::refused(
+                    format!("repeat = {repeat}"),
+                    "stands beside `trace`, which repeats anyway",
+                    "no `repeat`",
+                ))
+            }
+            Table { acm: Some(_), repeat: Some(repeat), .. } => Err(ConfigError::refused(
                 format!("repeat = {repeat}"),
-                "stands beside `trace`, which repeats anyway",
+                "stands beside `acm`",
                 "no `repeat`",
             )),
-            Table { acm: Some(_), repeat: Some(repeat), .. } => {
-                Err(ConfigError::refused(format!("repeat = {repeat}"), "stands beside `acm`", "no `repeat`"))
-            }
             Table { acm: Some(acm), .. } => {
                 let value = format!("acm with symbol_rate = {}", acm.symbol_rate);
-                Err(ConfigError::refused(value, "stands beside `schedule` or `trace`", "one of the three"))
+                Err(ConfigError::refused(
+                    value,
+                    "stands beside `schedule` or `trace`",
+                    "one of the three",
+                ))
             }
             Table { schedule: Some(_), trace: Some(file), .. } => {
                 let value = format!("trace = {}", file.display());
                 Err(ConfigError::refused(value, "stands beside `schedule`", "one of the two"))
             }
-            Table { schedule: None, acm: None, trace: None, .. } => {
-                Err(ConfigError::refused("rate", "has neither `schedule`, `acm` nor `trace`", FORMATS))
-            }
+            Table { schedule: None, acm: None, trace: None, .. } => Err(ConfigError::refused(
+                "rate",
+                "has neither `schedule`, `acm` nor `trace`",
+                FORMATS,
+            )),
         }
     }
 }
@@ -145,7 +168,9 @@ impl Serialize for RateConfig {
                 Table { schedule: Some(schedule), repeat, ..Table::default() }.serialize(serializer)
             }
             Self::Acm(acm) => Table { acm: Some(acm), ..Table::default() }.serialize(serializer),
-            Self::Trace { file } => Table { trace: Some(file), ..Table::default() }.serialize(serializer),
+            Self::Trace { file } => {
+                Table { trace: Some(file), ..Table::default() }.serialize(serializer)
+            }
         }
     }
 }

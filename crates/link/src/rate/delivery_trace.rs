@@ -38,7 +38,9 @@ impl DeliveryTrace {
         let before = |nanos: u64| {
             let (whole, within) = (nanos / period, nanos % period);
             let rounds = whole * self.millis.len() as u64;
-            let in_round = |limit: u64| self.millis.partition_point(|ms| u64::from(*ms) * 1_000_000 < limit) as u64;
+            let in_round = |limit: u64| {
+                self.millis.partition_point(|ms| u64::from(*ms) * 1_000_000 < limit) as u64
+            };
             match (whole, within) {
                 // Those at the very end of the previous round are at `nanos`, not before it.
                 (1.., 0) => rounds - (self.millis.len() as u64 - in_round(period)),
@@ -58,17 +60,28 @@ impl DeliveryTrace {
     fn parse(text: &str) -> Result<Self, (usize, ConfigError)> {
         let mut millis: Vec<u32> = Vec::new();
         for (index, line) in text.lines().enumerate() {
-            let refused = |problem: String, allowed: &str| (index + 1, ConfigError::refused(line, problem, allowed));
+            let refused = |problem: String, allowed: &str| {
+                (index + 1, ConfigError::refused(line, problem, allowed))
+            };
             let at = line.trim().parse().map_err(|_| {
-                refused("is no time".to_owned(), "whole milliseconds, one delivery opportunity per line")
+                refused(
+                    "is no time".to_owned(),
+                    "whole milliseconds, one delivery opportunity per line",
+                )
             })?;
             if let Some(last) = millis.last().filter(|last| at < **last) {
-                return Err(refused(format!("comes before the line above, {last}"), "times that never fall"));
+                return Err(refused(
+                    format!("comes before the line above, {last}"),
+                    "times that never fall",
+                ));
             }
             millis.push(at);
         }
         match millis.last().copied() {
-            None => Err((1, ConfigError::refused("", "holds no delivery opportunity", "at least one line"))),
+            None => Err((
+                1,
+                ConfigError::refused("", "holds no delivery opportunity", "at least one line"),
+            )),
             Some(0) => {
                 let problem = "is the last time, so that the trace takes no time";
                 Err((millis.len(), ConfigError::refused("0", problem, "a last line above 0")))
@@ -76,9 +89,12 @@ impl DeliveryTrace {
             Some(last) => {
                 let trace = Self { millis };
                 if trace.mean_rate().is_zero() {
-                    let problem =
-                        format!("is the last time of {} opportunities: less than 1 bit per second", trace.millis.len());
-                    let allowed = "whole milliseconds, in which the trace carries 1 bit per second or more";
+                    let problem = format!(
+                        "is the last time of {} opportunities: less than 1 bit per second",
+                        trace.millis.len()
+                    );
+                    let allowed =
+                        "whole milliseconds, in which the trace carries 1 bit per second or more";
                     return Err((trace.millis.len(), ConfigError::refused(last, problem, allowed)));
                 }
                 Ok(trace)

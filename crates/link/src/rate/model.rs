@@ -23,7 +23,9 @@ impl RateModel {
                 let before = |at: Time| timeline.sum(at, |index, span| sent(rates[index], span));
                 (before(to) - before(from)) / 8_000_000_000
             }
-            Self::Trace(trace) => u128::from(trace.opportunities(from, to)) * u128::from(DeliveryTrace::OPPORTUNITY),
+            Self::Trace(trace) => {
+                u128::from(trace.opportunities(from, to)) * u128::from(DeliveryTrace::OPPORTUNITY)
+            }
         };
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }

@@ -17,15 +17,20 @@ pub(crate) enum Transmitter {
 impl Transmitter {
     pub fn new(model: &RateModel) -> Self {
         match model {
-            RateModel::Constant(rate) => Self::Constant(Constant { rate: *rate, bytes: 0, span: Span::ZERO }),
+            RateModel::Constant(rate) => {
+                Self::Constant(Constant { rate: *rate, bytes: 0, span: Span::ZERO })
+            }
             RateModel::Schedule { timeline, rates } => Self::Schedule(Schedule {
                 current: timeline.segment(Time::ZERO),
                 timeline: Arc::clone(timeline),
                 rates: Arc::clone(rates),
             }),
-            RateModel::Trace(trace) => {
-                Self::Trace(Opportunities { trace: Arc::clone(trace), cycle: Time::ZERO, next: 0, credit: 0 })
-            }
+            RateModel::Trace(trace) => Self::Trace(Opportunities {
+                trace: Arc::clone(trace),
+                cycle: Time::ZERO,
+                next: 0,
+                credit: 0,
+            }),
         }
     }
 
@@ -57,7 +62,9 @@ impl Transmitter {
     pub fn busy(&self, begin: Time, end: Time, bytes: u32) -> Span {
         match self {
             Self::Constant(_) | Self::Schedule(_) => end.since(begin),
-            Self::Trace(opportunities) => opportunities.trace.mean_rate().time_for(Bytes::new(bytes.into())),
+            Self::Trace(opportunities) => {
+                opportunities.trace.mean_rate().time_for(Bytes::new(bytes.into()))
+            }
         }
     }
 
@@ -137,11 +144,17 @@ impl Schedule {
         let mut at = begin;
         if let Some(period) = self.timeline.repeat() {
             // Whole periods at once: a packet may take thousands of short ones.
-            let per_period: u128 =
-                self.timeline.lengths().zip(self.rates.iter()).map(|(span, rate)| sent(*rate, span)).sum();
+            let per_period: u128 = self
+                .timeline
+                .lengths()
+                .zip(self.rates.iter())
+                .map(|(span, rate)| sent(*rate, span))
+                .sum();
             let periods = left.saturating_sub(1) / per_period.max(1);
             left -= periods * per_period;
-            at += Span::from_nanos(u64::try_from(u128::from(period.as_nanos()) * periods).unwrap_or(u64::MAX));
+            at += Span::from_nanos(
+                u64::try_from(u128::from(period.as_nanos()) * periods).unwrap_or(u64::MAX),
+            );
         }
         loop {
             let segment = self.seek(at);
@@ -320,7 +333,8 @@ mod tests {
 
     #[test]
     fn the_rate_of_a_trace_is_that_of_the_next_100_ms() {
-        let link = trace(&(1..=200).map(|n| if n <= 100 { n } else { 2 * n - 100 }).collect::<Vec<u32>>());
+        let link =
+            trace(&(1..=200).map(|n| if n <= 100 { n } else { 2 * n - 100 }).collect::<Vec<u32>>());
         assert_eq!(link.rate_at(Time::from_nanos(500_000)), Rate::from_mbps(12));
         assert_eq!(link.rate_at(Time::from_nanos(150_500_000)), Rate::from_mbps(6));
     }

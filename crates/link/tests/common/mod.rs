@@ -1,7 +1,9 @@
 //! Driving a link as a simulation does, and writing down what came of each packet.
 #![allow(dead_code, reason = "every test file uses its own part of this module")]
 
-use bentpipe_link::{DirectionConfig, DirectionModel, DropCause, Ecn, Enqueue, Event, Link, LinkContext, Packet};
+use bentpipe_link::{
+    DirectionConfig, DirectionModel, DropCause, Ecn, Enqueue, Event, Link, LinkContext, Packet,
+};
 use bentpipe_units::{Span, Time};
 use std::path::Path;
 
@@ -47,9 +49,13 @@ pub fn drain(link: &mut Link<usize>, until: Time, fates: &mut Vec<PacketOutcome>
     while let Some(now) = link.next_deadline().filter(|due| *due < until) {
         while let Some(event) = link.poll(now) {
             fates.push(match event {
-                Event::Delivered { packet, .. } => {
-                    PacketOutcome { packet: packet.payload, at: now, bytes: packet.bytes, ecn: packet.ecn, lost: None }
-                }
+                Event::Delivered { packet, .. } => PacketOutcome {
+                    packet: packet.payload,
+                    at: now,
+                    bytes: packet.bytes,
+                    ecn: packet.ecn,
+                    lost: None,
+                },
                 Event::Lost { cause, at, packet, .. } => PacketOutcome {
                     packet: packet.payload,
                     at,
@@ -64,7 +70,11 @@ pub fn drain(link: &mut Link<usize>, until: Time, fates: &mut Vec<PacketOutcome>
 
 /// Sends all arrivals, which come in the order of their times, and waits for the last packet.
 /// `look` sees the link after each arrival.
-pub fn run(link: &mut Link<usize>, arrivals: &[Arrival], mut look: impl FnMut(&Link<usize>)) -> Vec<PacketOutcome> {
+pub fn run(
+    link: &mut Link<usize>,
+    arrivals: &[Arrival],
+    mut look: impl FnMut(&Link<usize>),
+) -> Vec<PacketOutcome> {
     let mut fates = Vec::new();
     for (number, arrival) in arrivals.iter().enumerate() {
         drain(link, arrival.at, &mut fates);
@@ -86,5 +96,7 @@ pub fn run(link: &mut Link<usize>, arrivals: &[Arrival], mut look: impl FnMut(&L
 
 /// `count` packets of 1500 bytes, `gap` apart.
 pub fn steady(count: u64, gap: Span, ecn: Ecn) -> Vec<Arrival> {
-    (0..count).map(|number| Arrival { at: Time::ZERO + gap * number, port: 0, bytes: 1500, ecn }).collect()
+    (0..count)
+        .map(|number| Arrival { at: Time::ZERO + gap * number, port: 0, bytes: 1500, ecn })
+        .collect()
 }

@@ -11,8 +11,8 @@ use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
 use bentpipe_quic::packets::PacketObserver;
 use bentpipe_quic::token::{ClientWindows, Tokens};
 use bentpipe_quic::{
-    AckRule, Attached, BidiStream, Conn, Endpoint, FlowControlRule, Http3, MakeController, Settings, Task,
-    controller_factory,
+    AckRule, Attached, BidiStream, Conn, Endpoint, FlowControlRule, Http3, MakeController,
+    Settings, Task, controller_factory,
 };
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::{Buf, Bytes, BytesMut};
@@ -25,8 +25,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use tokio::sync::{mpsc, oneshot};
 
-/// Flow-control window that a connection begins with: our choice. Servers that remember the path send up to half of what it carried in their first flight, 4 MB of 100 Mbps
-/// over 600 ms; a token of theirs makes it larger. It follows the path from there, up to 64 MB ([`FlowControlRule::tuned`]). What is not taken from the stream fills it and no more.
+/// Flow-control window that a connection begins with: our choice. Servers that remember the path
+/// send up to half of what it carried in their first flight, 4 MB of 100 Mbps over 600 ms; a token
+/// of theirs makes it larger. It follows the path from there, up to 64 MB
+/// ([`FlowControlRule::tuned`]). What is not taken from the stream fills it and no more.
 const WINDOW: Size = Size::from_mb(4);
 /// Bytes of a piece of content, at most.
 const PIECE: usize = 64 * 1024;
@@ -35,8 +37,8 @@ const PIECES: usize = 128;
 /// Requests that wait to be sent.
 const ASKS: usize = 64;
 
-/// When what happened. Spans count from the connection's first packet, for its first request, and from when it was asked for the
-/// others.
+/// When what happened. Spans count from the connection's first packet, for its first request, and
+/// from when it was asked for the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timings {
     /// What the others count from, since the client was made.
@@ -69,7 +71,8 @@ pub struct Response {
     completion: Option<Time>,
 }
 
-/// What follows a response's head. Only [`Part::End`] makes the response whole: one whose sender goes without a word did not end.
+/// What follows a response's head. Only [`Part::End`] makes the response whole: one whose sender
+/// goes without a word did not end.
 #[derive(Debug)]
 enum Part {
     Content(Bytes),
@@ -112,7 +115,11 @@ impl Response {
     pub fn timings(&self) -> Timings {
         Timings {
             start: self.begun.since(Time::ZERO),
-            handshake: self.conn.connected_at().filter(|_| self.first).map(|at| at.since(self.begun)),
+            handshake: self
+                .conn
+                .connected_at()
+                .filter(|_| self.first)
+                .map(|at| at.since(self.begun)),
             first_byte: self.first_byte.since(self.begun),
             completion: self.completion.map(|at| at.since(self.begun)),
             early: self.first && self.conn.has_0rtt() && self.conn.accepted_0rtt(),
@@ -122,7 +129,9 @@ impl Response {
 
 /// Why a request's task is gone without an answer.
 fn connection_over(conn: &Conn, server: &str) -> ClientError {
-    let reason = conn.closed().map_or_else(|| "the connection has ended".to_owned(), |error| error.to_string());
+    let reason = conn
+        .closed()
+        .map_or_else(|| "the connection has ended".to_owned(), |error| error.to_string());
     ClientError::Connection { server: server.to_owned(), reason }
 }
 
@@ -157,15 +166,31 @@ impl std::fmt::Debug for Ask {
 }
 
 impl Connection {
-    /// Begins a connection, and waits until it can be used: at once where the server's ticket allows early data, otherwise when the handshake is
-    /// complete.
-    pub async fn open(client: &Inner, server: &Server, address: SocketAddr, early: bool) -> Result<Self, ClientError> {
-        let fail =
-            |reason: String| ClientError::Connection { server: format!("{} ({address})", server.name()), reason };
-        let any = if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    /// Begins a connection, and waits until it can be used: at once where the server's ticket
+    /// allows early data, otherwise when the handshake is complete.
+    pub async fn open(
+        client: &Inner,
+        server: &Server,
+        address: SocketAddr,
+        early: bool,
+    ) -> Result<Self, ClientError> {
+        let fail = |reason: String| ClientError::Connection {
+            server: format!("{} ({address})", server.name()),
+            reason,
+        };
+        let any = if address.is_ipv4() {
+            (Ipv4Addr::UNSPECIFIED, 0).into()
+        } else {
+            (Ipv6Addr::UNSPECIFIED, 0).into()
+        };
         let socket = Socket::bind(any).map_err(|error| fail(error.to_string()))?;
         let clock = client.clock.clone();
-        let endpoint = Endpoint::new(EndpointConfig::default(), clock.base(), None, socket.max_segments(MTU.1));
+        let endpoint = Endpoint::new(
+            EndpointConfig::default(),
+            clock.base(),
+            None,
+            socket.max_segments(MTU.1),
+        );
         // A driver that fails ends its connections' tasks, which is how it shows.
         let (driver, _) = Driver::start(endpoint, socket, clock.clone());
 
@@ -181,7 +206,8 @@ impl Connection {
         let mut transport = settings.transport().map_err(|error| fail(error.to_string()))?;
         let prepared = settings.controller().map_err(|error| fail(error.to_string()))?;
         // It sends requests, which need no start of their own.
-        let make: MakeController = Arc::new(move |setup| prepared.make(setup, FastStart::Refused, None));
+        let make: MakeController =
+            Arc::new(move |setup| prepared.make(setup, FastStart::Refused, None));
         transport.congestion_controller_factory(controller_factory(
             clock.base(),
             settings.initial_window,
@@ -198,7 +224,10 @@ impl Connection {
         config.transport_config(Arc::new(transport)).token_store(client.address_tokens.clone());
         let windows = ClientWindows { present: WINDOW, most: ClientWindows::MOST };
         let attached = Attached {
-            tokens: client.path_tokens.as_ref().map(|kept| Tokens::client(kept, &server.name(), windows)),
+            tokens: client
+                .path_tokens
+                .as_ref()
+                .map(|kept| Tokens::client(kept, &server.name(), windows)),
             watch: Some(watch),
             acknowledger: Some(Acknowledger::new(AckRule::Auto, settings.max_ack_delay)),
             qlog,
@@ -213,7 +242,8 @@ impl Connection {
                 let app = |conn: Conn| Box::pin(serve(conn, inbox, app_name)) as Task;
                 let begun = endpoint.connect(now, config, address, &host, attached, app);
                 // Whoever asked has gone where it cannot be told.
-                let _ = begin.send(begun.map(|conn| (conn, now)).map_err(|error| error.to_string()));
+                let _ =
+                    begin.send(begun.map(|conn| (conn, now)).map_err(|error| error.to_string()));
             })
             .await;
         let begun = began.await.map_err(|_| fail("the driver ended".to_owned()))?;
@@ -297,7 +327,8 @@ async fn serve(conn: Conn, mut asks: mpsc::Receiver<Ask>, server: String) {
     poll_fn(|cx| connection.poll_close(cx)).await;
 }
 
-/// Carries out one request. Where nobody waits for it any more it is dropped, and its stream with it, which cancels it at the server.
+/// Carries out one request. Where nobody waits for it any more it is dropped, and its stream with
+/// it, which cancels it at the server.
 async fn exchange(conn: Conn, mut requests: SendRequest<Http3, Bytes>, ask: Ask, server: String) {
     let fail = |reason: String| ClientError::Exchange { server: server.clone(), reason };
     let Ask { request, mut answer } = ask;

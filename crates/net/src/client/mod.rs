@@ -100,21 +100,24 @@ impl ClientBuilder {
         self
     }
 
-    /// Neither keeps nor brings path tokens, not even as long as it lives: as a client that does not know them. Those that show its address stay.
+    /// Neither keeps nor brings path tokens, not even as long as it lives: as a client that does
+    /// not know them. Those that show its address stay.
     #[must_use]
     pub fn no_path_tokens(mut self) -> Self {
         self.no_path_tokens = true;
         self
     }
 
-    /// How long a connection may take to come about, for each address that is tried; 10 s by default.
+    /// How long a connection may take to come about, for each address that is tried; 10 s by
+    /// default.
     #[must_use]
     pub fn handshake_time(mut self, limit: Span) -> Self {
         self.handshake_time = Some(limit);
         self
     }
 
-    /// Finds `host` at `address`, whatever the system says. The URL's name is still the one that the server has to show.
+    /// Finds `host` at `address`, whatever the system says. The URL's name is still the one that
+    /// the server has to show.
     #[must_use]
     pub fn address(mut self, host: &str, address: IpAddr) -> Self {
         self.addresses.insert(host.to_ascii_lowercase(), address);
@@ -140,7 +143,11 @@ impl ClientBuilder {
         let tls = |early| {
             let mut config = config.clone();
             config.enable_early_data = early;
-            let refused = |_| ClientError::System("the cryptography provider lacks TLS_AES_128_GCM_SHA256".to_owned());
+            let refused = |_| {
+                ClientError::System(
+                    "the cryptography provider lacks TLS_AES_128_GCM_SHA256".to_owned(),
+                )
+            };
             QuicClientConfig::try_from(config).map(Arc::new).map_err(refused)
         };
         let address_tokens: Arc<dyn TokenStore> = match &self.tokens {
@@ -154,7 +161,8 @@ impl ClientBuilder {
         };
         let traces = self.qlog.map(|qlog| {
             let directory = qlog.directory.clone();
-            let failed = |error: io::Error| ClientError::Qlog { directory, reason: error.to_string() };
+            let failed =
+                |error: io::Error| ClientError::Qlog { directory, reason: error.to_string() };
             Traces::start(&qlog, clock.clone()).map_err(failed)
         });
         let inside = Inner {
@@ -173,9 +181,10 @@ impl ClientBuilder {
 
 /// A client. Clones are the same one.
 ///
-/// TLS tickets, which let requests leave with the first flight (0-RTT), are kept in memory as long as the client lives: rustls 0.23 gives no
-/// way to write them down. Tokens of both kinds can be kept in a file ([`ClientBuilder::tokens`]): those that show the client's
-/// address (RFC 9000 §8.1.3), and those in which servers of ours seal what they learned of the path.
+/// TLS tickets, which let requests leave with the first flight (0-RTT), are kept in memory as long
+/// as the client lives: rustls 0.23 gives no way to write them down. Tokens of both kinds can be
+/// kept in a file ([`ClientBuilder::tokens`]): those that show the client's address (RFC 9000
+/// §8.1.3), and those in which servers of ours seal what they learned of the path.
 #[derive(Debug, Clone)]
 pub struct Client(Arc<Inner>);
 
@@ -230,19 +239,21 @@ impl Client {
         ClientBuilder::default()
     }
 
-    /// Asks for `url` (GET). To be called within a tokio runtime. A request that was sent early and that the server would not take early is
-    /// sent again, once.
+    /// Asks for `url` (GET). To be called within a tokio runtime. A request that was sent early and
+    /// that the server would not take early is sent again, once.
     ///
     /// # Errors
-    /// The URL is wrong, the server cannot be reached, or the exchange fails before there is a response.
+    /// The URL is wrong, the server cannot be reached, or the exchange fails before there is a
+    /// response.
     pub async fn get(&self, url: &Uri, headers: &HeaderMap) -> Result<Response, ClientError> {
         let server = Server::of(url)?;
         let mut request = http::Request::get(url.clone());
         if let Some(all) = request.headers_mut() {
             all.clone_from(headers);
         }
-        let request =
-            request.body(()).map_err(|_| ClientError::Url { url: url.to_string(), reason: "it cannot be sent" })?;
+        let request = request
+            .body(())
+            .map_err(|_| ClientError::Url { url: url.to_string(), reason: "it cannot be sent" })?;
         let connection = self.connection(&server, true).await?;
         match connection.ask(request.clone()).await {
             Err(_) if connection.early_refused() => {
@@ -277,7 +288,8 @@ impl Client {
         self.slots().entry(server.name()).or_default().clone()
     }
 
-    /// No request uses `connection` from now on. Where early data was refused it lives, though HTTP/3 cannot go on over it.
+    /// No request uses `connection` from now on. Where early data was refused it lives, though
+    /// HTTP/3 cannot go on over it.
     async fn forget(&self, server: &Server, connection: Connection) {
         // Another request that failed with it may have begun the next one already.
         self.slot(server).lock().await.take_if(|present| present.is(&connection));
@@ -315,6 +327,7 @@ impl Client {
                 Err(error) => failed = Some(error),
             }
         }
-        Err(failed.unwrap_or_else(|| ClientError::System(format!("{} has no address", server.name()))))
+        Err(failed
+            .unwrap_or_else(|| ClientError::System(format!("{} has no address", server.name()))))
     }
 }

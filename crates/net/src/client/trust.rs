@@ -42,7 +42,9 @@ impl Trust {
             .with_protocol_versions(versions)
             .map_err(fail)?;
         let config = match self {
-            Self::Anybody => builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAnyServer(provider))),
+            Self::Anybody => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(AcceptAnyServer(provider))),
             Self::System => builder.with_root_certificates(system()?),
             Self::Only(certificates) => {
                 let mut roots = RootCertStore::empty();
@@ -91,7 +93,12 @@ impl ServerCertVerifier for AcceptAnyServer {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+        verify_tls12_signature(
+            message,
+            certificate,
+            signature,
+            &self.0.signature_verification_algorithms,
+        )
     }
 
     fn verify_tls13_signature(
@@ -100,7 +107,12 @@ impl ServerCertVerifier for AcceptAnyServer {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+        verify_tls13_signature(
+            message,
+            certificate,
+            signature,
+            &self.0.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -4,8 +4,8 @@ use super::conditional::Condition;
 use super::root::{Found, Opened};
 use super::{Body, ByteRange, RequestPath, Root, Selected};
 use http::header::{
-    ACCEPT_RANGES, ALLOW, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, LAST_MODIFIED, LOCATION, RANGE,
-    RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_RANGES, ALLOW, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, LAST_MODIFIED,
+    LOCATION, RANGE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use nix::errno::Errno;
@@ -26,7 +26,8 @@ pub struct Answer {
     pub failure: Option<io::Error>,
 }
 
-/// Answers a request for a file below `root` at `now`. Blocks while the file is found and its first piece read.
+/// Answers a request for a file below `root` at `now`. Blocks while the file is found and its first
+/// piece read.
 pub fn answer<T>(root: &Root, request: &Request<T>, now: SystemTime) -> Answer {
     let mut answer = found(root, request);
     let headers = answer.head.headers_mut();
@@ -65,11 +66,15 @@ fn unreadable(error: io::Error) -> Answer {
 
 /// Whether an error means that there is no such file to serve.
 fn is_absence(error: &io::Error) -> bool {
-    use io::ErrorKind::{InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied};
-    let absent = [NotFound, PermissionDenied, NotADirectory, IsADirectory, InvalidFilename, InvalidInput];
+    use io::ErrorKind::{
+        InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,
+    };
+    let absent =
+        [NotFound, PermissionDenied, NotADirectory, IsADirectory, InvalidFilename, InvalidInput];
     // Links in a circle or out of the directory, and sockets and devices without a driver.
     let others = [Errno::ELOOP, Errno::EXDEV, Errno::ENXIO, Errno::ENODEV, Errno::ENAMETOOLONG];
-    absent.contains(&error.kind()) || error.raw_os_error().is_some_and(|raw| others.contains(&Errno::from_raw(raw)))
+    absent.contains(&error.kind())
+        || error.raw_os_error().is_some_and(|raw| others.contains(&Errno::from_raw(raw)))
 }
 
 /// To the same directory, with the slash that its links need (RFC 9110 §15.4.2).
@@ -86,7 +91,8 @@ fn file<T>(opened: Opened, request: &Request<T>) -> Answer {
     let condition = validators.check(request.headers());
     let range = request.headers().get(RANGE).and_then(|range| range.to_str().ok());
     // RFC 9110 §14.2: a range counts for GET only.
-    let range = range.filter(|_| *request.method() == Method::GET && validators.allows_range(request.headers()));
+    let range = range
+        .filter(|_| *request.method() == Method::GET && validators.allows_range(request.headers()));
     let selected = range.map_or(Selected::Whole, |range| Selected::of(range, length));
     let (mut answer, whole) = match (condition, selected) {
         (Condition::NotModified, _) => (empty(StatusCode::NOT_MODIFIED), None),
@@ -96,11 +102,16 @@ fn file<T>(opened: Opened, request: &Request<T>) -> Answer {
             answer.head.headers_mut().insert(CONTENT_RANGE, value(&format!("bytes */{length}")));
             return answer;
         }
-        (Condition::Holds, Selected::Whole) => (empty(StatusCode::OK), Some(ByteRange { first: 0, length })),
+        (Condition::Holds, Selected::Whole) => {
+            (empty(StatusCode::OK), Some(ByteRange { first: 0, length }))
+        }
         (Condition::Holds, Selected::Part(part)) => {
             let mut answer = empty(StatusCode::PARTIAL_CONTENT);
             let last = part.first + part.length - 1;
-            answer.head.headers_mut().insert(CONTENT_RANGE, value(&format!("bytes {}-{last}/{length}", part.first)));
+            answer
+                .head
+                .headers_mut()
+                .insert(CONTENT_RANGE, value(&format!("bytes {}-{last}/{length}", part.first)));
             (answer, Some(part))
         }
     };
@@ -118,7 +129,9 @@ fn file<T>(opened: Opened, request: &Request<T>) -> Answer {
     match Body::file(file, range) {
         Ok(body) => Answer { body, ..answer },
         // It became shorter since it was opened.
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => plain(StatusCode::INTERNAL_SERVER_ERROR),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            plain(StatusCode::INTERNAL_SERVER_ERROR)
+        }
         Err(error) => unreadable(error),
     }
 }
@@ -150,7 +163,12 @@ mod tests {
     use crate::http::PIECE;
     use std::time::UNIX_EPOCH;
 
-    async fn ask(root: &Root, method: &str, path: &str, headers: &[(&str, &str)]) -> (u16, http::HeaderMap, Vec<u8>) {
+    async fn ask(
+        root: &Root,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> (u16, http::HeaderMap, Vec<u8>) {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -178,17 +196,23 @@ mod tests {
         assert_eq!(headers[DATE], "Thu, 01 Jan 1970 00:00:00 GMT");
         let etag = headers[ETAG].to_str().unwrap().to_owned();
 
-        let (status, headers, body) = ask(&root, "GET", "/f.bin", &[("range", "bytes=100-400099")]).await;
+        let (status, headers, body) =
+            ask(&root, "GET", "/f.bin", &[("range", "bytes=100-400099")]).await;
         assert_eq!((status, &body[..]), (206, &content[100..400_100]));
         assert_eq!(headers[CONTENT_RANGE], "bytes 100-400099/600000");
-        let (status, _, body) = ask(&root, "GET", "/f.bin", &[("range", "bytes=1-2"), ("if-range", "\"old\"")]).await;
+        let (status, _, body) =
+            ask(&root, "GET", "/f.bin", &[("range", "bytes=1-2"), ("if-range", "\"old\"")]).await;
         assert_eq!((status, body.len()), (200, 600_000), "another version is sent whole");
         let (status, headers, _) = ask(&root, "GET", "/f.bin", &[("range", "bytes=600000-")]).await;
         assert_eq!((status, headers[CONTENT_RANGE].to_str().unwrap()), (416, "bytes */600000"));
 
         let (status, headers, body) = ask(&root, "HEAD", "/f.bin", &[]).await;
-        assert_eq!((status, headers[CONTENT_LENGTH].to_str().unwrap(), body.len()), (200, "600000", 0));
-        let (status, headers, body) = ask(&root, "GET", "/f.bin", &[("if-none-match", &etag)]).await;
+        assert_eq!(
+            (status, headers[CONTENT_LENGTH].to_str().unwrap(), body.len()),
+            (200, "600000", 0)
+        );
+        let (status, headers, body) =
+            ask(&root, "GET", "/f.bin", &[("if-none-match", &etag)]).await;
         assert_eq!((status, body.len(), headers.get(CONTENT_LENGTH)), (304, 0, None));
         assert_eq!(ask(&root, "GET", "/f.bin", &[("if-match", "\"old\"")]).await.0, 412);
 
@@ -205,13 +229,23 @@ mod tests {
     #[test]
     fn a_failure_of_the_system_is_not_taken_for_an_absent_file() {
         let answer = |errno: Errno| unreadable(io::Error::from_raw_os_error(errno as i32));
-        for absent in [Errno::ENOENT, Errno::EACCES, Errno::ENOTDIR, Errno::ELOOP, Errno::EXDEV, Errno::ENXIO] {
+        for absent in
+            [Errno::ENOENT, Errno::EACCES, Errno::ENOTDIR, Errno::ELOOP, Errno::EXDEV, Errno::ENXIO]
+        {
             let answer = answer(absent);
-            assert_eq!((answer.head.status().as_u16(), answer.failure.is_none()), (404, true), "{absent}");
+            assert_eq!(
+                (answer.head.status().as_u16(), answer.failure.is_none()),
+                (404, true),
+                "{absent}"
+            );
         }
         for failure in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EIO] {
             let answer = answer(failure);
-            assert_eq!((answer.head.status().as_u16(), answer.failure.is_some()), (503, true), "{failure}");
+            assert_eq!(
+                (answer.head.status().as_u16(), answer.failure.is_some()),
+                (503, true),
+                "{failure}"
+            );
             assert_eq!(answer.head.headers()[RETRY_AFTER], "2");
         }
     }

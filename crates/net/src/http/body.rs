@@ -7,8 +7,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
-/// What is read at once, bytes: our choice. Large, because each piece is a call to another thread, and small enough for a thousand
-/// at a time.
+/// What is read at once, bytes: our choice. Large, because each piece is a call to another thread,
+/// and small enough for a thousand at a time.
 pub const PIECE: u64 = 256 * 1024;
 
 /// What is read with the file's opening, bytes: our choice. Many files are smaller and hold no
@@ -27,7 +27,11 @@ pub struct Body {
 impl Body {
     /// `text` and nothing else.
     pub fn text(text: &'static str) -> Self {
-        Self { ready: Some(Bytes::from_static(text.as_bytes())), rest: None, left: text.len() as u64 }
+        Self {
+            ready: Some(Bytes::from_static(text.as_bytes())),
+            rest: None,
+            left: text.len() as u64,
+        }
     }
 
     /// The part `range` of `file`, whose first piece is read at once. Blocks.
@@ -56,7 +60,8 @@ impl Body {
             (Some(ready), _) => ready,
             (None, Some((file, rest))) => {
                 let (from, most) = (file.clone(), (*rest).min(most.clamp(1, PIECE)));
-                let piece = spawn_blocking(move || read(&from, most)).await.map_err(io::Error::other)??;
+                let piece =
+                    spawn_blocking(move || read(&from, most)).await.map_err(io::Error::other)??;
                 *rest -= piece.len() as u64;
                 if *rest == 0 {
                     self.rest = None;

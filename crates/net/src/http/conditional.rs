@@ -55,21 +55,27 @@ impl Validators {
         Condition::Holds
     }
 
-    /// Whether a range may be answered (RFC 9110 §13.1.5): without a condition, or where it names this very version. A date is
-    /// no strong proof and so names none.
+    /// Whether a range may be answered (RFC 9110 §13.1.5): without a condition, or where it names
+    /// this very version. A date is no strong proof and so names none.
     pub fn allows_range(&self, headers: &HeaderMap) -> bool {
         let Some(condition) = headers.get(IF_RANGE) else { return true };
         condition.as_bytes() == self.etag.as_bytes()
     }
 
-    /// Whether the entity tags of a header name this version; weakly compared, `W/` is passed over (RFC 9110 §8.8.3.2).
+    /// Whether the entity tags of a header name this version; weakly compared, `W/` is passed over
+    /// (RFC 9110 §8.8.3.2).
     fn is_listed(&self, headers: &HeaderMap, name: &http::HeaderName, weakly: bool) -> bool {
-        headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(
-            |tag| {
+        headers
+            .get_all(name)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .any(|tag| {
                 let tag = tag.trim();
-                tag == "*" || tag == self.etag || (weakly && tag.strip_prefix("W/") == Some(&self.etag))
-            },
-        )
+                tag == "*"
+                    || tag == self.etag
+                    || (weakly && tag.strip_prefix("W/") == Some(&self.etag))
+            })
     }
 }
 
@@ -86,8 +92,11 @@ mod tests {
     fn conditions_count_as_the_rfc_has_it() {
         let file = Validators::new(UNIX_EPOCH + Duration::new(1_000_000_000, 500), 16);
         assert_eq!(file.etag, "\"de0b6b3a76401f4-10\"");
-        let date =
-            |seconds: i64| httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs((1_000_000_000 + seconds) as u64));
+        let date = |seconds: i64| {
+            httpdate::fmt_http_date(
+                UNIX_EPOCH + Duration::from_secs((1_000_000_000 + seconds) as u64),
+            )
+        };
         let etag = file.etag.clone();
         for (name, value, condition) in [
             (IF_NONE_MATCH, etag.clone(), Condition::NotModified),

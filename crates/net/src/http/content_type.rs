@@ -42,8 +42,10 @@ const TYPES: &[(&str, &str)] = &[
 
 /// The media type of `name`; what is not known is a row of bytes.
 pub fn of(name: &Path) -> &'static str {
-    let extension = name.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
-    let known = extension.and_then(|extension| TYPES.binary_search_by(|(known, _)| (*known).cmp(&extension)).ok());
+    let extension =
+        name.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
+    let known = extension
+        .and_then(|extension| TYPES.binary_search_by(|(known, _)| (*known).cmp(&extension)).ok());
     known.map_or("application/octet-stream", |index| TYPES[index].1)
 }
 

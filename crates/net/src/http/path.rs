@@ -4,12 +4,14 @@ use percent_encoding::percent_decode_str;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Longest path of a request, bytes as sent: our choice, what Linux allows for a file's whole name (PATH_MAX).
+/// Longest path of a request, bytes as sent: our choice, what Linux allows for a file's whole name
+/// (PATH_MAX).
 pub const MAX_PATH: usize = 4096;
 /// Longest part of it, bytes decoded: NAME_MAX of the usual file systems.
 const MAX_NAME: usize = 255;
 
-/// A path that names no file that could be served. All are answered as what is not there, so that nobody learns what is.
+/// A path that names no file that could be served. All are answered as what is not there, so that
+/// nobody learns what is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum PathError {
     /// It does not begin with a slash.
@@ -34,7 +36,8 @@ pub struct RequestPath {
 }
 
 impl RequestPath {
-    /// Reads the path of a request's target, without its query (RFC 9110 §4.2.2). Repeated slashes count as one.
+    /// Reads the path of a request's target, without its query (RFC 9110 §4.2.2). Repeated slashes
+    /// count as one.
     ///
     /// # Errors
     /// Anything that is not a plain name below the root.
@@ -54,7 +57,8 @@ impl RequestPath {
                 return Err(PathError::Long(name.len()));
             }
             // A colon separates drives and streams of files on some systems.
-            let refused = |c: char| c.is_control() || matches!(c, '/' | '\\') || (cfg!(windows) && c == ':');
+            let refused =
+                |c: char| c.is_control() || matches!(c, '/' | '\\') || (cfg!(windows) && c == ':');
             if name.contains(refused) {
                 return Err(PathError::Name);
             }
@@ -82,9 +86,13 @@ mod tests {
 
     #[test]
     fn plain_names_are_read() {
-        for (path, below) in
-            [("/", ""), ("/a", "a"), ("//a///b/", "a/b"), ("/a%20b/%C3%A9", "a b/é"), ("/a%2525", "a%25")]
-        {
+        for (path, below) in [
+            ("/", ""),
+            ("/a", "a"),
+            ("//a///b/", "a/b"),
+            ("/a%20b/%C3%A9", "a b/é"),
+            ("/a%2525", "a%25"),
+        ] {
             assert_eq!(RequestPath::parse(path).unwrap().below(), Path::new(below), "{path}");
         }
         assert!(RequestPath::parse("/a/").unwrap().is_directory());

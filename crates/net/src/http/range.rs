@@ -12,8 +12,8 @@ pub struct ByteRange {
 /// What a `Range` header asks for of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selected {
-    /// All of it: no header, another unit, a header that breaks its form, or several ranges at once, which a server may ignore
-    /// (RFC 9110 §14.2).
+    /// All of it: no header, another unit, a header that breaks its form, or several ranges at
+    /// once, which a server may ignore (RFC 9110 §14.2).
     Whole,
     /// This part, with at least one byte.
     Part(ByteRange),

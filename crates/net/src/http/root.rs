@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// What a request for a directory is answered with.
 const INDEX: &str = "index.html";
 
-/// A directory whose files may be read. Symbolic links count while they lead to what is in it; whatever leads out is not
-/// found, also where the tree changes while it is looked through: the system itself resolves names below the
-/// directory, where it can (openat2 on Linux).
+/// A directory whose files may be read. Symbolic links count while they lead to what is in it;
+/// whatever leads out is not found, also where the tree changes while it is looked through: the
+/// system itself resolves names below the directory, where it can (openat2 on Linux).
 #[derive(Debug, Clone)]
 pub struct Root(Arc<Dir>);
 

@@ -23,7 +23,8 @@ pub(super) async fn listen(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         match listener.accept().await {
             Ok((stream, remote)) => take(stream, remote, &shared),
-            // No file descriptors are left, or the client has gone: the former passes, and trying again at once would not help.
+            // No file descriptors are left, or the client has gone: the former passes, and trying
+            // again at once would not help.
             Err(error) => {
                 tracing::debug!(%error, "connection not taken");
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -62,7 +63,12 @@ struct Asked {
     entry: Option<Entry>,
 }
 
-async fn serve(mut face: TcpProxyStream, remote: SocketAddr, pass: ConnectionGuard, shared: &Arc<Shared>) {
+async fn serve(
+    mut face: TcpProxyStream,
+    remote: SocketAddr,
+    pass: ConnectionGuard,
+    shared: &Arc<Shared>,
+) {
     let buffers = pass.buffers();
     let Some(asked) = ask(&mut face, shared, buffers).await else {
         shared.metrics.not_understood.fetch_add(1, Relaxed);
@@ -76,7 +82,8 @@ async fn serve(mut face: TcpProxyStream, remote: SocketAddr, pass: ConnectionGua
             return refuse(face, entry, Refusal::NotAllowed).await;
         }
         let kill = shared.kill.clone();
-        let passenger = PendingStream { face, target, entry, journey, pass, patience: shared.patience, kill };
+        let passenger =
+            PendingStream { face, target, entry, journey, pass, patience: shared.patience, kill };
         if let Err(passenger) = tunnel.carry(passenger, shared.door.limits().connect_time).await {
             let PendingStream { face, entry, mut journey, .. } = passenger;
             journey.refused(Refusal::Unreachable);
@@ -84,7 +91,8 @@ async fn serve(mut face: TcpProxyStream, remote: SocketAddr, pass: ConnectionGua
         }
         return;
     }
-    let source = matches!(shared.entrance, Listener::Transparent { keep_source: true }).then_some(remote);
+    let source =
+        matches!(shared.entrance, Listener::Transparent { keep_source: true }).then_some(remote);
     let server = match shared.dial(&target, source, buffers).await {
         Ok(server) => server,
         Err(refusal) => {
@@ -104,11 +112,13 @@ async fn serve(mut face: TcpProxyStream, remote: SocketAddr, pass: ConnectionGua
             return;
         }
     }
-    let end = relay(&mut face, &mut server, first, buffers.piece, shared.patience, journey.moved()).await;
+    let end =
+        relay(&mut face, &mut server, first, buffers.piece, shared.patience, journey.moved()).await;
     journey.ended(end);
 }
 
-/// Finds out where a client wants to go. Nothing where it cannot be found out; the client has then been told what there is to tell.
+/// Finds out where a client wants to go. Nothing where it cannot be found out; the client has then
+/// been told what there is to tell.
 async fn ask(face: &mut TcpProxyStream, shared: &Shared, buffers: Buffers) -> Option<Asked> {
     shared.tuning.accepted(face.stream(), buffers).ok()?;
     let led = |target: io::Result<SocketAddr>, how| {
@@ -134,7 +144,11 @@ async fn ask(face: &mut TcpProxyStream, shared: &Shared, buffers: Buffers) -> Op
 /// Where a connection wanted to go before a REDIRECT rule led it here.
 fn original(stream: &TcpStream) -> io::Result<SocketAddr> {
     let socket = socket2::SockRef::from(stream);
-    let address = if stream.local_addr()?.is_ipv4() { socket.original_dst_v4() } else { socket.original_dst_v6() };
+    let address = if stream.local_addr()?.is_ipv4() {
+        socket.original_dst_v4()
+    } else {
+        socket.original_dst_v6()
+    };
     address?.as_socket().ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
@@ -162,8 +176,8 @@ async fn enter(face: &mut TcpProxyStream, entry: &mut Entry) -> Option<Target> {
     }
 }
 
-/// The last that a client hears. What it has sent and nobody read would have the kernel reset the connection, perhaps before the client has seen it: so some
-/// is read.
+/// The last that a client hears. What it has sent and nobody read would have the kernel reset the
+/// connection, perhaps before the client has seen it: so some is read.
 async fn tell(face: &mut TcpProxyStream, answer: &[u8]) {
     let stream = face.stream();
     let told = async {

@@ -7,13 +7,14 @@ use bentpipe_units::Bytes;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The part of the free memory that a new connection may have, once every place still free has its least: so that the first ones do not take
-/// all. Our choice.
+/// The part of the free memory that a new connection may have, once every place still free has its
+/// least: so that the first ones do not take all. Our choice.
 const PART: u64 = 16;
-/// The least and the most that a connection holds itself in each direction, between the two sockets, bytes: our choice, a few segments and
-/// 10 ms at 50 Mbps.
+/// The least and the most that a connection holds itself in each direction, between the two
+/// sockets, bytes: our choice, a few segments and 10 ms at 50 Mbps.
 const PIECE: (u64, u64) = (16 * 1024, 64 * 1024);
-/// The least buffer of a socket: with less, small segments fill it with what they cost the kernel besides. Our choice.
+/// The least buffer of a socket: with less, small segments fill it with what they cost the kernel
+/// besides. Our choice.
 const LEAST: u64 = 32 * 1024;
 
 /// Buffers of one connection.
@@ -28,8 +29,8 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// Those that take `memory` at most; `wanted` at most for a socket on the satellite side, and for others. The kernel takes up to twice of what it is
-    /// asked for (socket(7)).
+    /// Those that take `memory` at most; `wanted` at most for a socket on the satellite side, and
+    /// for others. The kernel takes up to twice of what it is asked for (socket(7)).
     fn within(memory: u64, wanted: (u64, u64)) -> Option<Self> {
         let least = Self::of(LEAST, LEAST);
         if least.cost() > memory {
@@ -39,7 +40,8 @@ impl Buffers {
         if most.cost() <= memory {
             return Some(most);
         }
-        // In proportion; what rounding and the pieces' bounds make of it is still no more than allowed.
+        // In proportion; what rounding and the pieces' bounds make of it is still no more than
+        // allowed.
         let left = memory.saturating_sub(2 * PIECE.1.min(memory / 8)) / 4;
         let both = (wanted.0 + wanted.1).max(1) as u128;
         let part = |wanted: u64| ((u128::from(left) * u128::from(wanted) / both) as u64).max(LEAST);
@@ -49,7 +51,11 @@ impl Buffers {
 
     fn of(satellite: u64, other: u64) -> Self {
         let piece = (satellite.max(other) / 8).clamp(PIECE.0, PIECE.1);
-        Self { satellite: Bytes::new(satellite), other: Bytes::new(other), piece: Bytes::new(piece) }
+        Self {
+            satellite: Bytes::new(satellite),
+            other: Bytes::new(other),
+            piece: Bytes::new(piece),
+        }
     }
 
     /// The most memory that the connection may come to take.
@@ -133,7 +139,8 @@ impl AdmissionControl {
         let least = Buffers::of(LEAST, LEAST).cost();
         let places = (limits.connections - counts.clients.all()) as u64;
         let share = left.min(least + left.saturating_sub(places.saturating_mul(least)) / PART);
-        let buffers = Buffers::within(share, (wanted.0.get(), wanted.1.get())).ok_or(Full::Memory)?;
+        let buffers =
+            Buffers::within(share, (wanted.0.get(), wanted.1.get())).ok_or(Full::Memory)?;
         counts.clients.enter(client);
         counts.memory += buffers.cost();
         drop(counts);
@@ -177,7 +184,8 @@ mod tests {
 
     #[test]
     fn connections_are_counted_in_all_and_for_each_client() {
-        let door = AdmissionControl::new(Limits { connections: 3, per_client: 2, ..Limits::default() });
+        let door =
+            AdmissionControl::new(Limits { connections: 3, per_client: 2, ..Limits::default() });
         let first = door.enter(client(1), WANTED).unwrap();
         let second = door.enter(client(1), WANTED).unwrap();
         assert_eq!(door.enter(client(1), WANTED).unwrap_err(), Full::Client);
@@ -216,8 +224,10 @@ mod tests {
 
     #[test]
     fn without_memory_nobody_is_let_in() {
-        let door = AdmissionControl::new(Limits { memory: Bytes::new(700_000), ..Limits::default() });
-        let two: Vec<ConnectionGuard> = (0..2).map(|_| door.enter(client(1), WANTED).unwrap()).collect();
+        let door =
+            AdmissionControl::new(Limits { memory: Bytes::new(700_000), ..Limits::default() });
+        let two: Vec<ConnectionGuard> =
+            (0..2).map(|_| door.enter(client(1), WANTED).unwrap()).collect();
         assert_eq!(door.enter(client(1), WANTED).unwrap_err(), Full::Memory);
         assert_eq!(two[0].buffers(), Buffers::of(LEAST, LEAST));
     }
@@ -225,8 +235,12 @@ mod tests {
     #[test]
     fn with_the_default_limits_the_first_get_what_they_want() {
         let door = AdmissionControl::new(Limits::default());
-        let eight: Vec<ConnectionGuard> = (0..8).map(|_| door.enter(client(1), WANTED).unwrap()).collect();
-        assert!(eight[0].buffers().satellite == WANTED.0 && eight[7].buffers().satellite > Bytes::from_mb(4));
+        let eight: Vec<ConnectionGuard> =
+            (0..8).map(|_| door.enter(client(1), WANTED).unwrap()).collect();
+        assert!(
+            eight[0].buffers().satellite == WANTED.0
+                && eight[7].buffers().satellite > Bytes::from_mb(4)
+        );
     }
 
     proptest! {

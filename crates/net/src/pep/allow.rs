@@ -12,7 +12,8 @@ use thiserror::Error;
 pub enum Addresses {
     /// All of them.
     Any,
-    /// Those of the public Internet: none of the loopback, of private networks, of links, of multicast and of other special uses.
+    /// Those of the public Internet: none of the loopback, of private networks, of links, of
+    /// multicast and of other special uses.
     Public,
     /// Those of one network, or one address.
     Of(IpPrefix),
@@ -30,7 +31,9 @@ impl Addresses {
 
 /// A text that names no addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{0}` names no addresses; allowed: `any`, `public`, an address, or a network such as 192.168.0.0/16")]
+#[error(
+    "`{0}` names no addresses; allowed: `any`, `public`, an address, or a network such as 192.168.0.0/16"
+)]
 pub struct AddressesError(String);
 
 impl FromStr for Addresses {
@@ -67,9 +70,15 @@ pub struct Allowed {
 impl Default for Allowed {
     /// From this machine, to the public Internet.
     fn default() -> Self {
-        let loopback = [(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8), (IpAddr::V6(Ipv6Addr::LOCALHOST), 128)];
-        let clients = loopback.into_iter().filter_map(|(address, length)| IpPrefix::new(address, length).ok());
-        Self { clients: clients.map(Addresses::Of).collect(), destinations: vec![Addresses::Public] }
+        let loopback =
+            [(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8), (IpAddr::V6(Ipv6Addr::LOCALHOST), 128)];
+        let clients = loopback
+            .into_iter()
+            .filter_map(|(address, length)| IpPrefix::new(address, length).ok());
+        Self {
+            clients: clients.map(Addresses::Of).collect(),
+            destinations: vec![Addresses::Public],
+        }
     }
 }
 
@@ -88,7 +97,9 @@ impl Allowed {
     pub fn destination(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         // No connection leads there (RFC 1122 §3.2.1.3, RFC 4291 §2.7), whatever is allowed.
-        let nowhere = address.is_unspecified() || address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST);
+        let nowhere = address.is_unspecified()
+            || address.is_multicast()
+            || address == IpAddr::V4(Ipv4Addr::BROADCAST);
         !nowhere && self.destinations.iter().any(|one| one.contains(address))
     }
 
@@ -101,8 +112,9 @@ impl Allowed {
     }
 }
 
-/// Whether an address is one of the public Internet: not in the registries of special ones (RFC 6890), of which those count that lead to
-/// other machines than the public's, and none that has another address in it whose way is not known here (6to4, Teredo, NAT64).
+/// Whether an address is one of the public Internet: not in the registries of special ones (RFC
+/// 6890), of which those count that lead to other machines than the public's, and none that has
+/// another address in it whose way is not known here (6to4, Teredo, NAT64).
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
@@ -113,7 +125,8 @@ fn is_public(address: IpAddr) -> bool {
                 || v4.is_link_local()
                 || v4.is_multicast()
                 || v4.is_documentation()
-                // Shared by carriers (RFC 6598), protocol assignments (RFC 6890), benchmarks (RFC 2544), reserved (RFC 1112).
+                // Shared by carriers (RFC 6598), protocol assignments (RFC 6890), benchmarks (RFC
+                // 2544), reserved (RFC 1112).
                 || (a == 100 && (64..128).contains(&b))
                 || (a, b, c) == (192, 0, 0)
                 || (a == 198 && (18..20).contains(&b))
@@ -121,8 +134,9 @@ fn is_public(address: IpAddr) -> bool {
         }
         IpAddr::V6(v6) => {
             let [a, b, ..] = v6.segments();
-            // Global unicast is 2000::/3 (RFC 4291 §2.4); in it 2001::/23 is for protocols, 2001:db8::/32 and 3fff::/20 for documentation, 2002::/16 is
-            // 6to4. NAT64's 64:ff9b::/96 lies outside.
+            // Global unicast is 2000::/3 (RFC 4291 §2.4); in it 2001::/23 is for protocols,
+            // 2001:db8::/32 and 3fff::/20 for documentation, 2002::/16 is 6to4. NAT64's
+            // 64:ff9b::/96 lies outside.
             (0x2000..0x4000).contains(&a)
                 && !(a == 0x2001 && (b < 0x200 || b == 0xdb8))
                 && a != 0x2002
@@ -148,7 +162,9 @@ mod tests {
         for client in ["192.168.0.1", "8.8.8.8", "2001:db8::1", "::"] {
             assert!(!allowed.client(ip(client)), "{client}");
         }
-        for public in ["1.1.1.1", "198.17.0.1", "100.63.0.1", "172.32.0.1", "2606:4700::1", "2001:200::1"] {
+        for public in
+            ["1.1.1.1", "198.17.0.1", "100.63.0.1", "172.32.0.1", "2606:4700::1", "2001:200::1"]
+        {
             assert!(allowed.destination(ip(public)), "{public}");
         }
         for special in [
@@ -184,7 +200,8 @@ mod tests {
 
     #[test]
     fn what_is_allowed_besides_is_said() {
-        let private = Allowed { destinations: vec!["10.1.0.0/16".parse().unwrap()], ..Allowed::default() };
+        let private =
+            Allowed { destinations: vec!["10.1.0.0/16".parse().unwrap()], ..Allowed::default() };
         assert!(private.destination(ip("10.1.2.3")) && private.destination(ip("::ffff:10.1.2.3")));
         assert!(!private.destination(ip("10.2.2.3")) && !private.destination(ip("1.1.1.1")));
         let all = Allowed::all();

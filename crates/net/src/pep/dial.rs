@@ -21,7 +21,8 @@ impl Shared {
                 || own.ip().is_unspecified() && address.ip().to_canonical().is_loopback())
     }
 
-    /// Connects to `target`, from `source` where the server is to see that address, within the time there is.
+    /// Connects to `target`, from `source` where the server is to see that address, within the time
+    /// there is.
     pub(super) async fn dial(
         &self,
         target: &Target,
@@ -46,16 +47,22 @@ impl Shared {
         let found: Vec<SocketAddr> = match &target.host {
             Host::Address(address) => vec![SocketAddr::new(*address, target.port)],
             Host::Name(name) => {
-                let found = lookup_host((name.as_str(), target.port)).await.map_err(|_| Refusal::Unknown)?;
-                found.map(|found| SocketAddr::new(found.ip().to_canonical(), found.port())).collect()
+                let found = lookup_host((name.as_str(), target.port))
+                    .await
+                    .map_err(|_| Refusal::Unknown)?;
+                found
+                    .map(|found| SocketAddr::new(found.ip().to_canonical(), found.port()))
+                    .collect()
             }
         };
         if found.is_empty() {
             return Err(Refusal::Unknown);
         }
         // Only what the name turned out to be says whether it is allowed.
-        let allowed = |address: &SocketAddr| self.allowed.destination(address.ip()) && !self.is_own(*address);
-        let addresses: Vec<SocketAddr> = found.into_iter().filter(allowed).take(ADDRESSES).collect();
+        let allowed =
+            |address: &SocketAddr| self.allowed.destination(address.ip()) && !self.is_own(*address);
+        let addresses: Vec<SocketAddr> =
+            found.into_iter().filter(allowed).take(ADDRESSES).collect();
         let each = Duration::from(limit) / addresses.len().max(1) as u32;
         let mut refusal = Refusal::NotAllowed;
         for address in addresses {

@@ -77,8 +77,11 @@ impl LogLine for Line {
         let Self { client, how, target, up, down, fate, .. } = self;
         match format {
             LogFormat::Text => {
-                let server = self.server.map_or_else(|| "-".to_owned(), |server| server.to_string());
-                format!("{client} [{time}] {how} {target} {server} {up} {down} {seconds:.3} {fate}\n")
+                let server =
+                    self.server.map_or_else(|| "-".to_owned(), |server| server.to_string());
+                format!(
+                    "{client} [{time}] {how} {target} {server} {up} {down} {seconds:.3} {fate}\n"
+                )
             }
             LogFormat::Json => {
                 let line = serde_json::json!({
@@ -110,9 +113,15 @@ mod tests {
         };
         let text = line.format(LogFormat::Text);
         assert!(text.starts_with("192.0.2.1:5000 [2026-01-01"), "{text}");
-        assert!(text.ends_with("] socks5 example.org:443 192.0.2.9:443 123 4567 0.042 timed-out\n"), "{text}");
+        assert!(
+            text.ends_with("] socks5 example.org:443 192.0.2.9:443 123 4567 0.042 timed-out\n"),
+            "{text}"
+        );
         let json: serde_json::Value = serde_json::from_str(&line.format(LogFormat::Json)).unwrap();
-        assert_eq!((json["bytes_to_client"].as_u64(), json["server"].as_str()), (Some(4567), Some("192.0.2.9:443")));
+        assert_eq!(
+            (json["bytes_to_client"].as_u64(), json["server"].as_str()),
+            (Some(4567), Some("192.0.2.9:443"))
+        );
         assert_eq!(json["end"], "timed-out");
     }
 }

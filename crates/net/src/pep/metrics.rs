@@ -46,7 +46,8 @@ impl Metrics {
         counter.fetch_add(1, Relaxed);
     }
 
-    /// All of them, with what is there at present: connections, and bytes of memory that are promised to them.
+    /// All of them, with what is there at present: connections, and bytes of memory that are
+    /// promised to them.
     pub fn text(&self, connections: usize, memory: u64) -> String {
         let refused = [
             ("{reason=\"connections\"}", &self.refused_connections),
@@ -54,16 +55,27 @@ impl Metrics {
             ("{reason=\"memory\"}", &self.refused_memory),
             ("{reason=\"not-allowed\"}", &self.not_allowed),
         ];
-        let ended =
-            [("{how=\"complete\"}", &self.complete), ("{how=\"cut\"}", &self.cut), ("{how=\"idle\"}", &self.idle)];
+        let ended = [
+            ("{how=\"complete\"}", &self.complete),
+            ("{how=\"cut\"}", &self.cut),
+            ("{how=\"idle\"}", &self.idle),
+        ];
         let bytes = [("{to=\"server\"}", &self.bytes_up), ("{to=\"client\"}", &self.bytes_down)];
         let series = [
             Series::gauge("connections", "Connections at present", connections as u64),
             Series::gauge("memory_bytes", "Memory that connections may come to take", memory),
             Series::counter("connections_total", "Connections let in", &self.connections),
             Series::counters("refused_total", "Connections refused", refused),
-            Series::counter("not_understood_total", "Clients that did not say where to go", &self.not_understood),
-            Series::counter("unreachable_total", "Destinations that could not be reached", &self.unreachable),
+            Series::counter(
+                "not_understood_total",
+                "Clients that did not say where to go",
+                &self.not_understood,
+            ),
+            Series::counter(
+                "unreachable_total",
+                "Destinations that could not be reached",
+                &self.unreachable,
+            ),
             Series::counters("ended_total", "Connections ended", ended),
             Series::counters("bytes_total", "Bytes led on", bytes),
             Series::counter("log_lines_lost_total", "Lines of the log lost", &self.log_lost),

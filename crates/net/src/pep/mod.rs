@@ -1,9 +1,12 @@
-//! A performance-enhancing proxy for TCP (RFC 3135 §2.1): it splits real connections, so that each part of the path has a connection of its own.
+//! A performance-enhancing proxy for TCP (RFC 3135 §2.1): it splits real connections, so that each
+//! part of the path has a connection of its own.
 //!
-//! What [`bentpipe_tcp`'s relay](https://docs.rs/bentpipe-tcp) is in the simulator, this is on real sockets. A [`Pep`] has a [`Listener`], by which
-//! connections come, and a [`NextHop`] by which they go on. Its limits hold against clients that mean harm: places, memory and time are bounded.
+//! What [`bentpipe_tcp`'s relay](https://docs.rs/bentpipe-tcp) is in the simulator, this is on real
+//! sockets. A [`Pep`] has a [`Listener`], by which connections come, and a [`NextHop`] by which
+//! they go on. Its limits hold against clients that mean harm: places, memory and time are bounded.
 //!
-//! The parsers of what comes from outside do no I/O: [`Entry`] for clients of an explicit proxy, [`Target`] for where they want to go.
+//! The parsers of what comes from outside do no I/O: [`Entry`] for clients of an explicit proxy,
+//! [`Target`] for where they want to go.
 //!
 //! ```
 //! use bentpipe_net::pep::{Allowed, Config, Listener, Pep};
@@ -78,19 +81,24 @@ use tunnel::{LAST, Tunnel};
 /// How connections come to the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listener {
-    /// Clients know it, and ask it by SOCKS5 (RFC 1928) or HTTP CONNECT (RFC 9110 §9.3.6), whichever they speak, on one port.
+    /// Clients know it, and ask it by SOCKS5 (RFC 1928) or HTTP CONNECT (RFC 9110 §9.3.6),
+    /// whichever they speak, on one port.
     Explicit {
         /// The name and password that they have to know.
         credentials: Option<Credentials>,
     },
-    /// Clients do not know it: a rule of the operator leads their connections here, with the addresses that they have (TPROXY). Needs CAP_NET_ADMIN.
+    /// Clients do not know it: a rule of the operator leads their connections here, with the
+    /// addresses that they have (TPROXY). Needs CAP_NET_ADMIN.
     Transparent {
-        /// Servers see the client's address, and not the proxy's. What they answer has to come back by the proxy.
+        /// Servers see the client's address, and not the proxy's. What they answer has to come back
+        /// by the proxy.
         keep_source: bool,
     },
-    /// The same, by a rule that changes where they go (REDIRECT). IPv4 or IPv6 as the address listened at.
+    /// The same, by a rule that changes where they go (REDIRECT). IPv4 or IPv6 as the address
+    /// listened at.
     Redirected,
-    /// Through a tunnel of QUIC, from another proxy that knows the same secret. It goes on directly.
+    /// Through a tunnel of QUIC, from another proxy that knows the same secret. It goes on
+    /// directly.
     Tunnel {
         /// The secret.
         secret: Secret,
@@ -135,12 +143,13 @@ pub struct Config {
     pub allowed: Allowed,
     /// Which side's sockets are tuned.
     pub satellite: SatelliteSide,
-    /// The kernel's congestion controller there: `cubic`, `bbr`, `reno`, whichever it has. Otherwise its default.
+    /// The kernel's congestion controller there: `cubic`, `bbr`, `reno`, whichever it has.
+    /// Otherwise its default.
     pub congestion: Option<String>,
     /// The controller of a tunnel, ours, and how it starts.
     pub carrier: CongestionConfig,
-    /// The most held there for one connection and direction by a socket; for the hop to be full, its rate times the longer of the round trips beside
-    /// the proxy.
+    /// The most held there for one connection and direction by a socket; for the hop to be full,
+    /// its rate times the longer of the round trips beside the proxy.
     pub buffer: Bytes,
     /// How much is taken on.
     pub limits: Limits,
@@ -149,13 +158,17 @@ pub struct Config {
 }
 
 impl Config {
-    /// One on the loopback, at any free port, with the defaults. Entrances that rules lead to let everything pass.
+    /// One on the loopback, at any free port, with the defaults. Entrances that rules lead to let
+    /// everything pass.
     pub fn new(entrance: Listener) -> Self {
         let allowed = match entrance {
             Listener::Explicit { .. } => Allowed::default(),
             Listener::Transparent { .. } | Listener::Redirected => Allowed::all(),
-            // Who comes has shown who it is; where it goes was allowed at the other end, for that end.
-            Listener::Tunnel { .. } => Allowed { clients: vec![Addresses::Any], ..Allowed::default() },
+            // Who comes has shown who it is; where it goes was allowed at the other end, for that
+            // end.
+            Listener::Tunnel { .. } => {
+                Allowed { clients: vec![Addresses::Any], ..Allowed::default() }
+            }
         };
         Self {
             entrance,
@@ -185,7 +198,9 @@ pub enum PepError {
         source: io::Error,
     },
     /// The process may not have other machines' addresses.
-    #[error("transparent mode is not permitted: {0}; needed: root, or CAP_NET_ADMIN in the network namespace")]
+    #[error(
+        "transparent mode is not permitted: {0}; needed: root, or CAP_NET_ADMIN in the network namespace"
+    )]
     Transparent(io::Error),
     /// The kernel has no such controller, or lets only root use it.
     #[error("congestion controller `{name}` refused by the kernel: {source}; allowed: {allowed}")]
@@ -255,12 +270,16 @@ impl Drop for Pep {
 }
 
 impl Pep {
-    /// Begins to listen. To be called within a tokio runtime with timers and I/O, on a thread in the network namespace that connections are to be in. `log`
-    /// gets a line for each connection when it has ended.
+    /// Begins to listen. To be called within a tokio runtime with timers and I/O, on a thread in
+    /// the network namespace that connections are to be in. `log` gets a line for each connection
+    /// when it has ended.
     ///
     /// # Errors
     /// Whatever is missing or not permitted; then nothing has begun.
-    pub async fn start(config: Config, log: Option<(LogFormat, Box<dyn Write + Send>)>) -> Result<Self, PepError> {
+    pub async fn start(
+        config: Config,
+        log: Option<(LogFormat, Box<dyn Write + Send>)>,
+    ) -> Result<Self, PepError> {
         let Config { entrance, way, allowed, carrier, buffer, limits, .. } = config;
         let kernel = Kernel::ask().map_err(PepError::System)?;
         let direct = way == NextHop::Direct && !matches!(entrance, Listener::Tunnel { .. });
@@ -279,9 +298,11 @@ impl Pep {
         });
         let opened = Opened::open(config.listen, &entrance, &tuning, buffer)?;
         let scraper = match config.metrics {
-            Some(address) => {
-                Some(TcpListener::bind(address).await.map_err(|source| PepError::Listen { address, source })?)
-            }
+            Some(address) => Some(
+                TcpListener::bind(address)
+                    .await
+                    .map_err(|source| PepError::Listen { address, source })?,
+            ),
             None => None,
         };
         let metrics_address = scraper.as_ref().and_then(|listener| listener.local_addr().ok());
@@ -296,10 +317,16 @@ impl Pep {
         let clock = WallClock::new();
         let tunnel = match (&way, &entrance) {
             (NextHop::Direct, _) => None,
-            (NextHop::Tunnel { .. }, Listener::Tunnel { .. }) => return Err(PepError::TunnelInTunnel),
-            (NextHop::Tunnel { exit, secret }, _) => {
-                Some(Tunnel::start(*exit, secret, &carrier, (buffer, limits.memory), clock.clone())?)
+            (NextHop::Tunnel { .. }, Listener::Tunnel { .. }) => {
+                return Err(PepError::TunnelInTunnel);
             }
+            (NextHop::Tunnel { exit, secret }, _) => Some(Tunnel::start(
+                *exit,
+                secret,
+                &carrier,
+                (buffer, limits.memory),
+                clock.clone(),
+            )?),
         };
         let (kill, killed) = watch::channel(());
         let shared = Arc::new(Shared {
@@ -322,12 +349,15 @@ impl Pep {
             (Opened::Udp(socket), Listener::Tunnel { secret }) => {
                 exit = Some(tunnel::start_exit(socket, secret, &carrier, buffer, shared.clone())?);
             }
-            (Opened::Tcp(listener), _) => tasks.push(tokio::spawn(accept::listen(listener, shared.clone()))),
+            (Opened::Tcp(listener), _) => {
+                tasks.push(tokio::spawn(accept::listen(listener, shared.clone())))
+            }
             (Opened::Udp(_), _) => {}
         }
         if let Some(scraper) = scraper {
             let shared = shared.clone();
-            let text = move || shared.metrics.text(shared.door.inside(), shared.door.memory().get());
+            let text =
+                move || shared.metrics.text(shared.door.inside(), shared.door.memory().get());
             tasks.push(tokio::spawn(scrape::serve(scraper, text)));
         }
         Ok(Self { shared, tasks, exit, kill, metrics_address })
@@ -375,7 +405,8 @@ impl Pep {
         }
     }
 
-    /// Takes no more connections, and ends when those there are have ended, or after `deadline`. Says how many were reset.
+    /// Takes no more connections, and ends when those there are have ended, or after `deadline`.
+    /// Says how many were reset.
     pub async fn stop(self, deadline: Span) -> usize {
         self.shared.door.close();
         // The address is free for whoever comes next.
@@ -412,9 +443,16 @@ enum Opened {
 }
 
 impl Opened {
-    fn open(address: SocketAddr, entrance: &Listener, tuning: &Tuning, buffer: Bytes) -> Result<Self, PepError> {
+    fn open(
+        address: SocketAddr,
+        entrance: &Listener,
+        tuning: &Tuning,
+        buffer: Bytes,
+    ) -> Result<Self, PepError> {
         if matches!(entrance, Listener::Tunnel { .. }) {
-            return Socket::bind(address).map(Self::Udp).map_err(|source| PepError::Listen { address, source });
+            return Socket::bind(address)
+                .map(Self::Udp)
+                .map_err(|source| PepError::Listen { address, source });
         }
         let transparent = matches!(entrance, Listener::Transparent { .. });
         tuning.listen(address, transparent, buffer).map(Self::Tcp)

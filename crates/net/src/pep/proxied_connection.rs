@@ -1,4 +1,5 @@
-//! A connection from when it is known where it goes: counted and logged when it is over, however it ends.
+//! A connection from when it is known where it goes: counted and logged when it is over, however it
+//! ends.
 
 use super::Shared;
 use super::log::{How, Line, Outcome};
@@ -29,7 +30,16 @@ impl ProxiedConnection {
     pub fn begin(shared: &Arc<Shared>, client: SocketAddr, how: How, target: Target) -> Self {
         let began = (shared.clock.now(), shared.clock.system());
         let moved = Moved::default();
-        Self { shared: shared.clone(), client, how, target, server: None, began, moved, fate: Outcome::Stopped }
+        Self {
+            shared: shared.clone(),
+            client,
+            how,
+            target,
+            server: None,
+            began,
+            moved,
+            fate: Outcome::Stopped,
+        }
     }
 
     /// Where it is led to.

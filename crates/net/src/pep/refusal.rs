@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io;
 
-/// Why a client does not get where it wants to: what it is told, in the words of its protocol, and what stands in the log.
+/// Why a client does not get where it wants to: what it is told, in the words of its protocol, and
+/// what stands in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The proxy has no room.
@@ -24,8 +25,15 @@ pub enum Refusal {
 
 impl Refusal {
     /// All of them, by their number in the tunnel's answers.
-    const ALL: [Self; 7] =
-        [Self::Busy, Self::NotAllowed, Self::Unknown, Self::Unreachable, Self::Refused, Self::TimedOut, Self::Failed];
+    const ALL: [Self; 7] = [
+        Self::Busy,
+        Self::NotAllowed,
+        Self::Unknown,
+        Self::Unreachable,
+        Self::Refused,
+        Self::TimedOut,
+        Self::Failed,
+    ];
 
     /// Its number in the tunnel's answers, from 1.
     pub fn number(self) -> u8 {

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use tokio::time::{Duration, Instant, sleep};
 
-/// Steps of one direction before others have their turn: whoever can always read and write must not keep the processor.
+/// Steps of one direction before others have their turn: whoever can always read and write must not
+/// keep the processor.
 const TURN: usize = 16;
 
 /// Which side of the proxy: the same words as in the simulator's relay.
@@ -70,7 +71,8 @@ pub(super) struct IdleTimeouts {
     pub half_open: Span,
 }
 
-/// Leads a connection on until it ends. `first` is what the client has said already. Each direction holds `piece` bytes at most, or `first`.
+/// Leads a connection on until it ends. `first` is what the client has said already. Each direction
+/// holds `piece` bytes at most, or `first`.
 pub(super) async fn relay(
     client: &mut impl ProxyStream,
     server: &mut impl ProxyStream,
@@ -84,7 +86,9 @@ pub(super) async fn relay(
     let mut timer = pin!(sleep(patience.idle.into()));
     let mut quiet = true;
     poll_fn(|cx| {
-        for (pipe, count, towards) in [(&mut up, &moved.up, Side::Server), (&mut down, &moved.down, Side::Client)] {
+        for (pipe, count, towards) in
+            [(&mut up, &moved.up, Side::Server), (&mut down, &moved.down, Side::Client)]
+        {
             let before = pipe.moved;
             let polled = match towards {
                 Side::Server => pipe.poll(cx, client, server),
@@ -104,7 +108,8 @@ pub(super) async fn relay(
             server.done();
             return Poll::Ready(End::Complete);
         }
-        let limit: Duration = if up.is_done() || down.is_done() { patience.half_open } else { patience.idle }.into();
+        let limit: Duration =
+            if up.is_done() || down.is_done() { patience.half_open } else { patience.idle }.into();
         // The first direction's end shortens the time that is left.
         if timer.deadline() > Instant::now() + limit {
             timer.as_mut().reset(Instant::now() + limit);
@@ -174,7 +179,8 @@ impl Pipe {
             }
             match self.state {
                 State::Open => {
-                    let read = ready!(source.poll_read(cx, &mut self.buffer)).map_err(|cut| (false, cut))?;
+                    let read = ready!(source.poll_read(cx, &mut self.buffer))
+                        .map_err(|cut| (false, cut))?;
                     (self.from, self.to) = (0, read);
                     if read == 0 {
                         self.state = State::Ended;

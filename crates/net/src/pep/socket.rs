@@ -10,11 +10,12 @@ use std::io;
 use std::net::SocketAddr;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-/// Bytes that the kernel takes and has not sent yet: what is under way may fill the buffer, what waits need not (TCP_NOTSENT_LOWAT). 160 ms at
-/// 50 Mbps, in which the proxy is woken on a busy machine, too: with 256 kB, senders ran dry there. Our choice.
+/// Bytes that the kernel takes and has not sent yet: what is under way may fill the buffer, what
+/// waits need not (TCP_NOTSENT_LOWAT). 160 ms at 50 Mbps, in which the proxy is woken on a busy
+/// machine, too: with 256 kB, senders ran dry there. Our choice.
 const NOT_SENT: u32 = 1024 * 1024;
-/// Silence after which a peer is asked whether it is still there, and how often: our choice. Shorter than RFC 9293 §3.8.4's two hours,
-/// since translators on the way forget sooner.
+/// Silence after which a peer is asked whether it is still there, and how often: our choice.
+/// Shorter than RFC 9293 §3.8.4's two hours, since translators on the way forget sooner.
 const KEEPALIVE: (Span, Span, u32) = (Span::from_secs(120), Span::from_secs(30), 6);
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
@@ -35,7 +36,8 @@ pub(super) struct Tuning {
 pub(super) struct Kernel {
     /// Whether it gives as much as is asked for (CAP_NET_ADMIN).
     force: bool,
-    /// The most of a receive and of a send buffer that it gives otherwise (`net.core.rmem_max` and `wmem_max`).
+    /// The most of a receive and of a send buffer that it gives otherwise (`net.core.rmem_max` and
+    /// `wmem_max`).
     most: [u64; 2],
     /// The most to which it sizes them itself (`net.ipv4.tcp_rmem` and `tcp_wmem`).
     automatic: [u64; 2],
@@ -65,8 +67,9 @@ impl Kernel {
         })
     }
 
-    /// Whether a buffer of `size` is better left to the kernel: it may not be set, and what the kernel comes to itself is more than it would be set to, and no
-    /// more than twice of what was wanted, which is what it may cost.
+    /// Whether a buffer of `size` is better left to the kernel: it may not be set, and what the
+    /// kernel comes to itself is more than it would be set to, and no more than twice of what was
+    /// wanted, which is what it may cost.
     fn leave(&self, which: Which, size: u64) -> bool {
         let (most, automatic) = (self.most[which as usize], self.automatic[which as usize]);
         !self.force && size > most && automatic > 2 * most && automatic <= 2 * size
@@ -112,7 +115,8 @@ impl Tuning {
     /// Whether the kernel takes the controller, in this network namespace.
     pub fn check(&self) -> Result<(), PepError> {
         let Some(name) = &self.congestion else { return Ok(()) };
-        let probe = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).map_err(PepError::System)?;
+        let probe = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))
+            .map_err(PepError::System)?;
         probe.set_tcp_congestion(name.as_bytes()).map_err(|source| PepError::Congestion {
             name: name.clone(),
             allowed: std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
@@ -131,7 +135,10 @@ impl Tuning {
         socket.set_tcp_notsent_lowat(NOT_SENT)?;
         socket.set_tcp_user_timeout(Some(self.user_time.into()))?;
         let (idle, every, times) = KEEPALIVE;
-        let keepalive = TcpKeepalive::new().with_time(idle.into()).with_interval(every.into()).with_retries(times);
+        let keepalive = TcpKeepalive::new()
+            .with_time(idle.into())
+            .with_interval(every.into())
+            .with_retries(times);
         socket.set_tcp_keepalive(&keepalive)?;
         match &self.congestion {
             Some(name) if satellite => socket.set_tcp_congestion(name.as_bytes()),
@@ -167,11 +174,18 @@ impl Tuning {
         self.tune(&socket, Side::Client, buffers)
     }
 
-    /// A socket that listens, in `transparent` mode to what is for others. It already has the receive buffer that its connections want: the scale of
-    /// their windows is settled in the handshake (RFC 7323 §2.2).
-    pub fn listen(&self, address: SocketAddr, transparent: bool, buffer: Bytes) -> Result<TcpListener, PepError> {
+    /// A socket that listens, in `transparent` mode to what is for others. It already has the
+    /// receive buffer that its connections want: the scale of their windows is settled in the
+    /// handshake (RFC 7323 §2.2).
+    pub fn listen(
+        &self,
+        address: SocketAddr,
+        transparent: bool,
+        buffer: Bytes,
+    ) -> Result<TcpListener, PepError> {
         let failed = |source| PepError::Listen { address, source };
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP)).map_err(failed)?;
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
+            .map_err(failed)?;
         socket.set_reuse_address(true).map_err(failed)?;
         if transparent {
             set_transparent(&socket, address).map_err(PepError::Transparent)?;
@@ -198,7 +212,9 @@ impl Tuning {
             set_transparent(&socket, source)?;
             socket.set_reuse_address(true)?;
             // Another connection may just have had the client's port: then any.
-            socket.bind(&source.into()).or_else(|_| socket.bind(&SocketAddr::new(source.ip(), 0).into()))?;
+            socket
+                .bind(&source.into())
+                .or_else(|_| socket.bind(&SocketAddr::new(source.ip(), 0).into()))?;
         }
         socket.set_nonblocking(true)?;
         TcpSocket::from_std_stream(socket.into()).connect(server).await
@@ -207,7 +223,11 @@ impl Tuning {
 
 /// Lets a socket have an address that is not this machine's (ip(7), IP_TRANSPARENT).
 fn set_transparent(socket: &Socket, address: SocketAddr) -> io::Result<()> {
-    if address.is_ipv4() { socket.set_ip_transparent_v4(true) } else { socket.set_ip_transparent_v6(true) }
+    if address.is_ipv4() {
+        socket.set_ip_transparent_v4(true)
+    } else {
+        socket.set_ip_transparent_v6(true)
+    }
 }
 
 #[cfg(test)]
@@ -224,6 +244,8 @@ mod tests {
         assert!(said.contains("net.core.wmem_max") && said.contains("8000000"), "{said}");
         assert_eq!(plain.shortage(Bytes::new(100_000)), None);
         let forced = Kernel { force: true, ..plain };
-        assert!(!forced.leave(Which::Send, 8_000_000) && forced.shortage(Bytes::from_mb(8)).is_none());
+        assert!(
+            !forced.leave(Which::Send, 8_000_000) && forced.shortage(Bytes::from_mb(8)).is_none()
+        );
     }
 }

@@ -20,23 +20,29 @@ pub(super) enum StreamError {
 impl From<io::Error> for StreamError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
-                Self::Reset
-            }
-            io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
-                Self::TimedOut
-            }
+            io::ErrorKind::ConnectionReset
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::ConnectionAborted => Self::Reset,
+            io::ErrorKind::TimedOut
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable => Self::TimedOut,
             _ => Self::Failed,
         }
     }
 }
 
-/// One side of a connection. Dropped before [`ProxyStream::done`], it resets its peer: whoever is cut off must not take what it has for everything.
+/// One side of a connection. Dropped before [`ProxyStream::done`], it resets its peer: whoever is
+/// cut off must not take what it has for everything.
 pub(super) trait ProxyStream {
     /// The next bytes; 0 of them at the end of what the peer sends.
-    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>>;
+    fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<Result<usize, StreamError>>;
     /// Writes some of `data`, which is not empty.
-    fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, StreamError>>;
+    fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8])
+    -> Poll<Result<usize, StreamError>>;
     /// Says that nothing more will be written.
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamError>>;
     /// Both directions have ended as they should.
@@ -62,7 +68,11 @@ impl TcpProxyStream {
 }
 
 impl ProxyStream for TcpProxyStream {
-    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
+    fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<Result<usize, StreamError>> {
         let mut buffer = ReadBuf::new(into);
         Pin::new(&mut self.stream)
             .poll_read(cx, &mut buffer)
@@ -70,7 +80,11 @@ impl ProxyStream for TcpProxyStream {
             .map_err(StreamError::from)
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, StreamError>> {
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<Result<usize, StreamError>> {
         Pin::new(&mut self.stream).poll_write(cx, data).map_err(StreamError::from)
     }
 

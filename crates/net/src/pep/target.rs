@@ -53,7 +53,8 @@ impl Target {
         if port == 0 { Err(TargetError::Port) } else { Ok(Self { host, port }) }
     }
 
-    /// The authority of a CONNECT request: `host:port`, with an IPv6 address in brackets (RFC 9110 §9.3.6, RFC 3986 §3.2.2).
+    /// The authority of a CONNECT request: `host:port`, with an IPv6 address in brackets (RFC 9110
+    /// §9.3.6, RFC 3986 §3.2.2).
     ///
     /// # Errors
     /// Something else.
@@ -63,7 +64,9 @@ impl Target {
         let digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
         let port = port.parse().ok().filter(|_| digits).ok_or(TargetError::Port)?;
         match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-            Some(inner) => Self::new(inner.parse::<Ipv6Addr>().map_err(|_| TargetError::Host)?.into(), port),
+            Some(inner) => {
+                Self::new(inner.parse::<Ipv6Addr>().map_err(|_| TargetError::Host)?.into(), port)
+            }
             None => Self::named(host, port),
         }
     }
@@ -76,11 +79,16 @@ impl Target {
         let name = host.strip_suffix('.').unwrap_or(host);
         let label = |label: &str| {
             (1..=63).contains(&label.len())
-                && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+                && label
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
         };
-        // What ends in a number is an address in one of the forms that resolvers know besides, and nobody else: 0x7f.1.
+        // What ends in a number is an address in one of the forms that resolvers know besides, and
+        // nobody else: 0x7f.1.
         let last = name.rsplit('.').next().unwrap_or_default();
-        let number = last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x") || last.starts_with("0X");
+        let number = last.bytes().all(|byte| byte.is_ascii_digit())
+            || last.starts_with("0x")
+            || last.starts_with("0X");
         if name.len() > LONGEST_NAME || !name.split('.').all(label) || number {
             return Err(TargetError::Host);
         }
@@ -90,8 +98,8 @@ impl Target {
         Ok(Self { host: Host::Name(name.to_ascii_lowercase()), port })
     }
 
-    /// Reads type, address and port from the beginning of `bytes` (RFC 1928 §4), and says how many bytes they took; nothing where some are
-    /// still to come.
+    /// Reads type, address and port from the beginning of `bytes` (RFC 1928 §4), and says how many
+    /// bytes they took; nothing where some are still to come.
     ///
     /// # Errors
     /// What no byte that follows can mend.
@@ -114,8 +122,14 @@ impl Target {
         };
         let port = port.iter().fold(0, |port, byte| port << 8 | u16::from(*byte));
         let target = match kind {
-            IPV4 => Self::new(Ipv4Addr::from(<[u8; 4]>::try_from(host).map_err(|_| TargetError::Host)?).into(), port),
-            IPV6 => Self::new(Ipv6Addr::from(<[u8; 16]>::try_from(host).map_err(|_| TargetError::Host)?).into(), port),
+            IPV4 => Self::new(
+                Ipv4Addr::from(<[u8; 4]>::try_from(host).map_err(|_| TargetError::Host)?).into(),
+                port,
+            ),
+            IPV6 => Self::new(
+                Ipv6Addr::from(<[u8; 16]>::try_from(host).map_err(|_| TargetError::Host)?).into(),
+                port,
+            ),
             _ => Self::named(std::str::from_utf8(host).map_err(|_| TargetError::Host)?, port),
         };
         Ok(Some((target?, before + length + 2)))

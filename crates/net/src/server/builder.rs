@@ -37,7 +37,8 @@ use tokio_rustls::TlsAcceptor;
 
 /// Sessions that may be resumed, each once; about 500 bytes each. Our choice.
 const SESSIONS: usize = 16_384;
-/// How long browsers may remember that there is HTTP/3, in seconds: a day, as RFC 7838 §3.1 assumes.
+/// How long browsers may remember that there is HTTP/3, in seconds: a day, as RFC 7838 §3.1
+/// assumes.
 const ALTERNATIVE_AGE: u32 = 86_400;
 
 /// Why a server cannot start.
@@ -209,7 +210,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Binds the sockets and begins to serve. To be called within a tokio runtime with timers and I/O.
+    /// Binds the sockets and begins to serve. To be called within a tokio runtime with timers and
+    /// I/O.
     ///
     /// # Errors
     /// Whatever is missing or wrong; then nothing has begun.
@@ -228,11 +230,13 @@ impl ServerBuilder {
             qlog,
         } = self;
         let origin = match source {
-            Source::Directory(directory) => {
-                Origin::Files(Root::open(&directory).map_err(|source| ServerError::Directory { directory, source })?)
-            }
+            Source::Directory(directory) => Origin::Files(
+                Root::open(&directory)
+                    .map_err(|source| ServerError::Directory { directory, source })?,
+            ),
             Source::Upstream(upstream) => {
-                let relay = Relay::new(*upstream).map_err(|error| ServerError::System(error.to_string()))?;
+                let relay = Relay::new(*upstream)
+                    .map_err(|error| ServerError::System(error.to_string()))?;
                 Origin::Upstream(Box::new(relay))
             }
         };
@@ -240,12 +244,15 @@ impl ServerBuilder {
         clock.now();
         let metrics = Arc::new(Metrics::default());
         let system = |error: io::Error| ServerError::System(error.to_string());
-        let log =
-            log.map(|(format, sink)| AccessLog::new(format, sink, metrics.clone())).transpose().map_err(system)?;
+        let log = log
+            .map(|(format, sink)| AccessLog::new(format, sink, metrics.clone()))
+            .transpose()
+            .map_err(system)?;
         let (stop, stopped) = tokio::sync::watch::channel(());
         let (mut config, tls) = configurations(&certificate)?;
         config.max_incoming(limits.connections);
-        let (resumption, tokens) = path_memory(store.as_deref().filter(|_| remembers), congestion, &clock)?;
+        let (resumption, tokens) =
+            path_memory(store.as_deref().filter(|_| remembers), congestion, &clock)?;
         let resumption = if remembers { resumption } else { resumption.forgetful() };
         let tuning = Tuning::new(&limits, &origin)?;
         let traces = qlog.map(|qlog| {
@@ -276,7 +283,8 @@ impl ServerBuilder {
             Some(address) => Some(listen(address).await?),
             None => None,
         };
-        let metrics_address = metrics_listener.as_ref().and_then(|listener| listener.local_addr().ok());
+        let metrics_address =
+            metrics_listener.as_ref().and_then(|listener| listener.local_addr().ok());
 
         let mut endpoint_config = EndpointConfig::default();
         endpoint_config
@@ -285,15 +293,20 @@ impl ServerBuilder {
         let accepting = shared.clone();
         let acceptor = Box::new(move |remote| accept(&accepting, remote));
         let server = Some((Arc::new(shared.config.clone()), acceptor as bentpipe_quic::Acceptor));
-        let mut endpoint = Endpoint::new(endpoint_config, clock.base(), server, socket.max_segments(MTU.1));
+        let mut endpoint =
+            Endpoint::new(endpoint_config, clock.base(), server, socket.max_segments(MTU.1));
         let door = shared.door.clone();
-        endpoint.set_gatekeeper(Box::new(move |remote, validated| door.ask(remote.ip(), validated)));
+        endpoint
+            .set_gatekeeper(Box::new(move |remote, validated| door.ask(remote.ip(), validated)));
         let reporting = shared.clone();
-        endpoint.set_panic_handler(Box::new(move |remote, message| reporting.panicked(remote, message)));
+        endpoint.set_panic_handler(Box::new(move |remote, message| {
+            reporting.panicked(remote, message)
+        }));
         let (driver, driving) = Driver::start(endpoint, socket, clock);
 
-        let alternative = HeaderValue::from_str(&format!("h3=\":{}\"; ma={ALTERNATIVE_AGE}", bound.port()))
-            .unwrap_or(HeaderValue::from_static("clear"));
+        let alternative =
+            HeaderValue::from_str(&format!("h3=\":{}\"; ma={ALTERNATIVE_AGE}", bound.port()))
+                .unwrap_or(HeaderValue::from_static("clear"));
         let mut tasks = vec![tokio::spawn(tcp::listen(listener, tls, shared.clone(), alternative))];
         if let Some(listener) = metrics_listener {
             let shared = shared.clone();
@@ -313,8 +326,11 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
 async fn sockets(address: SocketAddr) -> Result<(Socket, TcpListener), ServerError> {
     let mut tries = 16;
     loop {
-        let socket =
-            Socket::bind(address).map_err(|source| ServerError::Listen { address, protocol: "UDP", source })?;
+        let socket = Socket::bind(address).map_err(|source| ServerError::Listen {
+            address,
+            protocol: "UDP",
+            source,
+        })?;
         let bound = socket.local_addr().map_err(|error| ServerError::System(error.to_string()))?;
         match listen(bound).await {
             Ok(listener) => return Ok((socket, listener)),
@@ -327,20 +343,24 @@ async fn sockets(address: SocketAddr) -> Result<(Socket, TcpListener), ServerErr
 /// TLS for QUIC and for TCP.
 fn configurations(certificate: &Certificate) -> Result<(ServerConfig, TlsAcceptor), ServerError> {
     let tls = |versions: &[&'static rustls::SupportedProtocolVersion], alpn: &[&[u8]]| {
-        let mut config = rustls::ServerConfig::builder_with_provider(tls::provider(Randomness::System))
-            .with_protocol_versions(versions)?
-            .with_no_client_auth()
-            .with_single_cert(certificate.chain.clone(), certificate.key.clone_key())?;
+        let mut config =
+            rustls::ServerConfig::builder_with_provider(tls::provider(Randomness::System))
+                .with_protocol_versions(versions)?
+                .with_no_client_auth()
+                .with_single_cert(certificate.chain.clone(), certificate.key.clone_key())?;
         config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
         config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
         Ok::<_, rustls::Error>(config)
     };
     let mut quic = tls(&[&rustls::version::TLS13], &[tls::ALPN_H3])?;
-    // RFC 9001 §4.6.1. Sessions are kept here and used once, so that early data cannot be replayed; a server behind is told of it all the same.
+    // RFC 9001 §4.6.1. Sessions are kept here and used once, so that early data cannot be replayed;
+    // a server behind is told of it all the same.
     quic.max_early_data_size = u32::MAX;
-    let quic = QuicServerConfig::try_from(quic)
-        .map_err(|_| ServerError::System("the cryptography provider lacks TLS_AES_128_GCM_SHA256".to_owned()))?;
-    let tcp = tls(&[&rustls::version::TLS13, &rustls::version::TLS12], &[&b"h2"[..], &b"http/1.1"[..]])?;
+    let quic = QuicServerConfig::try_from(quic).map_err(|_| {
+        ServerError::System("the cryptography provider lacks TLS_AES_128_GCM_SHA256".to_owned())
+    })?;
+    let tcp =
+        tls(&[&rustls::version::TLS13, &rustls::version::TLS12], &[&b"h2"[..], &b"http/1.1"[..]])?;
     Ok((ServerConfig::with_crypto(Arc::new(quic)), TlsAcceptor::from(Arc::new(tcp))))
 }
 
@@ -352,11 +372,14 @@ fn path_memory(
 ) -> Result<(Resumption, TokenServer), ServerError> {
     let (limits, epoch) = (memory::Limits::default(), clock.epoch());
     let resumption = match store {
-        Some(file) => Resumption::of(WriteBehind::open(file, limits, epoch.epoch())?, clock.clone())?,
+        Some(file) => {
+            Resumption::of(WriteBehind::open(file, limits, epoch.epoch())?, clock.clone())?
+        }
         None => Resumption::of(MemoryStore::new(limits), clock.clone())?,
     };
     let random = Randomness::System.generator();
-    let secret = Secret::draw(random).map_err(|_| ServerError::System("no random numbers".to_owned()))?;
+    let secret =
+        Secret::draw(random).map_err(|_| ServerError::System("no random numbers".to_owned()))?;
     let tokens = PathTokens::new(KeyRing::new(secret, KeyRing::PERIOD)?);
     let tokens = TokenServer::new(tokens, Prefixes::default(), DEFAULT_LIFETIME, epoch, random);
     Ok((resumption.with(congestion)?, tokens))

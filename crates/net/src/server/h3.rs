@@ -26,7 +26,8 @@ use tokio::time::{Duration, timeout};
 /// How often it is looked whether a connection has nothing more to do.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Least bytes that are read of a file at once: our choice, few enough for thousands of responses, and each is a call to another thread.
+/// Least bytes that are read of a file at once: our choice, few enough for thousands of responses,
+/// and each is a call to another thread.
 const LEAST_PIECE: u64 = 32 * 1024;
 /// Bytes of a send buffer of which a client takes some within the time that it may stall.
 const TAKEN: u64 = 256 * 1024;
@@ -34,8 +35,14 @@ const TAKEN: u64 = 256 * 1024;
 /// Pieces of a request's content that wait to be passed on: our choice. Each is what came at once.
 const PIECES: usize = 32;
 
-/// Serves a connection until it ends. The pass goes with the task: it is kept until the connection is forgotten.
-pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: ConnectionGuard, notes: Option<ResumeHandle>) {
+/// Serves a connection until it ends. The pass goes with the task: it is kept until the connection
+/// is forgotten.
+pub(super) async fn serve(
+    conn: Conn,
+    shared: Arc<Shared>,
+    mut pass: ConnectionGuard,
+    notes: Option<ResumeHandle>,
+) {
     conn.set_send_buffer(IDLE_BUFFER);
     shared.tuning.set_flow_control(&conn);
     let limit = shared.door.limits().handshake_time;
@@ -61,10 +68,14 @@ pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: ConnectionG
     });
     let window = Http3::new(conn.clone(), shared.tuning.stream_window())
         .limit_headers(shared.tuning.max_header_frame(), shared.header_memory.clone());
-    let built =
-        h3::server::builder().max_field_section_size(shared.door.limits().header.get()).build::<_, Bytes>(window).await;
+    let built = h3::server::builder()
+        .max_field_section_size(shared.door.limits().header.get())
+        .build::<_, Bytes>(window)
+        .await;
     let Ok(mut connection) = built else { return };
-    let client = conn.remote_address().map_or(IpAddr::from([0, 0, 0, 0]), |remote| remote.ip().to_canonical());
+    let client = conn
+        .remote_address()
+        .map_or(IpAddr::from([0, 0, 0, 0]), |remote| remote.ip().to_canonical());
     let mut stop = shared.stop.clone();
     let idle = Duration::from(shared.door.limits().idle_time);
     let mut busy = tokio::time::Instant::now();
@@ -104,7 +115,8 @@ async fn within<T>(limit: Span, work: impl Future<Output = T>) -> Option<T> {
     timeout(limit.into(), work).await.ok()
 }
 
-/// Waits for a request's header. Little is held until it is there: everything else is on the heap from then on.
+/// Waits for a request's header. Little is held until it is there: everything else is on the heap
+/// from then on.
 async fn request(
     conn: Conn,
     mut resolver: Box<RequestResolver<Http3, Bytes>>,
@@ -122,7 +134,8 @@ async fn request(
     }
 }
 
-/// Ends the connection of a client that plays for time with a header: dropped, its stream would stay open on its side.
+/// Ends the connection of a client that plays for time with a header: dropped, its stream would
+/// stay open on its side.
 fn too_slow(conn: &Conn, shared: &Shared) {
     shared.metrics.slow.fetch_add(1, Relaxed);
     conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"request header too slow");
@@ -132,12 +145,15 @@ fn too_slow(conn: &Conn, shared: &Shared) {
 async fn exchange(
     conn: Conn,
     id: StreamId,
-    resolving: impl Future<Output = Result<(Request<()>, RequestStream<BidiStream, Bytes>), StreamError>>,
+    resolving: impl Future<
+        Output = Result<(Request<()>, RequestStream<BidiStream, Bytes>), StreamError>,
+    >,
     shared: Arc<Shared>,
     client: IpAddr,
     notes: Option<ResumeHandle>,
 ) {
-    // A header that breaks a limit is answered by the library itself (431, RFC 6585 §5), which does not finish the stream.
+    // A header that breaks a limit is answered by the library itself (431, RFC 6585 §5), which does
+    // not finish the stream.
     let refusal = conn.finish_when_dropped(id);
     let resolved = within(shared.door.limits().stall_time, resolving).await;
     drop(refusal);
@@ -147,7 +163,8 @@ async fn exchange(
         None => return too_slow(&conn, &shared),
     };
     tokio::select! {
-        // The client wants no more of it, or has gone: whatever is still under way for it ends here.
+        // The client wants no more of it, or has gone: whatever is still under way for it ends
+        // here.
         () = conn.stopped(id) => {}
         () = respond(&conn, request, stream, &shared, client, notes) => {}
     }
@@ -165,7 +182,8 @@ async fn respond(
     let limits = *shared.door.limits();
     let (mut stream, mut content) = stream.split();
     let mut served = RequestLog::begin(shared, client, &request, Version::HTTP_3);
-    let notes = notes.filter(|_| *request.method() == Method::GET && takes_trailers(request.headers()));
+    let notes =
+        notes.filter(|_| *request.method() == Method::GET && takes_trailers(request.headers()));
     let now = shared.clock.system();
     let reply = match &shared.origin {
         Origin::Files(root) => {
@@ -181,7 +199,9 @@ async fn respond(
             }
             let early = early && request.method().is_safe();
             let asker = RequestContext { client, version: Version::HTTP_3, early, now };
-            let Some(reply) = relayed(conn, (&mut stream, content), relay, &request, asker, limits.stall_time).await
+            let Some(reply) =
+                relayed(conn, (&mut stream, content), relay, &request, asker, limits.stall_time)
+                    .await
             else {
                 return;
             };
@@ -206,7 +226,8 @@ async fn respond(
     }
 }
 
-/// Asks the server behind, and passes content on to it while it takes any. Nothing where the client has gone.
+/// Asks the server behind, and passes content on to it while it takes any. Nothing where the client
+/// has gone.
 async fn relayed(
     conn: &Conn,
     (stream, content): (&mut RequestStream<SendStream, Bytes>, RequestStream<RecvStream, Bytes>),
@@ -226,7 +247,11 @@ async fn relayed(
 }
 
 /// Reads a request's content as long as somebody wants it.
-async fn pass_on(mut content: RequestStream<RecvStream, Bytes>, sender: mpsc::Sender<Piece>, stall: Span) {
+async fn pass_on(
+    mut content: RequestStream<RecvStream, Bytes>,
+    sender: mpsc::Sender<Piece>,
+    stall: Span,
+) {
     loop {
         let piece = tokio::select! {
             () = sender.closed() => break,
@@ -250,12 +275,21 @@ async fn pass_on(mut content: RequestStream<RecvStream, Bytes>, sender: mpsc::Se
     content.stop_sending(Code::H3_NO_ERROR);
 }
 
-/// Keeps the response's part of the memory while something of it is not acknowledged; a client for which that takes too long is given up.
-async fn acknowledged(conn: &Conn, stream: &RequestStream<SendStream, Bytes>, sending: SendBufferGrant, stall: Span) {
+/// Keeps the response's part of the memory while something of it is not acknowledged; a client for
+/// which that takes too long is given up.
+async fn acknowledged(
+    conn: &Conn,
+    stream: &RequestStream<SendStream, Bytes>,
+    sending: SendBufferGrant,
+    stall: Span,
+) {
     let pieces = sending.granted() / TAKEN + 1;
-    if within(Span::from_nanos(stall.as_nanos().saturating_mul(pieces)), conn.acknowledged(stream.send_id()))
-        .await
-        .is_none()
+    if within(
+        Span::from_nanos(stall.as_nanos().saturating_mul(pieces)),
+        conn.acknowledged(stream.send_id()),
+    )
+    .await
+    .is_none()
     {
         sending.too_slow();
         conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"nothing is taken");
@@ -278,12 +312,17 @@ async fn send(
     }
     within(stall, stream.send_response(head)).await.ok_or_else(slow)?.map_err(|_| None)?;
     loop {
-        // Twice the window: what is in flight, and as much again for the round trip in which the window may double.
+        // Twice the window: what is in flight, and as much again for the round trip in which the
+        // window may double.
         let window = conn.congestion_window().map_or(0, |window| window.get());
         let buffer = sending.buffer(window.saturating_mul(2));
-        // A small part of the buffer, since it is memory too; of few sizes, so that what one piece leaves, another fits.
+        // A small part of the buffer, since it is memory too; of few sizes, so that what one piece
+        // leaves, another fits.
         let most = 1 << (buffer / 8).max(LEAST_PIECE).ilog2();
-        let Some(piece) = content.next(most).await.map_err(|_| Some(Code::H3_INTERNAL_ERROR))? else { break };
+        let Some(piece) = content.next(most).await.map_err(|_| Some(Code::H3_INTERNAL_ERROR))?
+        else {
+            break;
+        };
         conn.set_send_buffer(buffer);
         let bytes = piece.len() as u64;
         within(stall, stream.send_data(piece)).await.ok_or_else(slow)?.map_err(|_| None)?;

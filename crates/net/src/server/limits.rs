@@ -18,8 +18,8 @@ pub struct Limits {
     pub connections: usize,
     /// Connections at a time of one client: an IPv4 address, or an IPv6 /56, as one site has it.
     pub per_client: usize,
-    /// Handshakes at a time; beyond, clients first have to show that their addresses are their own (Retry, RFC 9000 §8.1.2). Beyond four
-    /// times as many, all are refused.
+    /// Handshakes at a time; beyond, clients first have to show that their addresses are their own
+    /// (Retry, RFC 9000 §8.1.2). Beyond four times as many, all are refused.
     pub handshakes: usize,
     /// Requests at a time of one connection.
     pub requests: u32,
@@ -76,7 +76,12 @@ impl Limits {
     ///
     /// # Errors
     /// The connections that were asked for do not fit, or nothing does.
-    pub fn fit(mut self, descriptors: u64, others: u64, connections: Option<usize>) -> Result<Self, TooFewDescriptors> {
+    pub fn fit(
+        mut self,
+        descriptors: u64,
+        others: u64,
+        connections: Option<usize>,
+    ) -> Result<Self, TooFewDescriptors> {
         let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         let files_at_least = self.open_files.min(LEAST_FILES) as u64;
         let free = descriptors.saturating_sub(RESERVED_DESCRIPTORS.saturating_add(others));
@@ -181,7 +186,9 @@ impl AdmissionControl {
         let (limits, counts) = (self.limits(), self.counts());
         let of_client = counts.clients.of(&client(address));
         let metrics = &self.0.metrics;
-        let full = counts.closed || counts.clients.all() >= limits.connections || of_client >= limits.per_client;
+        let full = counts.closed
+            || counts.clients.all() >= limits.connections
+            || of_client >= limits.per_client;
         if full || counts.handshakes >= limits.handshakes.saturating_mul(4) {
             metrics.refused.fetch_add(1, Relaxed);
             return Admission::Refuse;
@@ -237,8 +244,8 @@ impl Drop for ConnectionGuard {
     }
 }
 
-/// A response under way, until all of it is acknowledged. Call [`SendBufferGrant::buffer`] before each
-/// piece, and [`SendBufferGrant::written`] after it.
+/// A response under way, until all of it is acknowledged. Call [`SendBufferGrant::buffer`] before
+/// each piece, and [`SendBufferGrant::written`] after it.
 #[derive(Debug)]
 pub(crate) struct SendBufferGrant {
     door: AdmissionControl,
@@ -344,7 +351,10 @@ mod tests {
     fn many_handshakes_have_addresses_shown_and_too_many_are_refused() {
         let door = door(Limits { handshakes: 1, ..Limits::default() });
         let mut pass = door.enter(ip(1));
-        assert_eq!((door.ask(ip(2), false), door.ask(ip(2), true)), (Admission::Retry, Admission::Admit));
+        assert_eq!(
+            (door.ask(ip(2), false), door.ask(ip(2), true)),
+            (Admission::Retry, Admission::Admit)
+        );
         let _more = [door.enter(ip(2)), door.enter(ip(3)), door.enter(ip(4))];
         assert_eq!(door.ask(ip(5), true), Admission::Refuse);
         pass.shaken();
@@ -375,7 +385,11 @@ mod tests {
     #[test]
     fn one_client_gets_64_mb_and_leaves_the_rest_to_others() {
         let door = door(Limits::default());
-        assert_eq!(door.send(ip(1)).buffer(u64::MAX), MOST_BUFFER, "one download gets all it needs");
+        assert_eq!(
+            door.send(ip(1)).buffer(u64::MAX),
+            MOST_BUFFER,
+            "one download gets all it needs"
+        );
         let mut heavy: Vec<SendBufferGrant> = (0..256).map(|_| door.send(ip(1))).collect();
         heavy.iter_mut().for_each(|sending| _ = sending.buffer(u64::MAX));
         let granted = door.counts().sent.granted;

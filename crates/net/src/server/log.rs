@@ -13,9 +13,11 @@ use std::time::{Duration, SystemTime};
 /// How lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// `192.0.2.1 [2026-01-01T00:00:00Z] "GET /path HTTP/3" 200 1234 0.042`: who, when, what, status, bytes of content sent, seconds.
+    /// `192.0.2.1 [2026-01-01T00:00:00Z] "GET /path HTTP/3" 200 1234 0.042`: who, when, what,
+    /// status, bytes of content sent, seconds.
     Text,
-    /// The same as JSON objects: `time`, `client`, `method`, `path`, `protocol`, `status`, `bytes`, `seconds`, `complete`.
+    /// The same as JSON objects: `time`, `client`, `method`, `path`, `protocol`, `status`, `bytes`,
+    /// `seconds`, `complete`.
     Json,
 }
 
@@ -79,8 +81,13 @@ pub(crate) struct AccessLog {
 }
 
 impl AccessLog {
-    /// Writes to `sink` from a thread of its own, so that a slow disk or terminal holds up nobody. It ends with the last clone.
-    pub fn new(format: LogFormat, sink: Box<dyn Write + Send>, metrics: Arc<Metrics>) -> std::io::Result<Self> {
+    /// Writes to `sink` from a thread of its own, so that a slow disk or terminal holds up nobody.
+    /// It ends with the last clone.
+    pub fn new(
+        format: LogFormat,
+        sink: Box<dyn Write + Send>,
+        metrics: Arc<Metrics>,
+    ) -> std::io::Result<Self> {
         let counts = metrics.clone();
         let lost = move || {
             counts.log_lost.fetch_add(1, Relaxed);

@@ -42,9 +42,17 @@ pub struct Metrics {
 impl Metrics {
     /// All of them, with `connections` at present.
     pub fn text(&self, connections: usize) -> String {
-        let admitted =
-            [("{transport=\"quic\"}", &self.connections_quic), ("{transport=\"tcp\"}", &self.connections_tcp)];
-        let classes = ["{class=\"1xx\"}", "{class=\"2xx\"}", "{class=\"3xx\"}", "{class=\"4xx\"}", "{class=\"5xx\"}"];
+        let admitted = [
+            ("{transport=\"quic\"}", &self.connections_quic),
+            ("{transport=\"tcp\"}", &self.connections_tcp),
+        ];
+        let classes = [
+            "{class=\"1xx\"}",
+            "{class=\"2xx\"}",
+            "{class=\"3xx\"}",
+            "{class=\"4xx\"}",
+            "{class=\"5xx\"}",
+        ];
         let series = [
             Series::gauge("connections", "Connections at present", connections as u64),
             Series::counters("connections_total", "Connections admitted", admitted),
@@ -58,16 +66,32 @@ impl Metrics {
             Series::counter("early_data_total", "Connections begun with early data", &self.early),
             Series::counter("slow_clients_total", "Clients given up as too slow", &self.slow),
             Series::counter("busy_total", "Requests for which no file could be open", &self.busy),
-            Series::counter("files_failed_total", "Files that could not be read", &self.files_failed),
-            Series::counter("accepts_failed_total", "TCP connections not accepted", &self.accepts_failed),
+            Series::counter(
+                "files_failed_total",
+                "Files that could not be read",
+                &self.files_failed,
+            ),
+            Series::counter(
+                "accepts_failed_total",
+                "TCP connections not accepted",
+                &self.accepts_failed,
+            ),
             Series::counters(
                 "responses_total",
                 "Responses by class of status",
                 classes.into_iter().zip(&self.responses),
             ),
-            Series::counter("responses_broken_total", "Responses that ended before their end", &self.broken),
+            Series::counter(
+                "responses_broken_total",
+                "Responses that ended before their end",
+                &self.broken,
+            ),
             Series::counter("content_bytes_total", "Bytes of content sent", &self.bytes),
-            Series::counter("panics_total", "Connections ended by a panic in one of their tasks", &self.panics),
+            Series::counter(
+                "panics_total",
+                "Connections ended by a panic in one of their tasks",
+                &self.panics,
+            ),
             Series::counter("log_lines_lost_total", "Lines of the access log lost", &self.log_lost),
         ];
         scrape::text("bentpipe_", &series)

@@ -1,4 +1,5 @@
-//! The server: files, or what a server behind it answers, over HTTP/3, and over HTTP/1.1 and HTTP/2 beside it.
+//! The server: files, or what a server behind it answers, over HTTP/3, and over HTTP/1.1 and HTTP/2
+//! beside it.
 //!
 //! What a client can do to it is bounded: see [`Limits`].
 
@@ -75,10 +76,12 @@ impl Shared {
         self.errors.write(self.clock.now(), self.clock.system(), text);
     }
 
-    /// Counts and reports a panic in a task of the connection with `remote`, which ends that connection and no other.
+    /// Counts and reports a panic in a task of the connection with `remote`, which ends that
+    /// connection and no other.
     fn panicked(&self, remote: Option<SocketAddr>, message: &str) {
         self.metrics.panics.fetch_add(1, Relaxed);
-        let remote = remote.map_or_else(|| "an unknown address".to_owned(), |remote| remote.to_string());
+        let remote =
+            remote.map_or_else(|| "an unknown address".to_owned(), |remote| remote.to_string());
         self.report(&format_args!("the connection with {remote} ended by a panic: {message}"));
     }
 }
@@ -105,7 +108,8 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// A server of the files in `directory`, shown by `certificate`, on a free port of the loopback until told otherwise.
+    /// A server of the files in `directory`, shown by `certificate`, on a free port of the loopback
+    /// until told otherwise.
     pub fn builder(directory: &Path, certificate: Certificate) -> ServerBuilder {
         ServerBuilder::files(directory, certificate)
     }
@@ -149,8 +153,8 @@ impl Server {
         }
     }
 
-    /// Takes no more connections and no more requests (GOAWAY, RFC 9114 §5.2), and ends when those under way are done, or after
-    /// `deadline`. Says how many connections were cut off.
+    /// Takes no more connections and no more requests (GOAWAY, RFC 9114 §5.2), and ends when those
+    /// under way are done, or after `deadline`. Says how many connections were cut off.
     pub async fn stop(self, deadline: Span) -> usize {
         self.shared.door.close();
         // Those who listen are gone where nobody is connected.
@@ -182,7 +186,12 @@ pub(crate) struct RequestLog {
 }
 
 impl RequestLog {
-    fn begin<T>(shared: &Arc<Shared>, client: IpAddr, request: &Request<T>, version: Version) -> Self {
+    fn begin<T>(
+        shared: &Arc<Shared>,
+        client: IpAddr,
+        request: &Request<T>,
+        version: Version,
+    ) -> Self {
         let line = Line {
             client,
             time: shared.clock.system(),
@@ -230,5 +239,6 @@ impl Drop for RequestLog {
 
 /// What of a path is logged: a line should stay one that people read. The bound is our choice.
 fn shorten(path: &str) -> String {
-    path.chars().take(512).collect::<String>() + if path.chars().nth(512).is_some() { "…" } else { "" }
+    path.chars().take(512).collect::<String>()
+        + if path.chars().nth(512).is_some() { "…" } else { "" }
 }

@@ -69,9 +69,10 @@ impl OpenFiles {
     fn enter(&self, client: IpPrefix) -> Option<(User, Arc<Semaphore>)> {
         let per_client = self.0.per_client;
         let mut clients = self.clients();
-        let entry = clients
-            .entry(client)
-            .or_insert_with(|| ClientSlots { slots: Arc::new(Semaphore::new(per_client)), users: 0 });
+        let entry = clients.entry(client).or_insert_with(|| ClientSlots {
+            slots: Arc::new(Semaphore::new(per_client)),
+            users: 0,
+        });
         if entry.users >= per_client.saturating_mul(2) {
             return None;
         }

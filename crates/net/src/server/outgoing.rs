@@ -165,7 +165,10 @@ pub(super) struct UnderWay(Requests);
 
 impl Requests {
     pub fn new() -> Self {
-        Self(Arc::new(RequestCount { under_way: AtomicUsize::new(0), last_end: Mutex::new(Instant::now()) }))
+        Self(Arc::new(RequestCount {
+            under_way: AtomicUsize::new(0),
+            last_end: Mutex::new(Instant::now()),
+        }))
     }
 
     pub fn begin(&self) -> UnderWay {
@@ -242,13 +245,18 @@ impl http_body::Body for Outgoing {
     type Data = Bytes;
     type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let this = &mut *self;
         if let Some(watch) = &this.watch {
             watch.asked();
         }
         if !this.whole {
-            let Poll::Ready(read) = this.content.as_mut().poll_next(cx) else { return Poll::Pending };
+            let Poll::Ready(read) = this.content.as_mut().poll_next(cx) else {
+                return Poll::Pending;
+            };
             match read {
                 Some(Ok((data, last))) => {
                     this.served.iter_mut().for_each(|served| served.sent(data.len() as u64));

@@ -1,4 +1,5 @@
-//! What answers a request, whatever version of HTTP carries it: the files of a directory, or a server behind this one.
+//! What answers a request, whatever version of HTTP carries it: the files of a directory, or a
+//! server behind this one.
 
 use super::Shared;
 use super::open_files::FileSlot;
@@ -66,7 +67,13 @@ impl StreamedResponse {
     }
 
     /// A file below `root`, for the client at `address`.
-    pub async fn file(shared: &Shared, root: &Root, request: Request<()>, address: IpAddr, now: SystemTime) -> Self {
+    pub async fn file(
+        shared: &Shared,
+        root: &Root,
+        request: Request<()>,
+        address: IpAddr,
+        now: SystemTime,
+    ) -> Self {
         let Some(slot) = shared.files.slot(address).await else {
             shared.metrics.busy.fetch_add(1, Relaxed);
             return Self::busy(now);
@@ -90,7 +97,10 @@ impl StreamedResponse {
         *head.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         head.headers_mut().insert(RETRY_AFTER, RETRY);
         head.headers_mut().insert(CONTENT_LENGTH, 0.into());
-        Self { head: dated(head, now), content: Content::File { body: Body::default(), _slot: None } }
+        Self {
+            head: dated(head, now),
+            content: Content::File { body: Body::default(), _slot: None },
+        }
     }
 }
 

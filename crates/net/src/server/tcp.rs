@@ -1,4 +1,5 @@
-//! HTTP/1.1 and HTTP/2 over TLS, beside HTTP/3: the same responses, and word of the better way (Alt-Svc, RFC 7838).
+//! HTTP/1.1 and HTTP/2 over TLS, beside HTTP/3: the same responses, and word of the better way
+//! (Alt-Svc, RFC 7838).
 
 use super::outgoing::{Outgoing, Requests, StreamCut, StreamExecutor, UnderWay};
 use super::reply::{Origin, StreamedResponse};
@@ -29,7 +30,12 @@ use tokio_rustls::TlsAcceptor;
 const SEND_BUFFER: usize = 32 * 1024;
 
 /// Takes connections until the server stops.
-pub(super) async fn listen(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>, alternative: HeaderValue) {
+pub(super) async fn listen(
+    listener: TcpListener,
+    tls: TlsAcceptor,
+    shared: Arc<Shared>,
+    alternative: HeaderValue,
+) {
     let mut stop = shared.stop.clone();
     loop {
         let accepted = tokio::select! {
@@ -43,7 +49,8 @@ pub(super) async fn listen(listener: TcpListener, tls: TlsAcceptor, shared: Arc<
                     continue;
                 }
                 let counts = shared.clone();
-                let serving = serve(stream, remote, tls.clone(), shared.clone(), alternative.clone());
+                let serving =
+                    serve(stream, remote, tls.clone(), shared.clone(), alternative.clone());
                 tokio::spawn(async move {
                     if let Err(panic) = AssertUnwindSafe(serving).catch_unwind().await {
                         counts.panicked(Some(remote), panic_message(&*panic));
@@ -61,11 +68,18 @@ pub(super) async fn listen(listener: TcpListener, tls: TlsAcceptor, shared: Arc<
     }
 }
 
-async fn serve(stream: TcpStream, remote: SocketAddr, tls: TlsAcceptor, shared: Arc<Shared>, alternative: HeaderValue) {
+async fn serve(
+    stream: TcpStream,
+    remote: SocketAddr,
+    tls: TlsAcceptor,
+    shared: Arc<Shared>,
+    alternative: HeaderValue,
+) {
     let mut pass = shared.door.enter(remote.ip());
     shared.metrics.connections_tcp.fetch_add(1, Relaxed);
     let limits = *shared.door.limits();
-    // Small frames of HTTP/2 should not wait for acknowledgements; without it all works, more slowly.
+    // Small frames of HTTP/2 should not wait for acknowledgements; without it all works, more
+    // slowly.
     let _ = stream.set_nodelay(true);
     let stream = WriteTimeout::new(stream, limits.stall_time.into(), shared.metrics.clone());
     let Ok(Ok(stream)) = timeout(limits.handshake_time.into(), tls.accept(stream)).await else {
@@ -78,7 +92,8 @@ async fn serve(stream: TcpStream, remote: SocketAddr, tls: TlsAcceptor, shared: 
     let service = {
         let (shared, requests) = (shared.clone(), requests.clone());
         service_fn(move |request: Request<Incoming>| {
-            let (shared, alternative, under_way) = (shared.clone(), alternative.clone(), requests.begin());
+            let (shared, alternative, under_way) =
+                (shared.clone(), alternative.clone(), requests.begin());
             async move {
                 let response = respond(request, shared, client, under_way).await;
                 Ok::<_, Infallible>(with_alternative(response, alternative))
@@ -92,7 +107,8 @@ async fn serve(stream: TcpStream, remote: SocketAddr, tls: TlsAcceptor, shared: 
     };
     let executor = StreamExecutor { limit: limits.stall_time.into(), cut };
     let header = usize::try_from(limits.header.get()).unwrap_or(usize::MAX);
-    // By what the handshake settled, not by the first bytes: for those, a client could have one wait for ever.
+    // By what the handshake settled, not by the first bytes: for those, a client could have one
+    // wait for ever.
     let mut builder = match stream.get_ref().1.alpn_protocol() {
         Some(b"h2") => Builder::new(executor).http2_only(),
         _ => Builder::new(executor).http1_only(),
@@ -131,7 +147,10 @@ async fn serve(stream: TcpStream, remote: SocketAddr, tls: TlsAcceptor, shared: 
     }
 }
 
-fn with_alternative(mut response: Response<Outgoing>, alternative: HeaderValue) -> Response<Outgoing> {
+fn with_alternative(
+    mut response: Response<Outgoing>,
+    alternative: HeaderValue,
+) -> Response<Outgoing> {
     response.headers_mut().insert(ALT_SVC, alternative);
     response
 }
@@ -152,7 +171,9 @@ async fn respond(
         Origin::Upstream(relay) => {
             let upload = Upload::of_tcp(incoming, shared.door.limits().stall_time.into());
             // TLS over TCP takes no early data here.
-            relay.forward(&request, upload, RequestContext { client, version, early: false, now }).await
+            relay
+                .forward(&request, upload, RequestContext { client, version, early: false, now })
+                .await
         }
     };
     served.status(head.status());

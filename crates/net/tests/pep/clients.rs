@@ -10,7 +10,11 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// What an explicit proxy on the loopback is made of, that lets everybody go everywhere.
 pub fn explicit(limits: Limits) -> Config {
-    Config { allowed: Allowed::all(), limits, ..Config::new(Listener::Explicit { credentials: None }) }
+    Config {
+        allowed: Allowed::all(),
+        limits,
+        ..Config::new(Listener::Explicit { credentials: None })
+    }
 }
 
 /// Lines that were logged.
@@ -79,8 +83,13 @@ pub async fn socks(pep: SocketAddr, target: SocketAddr) -> std::io::Result<(TcpS
     Ok((stream, answer[1]))
 }
 
-/// Asks by HTTP CONNECT for `target`, and says `first` at once; the connection, and the head of the answer.
-pub async fn connect(pep: SocketAddr, target: &str, first: &[u8]) -> std::io::Result<(TcpStream, String)> {
+/// Asks by HTTP CONNECT for `target`, and says `first` at once; the connection, and the head of the
+/// answer.
+pub async fn connect(
+    pep: SocketAddr,
+    target: &str,
+    first: &[u8],
+) -> std::io::Result<(TcpStream, String)> {
     let mut stream = TcpStream::connect(pep).await?;
     let mut request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n").into_bytes();
     request.extend(first);

@@ -27,7 +27,8 @@ async fn both_directions_are_led_on_whole_and_end_one_after_the_other() {
         stream.write_all(&answered).await.unwrap();
         seen
     });
-    let (mut stream, head) = connect(pep.address(), &target.to_string(), &sent[..1000]).await.unwrap();
+    let (mut stream, head) =
+        connect(pep.address(), &target.to_string(), &sent[..1000]).await.unwrap();
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     stream.write_all(&sent[1000..]).await.unwrap();
     stream.shutdown().await.unwrap();
@@ -64,7 +65,10 @@ async fn a_reset_of_either_side_is_a_reset_for_the_other() {
     assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
 
     let lines = logged.lines(2).await;
-    assert!(lines[0].ends_with(" reset-by-server") && lines[1].ends_with(" reset-by-client"), "{lines:?}");
+    assert!(
+        lines[0].ends_with(" reset-by-server") && lines[1].ends_with(" reset-by-client"),
+        "{lines:?}"
+    );
 }
 
 #[tokio::test]
@@ -85,7 +89,8 @@ async fn destinations_that_are_not_there_or_not_allowed_are_refused_in_the_clien
     let (pep, logged) = start(Config::new(entrance)).await;
     assert_eq!(socks(pep.address(), target).await.unwrap().1, 2);
     // Not by its name, either.
-    let (_, head) = connect(pep.address(), &format!("localhost:{}", target.port()), b"").await.unwrap();
+    let (_, head) =
+        connect(pep.address(), &format!("localhost:{}", target.port()), b"").await.unwrap();
     assert!(head.starts_with("HTTP/1.1 403 "), "{head}");
     // Lines come when all is over.
     assert!(logged.lines(2).await.iter().all(|line| line.ends_with(" not-allowed")));
@@ -110,9 +115,16 @@ async fn clients_that_are_not_allowed_are_reset() {
 async fn who_does_not_know_the_password_does_not_enter() {
     let (_listener, target) = server().await;
     let credentials = Some(Credentials::parse("user:pass").unwrap());
-    let (pep, _) = start(Config { entrance: Listener::Explicit { credentials }, ..explicit(Limits::default()) }).await;
+    let (pep, _) = start(Config {
+        entrance: Listener::Explicit { credentials },
+        ..explicit(Limits::default())
+    })
+    .await;
     let (_, head) = connect(pep.address(), &target.to_string(), b"").await.unwrap();
-    assert!(head.starts_with("HTTP/1.1 407 ") && head.contains("Proxy-Authenticate: Basic "), "{head}");
+    assert!(
+        head.starts_with("HTTP/1.1 407 ") && head.contains("Proxy-Authenticate: Basic "),
+        "{head}"
+    );
     let mut stream = TcpStream::connect(pep.address()).await.unwrap();
     stream.write_all(b"\x05\x02\x00\x02\x01\x04user\x04pass").await.unwrap();
     let mut answer = [0; 4];

@@ -36,7 +36,9 @@ async fn works(stream: &mut TcpStream) {
 /// Whether a client that connects is reset without a word.
 async fn is_reset(pep: SocketAddr) -> bool {
     match TcpStream::connect(pep).await {
-        Ok(mut stream) => soon(stream.read_u8()).await.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset),
+        Ok(mut stream) => soon(stream.read_u8())
+            .await
+            .is_err_and(|error| error.kind() == ErrorKind::ConnectionReset),
         Err(error) => error.kind() == ErrorKind::ConnectionReset,
     }
 }
@@ -77,7 +79,12 @@ async fn without_memory_connections_are_reset_and_the_others_unharmed() {
         }
         assert!(inside.len() < 100);
     }
-    assert!(inside.len() >= 9 && pep.memory() <= Bytes::from_mb(3), "{} in {}", inside.len(), pep.memory());
+    assert!(
+        inside.len() >= 9 && pep.memory() <= Bytes::from_mb(3),
+        "{} in {}",
+        inside.len(),
+        pep.memory()
+    );
     for stream in &mut inside {
         works(stream).await;
     }
@@ -87,7 +94,8 @@ async fn without_memory_connections_are_reset_and_the_others_unharmed() {
 async fn one_client_does_not_take_all_places() {
     let (_listener, target) = server().await;
     let (pep, _) = start(explicit(Limits { per_client: 2, ..Limits::default() })).await;
-    let _inside = (socks(pep.address(), target).await.unwrap(), socks(pep.address(), target).await.unwrap());
+    let _inside =
+        (socks(pep.address(), target).await.unwrap(), socks(pep.address(), target).await.unwrap());
     assert!(is_reset(pep.address()).await);
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
@@ -198,5 +206,9 @@ async fn prometheus_reads_what_happened() {
     let mut text = String::new();
     soon(scrape.read_to_string(&mut text)).await.unwrap();
     assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
-    assert!(text.contains("\nbentpipe_pep_connections 1\n") && text.contains("\nbentpipe_pep_memory_bytes "), "{text}");
+    assert!(
+        text.contains("\nbentpipe_pep_connections 1\n")
+            && text.contains("\nbentpipe_pep_memory_bytes "),
+        "{text}"
+    );
 }

@@ -32,9 +32,13 @@ impl Running {
         let (end, ended) = oneshot::channel();
         let thread = std::thread::spawn(move || {
             let run = || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .expect("a runtime");
                 runtime.block_on(async {
-                    let pep = Pep::start(config, Some((LogFormat::Text, log))).await.expect("a proxy");
+                    let pep =
+                        Pep::start(config, Some((LogFormat::Text, log))).await.expect("a proxy");
                     tell.send(pep.address()).expect("somebody waits");
                     // It ends with the test, too.
                     let _ = ended.await;
@@ -56,24 +60,34 @@ impl Drop for Running {
     }
 }
 
-/// 50 and 10 Mbps over 600 ms, with a queue of a round trip, between a client and a server; `loss` of what goes to the client.
+/// 50 and 10 Mbps over 600 ms, with a queue of a round trip, between a client and a server; `loss`
+/// of what goes to the client.
 pub fn geo(loss: f64) -> Emulator {
     let forward = DirectionConfig::new(Rate::from_mbps(50), Span::from_millis(300));
     let loss = LossConfig::bernoulli(Ratio::new(loss).expect("a ratio"));
     let forward = DirectionConfig { loss, ..forward };
     let reverse = DirectionConfig::new(Rate::from_mbps(10), Span::from_millis(300));
     let load = |config: &DirectionConfig| config.load(Path::new(".")).expect("a direction");
-    let hop = Hop { name: "satellite".into(), forward: load(&forward), reverse: load(&reverse), shared: true };
+    let hop = Hop {
+        name: "satellite".into(),
+        forward: load(&forward),
+        reverse: load(&reverse),
+        shared: true,
+    };
     let path = PathSpec { hops: vec![hop], base_rtt: Span::from_millis(600), seed: 7, run: 0 };
     let ground = Testbed::new(1, Bytes::new(1500)).expect("namespaces");
     Emulator::start(ground, &path, Settings::default()).expect("an emulator")
 }
 
-/// A server in `namespace`: says as many bytes as it is asked for, from sockets with the controller `congestion`. It ends with the process.
+/// A server in `namespace`: says as many bytes as it is asked for, from sockets with the controller
+/// `congestion`. It ends with the process.
 pub fn serve(namespace: &Namespace, congestion: &str) -> u16 {
-    let listener = namespace.inside(|| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a port"));
+    let listener =
+        namespace.inside(|| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a port"));
     let listener = listener.expect("the namespace");
-    socket2::SockRef::from(&listener).set_tcp_congestion(congestion.as_bytes()).expect("a controller");
+    socket2::SockRef::from(&listener)
+        .set_tcp_congestion(congestion.as_bytes())
+        .expect("a controller");
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
@@ -97,8 +111,14 @@ pub fn serve(namespace: &Namespace, congestion: &str) -> u16 {
     port
 }
 
-/// Downloads so many bytes in `namespace` from `server`, by way of a proxy where one is named (HTTP CONNECT); how long from the first packet to the last byte.
-pub fn download(namespace: &Namespace, server: SocketAddr, proxy: Option<SocketAddr>, bytes: u64) -> Duration {
+/// Downloads so many bytes in `namespace` from `server`, by way of a proxy where one is named (HTTP
+/// CONNECT); how long from the first packet to the last byte.
+pub fn download(
+    namespace: &Namespace,
+    server: SocketAddr,
+    proxy: Option<SocketAddr>,
+    bytes: u64,
+) -> Duration {
     let work = || {
         let begin = Instant::now();
         let mut stream = TcpStream::connect(proxy.unwrap_or(server)).expect("a connection");

@@ -1,4 +1,5 @@
-//! Proxies in network namespaces: led to by the very rules that are printed for operators, and at both ends of an emulated satellite path.
+//! Proxies in network namespaces: led to by the very rules that are printed for operators, and at
+//! both ends of an emulated satellite path.
 
 use crate::clients::Logged;
 use crate::path::{Running, cannot_run, download, geo, serve, server_at};
@@ -19,7 +20,12 @@ struct Cabled {
 /// Runs a shell script in a namespace.
 fn script(namespace: &Namespace, text: &str) {
     let run = || {
-        let mut shell = Command::new("sh").args(["-eu"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut shell = Command::new("sh")
+            .args(["-eu"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
         shell.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
         shell.wait().unwrap()
     };
@@ -35,7 +41,8 @@ impl Cabled {
                      (near_name, near_address): (&str, &str),
                      (far_name, far_address): (&str, &str)| {
             let lay = || {
-                let there = format!("/proc/{}/task/{}/ns/net", std::process::id(), nix::unistd::gettid());
+                let there =
+                    format!("/proc/{}/task/{}/ns/net", std::process::id(), nix::unistd::gettid());
                 script(
                     near,
                     &format!(
@@ -47,7 +54,9 @@ impl Cabled {
             router.inside(lay).unwrap();
             script(
                 &router,
-                &format!("ip link set lo up\nip addr add {far_address} dev {far_name}\nip link set {far_name} up\n"),
+                &format!(
+                    "ip link set lo up\nip addr add {far_address} dev {far_name}\nip link set {far_name} up\n"
+                ),
             );
         };
         cable(&client, ("up0", "10.1.0.2/24"), ("lan0", "10.1.0.1/24"));
@@ -87,7 +96,12 @@ fn connections_that_the_printed_rules_lead_to_it_are_split() {
         return;
     }
     for tool in ["nft", "ip", "sysctl"] {
-        if !Command::new(tool).arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        if !Command::new(tool)
+            .arg("--version")
+            .stdout(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+        {
             return eprintln!("not run: {tool} is missing (Debian: nftables, iproute2, procps)");
         }
     }
@@ -112,7 +126,12 @@ fn connections_that_the_printed_rules_lead_to_it_are_split() {
         drop(pep);
         let (text, port) = (logged.text(), listener.local_addr().unwrap().port());
         let how = if entrance == Listener::Redirected { "redirected" } else { "transparent" };
-        assert!(text.starts_with("10.1.0.2:") && text.ends_with(" complete\n") && text.lines().count() == 1, "{text}");
+        assert!(
+            text.starts_with("10.1.0.2:")
+                && text.ends_with(" complete\n")
+                && text.lines().count() == 1,
+            "{text}"
+        );
         assert!(text.contains(&format!("] {how} 10.2.0.2:{port} 10.2.0.2:{port} 5 5 ")), "{text}");
     }
 }
@@ -120,7 +139,12 @@ fn connections_that_the_printed_rules_lead_to_it_are_split() {
 /// An explicit proxy in a namespace that lets everything pass.
 fn explicit(listen: &str, way: NextHop) -> Config {
     let entrance = Listener::Explicit { credentials: None };
-    Config { listen: listen.parse().unwrap(), way, allowed: Allowed::all(), ..Config::new(entrance) }
+    Config {
+        listen: listen.parse().unwrap(),
+        way,
+        allowed: Allowed::all(),
+        ..Config::new(entrance)
+    }
 }
 
 fn quiet() -> Box<dyn Write + Send> {
@@ -152,7 +176,8 @@ fn ten_megabytes_over_a_geostationary_path_come_sooner_through_a_tunnel() {
     let way = NextHop::Tunnel { exit: server_at(exit.address.port()), secret };
     let entrance = Running::start(near, explicit("127.0.0.1:0", way), quiet());
     let first = download(near, server, Some(entrance.address), SIZE);
-    // The best of a few: a machine that is busy keeps user-space senders from the processor, and not the kernel's.
+    // The best of a few: a machine that is busy keeps user-space senders from the processor, and
+    // not the kernel's.
     let mut best = Duration::MAX;
     for _ in 0..4 {
         best = best.min(download(near, server, Some(entrance.address), SIZE));
@@ -162,7 +187,9 @@ fn ten_megabytes_over_a_geostationary_path_come_sooner_through_a_tunnel() {
     }
     drop((entrance, exit));
     let report = emulator.stop().unwrap();
-    eprintln!("10 MB, 50/10 Mbps, 600 ms: direct {direct:.2?}, through a new tunnel {first:.2?}, then {best:.2?}");
+    eprintln!(
+        "10 MB, 50/10 Mbps, 600 ms: direct {direct:.2?}, through a new tunnel {first:.2?}, then {best:.2?}"
+    );
     for doubt in report.warnings(bentpipe_units::Span::from_millis(600)) {
         eprintln!("the emulator says: {doubt}");
     }

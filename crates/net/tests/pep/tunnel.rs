@@ -37,7 +37,8 @@ async fn both(limits: Limits) -> ((Pep, Logged), (Pep, Logged)) {
 async fn a_connection_passes_whole_and_ends_one_direction_after_the_other() {
     let (listener, target) = server().await;
     let ((near, near_log), (far, far_log)) = both(Limits::default()).await;
-    let sent: Vec<u8> = (0..3_000_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let sent: Vec<u8> =
+        (0..3_000_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let expected = sent.clone();
     let serving = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
@@ -46,7 +47,8 @@ async fn a_connection_passes_whole_and_ends_one_direction_after_the_other() {
         stream.write_all(&seen[..2_000_000]).await.unwrap();
         seen
     });
-    let (mut stream, head) = soon(connect(near.address(), &target.to_string(), &sent[..10])).await.unwrap();
+    let (mut stream, head) =
+        soon(connect(near.address(), &target.to_string(), &sent[..10])).await.unwrap();
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     stream.write_all(&sent[10..]).await.unwrap();
     stream.shutdown().await.unwrap();
@@ -113,7 +115,8 @@ async fn who_finds_the_exit_full_waits_and_the_others_go_on() {
         inside.push((client, soon(listener.accept()).await.unwrap().0));
     }
     assert_eq!(far.connections(), 2);
-    // As many streams as there may be are open: the next one waits for its turn, and gets it when one has ended.
+    // As many streams as there may be are open: the next one waits for its turn, and gets it when
+    // one has ended.
     let address = near.address();
     let third = tokio::spawn(async move {
         let (mut third, code) = socks(address, target).await.unwrap();

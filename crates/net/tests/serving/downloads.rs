@@ -80,7 +80,11 @@ async fn a_download_goes_on_where_it_ended_unless_the_file_has_changed() {
     let etag = head.headers()["etag"].to_str().unwrap().to_owned();
     let remember = |etag: &str| {
         std::fs::write(&part, &expected[..400_000]).unwrap();
-        std::fs::write(&mark, serde_json::json!({ "url": what.url.to_string(), "etag": etag }).to_string()).unwrap();
+        std::fs::write(
+            &mark,
+            serde_json::json!({ "url": what.url.to_string(), "etag": etag }).to_string(),
+        )
+        .unwrap();
     };
     for (etag, resumed_at) in [(etag.as_str(), 400_000), ("\"another\"", 0)] {
         remember(etag);
@@ -120,7 +124,11 @@ async fn tokens_are_kept_in_a_file_for_another_client() {
     let file = here.path().join("state/tokens.sqlite");
     let visit = || async {
         let tokens = TokenFile::open(&file).unwrap();
-        let client = bentpipe_net::Client::builder().trust(place.trust.clone()).tokens(tokens).build().unwrap();
+        let client = bentpipe_net::Client::builder()
+            .trust(place.trust.clone())
+            .tokens(tokens)
+            .build()
+            .unwrap();
         let response = place.get(&client, "/hello.txt").await.unwrap();
         assert_eq!(content(response).await.unwrap(), b"hello");
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;

@@ -42,11 +42,13 @@ pub async fn over_http1(proxied: &Proxied, request: Request<Vec<u8>>) -> Result<
     let stream = TcpStream::connect(address).await.unwrap();
     let connector = TlsConnector::from(Arc::new(tls(&proxied.trust, b"http/1.1")));
     let stream = connector.connect("localhost".try_into().unwrap(), stream).await.unwrap();
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
     let mut request = request.map(|body| Full::new(Bytes::from(body)));
     request.headers_mut().insert("host", format!("localhost:{}", address.port()).parse().unwrap());
-    let (head, body) = sender.send_request(request).await.map_err(|error| error.to_string())?.into_parts();
+    let (head, body) =
+        sender.send_request(request).await.map_err(|error| error.to_string())?.into_parts();
     let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes().to_vec();
     Ok(Answer { head: Response::from_parts(head, ()), body })
 }
@@ -56,9 +58,12 @@ pub async fn over_http3(proxied: &Proxied, request: Request<Vec<u8>>) -> Result<
     let address = proxied.server.address();
     let clock = WallClock::new();
     let socket = Socket::bind(([127, 0, 0, 1], 0).into()).unwrap();
-    let endpoint = Endpoint::new(EndpointConfig::default(), clock.base(), None, socket.max_segments(1452));
+    let endpoint =
+        Endpoint::new(EndpointConfig::default(), clock.base(), None, socket.max_segments(1452));
     let (driver, _) = Driver::start(endpoint, socket, clock);
-    let config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls(&proxied.trust, ALPN_H3)).unwrap()));
+    let config = ClientConfig::new(Arc::new(
+        QuicClientConfig::try_from(tls(&proxied.trust, ALPN_H3)).unwrap(),
+    ));
     let (mut head, body) = request.into_parts();
     let target = head.uri.path_and_query().unwrap().as_str();
     head.uri = format!("https://localhost:{}{target}", address.port()).parse().unwrap();
@@ -90,7 +95,8 @@ async fn exchange(conn: Conn, request: Request<()>, content: Bytes) -> Result<An
     let stream = requests.send_request(request).await.map_err(|error| error.to_string())?;
     let (mut sending, mut taking) = stream.split();
     conn.spawn(async move {
-        // Beside the response, which may come while content is on its way; a server that has heard enough says so.
+        // Beside the response, which may come while content is on its way; a server that has heard
+        // enough says so.
         let _ = sending.send_data(content).await;
         let _ = sending.finish().await;
     });

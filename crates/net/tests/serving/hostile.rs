@@ -1,4 +1,5 @@
-//! Peers that break the rules of HTTP/3, by hand: frames are written byte by byte over a QUIC stack that knows nothing of HTTP.
+//! Peers that break the rules of HTTP/3, by hand: frames are written byte by byte over a QUIC stack
+//! that knows nothing of HTTP.
 
 use super::exchange::tls;
 use super::proxy::Proxied;
@@ -8,7 +9,10 @@ use bentpipe_quic::noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfi
 use bentpipe_quic::tls::ALPN_H3;
 use bentpipe_units::Span;
 use http::HeaderMap;
-use noq::{ClientConfig, Connection, ConnectionError, Endpoint, RecvStream, SendStream, ServerConfig, VarInt};
+use noq::{
+    ClientConfig, Connection, ConnectionError, Endpoint, RecvStream, SendStream, ServerConfig,
+    VarInt,
+};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -50,7 +54,9 @@ fn field(name: u8, value: &[u8]) -> Vec<u8> {
         long => {
             let rest = long - 127;
             let mut bytes = vec![127];
-            bytes.extend((0..3).map(|digit| (rest >> (7 * digit)) as u8 & 0x7f | if digit < 2 { 0x80 } else { 0 }));
+            bytes.extend((0..3).map(|digit| {
+                (rest >> (7 * digit)) as u8 & 0x7f | if digit < 2 { 0x80 } else { 0 }
+            }));
             bytes
         }
     };
@@ -59,7 +65,15 @@ fn field(name: u8, value: &[u8]) -> Vec<u8> {
 
 /// A request for `path`; entry 17 is `:method GET`, 20 is `:method POST`, 23 is `:scheme https`.
 fn request(method: u8, path: &str, more: &[u8]) -> Vec<u8> {
-    headers(&[&[0xc0 | method, 0xc0 | 23][..], &field(1, path.as_bytes()), &field(0, b"localhost"), more].concat())
+    headers(
+        &[
+            &[0xc0 | method, 0xc0 | 23][..],
+            &field(1, path.as_bytes()),
+            &field(0, b"localhost"),
+            more,
+        ]
+        .concat(),
+    )
 }
 
 fn get(path: &str) -> Vec<u8> {
@@ -70,8 +84,9 @@ fn get(path: &str) -> Vec<u8> {
 fn data(mut frames: &[u8]) -> Vec<u8> {
     let integer = |frames: &mut &[u8]| {
         let length = 1 << (frames[0] >> 6);
-        let value =
-            frames[1..length].iter().fold(usize::from(frames[0] & 0x3f), |sum, byte| sum << 8 | usize::from(*byte));
+        let value = frames[1..length]
+            .iter()
+            .fold(usize::from(frames[0] & 0x3f), |sum, byte| sum << 8 | usize::from(*byte));
         *frames = &frames[length..];
         value
     };
@@ -97,8 +112,10 @@ struct Peer {
 impl Peer {
     async fn connect(server: &Server, trust: &Trust) -> Self {
         let endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
-        let config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls(trust, ALPN_H3)).unwrap()));
-        let connection = endpoint.connect_with(config, server.address(), "localhost").unwrap().await.unwrap();
+        let config =
+            ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls(trust, ALPN_H3)).unwrap()));
+        let connection =
+            endpoint.connect_with(config, server.address(), "localhost").unwrap().await.unwrap();
         let mut control = connection.open_uni().await.unwrap();
         control.write_all(&[&[0x00][..], &frame(SETTINGS, 0)].concat()).await.unwrap();
         Self { endpoint, connection, control }
@@ -142,7 +159,9 @@ async fn aborted_downloads_return_their_streams_and_do_not_hold_up_a_stop() {
     assert!(data(&answer) == whole, "{} bytes", answer.len());
     // Nothing is under way any more: the server closes the connection by itself.
     let Place { server, directory, .. } = place;
-    let cut = timeout(SOON, server.stop(Span::from_secs(60))).await.expect("the stop waits for aborted downloads");
+    let cut = timeout(SOON, server.stop(Span::from_secs(60)))
+        .await
+        .expect("the stop waits for aborted downloads");
     assert_eq!(cut, 0);
     drop((peer, directory));
 }
@@ -153,7 +172,10 @@ async fn responses_that_a_client_drops_are_cancelled_at_the_server() {
     place.file("large.bin", 4_000_000);
     let client = place.client();
     for _ in 0..250 {
-        let response = timeout(SOON, place.get(&client, "/large.bin")).await.expect("no more streams").unwrap();
+        let response = timeout(SOON, place.get(&client, "/large.bin"))
+            .await
+            .expect("no more streams")
+            .unwrap();
         drop(response);
     }
     let response = place.get(&client, "/hello.txt").await.unwrap();
@@ -161,7 +183,8 @@ async fn responses_that_a_client_drops_are_cancelled_at_the_server() {
     client.disconnect().await;
 }
 
-/// A web server that begins a response which never ends, and how many connections clients of it closed.
+/// A web server that begins a response which never ends, and how many connections clients of it
+/// closed.
 async fn endless() -> (SocketAddr, Arc<std::sync::atomic::AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -172,10 +195,13 @@ async fn endless() -> (SocketAddr, Arc<std::sync::atomic::AtomicUsize>) {
             let counted = counted.clone();
             tokio::spawn(async move {
                 let mut buffer = [0; 4096];
-                let silent =
-                    stream.read(&mut buffer).await.is_ok_and(|read| buffer[..read].starts_with(b"GET /silent"));
+                let silent = stream
+                    .read(&mut buffer)
+                    .await
+                    .is_ok_and(|read| buffer[..read].starts_with(b"GET /silent"));
                 if !silent {
-                    let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+                    let head =
+                        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
                     stream.write_all(head).await.unwrap();
                 }
                 // Nothing more is asked on this connection: what ends the wait is its end.
@@ -206,7 +232,9 @@ async fn what_a_client_of_the_proxy_abandons_is_abandoned_upstream() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        timeout(SOON, abandoned).await.unwrap_or_else(|_| panic!("{path} goes on behind the proxy"));
+        timeout(SOON, abandoned)
+            .await
+            .unwrap_or_else(|_| panic!("{path} goes on behind the proxy"));
     }
     peer.leave().await;
 }
@@ -236,7 +264,10 @@ async fn unknown_frames_of_any_length_are_passed_over() {
     let (mut send, mut recv) = peer.ask(&frame(UNKNOWN, 1 << 24)).await;
     for _ in 0..1 << 4 {
         // The connection's window is 128 kB: this ends only if what is passed over is not kept.
-        timeout(SOON, peer.control.write_all(&filler)).await.expect("no credit comes back").unwrap();
+        timeout(SOON, peer.control.write_all(&filler))
+            .await
+            .expect("no credit comes back")
+            .unwrap();
         timeout(SOON, send.write_all(&filler)).await.expect("no credit comes back").unwrap();
     }
     send.write_all(&get("/hello.txt")).await.unwrap();
@@ -250,14 +281,19 @@ async fn unknown_frames_of_any_length_are_passed_over() {
 async fn headers_that_arrive_interleaved_do_not_wait_for_each_other() {
     let place = Place::new().await;
     let peer = Peer::connect(&place.server, &place.trust).await;
-    // 100 headers of 4 kB, all but the last byte of each first: three times the connection's window.
+    // 100 headers of 4 kB, all but the last byte of each first: three times the connection's
+    // window.
     let request = request(17, "/hello.txt", &field(5, &[b'c'; 4000]));
     let mut streams = Vec::new();
     for _ in 0..100 {
-        streams.push(timeout(SOON, peer.ask(&request[..request.len() - 1])).await.expect("no credit"));
+        streams
+            .push(timeout(SOON, peer.ask(&request[..request.len() - 1])).await.expect("no credit"));
     }
     for (send, recv) in &mut streams {
-        timeout(SOON, send.write_all(&request[request.len() - 1..])).await.expect("no credit").unwrap();
+        timeout(SOON, send.write_all(&request[request.len() - 1..]))
+            .await
+            .expect("no credit")
+            .unwrap();
         send.finish().unwrap();
         let answer = timeout(SOON, recv.read_to_end(10_000)).await.unwrap().unwrap();
         assert!(answer.windows(5).any(|text| text == b"hello"), "{answer:?}");
@@ -269,10 +305,13 @@ async fn headers_that_arrive_interleaved_do_not_wait_for_each_other() {
 async fn a_header_beyond_the_limit_gets_a_whole_answer() {
     let place = Place::new().await;
     let peer = Peer::connect(&place.server, &place.trust).await;
-    let (mut send, mut recv) = peer.ask(&request(17, "/hello.txt", &field(5, &[b'c'; 20_000]))).await;
+    let (mut send, mut recv) =
+        peer.ask(&request(17, "/hello.txt", &field(5, &[b'c'; 20_000]))).await;
     send.finish().unwrap();
-    let answer = timeout(SOON, recv.read_to_end(10_000)).await.expect("the answer does not end").unwrap();
-    // `:status` is entry 24 of the static table, and what follows is "431" in the Huffman code (RFC 7541, appendix B).
+    let answer =
+        timeout(SOON, recv.read_to_end(10_000)).await.expect("the answer does not end").unwrap();
+    // `:status` is entry 24 of the static table, and what follows is "431" in the Huffman code (RFC
+    // 7541, appendix B).
     assert_eq!(answer, [HEADERS, 8, 0, 0, 0x5f, 9, 0x83, 0x69, 0x90, 0xff]);
     peer.leave().await;
 }
@@ -296,7 +335,9 @@ async fn collector() -> (SocketAddr, tokio::sync::mpsc::Receiver<bool>) {
                     break true;
                 }
             };
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
+            let _ = stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                .await;
             let _ = seen.send(whole).await;
         }
     });
@@ -310,14 +351,16 @@ async fn an_upload_that_ends_inside_a_frame_is_not_passed_on_as_whole() {
     let post = request(20, "/", &[]);
 
     let peer = Peer::connect(&proxied.server, &proxied.trust).await;
-    let (mut send, mut recv) = peer.ask(&[post.clone(), frame(DATA, 400), vec![7; 400]].concat()).await;
+    let (mut send, mut recv) =
+        peer.ask(&[post.clone(), frame(DATA, 400), vec![7; 400]].concat()).await;
     send.finish().unwrap();
     timeout(SOON, recv.read_to_end(1000)).await.unwrap().unwrap();
     assert_eq!(taken.recv().await, Some(true), "a whole one is");
     peer.leave().await;
 
     let peer = Peer::connect(&proxied.server, &proxied.trust).await;
-    let (mut send, _recv) = peer.ask(&[post.clone(), frame(DATA, 1000), vec![7; 400]].concat()).await;
+    let (mut send, _recv) =
+        peer.ask(&[post.clone(), frame(DATA, 1000), vec![7; 400]].concat()).await;
     // The proxy has begun to pass it on.
     tokio::time::sleep(Duration::from_millis(200)).await;
     send.finish().unwrap();
@@ -328,7 +371,11 @@ async fn an_upload_that_ends_inside_a_frame_is_not_passed_on_as_whole() {
     let (mut send, _recv) = peer.ask(&[post, frame(DATA, 1000), vec![7; 400]].concat()).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     send.reset(VarInt::from_u32(REQUEST_CANCELLED)).unwrap();
-    assert_eq!(timeout(SOON, taken.recv()).await.expect("the upload goes on"), Some(false), "nor one that is reset");
+    assert_eq!(
+        timeout(SOON, taken.recv()).await.expect("the upload goes on"),
+        Some(false),
+        "nor one that is reset"
+    );
     peer.leave().await;
 }
 
@@ -378,11 +425,17 @@ async fn a_response_that_does_not_end_as_it_should_is_no_download() {
     let truncated = [found(), frame(DATA, 1000), vec![7; 400]].concat();
     let cut_header = [found(), vec![DATA, 0x80]].concat();
     let endless_header = [frame(HEADERS, 1 << 29), vec![0; 100_000]].concat();
-    for (name, answer) in [("truncated", truncated), ("in a header", cut_header), ("too long", endless_header)] {
+    for (name, answer) in
+        [("truncated", truncated), ("in a header", cut_header), ("too long", endless_header)]
+    {
         let (address, trust) = answering(answer).await;
-        let client = Client::builder().trust(trust).handshake_time(Span::from_secs(5)).build().unwrap();
+        let client =
+            Client::builder().trust(trust).handshake_time(Span::from_secs(5)).build().unwrap();
         let place = tempfile::tempdir().unwrap();
-        let what = Download { url: format!("https://{address}/f").parse().unwrap(), file: place.path().join("f") };
+        let what = Download {
+            url: format!("https://{address}/f").parse().unwrap(),
+            file: place.path().join("f"),
+        };
         let outcome = timeout(SOON, download(&client, &what, |_, _| ())).await.expect(name);
         assert!(outcome.is_err(), "{name}: {outcome:?}");
         assert!(!what.file.exists(), "{name}");

@@ -49,7 +49,10 @@ async fn http2_clients_that_take_nothing_get_503_and_others_their_files() {
     }
     let begun = Instant::now();
     let busy = attacker.ask("/big").await.unwrap();
-    assert_eq!((busy.status().as_u16(), &busy.headers()[RETRY_AFTER]), (503, &"2".parse().unwrap()));
+    assert_eq!(
+        (busy.status().as_u16(), &busy.headers()[RETRY_AFTER]),
+        (503, &"2".parse().unwrap())
+    );
     assert!(begun.elapsed() >= Duration::from_millis(1900), "it waited for a file");
     assert!(place.server.metrics().busy.load(Relaxed) >= 1);
     assert!(get_as(&place, OTHER, "/big").await.starts_with("HTTP/1.1 200 "));
@@ -70,7 +73,10 @@ async fn http3_clients_that_take_nothing_get_503() {
     // On a connection of its own: what is not taken uses up the flow control of the first.
     let second = place.client();
     let busy = place.get(&second, "/big").await.unwrap();
-    assert_eq!((busy.head.status().as_u16(), &busy.head.headers()[RETRY_AFTER]), (503, &"2".parse().unwrap()));
+    assert_eq!(
+        (busy.head.status().as_u16(), &busy.head.headers()[RETRY_AFTER]),
+        (503, &"2".parse().unwrap())
+    );
     assert!(get_as(&place, OTHER, "/hello.txt").await.ends_with("hello"));
     drop(held);
     second.disconnect().await;
@@ -79,7 +85,8 @@ async fn http3_clients_that_take_nothing_get_503() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http2_streams_with_a_closed_window_are_reset_and_the_connection_stays() {
-    let place = Place::limited(Limits { stall_time: Span::from_millis(500), ..Limits::default() }).await;
+    let place =
+        Place::limited(Limits { stall_time: Span::from_millis(500), ..Limits::default() }).await;
     place.file("big", 1_000_000);
     // The windows: nothing at all, some of a small file, and some of a large one.
     for (window, path) in [(0, "/hello.txt"), (3, "/hello.txt"), (0, "/big"), (40_000, "/big")] {
@@ -96,7 +103,8 @@ async fn http2_streams_with_a_closed_window_are_reset_and_the_connection_stays()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http2_clients_that_take_little_at_a_time_get_all_of_it() {
-    let place = Place::limited(Limits { stall_time: Span::from_millis(800), ..Limits::default() }).await;
+    let place =
+        Place::limited(Limits { stall_time: Span::from_millis(800), ..Limits::default() }).await;
     let whole = place.file("big", 300_000);
     let mut client = Http2::connect(&place, ATTACKER, 16_384).await;
     let mut body = client.ask("/big").await.unwrap().into_body();
@@ -106,12 +114,17 @@ async fn http2_clients_that_take_little_at_a_time_get_all_of_it() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(taken, whole);
-    assert!(begun.elapsed() > Duration::from_millis(1500), "slower than the limit: {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() > Duration::from_millis(1500),
+        "slower than the limit: {:?}",
+        begun.elapsed()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http1_clients_that_take_nothing_are_cut_off() {
-    let place = Place::limited(Limits { stall_time: Span::from_millis(500), ..Limits::default() }).await;
+    let place =
+        Place::limited(Limits { stall_time: Span::from_millis(500), ..Limits::default() }).await;
     std::fs::File::create(place.path().join("big")).unwrap().set_len(300_000_000).unwrap();
     let mut client = connect(&place).await;
     client.write_all(b"GET /big HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
@@ -156,13 +169,16 @@ async fn connections_without_requests_end() {
     // No handshake at all over TCP.
     let mut silent = tokio::net::TcpStream::connect(place.server.address()).await.unwrap();
     let mut rest = Vec::new();
-    _ = tokio::time::timeout(PATIENCE, silent.read_to_end(&mut rest)).await.expect("the handshake's time");
+    _ = tokio::time::timeout(PATIENCE, silent.read_to_end(&mut rest))
+        .await
+        .expect("the handshake's time");
     assert_eq!(place.server.connections(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http2_headers_that_do_not_end_and_silence_end_the_connection() {
-    let place = Place::limited(Limits { idle_time: Span::from_millis(600), ..Limits::default() }).await;
+    let place =
+        Place::limited(Limits { idle_time: Span::from_millis(600), ..Limits::default() }).await;
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
     // HEADERS of stream 1 without END_HEADERS: `:method: GET` and nothing that follows.
     let unfinished = b"\x00\x00\x01\x01\x01\x00\x00\x00\x01\x82";

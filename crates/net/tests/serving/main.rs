@@ -1,4 +1,5 @@
-//! The server and the client over the loopback: what they do for each other, and what the server refuses.
+//! The server and the client over the loopback: what they do for each other, and what the server
+//! refuses.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -15,7 +16,9 @@ mod scripted;
 mod slow_peers;
 mod tcp;
 
-use bentpipe_net::{Certificate, Client, ClientError, Limits, Response, Server, ServerBuilder, Trust};
+use bentpipe_net::{
+    Certificate, Client, ClientError, Limits, Response, Server, ServerBuilder, Trust,
+};
 use bentpipe_units::Span;
 use http::HeaderMap;
 use std::path::Path;
@@ -40,7 +43,8 @@ impl Place {
     async fn with(change: impl FnOnce(ServerBuilder) -> ServerBuilder) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("hello.txt"), "hello").unwrap();
-        let certificate = Certificate::self_signed(&["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+        let certificate =
+            Certificate::self_signed(&["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
         let trust = Trust::Only(certificate.own().cloned().into_iter().collect());
         let server = change(Server::builder(directory.path(), certificate)).start().await.unwrap();
         Self { directory, server, trust }
@@ -58,7 +62,11 @@ impl Place {
     }
 
     fn client(&self) -> Client {
-        Client::builder().trust(self.trust.clone()).handshake_time(Span::from_secs(5)).build().unwrap()
+        Client::builder()
+            .trust(self.trust.clone())
+            .handshake_time(Span::from_secs(5))
+            .build()
+            .unwrap()
     }
 
     fn url(&self, path: &str) -> http::Uri {

@@ -47,7 +47,8 @@ impl Outputs {
     /// The names in the directory, sorted.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.here.path()).unwrap();
-        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -62,7 +63,10 @@ impl Outputs {
         mknod(&path, SFlag::S_IFCHR, Mode::from_bits_truncate(0o666), makedev(1, minor))
             .map_err(|errno| format!("no device can be made: {errno}"))?;
         // A file system may be mounted without devices.
-        File::options().write(true).open(&path).map_err(|error| format!("no device can be opened: {error}"))?;
+        File::options()
+            .write(true)
+            .open(&path)
+            .map_err(|error| format!("no device can be opened: {error}"))?;
         Ok(path)
     }
 }
@@ -154,11 +158,21 @@ async fn what_cannot_be_written_is_refused_before_anything_is_asked_for() {
         ("loop", "Too many levels of symbolic links"),
     ] {
         let said = outputs.refused(outputs.path(name)).await;
-        assert!(said.contains(reason) && said.contains(name.trim_end_matches('/')), "{name}: {said}");
+        assert!(
+            said.contains(reason) && said.contains(name.trim_end_matches('/')),
+            "{name}: {said}"
+        );
     }
-    assert_eq!((outputs.names(), fs::read_dir(outputs.path("directory")).unwrap().count()), (before, 0));
+    assert_eq!(
+        (outputs.names(), fs::read_dir(outputs.path("directory")).unwrap().count()),
+        (before, 0)
+    );
     let connections = &outputs.place.server.metrics().connections_quic;
-    assert_eq!(connections.load(std::sync::atomic::Ordering::Relaxed), 0, "the server has been asked");
+    assert_eq!(
+        connections.load(std::sync::atomic::Ordering::Relaxed),
+        0,
+        "the server has been asked"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -197,7 +211,10 @@ async fn a_planted_partial_file_or_record_is_refused_and_left_alone() {
             plant(&victim, &planted);
             let node = fs::symlink_metadata(&planted).unwrap().ino();
             let said = outputs.refused(&copy).await;
-            assert!(said.contains(&format!("copy{end}")) && said.contains(reason), "{reason}: {said}");
+            assert!(
+                said.contains(&format!("copy{end}")) && said.contains(reason),
+                "{reason}: {said}"
+            );
             assert_eq!(fs::read_to_string(&victim).unwrap(), secret, "{end}: {reason}");
             assert_eq!(fs::symlink_metadata(&planted).unwrap().ino(), node, "{end}: {reason}");
             assert!(!copy.exists(), "{end}: {reason}");
@@ -249,8 +266,12 @@ async fn what_others_plant_in_a_directory_for_everyone_is_not_written() {
         let planted = public.join(name);
         std::os::unix::fs::lchown(&planted, Some(12_345), None).unwrap();
         // A reader, so that nobody waits for one.
-        let _end = (name == "fifo").then(|| File::options().read(true).write(true).open(&planted).unwrap());
-        let said = tokio::time::timeout(std::time::Duration::from_secs(20), outputs.refused(&planted)).await.unwrap();
+        let _end = (name == "fifo")
+            .then(|| File::options().read(true).write(true).open(&planted).unwrap());
+        let said =
+            tokio::time::timeout(std::time::Duration::from_secs(20), outputs.refused(&planted))
+                .await
+                .unwrap();
         assert!(said.contains(name), "{said}");
     }
     assert_eq!(fs::read_to_string(outputs.path("victim")).unwrap(), "secret");
@@ -281,6 +302,10 @@ async fn a_file_that_may_not_be_written_is_not_replaced() {
         return eprintln!("skipped: root may write every file");
     }
     let said = outputs.refused(&path).await;
-    assert!(said.contains(&ErrorKind::PermissionDenied.to_string()) || said.contains("Permission denied"), "{said}");
+    assert!(
+        said.contains(&ErrorKind::PermissionDenied.to_string())
+            || said.contains("Permission denied"),
+        "{said}"
+    );
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), outputs.names().len()), ("old", 1));
 }

@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// The traces in a directory, as records.
 fn traces(directory: &Path) -> Vec<Vec<Value>> {
-    let mut files: Vec<_> = std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     let read = |file: &std::path::PathBuf| {
         let bytes = std::fs::read(file).unwrap();
@@ -31,13 +32,20 @@ async fn both_ends_trace_a_connection_from_its_first_packet_to_its_last() {
     let (ours, theirs) = (traced.path().join("server"), traced.path().join("client"));
     let place = Place::with(|builder| builder.qlog(Qlog::in_directory(&ours))).await;
     let expected = place.file("big.bin", 1_000_000);
-    let client = Client::builder().trust(place.trust.clone()).qlog(Qlog::in_directory(&theirs)).build().unwrap();
+    let client = Client::builder()
+        .trust(place.trust.clone())
+        .qlog(Qlog::in_directory(&theirs))
+        .build()
+        .unwrap();
     assert!(content(place.get(&client, "/big.bin").await.unwrap()).await.unwrap() == expected);
     client.disconnect().await;
     drop(client);
     let counts = place.server.qlog_counts().unwrap();
     place.server.stop(Span::from_secs(5)).await;
-    assert_eq!([&counts.traces, &counts.left_out, &counts.cut].map(|count| count.load(Relaxed)), [1, 0, 0]);
+    assert_eq!(
+        [&counts.traces, &counts.left_out, &counts.cut].map(|count| count.load(Relaxed)),
+        [1, 0, 0]
+    );
 
     let (server, client) = (traces(&ours), traces(&theirs));
     assert_eq!((server.len(), client.len()), (1, 1));
@@ -48,8 +56,13 @@ async fn both_ends_trace_a_connection_from_its_first_packet_to_its_last() {
     assert_eq!(group(server), group(client), "the same connection");
     // 1 MB in packets of at most 1452 bytes.
     assert!(count(server, "quic:packet_sent") > 688, "{}", count(server, "quic:packet_sent"));
-    assert!(count(client, "quic:packet_received") > 688, "{}", count(client, "quic:packet_received"));
-    let times: Vec<f64> = server[1..].iter().map(|record| record["time"].as_f64().unwrap()).collect();
+    assert!(
+        count(client, "quic:packet_received") > 688,
+        "{}",
+        count(client, "quic:packet_received")
+    );
+    let times: Vec<f64> =
+        server[1..].iter().map(|record| record["time"].as_f64().unwrap()).collect();
     assert!((0.0..1000.0).contains(&times[0]), "since the connection's beginning: {}", times[0]);
 }
 
@@ -67,8 +80,10 @@ async fn traces_take_no_more_than_they_may_and_transfers_go_on_without() {
     let counts = place.server.qlog_counts().unwrap();
     place.server.stop(Span::from_secs(5)).await;
     assert_eq!([&counts.traces, &counts.left_out].map(|count| count.load(Relaxed)), [2, 1]);
-    let bytes: u64 =
-        std::fs::read_dir(traced.path()).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).sum();
+    let bytes: u64 = std::fs::read_dir(traced.path())
+        .unwrap()
+        .map(|file| file.unwrap().metadata().unwrap().len())
+        .sum();
     assert!((20_000..=30_000).contains(&bytes), "{bytes}");
     let first = &traces(traced.path())[0];
     let last = &first[first.len() - 1];

@@ -13,7 +13,13 @@ async fn paths_that_lead_out_find_nothing() {
     std::fs::write(place.path().join(".hidden"), "x").unwrap();
     std::os::unix::fs::symlink("/etc", place.path().join("etc")).unwrap();
     let client = place.client();
-    for path in ["/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/..%2f..%2fetc/passwd", "/etc/passwd", "/.hidden"] {
+    for path in [
+        "/../../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/..%2f..%2fetc/passwd",
+        "/etc/passwd",
+        "/.hidden",
+    ] {
         assert_eq!(place.get(&client, path).await.unwrap().head.status(), 404, "{path}");
     }
     assert_eq!(place.get(&client, "/hello.txt").await.unwrap().head.status(), 200);
@@ -24,7 +30,8 @@ async fn paths_that_lead_out_find_nothing() {
 async fn a_header_that_is_too_large_is_refused_and_the_connection_stays() {
     let place = Place::new().await;
     let client = place.client();
-    let headers = HeaderMap::from_iter([(http::header::COOKIE, "c".repeat(20_000).parse().unwrap())]);
+    let headers =
+        HeaderMap::from_iter([(http::header::COOKIE, "c".repeat(20_000).parse().unwrap())]);
     match client.get(&place.url("/hello.txt"), &headers).await {
         Ok(response) => assert_eq!(response.head.status(), 431),
         // The client's own stack looks at the server's limit too.
@@ -36,7 +43,10 @@ async fn a_header_that_is_too_large_is_refused_and_the_connection_stays() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_beyond_the_limits_are_refused_and_room_comes_back() {
-    for limits in [Limits { connections: 2, ..Limits::default() }, Limits { per_client: 2, ..Limits::default() }] {
+    for limits in [
+        Limits { connections: 2, ..Limits::default() },
+        Limits { per_client: 2, ..Limits::default() },
+    ] {
         let place = Place::limited(limits).await;
         let clients = [place.client(), place.client()];
         for client in &clients {
@@ -68,7 +78,8 @@ async fn under_load_a_client_shows_its_address_and_is_served() {
     relay.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     let nowhere = place.client();
     let url = format!("https://{}/", relay.local_addr().unwrap()).parse().unwrap();
-    let asking = tokio::spawn(async move { nowhere.get(&url, &HeaderMap::new()).await.map(|_| ()) });
+    let asking =
+        tokio::spawn(async move { nowhere.get(&url, &HeaderMap::new()).await.map(|_| ()) });
     let flight = tokio::task::spawn_blocking(move || {
         let mut buffer = [0; 2048];
         let (length, _) = relay.recv_from(&mut buffer).unwrap();
@@ -98,7 +109,8 @@ async fn a_flood_of_first_flights_is_bounded_and_passes_while_clients_are_served
     let mut silent = Vec::new();
     for _ in 0..100 {
         let (nowhere, url) = (place.client(), url.clone());
-        let asking = tokio::spawn(async move { nowhere.get(&url, &HeaderMap::new()).await.map(|_| ()) });
+        let asking =
+            tokio::spawn(async move { nowhere.get(&url, &HeaderMap::new()).await.map(|_| ()) });
         let mut buffer = [0; 2048];
         let (length, _) = relay.recv_from(&mut buffer).await.unwrap();
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -109,7 +121,11 @@ async fn a_flood_of_first_flights_is_bounded_and_passes_while_clients_are_served
     let client = place.client();
     assert_eq!(content(place.get(&client, "/hello.txt").await.unwrap()).await.unwrap(), b"hello");
     let metrics = place.server.metrics();
-    assert!(metrics.retried.load(Relaxed) >= 50, "{} were to show their addresses", metrics.retried.load(Relaxed));
+    assert!(
+        metrics.retried.load(Relaxed) >= 50,
+        "{} were to show their addresses",
+        metrics.retried.load(Relaxed)
+    );
     assert!(place.server.connections() <= 5, "{} connections", place.server.connections());
     client.disconnect().await;
     let mut tries = 200;
@@ -122,7 +138,8 @@ async fn a_flood_of_first_flights_is_bounded_and_passes_while_clients_are_served
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_takes_nothing_is_given_up_and_another_is_served() {
-    let place = Place::limited(Limits { stall_time: Span::from_millis(500), ..Limits::default() }).await;
+    let place =
+        Place::limited(Limits { stall_time: Span::from_millis(500), ..Limits::default() }).await;
     // Sparse, and more than the client's window and the buffers between.
     std::fs::File::create(place.path().join("big")).unwrap().set_len(300_000_000).unwrap();
     let (slow, other) = (place.client(), place.client());
@@ -141,7 +158,9 @@ async fn a_client_that_takes_nothing_is_given_up_and_another_is_served() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn garbage_and_silence_cost_nothing_that_lasts() {
-    let place = Place::limited(Limits { handshake_time: Span::from_millis(300), ..Limits::default() }).await;
+    let place =
+        Place::limited(Limits { handshake_time: Span::from_millis(300), ..Limits::default() })
+            .await;
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     for length in [0usize, 1, 20, 1200, 1472, 9000] {
         for first in [0x00, 0x40, 0xc0, 0xff] {

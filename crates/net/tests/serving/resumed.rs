@@ -42,7 +42,8 @@ impl Here {
     fn interrupted(url: &Uri, content: &[u8], length: Option<usize>) -> Self {
         let here = Self::new();
         fs::write(here.path("copy.part"), content).unwrap();
-        let record = serde_json::json!({ "url": url.to_string(), "etag": "\"v1\"", "length": length });
+        let record =
+            serde_json::json!({ "url": url.to_string(), "etag": "\"v1\"", "length": length });
         fs::write(here.path("copy.part.json"), record.to_string()).unwrap();
         here
     }
@@ -93,8 +94,16 @@ async fn a_second_download_into_the_same_file_fails_at_once_and_the_first_is_who
             steps.push(Step::Send(content[half..].to_vec()));
             let range = format!("bytes {begin}-{}/{length}", content.len() - 1);
             match begin {
-                0 => StreamedResponse::new(200, &[("content-length", &length), ("etag", "\"v1\"")], steps),
-                _ => StreamedResponse::new(206, &[("content-range", &range), ("etag", "\"v1\"")], steps),
+                0 => StreamedResponse::new(
+                    200,
+                    &[("content-length", &length), ("etag", "\"v1\"")],
+                    steps,
+                ),
+                _ => StreamedResponse::new(
+                    206,
+                    &[("content-range", &range), ("etag", "\"v1\"")],
+                    steps,
+                ),
             }
         })
     };
@@ -109,7 +118,9 @@ async fn a_second_download_into_the_same_file_fails_at_once_and_the_first_is_who
     std::os::unix::fs::symlink("copy", here.path("link")).unwrap();
     for name in ["copy", "link"] {
         let what = Download { url: server.url("/file"), file: here.path(name) };
-        let second = timeout(Duration::from_secs(10), download(&server.client(), &what, |_, _| {})).await.unwrap();
+        let second = timeout(Duration::from_secs(10), download(&server.client(), &what, |_, _| {}))
+            .await
+            .unwrap();
         let said = second.unwrap_err().to_string();
         assert!(said.contains("copy.part") && said.contains("another download"), "{said}");
     }
@@ -144,17 +155,24 @@ async fn a_part_of_another_version_is_not_appended() {
                 headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
             Scripted::new(move |request| match first_byte(request) {
                 Some(first) => {
-                    let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                    let headers: Vec<_> =
+                        headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
                     StreamedResponse::whole(206, &headers, &new[first..])
                 }
-                None => StreamedResponse::whole(200, &[("content-length", "400000"), ("etag", "\"v2\"")], &new),
+                None => StreamedResponse::whole(
+                    200,
+                    &[("content-length", "400000"), ("etag", "\"v2\"")],
+                    &new,
+                ),
             })
         };
         let here = Here::interrupted(&server.url("/file"), &old[..100_000], Some(300_000));
-        let outcome = here.get(&server, "/file").await.unwrap_or_else(|error| panic!("{case}: {error}"));
+        let outcome =
+            here.get(&server, "/file").await.unwrap_or_else(|error| panic!("{case}: {error}"));
         assert_eq!((outcome.bytes, outcome.resumed_at), (400_000, 0), "{case}");
         here.is(&new);
-        let asked: Vec<_> = server.requests().iter().map(|asked| asked.contains_key("range")).collect();
+        let asked: Vec<_> =
+            server.requests().iter().map(|asked| asked.contains_key("range")).collect();
         assert_eq!(asked, [true, false], "{case}");
     }
 }
@@ -168,7 +186,11 @@ async fn a_part_that_ends_before_the_file_is_not_the_whole() {
         // At most so much at once.
         let end = (first + 150_000).min(served.len());
         let range = format!("bytes {first}-{}/{}", end - 1, served.len());
-        StreamedResponse::whole(206, &[("content-range", &range), ("etag", "\"v1\"")], &served[first..end])
+        StreamedResponse::whole(
+            206,
+            &[("content-range", &range), ("etag", "\"v1\"")],
+            &served[first..end],
+        )
     });
     let here = Here::interrupted(&server.url("/file"), &content[..100_000], Some(300_000));
     let said = here.get(&server, "/file").await.unwrap_err().to_string();
@@ -185,7 +207,8 @@ async fn what_is_shorter_or_longer_than_announced_is_not_the_file() {
     let content = version(1, 300_000);
     let served = content.clone();
     let server = Scripted::new(move |request| {
-        let announced = |length: &str| [("content-length", length.to_owned()), ("etag", "\"v1\"".to_owned())];
+        let announced =
+            |length: &str| [("content-length", length.to_owned()), ("etag", "\"v1\"".to_owned())];
         let [length, etag] = match request.uri().path() {
             "/short" => announced("300001"),
             "/long" => announced("299999"),
@@ -200,7 +223,9 @@ async fn what_is_shorter_or_longer_than_announced_is_not_the_file() {
                 StreamedResponse::new(200, &[], steps)
             }
             "/unannounced" => StreamedResponse::new(200, &[], steps),
-            "/twice" => StreamedResponse::new(200, &[headers[0], ("content-length", "300001")], steps),
+            "/twice" => {
+                StreamedResponse::new(200, &[headers[0], ("content-length", "300001")], steps)
+            }
             _ => StreamedResponse::new(200, &headers, steps),
         }
     });
@@ -231,10 +256,18 @@ async fn what_is_there_counts_and_not_what_the_record_says() {
     let server = Scripted::new(move |request| match first_byte(request) {
         Some(first) if first < served.len() => {
             let range = format!("bytes {first}-{}/{}", served.len() - 1, served.len());
-            StreamedResponse::whole(206, &[("content-range", &range), ("etag", "\"v1\"")], &served[first..])
+            StreamedResponse::whole(
+                206,
+                &[("content-range", &range), ("etag", "\"v1\"")],
+                &served[first..],
+            )
         }
         Some(_) => StreamedResponse::whole(416, &[], b""),
-        None => StreamedResponse::whole(200, &[("content-length", "300000"), ("etag", "\"v1\"")], &served),
+        None => StreamedResponse::whole(
+            200,
+            &[("content-length", "300000"), ("etag", "\"v1\"")],
+            &served,
+        ),
     });
     let url = server.url("/file");
     let longer = [&content[..], &[0; 1000]].concat();
@@ -246,7 +279,8 @@ async fn what_is_there_counts_and_not_what_the_record_says() {
         ("more than was announced then", &content[..100_000], Some(50_000), 0),
     ] {
         let here = Here::interrupted(&url, part, length);
-        let outcome = here.get(&server, "/file").await.unwrap_or_else(|error| panic!("{case}: {error}"));
+        let outcome =
+            here.get(&server, "/file").await.unwrap_or_else(|error| panic!("{case}: {error}"));
         assert_eq!((outcome.bytes, outcome.resumed_at), (300_000, resumed_at), "{case}");
         here.is(&content);
     }
@@ -289,13 +323,17 @@ async fn a_digest_is_compared_before_the_file_is_there() {
     });
     for path in ["/right", "/trailer", "/sha-512", "/content", "/unknown", "/malformed"] {
         let here = Here::interrupted(&server.url(path), &content[..100_000], Some(300_000));
-        let outcome = here.get(&server, path).await.unwrap_or_else(|error| panic!("{path}: {error}"));
+        let outcome =
+            here.get(&server, path).await.unwrap_or_else(|error| panic!("{path}: {error}"));
         assert_eq!(outcome.resumed_at, 100_000, "{path}");
         here.is(&content);
     }
     for path in ["/wrong", "/wrong-trailer", "/wrong-content"] {
         let here = Here::interrupted(&server.url(path), &content[..100_000], Some(300_000));
-        let said = here.get(&server, path).await.map_or_else(|error| error.to_string(), |_| panic!("{path}"));
+        let said = here
+            .get(&server, path)
+            .await
+            .map_or_else(|error| error.to_string(), |_| panic!("{path}"));
         assert!(said.contains("sha-256") && said.contains("-digest"), "{path}: {said}");
         assert!(!here.path("copy").exists(), "{path}");
         // What is wrong is not resumed.
@@ -312,7 +350,11 @@ async fn what_is_exchanged_meanwhile_is_noticed() {
         let (served, held) = (content.clone(), gate.clone());
         let server = Arc::new(Scripted::new(move |_| {
             let (first, second) = served.split_at(100_000);
-            let steps = vec![Step::Send(first.to_vec()), Step::Wait(held.clone()), Step::Send(second.to_vec())];
+            let steps = vec![
+                Step::Send(first.to_vec()),
+                Step::Wait(held.clone()),
+                Step::Send(second.to_vec()),
+            ];
             StreamedResponse::new(200, &[("content-length", "300000"), ("etag", "\"v1\"")], steps)
         }));
         let here = Arc::new(Here::new());
@@ -321,17 +363,21 @@ async fn what_is_exchanged_meanwhile_is_noticed() {
             async move { here.get(&server, "/file").await }
         });
         let part = here.path("copy.part");
-        until("the first piece", || fs::metadata(&part).is_ok_and(|part| part.len() == 100_000)).await;
+        until("the first piece", || fs::metadata(&part).is_ok_and(|part| part.len() == 100_000))
+            .await;
         match meddle {
             "exchange the partial file" => {
                 fs::rename(&part, here.path("aside")).unwrap();
                 fs::write(&part, "planted").unwrap();
             }
-            "extend it" => fs::File::options().write(true).open(&part).unwrap().set_len(400_000).unwrap(),
+            "extend it" => {
+                fs::File::options().write(true).open(&part).unwrap().set_len(400_000).unwrap()
+            }
             _ => nix::unistd::mkfifo(&here.path("copy"), nix::sys::stat::Mode::S_IRWXU).unwrap(),
         }
         gate.add_permits(1);
-        let said = getting.await.unwrap().map_or_else(|error| error.to_string(), |_| panic!("{meddle}"));
+        let said =
+            getting.await.unwrap().map_or_else(|error| error.to_string(), |_| panic!("{meddle}"));
         assert!(said.contains("copy.part"), "{meddle}: {said}");
         assert!(!here.path("copy").is_file(), "{meddle}");
     }

@@ -32,8 +32,9 @@ pub struct StreamedResponse {
 }
 
 fn fields(fields: &[(&'static str, &str)]) -> HeaderMap {
-    let field =
-        |(name, value): &(&'static str, &str)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap());
+    let field = |(name, value): &(&'static str, &str)| {
+        (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+    };
     fields.iter().map(field).collect()
 }
 
@@ -68,7 +69,8 @@ impl Scripted {
     pub fn new(script: impl Fn(&Request<()>) -> StreamedResponse + Send + Sync + 'static) -> Self {
         let clock = WallClock::new();
         let identity = Identity::self_signed("127.0.0.1", [1; 32]).unwrap();
-        let crypto = tls::server(&identity, ALPN_H3, Randomness::System, clock.epoch(), None).unwrap();
+        let crypto =
+            tls::server(&identity, ALPN_H3, Randomness::System, clock.epoch(), None).unwrap();
         let config = Arc::new(ServerConfig::with_crypto(Arc::new(crypto)));
         let requests = Arc::new(Mutex::new(Vec::new()));
         let heard = requests.clone();
@@ -95,7 +97,11 @@ impl Scripted {
     }
 
     pub fn client(&self) -> Client {
-        Client::builder().trust(self.trust.clone()).handshake_time(Span::from_secs(5)).build().unwrap()
+        Client::builder()
+            .trust(self.trust.clone())
+            .handshake_time(Span::from_secs(5))
+            .build()
+            .unwrap()
     }
 
     pub fn url(&self, path: &str) -> Uri {
@@ -118,7 +124,10 @@ async fn serve(conn: Conn, script: Script) {
     }
 }
 
-async fn answer(resolver: RequestResolver<Http3, Bytes>, script: Script) -> Result<(), h3::error::StreamError> {
+async fn answer(
+    resolver: RequestResolver<Http3, Bytes>,
+    script: Script,
+) -> Result<(), h3::error::StreamError> {
     let (request, mut stream) = resolver.resolve_request().await?;
     let StreamedResponse { status, headers, steps, trailers } = script(&request);
     let mut head = Response::builder().status(status).body(()).unwrap();

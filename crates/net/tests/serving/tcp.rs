@@ -30,7 +30,10 @@ pub async fn connect_as(place: &Place, source: [u8; 4], protocol: &[u8]) -> TlsS
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind((source, 0).into()).unwrap();
     let stream = socket.connect(place.server.address()).await.unwrap();
-    TlsConnector::from(Arc::new(config)).connect("localhost".try_into().unwrap(), stream).await.unwrap()
+    TlsConnector::from(Arc::new(config))
+        .connect("localhost".try_into().unwrap(), stream)
+        .await
+        .unwrap()
 }
 
 pub async fn ask(stream: &mut TlsStream<TcpStream>, request: &str) -> String {
@@ -59,14 +62,24 @@ impl Write for LogWriter {
 async fn http1_serves_the_same_files_and_points_to_http3() {
     let lines = LogWriter::default();
     let sink = lines.clone();
-    let place =
-        Place::with(|builder| builder.metrics(([127, 0, 0, 1], 0).into()).log(LogFormat::Json, Box::new(sink))).await;
-    let request = "GET /hello.txt?secret=x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let place = Place::with(|builder| {
+        builder.metrics(([127, 0, 0, 1], 0).into()).log(LogFormat::Json, Box::new(sink))
+    })
+    .await;
+    let request =
+        "GET /hello.txt?secret=x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     let answer = ask(&mut connect(&place).await, request).await;
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nhello"),
+        "{answer}"
+    );
     let port = place.server.address().port();
     assert!(answer.contains(&format!("alt-svc: h3=\":{port}\"; ma=86400\r\n")), "{answer}");
-    let answer = ask(&mut connect(&place).await, "GET /../x HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n").await;
+    let answer = ask(
+        &mut connect(&place).await,
+        "GET /../x HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n",
+    )
+    .await;
     assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
 
     let mut scrape = TcpStream::connect(place.server.metrics_address().unwrap()).await.unwrap();
@@ -86,7 +99,8 @@ async fn http1_serves_the_same_files_and_points_to_http3() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http1_refuses_what_is_slow_or_too_large() {
-    let place = Place::limited(Limits { header_time: Span::from_millis(300), ..Limits::default() }).await;
+    let place =
+        Place::limited(Limits { header_time: Span::from_millis(300), ..Limits::default() }).await;
     let mut slow = connect(&place).await;
     let answer = tokio::time::timeout(Duration::from_secs(5), ask(&mut slow, "GET / HT")).await;
     assert!(!answer.unwrap().contains("200"), "ended, and not served");

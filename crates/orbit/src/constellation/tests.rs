@@ -20,7 +20,8 @@ fn radius(at: Ecef) -> f64 {
 #[test]
 fn satellites_of_a_shell_keep_their_altitude_over_a_day() {
     for (name, km) in [("iridium", 780.0), ("oneweb", 1200.0)] {
-        let constellation = Constellation::from_shells(&presets::shells(name).unwrap(), EPOCH).unwrap();
+        let constellation =
+            Constellation::from_shells(&presets::shells(name).unwrap(), EPOCH).unwrap();
         let mut at = Vec::new();
         for hours in [0, 1, 7, 24] {
             constellation.positions(EPOCH, Time::from_secs(hours * 3600), &mut at).unwrap();
@@ -47,7 +48,10 @@ fn satellites_stand_where_the_shell_says() {
         min_elevation_deg: 20.0,
     };
     let constellation = Constellation::from_shells(&[shell], EPOCH).unwrap();
-    assert_eq!((constellation.len(), constellation.name(0), constellation.name(7)), (8, "s-0-0", "s-3-1"));
+    assert_eq!(
+        (constellation.len(), constellation.name(0), constellation.name(7)),
+        (8, "s-0-0", "s-3-1")
+    );
     assert_eq!(constellation.slot(5), Some(Slot { shell: 0, plane: 2, index: 1 }));
     assert!((constellation.min_elevation_deg(5) - 20.0).abs() < f64::EPSILON);
     assert_eq!(constellation.epoch(), EPOCH);
@@ -135,13 +139,15 @@ fn one_that_comes_down_within_the_time_is_left_out_too_and_nothing_left_is_an_er
     let mut constellation = Constellation::from_elements(&first).unwrap();
     let begins = constellation.epoch();
     assert!(constellation.clone().drop_decayed(begins, Span::from_secs(3600)).unwrap().is_empty());
-    let error = constellation.drop_decayed(begins, Span::from_secs(60 * 86_400)).unwrap_err().to_string();
+    let error =
+        constellation.drop_decayed(begins, Span::from_secs(60 * 86_400)).unwrap_err().to_string();
     assert!(error.contains("0 of 1") && error.contains("COSMOS 2405"), "{error}");
 }
 
 #[test]
 fn times_far_beyond_reason_give_errors_or_positions_and_no_panic() {
-    let shells = Constellation::from_shells(&presets::shells("iridium").unwrap(), Epoch::MAX).unwrap();
+    let shells =
+        Constellation::from_shells(&presets::shells("iridium").unwrap(), Epoch::MAX).unwrap();
     let published = Constellation::from_elements(FALLING).unwrap();
     let mut at = Vec::new();
     for begins in [Epoch::default(), EPOCH, Epoch::MAX] {

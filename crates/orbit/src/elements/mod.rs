@@ -53,7 +53,10 @@ pub(crate) fn read(text: &str, format: ElementsFormat) -> Result<Vec<Elements>, 
         ElementsFormat::OmmJson => omm::read(text),
     }?;
     if found.is_empty() {
-        return Err(refuse(1, "no satellite in the text; give two-line element sets, or OMM messages as JSON"));
+        return Err(refuse(
+            1,
+            "no satellite in the text; give two-line element sets, or OMM messages as JSON",
+        ));
     }
     for each in &found {
         check(each)?;
@@ -93,7 +96,10 @@ fn check(each: &Elements) -> Result<(), OrbitError> {
     for (what, value, low, high) in ranges {
         if !(low..=high).contains(&value) {
             let name = &each.name;
-            return Err(refuse(each.line, format!("{what} of `{name}` is {value}; allowed: {low} to {high}")));
+            return Err(refuse(
+                each.line,
+                format!("{what} of `{name}` is {value}; allowed: {low} to {high}"),
+            ));
         }
     }
     Ok(())
@@ -114,12 +120,16 @@ fn tell_apart(found: &mut [Elements]) -> Result<(), OrbitError> {
         let each = &mut found[index];
         each.name = format!("{} ({})", each.name, each.elements.norad_id);
     }
-    let mut names: Vec<(&str, usize)> = found.iter().map(|each| (each.name.as_str(), each.line)).collect();
+    let mut names: Vec<(&str, usize)> =
+        found.iter().map(|each| (each.name.as_str(), each.line)).collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         Some(pair) => Err(refuse(
             pair[1].1,
-            format!("`{}` stands in line {} already; keep one of the two, the newer", pair[1].0, pair[0].1),
+            format!(
+                "`{}` stands in line {} already; keep one of the two, the newer",
+                pair[1].0, pair[0].1
+            ),
         )),
         None => Ok(()),
     }

@@ -17,8 +17,12 @@ const INCIDENTAL: [(&str, &str); 7] = [
     ("NORAD_CAT_ID", "0"),
 ];
 /// Fields that must have this value if present, because the propagator supports no other.
-const FIXED: [(&str, &str); 4] =
-    [("CENTER_NAME", "EARTH"), ("REF_FRAME", "TEME"), ("TIME_SYSTEM", "UTC"), ("MEAN_ELEMENT_THEORY", "SGP4")];
+const FIXED: [(&str, &str); 4] = [
+    ("CENTER_NAME", "EARTH"),
+    ("REF_FRAME", "TEME"),
+    ("TIME_SYSTEM", "UTC"),
+    ("MEAN_ELEMENT_THEORY", "SGP4"),
+];
 
 pub(super) fn read(text: &str) -> Result<Vec<Elements>, OrbitError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -61,15 +65,20 @@ impl Lines<'_> {
 }
 
 fn one(message: &str, line: usize) -> Result<Elements, OrbitError> {
-    let mut fields: serde_json::Map<String, Value> = serde_json::from_str(message)
-        .map_err(|e| refuse(line, format!("an OMM message is a JSON object with its keywords as names: {e}")))?;
+    let mut fields: serde_json::Map<String, Value> =
+        serde_json::from_str(message).map_err(|e| {
+            refuse(line, format!("an OMM message is a JSON object with its keywords as names: {e}"))
+        })?;
     for (key, must) in FIXED {
         match fields.get(key).map(|value| value.as_str().unwrap_or_default()) {
             None => {}
             // The standard writes "SGP/SGP4".
             Some(value)
-                if value.eq_ignore_ascii_case(must) || (key == "MEAN_ELEMENT_THEORY" && value == "SGP/SGP4") => {}
-            Some(_) => return Err(refuse(line, format!("{key} is {}; allowed: `{must}`", fields[key]))),
+                if value.eq_ignore_ascii_case(must)
+                    || (key == "MEAN_ELEMENT_THEORY" && value == "SGP/SGP4") => {}
+            Some(_) => {
+                return Err(refuse(line, format!("{key} is {}; allowed: `{must}`", fields[key])));
+            }
         }
     }
     for (key, value) in INCIDENTAL {
@@ -85,7 +94,12 @@ fn one(message: &str, line: usize) -> Result<Elements, OrbitError> {
     {
         *epoch = bare.to_owned();
     }
-    let elements: sgp4::Elements = serde_json::from_value(Value::Object(fields))
-        .map_err(|e| refuse(line, format!("{e}; give the message as CelesTrak's FORMAT=JSON has it")))?;
-    Ok(Elements { name: name_of(elements.object_name.as_deref(), elements.norad_id), line, elements })
+    let elements: sgp4::Elements = serde_json::from_value(Value::Object(fields)).map_err(|e| {
+        refuse(line, format!("{e}; give the message as CelesTrak's FORMAT=JSON has it"))
+    })?;
+    Ok(Elements {
+        name: name_of(elements.object_name.as_deref(), elements.norad_id),
+        line,
+        elements,
+    })
 }

@@ -91,10 +91,16 @@ fn two_lines_of_different_satellites_and_fields_that_are_no_numbers_are_refused(
     let lines: Vec<&str> = ISS.lines().collect();
     let other = with_checksum(&lines[2].replacen("25544", "25545", 1));
     let (line, reason) = error(&format!("{}\n{other}\n", lines[1]));
-    assert!(line == 1 && reason.contains("different satellites") && reason.contains("`25545`"), "{reason}");
+    assert!(
+        line == 1 && reason.contains("different satellites") && reason.contains("`25545`"),
+        "{reason}"
+    );
     let odd = with_checksum(&lines[2].replacen("221.2784", "22l.2784", 1));
     let (line, reason) = error(&format!("{}\n{odd}\n", lines[1]));
-    assert!(line == 2 && reason.contains("`22l.2784`") && reason.contains("columns 18 to 25"), "{reason}");
+    assert!(
+        line == 2 && reason.contains("`22l.2784`") && reason.contains("columns 18 to 25"),
+        "{reason}"
+    );
     let impossible = with_checksum(&lines[2].replacen(" 51.6461", "251.6461", 1));
     let (_, reason) = error(&format!("{}\n{impossible}\n", lines[1]));
     assert!(reason.contains("inclination") && reason.contains("251.6461"), "{reason}");
@@ -105,15 +111,21 @@ fn two_lines_of_different_satellites_and_fields_that_are_no_numbers_are_refused(
 
 #[test]
 fn catalogue_numbers_beyond_99999_are_read_as_alpha_5() {
-    let text: String =
-        ISS.lines().skip(1).map(|line| with_checksum(&line.replacen("25544", "T5544", 1)) + "\n").collect();
+    let text: String = ISS
+        .lines()
+        .skip(1)
+        .map(|line| with_checksum(&line.replacen("25544", "T5544", 1)) + "\n")
+        .collect();
     assert_eq!(parse(&text).unwrap()[0].elements.norad_id, 275_544);
 }
 
 #[test]
 fn satellites_of_one_name_are_told_apart_by_number_and_repeated_ones_refused() {
-    let other: String =
-        ISS.lines().skip(1).map(|line| with_checksum(&line.replacen("25544", "25545", 1)) + "\n").collect();
+    let other: String = ISS
+        .lines()
+        .skip(1)
+        .map(|line| with_checksum(&line.replacen("25544", "25545", 1)) + "\n")
+        .collect();
     let names: Vec<String> =
         parse(&format!("{ISS}ISS (ZARYA)\n{other}")).unwrap().into_iter().map(|e| e.name).collect();
     assert_eq!(names, ["ISS (ZARYA) (25544)", "ISS (ZARYA) (25545)"]);
@@ -124,7 +136,9 @@ fn satellites_of_one_name_are_told_apart_by_number_and_repeated_ones_refused() {
 #[test]
 fn messages_are_read_alone_and_in_lists() {
     let second = OMM.replace("VANGUARD 1", "OTHER").replace("662784\"", "662784Z\"");
-    for (text, count) in [(OMM.to_owned(), 1), (format!(" [{OMM}]"), 1), (format!("[{OMM},\n{second}]"), 2)] {
+    for (text, count) in
+        [(OMM.to_owned(), 1), (format!(" [{OMM}]"), 1), (format!("[{OMM},\n{second}]"), 2)]
+    {
         let found = parse(&text).unwrap();
         assert_eq!(found.len(), count);
         assert_eq!(found[0].name, "VANGUARD 1");
@@ -145,8 +159,12 @@ fn a_message_that_is_wrong_says_where_and_what() {
     let second = OMM.replace("\"INCLINATION\": 34.2493,", "");
     let (line, reason) = error(&format!("[\n{OMM},\n{second}\n]"));
     assert!(line == 8 && reason.contains("INCLINATION"), "{line}: {reason}");
-    let (_, reason) = error(&OMM.replace("\"EPHEMERIS_TYPE\"", "\"REF_FRAME\": \"GCRF\", \"EPHEMERIS_TYPE\""));
-    assert!(reason.contains("REF_FRAME") && reason.contains("GCRF") && reason.contains("TEME"), "{reason}");
+    let (_, reason) =
+        error(&OMM.replace("\"EPHEMERIS_TYPE\"", "\"REF_FRAME\": \"GCRF\", \"EPHEMERIS_TYPE\""));
+    assert!(
+        reason.contains("REF_FRAME") && reason.contains("GCRF") && reason.contains("TEME"),
+        "{reason}"
+    );
     let (_, reason) = error(&OMM.replace("0.1841322", "1.5"));
     assert!(reason.contains("eccentricity") && reason.contains("1.5"), "{reason}");
     let (_, reason) = error("[1, 2]");

@@ -50,9 +50,14 @@ pub(super) fn read(text: &str) -> Result<Vec<Elements>, OrbitError> {
         }
         check(first)?;
         check(second)?;
-        let elements = sgp4::Elements::from_tle(None, first.text.as_bytes(), second.text.as_bytes())
-            .map_err(|e| explain(&e, first, second))?;
-        found.push(Elements { name: name_of(name, elements.norad_id), line: first.number, elements });
+        let elements =
+            sgp4::Elements::from_tle(None, first.text.as_bytes(), second.text.as_bytes())
+                .map_err(|e| explain(&e, first, second))?;
+        found.push(Elements {
+            name: name_of(name, elements.norad_id),
+            line: first.number,
+            elements,
+        });
     }
     Ok(found)
 }
@@ -68,7 +73,10 @@ fn not_a_set(line: Line<'_>, next: Option<Line<'_>>) -> OrbitError {
         Some(next) => format!("line {} does not begin with `1 `", next.number),
         None => "no lines of elements follow".into(),
     };
-    refuse(line.number, format!("`{shown}` is neither a line of elements nor a satellite's name: {after}"))
+    refuse(
+        line.number,
+        format!("`{shown}` is neither a line of elements nor a satellite's name: {after}"),
+    )
 }
 
 /// Checks length, characters and checksum.
@@ -83,7 +91,9 @@ fn check(line: Line<'_>) -> Result<(), OrbitError> {
     if length != COLUMNS {
         return Err(refuse(
             line.number,
-            format!("{length} characters instead of {COLUMNS}; copy the line whole, with its spaces and its checksum"),
+            format!(
+                "{length} characters instead of {COLUMNS}; copy the line whole, with its spaces and its checksum"
+            ),
         ));
     }
     let (body, last) = line.text.split_at(COLUMNS - 1);
@@ -115,11 +125,15 @@ fn explain(error: &sgp4::TleError, first: Line<'_>, second: Line<'_>) -> OrbitEr
     };
     let what = if told.contains("NORAD mismatch") {
         let other = second.text.get(2..7).unwrap_or_default();
-        format!("lines {} and {} are of different satellites (`{other}` in the second)", first.number, second.number)
+        format!(
+            "lines {} and {} are of different satellites (`{other}` in the second)",
+            first.number, second.number
+        )
     } else if told.contains("space") {
         "a space belongs there".into()
     } else if told.contains("Alpha-5") {
-        "a catalogue number belongs there: five digits, or a letter (not I or O) and four digits".into()
+        "a catalogue number belongs there: five digits, or a letter (not I or O) and four digits"
+            .into()
     } else if told.contains("classification") {
         "`U`, `C` or `S` belongs there".into()
     } else if told.contains("Date") {
@@ -128,9 +142,10 @@ fn explain(error: &sgp4::TleError, first: Line<'_>, second: Line<'_>) -> OrbitEr
         "no number as this field has it".into()
     };
     match columns {
-        Some((start, end, shown)) => {
-            refuse(line.number, format!("columns {} to {end}, `{shown}`: {what}; copy the line anew", start + 1))
-        }
+        Some((start, end, shown)) => refuse(
+            line.number,
+            format!("columns {} to {end}, `{shown}`: {what}; copy the line anew", start + 1),
+        ),
         None => refuse(line.number, format!("{what}; copy the line anew")),
     }
 }

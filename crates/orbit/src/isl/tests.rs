@@ -8,7 +8,8 @@ fn shell(planes: u32, per_plane: u32) -> Shell {
 }
 
 fn of(shell: &Shell) -> Constellation {
-    Constellation::from_shells(std::slice::from_ref(shell), Epoch::from_unix_secs(946_684_800)).unwrap()
+    Constellation::from_shells(std::slice::from_ref(shell), Epoch::from_unix_secs(946_684_800))
+        .unwrap()
 }
 
 fn grid(shell: &Shell) -> Vec<(u32, u32)> {
@@ -34,9 +35,16 @@ fn on_a_full_grid_every_satellite_has_four_links() {
 #[test]
 fn tiny_constellations_have_no_link_twice_and_none_to_itself() {
     // Planes, satellites in each, links of the grid, links of rings.
-    for (planes, per_plane, across, along) in
-        [(1, 1, 0, 0), (1, 2, 1, 1), (1, 5, 5, 5), (2, 1, 1, 0), (2, 2, 4, 2), (2, 3, 9, 6), (3, 1, 3, 0), (3, 2, 9, 3)]
-    {
+    for (planes, per_plane, across, along) in [
+        (1, 1, 0, 0),
+        (1, 2, 1, 1),
+        (1, 5, 5, 5),
+        (2, 1, 1, 0),
+        (2, 2, 4, 2),
+        (2, 3, 9, 6),
+        (3, 1, 3, 0),
+        (3, 2, 9, 3),
+    ] {
         let shell = shell(planes, per_plane);
         for (pattern, expected) in
             [(IslPattern::PlusGrid, across), (IslPattern::IntraPlane, along), (IslPattern::None, 0)]
@@ -74,11 +82,17 @@ fn links_across_the_wrap_are_no_longer_than_others() {
         constellation.positions(constellation.epoch(), Time::ZERO, &mut at).unwrap();
         let plane = |index: u32| constellation.slot(index as usize).unwrap().plane;
         let longest = |wrap: bool| {
-            let chosen =
-                links.iter().filter(|(a, b)| plane(*a) != plane(*b) && (plane(*a).abs_diff(plane(*b)) > 1) == wrap);
+            let chosen = links.iter().filter(|(a, b)| {
+                plane(*a) != plane(*b) && (plane(*a).abs_diff(plane(*b)) > 1) == wrap
+            });
             chosen.map(|&(a, b)| at[a as usize].distance_m(at[b as usize])).fold(0.0, f64::max)
         };
-        assert!(longest(true) <= longest(false) * 1.001, "f = {factor}: {} and {}", longest(true), longest(false));
+        assert!(
+            longest(true) <= longest(false) * 1.001,
+            "f = {factor}: {} and {}",
+            longest(true),
+            longest(false)
+        );
     }
 }
 
@@ -88,7 +102,8 @@ fn listed_links_are_those_named_and_wrong_names_are_answered_with_near_ones() {
     let pair = |a: &str, b: &str| (format!("starlink-550-{a}"), format!("starlink-550-{b}"));
     let list = IslPattern::List(vec![pair("1-2", "0-0"), pair("0-0", "1-2"), pair("0-1", "0-2")]);
     assert_eq!(links(&constellation, &list).unwrap(), [(0, 5), (1, 2)]);
-    let error = links(&constellation, &IslPattern::List(vec![pair("0-0", "1-7")])).unwrap_err().to_string();
+    let error =
+        links(&constellation, &IslPattern::List(vec![pair("0-0", "1-7")])).unwrap_err().to_string();
     assert!(error.contains("`starlink-550-1-7`") && error.contains("`starlink-550-1-"), "{error}");
     assert!(links(&constellation, &IslPattern::List(vec![pair("0-0", "0-0")])).is_err());
 }
@@ -96,7 +111,8 @@ fn listed_links_are_those_named_and_wrong_names_are_answered_with_near_ones() {
 #[test]
 fn shells_are_linked_within_themselves() {
     let shells = presets::shells("kuiper").unwrap();
-    let constellation = Constellation::from_shells(&shells, Epoch::from_unix_secs(946_684_800)).unwrap();
+    let constellation =
+        Constellation::from_shells(&shells, Epoch::from_unix_secs(946_684_800)).unwrap();
     let links = links(&constellation, &IslPattern::PlusGrid).unwrap();
     assert_eq!(links.len(), 2 * 3236);
     let shell = |index: u32| constellation.slot(index as usize).unwrap().shell;

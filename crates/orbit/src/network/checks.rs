@@ -34,12 +34,17 @@ pub(super) fn ranges(spec: &NetworkSpec) -> Result<(), OrbitError> {
         }
         if station.selection == SatelliteSelection::All && !station.handover_outage.is_zero() {
             let what = format!("an interruption of station `{}`", station.name);
-            return Err(wrong(what, station.handover_outage, "0, unless its selection has one satellite at a time"));
+            return Err(wrong(
+                what,
+                station.handover_outage,
+                "0, unless its selection has one satellite at a time",
+            ));
         }
     }
-    for (what, range) in
-        [("an inter-satellite range", spec.max_isl_length_m), ("a ground range", spec.max_ground_link_length_m)]
-    {
+    for (what, range) in [
+        ("an inter-satellite range", spec.max_isl_length_m),
+        ("a ground range", spec.max_ground_link_length_m),
+    ] {
         if range.is_some_and(|range| !(range > 0.0 && range.is_finite())) {
             return Err(wrong(what.into(), range.unwrap_or_default(), "more than 0 metres"));
         }
@@ -57,7 +62,11 @@ pub(super) fn names(spec: &NetworkSpec) -> Result<BTreeMap<String, Node>, OrbitE
     for (index, station) in spec.stations.iter().enumerate() {
         if names.insert(station.name.clone(), Node((satellites + index) as u32)).is_some() {
             let what = "a name of a station".into();
-            return Err(wrong(what, format!("`{}`", station.name), "one that no other station or satellite has"));
+            return Err(wrong(
+                what,
+                format!("`{}`", station.name),
+                "one that no other station or satellite has",
+            ));
         }
     }
     Ok(names)

@@ -14,25 +14,45 @@ fn fibre(from: &str, to: &str, delay: Option<Span>) -> Fibre {
 #[test]
 fn what_cannot_be_is_refused_with_its_value() {
     for (error, says) in [
-        (refused(|spec| spec.stations[1].name = "Toronto".into()), "`Toronto`; allowed: one that no other"),
+        (
+            refused(|spec| spec.stations[1].name = "Toronto".into()),
+            "`Toronto`; allowed: one that no other",
+        ),
         (refused(|spec| spec.stations[1].name = "test-0-1".into()), "`test-0-1`"),
-        (refused(|spec| spec.stations[0].place.latitude_deg = 91.0), "latitude of station `Toronto` of 91"),
-        (refused(|spec| spec.stations[0].place.longitude_deg = f64::NAN), "NaN; allowed: -180 to 180 degrees"),
+        (
+            refused(|spec| spec.stations[0].place.latitude_deg = 91.0),
+            "latitude of station `Toronto` of 91",
+        ),
+        (
+            refused(|spec| spec.stations[0].place.longitude_deg = f64::NAN),
+            "NaN; allowed: -180 to 180 degrees",
+        ),
         (refused(|spec| spec.stations[0].place.altitude_m = 1e9), "altitude"),
         (refused(|spec| spec.stations[0].min_elevation_deg = Some(-1.0)), "0 to 90 degrees"),
-        (refused(|spec| spec.stations[0].handover_outage = Span::from_millis(50)), "50 ms; allowed: 0, unless"),
+        (
+            refused(|spec| spec.stations[0].handover_outage = Span::from_millis(50)),
+            "50 ms; allowed: 0, unless",
+        ),
         (refused(|spec| spec.max_isl_length_m = Some(0.0)), "inter-satellite range of 0"),
-        (refused(|spec| spec.max_ground_link_length_m = Some(f64::INFINITY)), "ground range of inf"),
+        (
+            refused(|spec| spec.max_ground_link_length_m = Some(f64::INFINITY)),
+            "ground range of inf",
+        ),
         (refused(|spec| spec.avoid = vec!["test-9-9".into()]), "node to avoid is named `test-9-9`"),
         (refused(|spec| spec.fibres = vec![fibre("Toronto", "Ottawa", None)]), "`Ottawa`"),
         (refused(|spec| spec.fibres = vec![fibre("Toronto", "test-0-0", None)]), "`test-0-0`"),
-        (refused(|spec| spec.fibres = vec![fibre("Toronto", "Toronto", None)]), "two different stations"),
+        (
+            refused(|spec| spec.fibres = vec![fibre("Toronto", "Toronto", None)]),
+            "two different stations",
+        ),
         (
             refused(|spec| spec.fibres = vec![fibre("Toronto", "Wuhan", Some(Span::from_secs(2)))]),
             "2 s; allowed: up to 1 s",
         ),
         (
-            refused(|spec| spec.fibres = vec![fibre("Toronto", "Wuhan", None), fibre("Wuhan", "Toronto", None)]),
+            refused(|spec| {
+                spec.fibres = vec![fibre("Toronto", "Wuhan", None), fibre("Wuhan", "Toronto", None)]
+            }),
             "second fibre of `Wuhan` to `Toronto`",
         ),
     ] {
@@ -73,7 +93,8 @@ fn each_satellite_knows_the_links_that_the_network_lists() {
 #[test]
 fn a_fibre_without_a_delay_takes_the_geodesic_at_two_thirds_of_light_and_half_as_far_again() {
     let mut spec = spec("2 x 3");
-    spec.fibres = vec![fibre("Toronto", "Washington", None), fibre("Wuhan", "Sydney", Some(Span::ZERO))];
+    spec.fibres =
+        vec![fibre("Toronto", "Washington", None), fibre("Wuhan", "Sydney", Some(Span::ZERO))];
     let network = network(spec);
     let (toronto, washington, delay) = network.fibres()[0];
     assert_eq!((toronto, washington), (network.station(0), network.station(1)));

@@ -14,7 +14,9 @@ fn iridium() -> Constellation {
 fn serving(constellation: &Constellation) -> BTreeSet<u32> {
     let plane_positions = constellation.plane_positions().unwrap();
     (0..constellation.len() as u32)
-        .filter(|&index| (plane_positions[index as usize].mean_motion_rev_per_day - 14.3422).abs() < 0.001)
+        .filter(|&index| {
+            (plane_positions[index as usize].mean_motion_rev_per_day - 14.3422).abs() < 0.001
+        })
         .collect()
 }
 
@@ -25,7 +27,8 @@ fn rings_of_a_real_system_are_its_six_planes() {
     assert_eq!(serving.len(), 67);
     let links = isl::links(&constellation, &IslPattern::IntraPlane).unwrap();
     // Follow the links from each satellite: what hangs together is a plane.
-    let mut plane: BTreeMap<u32, u32> = (0..constellation.len() as u32).map(|index| (index, index)).collect();
+    let mut plane: BTreeMap<u32, u32> =
+        (0..constellation.len() as u32).map(|index| (index, index)).collect();
     for _ in 0..constellation.len() {
         for &(a, b) in &links {
             let least = plane[&a].min(plane[&b]);
@@ -54,7 +57,8 @@ fn the_grid_of_a_real_system_links_neighbours_and_spares_the_seam() {
     assert!((67 + 50..=67 + 55).contains(&among.len()), "{}", among.len());
     let mut at = Vec::new();
     constellation.positions(constellation.epoch(), bentpipe_units::Time::ZERO, &mut at).unwrap();
-    let longest = among.iter().map(|(a, b)| at[*a as usize].distance_m(at[*b as usize])).fold(0.0, f64::max);
+    let longest =
+        among.iter().map(|(a, b)| at[*a as usize].distance_m(at[*b as usize])).fold(0.0, f64::max);
     // Neighbours in a plane are 4,030 km apart, planes at most 31.6 degrees: 3,900 km, and half a
     // spacing along.
     assert!(longest < 4_600e3, "{longest}");
@@ -72,7 +76,10 @@ fn satellites_without_planes_are_refused_with_the_remedy() {
     let lines: String = (0..240)
         .map(|index| {
             let sum = |body: &str| body.chars().filter_map(|c| c.to_digit(10)).sum::<u32>() % 10;
-            let first = format!("1 {:05}U 00000A   25001.00000000  .00000000  00000+0  00000+0 0    1", index + 1);
+            let first = format!(
+                "1 {:05}U 00000A   25001.00000000  .00000000  00000+0  00000+0 0    1",
+                index + 1
+            );
             let second = format!(
                 "2 {:05}  53.0000 {:8.4} 0001000   0.0000   0.0000 15.05000000    1",
                 index + 1,

@@ -25,7 +25,9 @@ pub(super) fn between(network: &Network, before: &Topology, after: &Topology) ->
     for (index, station) in network.stations().iter().enumerate() {
         let (was, is) = (before.attached(index), after.attached(index));
         let lost = was.iter().filter(|satellite| !is.contains(satellite));
-        changes.removed_links.extend(lost.map(|&satellite| (network.station(index), Node(satellite))));
+        changes
+            .removed_links
+            .extend(lost.map(|&satellite| (network.station(index), Node(satellite))));
         if station.selection != SatelliteSelection::All && was != is {
             changes.handovers.push(index);
         }

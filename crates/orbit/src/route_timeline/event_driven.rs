@@ -17,11 +17,14 @@ pub(super) struct WatchedPaths {
 
 impl WatchedPaths {
     pub(super) fn new(network: &Network, destinations: &[Node], pairs: &[(Node, usize)]) -> Self {
-        let ends = pairs.iter().flat_map(|(from, to)| destinations.get(*to).into_iter().chain([from]));
+        let ends =
+            pairs.iter().flat_map(|(from, to)| destinations.get(*to).into_iter().chain([from]));
         let mut stations: Vec<usize> = ends.filter_map(|end| network.station_of(*end)).collect();
         stations.sort_unstable();
         stations.dedup();
-        stations.retain(|&index| network.stations().get(index).is_some_and(|s| s.selection != SatelliteSelection::All));
+        stations.retain(|&index| {
+            network.stations().get(index).is_some_and(|s| s.selection != SatelliteSelection::All)
+        });
         Self { pairs: pairs.to_vec(), stations }
     }
 
@@ -49,7 +52,11 @@ impl WatchedPaths {
             let mut topology = current.clone();
             topology.advance(network, middle)?;
             trial.update(network, &topology);
-            if self.same(current, routes, &topology, &trial) { sure = middle } else { far = topology }
+            if self.same(current, routes, &topology, &trial) {
+                sure = middle
+            } else {
+                far = topology
+            }
         }
         Ok(far)
     }

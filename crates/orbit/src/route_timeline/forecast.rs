@@ -41,7 +41,8 @@ impl RouteTimeline {
 
     /// An earlier path with its delay at the current time.
     fn measured(&self, path: Path) -> Path {
-        let delays = path.nodes.windows(2).map(|pair| self.current.delay(&self.network, pair[0], pair[1]));
+        let delays =
+            path.nodes.windows(2).map(|pair| self.current.delay(&self.network, pair[0], pair[1]));
         let delay = delays.fold(Span::ZERO, |sum, delay| sum + delay);
         Path { delay, ..path }
     }
@@ -50,7 +51,8 @@ impl RouteTimeline {
     fn outage(&self, path: Option<&Path>) -> Span {
         let nodes = path.map_or(&[][..], |path| &path.nodes);
         let stations = nodes.iter().filter_map(|node| self.network.station_of(*node));
-        let silences = stations.map(|index| self.current.outage_until(index).since(self.current.at()));
+        let silences =
+            stations.map(|index| self.current.outage_until(index).since(self.current.at()));
         silences.max().unwrap_or_default()
     }
 }

@@ -52,8 +52,11 @@ impl Graph {
                 links.push((satellite, station.0, delay as u32));
             }
         }
-        links.extend(network.fibres().iter().map(|(a, b, delay)| (a.0, b.0, delay.as_nanos() as u32)));
-        let forwards = (0..network.nodes() as u32).map(|node| network.forwards(Node(node))).collect();
+        links.extend(
+            network.fibres().iter().map(|(a, b, delay)| (a.0, b.0, delay.as_nanos() as u32)),
+        );
+        let forwards =
+            (0..network.nodes() as u32).map(|node| network.forwards(Node(node))).collect();
         let hop = match network.metric() {
             Metric::Delay => 0,
             Metric::Hops => HOP,
@@ -129,8 +132,11 @@ impl Graph {
 
     /// A copy without the links of a path.
     pub(super) fn without(&self, path: &[Node]) -> Self {
-        let taken = |a: u32, b: u32| path.windows(2).any(|hop| [(a, b), (b, a)].contains(&(hop[0].0, hop[1].0)));
-        let ends = (0..self.nodes() as u32).flat_map(|node| self.around(node).iter().map(move |arc| (node, *arc)));
+        let taken = |a: u32, b: u32| {
+            path.windows(2).any(|hop| [(a, b), (b, a)].contains(&(hop[0].0, hop[1].0)))
+        };
+        let ends = (0..self.nodes() as u32)
+            .flat_map(|node| self.around(node).iter().map(move |arc| (node, *arc)));
         let kept = ends.filter(|(node, arc)| *node < arc.to && !taken(*node, arc.to));
         let links: Vec<_> = kept.map(|(node, arc)| (node, arc.to, arc.ns)).collect();
         let mut made = Self::default();

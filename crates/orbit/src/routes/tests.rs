@@ -34,13 +34,17 @@ fn graphs() -> impl Strategy<Value = (Vec<bool>, Vec<(u32, u32, u32)>)> {
     (2usize..24).prop_flat_map(|nodes| {
         let last = nodes as u32;
         let link = (0..last, 0..last, prop_oneof![1u32..8, 1u32..1_000_000]);
-        (prop::collection::vec(prop::bool::weighted(0.8), nodes), prop::collection::vec(link, 0..60)).prop_map(
-            |(forwards, links)| {
-                let mut seen = std::collections::BTreeSet::new();
-                let kept = links.into_iter().filter(|&(a, b, _)| a != b && seen.insert((a.min(b), a.max(b))));
-                (forwards, kept.collect())
-            },
+        (
+            prop::collection::vec(prop::bool::weighted(0.8), nodes),
+            prop::collection::vec(link, 0..60),
         )
+            .prop_map(|(forwards, links)| {
+                let mut seen = std::collections::BTreeSet::new();
+                let kept = links
+                    .into_iter()
+                    .filter(|&(a, b, _)| a != b && seen.insert((a.min(b), a.max(b))));
+                (forwards, kept.collect())
+            })
     })
 }
 
@@ -104,7 +108,8 @@ fn ways_have_the_delays_of_their_links_and_are_no_faster_than_light() {
                 });
                 assert_eq!(sum.fold(Span::ZERO, |sum, delay| sum + delay), path.delay);
                 assert_eq!(path.nodes.last(), Some(end));
-                let chord = topology.position(Node(node)).distance_m(topology.position(*end)) / SPEED_OF_LIGHT;
+                let chord = topology.position(Node(node)).distance_m(topology.position(*end))
+                    / SPEED_OF_LIGHT;
                 // Each link is rounded to a nanosecond.
                 assert!(path.delay.as_secs_f64() >= chord - 1e-9 * path.nodes.len() as f64);
                 paths += usize::from(path.nodes.len() > 2);
@@ -140,7 +145,8 @@ fn fibre(from: &str, to: &str, delay: Span) -> crate::Fibre {
 fn ways_lead_around_avoided_nodes_unless_they_are_ends() {
     let (straight, delay) = path(spec("6 x 8")).unwrap();
     for avoided in &straight[1..straight.len() - 1] {
-        let (around, longer) = path(crate::NetworkSpec { avoid: vec![avoided.clone()], ..spec("6 x 8") }).unwrap();
+        let (around, longer) =
+            path(crate::NetworkSpec { avoid: vec![avoided.clone()], ..spec("6 x 8") }).unwrap();
         assert!(!around.contains(avoided) && longer >= delay);
     }
     let ends = vec![straight[0].clone(), straight[straight.len() - 1].clone()];
@@ -167,14 +173,18 @@ fn ways_lead_through_stations_only_where_they_relay() {
 #[test]
 fn a_fibre_between_two_ends_is_a_way_of_its_own() {
     let fast = Span::from_millis(5);
-    let spec = crate::NetworkSpec { fibres: vec![fibre("Wuhan", "Toronto", fast)], ..spec("1 x 1") };
+    let spec =
+        crate::NetworkSpec { fibres: vec![fibre("Wuhan", "Toronto", fast)], ..spec("1 x 1") };
     assert_eq!(path(spec), Some((vec!["Toronto".into(), "Wuhan".into()], fast)));
 }
 
 #[test]
 fn fewest_hops_take_no_more_hops_and_no_less_time_than_the_fastest_way() {
     let network = network(spec("12 x 24"));
-    let hops = crate::testing::network(crate::NetworkSpec { metric: crate::Metric::Hops, ..spec("12 x 24") });
+    let hops = crate::testing::network(crate::NetworkSpec {
+        metric: crate::Metric::Hops,
+        ..spec("12 x 24")
+    });
     let ends = [network.station(2), network.station(4)];
     let mut fewer = 0;
     for second in 0..50 {

@@ -41,8 +41,13 @@ impl ShortestPathTree {
     pub(super) fn new(graph: &Graph, to: u32, search: &mut SearchBuffers) -> Self {
         let nodes = graph.nodes();
         let order = (0..nodes as u32).filter(|&node| node != to).collect();
-        let mut made =
-            Self { to, length: vec![FAR; nodes], next: vec![NO_NEXT_HOP; nodes], order, place: vec![0; nodes] };
+        let mut made = Self {
+            to,
+            length: vec![FAR; nodes],
+            next: vec![NO_NEXT_HOP; nodes],
+            order,
+            place: vec![0; nodes],
+        };
         search.changed.clear();
         if let Some(length) = made.length.get_mut(to as usize) {
             *length = 0;
@@ -93,7 +98,8 @@ impl ShortestPathTree {
                 _ => {
                     let place = arcs.iter().position(|arc| arc.to == next);
                     // A cached index: beyond 255, it is searched each time.
-                    self.place[index] = place.map_or(0, |place| u8::try_from(place).unwrap_or(u8::MAX));
+                    self.place[index] =
+                        place.map_or(0, |place| u8::try_from(place).unwrap_or(u8::MAX));
                     place.map(|place| arcs[place])
                 }
             };

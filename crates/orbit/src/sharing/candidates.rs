@@ -34,7 +34,14 @@ pub(super) struct Candidates {
 
 impl Candidates {
     /// Adds the path of a flow at the current sample: its nodes and its delay.
-    pub(super) fn path(&mut self, network: &Network, search: &Search, flow: u32, nodes: &[Node], ns: u32) {
+    pub(super) fn path(
+        &mut self,
+        network: &Network,
+        search: &Search,
+        flow: u32,
+        nodes: &[Node],
+        ns: u32,
+    ) {
         let last = nodes.len().saturating_sub(2);
         for reversed in [false, true] {
             for (hop, of) in transmitters(network, search.shared_ground, nodes, reversed) {
@@ -61,7 +68,8 @@ impl Candidates {
                 let ratio = f64::from(slow.ns) / f64::from(fast.ns);
                 if ratio >= least_ratio {
                     let flows = [fast.flow.min(slow.flow), fast.flow.max(slow.flow)];
-                    self.seen.push((Pair { flows, opposed: fast.reversed != slow.reversed }, ratio));
+                    self.seen
+                        .push((Pair { flows, opposed: fast.reversed != slow.reversed }, ratio));
                 }
             }
         }

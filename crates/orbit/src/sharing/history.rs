@@ -19,7 +19,11 @@ pub(super) struct History {
 
 impl History {
     /// Takes all samples and passes each to `candidates`.
-    pub(super) fn record(network: &Network, search: &Search, candidates: &mut Candidates) -> Result<Self, OrbitError> {
+    pub(super) fn record(
+        network: &Network,
+        search: &Search,
+        candidates: &mut Candidates,
+    ) -> Result<Self, OrbitError> {
         let mut destinations: Vec<Node> = search.flows.iter().map(|(_, to)| *to).collect();
         destinations.sort_unstable();
         destinations.dedup();
@@ -37,9 +41,11 @@ impl History {
             for (flow, ((from, _), to)) in search.flows.iter().zip(&numbers).enumerate() {
                 nodes.clear();
                 let delay = routes.delay(*from, *to).filter(|delay| !delay.is_zero());
-                let ns = delay.map_or(NO_WAY, |delay| u32::try_from(delay.as_nanos()).unwrap_or(NO_WAY));
+                let ns =
+                    delay.map_or(NO_WAY, |delay| u32::try_from(delay.as_nanos()).unwrap_or(NO_WAY));
                 if ns != NO_WAY {
-                    nodes.extend(std::iter::successors(Some(*from), |node| routes.next(*node, *to)));
+                    nodes
+                        .extend(std::iter::successors(Some(*from), |node| routes.next(*node, *to)));
                     candidates.path(network, search, flow as u32, &nodes, ns);
                 }
                 made.delays.push(ns);
@@ -54,16 +60,29 @@ impl History {
     }
 
     /// When two flows share a transmitter, in the directions of data in which they do so longer.
-    pub(super) fn follow(&self, network: &Network, search: &Search, pair: Pair) -> Vec<SharedTransmitter> {
+    pub(super) fn follow(
+        &self,
+        network: &Network,
+        search: &Search,
+        pair: Pair,
+    ) -> Vec<SharedTransmitter> {
         let there = self.follow_in(network, search, pair, [false, pair.opposed]);
         let back = self.follow_in(network, search, pair, [true, !pair.opposed]);
-        let score = |found: &[SharedTransmitter]| found.iter().map(SharedTransmitter::score).sum::<f64>();
-        let common_end = there.first().is_some_and(|sharing| sharing.flows[0].1 == sharing.flows[1].1);
+        let score =
+            |found: &[SharedTransmitter]| found.iter().map(SharedTransmitter::score).sum::<f64>();
+        let common_end =
+            there.first().is_some_and(|sharing| sharing.flows[0].1 == sharing.flows[1].1);
         let (of_there, of_back) = (score(&there), score(&back));
         if of_there > of_back || (of_there >= of_back && common_end) { there } else { back }
     }
 
-    fn follow_in(&self, network: &Network, search: &Search, pair: Pair, reversed: [bool; 2]) -> Vec<SharedTransmitter> {
+    fn follow_in(
+        &self,
+        network: &Network,
+        search: &Search,
+        pair: Pair,
+        reversed: [bool; 2],
+    ) -> Vec<SharedTransmitter> {
         let mut found = Vec::new();
         let mut run: Option<Run> = None;
         let mut current = [0, 0];
@@ -80,7 +99,9 @@ impl History {
             if moved {
                 let paths: [Vec<Transmitter>; 2] = [0, 1].map(|index| {
                     let nodes = &self.paths[pair.flows[index] as usize][current[index]].1;
-                    transmitters(network, search.shared_ground, nodes, reversed[index]).map(|(_, of)| of).collect()
+                    transmitters(network, search.shared_ground, nodes, reversed[index])
+                        .map(|(_, of)| of)
+                        .collect()
                 });
                 common = paths[0].iter().filter(|of| paths[1].contains(of)).copied().collect();
             }
@@ -88,7 +109,11 @@ impl History {
                 found.extend(run.take().and_then(|run| run.end(search, pair, reversed, sample)));
                 continue;
             }
-            let run = run.get_or_insert_with(|| Run { first: sample, delays_ns: [0, 0], shared: Vec::new() });
+            let run = run.get_or_insert_with(|| Run {
+                first: sample,
+                delays_ns: [0, 0],
+                shared: Vec::new(),
+            });
             for (flow, sum) in pair.flows.iter().zip(&mut run.delays_ns) {
                 *sum += u64::from(self.delays[sample * self.paths.len() + *flow as usize]);
             }
@@ -98,7 +123,9 @@ impl History {
                 }
             }
         }
-        found.extend(run.take().and_then(|run| run.end(search, pair, reversed, samples(search) as usize)));
+        found.extend(
+            run.take().and_then(|run| run.end(search, pair, reversed, samples(search) as usize)),
+        );
         found
     }
 }
@@ -114,14 +141,23 @@ struct Run {
 
 impl Run {
     /// The result, if the RTTs differ enough. The run ends before sample `end`.
-    fn end(self, search: &Search, pair: Pair, reversed: [bool; 2], end: usize) -> Option<SharedTransmitter> {
-        let rtt = |index: usize| Span::from_nanos(2 * self.delays_ns[index] / (end - self.first) as u64);
+    fn end(
+        self,
+        search: &Search,
+        pair: Pair,
+        reversed: [bool; 2],
+        end: usize,
+    ) -> Option<SharedTransmitter> {
+        let rtt =
+            |index: usize| Span::from_nanos(2 * self.delays_ns[index] / (end - self.first) as u64);
         let flow = |index: usize| {
             let (from, to) = search.flows[pair.flows[index] as usize];
             if reversed[index] { (to, from) } else { (from, to) }
         };
         let [fast, slow] = if rtt(0) <= rtt(1) { [0, 1] } else { [1, 0] };
-        let time = |sample: usize| -> Time { search.begins + (search.step * sample as u64).min(search.length) };
+        let time = |sample: usize| -> Time {
+            search.begins + (search.step * sample as u64).min(search.length)
+        };
         let sharing = SharedTransmitter {
             flows: [flow(fast), flow(slow)],
             rtts: [rtt(fast), rtt(slow)],

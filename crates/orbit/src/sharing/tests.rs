@@ -3,7 +3,8 @@ use crate::testing::{network, spec};
 use crate::{Routes, Topology};
 
 fn search(network: &Network) -> Search {
-    let nodes: Vec<Node> = (0..network.stations().len()).map(|index| network.station(index)).collect();
+    let nodes: Vec<Node> =
+        (0..network.stations().len()).map(|index| network.station(index)).collect();
     Search {
         flows: all_pairs(&nodes),
         begins: Time::from_secs(100),
@@ -38,7 +39,9 @@ fn what_is_found_is_shared_at_every_sample_and_not_around_it() {
         let search = Search { shared_ground, ..search(&network) };
         let found = find(&network, &search).unwrap();
         assert!(found.len() > 5, "{}", found.len());
-        let common = |at: Time, sharing: &SharedTransmitter| -> Option<(Vec<Transmitter>, [Span; 2])> {
+        let common = |at: Time,
+                      sharing: &SharedTransmitter|
+         -> Option<(Vec<Transmitter>, [Span; 2])> {
             let [a, b] = sharing.flows;
             let (a, b) = (occupied(&network, &search, at, a)?, occupied(&network, &search, at, b)?);
             Some((a.0.into_iter().filter(|of| b.0.contains(of)).collect(), [a.1, b.1]))
@@ -82,9 +85,16 @@ fn two_flows_to_one_end_meet_at_its_satellite() {
     let flows = vec![(wuhan, washington), (toronto, washington)];
     let found = find(&network, &Search { flows, ..search(&network) }).unwrap();
     // The same satellite may stand over both ends: the other direction shares it too.
-    let towards = |sharing: &&SharedTransmitter| sharing.flows == [(toronto, washington), (wuhan, washington)];
+    let towards = |sharing: &&SharedTransmitter| {
+        sharing.flows == [(toronto, washington), (wuhan, washington)]
+    };
     let sharing = found.iter().find(towards).unwrap();
-    assert!(sharing.shared.iter().any(|of| matches!(of, Transmitter::Ground(satellite) if satellite.0 < 48)));
+    assert!(
+        sharing
+            .shared
+            .iter()
+            .any(|of| matches!(of, Transmitter::Ground(satellite) if satellite.0 < 48))
+    );
     assert!(sharing.ratio() > 1.5, "{}", sharing.ratio());
 }
 
@@ -109,7 +119,9 @@ fn a_search_that_cannot_be_is_refused_with_its_value() {
     let refused = |search| find(&network, &search).unwrap_err().to_string();
     let base = search(&network);
     assert!(refused(Search { step: Span::ZERO, ..base.clone() }).contains("a step of 0 ns"));
-    assert!(refused(Search { least_ratio: 0.5, ..base.clone() }).contains("0.5; allowed: 1 or more"));
+    assert!(
+        refused(Search { least_ratio: 0.5, ..base.clone() }).contains("0.5; allowed: 1 or more")
+    );
     assert!(refused(Search { least_ratio: f64::NAN, ..base.clone() }).contains("NaN"));
     let long = Search { length: Span::from_secs(30_000_000), ..base };
     assert!(refused(long).contains("30000000; allowed: up to 20000000"));

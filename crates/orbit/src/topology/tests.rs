@@ -55,7 +55,12 @@ fn a_stations_own_elevation_and_the_range_limit_what_it_sees() {
     let (mut within, mut beyond) = (0, 0);
     let narrow = network(narrow);
     for (_, _, topology) in course(&narrow) {
-        assert!(topology.visible(0).iter().all(|sight| sight.elevation_deg >= 40.0 && sight.distance_m <= 1_500e3));
+        assert!(
+            topology
+                .visible(0)
+                .iter()
+                .all(|sight| sight.elevation_deg >= 40.0 && sight.distance_m <= 1_500e3)
+        );
         within += topology.visible(0).len();
     }
     for (_, _, topology) in course(&network(terminal("8 x 12", SatelliteSelection::All))) {
@@ -67,10 +72,15 @@ fn a_stations_own_elevation_and_the_range_limit_what_it_sees() {
 #[test]
 fn one_satellite_at_a_time_is_the_one_that_the_selection_names() {
     for (_, _, topology) in course(&network(terminal("8 x 12", SatelliteSelection::Highest))) {
-        assert_eq!(topology.attached(0).first(), topology.visible(0).first().map(|sight| &sight.satellite));
+        assert_eq!(
+            topology.attached(0).first(),
+            topology.visible(0).first().map(|sight| &sight.satellite)
+        );
     }
-    for (attached, _, topology) in course(&network(terminal("8 x 12", SatelliteSelection::Nearest))) {
-        let nearest = topology.visible(0).iter().min_by(|a, b| a.distance_m.total_cmp(&b.distance_m));
+    for (attached, _, topology) in course(&network(terminal("8 x 12", SatelliteSelection::Nearest)))
+    {
+        let nearest =
+            topology.visible(0).iter().min_by(|a, b| a.distance_m.total_cmp(&b.distance_m));
         assert_eq!(attached, nearest.map(|sight| sight.satellite));
     }
 }
@@ -78,7 +88,9 @@ fn one_satellite_at_a_time_is_the_one_that_the_selection_names() {
 #[test]
 fn the_longest_lived_is_kept_until_it_sets_and_outlives_the_others() {
     let course = course(&network(terminal("8 x 12", SatelliteSelection::Longest)));
-    let sees = |topology: &Topology, satellite| topology.visible(0).iter().any(|sight| sight.satellite == satellite);
+    let sees = |topology: &Topology, satellite| {
+        topology.visible(0).iter().any(|sight| sight.satellite == satellite)
+    };
     let mut turns = 0;
     for (index, pair) in course.windows(2).enumerate() {
         let [(before, ..), (after, _, topology)] = pair else { continue };
@@ -88,7 +100,9 @@ fn the_longest_lived_is_kept_until_it_sets_and_outlives_the_others() {
         }
         turns += 1;
         assert!(!sees(topology, *before));
-        let life = |satellite| course[index + 1..].iter().take_while(|(_, _, later)| sees(later, satellite)).count();
+        let life = |satellite| {
+            course[index + 1..].iter().take_while(|(_, _, later)| sees(later, satellite)).count()
+        };
         if course.len() - index < 1_000 {
             continue;
         }
@@ -106,7 +120,9 @@ fn slots_begin_at_12_27_42_and_57_seconds_of_wall_time() {
     // 16 s into a minute: boundaries come 11 s later, and each 15 s from there.
     spec.begins = Epoch::from_unix_secs(1_750_000_020 + 16);
     let course = course(&network(spec));
-    let sees = |topology: &Topology, satellite| topology.visible(0).iter().any(|sight| sight.satellite == satellite);
+    let sees = |topology: &Topology, satellite| {
+        topology.visible(0).iter().any(|sight| sight.satellite == satellite)
+    };
     let (mut turns, mut late) = (0, 0);
     for (second, pair) in course.windows(2).enumerate() {
         let [(before, ..), (after, _, topology)] = pair else { continue };
@@ -136,7 +152,10 @@ fn a_slot_that_begins_between_two_steps_is_noticed_at_the_second() {
         let before = topology.attached(0).to_vec();
         let at = Time::from_secs(17 + slot * 15);
         topology.advance(&network, at).unwrap();
-        assert_eq!(topology.attached(0).first(), topology.visible(0).first().map(|sight| &sight.satellite));
+        assert_eq!(
+            topology.attached(0).first(),
+            topology.visible(0).first().map(|sight| &sight.satellite)
+        );
         if topology.attached(0) != before && !topology.attached(0).is_empty() {
             handovers += 1;
             assert_eq!(topology.outage_until(0), at + Span::from_secs(1));
@@ -190,9 +209,14 @@ fn links_between_satellites_end_at_their_range_or_where_the_earth_begins() {
         ("1 x 1", None, 0),
         ("1 x 2", Some(1e9), 1),
     ] {
-        let network = network(NetworkSpec { max_isl_length_m: range, isl: IslPattern::IntraPlane, ..spec(size) });
+        let network = network(NetworkSpec {
+            max_isl_length_m: range,
+            isl: IslPattern::IntraPlane,
+            ..spec(size)
+        });
         let topology = Topology::new(&network, Time::from_secs(60)).unwrap();
-        let has_link = network.isls().iter().filter(|(a, b)| topology.has_link(&network, *a, *b)).count();
+        let has_link =
+            network.isls().iter().filter(|(a, b)| topology.has_link(&network, *a, *b)).count();
         assert_eq!(has_link, open, "{size} {range:?}");
     }
 }
@@ -219,7 +243,10 @@ fn nodes_that_do_not_exist_have_no_place_and_no_links() {
     let network = network(spec("2 x 3"));
     let topology = Topology::new(&network, Time::ZERO).unwrap();
     let (known, unknown) = (network.station(0), Node(1_000_000));
-    assert!(!topology.has_link(&network, known, unknown) && !topology.has_link(&network, unknown, Node(0)));
+    assert!(
+        !topology.has_link(&network, known, unknown)
+            && !topology.has_link(&network, unknown, Node(0))
+    );
     assert_eq!(topology.position(unknown), Ecef::default());
     assert!(topology.visible(99).is_empty() && topology.attached(99).is_empty());
     assert_eq!(topology.outage_until(99), Time::ZERO);

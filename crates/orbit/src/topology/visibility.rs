@@ -27,7 +27,9 @@ pub(super) fn visible_satellites(
         let (place, up) = (network.station_positions()[index], network.up(index));
         let own_sine = station.min_elevation_deg.map(|elevation| libm::sin(elevation.to_radians()));
         let first = visible.len();
-        for (satellite, (position, shell_sine)) in satellites.iter().zip(network.shell_sines()).enumerate() {
+        for (satellite, (position, shell_sine)) in
+            satellites.iter().zip(network.shell_sines()).enumerate()
+        {
             let height = height_m(place, up, *position);
             if height < 0.0 {
                 continue;
@@ -35,7 +37,11 @@ pub(super) fn visible_satellites(
             let distance_m = place.distance_m(*position);
             if height >= own_sine.unwrap_or(*shell_sine) * distance_m && distance_m <= range {
                 let elevation_deg = elevation_deg(height, distance_m);
-                visible.push(VisibleSatellite { satellite: satellite as u32, elevation_deg, distance_m });
+                visible.push(VisibleSatellite {
+                    satellite: satellite as u32,
+                    elevation_deg,
+                    distance_m,
+                });
             }
         }
         let highest_first = |a: &VisibleSatellite, b: &VisibleSatellite| {
@@ -49,7 +55,9 @@ pub(super) fn visible_satellites(
 /// True if `satellite` at `position` is visible from station `index`.
 pub(super) fn sees(network: &Network, index: usize, satellite: u32, position: Ecef) -> bool {
     let place = network.station_positions()[index];
-    let own_sine = network.stations()[index].min_elevation_deg.map(|elevation| libm::sin(elevation.to_radians()));
+    let own_sine = network.stations()[index]
+        .min_elevation_deg
+        .map(|elevation| libm::sin(elevation.to_radians()));
     let height = height_m(place, network.up(index), position);
     let distance_m = place.distance_m(position);
     height >= 0.0
@@ -73,6 +81,10 @@ pub(super) fn clear_of_ground(a: Ecef, b: Ecef) -> bool {
     // Position of the point nearest to the Earth's centre, from 0 at `a` to 1 at `b`.
     let nearest = -(a.x * along[0] + a.y * along[1] + a.z * along[2]) / square;
     let nearest = if nearest.is_finite() { nearest.clamp(0.0, 1.0) } else { 0.0 };
-    let point = Ecef { x: a.x + along[0] * nearest, y: a.y + along[1] * nearest, z: a.z + along[2] * nearest };
+    let point = Ecef {
+        x: a.x + along[0] * nearest,
+        y: a.y + along[1] * nearest,
+        z: a.z + along[2] * nearest,
+    };
     point.distance_m(Ecef::default()) >= EARTH_RADIUS_M + CLEARANCE_M
 }

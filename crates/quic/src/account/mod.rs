@@ -10,9 +10,11 @@ use crate::packets::{PacketInfo, Space};
 use bentpipe_units::Time;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Counts the packets of one end of a connection by what they hold, and keeps series where it is asked to. Clones share it.
+/// Counts the packets of one end of a connection by what they hold, and keeps series where it is
+/// asked to. Clones share it.
 ///
-/// The [`Endpoint`](crate::Endpoint) tells it of every packet that leaves (not of those that a policy held back for good) and of every packet that arrives.
+/// The [`Endpoint`](crate::Endpoint) tells it of every packet that leaves (not of those that a
+/// policy held back for good) and of every packet that arrives.
 #[derive(Clone, Default)]
 pub struct TrafficStats(Arc<Mutex<TrafficCounts>>);
 
@@ -36,7 +38,8 @@ pub struct TrafficCounts {
     pub acks: u64,
     /// Of those, packets that do nothing else.
     pub acks_only: u64,
-    /// Packets that arrived and have to be acknowledged (RFC 9000 §13.2), those that came twice included.
+    /// Packets that arrived and have to be acknowledged (RFC 9000 §13.2), those that came twice
+    /// included.
     pub data_received: u64,
     /// Sizes of the ACK frames that left.
     pub ack_frames: Sizes,
@@ -44,7 +47,8 @@ pub struct TrafficCounts {
     pub per_ack: Option<PerAck>,
     /// When each ACK frame left, and its bytes, where kept.
     pub ack_frame_bytes: Option<Points>,
-    /// Packet numbers of 0-RTT and 1-RTT packets, where kept. Those of Initial and Handshake packets count for themselves (RFC 9000 §12.3), and are left out.
+    /// Packet numbers of 0-RTT and 1-RTT packets, where kept. Those of Initial and Handshake
+    /// packets count for themselves (RFC 9000 §12.3), and are left out.
     pub numbers: Option<Numbers>,
 }
 
@@ -176,7 +180,15 @@ mod tests {
     fn packets_are_counted_by_what_they_hold() {
         let account = TrafficStats::new(Keep::Acknowledgements);
         let ack = Frames { ack: 5, acknowledges: Some(3), ..Frames::default() };
-        let more = Frames { ack: 300, credit: 4, stream: 20, other: 1, padding: 2, eliciting: true, ..ack };
+        let more = Frames {
+            ack: 300,
+            credit: 4,
+            stream: 20,
+            other: 1,
+            padding: 2,
+            eliciting: true,
+            ..ack
+        };
         let data = Frames { stream: 1000, eliciting: true, ..Frames::default() };
         let at = Time::from_millis;
         for (ms, frames) in [(1, data), (2, data), (300, data)] {
@@ -191,7 +203,10 @@ mod tests {
             Layers { header: 22, ack: 305, credit: 4, other: 21, padding: 2, tag: 32 },
             "stream frames are other frames"
         );
-        assert_eq!(books.sent.total(), sent.iter().map(|packet| u64::from(packet.bytes())).sum::<u64>());
+        assert_eq!(
+            books.sent.total(),
+            sent.iter().map(|packet| u64::from(packet.bytes())).sum::<u64>()
+        );
         assert_eq!((books.acks, books.acks_only, books.data_received), (2, 1, 3));
         assert_eq!(books.ack_frame_bytes, Some(vec![(at(400), 5.0), (at(400), 300.0)]));
         assert!(books.numbers.is_none());

@@ -2,11 +2,12 @@
 
 use bentpipe_units::{Span, Time};
 
-/// Width of a bin: a fraction of a long path's round trip, in which even a receiver that acknowledges four times a round trip mostly does so once.
+/// Width of a bin: a fraction of a long path's round trip, in which even a receiver that
+/// acknowledges four times a round trip mostly does so once.
 const BIN: Span = Span::from_millis(200);
 
-/// Data packets to an acknowledgement in bins of 200 ms. Where none left in a bin, its packets count for the next in which one does, so that nothing is lost and
-/// nothing divided by zero.
+/// Data packets to an acknowledgement in bins of 200 ms. Where none left in a bin, its packets
+/// count for the next in which one does, so that nothing is lost and nothing divided by zero.
 #[derive(Debug, Default)]
 pub struct PerAck {
     /// The bin under way.

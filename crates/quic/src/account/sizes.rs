@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 /// Sizes up to here are counted each for itself, larger ones by the power of two below them.
 const EXACT: u32 = 255;
 
-/// Counts by size, in bytes: exact up to 255, by powers of two from there, so that there are never more than 280 of them.
+/// Counts by size, in bytes: exact up to 255, by powers of two from there, so that there are never
+/// more than 280 of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sizes {
     counts: BTreeMap<u32, u64>,
@@ -39,7 +40,8 @@ impl Sizes {
         (self.n > 0).then_some(self.most)
     }
 
-    /// The smallest size such that `percent` of all are not larger; beyond 255 bytes, the power of two below it.
+    /// The smallest size such that `percent` of all are not larger; beyond 255 bytes, the power of
+    /// two below it.
     pub fn percentile(&self, percent: u32) -> Option<u32> {
         let rank = (u128::from(self.n) * u128::from(percent)).div_ceil(100).max(1);
         let mut seen = 0;
@@ -49,7 +51,8 @@ impl Sizes {
         })
     }
 
-    /// Sizes in order, with their counts; beyond 255 bytes, a size stands for all up to before its double.
+    /// Sizes in order, with their counts; beyond 255 bytes, a size stands for all up to before its
+    /// double.
     pub fn counts(&self) -> &BTreeMap<u32, u64> {
         &self.counts
     }
@@ -63,14 +66,18 @@ mod tests {
     #[test]
     fn nothing_has_no_size() {
         let sizes = Sizes::default();
-        assert_eq!((sizes.n(), sizes.least(), sizes.most(), sizes.percentile(50)), (0, None, None, None));
+        assert_eq!(
+            (sizes.n(), sizes.least(), sizes.most(), sizes.percentile(50)),
+            (0, None, None, None)
+        );
     }
 
     #[test]
     fn large_sizes_are_counted_by_powers_of_two() {
         let mut sizes = Sizes::default();
         [255, 256, 511, 512, u32::MAX].into_iter().for_each(|bytes| sizes.add(bytes));
-        let counts: Vec<(u32, u64)> = sizes.counts().iter().map(|(&bytes, &count)| (bytes, count)).collect();
+        let counts: Vec<(u32, u64)> =
+            sizes.counts().iter().map(|(&bytes, &count)| (bytes, count)).collect();
         assert_eq!(counts, [(255, 1), (256, 2), (512, 1), (1 << 31, 1)]);
         assert_eq!((sizes.most(), sizes.percentile(99)), (Some(u32::MAX), Some(1 << 31)));
     }

@@ -67,9 +67,11 @@ pub(super) struct Pace {
     changed: Option<Time>,
 }
 
-/// What a round trip varies by without any queue: the peer may wait for max_ack_delay (25 ms, RFC 9000 §18.2).
+/// What a round trip varies by without any queue: the peer may wait for max_ack_delay (25 ms, RFC
+/// 9000 §18.2).
 const NOISE: Span = Span::from_millis(30);
-/// ACK packets in the first packet of a handshake, less one: 1228 bytes with IP and UDP headers, an ACK 65.
+/// ACK packets in the first packet of a handshake, less one: 1228 bytes with IP and UDP headers, an
+/// ACK 65.
 const ACKS_IN_INITIAL: f64 = 18.0;
 
 impl Pace {
@@ -117,7 +119,10 @@ impl Pace {
             return;
         }
         // One change for each round trip: what the last one did must have been seen.
-        if self.changed.is_some_and(|changed| now.since(changed) < trip.map_or(limit, |trip| trip.max(limit))) {
+        if self
+            .changed
+            .is_some_and(|changed| now.since(changed) < trip.map_or(limit, |trip| trip.max(limit)))
+        {
             return;
         }
         self.changed = Some(now);
@@ -130,7 +135,8 @@ impl Pace {
         self.bound(now);
     }
 
-    /// What the handshake's large packets took longer than a small one, the return link took to send them.
+    /// What the handshake's large packets took longer than a small one, the return link took to
+    /// send them.
     fn guess(&mut self, begun: Time, now: Time, trip: Span) {
         let longer = self.handshake.unwrap_or(trip).saturating_sub(trip).as_secs_f64();
         let ack = longer / ACKS_IN_INITIAL;
@@ -147,7 +153,10 @@ impl Pace {
     }
 
     fn bound(&mut self, now: Time) {
-        let ceiling = self.ceiling.filter(|&(_, until)| now < until).map_or(f64::INFINITY, |(ceiling, _)| ceiling);
+        let ceiling = self
+            .ceiling
+            .filter(|&(_, until)| now < until)
+            .map_or(f64::INFINITY, |(ceiling, _)| ceiling);
         // So few ACKs cannot be what makes a queue, not even where the link has fallen to a tenth.
         let least = self.auto.least.max(self.guess / 10.0).min(self.auto.most);
         self.frequency = self.frequency.min(ceiling).clamp(least, self.auto.most);

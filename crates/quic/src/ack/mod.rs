@@ -1,16 +1,21 @@
 //! When a receiver's acknowledgements leave: what scenarios write, and what an endpoint asks.
 //!
-//! Two sides can decide. The sender asks with an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency), which the stack sends as configured before the
-//! connection begins. The receiver decides by itself by holding back the packets that do nothing but acknowledge: they are cumulative, the
-//! peer never acknowledges them, and any sender understands what remains. [`Acknowledger`] is that receiver.
+//! Two sides can decide. The sender asks with an ACK_FREQUENCY frame
+//! (draft-ietf-quic-ack-frequency), which the stack sends as configured before the connection
+//! begins. The receiver decides by itself by holding back the packets that do nothing but
+//! acknowledge: they are cumulative, the peer never acknowledges them, and any sender understands
+//! what remains. [`Acknowledger`] is that receiver.
 //!
 //! What holds for every rule:
 //!
-//! - An ACK is held only while packets keep coming: once they have been silent for [`QUIET`] of a round trip, and for max_ack_delay at most, it
-//!   leaves. The stack wrote its delay field when it made the ACK, so that is the most by which a round trip is measured too long, and no probe timeout of the
-//!   sender, which allows for max_ack_delay, comes early. While packets do come, the ACK that leaves is the newest.
-//! - A gap, a packet out of order, the first mark after packets without, and a sender that asks (IMMEDIATE_ACK) are answered at once (RFC 9000 §13.2.1,
-//!   draft-ietf-quic-ack-frequency §6); `auto` answers at once unless it has just sent an ACK, and then within its interval.
+//! - An ACK is held only while packets keep coming: once they have been silent for [`QUIET`] of a
+//!   round trip, and for max_ack_delay at most, it leaves. The stack wrote its delay field when it
+//!   made the ACK, so that is the most by which a round trip is measured too long, and no probe
+//!   timeout of the sender, which allows for max_ack_delay, comes early. While packets do come, the
+//!   ACK that leaves is the newest.
+//! - A gap, a packet out of order, the first mark after packets without, and a sender that asks
+//!   (IMMEDIATE_ACK) are answered at once (RFC 9000 §13.2.1, draft-ietf-quic-ack-frequency §6);
+//!   `auto` answers at once unless it has just sent an ACK, and then within its interval.
 //! - Packets of the handshake are never held, nor is anything until it is complete.
 
 mod ack_rtt;
@@ -30,8 +35,9 @@ use auto::Pace;
 use bentpipe_units::{Span, Time};
 use unreported::Unreported;
 
-/// Silence after which nothing is held any longer: so small a part of the round trip, and never beyond max_ack_delay. Our choice: what it adds to a measured round
-/// trip stays below what delay-based controllers answer to.
+/// Silence after which nothing is held any longer: so small a part of the round trip, and never
+/// beyond max_ack_delay. Our choice: what it adds to a measured round trip stays below what
+/// delay-based controllers answer to.
 pub const QUIET: u64 = 8;
 
 /// What becomes of an ACK-only packet that the stack wants to send.
@@ -39,7 +45,8 @@ pub const QUIET: u64 = 8;
 pub enum AckDecision {
     /// It leaves now.
     Send,
-    /// It waits until then at most: a later one replaces it, and so does any packet that acknowledges as much.
+    /// It waits until then at most: a later one replaces it, and so does any packet that
+    /// acknowledges as much.
     Hold(Time),
 }
 
@@ -54,9 +61,10 @@ pub struct AckContext {
 
 /// Decides when the acknowledgements of one connection leave.
 ///
-/// Order of calls: [`Self::received`] for each packet that has arrived; for each packet that the stack makes, in its order,
-/// [`Self::decide`] where it is ACK-only, and [`Self::left`] for every packet that does leave, at once or once held. What is held leaves when [`Self::until`]
-/// says, which arrivals may change. `now` never goes back.
+/// Order of calls: [`Self::received`] for each packet that has arrived; for each packet that the
+/// stack makes, in its order, [`Self::decide`] where it is ACK-only, and [`Self::left`] for every
+/// packet that does leave, at once or once held. What is held leaves when [`Self::until`] says,
+/// which arrivals may change. `now` never goes back.
 #[derive(Debug, Clone)]
 pub struct Acknowledger {
     rule: AckRule,
@@ -74,7 +82,13 @@ impl Acknowledger {
 
     /// The same with `auto` tuned otherwise.
     pub fn with(rule: AckRule, max_ack_delay: Span, auto: Auto) -> Self {
-        Self { rule, max_ack_delay, smoothed_rtt: None, unreported: Unreported::default(), pace: Pace::new(auto) }
+        Self {
+            rule,
+            max_ack_delay,
+            smoothed_rtt: None,
+            unreported: Unreported::default(),
+            pace: Pace::new(auto),
+        }
     }
 
     /// A packet arrived.
@@ -110,10 +124,14 @@ impl Acknowledger {
         self.pace.left(now, packet);
     }
 
-    /// Whether the next packet should elicit an acknowledgement, so that the return path can be judged by it.
+    /// Whether the next packet should elicit an acknowledgement, so that the return path can be
+    /// judged by it.
     pub fn wants_ping(&self, now: Time) -> bool {
-        let Some(smoothed_rtt) = self.smoothed_rtt.filter(|_| self.rule == AckRule::Auto) else { return false };
-        // With a packet that acknowledges anyway it costs one byte. The stack makes one for every other packet.
+        let Some(smoothed_rtt) = self.smoothed_rtt.filter(|_| self.rule == AckRule::Auto) else {
+            return false;
+        };
+        // With a packet that acknowledges anyway it costs one byte. The stack makes one for every
+        // other packet.
         self.unreported.unanswered() > 1 && self.pace.wants_ping(now, smoothed_rtt)
     }
 

@@ -13,7 +13,8 @@ pub enum AckRule {
     Stack,
     /// `1:10`: one ACK for so many ack-eliciting packets.
     Every(u32),
-    /// `1:2 for 100, then 1:10`: one for `every` packets until `packets` have arrived, and one for `then` from there on.
+    /// `1:2 for 100, then 1:10`: one for `every` packets until `packets` have arrived, and one for
+    /// `then` from there on.
     Stepwise {
         /// Packets to an ACK at first.
         every: u32,
@@ -65,11 +66,16 @@ impl std::str::FromStr for AckRule {
         let stepwise = || {
             let (first, then) = text.split_once(", then ")?;
             let (first, packets) = first.split_once(" for ")?;
-            let packets = packets.parse().ok().filter(|packets| (1..=1_000_000).contains(packets))?;
+            let packets =
+                packets.parse().ok().filter(|packets| (1..=1_000_000).contains(packets))?;
             Some(Self::Stepwise { every: every(first)?, packets, then: every(then)? })
         };
         let fraction = || {
-            let divisor = text.strip_prefix("rtt/")?.parse().ok().filter(|divisor| (1..=64).contains(divisor))?;
+            let divisor = text
+                .strip_prefix("rtt/")?
+                .parse()
+                .ok()
+                .filter(|divisor| (1..=64).contains(divisor))?;
             Some(Self::PerRoundTrip(divisor))
         };
         match text {
@@ -89,7 +95,9 @@ impl std::fmt::Display for AckRule {
         match self {
             Self::Stack => f.write_str("stack"),
             Self::Every(packets) => write!(f, "1:{packets}"),
-            Self::Stepwise { every, packets, then } => write!(f, "1:{every} for {packets}, then 1:{then}"),
+            Self::Stepwise { every, packets, then } => {
+                write!(f, "1:{every} for {packets}, then 1:{then}")
+            }
             Self::PerRoundTrip(divisor) => write!(f, "rtt/{divisor}"),
             Self::Auto => f.write_str("auto"),
         }
@@ -115,7 +123,9 @@ impl JsonSchema for AckRule {
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let every = "1:[1-9][0-9]{0,3}";
-        let pattern = format!("^(stack|auto|rtt/[1-9][0-9]?|{every}|{every} for [1-9][0-9]{{0,6}}, then {every})$");
+        let pattern = format!(
+            "^(stack|auto|rtt/[1-9][0-9]?|{every}|{every} for [1-9][0-9]{{0,6}}, then {every})$"
+        );
         let examples = ["stack", "1:10", "1:2 for 100, then 1:10", "rtt/4", "auto"];
         schemars::json_schema!({ "type": "string", "pattern": pattern, "examples": examples })
     }
@@ -128,11 +138,22 @@ mod tests {
     #[test]
     fn rules_read_as_people_write_them() {
         let stepwise = AckRule::Stepwise { every: 2, packets: 100, then: 10 };
-        let all = [AckRule::Stack, AckRule::Every(10), stepwise, AckRule::PerRoundTrip(4), AckRule::Auto];
+        let all =
+            [AckRule::Stack, AckRule::Every(10), stepwise, AckRule::PerRoundTrip(4), AckRule::Auto];
         for rule in all {
             assert_eq!(rule.to_string().parse(), Ok(rule));
         }
-        for wrong in ["1:0", "2:1", "1:", "1:1001", "rtt/0", "rtt/65", "1:2 for 0, then 1:10", "1:2 for 5", ""] {
+        for wrong in [
+            "1:0",
+            "2:1",
+            "1:",
+            "1:1001",
+            "rtt/0",
+            "rtt/65",
+            "1:2 for 0, then 1:10",
+            "1:2 for 5",
+            "",
+        ] {
             let error = wrong.parse::<AckRule>().unwrap_err().to_string();
             assert!(error.contains("1:N") && error.contains(wrong), "{error}");
         }

@@ -7,7 +7,8 @@ use crate::endpoint::{Attached, Transmit};
 use crate::packets::{PacketInfo, PacketObserver, Space};
 use bentpipe_units::{Span, Time};
 
-/// The last that a connection passes on its way out, and the first on its way in, where it is watched.
+/// The last that a connection passes on its way out, and the first on its way in, where it is
+/// watched.
 #[derive(Debug)]
 pub(crate) struct AckScheduler {
     watch: Option<PacketObserver>,
@@ -32,7 +33,8 @@ struct Held {
 }
 
 impl AckScheduler {
-    /// An outlet that passes everything where there is no watch. Takes what it needs out of `attached`.
+    /// An outlet that passes everything where there is no watch. Takes what it needs out of
+    /// `attached`.
     pub fn new(attached: &mut Attached) -> Self {
         Self {
             watch: attached.watch.take(),
@@ -56,7 +58,8 @@ impl AckScheduler {
         self.marked = marked;
     }
 
-    /// Packets may have arrived. `smoothed_rtt`: as this side knows it, where it does. True where the next packet should elicit an acknowledgement.
+    /// Packets may have arrived. `smoothed_rtt`: as this side knows it, where it does. True where
+    /// the next packet should elicit an acknowledgement.
     pub fn received(&mut self, now: Time, smoothed_rtt: impl FnOnce() -> Option<Span>) -> bool {
         let Some(watch) = &self.watch else { return false };
         self.packets.clear();
@@ -91,14 +94,23 @@ impl AckScheduler {
         Some(held.transmit)
     }
 
-    /// The stack has appended a transmission to `buffer` from `start` on. Takes it out again where it has to wait.
-    pub fn pass(&mut self, now: Time, transmit: Transmit, start: usize, buffer: &mut Vec<u8>) -> Option<Transmit> {
+    /// The stack has appended a transmission to `buffer` from `start` on. Takes it out again where
+    /// it has to wait.
+    pub fn pass(
+        &mut self,
+        now: Time,
+        transmit: Transmit,
+        start: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
         let Some(watch) = &self.watch else { return Some(transmit) };
         let mut packets = std::mem::take(&mut self.packets);
         packets.clear();
         watch.take_sent(&mut packets);
         let decide = match (&mut self.acknowledger, packets.as_slice()) {
-            (Some(acknowledger), [packet]) if packet.space == Space::Data && packet.is_ack_only() => {
+            (Some(acknowledger), [packet])
+                if packet.space == Space::Data && packet.is_ack_only() =>
+            {
                 acknowledger.decide(now, packet)
             }
             _ => AckDecision::Send,
@@ -111,7 +123,8 @@ impl AckScheduler {
             }
             _ => {
                 // What acknowledges now acknowledges all that the one held does.
-                if packets.iter().any(|packet| packet.space == Space::Data && packet.frames.ack > 0) {
+                if packets.iter().any(|packet| packet.space == Space::Data && packet.frames.ack > 0)
+                {
                     self.held = None;
                 }
                 packets.iter().for_each(|packet| self.left(now, packet));

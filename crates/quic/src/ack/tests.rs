@@ -14,11 +14,13 @@ fn data(number: u64) -> PacketInfo {
 }
 
 fn ack(number: u64, acknowledges: u64) -> PacketInfo {
-    let frames = Frames { ack: 8, acknowledges: Some(acknowledges), ranges: 1, ..Frames::default() };
+    let frames =
+        Frames { ack: 8, acknowledges: Some(acknowledges), ranges: 1, ..Frames::default() };
     PacketInfo { space: Space::Data, number, header: 11, tag: 16, frames }
 }
 
-/// A receiver beyond its handshake, whose stack answers every other packet, every gap, and what has waited for 25 ms.
+/// A receiver beyond its handshake, whose stack answers every other packet, every gap, and what has
+/// waited for 25 ms.
 struct Receiver {
     policy: Acknowledger,
     now: Time,
@@ -103,7 +105,10 @@ impl Receiver {
         loop {
             let timer = (self.unanswered > 0).then_some(self.oldest + MAX_ACK_DELAY);
             let release = self.held.map(|_| self.policy.until().max(self.now));
-            let Some(next) = timer.into_iter().chain(release).min().filter(|&next| next <= end) else { break };
+            let Some(next) = timer.into_iter().chain(release).min().filter(|&next| next <= end)
+            else {
+                break;
+            };
             self.now = next;
             if timer == Some(next) {
                 self.stack_answers();
@@ -168,7 +173,11 @@ fn auto_is_so_many_a_round_trip_while_many_are() {
     // 6,000 packets a round trip.
     receiver.stream(12_000, MILLISECOND / 10);
     let most = Auto::default().most as usize;
-    assert!((2 * most - 4..=2 * most + 1).contains(&receiver.left.len()), "{}", receiver.left.len());
+    assert!(
+        (2 * most - 4..=2 * most + 1).contains(&receiver.left.len()),
+        "{}",
+        receiver.left.len()
+    );
 }
 
 #[test]
@@ -235,14 +244,22 @@ fn auto_thins_its_acks_where_the_round_trip_shows_a_queue_and_comes_back() {
         sent.frames.eliciting = true;
         policy.left(now, &sent);
         now += trip;
-        policy.received(now, &ack(number, number), AckContext { marked: false, smoothed_rtt: Some(RTT) });
+        policy.received(
+            now,
+            &ack(number, number),
+            AckContext { marked: false, smoothed_rtt: Some(RTT) },
+        );
         // What the pace is after that, as the time to the next ACK.
         policy.left(now, &ack(number, number));
         policy.pace.next(RTT).since(now)
     };
     // As of 280 kbps, of which ACKs may take 40 %: 131 a round trip, and 13 on a tenth of it.
     let handshake = RTT + Span::from_millis(33);
-    policy.received(Time::ZERO, &data(0), AckContext { marked: false, smoothed_rtt: Some(handshake) });
+    policy.received(
+        Time::ZERO,
+        &data(0),
+        AckContext { marked: false, smoothed_rtt: Some(handshake) },
+    );
     ping(&mut policy, 1, RTT);
     let dense = ping(&mut policy, 2, RTT);
     let mut sparse = dense;
@@ -275,7 +292,16 @@ fn history() -> impl Strategy<Value = Vec<Event>> {
 }
 
 fn rules() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec!["stack", "1:2", "1:10", "1:64", "1:2 for 100, then 1:10", "rtt/4", "rtt/16", "auto"])
+    prop::sample::select(vec![
+        "stack",
+        "1:2",
+        "1:10",
+        "1:64",
+        "1:2 for 100, then 1:10",
+        "rtt/4",
+        "rtt/16",
+        "auto",
+    ])
 }
 
 proptest! {

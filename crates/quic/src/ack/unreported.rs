@@ -3,7 +3,8 @@
 use crate::packets::{PacketInfo, Space};
 use bentpipe_units::Time;
 
-/// Packets that arrived since the last ACK that left. Numbers only: it takes the same memory whatever arrives.
+/// Packets that arrived since the last ACK that left. Numbers only: it takes the same memory
+/// whatever arrives.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unreported {
     /// Largest number seen.
@@ -19,7 +20,8 @@ pub(super) struct Unreported {
     /// When the oldest and the newest of them arrived.
     oldest: Option<Time>,
     newest: Time,
-    /// Something happened that the sender is to know soon: a gap, a packet out of order, a mark after packets without (RFC 9000 §13.2.1).
+    /// Something happened that the sender is to know soon: a gap, a packet out of order, a mark
+    /// after packets without (RFC 9000 §13.2.1).
     event: bool,
     /// The sender asked for an ACK at once.
     asked: bool,
@@ -34,7 +36,8 @@ impl Unreported {
             return;
         }
         // A number that the sender skipped looks like a loss (RFC 9000 §21.4): one ACK more.
-        self.event |= self.largest.is_some_and(|largest| packet.number != largest.saturating_add(1));
+        self.event |=
+            self.largest.is_some_and(|largest| packet.number != largest.saturating_add(1));
         self.event |= marked && !self.marked;
         self.marked = marked;
         self.asked |= packet.frames.immediate;
@@ -56,7 +59,10 @@ impl Unreported {
 
     /// `packet` left.
     pub fn left(&mut self, packet: &PacketInfo) {
-        let Some(acknowledges) = packet.frames.acknowledges.filter(|_| packet.space == Space::Data) else { return };
+        let Some(acknowledges) = packet.frames.acknowledges.filter(|_| packet.space == Space::Data)
+        else {
+            return;
+        };
         let largest = self.largest_eliciting.unwrap_or_default();
         if acknowledges >= largest {
             (self.packets, self.oldest) = (0, None);

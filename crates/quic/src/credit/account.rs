@@ -49,7 +49,11 @@ impl FlowControl {
         self.policy = if rule.is_stack() {
             WindowPolicy::Stack { window: told, waiting: 0, withheld: 0 }
         } else {
-            WindowPolicy::Rule { promise: Box::new(FlowControlWindow::new(*rule, window)), told, waiting: 0 }
+            WindowPolicy::Rule {
+                promise: Box::new(FlowControlWindow::new(*rule, window)),
+                told,
+                waiting: 0,
+            }
         };
     }
 
@@ -86,13 +90,14 @@ impl FlowControl {
         }
     }
 
-    /// What may be taken from the stack now: nothing where too much is held, and no more at a time than it can be told of before it takes that for
-    /// consumed and lets the peer send on.
+    /// What may be taken from the stack now: nothing where too much is held, and no more at a time
+    /// than it can be told of before it takes that for consumed and lets the peer send on.
     pub fn room(&mut self, now: Time, quic: &mut Connection) -> u64 {
         self.settle(now, quic);
         match &self.policy {
             WindowPolicy::Rule { promise, told, .. } => {
-                let debt = promise.limit().saturating_sub(promise.total_read()).saturating_sub(*told);
+                let debt =
+                    promise.limit().saturating_sub(promise.total_read()).saturating_sub(*told);
                 promise.room().min(debt.max(LEAST))
             }
             _ => u64::MAX,
@@ -129,7 +134,9 @@ impl FlowControl {
         match &mut self.policy {
             WindowPolicy::Untold => {}
             // Worth telling the stack of: a sixteenth of the window.
-            WindowPolicy::Stack { window, waiting, .. } if now == 0 || now.abs_diff(*told) > *window / 16 => {
+            WindowPolicy::Stack { window, waiting, .. }
+                if now == 0 || now.abs_diff(*told) > *window / 16 =>
+            {
                 *waiting = total(*waiting, *told);
                 *told = now;
                 self.tell(quic);
@@ -143,8 +150,9 @@ impl FlowControl {
         }
     }
 
-    /// A reader that kept `before` bytes of an incomplete frame from its application keeps `now` of them. To the byte: what
-    /// they hold is bounded by the window alone. Under the rule, they are bytes that are not consumed.
+    /// A reader that kept `before` bytes of an incomplete frame from its application keeps `now` of
+    /// them. To the byte: what they hold is bounded by the window alone. Under the rule, they are
+    /// bytes that are not consumed.
     pub fn withhold(&mut self, before: u64, now: u64, quic: &mut Connection) {
         if let WindowPolicy::Stack { withheld, .. } = &mut self.policy {
             *withheld = withheld.saturating_sub(before).saturating_add(now);
@@ -152,8 +160,8 @@ impl FlowControl {
         }
     }
 
-    /// Lets the stack go on with the window less what waits, and never without room for a packet, but for the bytes of
-    /// incomplete frames: those may use up all of it.
+    /// Lets the stack go on with the window less what waits, and never without room for a packet,
+    /// but for the bytes of incomplete frames: those may use up all of it.
     fn tell(&self, quic: &mut Connection) {
         if let WindowPolicy::Stack { window, waiting, withheld } = &self.policy {
             set(quic, window.saturating_sub(*waiting).max(1500).saturating_sub(*withheld));

@@ -2,12 +2,14 @@
 
 use bentpipe_units::{Span, Time};
 
-/// Windows are so many times what arrives in a round trip: a sender in slow start sends twice what it sent in the round trip before, and credit is a
-/// round trip old when it is used. Our choice, as Linux makes it for TCP's receive buffer (dynamic right-sizing); more would only be memory,
-/// since what arrives is bounded by the path whatever the sender does.
+/// Windows are so many times what arrives in a round trip: a sender in slow start sends twice what
+/// it sent in the round trip before, and credit is a round trip old when it is used. Our choice, as
+/// Linux makes it for TCP's receive buffer (dynamic right-sizing); more would only be memory, since
+/// what arrives is bounded by the path whatever the sender does.
 pub const GAIN: u64 = 2;
-/// The rate is that of the best quarter of a round trip: while it grows, a shorter stretch is closer to what comes next, and a much shorter one would
-/// take the bursts of frames and radio links for a rate. Our choice.
+/// The rate is that of the best quarter of a round trip: while it grows, a shorter stretch is
+/// closer to what comes next, and a much shorter one would take the bursts of frames and radio
+/// links for a rate. Our choice.
 pub const PARTS: u64 = 4;
 
 /// Measures arrivals.
@@ -19,7 +21,8 @@ pub(super) struct ArrivalRate {
 }
 
 impl ArrivalRate {
-    /// `bytes` arrived at `now`, when the smoothed round trip was `smoothed`. Silence is in no part but the one it began in.
+    /// `bytes` arrived at `now`, when the smoothed round trip was `smoothed`. Silence is in no part
+    /// but the one it began in.
     pub fn arrived(&mut self, now: Time, bytes: u64, smoothed: Span) {
         let sum = match &mut self.part {
             Some((began, length, sum)) if now.since(*began) < *length => {
@@ -64,7 +67,11 @@ mod tests {
                 sum += rate;
             }
         }
-        assert!(pace.window() as f64 > 2.0 * sum, "{} for {sum} in the last round trip", pace.window());
+        assert!(
+            pace.window() as f64 > 2.0 * sum,
+            "{} for {sum} in the last round trip",
+            pace.window()
+        );
     }
 
     #[test]

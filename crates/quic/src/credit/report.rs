@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The largest figures of one connection's flow control in one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlowControlStats {
-    /// The most bytes of streams that the receiver had taken from the stack and the application had not yet taken: those that wait behind holes
-    /// above all.
+    /// The most bytes of streams that the receiver had taken from the stack and the application had
+    /// not yet taken: those that wait behind holes above all.
     pub held_most: Bytes,
     /// The most that it had promised: the limit announced, less what the application had taken.
     pub window_most: Bytes,
@@ -24,7 +24,8 @@ pub struct FlowControlSeries {
     pub consumed: Vec<(Time, f64)>,
 }
 
-/// Watches the credit of one direction of one connection, at both of its ends; one that records keeps series too. Clones share it.
+/// Watches the credit of one direction of one connection, at both of its ends; one that records
+/// keeps series too. Clones share it.
 #[derive(Clone)]
 pub struct FlowControlReport(Arc<Mutex<Recording>>);
 

@@ -6,15 +6,19 @@ use bentpipe_units::{Bytes, Span, Time};
 
 /// Largest limit (RFC 9000 §16).
 const MOST_LIMIT: u64 = (1 << 62) - 1;
-/// The least window that the stack is left with: below eight bytes it would announce its limit with everything that is read.
+/// The least window that the stack is left with: below eight bytes it would announce its limit with
+/// everything that is read.
 pub(super) const LEAST: u64 = 8;
-/// Beyond twice the largest window, so many bytes may still lie here unread: our choice, room for what a stack hands out in one piece.
+/// Beyond twice the largest window, so many bytes may still lie here unread: our choice, room for
+/// what a stack hands out in one piece.
 const SLACK: u64 = 65_536;
 
 /// The flow-control account of one connection: what was announced, what arrived, what was consumed.
 ///
-/// Order of calls: [`FlowControlWindow::arrived`] for what the network brings; [`FlowControlWindow::read`] for what is taken from the stack and [`FlowControlWindow::consumed`] for
-/// what the application takes of that, or what is thrown away; then [`FlowControlWindow::poll`], and again at [`FlowControlWindow::due`]. `now` never goes back.
+/// Order of calls: [`FlowControlWindow::arrived`] for what the network brings;
+/// [`FlowControlWindow::read`] for what is taken from the stack and [`FlowControlWindow::consumed`]
+/// for what the application takes of that, or what is thrown away; then
+/// [`FlowControlWindow::poll`], and again at [`FlowControlWindow::due`]. `now` never goes back.
 #[derive(Debug, Clone)]
 pub struct FlowControlWindow {
     rule: FlowControlRule,
@@ -45,7 +49,8 @@ impl FlowControlWindow {
         }
     }
 
-    /// `bytes` arrived from the network, duplicates and headers among them, when the smoothed round trip was `smoothed`. Tunes the window.
+    /// `bytes` arrived from the network, duplicates and headers among them, when the smoothed round
+    /// trip was `smoothed`. Tunes the window.
     pub fn arrived(&mut self, now: Time, bytes: u64, smoothed: Span) {
         if self.rule.tuned {
             self.pace.arrived(now, bytes, smoothed);
@@ -73,8 +78,9 @@ impl FlowControlWindow {
         self.window = self.window.max(window.get().min(MOST_LIMIT));
     }
 
-    /// The window that is aimed at. Where windows are tuned, what waits behind holes comes on top, up to as much again: a hole is
-    /// filled a round trip after it was noticed, often two, and the sender is not to wait for that.
+    /// The window that is aimed at. Where windows are tuned, what waits behind holes comes on top,
+    /// up to as much again: a hole is filled a round trip after it was noticed, often two, and the
+    /// sender is not to wait for that.
     pub fn window(&self) -> u64 {
         if !self.rule.tuned {
             return self.window;
@@ -99,13 +105,14 @@ impl FlowControlWindow {
 
     /// What may be read now without holding more than any window allows.
     ///
-    /// A peer that keeps to the limit stays far below; one that leaves a hole for ever is cut off there, not fed for ever.
+    /// A peer that keeps to the limit stays far below; one that leaves a hole for ever is cut off
+    /// there, not fed for ever.
     pub fn room(&self) -> u64 {
         self.bound().saturating_mul(2).saturating_add(SLACK).saturating_sub(self.held())
     }
 
-    /// Bytes that have to be free for an update. Not quite the whole window: the stack announces [`LEAST`] bytes by itself once all is used up, and the
-    /// update would wait for those.
+    /// Bytes that have to be free for an update. Not quite the whole window: the stack announces
+    /// [`LEAST`] bytes by itself once all is used up, and the update would wait for those.
     fn share(&self) -> u64 {
         let window = self.window();
         let share = Bytes::new(window).mul_f64(self.rule.after.get()).get();
@@ -117,13 +124,16 @@ impl FlowControlWindow {
         self.consumed.saturating_add(self.window()).clamp(self.limit, MOST_LIMIT)
     }
 
-    /// When [`FlowControlWindow::poll`] is due, if nothing happens before: an update that only waits for its time.
+    /// When [`FlowControlWindow::poll`] is due, if nothing happens before: an update that only
+    /// waits for its time.
     pub fn due(&self) -> Option<Time> {
         let every = self.rule.every?;
-        (self.target() > self.limit).then(|| self.updated.map_or(Time::ZERO, |updated| updated + every))
+        (self.target() > self.limit)
+            .then(|| self.updated.map_or(Time::ZERO, |updated| updated + every))
     }
 
-    /// A limit that is to be announced now, where one is due: at a share of the window, or once its time is over.
+    /// A limit that is to be announced now, where one is due: at a share of the window, or once its
+    /// time is over.
     pub fn poll(&mut self, now: Time) -> Option<u64> {
         let target = self.target();
         let over = || self.due().is_some_and(|due| due <= now);
@@ -194,7 +204,10 @@ mod tests {
     fn what_is_read_and_not_consumed_gives_no_credit() {
         let mut promise = FlowControlWindow::new(rule(0.25, Some(10)), Bytes::new(1000));
         promise.read(1000);
-        assert_eq!((promise.held(), promise.poll(Time::from_secs(9)), promise.rest()), (1000, None, LEAST));
+        assert_eq!(
+            (promise.held(), promise.poll(Time::from_secs(9)), promise.rest()),
+            (1000, None, LEAST)
+        );
         promise.consumed(300);
         assert_eq!(promise.poll(Time::from_secs(9)), Some(1300));
     }
@@ -202,8 +215,10 @@ mod tests {
     #[test]
     fn a_tuned_window_makes_room_for_what_waits_behind_holes_up_to_as_much_again() {
         let most = Bytes::new(5000);
-        let mut promise =
-            FlowControlWindow::new(FlowControlRule { tuned: true, most, ..rule(0.1, None) }, Bytes::new(1000));
+        let mut promise = FlowControlWindow::new(
+            FlowControlRule { tuned: true, most, ..rule(0.1, None) },
+            Bytes::new(1000),
+        );
         promise.read(600);
         promise.waits(600);
         assert_eq!(promise.poll(Time::ZERO), Some(1600));

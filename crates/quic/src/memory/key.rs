@@ -5,14 +5,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Longest name of a local end, bytes: room for an IPv6 address with its zone (RFC 4007 §11), or for an interface name.
+/// Longest name of a local end, bytes: room for an IPv6 address with its zone (RFC 4007 §11), or
+/// for an interface name.
 pub const MAX_LOCAL: usize = 64;
 
 /// No network.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PrefixError {
     /// The text is no address and no network.
-    #[error("`{0}` is no network; allowed: an address, or one with a length, such as 192.0.2.0/24 or 2001:db8::/56")]
+    #[error(
+        "`{0}` is no network; allowed: an address, or one with a length, such as 192.0.2.0/24 or 2001:db8::/56"
+    )]
     Text(String),
     /// A length that the family does not have.
     #[error("prefix length {length} of {address}; allowed: 0 to {most}")]
@@ -28,8 +31,8 @@ pub enum PrefixError {
 
 /// A network: an address whose bits past `length` are zero.
 ///
-/// IPv4-mapped IPv6 addresses (RFC 4291 §2.5.5.2) are the IPv4 addresses in them: a socket for both families shows
-/// IPv4 clients so, and they are on the same paths whichever socket they came in by.
+/// IPv4-mapped IPv6 addresses (RFC 4291 §2.5.5.2) are the IPv4 addresses in them: a socket for both
+/// families shows IPv4 clients so, and they are on the same paths whichever socket they came in by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IpPrefix {
     address: IpAddr,
@@ -48,7 +51,11 @@ impl IpPrefix {
             IpAddr::V6(_) => (128, false),
         };
         if length > most {
-            return Err(PrefixError::Length { address: if mapped { canonical } else { address }, length, most });
+            return Err(PrefixError::Length {
+                address: if mapped { canonical } else { address },
+                length,
+                most,
+            });
         }
         Ok(Self { address: mask(canonical, length), length })
     }
@@ -123,11 +130,13 @@ impl FromStr for IpPrefix {
 ///
 /// The defaults, our choice:
 ///
-/// - **24 for IPv4**: the longest prefix that is routed between networks, so addresses in one take the same way from
-///   us; a terminal whose lease gives it a new address mostly stays in it. Others in it may have other tariffs: then
-///   the saved set is wrong for them, which Careful Resume is made to survive, and [`Prefixes::HOST`] avoids.
-/// - **56 for IPv6**: what a site is commonly delegated (RFC 6177 §2 asks for more than a /64; operators give /48 to
-///   /56). Temporary addresses (RFC 8981) and the networks within a site change bits behind it.
+/// - **24 for IPv4**: the longest prefix that is routed between networks, so addresses in one take
+///   the same way from us; a terminal whose lease gives it a new address mostly stays in it. Others
+///   in it may have other tariffs: then the saved set is wrong for them, which Careful Resume is
+///   made to survive, and [`Prefixes::HOST`] avoids.
+/// - **56 for IPv6**: what a site is commonly delegated (RFC 6177 §2 asks for more than a /64;
+///   operators give /48 to /56). Temporary addresses (RFC 8981) and the networks within a site
+///   change bits behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefixes {
     v4: u8,
@@ -147,7 +156,8 @@ impl Prefixes {
     /// Lengths in bits.
     ///
     /// # Errors
-    /// Outside 8 to 32 for IPv4 and 16 to 128 for IPv6: shorter ones join what no operator has as one.
+    /// Outside 8 to 32 for IPv4 and 16 to 128 for IPv6: shorter ones join what no operator has as
+    /// one.
     pub fn new(v4: u8, v6: u8) -> Result<Self, KeyError> {
         if !(8..=32).contains(&v4) {
             return Err(KeyError::Prefix { family: "IPv4", length: v4, least: 8, most: 32 });
@@ -182,7 +192,9 @@ pub enum KeyError {
         most: u8,
     },
     /// A name that is too long to keep.
-    #[error("local end of {0} bytes; allowed: at most {MAX_LOCAL}, an interface name or an address")]
+    #[error(
+        "local end of {0} bytes; allowed: at most {MAX_LOCAL}, an interface name or an address"
+    )]
     Local(usize),
     /// More than six bits.
     #[error("DSCP {0}; allowed: 0 to 63 (RFC 2474 §3)")]
@@ -198,9 +210,10 @@ pub struct PathKey {
 }
 
 impl PathKey {
-    /// The path from the local end `local`, an interface name or an address, to the network of `remote`, for packets
-    /// marked `dscp`: the local end, since a host with two uplinks has two paths to everywhere; the mark, since
-    /// satellite networks give classes capacities of their own.
+    /// The path from the local end `local`, an interface name or an address, to the network of
+    /// `remote`, for packets marked `dscp`: the local end, since a host with two uplinks has two
+    /// paths to everywhere; the mark, since satellite networks give classes capacities of their
+    /// own.
     ///
     /// # Errors
     /// A `local` longer than [`MAX_LOCAL`], a `dscp` above 63.
@@ -257,17 +270,30 @@ mod tests {
     fn the_empty_prefix_holds_its_family_and_no_other() {
         let all: IpPrefix = "0.0.0.0/0".parse().unwrap();
         assert!(all.contains(ip("255.1.2.3")) && !all.contains(ip("2001:db8::1")));
-        assert!(all.covers("192.0.2.0/24".parse().unwrap()) && !all.covers("::/0".parse().unwrap()));
+        assert!(
+            all.covers("192.0.2.0/24".parse().unwrap()) && !all.covers("::/0".parse().unwrap())
+        );
     }
 
     #[test]
     fn what_is_no_network_is_refused_with_what_is_allowed() {
-        for wrong in ["", "/", "192.0.2.0/", "192.0.2/24", "192.0.2.0/x", "example.org", "::/256", "192.0.2.0/24/24"] {
+        for wrong in [
+            "",
+            "/",
+            "192.0.2.0/",
+            "192.0.2/24",
+            "192.0.2.0/x",
+            "example.org",
+            "::/256",
+            "192.0.2.0/24/24",
+        ] {
             let error = wrong.parse::<IpPrefix>().unwrap_err().to_string();
             assert!(error.contains("192.0.2.0/24"), "{error}");
         }
         assert!("192.0.2.0/33".parse::<IpPrefix>().unwrap_err().to_string().contains("0 to 32"));
-        assert!("::ffff:192.0.2.0/120".parse::<IpPrefix>().unwrap_err().to_string().contains("0 to 32"));
+        assert!(
+            "::ffff:192.0.2.0/120".parse::<IpPrefix>().unwrap_err().to_string().contains("0 to 32")
+        );
     }
 
     #[test]

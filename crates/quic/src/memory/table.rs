@@ -29,7 +29,13 @@ pub struct MemoryStore {
 impl MemoryStore {
     /// An empty store.
     pub const fn new(limits: Limits) -> Self {
-        Self { limits, paths: BTreeMap::new(), uses: BTreeMap::new(), count: 0, earliest: Epoch::MAX }
+        Self {
+            limits,
+            paths: BTreeMap::new(),
+            uses: BTreeMap::new(),
+            count: 0,
+            earliest: Epoch::MAX,
+        }
     }
 
     fn use_now(&mut self, key: &PathKey) -> u64 {
@@ -61,9 +67,16 @@ impl PathStore for MemoryStore {
         Ok(())
     }
 
-    fn lease(&mut self, key: &PathKey, now: Epoch, holder: Holder) -> Result<Option<SavedPath>, StoreError> {
+    fn lease(
+        &mut self,
+        key: &PathKey,
+        now: Epoch,
+        holder: Holder,
+    ) -> Result<Option<SavedPath>, StoreError> {
         let used = self.count + 1;
-        let Some(slot) = self.paths.get_mut(key).filter(|slot| slot.path.is_current(now)) else { return Ok(None) };
+        let Some(slot) = self.paths.get_mut(key).filter(|slot| slot.path.is_current(now)) else {
+            return Ok(None);
+        };
         if slot.lease.is_some_and(|lease| lease.holder != holder && lease.is_current(now)) {
             return Ok(None);
         }
@@ -115,7 +128,8 @@ impl PathStore for MemoryStore {
         let before = self.paths.len();
         self.paths.retain(|_, slot| now < slot.path.expires);
         self.uses.retain(|_, key| self.paths.contains_key(key));
-        self.earliest = self.paths.values().map(|slot| slot.path.expires).min().unwrap_or(Epoch::MAX);
+        self.earliest =
+            self.paths.values().map(|slot| slot.path.expires).min().unwrap_or(Epoch::MAX);
         Ok(before - self.paths.len())
     }
 }

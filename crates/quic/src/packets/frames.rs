@@ -1,4 +1,5 @@
-//! The frames of a packet, by what they are for (RFC 9000 §19, draft-ietf-quic-ack-frequency §4 and §5).
+//! The frames of a packet, by what they are for (RFC 9000 §19, draft-ietf-quic-ack-frequency §4 and
+//! §5).
 
 /// Bytes of a packet's frames by what they are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,7 +33,8 @@ impl Frames {
     }
 }
 
-/// Reads `payload`, which may come from anyone: what cannot be read counts, with all that follows it, as other frames.
+/// Reads `payload`, which may come from anyone: what cannot be read counts, with all that follows
+/// it, as other frames.
 pub(super) fn walk(payload: &[u8]) -> Frames {
     let mut frames = Frames::default();
     let mut rest = Reader(payload);
@@ -89,7 +91,9 @@ fn frame(rest: &mut Reader<'_>, frames: &mut Frames) -> Option<Kind> {
             for _ in 0..more {
                 rest.varints(2)?;
             }
-            frames.ranges = frames.ranges.saturating_add(u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1));
+            frames.ranges = frames
+                .ranges
+                .saturating_add(u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1));
             if kind == 0x03 {
                 rest.varints(3)?;
             }
@@ -155,7 +159,11 @@ impl Reader<'_> {
         let bytes = self.0.get(..length)?;
         self.0 = self.0.get(length..)?;
         let (first, others) = bytes.split_first()?;
-        Some(others.iter().fold(u64::from(first & 0x3f), |value, &byte| value << 8 | u64::from(byte)))
+        Some(
+            others
+                .iter()
+                .fold(u64::from(first & 0x3f), |value, &byte| value << 8 | u64::from(byte)),
+        )
     }
 
     fn varints(&mut self, count: usize) -> Option<()> {
@@ -180,7 +188,8 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_is_taken_apart() {
-        // Largest 10, delay 1, one more range; first range 2, gap 0, length 1; then MAX_DATA of 64 and padding.
+        // Largest 10, delay 1, one more range; first range 2, gap 0, length 1; then MAX_DATA of 64
+        // and padding.
         let frames = walk(&[0x02, 10, 1, 1, 2, 0, 1, 0x10, 0x40, 64, 0, 0]);
         let expected = Frames {
             ack: 7,

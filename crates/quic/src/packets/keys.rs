@@ -3,8 +3,8 @@
 use super::{PacketObserver, Space};
 use bytes::BytesMut;
 use noq_proto::crypto::{
-    ClientConfig, CryptoError, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, ServerConfig, Session,
-    UnsupportedVersion,
+    ClientConfig, CryptoError, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey,
+    ServerConfig, Session, UnsupportedVersion,
 };
 use noq_proto::transport_parameters::TransportParameters;
 use noq_proto::{ConnectError, ConnectionId, PathId, Side, TransportError};
@@ -12,7 +12,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 impl PacketObserver {
-    /// `config`, whose next connection is watched. For one connection: a second would be seen as the first.
+    /// `config`, whose next connection is watched. For one connection: a second would be seen as
+    /// the first.
     pub fn client(&self, config: Arc<dyn ClientConfig>) -> Arc<dyn ClientConfig> {
         Arc::new(Watched { config, watch: self.clone() })
     }
@@ -41,7 +42,11 @@ impl ClientConfig for Watched<dyn ClientConfig> {
 }
 
 impl ServerConfig for Watched<dyn ServerConfig> {
-    fn initial_keys(&self, version: u32, dst_cid: ConnectionId) -> Result<Keys, UnsupportedVersion> {
+    fn initial_keys(
+        &self,
+        version: u32,
+        dst_cid: ConnectionId,
+    ) -> Result<Keys, UnsupportedVersion> {
         Ok(keys(self.config.initial_keys(version, dst_cid)?, Space::Initial, &self.watch))
     }
 
@@ -58,7 +63,8 @@ impl ServerConfig for Watched<dyn ServerConfig> {
 struct WatchedSession {
     session: Box<dyn Session>,
     watch: PacketObserver,
-    /// How many sets of keys the handshake has made: first those of Handshake packets, then those of 1-RTT packets (RFC 9001 §4.1.4).
+    /// How many sets of keys the handshake has made: first those of Handshake packets, then those
+    /// of 1-RTT packets (RFC 9001 §4.1.4).
     written: u8,
 }
 
@@ -135,7 +141,13 @@ impl PacketKey for WatchedKey {
         self.key.encrypt(path_id, packet, buf, header_len);
     }
 
-    fn decrypt(&self, path_id: PathId, packet: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+    fn decrypt(
+        &self,
+        path_id: PathId,
+        packet: u64,
+        header: &[u8],
+        payload: &mut BytesMut,
+    ) -> Result<(), CryptoError> {
         self.key.decrypt(path_id, packet, header, payload)?;
         self.watch.received(self.space, packet, header.len(), self.tag_len(), payload);
         Ok(())
@@ -158,8 +170,15 @@ fn keys(keys: Keys, space: Space, watch: &PacketObserver) -> Keys {
     Keys { header: keys.header, packet: pair(keys.packet, space, watch) }
 }
 
-fn pair(keys: KeyPair<Box<dyn PacketKey>>, space: Space, watch: &PacketObserver) -> KeyPair<Box<dyn PacketKey>> {
-    KeyPair { local: packet_key(keys.local, space, watch), remote: packet_key(keys.remote, space, watch) }
+fn pair(
+    keys: KeyPair<Box<dyn PacketKey>>,
+    space: Space,
+    watch: &PacketObserver,
+) -> KeyPair<Box<dyn PacketKey>> {
+    KeyPair {
+        local: packet_key(keys.local, space, watch),
+        remote: packet_key(keys.remote, space, watch),
+    }
 }
 
 fn packet_key(key: Box<dyn PacketKey>, space: Space, watch: &PacketObserver) -> Box<dyn PacketKey> {

@@ -1,11 +1,15 @@
-//! What passes a connection's packet protection: the number, the layers and the frames of every packet.
+//! What passes a connection's packet protection: the number, the layers and the frames of every
+//! packet.
 //!
-//! The stack tells nobody packet numbers or frames. It does hand each packet, in the clear, to the cryptography that is
-//! configured: a [`PacketObserver`] stands around that and looks, without touching a byte. So a receiver's policy knows gaps exactly, an
-//! account of the return path is exact by layer, and a page can draw packet numbers.
+//! The stack tells nobody packet numbers or frames. It does hand each packet, in the clear, to the
+//! cryptography that is configured: a [`PacketObserver`] stands around that and looks, without
+//! touching a byte. So a receiver's policy knows gaps exactly, an account of the return path is
+//! exact by layer, and a page can draw packet numbers.
 //!
-//! Order of calls: wrap the configuration with [`PacketObserver::client`] or [`PacketObserver::server`] before the connection begins, and give the same watch to
-//! [`Attached`](crate::Attached). The [`Endpoint`](crate::Endpoint) takes what was seen after every datagram and every transmission, so that little waits here at any time.
+//! Order of calls: wrap the configuration with [`PacketObserver::client`] or
+//! [`PacketObserver::server`] before the connection begins, and give the same watch to
+//! [`Attached`](crate::Attached). The [`Endpoint`](crate::Endpoint) takes what was seen after every
+//! datagram and every transmission, so that little waits here at any time.
 
 mod frames;
 mod keys;
@@ -49,7 +53,8 @@ impl PacketInfo {
         self.header + self.tag + self.frames.bytes()
     }
 
-    /// True where it acknowledges and does nothing else: its loss needs no repair, and a later one replaces it.
+    /// True where it acknowledges and does nothing else: its loss needs no repair, and a later one
+    /// replaces it.
     pub fn is_ack_only(&self) -> bool {
         // A close elicits nothing either.
         self.frames.ack > 0 && self.frames.ack + self.frames.padding == self.frames.bytes()
@@ -78,21 +83,35 @@ impl PacketObserver {
     }
 
     fn sent(&self, space: Space, number: u64, header: usize, tag: usize, payload: &[u8]) {
-        let packet = PacketInfo { space, number, header: header as u32, tag: tag as u32, frames: walk(payload) };
+        let packet = PacketInfo {
+            space,
+            number,
+            header: header as u32,
+            tag: tag as u32,
+            frames: walk(payload),
+        };
         put(&mut self.seen().sent, packet);
     }
 
     fn received(&self, space: Space, number: u64, header: usize, tag: usize, payload: &[u8]) {
-        let packet = PacketInfo { space, number, header: header as u32, tag: tag as u32, frames: walk(payload) };
+        let packet = PacketInfo {
+            space,
+            number,
+            header: header as u32,
+            tag: tag as u32,
+            frames: walk(payload),
+        };
         put(&mut self.seen().received, packet);
     }
 
-    /// Moves the packets protected since the last call to `into`, in their order. They need not have left: whoever transmits may drop them.
+    /// Moves the packets protected since the last call to `into`, in their order. They need not
+    /// have left: whoever transmits may drop them.
     pub fn take_sent(&self, into: &mut Vec<PacketInfo>) {
         into.append(&mut self.seen().sent);
     }
 
-    /// Moves the packets whose protection was removed since the last call to `into`, in their order. Some may be duplicates.
+    /// Moves the packets whose protection was removed since the last call to `into`, in their
+    /// order. Some may be duplicates.
     pub fn take_received(&self, into: &mut Vec<PacketInfo>) {
         into.append(&mut self.seen().received);
     }

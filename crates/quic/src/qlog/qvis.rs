@@ -1,5 +1,5 @@
-//! A trace in the form that the qvis viewer reads: qlog 0.3, as draft-ietf-quic-qlog-main-schema-02 and
-//! draft-ietf-quic-qlog-quic-events-01 had it.
+//! A trace in the form that the qvis viewer reads: qlog 0.3, as draft-ietf-quic-qlog-main-schema-02
+//! and draft-ietf-quic-qlog-quic-events-01 had it.
 
 use super::{FILE_SCHEMA, RECORD_SEPARATOR, SERIALIZATION_FORMAT};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Time zero of the rewritten trace, milliseconds after 1970: any but zero, which the viewer takes for none.
+/// Time zero of the rewritten trace, milliseconds after 1970: any but zero, which the viewer takes
+/// for none.
 const REFERENCE_TIME: f64 = 1.0;
 
 /// Why a trace cannot be rewritten.
@@ -45,9 +46,9 @@ pub enum QlogError {
 
 /// Rewrites a sequential trace of the current form, as [`super::QlogSink`] gives it, for qvis.
 ///
-/// What the viewer draws keeps its place and order: packets, parameters, metrics. Timers and network paths, which it
-/// knows nothing of, are left out. The result is at most a few times as long as `current`, and is made record by
-/// record.
+/// What the viewer draws keeps its place and order: packets, parameters, metrics. Timers and
+/// network paths, which it knows nothing of, are left out. The result is at most a few times as
+/// long as `current`, and is made record by record.
 ///
 /// # Errors
 /// The trace is of another form, damaged or cut off.
@@ -141,7 +142,8 @@ struct OldCommonFields<'a> {
 
 impl<'a> OldHead<'a> {
     fn new(head: &'a Head<'_>) -> Result<Self, QlogError> {
-        let time_format = head.trace.common_fields.time_format.as_deref().unwrap_or("relative_to_epoch");
+        let time_format =
+            head.trace.common_fields.time_format.as_deref().unwrap_or("relative_to_epoch");
         for (field, found, expected) in [
             ("file_schema", &*head.file_schema, FILE_SCHEMA),
             ("serialization_format", &*head.serialization_format, SERIALIZATION_FORMAT),
@@ -240,7 +242,11 @@ fn packet(text: &str, out: &mut Vec<u8>) -> serde_json::Result<()> {
     let packet: Packet<'_> = serde_json::from_str(text)?;
     out.extend_from_slice(b"{\"header\":");
     out.extend_from_slice(packet.header.get().as_bytes());
-    let rest = [("raw", packet.raw), ("is_mtu_probe_packet", packet.is_mtu_probe_packet), ("trigger", packet.trigger)];
+    let rest = [
+        ("raw", packet.raw),
+        ("is_mtu_probe_packet", packet.is_mtu_probe_packet),
+        ("trigger", packet.trigger),
+    ];
     for (name, value) in rest {
         if let Some(value) = value {
             out.extend_from_slice(b",\"");
@@ -293,7 +299,10 @@ fn old_name(name: &str) -> Option<Cow<'_, str>> {
         "udp_datagrams_received" => "transport:datagrams_received",
         "udp_datagram_dropped" => "transport:datagram_dropped",
         "stream_data_moved" => "transport:data_moved",
-        "congestion_state_updated" | "ecn_state_updated" | "marked_for_retransmit" | "careful_resume_phase_updated" => {
+        "congestion_state_updated"
+        | "ecn_state_updated"
+        | "marked_for_retransmit"
+        | "careful_resume_phase_updated" => {
             return Some(format!("recovery:{event}").into());
         }
         "server_listening"
@@ -348,9 +357,13 @@ mod tests {
         assert!(out.starts_with(b"\x1e{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\","));
         let records = records(&out);
         let common = &records[0]["trace"]["common_fields"];
-        assert_eq!((&common["time_format"], &common["group_id"]), (&Value::from("relative"), &Value::from("ab")));
+        assert_eq!(
+            (&common["time_format"], &common["group_id"]),
+            (&Value::from("relative"), &Value::from("ab"))
+        );
         assert_eq!(records[0]["trace"]["vantage_point"]["type"], "server");
-        let names: Vec<_> = records[1..].iter().map(|record| record["name"].as_str().unwrap()).collect();
+        let names: Vec<_> =
+            records[1..].iter().map(|record| record["name"].as_str().unwrap()).collect();
         assert_eq!(
             names,
             [
@@ -362,7 +375,10 @@ mod tests {
                 "loglevel:info"
             ]
         );
-        assert_eq!(records[1]["data"], serde_json::json!({"owner": "remote", "initial_max_data": 15_000_000}));
+        assert_eq!(
+            records[1]["data"],
+            serde_json::json!({"owner": "remote", "initial_max_data": 15_000_000})
+        );
         assert_eq!(records[2]["data"]["raw"]["length"], 1472);
         assert_eq!(records[2]["data"]["frames"][0]["length"], 1439);
         assert_eq!(records[2]["data"]["frames"][1], serde_json::json!({"frame_type": "ping"}));
@@ -392,8 +408,11 @@ mod tests {
         assert!(tell(&[HEAD, r#"{"time":"now","name":"a:b","data":{}}"#]).contains("is a number"));
         assert!(tell(&[HEAD, r#"{"time":0,"name":"a:b","data":{}} {}"#]).contains("trailing"));
         assert!(
-            tell(&[HEAD, r#"{"time":0,"name":"quic:packet_sent","data":{"header":{},"frames":[7]}}"#])
-                .starts_with("record 2")
+            tell(&[
+                HEAD,
+                r#"{"time":0,"name":"quic:packet_sent","data":{"header":{},"frames":[7]}}"#
+            ])
+            .starts_with("record 2")
         );
         assert_eq!(
             to_qvis(b"{}\n").unwrap_err().to_string(),
@@ -413,7 +432,11 @@ mod tests {
     fn deep_nesting_ends() {
         let deep = format!(r#"{{"time":0,"name":"a:b","data":{}}}"#, "[".repeat(100_000));
         assert!(to_qvis(&sequence(&[HEAD, &deep])).is_err());
-        let deep = format!(r#"{{"time":0,"name":"a:b","data":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        let deep = format!(
+            r#"{{"time":0,"name":"a:b","data":{}{}}}"#,
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
         let _ = to_qvis(&sequence(&[HEAD, &deep]));
     }
 

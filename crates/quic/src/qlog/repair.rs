@@ -1,7 +1,7 @@
 //! What noq-proto 1.4 writes that the drafts say otherwise, put right record by record.
 //!
-//! Records are not parsed: the few places are found by their text, in the one form in which the stack writes them. A
-//! record that looks otherwise goes through as it is.
+//! Records are not parsed: the few places are found by their text, in the one form in which the
+//! stack writes them. A record that looks otherwise goes through as it is.
 
 use noq_proto::Side;
 use std::io::Write;
@@ -20,7 +20,8 @@ pub(super) const TIMER_UPDATED: &[u8] = b"quic:timer_updated";
 pub(super) struct Repair {
     /// Exponents of the delays in ACK frames that this side sends, and that it receives.
     exponents: [u32; 2],
-    /// The next Initial that this side receives is its first: the stack measures it without its tag.
+    /// The next Initial that this side receives is its first: the stack measures it without its
+    /// tag.
     first_initial: bool,
 }
 
@@ -37,13 +38,16 @@ impl Repair {
         Self { exponents: [DEFAULT_EXPONENT; 2], first_initial: side == Side::Server }
     }
 
-    /// Appends `record`, with its separator and line feed, to `out`; or does not, where it should not be there.
+    /// Appends `record`, with its separator and line feed, to `out`; or does not, where it should
+    /// not be there.
     pub fn record(&mut self, record: &[u8], out: &mut Vec<u8>) {
         let length = out.len();
         let done = match event_name(record) {
             Some((TIMER_UPDATED, _)) => Some(()),
             Some((b"quic:packet_sent", rest)) => self.packet(Packet::Sent, record, rest, out),
-            Some((b"quic:packet_received", rest)) => self.packet(Packet::Received, record, rest, out),
+            Some((b"quic:packet_received", rest)) => {
+                self.packet(Packet::Received, record, rest, out)
+            }
             Some((b"quic:packet_lost", rest)) => self.packet(Packet::Lost, record, rest, out),
             Some((b"quic:recovery_metrics_updated", _)) => metrics(record, out),
             Some((b"quic:parameters_set", rest)) => {
@@ -66,11 +70,18 @@ impl Repair {
         }
     }
 
-    /// The packet's size stands in `header.length`, which is the Length field of a long header (PacketHeader
-    /// in quic-events): `raw.length` is its place.
+    /// The packet's size stands in `header.length`, which is the Length field of a long header
+    /// (PacketHeader in quic-events): `raw.length` is its place.
     ///
-    /// Lost packets of size zero are those that were not in flight, ACKs for the most part: their size is not known.
-    fn packet(&mut self, kind: Packet, record: &[u8], rest: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    /// Lost packets of size zero are those that were not in flight, ACKs for the most part: their
+    /// size is not known.
+    fn packet(
+        &mut self,
+        kind: Packet,
+        record: &[u8],
+        rest: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
         const LENGTH: &[u8] = b",\"length\":";
         let fields = rest.strip_prefix(b"\",\"data\":{\"header\":{")?;
         let (header, frames) = fields.split_at(find(fields, b"}")? + 1);
@@ -97,8 +108,9 @@ impl Repair {
     }
 }
 
-/// Copies frames; in those that acknowledge, the delay becomes milliseconds instead of the field's value as it was
-/// sent, and ranges end with the last packet acknowledged instead of the number after it (AckFrame in quic-events).
+/// Copies frames; in those that acknowledge, the delay becomes milliseconds instead of the field's
+/// value as it was sent, and ranges end with the last packet acknowledged instead of the number
+/// after it (AckFrame in quic-events).
 fn acks(mut frames: &[u8], exponent: u32, out: &mut Vec<u8>) {
     // Searched by a tail of the name whose first byte is rare.
     const DELAY: &[u8] = b"k_delay\":";
@@ -154,8 +166,8 @@ fn range(text: &[u8]) -> Option<(u64, u64, &[u8])> {
     Some((first, end, rest.strip_prefix(b"]")?))
 }
 
-/// A threshold of all ones means that there is none yet; pacing rates are in bytes, not bits, per second
-/// (RecoveryMetricsUpdated in quic-events).
+/// A threshold of all ones means that there is none yet; pacing rates are in bytes, not bits, per
+/// second (RecoveryMetricsUpdated in quic-events).
 fn metrics(record: &[u8], out: &mut Vec<u8>) -> Option<()> {
     const NO_THRESHOLD: &[u8] = b",\"ssthresh\":18446744073709551615";
     const PACING_RATE: &[u8] = b"\"pacing_rate\":";
@@ -217,7 +229,9 @@ fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
 
 /// Where `byte` first stands in `text`. Sixteen at a time: the compiler makes one comparison of it.
 fn position(text: &[u8], byte: u8) -> Option<usize> {
-    let absent = |chunk: &[u8; 16]| !chunk.iter().fold(false, |found, &candidate| found | (candidate == byte));
+    let absent = |chunk: &[u8; 16]| {
+        !chunk.iter().fold(false, |found, &candidate| found | (candidate == byte))
+    };
     let (chunks, _) = text.as_chunks();
     let skipped = 16 * chunks.iter().take_while(|chunk| absent(chunk)).count();
     text[skipped..].iter().position(|&candidate| candidate == byte).map(|at| skipped + at)
@@ -237,7 +251,11 @@ mod tests {
         let one = |record: &&str| {
             let mut out = b"before".to_vec();
             repair.record(format!("\x1e{record}\n").as_bytes(), &mut out);
-            String::from_utf8(out).unwrap().replace("before", "").trim_matches(['\x1e', '\n']).to_owned()
+            String::from_utf8(out)
+                .unwrap()
+                .replace("before", "")
+                .trim_matches(['\x1e', '\n'])
+                .to_owned()
         };
         records.iter().map(one).collect()
     }
@@ -262,7 +280,10 @@ mod tests {
             )
         };
         let (local, remote) = (parameters("local", 0), parameters("remote", 10));
-        let out = repaired(Side::Client, &[&ack("sent"), &local, &remote, &ack("sent"), &ack("received")]);
+        let out = repaired(
+            Side::Client,
+            &[&ack("sent"), &local, &remote, &ack("sent"), &ack("received")],
+        );
         assert_eq!((&out[1], &out[2]), (&local, &remote));
         for (record, delay) in [(0, "0.8"), (3, "0.1"), (4, "102.4")] {
             assert!(
@@ -294,18 +315,26 @@ mod tests {
                 r#"{{"time":0.0,"name":"quic:timer_updated","data":{{"timer_type":"loss_timeout","event_type":"{event}"}}}}"#
             )
         };
-        let out = repaired(Side::Client, &[&lost(0), &lost(1200), &timer("set"), &timer("expired")]);
+        let out =
+            repaired(Side::Client, &[&lost(0), &lost(1200), &timer("set"), &timer("expired")]);
         assert!(out[0].contains(r#""packet_number":3},"trigger""#), "{}", out[0]);
-        assert!(out[1].contains(r#""packet_number":3},"raw":{"length":1200},"trigger""#), "{}", out[1]);
+        assert!(
+            out[1].contains(r#""packet_number":3},"raw":{"length":1200},"trigger""#),
+            "{}",
+            out[1]
+        );
         assert_eq!(out[2..], ["", ""]);
     }
 
     #[test]
     fn rates_are_in_bits_and_no_threshold_is_no_number() {
         let metrics = |text: &str| {
-            format!(r#"{{"time":0.0,"name":"quic:recovery_metrics_updated","data":{{"path_id":0{text}}}}}"#)
+            format!(
+                r#"{{"time":0.0,"name":"quic:recovery_metrics_updated","data":{{"path_id":0{text}}}}}"#
+            )
         };
-        let written = metrics(r#","ssthresh":18446744073709551615,"packets_in_flight":0,"pacing_rate":1000"#);
+        let written =
+            metrics(r#","ssthresh":18446744073709551615,"packets_in_flight":0,"pacing_rate":1000"#);
         let right = metrics(r#","packets_in_flight":0,"pacing_rate":8000"#);
         let plain = metrics(r#","ssthresh":12000"#);
         assert_eq!(repaired(Side::Client, &[&written, &plain]), [right, plain]);
@@ -331,7 +360,9 @@ mod tests {
         let record = r#"{"time":0.0,"name":"quic:packet_sent","data":{"header":{"packet_type":"1RTT","length":9},"frames":[{"frame_type":"ack_frequency","requested_max_ack_delay":25000},{"frame_type":"ack","ack_delay":1e9,"acked_ranges":[]},{"frame_type":"ack","ack_delay":8.0,"acked_ranges":[[1,"#;
         let out = repaired(Side::Client, &[record]).remove(0);
         assert!(
-            out.contains("25000") && out.contains("1e9") && out.ends_with("\"ack_delay\":0.064,\"acked_ranges\":[[1,"),
+            out.contains("25000")
+                && out.contains("1e9")
+                && out.ends_with("\"ack_delay\":0.064,\"acked_ranges\":[[1,"),
             "{out}"
         );
     }

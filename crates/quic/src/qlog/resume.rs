@@ -1,11 +1,12 @@
-//! Careful Resume's events (draft-ietf-tsvwg-careful-resume-qlog): the change of phase, with what the sender then knew.
+//! Careful Resume's events (draft-ietf-tsvwg-careful-resume-qlog): the change of phase, with what
+//! the sender then knew.
 
 use super::{QlogSink, RECORD_SEPARATOR};
 use bentpipe_congestion::resume::Transition;
 use serde::Serialize;
 
-/// The event's name. The draft names the type CarefulResumePhaseUpdated and puts it into the QUIC events, without spelling
-/// the string; this is how current qlog spells its names.
+/// The event's name. The draft names the type CarefulResumePhaseUpdated and puts it into the QUIC
+/// events, without spelling the string; this is how current qlog spells its names.
 const PHASE_UPDATED: &str = "quic:careful_resume_phase_updated";
 
 #[derive(Serialize)]

@@ -11,17 +11,19 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The draft whose events the stack writes (its documentation says so); drafts append their number to the URI.
+/// The draft whose events the stack writes (its documentation says so); drafts append their number
+/// to the URI.
 const EVENT_SCHEMA: &str = "urn:ietf:params:qlog:events:quic-12";
 /// Of the event that a trace ends with which was cut off: the main schema's own.
 const LOGLEVEL_SCHEMA: &str = "urn:ietf:params:qlog:events:loglevel-13";
 /// A record of usual length, so that its buffer need not grow.
 const RECORD: usize = 512;
 
-/// Receives the trace of one connection: the first that is configured with it. Clones share what was received.
+/// Receives the trace of one connection: the first that is configured with it. Clones share what
+/// was received.
 ///
-/// Timers are left out: they are more than half of what the stack writes, and `pto_count` in the metrics tells of
-/// those that matter.
+/// Timers are left out: they are more than half of what the stack writes, and `pto_count` in the
+/// metrics tells of those that matter.
 #[derive(Clone)]
 pub struct QlogSink {
     trace: Arc<Mutex<Trace>>,
@@ -56,22 +58,37 @@ impl Trace {
 impl QlogSink {
     /// A sink for the trace called `title`, whose times count from the run's beginning.
     pub fn new(title: &str, clock: Clock) -> Self {
-        Self { trace: Arc::default(), title: title.to_owned(), clock, begin: Time::ZERO, wall: None }
+        Self {
+            trace: Arc::default(),
+            title: title.to_owned(),
+            clock,
+            begin: Time::ZERO,
+            wall: None,
+        }
     }
 
-    /// A sink for a connection of a program that goes on and on: times count from `begin`, when the wall's clock said `wall`. No more than about `most` bytes
-    /// wait to be taken; a trace of which more would have to is cut off there.
+    /// A sink for a connection of a program that goes on and on: times count from `begin`, when the
+    /// wall's clock said `wall`. No more than about `most` bytes wait to be taken; a trace of which
+    /// more would have to is cut off there.
     pub fn bounded(title: &str, clock: Clock, begin: Time, wall: Epoch, most: usize) -> Self {
         let trace = Trace { most: Some(most), ..Trace::default() };
-        Self { trace: Arc::new(Mutex::new(trace)), title: title.to_owned(), clock, begin, wall: Some(wall) }
+        Self {
+            trace: Arc::new(Mutex::new(trace)),
+            title: title.to_owned(),
+            clock,
+            begin,
+            wall: Some(wall),
+        }
     }
 
-    /// Takes what was written so far: whole records of a JSON text sequence (RFC 7464), the head first.
+    /// Takes what was written so far: whole records of a JSON text sequence (RFC 7464), the head
+    /// first.
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut lock(&self.trace).bytes)
     }
 
-    /// Whether nobody has a clone of this any more: the connection is forgotten, and its trace is complete once it is taken.
+    /// Whether nobody has a clone of this any more: the connection is forgotten, and its trace is
+    /// complete once it is taken.
     pub fn is_over(&self) -> bool {
         Arc::strong_count(&self.trace) == 1
     }
@@ -84,7 +101,11 @@ impl QlogSink {
     /// Cuts the trace off. Gives its last record, which says `why`.
     pub fn cut(&self, now: Time, why: &str) -> Vec<u8> {
         lock(&self.trace).cut = true;
-        let event = Warning { time: self.millis(now), name: "loglevel:warning", data: Message { message: why } };
+        let event = Warning {
+            time: self.millis(now),
+            name: "loglevel:warning",
+            data: Message { message: why },
+        };
         let mut record = vec![RECORD_SEPARATOR];
         // Numbers and text: nothing that JSON could refuse.
         if serde_json::to_writer(&mut record, &event).is_err() {
@@ -135,8 +156,8 @@ fn lock(trace: &Mutex<Trace>) -> MutexGuard<'_, Trace> {
     trace.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// First record of a sequential file (QlogFileSeq in the main schema). The schema and the format stand in its first
-/// 256 bytes, where readers look for them.
+/// First record of a sequential file (QlogFileSeq in the main schema). The schema and the format
+/// stand in its first 256 bytes, where readers look for them.
 #[derive(Serialize)]
 struct Head<'a> {
     file_schema: &'a str,
@@ -189,19 +210,23 @@ struct Message<'a> {
 impl<'a> Head<'a> {
     fn new(title: &'a str, side: Side, initial_dst_cid: ConnectionId, wall: Option<Epoch>) -> Self {
         // One that may be cut off says with which event.
-        let event_schemas = if wall.is_some() { vec![EVENT_SCHEMA, LOGLEVEL_SCHEMA] } else { vec![EVENT_SCHEMA] };
+        let event_schemas =
+            if wall.is_some() { vec![EVENT_SCHEMA, LOGLEVEL_SCHEMA] } else { vec![EVENT_SCHEMA] };
         Self {
             file_schema: FILE_SCHEMA,
             serialization_format: SERIALIZATION_FORMAT,
             title,
             trace: TraceHead {
                 title,
-                vantage_point: VantagePoint { side: if side == Side::Client { "client" } else { "server" } },
+                vantage_point: VantagePoint {
+                    side: if side == Side::Client { "client" } else { "server" },
+                },
                 event_schemas,
                 common_fields: CommonFields {
                     group_id: initial_dst_cid.to_string(),
                     time_format: "relative_to_epoch",
-                    // Monotonic clocks have no epoch that could be told (ReferenceTime in the main schema).
+                    // Monotonic clocks have no epoch that could be told (ReferenceTime in the main
+                    // schema).
                     reference_time: ReferenceTime {
                         clock_type: "monotonic",
                         epoch: "unknown",
@@ -233,10 +258,17 @@ struct Writer {
 
 impl Writer {
     fn new(trace: Arc<Mutex<Trace>>, side: Side) -> Self {
-        Self { trace, record: Vec::with_capacity(RECORD), begun: false, skipping: false, repair: Repair::new(side) }
+        Self {
+            trace,
+            record: Vec::with_capacity(RECORD),
+            begun: false,
+            skipping: false,
+            repair: Repair::new(side),
+        }
     }
 
-    /// Apart, as [`Self::word`] is, from the path taken most often, which then need save no registers.
+    /// Apart, as [`Self::word`] is, from the path taken most often, which then need save no
+    /// registers.
     #[inline(never)]
     fn end_record(&mut self) -> io::Result<()> {
         if self.begun && !self.skipping {
@@ -308,11 +340,20 @@ mod tests {
     fn a_bounded_trace_ends_with_a_whole_record_and_says_why() {
         let clock = Clock::new();
         let begin = Time::from_secs(60);
-        let sink = QlogSink::bounded("t", clock, begin, Epoch::from_unix_millis(1_767_225_600_042), 400);
+        let sink =
+            QlogSink::bounded("t", clock, begin, Epoch::from_unix_millis(1_767_225_600_042), 400);
         let now = clock.instant(begin);
-        let config = sink.for_connection(Side::Server, ([192, 0, 2, 1], 443).into(), ConnectionId::new(&[1]), now);
+        let config = sink.for_connection(
+            Side::Server,
+            ([192, 0, 2, 1], 443).into(),
+            ConnectionId::new(&[1]),
+            now,
+        );
         let head: serde_json::Value = serde_json::from_slice(&sink.take()[1..]).unwrap();
-        assert_eq!(head["trace"]["common_fields"]["reference_time"]["wall_clock_time"], "2026-01-01T00:00:00.042Z");
+        assert_eq!(
+            head["trace"]["common_fields"]["reference_time"]["wall_clock_time"],
+            "2026-01-01T00:00:00.042Z"
+        );
         let mut writer = Writer::new(sink.trace.clone(), Side::Server);
         let mut write = |count| {
             for _ in 0..count {
@@ -344,8 +385,21 @@ mod tests {
         };
         // The head, a timer, and a record.
         assert_eq!(write(&["\x1e", "{\"file_schema\":\"x\"}", "\n"]), b"");
-        assert_eq!(write(&["\x1e", "{\"time\":1,\"name\":\"", "quic:timer_updated", "\",\"data\":{}", "}", "\n"]), b"");
-        assert_eq!(write(&["\x1e", "{\"time\":1", ".0,\"name\":\"a:b\",\"data\":{", "}", "}"]), b"");
+        assert_eq!(
+            write(&[
+                "\x1e",
+                "{\"time\":1,\"name\":\"",
+                "quic:timer_updated",
+                "\",\"data\":{}",
+                "}",
+                "\n"
+            ]),
+            b""
+        );
+        assert_eq!(
+            write(&["\x1e", "{\"time\":1", ".0,\"name\":\"a:b\",\"data\":{", "}", "}"]),
+            b""
+        );
         assert_eq!(write(&["\n"]), b"\x1e{\"time\":1.0,\"name\":\"a:b\",\"data\":{}}\n");
     }
 }

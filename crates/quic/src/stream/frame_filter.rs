@@ -3,9 +3,9 @@
 //! h3 0.0.8 collects any frame but DATA in its buffer until it is complete, whatever length it
 //! declares, and parses the buffer anew with each piece that arrives. It also takes a stream that
 //! ends inside a DATA frame for a complete one. This filter therefore looks at the type and length
-//! of each frame as soon as they arrive: a frame that is too long or not allowed is an error at once,
-//! unknown frames are dropped as they arrive, short frames are handed on when they are complete, and
-//! the content of DATA frames passes without a copy.
+//! of each frame as soon as they arrive: a frame that is too long or not allowed is an error at
+//! once, unknown frames are dropped as they arrive, short frames are handed on when they are
+//! complete, and the content of DATA frames passes without a copy.
 
 use bytes::{Buf, Bytes, BytesMut};
 use h3::error::Code;
@@ -98,8 +98,8 @@ enum Position {
     Unframed,
 }
 
-/// Filters the bytes of one stream. Call [`FrameFilter::push`] with them in order, take what it lets
-/// through with [`FrameFilter::pop`], and call [`FrameFilter::end`] at the stream's clean end.
+/// Filters the bytes of one stream. Call [`FrameFilter::push`] with them in order, take what it
+/// lets through with [`FrameFilter::pop`], and call [`FrameFilter::end`] at the stream's clean end.
 #[derive(Debug)]
 pub(super) struct FrameFilter {
     position: Position,
@@ -151,7 +151,8 @@ impl FrameFilter {
                     let piece = take(&mut bytes, left);
                     let left = left - piece.len() as u64;
                     self.passed.push_back(piece);
-                    self.position = if left == 0 { Position::FrameHeader } else { Position::Data(left) };
+                    self.position =
+                        if left == 0 { Position::FrameHeader } else { Position::Data(left) };
                 }
                 Position::Collect(left) => {
                     let piece = take(&mut bytes, left);
@@ -160,7 +161,8 @@ impl FrameFilter {
                 }
                 Position::Discard(left) => {
                     let left = left - take(&mut bytes, left).len() as u64;
-                    self.position = if left == 0 { Position::FrameHeader } else { Position::Discard(left) };
+                    self.position =
+                        if left == 0 { Position::FrameHeader } else { Position::Discard(left) };
                 }
             }
         }
@@ -192,14 +194,18 @@ impl FrameFilter {
         match self.payload_of(kind)? {
             Payload::Pass => {
                 self.pass_partial();
-                self.position = if length == 0 { Position::FrameHeader } else { Position::Data(length) };
+                self.position =
+                    if length == 0 { Position::FrameHeader } else { Position::Data(length) };
             }
             Payload::Discard => {
                 self.partial.clear();
-                self.position = if length == 0 { Position::FrameHeader } else { Position::Discard(length) };
+                self.position =
+                    if length == 0 { Position::FrameHeader } else { Position::Discard(length) };
             }
             Payload::Collect { max } if length <= max => self.collected(length),
-            Payload::Collect { max: MAX_INTEGER } => return Err(FrameError::Malformed { kind, length }),
+            Payload::Collect { max: MAX_INTEGER } => {
+                return Err(FrameError::Malformed { kind, length });
+            }
             Payload::Collect { max } => return Err(FrameError::TooLong { kind, length, max }),
         }
         Ok(())
@@ -210,12 +216,16 @@ impl FrameFilter {
         let on_request = !self.is_control;
         match kind {
             frame::DATA if on_request => Ok(Payload::Pass),
-            frame::HEADERS | frame::PUSH_PROMISE if on_request => Ok(Payload::Collect { max: self.max_header_frame }),
+            frame::HEADERS | frame::PUSH_PROMISE if on_request => {
+                Ok(Payload::Collect { max: self.max_header_frame })
+            }
             frame::SETTINGS if self.is_control => Ok(Payload::Collect { max: MAX_SETTINGS_FRAME }),
             frame::CANCEL_PUSH | frame::GOAWAY | frame::MAX_PUSH_ID if self.is_control => {
                 Ok(Payload::Collect { max: MAX_INTEGER })
             }
-            frame::DATA | frame::HEADERS | frame::PUSH_PROMISE => Err(FrameError::Unexpected { kind }),
+            frame::DATA | frame::HEADERS | frame::PUSH_PROMISE => {
+                Err(FrameError::Unexpected { kind })
+            }
             frame::CANCEL_PUSH | frame::SETTINGS | frame::GOAWAY | frame::MAX_PUSH_ID => {
                 Err(FrameError::Unexpected { kind })
             }
@@ -276,7 +286,9 @@ fn integers<const N: usize>(mut bytes: &[u8]) -> Option<[u64; N]> {
         let first = *bytes.first()?;
         let length = 1usize << (first >> 6);
         let encoded = bytes.get(..length)?;
-        *integer = encoded[1..].iter().fold(u64::from(first & 0x3f), |sum, byte| sum << 8 | u64::from(*byte));
+        *integer = encoded[1..]
+            .iter()
+            .fold(u64::from(first & 0x3f), |sum, byte| sum << 8 | u64::from(*byte));
         bytes = &bytes[length..];
     }
     Some(integers)
@@ -301,7 +313,11 @@ mod tests {
     }
 
     /// What passes of `bytes` in pieces of `size`, and the most that was held.
-    fn filtered(mut filter: FrameFilter, bytes: &[u8], size: usize) -> (Vec<u8>, u64, Result<(), FrameError>) {
+    fn filtered(
+        mut filter: FrameFilter,
+        bytes: &[u8],
+        size: usize,
+    ) -> (Vec<u8>, u64, Result<(), FrameError>) {
         let (mut passed, mut held) = (Vec::new(), 0);
         for piece in bytes.chunks(size.max(1)) {
             let pushed = filter.push(Bytes::copy_from_slice(piece));
@@ -322,9 +338,11 @@ mod tests {
         let data = frame(frame::DATA, &[8; 5000]);
         let unknown = frame(0x21, &[9; 3000]);
         let trailers = frame(frame::HEADERS, b"t");
-        let stream =
-            [&headers, &unknown, &data, &unknown, &frame(frame::DATA, b""), &trailers].map(|f| &f[..]).concat();
-        let expected = [&headers, &data, &frame(frame::DATA, b""), &trailers].map(|f| &f[..]).concat();
+        let stream = [&headers, &unknown, &data, &unknown, &frame(frame::DATA, b""), &trailers]
+            .map(|f| &f[..])
+            .concat();
+        let expected =
+            [&headers, &data, &frame(frame::DATA, b""), &trailers].map(|f| &f[..]).concat();
         for size in [1, 7, 1200, 100_000] {
             let (passed, held, end) = filtered(FrameFilter::request(1000), &stream, size);
             assert_eq!((passed == expected, end), (true, Ok(())), "pieces of {size}");
@@ -334,7 +352,9 @@ mod tests {
 
     #[test]
     fn a_frame_that_declares_too_much_is_refused_at_its_header() {
-        let long = |kind, length| filtered(FrameFilter::request(1000), &header(kind, length), 3).2.unwrap_err();
+        let long = |kind, length| {
+            filtered(FrameFilter::request(1000), &header(kind, length), 3).2.unwrap_err()
+        };
         let error = long(frame::HEADERS, 1001);
         assert_eq!(error, FrameError::TooLong { kind: 1, length: 1001, max: 1000 });
         assert_eq!(error.code(), Code::H3_EXCESSIVE_LOAD);
@@ -361,8 +381,12 @@ mod tests {
     #[test]
     fn frames_on_the_wrong_stream_are_unexpected() {
         for kind in [2, 3, 4, 6, 7, 8, 9, 0xd] {
-            let error = filtered(FrameFilter::request(1000), &frame(kind, b"x"), 100).2.unwrap_err();
-            assert_eq!((error, error.code()), (FrameError::Unexpected { kind }, Code::H3_FRAME_UNEXPECTED));
+            let error =
+                filtered(FrameFilter::request(1000), &frame(kind, b"x"), 100).2.unwrap_err();
+            assert_eq!(
+                (error, error.code()),
+                (FrameError::Unexpected { kind }, Code::H3_FRAME_UNEXPECTED)
+            );
         }
         for kind in [0, 1, 2, 5, 6, 8, 9] {
             let stream = [&[0x00][..], &frame(kind, b"x")].concat();
@@ -373,7 +397,12 @@ mod tests {
 
     #[test]
     fn control_frames_pass_and_streams_of_other_types_are_not_looked_at() {
-        let control = [&[0x00][..], &frame(frame::SETTINGS, &[0; 30]), &frame(0xf0700, &[1; 99]), &frame(7, &[4])];
+        let control = [
+            &[0x00][..],
+            &frame(frame::SETTINGS, &[0; 30]),
+            &frame(0xf0700, &[1; 99]),
+            &frame(7, &[4]),
+        ];
         let (passed, _, end) = filtered(FrameFilter::unidirectional(1000), &control.concat(), 5);
         assert_eq!((passed, end), ([control[0], control[1], control[3]].concat(), Ok(())));
         let qpack = [&[0x02][..], &[0xff; 500]].concat();
@@ -382,7 +411,9 @@ mod tests {
 
     #[test]
     fn an_end_inside_a_frame_is_an_error_wherever_it_comes() {
-        let stream = [frame(frame::HEADERS, &[1; 9]), frame(frame::DATA, &[2; 9]), frame(0x21, &[3; 9])].concat();
+        let stream =
+            [frame(frame::HEADERS, &[1; 9]), frame(frame::DATA, &[2; 9]), frame(0x21, &[3; 9])]
+                .concat();
         let boundaries = [0, 17, 34, 51];
         for end in 0..=stream.len() {
             let (_, _, ended) = filtered(FrameFilter::request(1000), &stream[..end], 4);

@@ -1,4 +1,5 @@
-//! The transport traits of the `h3` crate over a [`Conn`]: HTTP/3 exists once, whatever clock drives the connection.
+//! The transport traits of the `h3` crate over a [`Conn`]: HTTP/3 exists once, whatever clock
+//! drives the connection.
 //!
 //! Streams are read unordered and put in order by a [`Reassembler`] (its module says why).
 
@@ -31,18 +32,19 @@ struct HeaderLimits {
 }
 
 impl Http3 {
-    /// Wraps `conn`, whose streams were given a receive window of `stream_window` bytes: no reader holds back more
-    /// than twice that. Streams of path tokens stay hidden from `h3` where this side has to do with tokens
-    /// ([`crate::Attached::tokens`]).
+    /// Wraps `conn`, whose streams were given a receive window of `stream_window` bytes: no reader
+    /// holds back more than twice that. Streams of path tokens stay hidden from `h3` where this
+    /// side has to do with tokens ([`crate::Attached::tokens`]).
     pub fn new(conn: Conn, stream_window: u64) -> Self {
         let sorter = conn.has_tokens().then(Sorter::default);
         let headers = HeaderLimits { max_frame: MAX_HEADER_FRAME, memory: None };
         Self { conn, stream_window, sorter, headers }
     }
 
-    /// Accepts HEADERS frames of at most `max_frame` bytes, encoded; longer ones close the connection
-    /// (H3_EXCESSIVE_LOAD). Bytes of incomplete ones return their flow-control credit while `memory`
-    /// has room. Without this, [`MAX_HEADER_FRAME`] holds, and credit returns with complete frames.
+    /// Accepts HEADERS frames of at most `max_frame` bytes, encoded; longer ones close the
+    /// connection (H3_EXCESSIVE_LOAD). Bytes of incomplete ones return their flow-control credit
+    /// while `memory` has room. Without this, [`MAX_HEADER_FRAME`] holds, and credit returns with
+    /// complete frames.
     #[must_use]
     pub fn limit_headers(mut self, max_frame: u64, memory: HeaderMemory) -> Self {
         self.headers = HeaderLimits { max_frame, memory: Some(memory) };
@@ -63,7 +65,8 @@ impl Http3 {
             Dir::Bi => FrameFilter::request(self.headers.max_frame),
             Dir::Uni => FrameFilter::unidirectional(self.headers.max_frame),
         };
-        let framing = Framing { filter, memory: self.headers.memory.clone(), lent: 0, uncredited: 0 };
+        let framing =
+            Framing { filter, memory: self.headers.memory.clone(), lent: 0, uncredited: 0 };
         let mut stream = RecvStream::new(self.conn.clone(), id, self.most_held());
         stream.framing = Some(framing);
         stream
@@ -92,12 +95,18 @@ fn connection_error(error: ConnectionError) -> ConnectionErrorIncoming {
 
 fn stream_error(failure: StreamFailure) -> StreamErrorIncoming {
     match failure {
-        StreamFailure::Connection(error) => {
-            StreamErrorIncoming::ConnectionErrorIncoming { connection_error: connection_error(error) }
+        StreamFailure::Connection(error) => StreamErrorIncoming::ConnectionErrorIncoming {
+            connection_error: connection_error(error),
+        },
+        StreamFailure::Terminated(error_code) => {
+            StreamErrorIncoming::StreamTerminated { error_code }
         }
-        StreamFailure::Terminated(error_code) => StreamErrorIncoming::StreamTerminated { error_code },
-        StreamFailure::Overfull => StreamErrorIncoming::Unknown("more waits behind gaps than the windows allow".into()),
-        StreamFailure::Closed => StreamErrorIncoming::Unknown("the stream is closed on this side".into()),
+        StreamFailure::Overfull => {
+            StreamErrorIncoming::Unknown("more waits behind gaps than the windows allow".into())
+        }
+        StreamFailure::Closed => {
+            StreamErrorIncoming::Unknown("the stream is closed on this side".into())
+        }
     }
 }
 
@@ -105,13 +114,17 @@ impl quic::Connection<Bytes> for Http3 {
     type RecvStream = RecvStream;
     type OpenStreams = Self;
 
-    fn poll_accept_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
+    fn poll_accept_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
         let Some(sorter) = &mut self.sorter else {
             let id = ready!(self.conn.poll_accept(Dir::Uni, cx)).map_err(connection_error)?;
             return Poll::Ready(Ok(self.recv(id)));
         };
         loop {
-            let Sorted { id, head, tokens } = ready!(sorter.poll_next(&self.conn, cx)).map_err(connection_error)?;
+            let Sorted { id, head, tokens } =
+                ready!(sorter.poll_next(&self.conn, cx)).map_err(connection_error)?;
             if tokens {
                 crate::token::receive(&self.conn, id);
                 continue;
@@ -122,7 +135,10 @@ impl quic::Connection<Bytes> for Http3 {
         }
     }
 
-    fn poll_accept_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<BidiStream, ConnectionErrorIncoming>> {
+    fn poll_accept_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream, ConnectionErrorIncoming>> {
         let id = ready!(self.conn.poll_accept(Dir::Bi, cx)).map_err(connection_error)?;
         Poll::Ready(Ok(self.bidi(id)))
     }
@@ -137,13 +153,19 @@ impl quic::OpenStreams<Bytes> for Http3 {
     type BidiStream = BidiStream;
     type SendStream = SendStream;
 
-    fn poll_open_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<BidiStream, StreamErrorIncoming>> {
-        let id =
-            ready!(self.conn.poll_open(Dir::Bi, cx)).map_err(|error| stream_error(StreamFailure::Connection(error)))?;
+    fn poll_open_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream, StreamErrorIncoming>> {
+        let id = ready!(self.conn.poll_open(Dir::Bi, cx))
+            .map_err(|error| stream_error(StreamFailure::Connection(error)))?;
         Poll::Ready(Ok(self.bidi(id)))
     }
 
-    fn poll_open_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<SendStream, StreamErrorIncoming>> {
+    fn poll_open_send(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<SendStream, StreamErrorIncoming>> {
         let id = ready!(self.conn.poll_open(Dir::Uni, cx))
             .map_err(|error| stream_error(StreamFailure::Connection(error)))?;
         Poll::Ready(Ok(self.send(id)))
@@ -170,7 +192,9 @@ impl Drop for SendStream {
             // Critical streams stay open as long as the connection (RFC 9114 §6.2.1).
             Dir::Uni => {}
             Dir::Bi if self.is_over => self.conn.release_send(self.id),
-            Dir::Bi => self.conn.abandon_send(self.id, h3::error::Code::H3_REQUEST_CANCELLED.value()),
+            Dir::Bi => {
+                self.conn.abandon_send(self.id, h3::error::Code::H3_REQUEST_CANCELLED.value())
+            }
         }
     }
 }
@@ -181,7 +205,8 @@ impl quic::SendStream<Bytes> for SendStream {
             if !pending.has_remaining() {
                 break;
             }
-            let written = ready!(self.conn.poll_write(self.id, pending.chunk(), cx)).map_err(stream_error)?;
+            let written =
+                ready!(self.conn.poll_write(self.id, pending.chunk(), cx)).map_err(stream_error)?;
             pending.advance(written);
         }
         self.pending = None;
@@ -190,7 +215,9 @@ impl quic::SendStream<Bytes> for SendStream {
 
     fn send_data<T: Into<WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
         if self.pending.is_some() {
-            return Err(StreamErrorIncoming::Unknown("send_data before poll_ready said ready".into()));
+            return Err(StreamErrorIncoming::Unknown(
+                "send_data before poll_ready said ready".into(),
+            ));
         }
         self.pending = Some(data.into());
         Ok(())
@@ -280,7 +307,15 @@ impl Drop for RecvStream {
 impl RecvStream {
     /// A stream without frames that holds back at most about `limit` bytes behind a gap.
     pub(crate) fn new(conn: Conn, id: StreamId, limit: u64) -> Self {
-        Self { conn, id, reader: Reassembler::default(), framing: None, limit, ended: false, reported: 0 }
+        Self {
+            conn,
+            id,
+            reader: Reassembler::default(),
+            framing: None,
+            limit,
+            ended: false,
+            reported: 0,
+        }
     }
 
     /// Begins `offset` bytes into the stream: those were read before.
@@ -324,7 +359,10 @@ impl RecvStream {
 impl quic::RecvStream for RecvStream {
     type Buf = Bytes;
 
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+    fn poll_data(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
         loop {
             match self.next_bytes() {
                 Ok(Some(bytes)) => return Poll::Ready(Ok(Some(bytes))),
@@ -332,16 +370,24 @@ impl quic::RecvStream for RecvStream {
                 Ok(None) => {}
                 Err(error) => return Poll::Ready(Err(self.close(error))),
             }
-            // A peer that leaves a gap and keeps sending behind it is cut off here, not fed with credit for ever.
+            // A peer that leaves a gap and keeps sending behind it is cut off here, not fed with
+            // credit for ever.
             let room = self.limit.saturating_sub(self.reader.held());
             if room == 0 {
                 self.conn.stop(self.id, h3::error::Code::H3_EXCESSIVE_LOAD.value());
                 return Poll::Ready(Err(StreamErrorIncoming::Unknown(
-                    format!("{} bytes wait behind a gap, allowed: {}", self.reader.held(), self.limit).into(),
+                    format!(
+                        "{} bytes wait behind a gap, allowed: {}",
+                        self.reader.held(),
+                        self.limit
+                    )
+                    .into(),
                 )));
             }
             let reader = &mut self.reader;
-            let read = self.conn.poll_read(self.id, room, cx, |offset, bytes| reader.insert(offset, bytes));
+            let read = self
+                .conn
+                .poll_read(self.id, room, cx, |offset, bytes| reader.insert(offset, bytes));
             if read.is_pending() {
                 // All that was in order is taken: what is left waits behind a gap.
                 self.conn.waits(&mut self.reported, self.reader.held());
@@ -392,7 +438,10 @@ impl quic::SendStream<Bytes> for BidiStream {
 
 impl quic::RecvStream for BidiStream {
     type Buf = Bytes;
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+    fn poll_data(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
         self.recv.poll_data(cx)
     }
     fn stop_sending(&mut self, error_code: u64) {
@@ -413,5 +462,6 @@ impl quic::BidiStream<Bytes> for BidiStream {
 
 fn h3_id(id: StreamId) -> quic::StreamId {
     // noq's identifier is a QUIC integer, which is all that `h3` asks of one.
-    quic::StreamId::try_from(u64::from(id)).unwrap_or_else(|_| unreachable!("stream id {id} below 2^62"))
+    quic::StreamId::try_from(u64::from(id))
+        .unwrap_or_else(|_| unreachable!("stream id {id} below 2^62"))
 }

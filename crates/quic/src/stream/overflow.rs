@@ -1,15 +1,17 @@
 //! What of a stream is set aside while its reader is busy elsewhere.
 //!
-//! A reader that waits for something else, a disk or a socket that is slow, does not read. The stack closes the connection once about
-//! two thousand chunks wait behind a hole, which one loss is enough for then. So the connection takes such a stream's bytes
-//! itself now and then, and hands them to the reader when it comes.
+//! A reader that waits for something else, a disk or a socket that is slow, does not read. The
+//! stack closes the connection once about two thousand chunks wait behind a hole, which one loss is
+//! enough for then. So the connection takes such a stream's bytes itself now and then, and hands
+//! them to the reader when it comes.
 
 use super::reassembler::Reassembler;
 use crate::conn::{Read, State};
 use bytes::Bytes;
 use noq_proto::{ReadError, StreamId};
 
-/// Frames of a stream that may wait in the stack, unread: our choice, a quarter of the 1,024 spans that the stack keeps of a stream.
+/// Frames of a stream that may wait in the stack, unread: our choice, a quarter of the 1,024 spans
+/// that the stack keeps of a stream.
 const MOST_UNREAD: u32 = 256;
 
 /// What there is of a stream that is read out of order.
@@ -46,7 +48,9 @@ impl State {
                         overflow.held.insert(chunk.offset, chunk.bytes);
                     }
                     Ok(None) => overflow.end = Some(Read::Finished),
-                    Err(ReadError::Reset(code)) => overflow.end = Some(Read::Reset(code.into_inner())),
+                    Err(ReadError::Reset(code)) => {
+                        overflow.end = Some(Read::Reset(code.into_inner()))
+                    }
                     Err(ReadError::Blocked) => break,
                 }
                 if overflow.end.is_some() {
@@ -62,15 +66,22 @@ impl State {
         self.credit.waits(&mut overflow.told, overflow.held.held(), &mut self.quic);
     }
 
-    /// Hands to `sink` what was set aside of a stream, and says what comes then: nothing where nothing was set aside.
-    pub(crate) fn take_overflow(&mut self, id: StreamId, mut sink: impl FnMut(u64, Bytes)) -> Option<Read> {
+    /// Hands to `sink` what was set aside of a stream, and says what comes then: nothing where
+    /// nothing was set aside.
+    pub(crate) fn take_overflow(
+        &mut self,
+        id: StreamId,
+        mut sink: impl FnMut(u64, Bytes),
+    ) -> Option<Read> {
         let overflow = self.overflow.entry(id).or_default();
         overflow.unread = 0;
         if overflow.held.held() == 0 {
             return overflow.end.take();
         }
         self.credit.waits(&mut overflow.told, 0, &mut self.quic);
-        std::mem::take(&mut overflow.held).into_pieces().for_each(|(offset, bytes)| sink(offset, bytes));
+        std::mem::take(&mut overflow.held)
+            .into_pieces()
+            .for_each(|(offset, bytes)| sink(offset, bytes));
         Some(Read::More)
     }
 

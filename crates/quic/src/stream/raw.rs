@@ -73,7 +73,8 @@ impl RawStream {
     /// # Errors
     /// The connection ended, in words.
     pub async fn open(conn: &Conn) -> Result<Self, String> {
-        let id = poll_fn(|cx| conn.poll_open(Dir::Bi, cx)).await.map_err(|error| error.to_string())?;
+        let id =
+            poll_fn(|cx| conn.poll_open(Dir::Bi, cx)).await.map_err(|error| error.to_string())?;
         Ok(Self::new(conn.clone(), id))
     }
 
@@ -82,7 +83,8 @@ impl RawStream {
     /// # Errors
     /// The connection ended, in words.
     pub async fn accept(conn: &Conn) -> Result<Self, String> {
-        let id = poll_fn(|cx| conn.poll_accept(Dir::Bi, cx)).await.map_err(|error| error.to_string())?;
+        let id =
+            poll_fn(|cx| conn.poll_accept(Dir::Bi, cx)).await.map_err(|error| error.to_string())?;
         Ok(Self::new(conn.clone(), id))
     }
 
@@ -97,7 +99,8 @@ impl RawStream {
     /// The stream or the connection ended, in words.
     pub async fn write_all(&mut self, mut data: &[u8]) -> Result<(), String> {
         while !data.is_empty() {
-            let written = poll_fn(|cx| self.poll_write(cx, data)).await.map_err(|end| end.to_string())?;
+            let written =
+                poll_fn(|cx| self.poll_write(cx, data)).await.map_err(|end| end.to_string())?;
             data = &data[written..];
         }
         Ok(())
@@ -111,11 +114,16 @@ impl RawStream {
         self.conn.finish(self.id).map_err(|failure| StreamEnd::from(failure).to_string())
     }
 
-    /// Writes as much of `data` as windows and the send buffer admit now; waits where they admit nothing.
+    /// Writes as much of `data` as windows and the send buffer admit now; waits where they admit
+    /// nothing.
     ///
     /// # Errors
     /// The stream or the connection ended.
-    pub fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, StreamEnd>> {
+    pub fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<Result<usize, StreamEnd>> {
         self.conn.poll_write(self.id, data, cx).map_err(StreamEnd::from)
     }
 
@@ -152,7 +160,9 @@ impl RawStream {
                 return Poll::Ready(Ok(None));
             }
             let reader = &mut self.reader;
-            let read = self.conn.poll_read(self.id, u64::MAX, cx, |offset, bytes| reader.insert(offset, bytes));
+            let read = self
+                .conn
+                .poll_read(self.id, u64::MAX, cx, |offset, bytes| reader.insert(offset, bytes));
             if read.is_pending() {
                 self.conn.waits(&mut self.told, self.reader.held());
             }

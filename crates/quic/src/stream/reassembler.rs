@@ -1,21 +1,22 @@
 //! Putting a stream's bytes back in order after they were read unordered.
 //!
-//! noq-proto closes a connection once about two thousand chunks wait behind a hole, which one loss on a fast
-//! long path is enough for. So every stream is read unordered, and the order is restored here.
+//! noq-proto closes a connection once about two thousand chunks wait behind a hole, which one loss
+//! on a fast long path is enough for. So every stream is read unordered, and the order is restored
+//! here.
 
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
-/// A chunk smaller than this is copied out of the datagram it arrived in, and neighbours below it are merged, so
-/// that a peer sending tiny frames cannot pin a whole datagram with each byte.
+/// A chunk smaller than this is copied out of the datagram it arrived in, and neighbours below it
+/// are merged, so that a peer sending tiny frames cannot pin a whole datagram with each byte.
 const SMALL: usize = 512;
 /// Merged chunks stop growing here: a copy per byte, not a copy per byte per merge.
 const MERGED: usize = 4096;
 
 /// A stream's bytes that have arrived, from the first not yet delivered on.
 ///
-/// Bounded by the flow-control window: the caller stops reading from the transport while [`Reassembler::held`]
-/// exceeds its limit.
+/// Bounded by the flow-control window: the caller stops reading from the transport while
+/// [`Reassembler::held`] exceeds its limit.
 #[derive(Debug, Default)]
 pub struct Reassembler {
     next: u64,
@@ -72,7 +73,8 @@ impl Reassembler {
             }
         }
         while !bytes.is_empty() {
-            let following = self.chunks.range(offset..).next().map(|(&at, chunk)| (at, chunk.len() as u64));
+            let following =
+                self.chunks.range(offset..).next().map(|(&at, chunk)| (at, chunk.len() as u64));
             let Some((at, length)) = following else {
                 self.put(offset, bytes);
                 return;
@@ -94,7 +96,8 @@ impl Reassembler {
                 && before + chunk.len() as u64 == offset
                 && chunk.len() + bytes.len() <= MERGED
             {
-                // Grown in place where nobody else holds the buffer, so that merging tiny neighbours stays linear.
+                // Grown in place where nobody else holds the buffer, so that merging tiny
+                // neighbours stays linear.
                 if let Some(chunk) = self.chunks.remove(&before) {
                     let mut grown = chunk.try_into_mut().unwrap_or_else(|shared| {
                         let mut own = bytes::BytesMut::with_capacity(MERGED);

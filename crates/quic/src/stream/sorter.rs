@@ -1,11 +1,13 @@
-//! Sorting the peer's unidirectional streams by their type, which is the first integer on them (RFC 9114 §6.2).
+//! Sorting the peer's unidirectional streams by their type, which is the first integer on them (RFC
+//! 9114 §6.2).
 //!
-//! Streams of path tokens are ours; all others are the application's, with the bytes read so far, in the order in which their
-//! types became known. A stream whose type is still on its way holds none of the others up.
+//! Streams of path tokens are ours; all others are the application's, with the bytes read so far,
+//! in the order in which their types became known. A stream whose type is still on its way holds
+//! none of the others up.
 //!
-//! At most [`MOST_WAITING`] streams wait for their type and at most eight bytes of each are held: types are read in order, so
-//! that what follows stays with the stack and its flow control. A stream that ends before its type is complete is forgotten
-//! (RFC 9114 §6.2 asks to tolerate that).
+//! At most [`MOST_WAITING`] streams wait for their type and at most eight bytes of each are held:
+//! types are read in order, so that what follows stays with the stack and its flow control. A
+//! stream that ends before its type is complete is forgotten (RFC 9114 §6.2 asks to tolerate that).
 
 use crate::conn::Conn;
 use crate::token::stream::STREAM_TYPE;
@@ -15,8 +17,9 @@ use noq_proto::{ConnectionError, Dir, StreamId, VarInt};
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-/// Streams that may wait for their type: as many as a peer may have open ([`crate::Settings::transport`]), so that only what
-/// the stack itself let through too many is turned down.
+/// Streams that may wait for their type: as many as a peer may have open
+/// ([`crate::Settings::transport`]), so that only what the stack itself let through too many is
+/// turned down.
 const MOST_WAITING: usize = 100;
 
 /// Where streams come from.
@@ -87,7 +90,12 @@ impl Sorter {
 }
 
 /// Reads the type of a stream, to `head` first; none where the stream ends before.
-fn poll_type(streams: &impl Streams, id: StreamId, head: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<Option<u64>> {
+fn poll_type(
+    streams: &impl Streams,
+    id: StreamId,
+    head: &mut Vec<u8>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<u64>> {
     loop {
         if let Ok(kind) = VarInt::decode(&mut &head[..]) {
             return Poll::Ready(Some(kind.into_inner()));
@@ -102,8 +110,8 @@ fn poll_type(streams: &impl Streams, id: StreamId, head: &mut Vec<u8>, cx: &mut 
     }
 }
 
-/// Takes path tokens from a connection that has no use for other unidirectional streams. Does nothing where this side has
-/// nothing to do with tokens; HTTP/3 connections sort by themselves.
+/// Takes path tokens from a connection that has no use for other unidirectional streams. Does
+/// nothing where this side has nothing to do with tokens; HTTP/3 connections sort by themselves.
 pub async fn take_tokens(conn: Conn) {
     if !conn.has_tokens() {
         return;
@@ -163,7 +171,12 @@ mod tests {
                 None => Poll::Pending,
             }
         }
-        fn poll_bytes(&self, id: StreamId, most: usize, _: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        fn poll_bytes(
+            &self,
+            id: StreamId,
+            most: usize,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Bytes>> {
             let mut streams = self.bytes.borrow_mut();
             let (bytes, ended) = streams.get_mut(&id).unwrap();
             let count = bytes.len().min(most);
@@ -197,9 +210,18 @@ mod tests {
         fake.open(0, &[0x00, 4, 1, 2]);
         fake.open(1, &[&ours()[..], &[1, 0]].concat());
         fake.open(2, &[0x40, 0x54, 9]);
-        assert_eq!(next(&mut sorter, &fake), Some(Sorted { id: id(0), head: vec![0x00], tokens: false }));
-        assert_eq!(next(&mut sorter, &fake), Some(Sorted { id: id(1), head: ours(), tokens: true }));
-        assert_eq!(next(&mut sorter, &fake), Some(Sorted { id: id(2), head: vec![0x40, 0x54], tokens: false }));
+        assert_eq!(
+            next(&mut sorter, &fake),
+            Some(Sorted { id: id(0), head: vec![0x00], tokens: false })
+        );
+        assert_eq!(
+            next(&mut sorter, &fake),
+            Some(Sorted { id: id(1), head: ours(), tokens: true })
+        );
+        assert_eq!(
+            next(&mut sorter, &fake),
+            Some(Sorted { id: id(2), head: vec![0x40, 0x54], tokens: false })
+        );
         assert_eq!(next(&mut sorter, &fake), None);
         assert_eq!([0, 1, 2].map(|index| fake.left(index)), [3, 2, 1]);
     }
@@ -213,7 +235,10 @@ mod tests {
         assert_eq!(next(&mut sorter, &fake).map(|sorted| sorted.id), Some(id(2)));
         assert_eq!(next(&mut sorter, &fake), None);
         fake.more(1, &ours()[7..]);
-        assert_eq!(next(&mut sorter, &fake).map(|sorted| (sorted.id, sorted.tokens)), Some((id(1), true)));
+        assert_eq!(
+            next(&mut sorter, &fake).map(|sorted| (sorted.id, sorted.tokens)),
+            Some((id(1), true))
+        );
         fake.more(0, &[0x03]);
         assert_eq!(next(&mut sorter, &fake).map(|sorted| sorted.id), Some(id(0)));
     }

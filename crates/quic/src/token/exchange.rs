@@ -1,18 +1,20 @@
 //! Tokens between connections: who sends which when.
 //!
-//! **The server** opens one stream, once it has something to say, and sends at most [`MOST_TOKENS`] on it: the first observation
-//! of the path, and later ones that differ by over a quarter. A token that it accepted is given anew at once, with the same
-//! end, so that the client holds one whenever the connection ends; should the set meet congestion, the tokens given so far in this
-//! connection are revoked (RFC 9959 §3.5: the set must be deleted).
+//! **The server** opens one stream, once it has something to say, and sends at most [`MOST_TOKENS`]
+//! on it: the first observation of the path, and later ones that differ by over a quarter. A token
+//! that it accepted is given anew at once, with the same end, so that the client holds one whenever
+//! the connection ends; should the set meet congestion, the tokens given so far in this connection
+//! are revoked (RFC 9959 §3.5: the set must be deleted).
 //!
-//! The stream has the priority of the data, not a lower one: the stack sends lower priorities only when nothing else is left, so
-//! that a token would wait for the end of a download, and arrive when the client has gone. A token and its frames are some
-//! hundred bytes.
+//! The stream has the priority of the data, not a lower one: the stack sends lower priorities only
+//! when nothing else is left, so that a token would wait for the end of a download, and arrive when
+//! the client has gone. A token and its frames are some hundred bytes.
 //!
-//! **The client** sends the token it has on a stream of its own as the first thing of the connection, in 0-RTT where it can, and
-//! keeps the newest that the server sends.
+//! **The client** sends the token it has on a stream of its own as the first thing of the
+//! connection, in 0-RTT where it can, and keeps the newest that the server sends.
 //!
-//! What the peer sends is bounded: one stream, [`MOST_BYTES`] of it. Whatever is wrong with it, the connection goes on.
+//! What the peer sends is bounded: one stream, [`MOST_BYTES`] of it. Whatever is wrong with it, the
+//! connection goes on.
 
 use super::sides::judge;
 use super::stream::{Decoder, StreamError, encode, encode_type};
@@ -26,10 +28,12 @@ use h3::quic::RecvStream as _;
 use noq_proto::{Dir, StreamId};
 use std::future::poll_fn;
 
-/// Tokens that a server sends in one connection. Our choice: a window that doubles from the least worth saving is told four or
-/// five times before it has filled a fast path, which leaves enough for a path that changes.
+/// Tokens that a server sends in one connection. Our choice: a window that doubles from the least
+/// worth saving is told four or five times before it has filled a fast path, which leaves enough
+/// for a path that changes.
 const MOST_TOKENS: usize = 16;
-/// Bytes that are read of a peer's stream of tokens: our choice, with room for frames of types to come.
+/// Bytes that are read of a peer's stream of tokens: our choice, with room for frames of types to
+/// come.
 const MOST_BYTES: u64 = 65_536;
 /// Change of window or round trip that is worth a new token.
 const WORTH: f64 = 0.25;
@@ -107,7 +111,9 @@ async fn issue(conn: Conn, server: &TokenServer) {
     let full = |given: usize, next: &Next| given >= MOST_TOKENS && *next != Next::Revoke;
     let mut count = 0;
     loop {
-        let wanted = |known: &ResumeState| next(known, told.as_ref(), revoked).filter(|next| !full(count, next));
+        let wanted = |known: &ResumeState| {
+            next(known, told.as_ref(), revoked).filter(|next| !full(count, next))
+        };
         let Ok(found) = poll_fn(|cx| conn.poll_knowledge(wanted, cx)).await else { return };
         let saved = match found {
             Next::Revoke => {
@@ -119,7 +125,11 @@ async fn issue(conn: Conn, server: &TokenServer) {
             Next::Tell(saved) => saved,
         };
         told = Some(saved);
-        let Some(token) = conn.remote_ip().and_then(|remote| server.seal(&saved, remote, conn.now())) else { continue };
+        let Some(token) =
+            conn.remote_ip().and_then(|remote| server.seal(&saved, remote, conn.now()))
+        else {
+            continue;
+        };
         let mut bytes = Vec::with_capacity(MAX_TOKEN);
         let stream = match stream {
             Some(stream) => stream,
@@ -137,7 +147,8 @@ async fn issue(conn: Conn, server: &TokenServer) {
     }
 }
 
-/// Reads the peer's stream `id` of tokens, whose type was read already; a second one is turned down.
+/// Reads the peer's stream `id` of tokens, whose type was read already; a second one is turned
+/// down.
 pub(crate) fn receive(conn: &Conn, id: StreamId) {
     match conn.tokens_once() {
         Some(tokens) => conn.spawn(read(conn.clone(), id, tokens)),
@@ -193,7 +204,11 @@ mod tests {
     use bentpipe_units::{Bytes, Span};
 
     fn saved(window: u64) -> SavedParameters {
-        SavedParameters { window: Bytes::new(window), rtt: Span::from_millis(600), valid_until: None }
+        SavedParameters {
+            window: Bytes::new(window),
+            rtt: Span::from_millis(600),
+            valid_until: None,
+        }
     }
 
     fn knows(offered: Option<u64>, observed: Option<u64>, retreated: bool) -> ResumeState {
@@ -203,7 +218,10 @@ mod tests {
     #[test]
     fn a_change_of_over_a_quarter_is_told() {
         assert_eq!(next(&knows(None, None, false), None, false), None);
-        assert_eq!(next(&knows(None, Some(1000), false), None, false), Some(Next::Tell(saved(1000))));
+        assert_eq!(
+            next(&knows(None, Some(1000), false), None, false),
+            Some(Next::Tell(saved(1000)))
+        );
         for (window, told) in [(1250, false), (1251, true), (750, false), (749, true)] {
             let found = next(&knows(None, Some(window), false), Some(&saved(1000)), false);
             assert_eq!(found.is_some(), told, "{window}");
@@ -212,9 +230,18 @@ mod tests {
 
     #[test]
     fn what_was_brought_is_given_anew_until_it_meets_congestion() {
-        assert_eq!(next(&knows(Some(1000), None, false), None, false), Some(Next::Tell(saved(1000))));
-        assert_eq!(next(&knows(Some(1000), None, true), Some(&saved(1000)), false), Some(Next::Revoke));
+        assert_eq!(
+            next(&knows(Some(1000), None, false), None, false),
+            Some(Next::Tell(saved(1000)))
+        );
+        assert_eq!(
+            next(&knows(Some(1000), None, true), Some(&saved(1000)), false),
+            Some(Next::Revoke)
+        );
         assert_eq!(next(&knows(Some(1000), None, true), None, true), None);
-        assert_eq!(next(&knows(Some(1000), Some(500), true), None, true), Some(Next::Tell(saved(500))));
+        assert_eq!(
+            next(&knows(Some(1000), Some(500), true), None, true),
+            Some(Next::Tell(saved(500)))
+        );
     }
 }

@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 
 /// Keeps tokens by server name: at most one each, the last one given.
 ///
-/// Names are what certificates are checked against, with the port where it is not the usual one: a token goes to
-/// nobody but the server that gave it. Tokens are like cookies: what clears those clears these.
+/// Names are what certificates are checked against, with the port where it is not the usual one: a
+/// token goes to nobody but the server that gave it. Tokens are like cookies: what clears those
+/// clears these.
 pub trait PathTokenStore: std::fmt::Debug + Send {
-    /// Keeps what `server` gave at `now`, instead of what it gave before. What has expired is not kept.
+    /// Keeps what `server` gave at `now`, instead of what it gave before. What has expired is not
+    /// kept.
     ///
     /// # Errors
     /// What is no token; what was kept before stays.
@@ -50,12 +52,17 @@ impl PathTokenStore for MemoryPathTokenStore {
     fn put(&mut self, server: &str, token: &[u8], now: Epoch) -> Result<(), Malformed> {
         let read = ReadToken::parse(token)?;
         self.tokens.retain(|_, (kept, _)| now < kept.expires);
-        // RFC 1035 §2.3.4: names have at most 255 bytes; with a port, 261. A longer one is no server's.
+        // RFC 1035 §2.3.4: names have at most 255 bytes; with a port, 261. A longer one is no
+        // server's.
         if now < read.expires && server.len() <= 261 {
             self.tokens.insert(server.to_owned(), (read, token.to_vec()));
         }
         while self.tokens.len() > self.most {
-            let first = self.tokens.iter().min_by_key(|(_, (read, _))| read.expires).map(|(server, _)| server.clone());
+            let first = self
+                .tokens
+                .iter()
+                .min_by_key(|(_, (read, _))| read.expires)
+                .map(|(server, _)| server.clone());
             let Some(first) = first else { break };
             self.tokens.remove(&first);
         }

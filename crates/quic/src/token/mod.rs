@@ -1,17 +1,21 @@
 //! Path tokens: what a server found out about a path, sealed by it and kept by the client.
 //!
-//! A server that issues tokens needs no store: the client brings back what was measured, and the seal proves that the
-//! server wrote it, for that address, not long ago (draft-kuhn-quic-bdpframe-extension-05 §2, "readable at the client";
-//! the form is our own, since no draft fixes one).
+//! A server that issues tokens needs no store: the client brings back what was measured, and the
+//! seal proves that the server wrote it, for that address, not long ago
+//! (draft-kuhn-quic-bdpframe-extension-05 §2, "readable at the client"; the form is our own, since
+//! no draft fixes one).
 //!
-//! - [`KeyRing`] holds the keys, [`PathTokens`] seals and opens, [`TokenCounts`] says what became of tokens;
+//! - [`KeyRing`] holds the keys, [`PathTokens`] seals and opens, [`TokenCounts`] says what became
+//!   of tokens;
 //! - [`ReadToken`] is what the client can read, [`PathTokenStore`] keeps tokens by server;
 //! - [`stream`] carries tokens in HTTP/3;
-//! - [`TokenServer`] and [`TokenClient`] let connections exchange them, [`Tokens`] is one connection's part.
+//! - [`TokenServer`] and [`TokenClient`] let connections exchange them, [`Tokens`] is one
+//!   connection's part.
 //!
 //! # Form
 //!
-//! Integers marked `(i)` are variable-length (RFC 9000 §16), those with a width are in network byte order.
+//! Integers marked `(i)` are variable-length (RFC 9000 §16), those with a width are in network byte
+//! order.
 //!
 //! | bytes | field | |
 //! |---|---|---|
@@ -30,14 +34,15 @@
 //! | 1 | length | bits of the address that count |
 //! | 4 or 16 | address | network that may use the token |
 //!
-//! With the dates of this century that is 57 to 83 bytes; readers refuse more than [`MAX_TOKEN`], which leaves later versions room. The measurements
-//! stand once, before the seal, where the client can size its windows by them; as associated data they are proven
-//! like what is inside. The address is sealed, so that whoever sees a token does not learn who may use it.
+//! With the dates of this century that is 57 to 83 bytes; readers refuse more than [`MAX_TOKEN`],
+//! which leaves later versions room. The measurements stand once, before the seal, where the client
+//! can size its windows by them; as associated data they are proven like what is inside. The
+//! address is sealed, so that whoever sees a token does not learn who may use it.
 //!
 //! # What an observer sees
 //!
-//! Tokens travel only inside QUIC's encryption and are used once, so no two connections show the same one. Nonce and
-//! seal of two tokens have nothing in common, whatever is in them.
+//! Tokens travel only inside QUIC's encryption and are used once, so no two connections show the
+//! same one. Nonce and seal of two tokens have nothing in common, whatever is in them.
 
 mod exchange;
 mod jar;
@@ -70,7 +75,8 @@ const KEY_ID: usize = 4;
 const NONCE: usize = 12;
 /// Bytes of a tag (RFC 5116 §5.2).
 const TAG: usize = 16;
-/// Least bytes of a seal: an issue time of one byte, family, length and an IPv4 address, and the tag.
+/// Least bytes of a seal: an issue time of one byte, family, length and an IPv4 address, and the
+/// tag.
 const MIN_SEAL: usize = 1 + 2 + 4 + TAG;
 
 /// Bytes that are no token.
@@ -80,8 +86,8 @@ pub struct Malformed(pub usize);
 
 /// What a client can read in a token: enough to size its windows before the server's data comes.
 ///
-/// Nothing here is proven to the client: it is what a server said that it reached over TLS, about its own future
-/// behaviour. A client keeps to its own limits.
+/// Nothing here is proven to the client: it is what a server said that it reached over TLS, about
+/// its own future behaviour. A client keeps to its own limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadToken {
     /// What the server saw the path carry, bytes in flight.
@@ -131,7 +137,11 @@ impl<'a> Parts<'a> {
         if version != VERSION || window == 0 || rtt.is_zero() || rest.len() < MIN_SEAL {
             return None;
         }
-        let read = ReadToken { window: Bytes::new(window), rtt, expires: Epoch::from_unix_millis(expires) };
+        let read = ReadToken {
+            window: Bytes::new(window),
+            rtt,
+            expires: Epoch::from_unix_millis(expires),
+        };
         let clear = &token[..token.len() - rest.len()];
         Some(Self { key, nonce, read, clear, seal: rest })
     }

@@ -12,8 +12,8 @@ use rustls::crypto::SecureRandom;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use thiserror::Error;
 
-/// Servers of a farm may be ahead of each other by this much: a token issued in the future by more is refused. Our
-/// choice: far above what NTP leaves, far below a path's lifetime.
+/// Servers of a farm may be ahead of each other by this much: a token issued in the future by more
+/// is refused. Our choice: far above what NTP leaves, far below a path's lifetime.
 const SKEW: Span = Span::from_secs(60);
 
 /// Used tokens remembered by default, our choice: about 3 MB.
@@ -106,8 +106,9 @@ impl TokenCounts {
 
 /// Seals and opens path tokens.
 ///
-/// One for a server: a token opens once with it. Servers of a farm share keys, not the memory of used tokens, so a
-/// token may open once at each of them; what it says is then still true for the address it was sealed for.
+/// One for a server: a token opens once with it. Servers of a farm share keys, not the memory of
+/// used tokens, so a token may open once at each of them; what it says is then still true for the
+/// address it was sealed for.
 #[derive(Debug)]
 pub struct PathTokens {
     keys: KeyRing,
@@ -121,7 +122,8 @@ impl PathTokens {
         Self::remembering(keys, USED)
     }
 
-    /// With these keys, remembering `used` tokens. Beyond that, tokens that end early are refused unseen.
+    /// With these keys, remembering `used` tokens. Beyond that, tokens that end early are refused
+    /// unseen.
     pub fn remembering(keys: KeyRing, used: usize) -> Self {
         Self { keys, used: UsedTokens::new(used), counts: TokenCounts::default() }
     }
@@ -136,9 +138,9 @@ impl PathTokens {
         self.counts
     }
 
-    /// A token that says `path` to us again when a client in the network `bound` brings it. It ends when the path's
-    /// set does, or when its key does, whichever comes first. `random` is the system's generator; the seeded one in
-    /// simulations.
+    /// A token that says `path` to us again when a client in the network `bound` brings it. It ends
+    /// when the path's set does, or when its key does, whichever comes first. `random` is the
+    /// system's generator; the seeded one in simulations.
     ///
     /// # Errors
     /// A path that says nothing, one that has expired at `now` among them; no randomness.
@@ -149,7 +151,11 @@ impl PathTokens {
         now: Epoch,
         random: &dyn SecureRandom,
     ) -> Result<Vec<u8>, SealError> {
-        let path = SavedPath { saved_at: now, expires: path.expires.min(self.keys.latest_expiry(now)), ..*path };
+        let path = SavedPath {
+            saved_at: now,
+            expires: path.expires.min(self.keys.latest_expiry(now)),
+            ..*path
+        };
         path.check()?;
         let mut nonce = [0; NONCE];
         random.fill(&mut nonce).map_err(|_| SealError::Random)?;
@@ -157,18 +163,27 @@ impl PathTokens {
         let mut token = Parts::clear(key, nonce, &path).ok_or(SealError::Cipher)?;
         let mut sealed = Sealed { issued: now, bound }.bytes().ok_or(SealError::Cipher)?;
         cipher
-            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(&token), &mut sealed)
+            .seal_in_place_append_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(&token),
+                &mut sealed,
+            )
             .map_err(|_| SealError::Cipher)?;
         token.append(&mut sealed);
         Ok(token)
     }
 
-    /// What a token brought by `remote` says, where its seal is ours, it is in time, for that address, and unused. It
-    /// is used then. The set counts as measured when the token was issued.
+    /// What a token brought by `remote` says, where its seal is ours, it is in time, for that
+    /// address, and unused. It is used then. The set counts as measured when the token was issued.
     ///
     /// # Errors
     /// Why not; counted in [`PathTokens::counts`].
-    pub fn open(&mut self, token: &[u8], remote: IpAddr, now: Epoch) -> Result<SavedPath, TokenError> {
+    pub fn open(
+        &mut self,
+        token: &[u8],
+        remote: IpAddr,
+        now: Epoch,
+    ) -> Result<SavedPath, TokenError> {
         let opened = self.check(token, remote, now);
         self.counts.count(opened.as_ref().map(|_| ()));
         opened

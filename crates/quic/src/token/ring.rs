@@ -1,4 +1,5 @@
-//! Keys that seal tokens: derived from a master secret by period, so that a farm agrees on them without talking.
+//! Keys that seal tokens: derived from a master secret by period, so that a farm agrees on them
+//! without talking.
 
 use super::KEY_ID;
 use bentpipe_units::{Epoch, Span};
@@ -8,7 +9,8 @@ use std::fmt;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-/// Shortest period of a key: the clocks of a farm may differ by some of it without tokens being refused.
+/// Shortest period of a key: the clocks of a farm may differ by some of it without tokens being
+/// refused.
 pub const MIN_PERIOD: Span = Span::from_secs(60);
 /// Bytes of a key and of a master secret.
 const SECRET: usize = 32;
@@ -20,7 +22,8 @@ const SALT: &[u8] = b"bentpipe path token 1";
 pub struct Secret(Zeroizing<[u8; SECRET]>);
 
 impl Secret {
-    /// 32 random bytes; whoever knows them can make tokens. Wiping the array they came from is the caller's.
+    /// 32 random bytes; whoever knows them can make tokens. Wiping the array they came from is the
+    /// caller's.
     pub fn new(bytes: &[u8; SECRET]) -> Self {
         Self(Zeroizing::new(*bytes))
     }
@@ -29,7 +32,9 @@ impl Secret {
     ///
     /// # Errors
     /// No randomness.
-    pub fn draw(random: &dyn rustls::crypto::SecureRandom) -> Result<Self, rustls::crypto::GetRandomFailed> {
+    pub fn draw(
+        random: &dyn rustls::crypto::SecureRandom,
+    ) -> Result<Self, rustls::crypto::GetRandomFailed> {
         let mut bytes = Zeroizing::new([0; SECRET]);
         random.fill(&mut *bytes)?;
         Ok(Self(bytes))
@@ -58,8 +63,9 @@ struct Key {
 }
 
 impl Key {
-    /// HKDF (RFC 5869) of the master secret with the number of the period; the identity by a derivation of its own, so
-    /// that it tells nothing about the key, and nothing about time to whoever lacks the secret.
+    /// HKDF (RFC 5869) of the master secret with the number of the period; the identity by a
+    /// derivation of its own, so that it tells nothing about the key, and nothing about time to
+    /// whoever lacks the secret.
     fn derive(master: &Secret, period: u64) -> Option<Self> {
         let (mut id, mut secret) = ([0; KEY_ID], Zeroizing::new([0; SECRET]));
         let period_bytes = period.to_be_bytes();
@@ -70,7 +76,8 @@ impl Key {
         Some(Self { id, period, secret })
     }
 
-    /// For the cipher. The cipher's own expanded key lives on the stack of one call and is not wiped.
+    /// For the cipher. The cipher's own expanded key lives on the stack of one call and is not
+    /// wiped.
     fn cipher(&self) -> Option<LessSafeKey> {
         UnboundKey::new(&AES_256_GCM, &*self.secret).ok().map(LessSafeKey::new)
     }
@@ -85,11 +92,12 @@ impl KeyType for Length {
     }
 }
 
-/// Keys by period: tokens are sealed with the current one, opened with it, the one before and, for the clocks of a
-/// farm, the one after. A token therefore lives at most until the period after its own ends.
+/// Keys by period: tokens are sealed with the current one, opened with it, the one before and, for
+/// the clocks of a farm, the one after. A token therefore lives at most until the period after its
+/// own ends.
 ///
-/// AES-GCM with random nonces bears 2^32 seals with one key (NIST SP 800-38D §8.3), by all servers that share the
-/// secret: with the default period of 12 hours that is 99,000 a second.
+/// AES-GCM with random nonces bears 2^32 seals with one key (NIST SP 800-38D §8.3), by all servers
+/// that share the secret: with the default period of 12 hours that is 99,000 a second.
 pub struct KeyRing {
     master: Secret,
     /// The secret before, while its tokens still live.
@@ -99,10 +107,12 @@ pub struct KeyRing {
 }
 
 impl KeyRing {
-    /// The default period of a key, our choice: what lives longer than half a day to a day says little about a path.
+    /// The default period of a key, our choice: what lives longer than half a day to a day says
+    /// little about a path.
     pub const PERIOD: Span = Span::from_secs(12 * 3600);
 
-    /// Keys from `master`, a new one each `period`. All servers with both in common open each other's tokens.
+    /// Keys from `master`, a new one each `period`. All servers with both in common open each
+    /// other's tokens.
     ///
     /// # Errors
     /// A period below [`MIN_PERIOD`] or above a year.
@@ -110,11 +120,16 @@ impl KeyRing {
         if !(MIN_PERIOD..=Span::from_secs(366 * 86_400)).contains(&period) {
             return Err(KeyRingError::Period(period));
         }
-        Ok(Self { master, previous: None, period_ms: period.as_nanos() / 1_000_000, keys: Vec::new() })
+        Ok(Self {
+            master,
+            previous: None,
+            period_ms: period.as_nanos() / 1_000_000,
+            keys: Vec::new(),
+        })
     }
 
-    /// Seals with `master` from now on; tokens sealed with the secret before still open while they live. Calling it
-    /// again forgets the one before that.
+    /// Seals with `master` from now on; tokens sealed with the secret before still open while they
+    /// live. Calling it again forgets the one before that.
     pub fn replace_master(&mut self, master: Secret) {
         self.previous = Some(std::mem::replace(&mut self.master, master));
         self.keys.clear();
@@ -141,19 +156,26 @@ impl KeyRing {
         Some((key.id, key.cipher()?))
     }
 
-    /// The keys of that identity that count at `now`. Two keys share an identity once in 2^32; then both are tried.
-    pub(super) fn find(&mut self, id: [u8; KEY_ID], now: Epoch) -> impl Iterator<Item = LessSafeKey> {
+    /// The keys of that identity that count at `now`. Two keys share an identity once in 2^32; then
+    /// both are tried.
+    pub(super) fn find(
+        &mut self,
+        id: [u8; KEY_ID],
+        now: Epoch,
+    ) -> impl Iterator<Item = LessSafeKey> {
         self.turn(now);
         self.keys.iter().filter(move |key| key.id == id).filter_map(Key::cipher)
     }
 
-    /// Derives the keys of the periods around `now`, where that was not done; those of other periods are wiped.
+    /// Derives the keys of the periods around `now`, where that was not done; those of other
+    /// periods are wiped.
     fn turn(&mut self, now: Epoch) {
         let period = now.as_unix_millis() / self.period_ms;
         if self.keys.get(1).is_some_and(|key| key.period == period) {
             return;
         }
-        // The order is what `current` and the line above count on: the current period second, of the current secret.
+        // The order is what `current` and the line above count on: the current period second, of
+        // the current secret.
         let periods = [period.saturating_sub(1), period, period.saturating_add(1)];
         self.keys = std::iter::once(&self.master)
             .chain(&self.previous)
@@ -165,8 +187,12 @@ impl KeyRing {
 impl fmt::Debug for KeyRing {
     /// Identities of keys, no secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ids: Vec<String> = self.keys.iter().map(|key| format!("{:08x}", u32::from_be_bytes(key.id))).collect();
-        f.debug_struct("KeyRing").field("period_ms", &self.period_ms).field("keys", &ids).finish_non_exhaustive()
+        let ids: Vec<String> =
+            self.keys.iter().map(|key| format!("{:08x}", u32::from_be_bytes(key.id))).collect();
+        f.debug_struct("KeyRing")
+            .field("period_ms", &self.period_ms)
+            .field("keys", &ids)
+            .finish_non_exhaustive()
     }
 }
 
@@ -198,7 +224,9 @@ mod tests {
     fn a_key_counts_in_its_period_and_beside_it() {
         let mut ring = ring(1);
         let id = ring.current(hour(10)).unwrap().0;
-        for (now, count) in [(hour(8), 0), (hour(9), 1), (hour(10), 1), (hour(11), 1), (hour(12), 0)] {
+        for (now, count) in
+            [(hour(8), 0), (hour(9), 1), (hour(10), 1), (hour(11), 1), (hour(12), 0)]
+        {
             assert_eq!(ring.find(id, now).count(), count, "{now}");
         }
     }
@@ -227,13 +255,21 @@ mod tests {
         let mut ring = ring(0xa5);
         ring.current(hour(10)).unwrap();
         let text = format!("{ring:?} {:?}", secret(0xa5));
-        assert!(text.contains("keys: [\"") && !text.contains("165") && !text.contains("a5a5"), "{text}");
+        assert!(
+            text.contains("keys: [\"") && !text.contains("165") && !text.contains("a5a5"),
+            "{text}"
+        );
     }
 
     #[test]
     fn periods_out_of_range_are_refused() {
         for period in [Span::ZERO, Span::from_secs(59), Span::from_secs(367 * 86_400)] {
-            assert!(KeyRing::new(secret(1), period).unwrap_err().to_string().contains("1 min to 366 days"));
+            assert!(
+                KeyRing::new(secret(1), period)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("1 min to 366 days")
+            );
         }
     }
 }

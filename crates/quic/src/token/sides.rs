@@ -21,8 +21,8 @@ pub struct TokenServer {
 }
 
 impl TokenServer {
-    /// Issues `tokens` for the networks of clients that `prefixes` tell apart, good for `lifetime` on `epoch`'s clock; `random`
-    /// draws their nonces.
+    /// Issues `tokens` for the networks of clients that `prefixes` tell apart, good for `lifetime`
+    /// on `epoch`'s clock; `random` draws their nonces.
     pub fn new(
         tokens: PathTokens,
         prefixes: Prefixes,
@@ -42,25 +42,38 @@ impl TokenServer {
         self.lock().counts()
     }
 
-    /// Seals what is known of the path to `remote`; what was offered keeps its end. Nothing where that cannot be: a client can
-    /// do without.
-    pub(super) fn seal(&self, saved: &SavedParameters, remote: IpAddr, clock: Time) -> Option<Vec<u8>> {
+    /// Seals what is known of the path to `remote`; what was offered keeps its end. Nothing where
+    /// that cannot be: a client can do without.
+    pub(super) fn seal(
+        &self,
+        saved: &SavedParameters,
+        remote: IpAddr,
+        clock: Time,
+    ) -> Option<Vec<u8>> {
         let now = self.epoch.epoch();
-        let left = saved.valid_until.map_or(self.lifetime, |until| until.since(clock).min(self.lifetime));
+        let left =
+            saved.valid_until.map_or(self.lifetime, |until| until.since(clock).min(self.lifetime));
         let path = SavedPath::new(saved.window, saved.rtt, now, left).ok()?;
         let sealed = self.lock().seal(&path, self.prefixes.of(remote), now, self.random);
         sealed.inspect_err(|error| tracing::warn!(%error, "path token")).ok()
     }
 
-    /// Opens a token that `remote` brought, `Err` being a stream that broke its form at so many bytes.
-    fn open(&self, token: Result<&[u8], usize>, remote: IpAddr, clock: Time) -> Result<SavedParameters, TokenError> {
+    /// Opens a token that `remote` brought, `Err` being a stream that broke its form at so many
+    /// bytes.
+    fn open(
+        &self,
+        token: Result<&[u8], usize>,
+        remote: IpAddr,
+        clock: Time,
+    ) -> Result<SavedParameters, TokenError> {
         let now = self.epoch.epoch();
         let mut tokens = self.lock();
         let path = match token {
             Ok(token) => tokens.open(token, remote, now)?,
             Err(length) => return Err(tokens.refuse_stream(length)),
         };
-        let left = Span::from_millis(path.expires.as_unix_millis().saturating_sub(now.as_unix_millis()));
+        let left =
+            Span::from_millis(path.expires.as_unix_millis().saturating_sub(now.as_unix_millis()));
         Ok(SavedParameters { window: path.window, rtt: path.rtt, valid_until: Some(clock + left) })
     }
 
@@ -114,8 +127,8 @@ impl ClientWindows {
     /// The largest window by default, our choice: 64 MB are 850 Mbps over 600 ms.
     pub const MOST: Bytes = Bytes::from_mb(64);
 
-    /// The window that fits what the path carried: twice that, since credit returns a round trip late; at most
-    /// [`ClientWindows::most`], and never below the present one.
+    /// The window that fits what the path carried: twice that, since credit returns a round trip
+    /// late; at most [`ClientWindows::most`], and never below the present one.
     pub fn after(&self, token: &ReadToken) -> Bytes {
         token.window.mul_f64(2.0).min(self.most).max(self.present)
     }

@@ -1,20 +1,22 @@
 //! How tokens travel: frames on a unidirectional HTTP/3 stream of their own type.
 //!
-//! A server sends tokens on such a stream as it learns about the path, a client sends the one it has as soon as it
-//! opens one; peers that do not know the type ignore the stream (RFC 9114 §6.2).
+//! A server sends tokens on such a stream as it learns about the path, a client sends the one it
+//! has as soon as it opens one; peers that do not know the type ignore the stream (RFC 9114 §6.2).
 //!
-//! After the stream's type come frames: type `(i)`, length `(i)`, content. One type is known, [`PATH_TOKEN`]; frames
-//! of other types are skipped, so that more can follow. The last token on a stream replaces those before.
+//! After the stream's type come frames: type `(i)`, length `(i)`, content. One type is known,
+//! [`PATH_TOKEN`]; frames of other types are skipped, so that more can follow. The last token on a
+//! stream replaces those before.
 
 use super::MAX_TOKEN;
 use noq_proto::VarInt;
 use noq_proto::coding::{Decodable, Encodable};
 use thiserror::Error;
 
-/// Type of the stream. HTTP/3 has no range for private use (RFC 9114 §11.2.4), so this is chosen as RFC 9000 §22.1.2
-/// asks for experiments: at random among the values of eight bytes. It is the low 62 bits of the first eight bytes of
-/// SHA-256 of `bentpipe path token`. It is not of the reserved form 0x1f·N + 0x21 (RFC 9114 §6.2.3), and IANA had
-/// assigned 0x00 to 0x03 and 0x54, nothing of eight bytes, when it was chosen.
+/// Type of the stream. HTTP/3 has no range for private use (RFC 9114 §11.2.4), so this is chosen as
+/// RFC 9000 §22.1.2 asks for experiments: at random among the values of eight bytes. It is the low
+/// 62 bits of the first eight bytes of SHA-256 of `bentpipe path token`. It is not of the reserved
+/// form 0x1f·N + 0x21 (RFC 9114 §6.2.3), and IANA had assigned 0x00 to 0x03 and 0x54, nothing of
+/// eight bytes, when it was chosen.
 pub const STREAM_TYPE: u64 = 0x2b45_560f_8850_2680;
 /// Type of the frame that holds a token.
 pub const PATH_TOKEN: u8 = 0x01;
@@ -79,8 +81,8 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// The next token, where `input` completes one. What was read is taken from `input`: nothing is left of it when
-    /// `None` is returned.
+    /// The next token, where `input` completes one. What was read is taken from `input`: nothing is
+    /// left of it when `None` is returned.
     ///
     /// # Errors
     /// A frame out of bounds; from then on always.
@@ -92,7 +94,10 @@ impl Decoder {
                     let Some((&byte, rest)) = input.split_first() else { return Ok(None) };
                     *input = rest;
                     header.push(byte);
-                    debug_assert!(header.len() <= MAX_HEADER, "two integers are complete with their last byte");
+                    debug_assert!(
+                        header.len() <= MAX_HEADER,
+                        "two integers are complete with their last byte"
+                    );
                     if let Some((kind, length)) = read_header(header) {
                         self.0 = begin(kind, length);
                     }
@@ -109,7 +114,8 @@ impl Decoder {
                     return Ok(Some(token));
                 }
                 State::Skip(left) => {
-                    let now = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
+                    let now =
+                        usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
                     *input = &input[now..];
                     *left -= now as u64;
                     if *left > 0 {
@@ -130,7 +136,11 @@ fn read_header(mut bytes: &[u8]) -> Option<(u64, u64)> {
 
 fn begin(kind: u64, length: u64) -> State {
     if kind != u64::from(PATH_TOKEN) {
-        return if length > MAX_SKIPPED { State::Failed(StreamError::Skipped(length)) } else { State::Skip(length) };
+        return if length > MAX_SKIPPED {
+            State::Failed(StreamError::Skipped(length))
+        } else {
+            State::Skip(length)
+        };
     }
     match usize::try_from(length) {
         Ok(bytes) if bytes <= MAX_TOKEN => State::Token(Vec::with_capacity(bytes), bytes),
@@ -144,7 +154,9 @@ mod tests {
     use proptest::prelude::*;
 
     /// All tokens in `pieces`, and how it ended.
-    fn tokens<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Vec<u8>>, Result<(), StreamError>) {
+    fn tokens<'a>(
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+    ) -> (Vec<Vec<u8>>, Result<(), StreamError>) {
         let (mut decoder, mut tokens) = (Decoder::default(), Vec::new());
         for mut piece in pieces {
             loop {
@@ -183,9 +195,13 @@ mod tests {
         let long = vec![0; MAX_TOKEN + 1];
         assert_eq!(encode(&long, &mut Vec::new()), Err(StreamError::Token(257)));
         assert_eq!(tokens([&[0x01, 0x41, 0x01][..]]).1, Err(StreamError::Token(257)));
-        assert_eq!(tokens([&[0x02, 0x80, 0x01, 0x00, 0x01][..]]).1, Err(StreamError::Skipped(65_537)));
+        assert_eq!(
+            tokens([&[0x02, 0x80, 0x01, 0x00, 0x01][..]]).1,
+            Err(StreamError::Skipped(65_537))
+        );
         let mut decoder = Decoder::default();
-        let mut bytes: &[u8] = &[0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x01, 7];
+        let mut bytes: &[u8] =
+            &[0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x01, 7];
         let refused = decoder.next(&mut bytes);
         assert!(refused.is_err());
         assert_eq!(decoder.next(&mut bytes), refused, "for good");

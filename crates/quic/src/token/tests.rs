@@ -21,7 +21,8 @@ fn tokens() -> PathTokens {
 }
 
 fn saved() -> SavedPath {
-    SavedPath::new(Bytes::new(3_750_000), Span::from_millis(600), at(0), Span::from_secs(3600)).unwrap()
+    SavedPath::new(Bytes::new(3_750_000), Span::from_millis(600), at(0), Span::from_secs(3600))
+        .unwrap()
 }
 
 fn seal(tokens: &mut PathTokens, path: &SavedPath, bound: IpPrefix, now: Epoch) -> Vec<u8> {
@@ -38,7 +39,8 @@ fn sealed() -> (PathTokens, Vec<u8>) {
 #[test]
 fn a_token_says_what_was_sealed_to_server_and_client() {
     let (mut tokens, token) = sealed();
-    let read = ReadToken { window: Bytes::new(3_750_000), rtt: Span::from_millis(600), expires: at(3600) };
+    let read =
+        ReadToken { window: Bytes::new(3_750_000), rtt: Span::from_millis(600), expires: at(3600) };
     assert_eq!(ReadToken::parse(&token), Ok(read));
     assert_eq!(tokens.open(&token, ip(CLIENT), at(10)), Ok(saved()));
     assert_eq!(tokens.counts(), TokenCounts { accepted: 1, ..TokenCounts::default() });
@@ -59,8 +61,15 @@ fn every_reason_to_refuse_is_counted() {
     assert_eq!(tokens.open(&token, elsewhere, at(1)), Err(TokenError::WrongAddress(elsewhere)));
     assert_eq!(tokens.open(&token, ip(CLIENT), at(1)), Ok(saved()), "refusals have not used it up");
     assert_eq!(tokens.open(&token, ip(CLIENT), at(1)), Err(TokenError::Replayed));
-    let counts =
-        TokenCounts { accepted: 1, forged: 1, expired: 1, wrong_address: 1, malformed: 1, unknown_key: 1, replayed: 1 };
+    let counts = TokenCounts {
+        accepted: 1,
+        forged: 1,
+        expired: 1,
+        wrong_address: 1,
+        malformed: 1,
+        unknown_key: 1,
+        replayed: 1,
+    };
     assert_eq!(tokens.counts(), counts);
 }
 
@@ -81,7 +90,10 @@ fn no_part_and_no_extension_is_accepted() {
     let (mut tokens, token) = sealed();
     for length in 0..token.len() {
         assert!(tokens.open(&token[..length], ip(CLIENT), at(1)).is_err(), "{length} bytes");
-        assert!(tokens.open(&token[length + 1..], ip(CLIENT), at(1)).is_err(), "without {length} bytes");
+        assert!(
+            tokens.open(&token[length + 1..], ip(CLIENT), at(1)).is_err(),
+            "without {length} bytes"
+        );
     }
     for more in 1..300 {
         let mut longer = token.clone();
@@ -100,7 +112,8 @@ fn tokens_of_one_path_have_nothing_in_common_but_what_can_be_read() {
     });
     let seal = one.len() - MIN_SEAL - 7;
     for range in [1 + KEY_ID..1 + KEY_ID + NONCE, seal..one.len()] {
-        let same = one[range.clone()].iter().zip(&two[range]).filter(|(one, two)| one == two).count();
+        let same =
+            one[range.clone()].iter().zip(&two[range]).filter(|(one, two)| one == two).count();
         assert!(same < 4, "{same} bytes are the same: more than chance gives");
     }
     let address = [192, 0, 2, 7];
@@ -109,7 +122,9 @@ fn tokens_of_one_path_have_nothing_in_common_but_what_can_be_read() {
 
 #[test]
 fn a_token_for_a_network_opens_for_its_addresses_mapped_or_not() {
-    for (remote, inside) in [("192.0.2.200", true), ("::ffff:192.0.2.9", true), ("192.0.3.7", false), ("::1", false)] {
+    for (remote, inside) in
+        [("192.0.2.200", true), ("::ffff:192.0.2.9", true), ("192.0.3.7", false), ("::1", false)]
+    {
         let mut tokens = tokens();
         let token = seal(&mut tokens, &saved(), Prefixes::default().of(ip(CLIENT)), at(0));
         assert_eq!(tokens.open(&token, ip(remote), at(1)).is_ok(), inside, "{remote}");
@@ -122,11 +137,16 @@ fn a_token_ends_with_the_period_after_its_keys() {
     let period = 12 * 3600;
     let begin = 1_777_600_000 / period * period;
     let now = Epoch::from_unix_secs(begin + 100);
-    let long = SavedPath::new(Bytes::from_mb(1), Span::from_millis(50), now, Span::from_secs(10 * period)).unwrap();
+    let long =
+        SavedPath::new(Bytes::from_mb(1), Span::from_millis(50), now, Span::from_secs(10 * period))
+            .unwrap();
     let token = seal(&mut tokens, &long, IpPrefix::host(ip(CLIENT)), now);
     let end = begin + 2 * period;
     assert_eq!(ReadToken::parse(&token).unwrap().expires, Epoch::from_unix_secs(end));
-    assert_eq!(tokens.open(&token, ip(CLIENT), Epoch::from_unix_secs(end)), Err(TokenError::UnknownKey));
+    assert_eq!(
+        tokens.open(&token, ip(CLIENT), Epoch::from_unix_secs(end)),
+        Err(TokenError::UnknownKey)
+    );
     assert!(tokens.open(&token, ip(CLIENT), Epoch::from_unix_secs(end - 1)).is_ok());
 }
 
@@ -141,14 +161,20 @@ fn a_farm_opens_what_a_server_somewhat_ahead_has_sealed() {
 
 #[test]
 fn nothing_is_sealed_about_a_path_that_has_expired() {
-    let refused = tokens().seal(&saved(), IpPrefix::host(ip(CLIENT)), at(3600), Randomness::System.generator());
+    let refused = tokens().seal(
+        &saved(),
+        IpPrefix::host(ip(CLIENT)),
+        at(3600),
+        Randomness::System.generator(),
+    );
     assert!(matches!(refused, Err(SealError::Path(_))), "{refused:?}");
 }
 
 #[test]
 fn a_jar_gives_the_last_token_of_a_server_once() {
     let mut tokens = tokens();
-    let [one, two] = [0, 1].map(|second| seal(&mut tokens, &saved(), IpPrefix::host(ip(CLIENT)), at(second)));
+    let [one, two] =
+        [0, 1].map(|second| seal(&mut tokens, &saved(), IpPrefix::host(ip(CLIENT)), at(second)));
     let mut jar = MemoryPathTokenStore::default();
     jar.put("a.example", &one, at(1)).unwrap();
     jar.put("a.example", &two, at(1)).unwrap();
@@ -166,7 +192,8 @@ fn a_full_jar_drops_what_expires_first_and_forgets_when_told() {
     let mut jar = MemoryPathTokenStore::new(2);
     for (server, end) in [("a", 300), ("b", 100), ("c", 200)] {
         let path = SavedPath { expires: at(end), ..saved() };
-        jar.put(server, &seal(&mut tokens, &path, IpPrefix::host(ip(CLIENT)), at(0)), at(0)).unwrap();
+        jar.put(server, &seal(&mut tokens, &path, IpPrefix::host(ip(CLIENT)), at(0)), at(0))
+            .unwrap();
     }
     assert_eq!(jar.take("b", at(1)), None);
     jar.forget("a");

@@ -4,11 +4,12 @@ use super::NONCE;
 use bentpipe_units::Epoch;
 use std::collections::BTreeSet;
 
-/// Nonces of tokens used and not yet expired, with their expiry first, so that the order is that of forgetting.
+/// Nonces of tokens used and not yet expired, with their expiry first, so that the order is that of
+/// forgetting.
 ///
-/// Where it is full, the one that expires first is forgotten, and from then on every token that expires no later is
-/// taken for used: a token never opens twice, at the price that an unused one may be refused. Its client then starts
-/// as on an unknown path.
+/// Where it is full, the one that expires first is forgotten, and from then on every token that
+/// expires no later is taken for used: a token never opens twice, at the price that an unused one
+/// may be refused. Its client then starts as on an unknown path.
 #[derive(Debug)]
 pub(super) struct UsedTokens {
     seen: BTreeSet<(Epoch, [u8; NONCE])>,
@@ -26,13 +27,15 @@ impl UsedTokens {
     pub(super) fn insert(&mut self, expires: Epoch, nonce: [u8; NONCE], now: Epoch) -> bool {
         while self.seen.first().is_some_and(|&(expires, _)| expires <= now) {
             // Should the clock be set back, these would be current again.
-            self.floor = self.seen.pop_first().map_or(self.floor, |(expires, _)| self.floor.max(expires));
+            self.floor =
+                self.seen.pop_first().map_or(self.floor, |(expires, _)| self.floor.max(expires));
         }
         if expires <= self.floor || !self.seen.insert((expires, nonce)) {
             return false;
         }
         if self.seen.len() > self.most {
-            self.floor = self.seen.pop_first().map_or(self.floor, |(expires, _)| self.floor.max(expires));
+            self.floor =
+                self.seen.pop_first().map_or(self.floor, |(expires, _)| self.floor.max(expires));
         }
         true
     }
@@ -63,7 +66,9 @@ mod tests {
     fn expired_ones_make_room() {
         let mut used = UsedTokens::new(2);
         assert!(used.insert(at(101), [1; NONCE], at(0)) && used.insert(at(102), [2; NONCE], at(0)));
-        assert!(used.insert(at(300), [3; NONCE], at(200)) && used.insert(at(301), [4; NONCE], at(200)));
+        assert!(
+            used.insert(at(300), [3; NONCE], at(200)) && used.insert(at(301), [4; NONCE], at(200))
+        );
         assert_eq!(used.seen.len(), 2);
         assert!(used.insert(at(250), [5; NONCE], at(200)), "nothing that lives was forgotten");
     }

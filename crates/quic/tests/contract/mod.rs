@@ -1,4 +1,5 @@
-//! What every `PathStore` keeps to. Each store's tests include this file and call [`keeps`] with a way to make stores.
+//! What every `PathStore` keeps to. Each store's tests include this file and call [`keeps`] with a
+//! way to make stores.
 
 use bentpipe_quic::memory::{Holder, Limits, PathKey, PathStore, Prefixes, SavedPath, StoreError};
 use bentpipe_units::{Bytes, Epoch, Span};
@@ -23,7 +24,13 @@ pub fn at(second: u64) -> Epoch {
 
 /// A set saved at `second` for an hour.
 pub fn saved(megabytes: u64, second: u64) -> SavedPath {
-    SavedPath::new(Bytes::from_mb(megabytes), Span::from_millis(600), at(second), Span::from_secs(3600)).expect("a set")
+    SavedPath::new(
+        Bytes::from_mb(megabytes),
+        Span::from_millis(600),
+        at(second),
+        Span::from_secs(3600),
+    )
+    .expect("a set")
 }
 
 /// Everything.
@@ -64,7 +71,8 @@ fn what_differs_in_any_part_of_the_key_is_another_path(make: Make<'_>) {
     for (key, megabytes) in keys.iter().zip(1..) {
         assert_eq!(store.replace(key, saved(megabytes, 0), at(0)), Ok(()));
     }
-    let listed: Vec<_> = store.list(at(0)).expect("a list").into_iter().map(|entry| entry.key).collect();
+    let listed: Vec<_> =
+        store.list(at(0)).expect("a list").into_iter().map(|entry| entry.key).collect();
     let mut sorted = keys.to_vec();
     sorted.sort();
     assert_eq!(listed, sorted, "in the order of keys");
@@ -78,7 +86,10 @@ fn one_holder_at_a_time(make: Make<'_>) {
     assert_eq!(store.replace(&key(1), saved(4, 0), at(0)), Ok(()));
     assert_eq!(store.lease(&key(1), at(1), ONE), Ok(Some(saved(4, 0))));
     assert_eq!(store.lease(&key(1), at(2), TWO), Ok(None));
-    assert_eq!((store.is_lent(&key(1), at(2)), store.is_lent(&key(2), at(2))), (Ok(true), Ok(false)));
+    assert_eq!(
+        (store.is_lent(&key(1), at(2)), store.is_lent(&key(2), at(2))),
+        (Ok(true), Ok(false))
+    );
     let lease = store.list(at(2)).expect("a list")[0].lease.expect("a lease");
     assert_eq!((lease.holder, lease.since, lease.until), (ONE, at(1), at(61)));
     assert_eq!(store.release(&key(1), ONE), Ok(()));
@@ -153,7 +164,11 @@ fn clocks_set_back_lend_nothing_from_the_future_and_lock_nothing(make: Make<'_>)
     assert_eq!(store.list(at(999)).expect("a list").len(), 1, "it can be found and forgotten");
     let long = SavedPath { expires: Epoch::from_unix_millis((1 << 62) - 1), ..saved(4, 0) };
     assert_eq!(store.replace(&key(2), long, at(0)), Ok(()));
-    assert_eq!(store.lease(&key(2), at(1_000_000_000), ONE), Ok(Some(long)), "a clock 30 years ahead");
+    assert_eq!(
+        store.lease(&key(2), at(1_000_000_000), ONE),
+        Ok(Some(long)),
+        "a clock 30 years ahead"
+    );
     assert_eq!(store.lease(&key(2), at(1), TWO), Ok(Some(long)), "put right again");
 }
 
@@ -166,11 +181,13 @@ fn the_least_recently_used_goes(make: Make<'_>) {
     assert_eq!(store.lease(&key(1), at(0), ONE), Ok(Some(saved(4, 0))));
     assert_eq!(store.lease(&key(1), at(0), TWO), Ok(None));
     assert_eq!(store.replace(&key(4), saved(4, 0), at(0)), Ok(()));
-    let kept: Vec<_> = store.list(at(0)).expect("a list").into_iter().map(|entry| entry.key).collect();
+    let kept: Vec<_> =
+        store.list(at(0)).expect("a list").into_iter().map(|entry| entry.key).collect();
     assert_eq!(kept, [key(1), key(3), key(4)]);
     assert_eq!(store.replace(&key(3), saved(5, 0), at(0)), Ok(()), "an old path needs no room");
     assert_eq!(store.replace(&key(5), saved(4, 0), at(0)), Ok(()));
-    let kept: Vec<_> = store.list(at(0)).expect("a list").into_iter().map(|entry| entry.key).collect();
+    let kept: Vec<_> =
+        store.list(at(0)).expect("a list").into_iter().map(|entry| entry.key).collect();
     assert_eq!(kept, [key(3), key(4), key(5)]);
 }
 
@@ -179,7 +196,8 @@ fn expired_sets_go_before_good_ones(make: Make<'_>) {
     assert_eq!(store.replace(&key(1), saved(4, 3000), at(3000)), Ok(()));
     assert_eq!(store.replace(&key(2), saved(4, 0), at(3000)), Ok(()));
     assert_eq!(store.replace(&key(3), saved(4, 3700), at(3700)), Ok(()));
-    let kept: Vec<_> = store.list(at(3700)).expect("a list").into_iter().map(|entry| entry.key).collect();
+    let kept: Vec<_> =
+        store.list(at(3700)).expect("a list").into_iter().map(|entry| entry.key).collect();
     assert_eq!(kept, [key(1), key(3)]);
 }
 

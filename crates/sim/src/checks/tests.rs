@@ -12,18 +12,30 @@ use std::path::Path;
 const ASKED: u64 = 1_000_000;
 
 fn model(mbps: u64, delay_ms: u64) -> DirectionModel {
-    DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(delay_ms)).load(Path::new(".")).unwrap()
+    DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(delay_ms))
+        .load(Path::new("."))
+        .unwrap()
 }
 
 /// A link over which `bytes` have gone in a thousand packets, all of them inside for a second.
 fn link<'a>(name: &'a str, model: &'a DirectionModel, bytes: u64) -> LinkAudit<'a> {
-    let counters =
-        Counters { packets_in: 1000, bytes_in: bytes, packets_out: 1000, bytes_out: bytes, ..Counters::default() };
+    let counters = Counters {
+        packets_in: 1000,
+        bytes_in: bytes,
+        packets_out: 1000,
+        bytes_out: bytes,
+        ..Counters::default()
+    };
     LinkAudit {
         name,
         model,
         counters,
-        queue: QueueTime { occupied_packets: 70, occupied_bytes: 7000, waited_packets: 70, waited_bytes: 7000 },
+        queue: QueueTime {
+            occupied_packets: 70,
+            occupied_bytes: 7000,
+            waited_packets: 70,
+            waited_bytes: 7000,
+        },
         held: 0,
         first_in: Some(Time::ZERO),
         last_out: Time::from_secs(2),
@@ -79,7 +91,9 @@ fn outcome() -> FlowOutcome {
 
 /// A terrestrial hop of 50 ms each way behind a satellite of 250 ms: a run with one visit, changed
 /// by `change`, and the check that it does not pass.
-fn broken(change: impl FnOnce(&mut [LinkAudit<'_>; 4], &mut Vec<FlowOutcome>)) -> Option<(&'static str, String)> {
+fn broken(
+    change: impl FnOnce(&mut [LinkAudit<'_>; 4], &mut Vec<FlowOutcome>),
+) -> Option<(&'static str, String)> {
     let (satellite, terrestrial) = (model(10, 250), model(100, 50));
     let mut links = [
         link("satellite/forward", &satellite, 1_100_000),
@@ -103,7 +117,9 @@ fn broken(change: impl FnOnce(&mut [LinkAudit<'_>; 4], &mut Vec<FlowOutcome>)) -
     }
 }
 
-fn broken_check(change: impl FnOnce(&mut [LinkAudit<'_>; 4], &mut Vec<FlowOutcome>)) -> Option<&'static str> {
+fn broken_check(
+    change: impl FnOnce(&mut [LinkAudit<'_>; 4], &mut Vec<FlowOutcome>),
+) -> Option<&'static str> {
     broken(change).map(|(check, _)| check)
 }
 
@@ -117,11 +133,15 @@ fn a_packet_or_a_byte_that_nobody_counted_is_found() {
     assert_eq!(broken_check(|links, _| links[0].counters.packets_out -= 1), Some("conservation"));
     assert_eq!(broken_check(|links, _| links[0].counters.bytes_in += 1), Some("conservation"));
     assert_eq!(broken_check(|links, _| links[0].held = 1), Some("conservation"));
-    assert_eq!(broken_check(|links, _| links[0].counters.withdrawn.packets = 1), Some("conservation"));
+    assert_eq!(
+        broken_check(|links, _| links[0].counters.withdrawn.packets = 1),
+        Some("conservation")
+    );
     assert_eq!(broken_check(|links, _| links[0].crossed -= 1), Some("conservation"));
     let dropped = |counters: &mut Counters| {
         counters.dropped_queue = PacketTotals { packets: 1, bytes: 100 };
-        (counters.packets_in, counters.bytes_in) = (counters.packets_in + 1, counters.bytes_in + 100);
+        (counters.packets_in, counters.bytes_in) =
+            (counters.packets_in + 1, counters.bytes_in + 100);
     };
     assert_eq!(broken_check(|links, _| dropped(&mut links[0].counters)), None);
 }
@@ -150,7 +170,8 @@ fn a_visit_that_received_other_than_it_asked_for_is_found() {
     assert_eq!(broken_check(|_, outcomes| outcomes[0].received -= 1), Some("bytes"));
     assert_eq!(broken_check(|_, outcomes| outcomes[0].objects[0].received -= 1), Some("bytes"));
     let give_up = |outcome: &mut FlowOutcome, received| {
-        (outcome.completed, outcome.completion, outcome.objects[0].completion) = (false, None, None);
+        (outcome.completed, outcome.completion, outcome.objects[0].completion) =
+            (false, None, None);
         (outcome.received, outcome.objects[0].received) = (received, received);
     };
     assert_eq!(broken_check(|_, outcomes| give_up(&mut outcomes[0], ASKED - 1)), None);
@@ -159,7 +180,8 @@ fn a_visit_that_received_other_than_it_asked_for_is_found() {
 
 #[test]
 fn a_round_trip_shorter_than_propagation_is_found() {
-    let rtt = |nanos| broken_check(|_, outcomes| outcomes[0].rtt_min = Some(Span::from_nanos(nanos)));
+    let rtt =
+        |nanos| broken_check(|_, outcomes| outcomes[0].rtt_min = Some(Span::from_nanos(nanos)));
     assert_eq!(rtt(600_000_000), None);
     assert_eq!(rtt(599_999_999), Some("round trip"));
     assert_eq!(broken_check(|_, outcomes| outcomes[0].rtt_min = None), None);
@@ -197,7 +219,8 @@ fn a_visit_that_is_complete_too_soon_is_found() {
             broken(|links, outcomes| {
                 for link in links {
                     let bytes = 1_100_000;
-                    (link.counters.bytes_in, link.counters.bytes_out, link.crossed) = (bytes, bytes, bytes);
+                    (link.counters.bytes_in, link.counters.bytes_out, link.crossed) =
+                        (bytes, bytes, bytes);
                 }
                 outcomes[0].direction = direction;
                 outcomes[0].completion = Some(Span::from_millis(ms));
@@ -208,7 +231,8 @@ fn a_visit_that_is_complete_too_soon_is_found() {
         assert!(check == "completion" && what.contains("satellite"), "{check}: {what}");
         assert_eq!(with(599).map(|(check, _)| check), Some("completion"), "{direction:?}");
     }
-    let object = |ms| broken_check(|_, outcomes| outcomes[0].objects[0].start = Span::from_millis(ms));
+    let object =
+        |ms| broken_check(|_, outcomes| outcomes[0].objects[0].start = Span::from_millis(ms));
     assert_eq!((object(600), object(601)), (None, Some("completion")));
 }
 
@@ -226,7 +250,8 @@ fn flows_that_together_received_more_than_the_link_brought_are_found() {
             outcomes.push(outcomes[0].clone());
             for link in links {
                 let bytes = 2_800_000;
-                (link.counters.bytes_in, link.counters.bytes_out, link.crossed) = (bytes, bytes, bytes);
+                (link.counters.bytes_in, link.counters.bytes_out, link.crossed) =
+                    (bytes, bytes, bytes);
                 link.last_out = Time::from_secs(4);
             }
         })

@@ -36,9 +36,21 @@ struct Running {
 
 impl DatagramFlow {
     /// A flow that has not started. `index` determines its addresses.
-    pub fn new(spec: FlowSpec, kind: DatagramTraffic, index: usize, shared: &Shared) -> Result<Self, SimError> {
-        let bytes = check(&spec, kind).map_err(|reason| SimError::Spec(format!("flow `{}`: {reason}", spec.name)))?;
-        Ok(Self { progress: FlowProgress::new(spec, index), kind, bytes, last_node: shared.last_node, running: None })
+    pub fn new(
+        spec: FlowSpec,
+        kind: DatagramTraffic,
+        index: usize,
+        shared: &Shared,
+    ) -> Result<Self, SimError> {
+        let bytes = check(&spec, kind)
+            .map_err(|reason| SimError::Spec(format!("flow `{}`: {reason}", spec.name)))?;
+        Ok(Self {
+            progress: FlowProgress::new(spec, index),
+            kind,
+            bytes,
+            last_node: shared.last_node,
+            running: None,
+        })
     }
 
     fn side(&self, node: u16) -> Option<Role> {
@@ -72,8 +84,12 @@ fn check(spec: &FlowSpec, kind: DatagramTraffic) -> Result<u32, String> {
         DatagramTraffic::Constant { rate, .. } if rate.is_zero() => {
             return Err(format!("datagrams at {rate}; allowed: a rate above zero"));
         }
-        DatagramTraffic::Constant { bursts: Some((on, off)), .. } if on.min(off) < SHORTEST_BURST => {
-            return Err(format!("bursts of {on} with {off} between them; allowed: {SHORTEST_BURST} or more each"));
+        DatagramTraffic::Constant { bursts: Some((on, off)), .. }
+            if on.min(off) < SHORTEST_BURST =>
+        {
+            return Err(format!(
+                "bursts of {on} with {off} between them; allowed: {SHORTEST_BURST} or more each"
+            ));
         }
         DatagramTraffic::Ping { interval, .. } if interval.is_zero() => {
             return Err(format!("a ping each {interval}; allowed: an interval above zero"));
@@ -81,7 +97,10 @@ fn check(spec: &FlowSpec, kind: DatagramTraffic) -> Result<u32, String> {
         DatagramTraffic::Constant { packet, .. } | DatagramTraffic::Ping { packet, .. } => packet,
     };
     if spec.visits.iter().any(|visit| visit.duration.is_none()) {
-        return Err("datagrams are sent until somebody says when; allowed: visits that last for a time".to_owned());
+        return Err(
+            "datagrams are sent until somebody says when; allowed: visits that last for a time"
+                .to_owned(),
+        );
     }
     let smallest = u64::from(IP_UDP_HEADER) + 1;
     u32::try_from(packet.get())
@@ -104,7 +123,12 @@ impl Flow for DatagramFlow {
         let purpose = format!("flow/{}/bursts/{}", self.progress.spec.name, self.progress.visit());
         let ends = self.progress.ends().unwrap_or(now);
         self.running = Some(Running {
-            schedule: Schedule::new(self.kind, now, ends, stream(shared.seed.0, shared.seed.1, &purpose)),
+            schedule: Schedule::new(
+                self.kind,
+                now,
+                ends,
+                stream(shared.seed.0, shared.seed.1, &purpose),
+            ),
             asked: VecDeque::new(),
             metrics: SenderMetrics::new(shared.trace && visit.measured),
         });
@@ -134,7 +158,9 @@ impl Flow for DatagramFlow {
     fn deliver(&mut self, now: Time, _node: u16, _ecn: Ecn, datagram: &mut Datagram) {
         let Body::Filler(filler) = datagram.body else { return };
         let content = self.content() as usize;
-        let (Some(running), Some(progress)) = (&mut self.running, self.progress.progress()) else { return };
+        let (Some(running), Some(progress)) = (&mut self.running, self.progress.progress()) else {
+            return;
+        };
         // Packets of an earlier visit have no receiver.
         if datagram.visit != self.progress.visit() {
             return;
@@ -198,7 +224,14 @@ impl Flow for DatagramFlow {
         let (flow, visit) = (self.progress.index as u32, self.progress.visit());
         let to = if node == 0 { self.last_node } else { 0 };
         let position = (filler.number + 1) as f64 * f64::from(content);
-        let payload = packet_arena.put(Datagram { flow, visit, toward, to, position, body: Body::Filler(filler) });
+        let payload = packet_arena.put(Datagram {
+            flow,
+            visit,
+            toward,
+            to,
+            position,
+            body: Body::Filler(filler),
+        });
         Some((toward, Packet { bytes, ecn: Ecn::NotEct, payload }))
     }
 
@@ -246,7 +279,8 @@ impl Schedule {
                 // Starts in the long-run state: the rest of an exponential time has the same
                 // distribution as all of it.
                 let sends = stream.chance(on.as_secs_f64() / (on + off).as_secs_f64());
-                let mut bursts = Bursts { stream, mean: (on, off), sending: Span::ZERO, silent: Span::ZERO };
+                let mut bursts =
+                    Bursts { stream, mean: (on, off), sending: Span::ZERO, silent: Span::ZERO };
                 if sends {
                     bursts.sending = on.mul_f64(bursts.stream.exponential());
                 } else {
@@ -289,7 +323,9 @@ impl Schedule {
         };
         let mut due = self.begun + offset;
         if let Some(bursts) = &mut self.bursts {
-            while bursts.sending <= offset && self.begun + bursts.sending + bursts.silent < self.ends {
+            while bursts.sending <= offset
+                && self.begun + bursts.sending + bursts.silent < self.ends
+            {
                 bursts.next();
             }
             due += bursts.silent;
@@ -321,10 +357,21 @@ mod tests {
     #[test]
     fn a_constant_rate_is_exact_and_its_first_packet_leaves_at_once() {
         let times = times(constant(None), 10, 1);
-        assert_eq!((times.len(), times[0], times[9_999]), (10_000, Time::ZERO, Time::from_millis(9_999)));
-        let odd = DatagramTraffic::Constant { rate: Rate::from_mbps(7), packet: Bytes::new(1000), bursts: None };
+        assert_eq!(
+            (times.len(), times[0], times[9_999]),
+            (10_000, Time::ZERO, Time::from_millis(9_999))
+        );
+        let odd = DatagramTraffic::Constant {
+            rate: Rate::from_mbps(7),
+            packet: Bytes::new(1000),
+            bursts: None,
+        };
         let expected = Rate::from_mbps(7).time_for(Bytes::new(8_000_000));
-        assert_eq!(self::times(odd, 20, 1)[8_000].since_start(), expected, "rounding does not add up");
+        assert_eq!(
+            self::times(odd, 20, 1)[8_000].since_start(),
+            expected,
+            "rounding does not add up"
+        );
     }
 
     #[test]
@@ -347,7 +394,9 @@ mod tests {
         assert!((mean - 0.7).abs() < 0.044, "{mean}");
         // An exponential time is as spread out as it is long; a constant one would not be spread at
         // all.
-        let spread = (gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / gaps.len() as f64).sqrt();
+        let spread = (gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>()
+            / gaps.len() as f64)
+            .sqrt();
         assert!((spread / mean - 1.0).abs() < 0.1, "{spread}");
     }
 

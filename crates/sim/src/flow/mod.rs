@@ -114,7 +114,10 @@ pub fn new(spec: FlowSpec, index: usize, shared: &Shared) -> Result<Box<dyn Flow
         Stack::DatagramTraffic(kind) => Box::new(DatagramFlow::new(spec, kind, index, shared)?),
         Stack::Tcp(stack) => Box::new(TcpFlow::new(spec, *stack, index, shared)?),
         Stack::Program(_) => {
-            return Err(SimError::Spec(format!("flow `{}` is a program, which takes real time", spec.name)));
+            return Err(SimError::Spec(format!(
+                "flow `{}` is a program, which takes real time",
+                spec.name
+            )));
         }
     })
 }

@@ -4,7 +4,8 @@ use super::Shared;
 use crate::datagram::PathDirection;
 use crate::loss_reason::LossReason;
 use crate::outcome::{
-    Acknowledgements, FlowOutcome, FlowTrace, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReturnBytes, Series,
+    Acknowledgements, FlowOutcome, FlowTrace, ObjectOutcome, PathOutcome, PepOutcome, QlogFile,
+    ReturnBytes, Series,
 };
 use crate::spec::{DatagramTraffic, FlowSpec, Stack, Visit};
 use crate::visit_progress::VisitProgress;
@@ -112,7 +113,10 @@ pub struct ReverseReport {
 impl FlowProgress {
     /// A flow whose visits have not started.
     pub fn new(spec: FlowSpec, index: usize) -> Self {
-        let begins = spec.visits.first().map(|visit| Time::ZERO + spec.start + visit.idle_before + visit.start_jitter);
+        let begins = spec
+            .visits
+            .first()
+            .map(|visit| Time::ZERO + spec.start + visit.idle_before + visit.start_jitter);
         Self {
             spec,
             index,
@@ -146,14 +150,18 @@ impl FlowProgress {
 
     /// When the next visit starts, or the active one is given up.
     pub fn next_deadline(&self) -> Option<Time> {
-        let ends = |visit: &CurrentVisit| visit.ends.map_or(visit.gives_up, |ends| ends.min(visit.gives_up));
+        let ends = |visit: &CurrentVisit| {
+            visit.ends.map_or(visit.gives_up, |ends| ends.min(visit.gives_up))
+        };
         self.current.as_ref().map(ends).or(self.begins)
     }
 
     /// True if the active visit must end at `now`.
     pub fn must_end(&self, now: Time) -> bool {
         self.current.as_ref().is_some_and(|visit| {
-            visit.progress.is_over() || visit.gives_up <= now || visit.ends.is_some_and(|ends| ends <= now)
+            visit.progress.is_over()
+                || visit.gives_up <= now
+                || visit.ends.is_some_and(|ends| ends <= now)
         })
     }
 
@@ -215,7 +223,11 @@ impl FlowProgress {
         if let Some(layers) = &report.reverse.layers {
             visit.counters.return_bytes.split(layers);
         }
-        self.begins = self.spec.visits.get(self.next_visit).map(|next| now + next.idle_before + next.start_jitter);
+        self.begins = self
+            .spec
+            .visits
+            .get(self.next_visit)
+            .map(|next| now + next.idle_before + next.start_jitter);
         if !self.spec.visits[visit.number - 1].measured {
             return;
         }
@@ -232,7 +244,13 @@ impl FlowProgress {
         self.results
     }
 
-    fn outcome(&self, current: &CurrentVisit, now: Time, shared: &Shared, report: &VisitReport<'_>) -> FlowOutcome {
+    fn outcome(
+        &self,
+        current: &CurrentVisit,
+        now: Time,
+        shared: &Shared,
+        report: &VisitReport<'_>,
+    ) -> FlowOutcome {
         let visit = &self.spec.visits[current.number - 1];
         let since = |at: Time| at.since(current.start);
         let completed_at = current.completion(now);
@@ -242,7 +260,10 @@ impl FlowProgress {
             let limit = shared.time_limit;
             let mut reason = format!("given up after {}, the time limit of {limit}", since(now));
             if current.counters.no_route > 0 {
-                reason += &format!("; {} of its packets found no way to the other end", current.counters.no_route);
+                reason += &format!(
+                    "; {} of its packets found no way to the other end",
+                    current.counters.no_route
+                );
             }
             error = Some(reason);
         }
@@ -251,7 +272,12 @@ impl FlowProgress {
             name: self.spec.name.clone(),
             visit: current.number,
             transport: report.transport,
-            congestion: self.spec.stack.congestion().map_or("none", |recipe| recipe.controller.as_str()).to_owned(),
+            congestion: self
+                .spec
+                .stack
+                .congestion()
+                .map_or("none", |recipe| recipe.controller.as_str())
+                .to_owned(),
             connections: report.connections,
             direction: visit.direction,
             bytes: match visit.duration {
@@ -333,7 +359,8 @@ impl FlowProgress {
     ) {
         let is_current = visit == self.visit();
         // Losing the reply loses the echo, too.
-        let both_ways = matches!(self.spec.stack, Stack::DatagramTraffic(DatagramTraffic::Ping { .. }));
+        let both_ways =
+            matches!(self.spec.stack, Stack::DatagramTraffic(DatagramTraffic::Ping { .. }));
         let Some(current) = self.current.as_mut().filter(|_| is_current) else { return };
         let counters = &mut current.counters;
         counters.no_route += u64::from(lost == LossReason::NoRoute);
@@ -341,11 +368,15 @@ impl FlowProgress {
             return;
         }
         let (count, series) = match lost {
-            LossReason::OnLink(DropCause::Policer) => (&mut counters.lost_policer, &mut counters.dropped_policer),
+            LossReason::OnLink(DropCause::Policer) => {
+                (&mut counters.lost_policer, &mut counters.dropped_policer)
+            }
             LossReason::OnLink(DropCause::QueueFull | DropCause::Aqm) => {
                 (&mut counters.lost_queue, &mut counters.dropped_queue)
             }
-            LossReason::OnLink(DropCause::Loss(_)) => (&mut counters.lost_random, &mut counters.dropped_loss),
+            LossReason::OnLink(DropCause::Loss(_)) => {
+                (&mut counters.lost_random, &mut counters.dropped_loss)
+            }
             LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => {
                 (&mut counters.lost_route, &mut counters.dropped_route)
             }
@@ -379,7 +410,8 @@ fn return_rate(bins: &[u64], start: Time) -> Vec<(Time, f64)> {
 /// The time series of a visit that ends.
 fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'_>) -> FlowTrace {
     let sender = report.record.series.take().unwrap_or_default();
-    let credit = report.credit.as_ref().and_then(FlowControlReport::take_series).unwrap_or_default();
+    let credit =
+        report.credit.as_ref().and_then(FlowControlReport::take_series).unwrap_or_default();
     let reverse = std::mem::take(&mut report.reverse.series);
     let counters = &visit.counters;
     let received = visit.progress.state().series.take().unwrap_or_default();
@@ -406,7 +438,11 @@ fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'
     add(
         "return_rate",
         "kbps",
-        counters.return_bins.as_ref().map(|bins| return_rate(bins, visit.start)).unwrap_or_default(),
+        counters
+            .return_bins
+            .as_ref()
+            .map(|bins| return_rate(bins, visit.start))
+            .unwrap_or_default(),
     );
     add("credit", "bytes", credit.announced);
     add("credit_at_sender", "bytes", credit.heard);
@@ -422,5 +458,12 @@ fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'
     if let Some(at) = visit.completion(now) {
         marks.push((at, "complete".to_owned()));
     }
-    FlowTrace { name: name.to_owned(), visit: visit.number, start: visit.start, series, marks, phases: sender.phases }
+    FlowTrace {
+        name: name.to_owned(),
+        visit: visit.number,
+        start: visit.start,
+        series,
+        marks,
+        phases: sender.phases,
+    }
 }

@@ -14,16 +14,17 @@ use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::congestion::{FastStart, ResumeHandle};
 use bentpipe_quic::memory::Holder;
 use bentpipe_quic::noq_proto::{
-    ClientConfig, ConnectionId, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig, ValidationTokenConfig,
-    crypto,
+    ClientConfig, ConnectionId, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig,
+    ValidationTokenConfig, crypto,
 };
 use bentpipe_quic::packets::PacketObserver;
 use bentpipe_quic::qlog::QlogSink;
 use bentpipe_quic::tls::{self, Identity, Randomness};
 use bentpipe_quic::token::{ClientWindows, TokenOutcome, Tokens};
 use bentpipe_quic::{
-    Accept, AckBy, Attached, Conn, Endpoint, FlowControlReport, Handshake, Http, IP_HEADER, IP_UDP_HEADER,
-    MakeController, PathLease, ResumeVia, SenderMetrics, Settings, Transmit, UDP_HEADER, controller_factory, seeded,
+    Accept, AckBy, Attached, Conn, Endpoint, FlowControlReport, Handshake, Http, IP_HEADER,
+    IP_UDP_HEADER, MakeController, PathLease, ResumeVia, SenderMetrics, Settings, Transmit,
+    UDP_HEADER, controller_factory, seeded,
 };
 use bentpipe_units::Time;
 use bytes::BytesMut;
@@ -120,7 +121,10 @@ impl Running {
 impl ConnectionTraffic {
     fn new(record: bool) -> Self {
         let keep = if record { Keep::Acknowledgements } else { Keep::Totals };
-        Self { receiver: TrafficStats::new(keep), sender: record.then(|| TrafficStats::new(Keep::Numbers)) }
+        Self {
+            receiver: TrafficStats::new(keep),
+            sender: record.then(|| TrafficStats::new(Keep::Numbers)),
+        }
     }
 
     /// Their counters.
@@ -149,28 +153,42 @@ impl ConnectionTraffic {
 
 impl QuicFlow {
     /// A flow that has not started. `index` determines its addresses and random streams.
-    pub fn new(spec: FlowSpec, settings: Settings, index: usize, shared: &Shared) -> Result<Self, SimError> {
+    pub fn new(
+        spec: FlowSpec,
+        settings: Settings,
+        index: usize,
+        shared: &Shared,
+    ) -> Result<Self, SimError> {
         let seed = |purpose: &str| shared.seed_bytes(&format!("flow/{}/{purpose}", spec.name));
         let alpn = match settings.http {
             Http::H3 => tls::ALPN_H3,
             Http::Raw => tls::ALPN_RAW,
         };
         let identity = Identity::self_signed(app::SERVER_NAME, seed("identity"))?;
-        let client_tls = tls::Client::new(&identity, alpn, Randomness::Seeded, shared.epoch.clone())?;
+        let client_tls =
+            tls::Client::new(&identity, alpn, Randomness::Seeded, shared.epoch.clone())?;
         let client_tokens = Arc::new(TokenMemoryCache::default());
         let client = |early_data| {
             let crypto = Arc::new(client_tls.quic(early_data)?);
-            let initial_cids = seeded::initial_cids(half(seed(&format!("initial cid {early_data}"))));
+            let initial_cids =
+                seeded::initial_cids(half(seed(&format!("initial cid {early_data}"))));
             Ok::<_, SimError>(Client { crypto, initial_cids })
         };
         let clients = [client(false)?, client(true)?];
-        let server_tls =
-            tls::server(&identity, alpn, Randomness::Seeded, shared.epoch.clone(), shared.secrets.clone())?;
+        let server_tls = tls::server(
+            &identity,
+            alpn,
+            Randomness::Seeded,
+            shared.epoch.clone(),
+            shared.secrets.clone(),
+        )?;
 
         let mut server_config = ServerConfig::with_crypto(Arc::new(server_tls));
         let mut validation = ValidationTokenConfig::default();
         validation.sent(2).log(Arc::new(seeded::ExactTokenLog::default()));
-        server_config.validation_token_config(validation).time_source(Arc::new(shared.epoch.clone()));
+        server_config
+            .validation_token_config(validation)
+            .time_source(Arc::new(shared.epoch.clone()));
 
         let endpoint_config = |side: &str| {
             let cid_seed = half(seed(&format!("{side} cid")));
@@ -189,7 +207,8 @@ impl QuicFlow {
         };
         let next_accept: Arc<Mutex<Option<Accept>>> = Arc::default();
         let slot = next_accept.clone();
-        let acceptor = Box::new(move |_| slot.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let acceptor =
+            Box::new(move |_| slot.lock().unwrap_or_else(PoisonError::into_inner).take());
         let client = Endpoint::new(endpoint_config("client")?, shared.clock, None, MAX_SEGMENTS);
         let server = Endpoint::new(
             endpoint_config("server")?,
@@ -260,8 +279,11 @@ impl QuicFlow {
             .resumes()
             .then(|| {
                 // Unique in the run: flow, visit and side.
-                let holder =
-                    Holder((self.progress.index as u64) << 32 | u64::from(self.progress.visit()) << 1 | side as u64);
+                let holder = Holder(
+                    (self.progress.index as u64) << 32
+                        | u64::from(self.progress.visit()) << 1
+                        | side as u64,
+                );
                 match side {
                     Role::Server if by_token => Ok(PathLease::without_store()),
                     _ => host.memory.begin(peer, holder, now),
@@ -273,25 +295,36 @@ impl QuicFlow {
         let saved = notes.as_ref().and_then(|notes| notes.resume_state().offered);
         settings.ask(&mut transport, saved.as_ref());
         let tokens = match (side, &notes) {
-            (Role::Server, Some(notes)) if by_token => Some(Tokens::server(&host.issued, notes.clone())),
+            (Role::Server, Some(notes)) if by_token => {
+                Some(Tokens::server(&host.issued, notes.clone()))
+            }
             (Role::Client, _) if by_token => {
-                let windows = ClientWindows { present: settings.connection_window, most: settings.credit.most };
+                let windows = ClientWindows {
+                    present: settings.connection_window,
+                    most: settings.credit.most,
+                };
                 Some(Tokens::client(&host.kept, &self.progress.spec.server, windows))
             }
             _ => None,
         };
         // A sending client does not know other clients behind its address.
-        let starting = (side == Role::Server && controller.needs_start_slot()).then(|| host.gate.ticket(peer));
+        let starting =
+            (side == Role::Server && controller.needs_start_slot()).then(|| host.gate.ticket(peer));
         let ticket = starting.clone();
         let make: MakeController = Arc::new(move |setup| {
-            let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
+            let fast =
+                ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
             controller.make(setup, fast, notes.clone())
         });
         let factory = match settings.stock {
             Some(stock) => stock.factory(),
-            None => {
-                controller_factory(shared.clock, settings.initial_window, settings.pacing, Some(metrics.clone()), make)
-            }
+            None => controller_factory(
+                shared.clock,
+                settings.initial_window,
+                settings.pacing,
+                Some(metrics.clone()),
+                make,
+            ),
         };
         transport.congestion_controller_factory(factory);
         if let Some(sink) = sink {
@@ -300,7 +333,8 @@ impl QuicFlow {
         let receives = self.progress.data_direction().is_some_and(|toward| toward.source() != side);
         let acknowledger = (receives && settings.ack_by == AckBy::Receiver)
             .then(|| Acknowledger::with(settings.ack, settings.max_ack_delay, settings.ack_auto));
-        let account = if receives { Some(accounts.receiver.clone()) } else { accounts.sender.clone() };
+        let account =
+            if receives { Some(accounts.receiver.clone()) } else { accounts.sender.clone() };
         let watch = account.is_some().then(PacketObserver::default);
         let attached = Attached {
             metrics: Some(metrics.clone()),
@@ -352,8 +386,14 @@ impl Flow for QuicFlow {
         let (server_settings, client_settings) = (self.settings.clone(), self.settings.clone());
 
         let server_sink = sinks.as_ref().map(|sinks| &sinks.1);
-        let (transport, attached) =
-            self.endpoint_parts(Role::Server, (&server_probe, &credit), server_sink, &accounts, now, shared)?;
+        let (transport, attached) = self.endpoint_parts(
+            Role::Server,
+            (&server_probe, &credit),
+            server_sink,
+            &accounts,
+            now,
+            shared,
+        )?;
         let mut config = self.server_config.clone();
         config.transport_config(Arc::new(transport));
         if let Some(watch) = &attached.watch {
@@ -375,10 +415,20 @@ impl Flow for QuicFlow {
         });
 
         let client_sink = sinks.as_ref().map(|sinks| &sinks.0);
-        let (transport, attached) =
-            self.endpoint_parts(Role::Client, (&client_probe, &credit), client_sink, &accounts, now, shared)?;
-        let Client { crypto, initial_cids } = &self.clients[usize::from(visit.handshake == Handshake::ZeroRtt)];
-        let crypto = attached.watch.as_ref().map_or_else(|| crypto.clone(), |watch| watch.client(crypto.clone()));
+        let (transport, attached) = self.endpoint_parts(
+            Role::Client,
+            (&client_probe, &credit),
+            client_sink,
+            &accounts,
+            now,
+            shared,
+        )?;
+        let Client { crypto, initial_cids } =
+            &self.clients[usize::from(visit.handshake == Handshake::ZeroRtt)];
+        let crypto = attached
+            .watch
+            .as_ref()
+            .map_or_else(|| crypto.clone(), |watch| watch.client(crypto.clone()));
         let mut config = ClientConfig::new(crypto);
         config
             .initial_dst_cid_provider(initial_cids.clone())
@@ -392,15 +442,21 @@ impl Flow for QuicFlow {
             .connect(now, config, remote, app::SERVER_NAME, attached, move |conn| {
                 app::client(conn, &client_settings, client_progress)
             })
-            .map_err(|error| SimError::Connect { flow: self.progress.spec.name.clone(), reason: error.to_string() })?;
+            .map_err(|error| SimError::Connect {
+                flow: self.progress.spec.name.clone(),
+                reason: error.to_string(),
+            })?;
         if visit.handshake == Handshake::ZeroRtt && !conn.has_0rtt() {
-            progress.failed("0-RTT was asked for, but no ticket of an earlier visit allows it".to_owned());
+            progress.failed(
+                "0-RTT was asked for, but no ticket of an earlier visit allows it".to_owned(),
+            );
         }
         let (metrics, notes) = match visit.direction {
             Direction::Download => (server_probe, server_notes),
             Direction::Upload => (client_probe, client_notes),
         };
-        self.running = Some(Running { conn, metrics, notes, verdict, credit, server_conn, sinks, accounts });
+        self.running =
+            Some(Running { conn, metrics, notes, verdict, credit, server_conn, sinks, accounts });
         Ok(())
     }
 
@@ -409,10 +465,14 @@ impl Flow for QuicFlow {
         let mut qlog = Vec::new();
         if let Some((client, server)) = &running.sinks {
             for (side, sink) in [("client", client), ("server", server)] {
-                qlog.push(QlogFile { name: self.qlog_name(self.progress.visit(), side), bytes: sink.take() });
+                qlog.push(QlogFile {
+                    name: self.qlog_name(self.progress.visit(), side),
+                    bytes: sink.take(),
+                });
             }
         }
-        let direction = self.progress.current_visit().map_or(Direction::Download, |visit| visit.direction);
+        let direction =
+            self.progress.current_visit().map_or(Direction::Download, |visit| visit.direction);
         let duration = self.progress.ends().is_some();
         let report = VisitReport {
             transport: "quic",
@@ -430,7 +490,8 @@ impl Flow for QuicFlow {
         self.client.wake(now);
         if duration {
             // The visit ends at both ends at once: packets in flight have no receiver.
-            if let Some(conn) = &*running.server_conn.lock().unwrap_or_else(PoisonError::into_inner) {
+            if let Some(conn) = &*running.server_conn.lock().unwrap_or_else(PoisonError::into_inner)
+            {
                 conn.close(NO_ERROR, b"");
             }
             self.server.wake(now);
@@ -465,7 +526,8 @@ impl Flow for QuicFlow {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let pending = self.progress.progress().and_then(crate::visit_progress::VisitProgress::next_release);
+        let pending =
+            self.progress.progress().and_then(crate::visit_progress::VisitProgress::next_release);
         [self.progress.next_deadline(), pending].into_iter().flatten().min()
     }
 
@@ -475,8 +537,11 @@ impl Flow for QuicFlow {
         node: u16,
         packet_arena: &mut PacketArena,
     ) -> Option<(PathDirection, Packet<PacketId>)> {
-        let (toward, to) =
-            if node == 0 { (PathDirection::ToServer, self.last_node) } else { (PathDirection::ToClient, 0) };
+        let (toward, to) = if node == 0 {
+            (PathDirection::ToServer, self.last_node)
+        } else {
+            (PathDirection::ToClient, 0)
+        };
         if self.batch.is_none() {
             let mut buffer = std::mem::take(&mut self.buffer);
             buffer.clear();
@@ -491,7 +556,8 @@ impl Flow for QuicFlow {
         }
         let batch = self.batch.as_mut()?;
         let segment = batch.data.split_to(batch.transmit.segment_size.min(batch.data.len()));
-        let (ecn, position) = (ecn_to_link(batch.transmit.ecn), batch.position - batch.data.len() as f64);
+        let (ecn, position) =
+            (ecn_to_link(batch.transmit.ecn), batch.position - batch.data.len() as f64);
         if batch.data.is_empty() {
             self.batch = None;
         }
@@ -506,7 +572,14 @@ impl Flow for QuicFlow {
         };
         self.progress.count_sent(now, toward, layers);
         let (flow, visit) = (self.progress.index as u32, self.progress.visit());
-        let payload = packet_arena.put(Datagram { flow, visit, toward, to, position, body: Body::Udp(segment) });
+        let payload = packet_arena.put(Datagram {
+            flow,
+            visit,
+            toward,
+            to,
+            position,
+            body: Body::Udp(segment),
+        });
         Some((toward, Packet { bytes, ecn, payload }))
     }
 

@@ -55,7 +55,12 @@ struct Starting {
 
 impl TcpFlow {
     /// A flow that has not started. `index` determines its addresses and random streams.
-    pub fn new(spec: FlowSpec, stack: TcpStack, index: usize, shared: &Shared) -> Result<Self, SimError> {
+    pub fn new(
+        spec: FlowSpec,
+        stack: TcpStack,
+        index: usize,
+        shared: &Shared,
+    ) -> Result<Self, SimError> {
         let wrong = |reason: String| SimError::Spec(format!("flow `{}`: {reason}", spec.name));
         let controller = stack.congestion.factory().map_err(|error| wrong(error.to_string()))?;
         let tcp_connections = TcpConnections::new(&stack, shared.last_node).map_err(wrong)?;
@@ -74,15 +79,20 @@ impl TcpFlow {
     fn controllers(&mut self, now: Time, number: usize) -> [MakeController; 2] {
         let Self { running, controller, progress, .. } = self;
         let factory = controller.clone();
-        let plain: MakeController = Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None));
+        let plain: MakeController =
+            Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None));
         let Some(running) = running else { return [plain.clone(), plain] };
         let Starting { hosts, peer, direction, .. } = &running.starting;
         let mut notes: Option<ResumeHandle> = None;
         if controller.resumes() {
             // Unique in the run: flow, visit, connection. QUIC flows use the lowest bit for the
             // side.
-            let holder =
-                Holder((progress.index as u64) << 32 | u64::from(progress.visit()) << 12 | (number as u64) << 1 | 1);
+            let holder = Holder(
+                (progress.index as u64) << 32
+                    | u64::from(progress.visit()) << 12
+                    | (number as u64) << 1
+                    | 1,
+            );
             // A failing store must not prevent a connection.
             if let Ok(remembered) = hosts.memory.begin(*peer, holder, now) {
                 notes = Some(remembered.notes());
@@ -95,7 +105,8 @@ impl TcpFlow {
         running.tickets.extend(ticket.clone());
         let factory = controller.with_path_changes(progress.hints.clone());
         let sender: MakeController = Arc::new(move |setup| {
-            let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
+            let fast =
+                ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
             factory.make(setup, fast, notes.clone())
         });
         match direction {
@@ -108,19 +119,29 @@ impl TcpFlow {
     fn open(&mut self, now: Time, number: usize) {
         let make = self.controllers(now, number);
         let Some(running) = &self.running else { return };
-        self.tcp_connections.open(now, make, running.starting.direction, running.starting.trace && number == 0);
+        self.tcp_connections.open(
+            now,
+            make,
+            running.starting.direction,
+            running.starting.trace && number == 0,
+        );
     }
 
     /// Lets the applications at one side react.
     fn drive(&mut self, now: Time, side: Role) {
         let at = http_side(side);
         loop {
-            while let Some(number) = self.running.as_mut().and_then(|running| running.exchange.poll_open(now)) {
+            while let Some(number) =
+                self.running.as_mut().and_then(|running| running.exchange.poll_open(now))
+            {
                 self.open(now, number);
             }
             let alone = self.tcp_connections.len() == 1;
             let mut again = false;
-            let (Some(running), Some(progress)) = (&mut self.running, self.progress.progress()) else { return };
+            let (Some(running), Some(progress)) = (&mut self.running, self.progress.progress())
+            else {
+                return;
+            };
             let mut blocked = false;
             for (number, line) in self.tcp_connections.iter_mut().enumerate() {
                 let TcpConnection { client, server, opened, .. } = line;
@@ -141,13 +162,21 @@ impl TcpFlow {
                     again |= !alone;
                 }
                 match end.end() {
-                    Some(CloseReason::Reset) => progress.failed(format!("connection {number} was reset")),
-                    Some(CloseReason::TimedOut) => progress.failed(format!("connection {number} timed out")),
+                    Some(CloseReason::Reset) => {
+                        progress.failed(format!("connection {number} was reset"))
+                    }
+                    Some(CloseReason::TimedOut) => {
+                        progress.failed(format!("connection {number} timed out"))
+                    }
                     Some(CloseReason::Closed) | None => {}
                 }
                 loop {
                     let room = end.room();
-                    let bytes = if room == 0 { 0 } else { running.exchange.to_write(now, number, at, room) };
+                    let bytes = if room == 0 {
+                        0
+                    } else {
+                        running.exchange.to_write(now, number, at, room)
+                    };
                     if bytes == 0 {
                         break;
                     }
@@ -170,7 +199,9 @@ impl TcpFlow {
                 match note {
                     ExchangeEvent::Ready => running.ready = Some(now),
                     ExchangeEvent::Started(index) => progress.started(index, now),
-                    ExchangeEvent::Received(index, bytes) => progress.received(index, bytes as usize, now),
+                    ExchangeEvent::Received(index, bytes) => {
+                        progress.received(index, bytes as usize, now)
+                    }
                     ExchangeEvent::Ended(index) => progress.ended(index, now),
                 }
             }
@@ -205,7 +236,10 @@ impl Flow for TcpFlow {
             (Handshake::OneRtt, true) => Opening::Resumed,
             (Handshake::OneRtt, false) => Opening::Full,
             (Handshake::ZeroRtt, false) => {
-                progress.failed("early data was asked for, but no ticket of an earlier visit allows it".to_owned());
+                progress.failed(
+                    "early data was asked for, but no ticket of an earlier visit allows it"
+                        .to_owned(),
+                );
                 Opening::Full
             }
         };
@@ -241,7 +275,11 @@ impl Flow for TcpFlow {
             // As on a server, a failing store ends nothing.
             let _ = remembered.settle(true);
         }
-        let known = running.remembered.first().map(|first| first.notes().resume_state()).unwrap_or_default();
+        let known = running
+            .remembered
+            .first()
+            .map(|first| first.notes().resume_state())
+            .unwrap_or_default();
         let metrics = self.tcp_connections.record();
         let mut record = metrics.stats();
         let blocked_since = running.blocked_since.map_or(Span::ZERO, |since| now.since(since));
@@ -277,7 +315,8 @@ impl Flow for TcpFlow {
         }
         self.tcp_connections.deliver(now, node, datagram.toward, *connection, segment, ecn);
         if let Some(side) = self.side(node) {
-            if let (Some(running), true) = (&mut self.running, self.progress.data_direction() == Some(datagram.toward))
+            if let (Some(running), true) =
+                (&mut self.running, self.progress.data_direction() == Some(datagram.toward))
             {
                 running.segments.arrived(now, segment);
             }
@@ -298,7 +337,9 @@ impl Flow for TcpFlow {
     fn next_timeout(&self, node: u16) -> Option<Time> {
         let tcp_connections = self.tcp_connections.next_timeout(node);
         match &self.running {
-            Some(running) if node == 0 => earliest(tcp_connections, running.exchange.next_timeout()),
+            Some(running) if node == 0 => {
+                earliest(tcp_connections, running.exchange.next_timeout())
+            }
             _ => tcp_connections,
         }
     }
@@ -319,7 +360,9 @@ impl Flow for TcpFlow {
         let bytes = segment.bytes();
         let mut position = 0.0;
         if self.side(node).is_some() {
-            if let (Some(running), true) = (&mut self.running, self.progress.data_direction() != Some(toward)) {
+            if let (Some(running), true) =
+                (&mut self.running, self.progress.data_direction() != Some(toward))
+            {
                 running.segments.sent(now, &segment);
             }
             self.progress.count_sent(
@@ -341,13 +384,21 @@ impl Flow for TcpFlow {
             position = self.tcp_connections.position(connection);
         }
         let (flow, visit) = (self.progress.index as u32, self.progress.visit());
-        let payload =
-            packet_arena.put(Datagram { flow, visit, toward, to, position, body: Body::Tcp { connection, segment } });
+        let payload = packet_arena.put(Datagram {
+            flow,
+            visit,
+            toward,
+            to,
+            position,
+            body: Body::Tcp { connection, segment },
+        });
         Some((toward, Packet { bytes, ecn: transmit.ecn, payload }))
     }
 
     fn pass(&mut self, now: Time, node: u16, datagram: &Datagram) -> bool {
-        if !self.tcp_connections.filters(node, datagram.toward) || datagram.visit != self.progress.visit() {
+        if !self.tcp_connections.filters(node, datagram.toward)
+            || datagram.visit != self.progress.visit()
+        {
             return true;
         }
         let Body::Tcp { connection, segment } = &datagram.body else { return true };

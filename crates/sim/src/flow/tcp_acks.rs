@@ -64,7 +64,8 @@ impl TcpAckCounter {
 /// Segments have no packet numbers: their index in the order of sending stands in, from 0 as in
 /// QUIC.
 fn numbers(sender: &SenderSeries) -> (Points, Points) {
-    let sent = sender.sent.iter().enumerate().map(|(number, &(at, _))| (at, number as f64)).collect();
+    let sent =
+        sender.sent.iter().enumerate().map(|(number, &(at, _))| (at, number as f64)).collect();
     // Positions are bytes sent up to and including each segment, in ascending order.
     let number = |position: f64| sender.sent.partition_point(|&(_, end)| end < position) as f64;
     let acknowledged = sender.acked.iter().map(|&(at, position)| (at, number(position))).collect();
@@ -81,8 +82,12 @@ mod tests {
         let ack = Flags { ack: true, ..Flags::default() };
         let mut segments = TcpAckCounter::new(true);
         let at = Time::from_millis;
-        segments.sent(at(1), &Segment { flags: Flags { syn: true, ..Flags::default() }, ..Segment::default() });
-        segments.arrived(at(2), &Segment { flags: Flags { syn: true, ..ack }, ..Segment::default() });
+        segments.sent(
+            at(1),
+            &Segment { flags: Flags { syn: true, ..Flags::default() }, ..Segment::default() },
+        );
+        segments
+            .arrived(at(2), &Segment { flags: Flags { syn: true, ..ack }, ..Segment::default() });
         segments.sent(at(3), &Segment { flags: ack, len: 100, ..Segment::default() });
         for ms in 4..8 {
             segments.arrived(at(ms), &Segment { flags: ack, len: 1448, ..Segment::default() });

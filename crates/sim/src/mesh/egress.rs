@@ -70,7 +70,12 @@ impl Egress {
                 fibre: mesh.fibre.with_external_delay(),
             },
             shared_ground: mesh.shared_ground,
-            context: LinkContext { rtt: spec.base_rtt, seed: spec.seed, run: spec.run, name: String::new() },
+            context: LinkContext {
+                rtt: spec.base_rtt,
+                seed: spec.seed,
+                run: spec.run,
+                name: String::new(),
+            },
             traced: spec.trace,
             egress: Vec::new(),
             of_node: vec![Vec::new(); nodes],
@@ -86,11 +91,21 @@ impl Egress {
 
     /// The egress port from `from` to `to`, if it is in use.
     pub fn find(&self, from: Node, to: Node) -> Option<u32> {
-        self.of_node.get(from.0 as usize)?.iter().find(|(other, _)| *other == to).map(|&(_, out)| out)
+        self.of_node
+            .get(from.0 as usize)?
+            .iter()
+            .find(|(other, _)| *other == to)
+            .map(|&(_, out)| out)
     }
 
     /// The egress port from `from` to `to`. Creates it, and its link if necessary.
-    pub fn find_or_make(&mut self, network: &Network, from: Node, to: Node, links: &mut Vec<LinkState>) -> u32 {
+    pub fn find_or_make(
+        &mut self,
+        network: &Network,
+        from: Node,
+        to: Node,
+        links: &mut Vec<LinkState>,
+    ) -> u32 {
         if let Some(out) = self.find(from, to) {
             return out;
         }
@@ -122,7 +137,14 @@ impl Egress {
         links[link].port_destinations.push(to.0);
         let over_sky = station.xor(other).map_or(NONE, |station| station as u32);
         let number = self.egress.len() as u32;
-        self.egress.push(EgressPort { link: link as u32, port, from, to, station: over_sky, step: NONE });
+        self.egress.push(EgressPort {
+            link: link as u32,
+            port,
+            from,
+            to,
+            station: over_sky,
+            step: NONE,
+        });
         self.of_node[from.0 as usize].push((to, number));
         number
     }

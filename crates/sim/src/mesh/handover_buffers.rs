@@ -31,13 +31,22 @@ impl HandoverBuffers {
         model: &DirectionModel,
         rtt: Span,
     ) -> bool {
-        let place = self.0.iter().position(|buffer| (buffer.station, buffer.node, buffer.to) == (station, node, to));
+        let place = self
+            .0
+            .iter()
+            .position(|buffer| (buffer.station, buffer.node, buffer.to) == (station, node, to));
         let held = place.map(|place| self.0[place].held).unwrap_or_default();
         if !model.queue_has_room(rtt, held, packet.bytes) {
             return false;
         }
         let place = place.unwrap_or_else(|| {
-            self.0.push(HandoverBuffer { station, node, to, packets: Vec::new(), held: PacketTotals::default() });
+            self.0.push(HandoverBuffer {
+                station,
+                node,
+                to,
+                packets: Vec::new(),
+                held: PacketTotals::default(),
+            });
             self.0.len() - 1
         });
         let buffer = &mut self.0[place];
@@ -53,7 +62,12 @@ impl HandoverBuffers {
     }
 
     /// Moves packets whose outage has ended by `now` to `forward`, with their nodes.
-    pub fn release(&mut self, now: Time, outage_until: &[Time], forward: &mut Vec<(u32, Packet<PacketId>)>) {
+    pub fn release(
+        &mut self,
+        now: Time,
+        outage_until: &[Time],
+        forward: &mut Vec<(u32, Packet<PacketId>)>,
+    ) {
         self.0.retain_mut(|buffer| {
             let waits = outage_until[buffer.station] > now;
             if !waits {

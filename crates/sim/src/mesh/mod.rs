@@ -71,16 +71,25 @@ impl Mesh {
         for flow in &spec.flows {
             let stations = ends(flow, &mesh.network)?;
             let nodes = stations.map(|station| mesh.network.station(station));
-            let download = flow.visits.first().is_none_or(|visit| visit.direction == Direction::Download);
+            let download =
+                flow.visits.first().is_none_or(|visit| visit.direction == Direction::Download);
             flows.push(Ends { stations, nodes, destinations: nodes.map(&mut number), download });
         }
         // Event-driven updates watch the flows' own paths in both directions, not those between
         // ends of different flows.
-        let ways = |flow: &Ends| [(flow.nodes[0], flow.destinations[1]), (flow.nodes[1], flow.destinations[0])];
+        let ways = |flow: &Ends| {
+            [(flow.nodes[0], flow.destinations[1]), (flow.nodes[1], flow.destinations[0])]
+        };
         let watched: Vec<_> = flows.iter().flat_map(ways).collect();
-        let timeline = RouteTimeline::watching_pairs(mesh.network.clone(), mesh.step, &destinations, &watched)?;
-        let path_predictor =
-            mesh.path_change_notice.map(|horizon| PathPredictor::new(mesh, timeline.clone(), horizon, &flows));
+        let timeline = RouteTimeline::watching_pairs(
+            mesh.network.clone(),
+            mesh.step,
+            &destinations,
+            &watched,
+        )?;
+        let path_predictor = mesh
+            .path_change_notice
+            .map(|horizon| PathPredictor::new(mesh, timeline.clone(), horizon, &flows));
         let nodes = mesh.network.nodes();
         let mut made = Self {
             egress: Egress::new(spec, mesh),
@@ -104,8 +113,11 @@ impl Mesh {
     pub fn max_links(mesh: &MeshSpec) -> usize {
         let network = &mesh.network;
         let (satellites, stations) = (network.satellites(), network.stations().len());
-        let down = if mesh.shared_ground { satellites } else { satellites.saturating_mul(stations) };
-        (2 * (network.isls().len() + network.fibres().len())).saturating_add(stations).saturating_add(down)
+        let down =
+            if mesh.shared_ground { satellites } else { satellites.saturating_mul(stations) };
+        (2 * (network.isls().len() + network.fibres().len()))
+            .saturating_add(stations)
+            .saturating_add(down)
     }
 
     /// Looks up the egress port of `net_node` towards destination number `destination`, and enters
@@ -144,7 +156,13 @@ impl Mesh {
     }
 
     /// Handles a step of the timeline.
-    fn changed(&mut self, now: Time, changes: &Changes, links: &mut [LinkState], update: &mut NetworkUpdate) {
+    fn changed(
+        &mut self,
+        now: Time,
+        changes: &Changes,
+        links: &mut [LinkState],
+        update: &mut NetworkUpdate,
+    ) {
         self.step += 1;
         for (station, outage_until) in self.outage_until.iter_mut().enumerate() {
             *outage_until = self.timeline.topology().outage_until(station);
@@ -161,13 +179,22 @@ impl Mesh {
     }
 
     /// Takes down the link between `a` and `b`. Packets on it are rerouted or lost.
-    fn end_link(&mut self, now: Time, a: Node, b: Node, links: &mut [LinkState], update: &mut NetworkUpdate) {
+    fn end_link(
+        &mut self,
+        now: Time,
+        a: Node,
+        b: Node,
+        links: &mut [LinkState],
+        update: &mut NetworkUpdate,
+    ) {
         let is_isl = [a, b].iter().all(|&node| self.spec.network.station_of(node).is_none());
         let loss = if is_isl { HandoverLoss::None } else { self.spec.handover };
         let NetworkUpdate { forward, lost, links: touched } = update;
         let mut taken = |node: Node, packet: Packet<PacketId>| match loss {
             HandoverLoss::None => forward.push((node.0, packet)),
-            HandoverLoss::Queued | HandoverLoss::InFlight => lost.push((packet.payload, LossReason::Handover)),
+            HandoverLoss::Queued | HandoverLoss::InFlight => {
+                lost.push((packet.payload, LossReason::Handover))
+            }
         };
         for (from, to) in [(a, b), (b, a)] {
             let Some(out) = self.egress.find(from, to) else { continue };
@@ -192,7 +219,8 @@ impl Mesh {
     fn record_paths(&mut self, now: Time) {
         let Some(paths) = &mut self.paths else { return };
         for (flow, ends) in self.flows.iter().enumerate() {
-            let nodes = ends.data_path(self.timeline.routes()).map(|path| path.nodes).unwrap_or_default();
+            let nodes =
+                ends.data_path(self.timeline.routes()).map(|path| path.nodes).unwrap_or_default();
             let last = paths.iter().rev().find(|path| path.flow == flow);
             if last.is_none_or(|last| last.nodes != nodes) {
                 paths.push(PathTrace { flow, at: now, nodes });
@@ -208,7 +236,9 @@ impl Mesh {
     /// part in forty thousand of the speed of light), and a microsecond for rounding.
     fn light_time(&self, flow: usize) -> Span {
         let network = &self.spec.network;
-        let position = |node: Node| network.station_of(node).map(|station| network.stations()[station].place.to_ecef());
+        let position = |node: Node| {
+            network.station_of(node).map(|station| network.stations()[station].place.to_ecef())
+        };
         let light = |a: Node, b: Node| match (position(a), position(b)) {
             (Some(a), Some(b)) => Span::from_secs_f64(a.distance_m(b) / SPEED_OF_LIGHT),
             _ => Span::ZERO,
@@ -273,7 +303,11 @@ impl PacketNetwork for Mesh {
 
     fn deadline(&self) -> Option<Time> {
         let path_predictor = self.path_predictor.as_ref().map_or(Time::MAX, PathPredictor::due);
-        let next = self.timeline.next().min(self.handover_buffers.due(&self.outage_until)).min(path_predictor);
+        let next = self
+            .timeline
+            .next()
+            .min(self.handover_buffers.due(&self.outage_until))
+            .min(path_predictor);
         (next < Time::MAX).then_some(next)
     }
 
@@ -295,8 +329,19 @@ impl PacketNetwork for Mesh {
         Ok(())
     }
 
-    fn account<'a>(&self, flow: usize, outcome: &'a FlowOutcome, _links: &'a [LinkAudit<'a>]) -> VisitAudit<'a> {
-        VisitAudit { outcome, up: Vec::new(), down: Vec::new(), sampled: 0..0, light_time: self.light_time(flow) }
+    fn account<'a>(
+        &self,
+        flow: usize,
+        outcome: &'a FlowOutcome,
+        _links: &'a [LinkAudit<'a>],
+    ) -> VisitAudit<'a> {
+        VisitAudit {
+            outcome,
+            up: Vec::new(),
+            down: Vec::new(),
+            sampled: 0..0,
+            light_time: self.light_time(flow),
+        }
     }
 
     fn into_paths(self) -> Vec<PathTrace> {
@@ -308,10 +353,16 @@ impl PacketNetwork for Mesh {
 fn refuse(spec: &RunSpec) -> Result<(), SimError> {
     let wrong = |reason: String| Err(SimError::Spec(reason));
     if !spec.hops.is_empty() {
-        return wrong(format!("{} hops beside a network of satellites; allowed: one of both", spec.hops.len()));
+        return wrong(format!(
+            "{} hops beside a network of satellites; allowed: one of both",
+            spec.hops.len()
+        ));
     }
     if spec.terminals > 1 {
-        return wrong(format!("{} terminals in a network of satellites; allowed: 1", spec.terminals));
+        return wrong(format!(
+            "{} terminals in a network of satellites; allowed: 1",
+            spec.terminals
+        ));
     }
     if let Some(hop) = &spec.capture {
         return wrong(format!("a capture of `{hop}` in a network of satellites; allowed: none"));
@@ -320,7 +371,10 @@ fn refuse(spec: &RunSpec) -> Result<(), SimError> {
         if let Stack::Tcp(stack) = &flow.stack
             && stack.pep.is_some()
         {
-            return wrong(format!("flow `{}` has a proxy in a network of satellites; allowed: none", flow.name));
+            return wrong(format!(
+                "flow `{}` has a proxy in a network of satellites; allowed: none",
+                flow.name
+            ));
         }
     }
     Ok(())
@@ -332,9 +386,10 @@ fn ends(flow: &FlowSpec, network: &Network) -> Result<[usize; 2], SimError> {
     let stations = network.stations().len();
     match flow.ends {
         None => wrong("has no ends; it needs the stations of its client and its server".to_owned()),
-        Some((client, server)) if client >= stations || server >= stations => {
-            wrong(format!("is between stations {client} and {server}; allowed: 0 to {}", stations.saturating_sub(1)))
-        }
+        Some((client, server)) if client >= stations || server >= stations => wrong(format!(
+            "is between stations {client} and {server}; allowed: 0 to {}",
+            stations.saturating_sub(1)
+        )),
         Some((client, server)) if client == server => {
             wrong(format!("has both ends at station {client}; allowed: two stations"))
         }

@@ -22,7 +22,8 @@ impl PathPredictor {
     /// A predictor at time zero, like `timeline`.
     pub fn new(mesh: &MeshSpec, timeline: RouteTimeline, horizon: Span, flows: &[Ends]) -> Self {
         let paths = flows.iter().map(|ends| ends.data_path(timeline.routes())).collect();
-        let rates = [&mesh.isl, &mesh.up, &mesh.down, &mesh.fibre].map(|model| model.nominal_rate());
+        let rates =
+            [&mesh.isl, &mesh.up, &mesh.down, &mesh.fibre].map(|model| model.nominal_rate());
         Self { timeline, horizon, paths, rates }
     }
 
@@ -35,7 +36,12 @@ impl PathPredictor {
     }
 
     /// Announces the changes that come within the notice period at `now`.
-    pub fn look(&mut self, now: Time, ends: &[Ends], flows: &[Box<dyn Flow>]) -> Result<(), SimError> {
+    pub fn look(
+        &mut self,
+        now: Time,
+        ends: &[Ends],
+        flows: &[Box<dyn Flow>],
+    ) -> Result<(), SimError> {
         while self.timeline.next() < Time::MAX && self.timeline.next() <= now + self.horizon {
             let changes = self.timeline.advance()?;
             let at = self.timeline.topology().at();

@@ -15,7 +15,9 @@ fn turning(station: Station, handover_outage: Span) -> Station {
 
 /// When station `index` turns for the first time after `after`.
 fn turn(network: &Arc<Network>, index: usize, after: Time) -> Time {
-    let mut timeline = RouteTimeline::new(network.clone(), RouteUpdates::Stepped(STEP), &[network.station(0)]).unwrap();
+    let mut timeline =
+        RouteTimeline::new(network.clone(), RouteUpdates::Stepped(STEP), &[network.station(0)])
+            .unwrap();
     loop {
         let turned = timeline.advance().unwrap().handovers.contains(&index);
         if turned && timeline.topology().at() > after {
@@ -68,7 +70,11 @@ fn a_silence_delays_and_loses_nothing() {
         assert!((2..=4).contains(&gap(flow)), "station {index}: {:?}", flow.received_by_tenth);
         // All but what was on the way when the time was over.
         let missing = flow.packets_sent - flow.received / 1222;
-        assert!(missing < 20, "station {index}: {missing} packets missing of {}", flow.packets_sent);
+        assert!(
+            missing < 20,
+            "station {index}: {missing} packets missing of {}",
+            flow.packets_sent
+        );
         let (outcome, _) = over_a_turn(index, Span::ZERO, 1_000, |_| ());
         assert_eq!((lost(&outcome.flows[0]), gap(&outcome.flows[0])), (0, 0));
     }
@@ -82,7 +88,8 @@ fn what_waits_in_a_silence_fits_the_queue_or_is_dropped_there() {
         let flow = &outcome.flows[0];
         assert!((45..=60).contains(&flow.packets_lost_queue), "station {index}: {flow:?}");
         assert_eq!(flow.packets_lost_route, 0);
-        let dropped: u64 = outcome.links.iter().map(|link| link.counters.dropped_queue.packets).sum();
+        let dropped: u64 =
+            outcome.links.iter().map(|link| link.counters.dropped_queue.packets).sum();
         assert_eq!(dropped, flow.packets_lost_queue);
     }
 }
@@ -91,7 +98,8 @@ fn what_waits_in_a_silence_fits_the_queue_or_is_dropped_there() {
 fn packets_that_wait_for_a_link_that_ends_take_the_new_one() {
     // More than the link takes: its queue is full when the station turns.
     let with = |handover| {
-        let (outcome, _) = over_a_turn(0, Span::ZERO, 12_000, |spec| mesh(spec).handover = handover);
+        let (outcome, _) =
+            over_a_turn(0, Span::ZERO, 12_000, |spec| mesh(spec).handover = handover);
         let flow = &outcome.flows[0];
         (withdrawn(&outcome), flow.packets_lost_route, flow.received)
     };
@@ -105,7 +113,10 @@ fn packets_that_wait_for_a_link_that_ends_take_the_new_one() {
     let (taken, flying, fewest) = with(HandoverLoss::InFlight);
     assert_eq!(taken, flying);
     // A packet of 1 ms being sent, and those in the 4 to 12 ms of air.
-    assert!((queued + 4..queued + 16).contains(&flying), "{queued} queued, {flying} with those in the air");
+    assert!(
+        (queued + 4..queued + 16).contains(&flying),
+        "{queued} queued, {flying} with those in the air"
+    );
     assert!(all >= fewer && fewer >= fewest, "{all} {fewer} {fewest}");
 }
 
@@ -116,7 +127,8 @@ fn packets_at_the_old_satellite_go_on_to_the_new_one() {
         let with = |handover| {
             let (outcome, at) = over_a_turn(1, SILENCE, 3_000, |spec| {
                 let mesh = mesh(spec);
-                (mesh.down, mesh.shared_ground, mesh.handover) = (direction(2, 1000), shared, handover);
+                (mesh.down, mesh.shared_ground, mesh.handover) =
+                    (direction(2, 1000), shared, handover);
             });
             assert!(outcome.links.iter().any(|link| link.name.ends_with(slow)));
             let flow = outcome.flows[0].clone();
@@ -133,19 +145,27 @@ fn packets_at_the_old_satellite_go_on_to_the_new_one() {
 #[test]
 fn a_transfer_over_a_turn_arrives_whole_whatever_they_lose() {
     let stations = vec![turning(toronto(), SILENCE), turning(wuhan(), SILENCE)];
-    let stations =
-        stations.into_iter().map(|station| Station { selection: SatelliteSelection::Highest, ..station }).collect();
+    let stations = stations
+        .into_iter()
+        .map(|station| Station { selection: SatelliteSelection::Highest, ..station })
+        .collect();
     let network = network(shell(12, 12), stations);
     // The data's sender turns ten seconds after the flows have begun to fill its queue.
     let start = turn(&network, 1, Time::from_secs(20)).since_start() - Span::from_secs(10);
     for handover in [HandoverLoss::None, HandoverLoss::Queued, HandoverLoss::InFlight] {
-        let mut flows =
-            vec![download("tcp", tcp(Default::default()), 20_000_000), download("quic", quic(), 20_000_000)];
+        let mut flows = vec![
+            download("tcp", tcp(Default::default()), 20_000_000),
+            download("quic", quic(), 20_000_000),
+        ];
         flows.iter_mut().for_each(|flow| flow.start = start);
         let mut spec = spec(network.clone(), flows);
         mesh(&mut spec).handover = handover;
         let outcome = run(&spec);
-        assert!(outcome.flows.iter().all(|flow| flow.completed), "{handover:?}: {:?}", outcome.flows);
+        assert!(
+            outcome.flows.iter().all(|flow| flow.completed),
+            "{handover:?}: {:?}",
+            outcome.flows
+        );
         let lost: u64 = outcome.flows.iter().map(|flow| flow.packets_lost_route).sum();
         assert_eq!(lost > 0, handover != HandoverLoss::None, "{handover:?}: {lost} lost");
     }

@@ -19,8 +19,10 @@ fn report(outcome: &RunOutcome) -> String {
 #[test]
 fn transfers_over_a_moving_constellation_arrive_whole() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
-    let flows =
-        vec![download("quic", quic(), 20_000_000), download("tcp", tcp(CongestionConfig::default()), 20_000_000)];
+    let flows = vec![
+        download("quic", quic(), 20_000_000),
+        download("tcp", tcp(CongestionConfig::default()), 20_000_000),
+    ];
     let mut spec = spec(network.clone(), flows);
     let start = change(&network, Time::from_secs(20)).since_start() - Span::from_secs(10);
     spec.flows.iter_mut().for_each(|flow| flow.start = start);
@@ -35,14 +37,19 @@ fn transfers_over_a_moving_constellation_arrive_whole() {
     // Paths change meanwhile; each begins at the data's sender, and both flows take the same.
     let paths = outcome.trace.unwrap().paths;
     for flow in 0..2 {
-        let own: Vec<_> = paths.iter().filter(|path| path.flow == flow).map(|path| (path.at, &path.nodes)).collect();
+        let own: Vec<_> = paths
+            .iter()
+            .filter(|path| path.flow == flow)
+            .map(|path| (path.at, &path.nodes))
+            .collect();
         assert!(own.len() > 1, "the path never changed: {own:?}");
         assert_eq!(
             (own[0].0, own[0].1[0], *own[0].1.last().unwrap()),
             (Time::ZERO, network.station(1), network.station(0))
         );
         assert!(own.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 != two[1].1));
-        let others = paths.iter().filter(|path| path.flow != flow).map(|path| (path.at, &path.nodes));
+        let others =
+            paths.iter().filter(|path| path.flow != flow).map(|path| (path.at, &path.nodes));
         assert!(own.iter().copied().eq(others));
     }
 }
@@ -50,7 +57,10 @@ fn transfers_over_a_moving_constellation_arrive_whole() {
 #[test]
 fn a_run_is_a_function_of_its_spec_and_looking_changes_nothing() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
-    let flows = vec![download("quic", quic(), 2_000_000), download("tcp", tcp(CongestionConfig::default()), 2_000_000)];
+    let flows = vec![
+        download("quic", quic(), 2_000_000),
+        download("tcp", tcp(CongestionConfig::default()), 2_000_000),
+    ];
     let mut spec = spec(network, flows);
     let once = report(&run(&spec));
     assert_eq!(once, report(&run(&spec)));
@@ -62,7 +72,10 @@ fn a_run_is_a_function_of_its_spec_and_looking_changes_nothing() {
 fn flows_from_one_station_share_its_transmitter() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
     let duration = Span::from_secs(20);
-    let flows = vec![datagrams("one", constant(8_000), duration), datagrams("two", constant(8_000), duration)];
+    let flows = vec![
+        datagrams("one", constant(8_000), duration),
+        datagrams("two", constant(8_000), duration),
+    ];
     let outcome = run(&spec(network, flows));
     let sky = outcome.links.iter().find(|link| link.name == "Toronto>sky").unwrap();
     let carried: Vec<u64> = sky.carried.iter().map(|(_, bytes)| *bytes).collect();
@@ -92,20 +105,23 @@ fn arrival(network: &Network, path: &[Node], mut at: Time, bytes: u64) -> Time {
 fn a_round_trip_is_what_the_geometry_gives() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
     for seconds in [0, 13, 100] {
-        let ping = DatagramTraffic::Ping { interval: Span::from_secs(10), packet: Bytes::new(1250) };
+        let ping =
+            DatagramTraffic::Ping { interval: Span::from_secs(10), packet: Bytes::new(1250) };
         let mut flow = datagrams("ping", ping, Span::from_secs(5));
         flow.start = Span::from_secs(seconds) + Span::from_millis(33);
         let start = Time::ZERO + flow.start;
         let outcome = run(&spec(network.clone(), vec![flow]));
         let measured = outcome.flows[0].rtt_min.unwrap();
         let ends = [network.station(0), network.station(1)];
-        let mut timeline = RouteTimeline::new(network.clone(), RouteUpdates::Stepped(STEP), &ends).unwrap();
+        let mut timeline =
+            RouteTimeline::new(network.clone(), RouteUpdates::Stepped(STEP), &ends).unwrap();
         while timeline.next() <= start {
             timeline.advance().unwrap();
         }
         let there = timeline.routes().path(ends[0], 1).unwrap();
         let turn = arrival(&network, &there.nodes, start, 1250);
-        let back = arrival(&network, &timeline.routes().path(ends[1], 0).unwrap().nodes, turn, 1250);
+        let back =
+            arrival(&network, &timeline.routes().path(ends[1], 0).unwrap().nodes, turn, 1250);
         let expected = back.since(start);
         let off = measured.as_nanos().abs_diff(expected.as_nanos());
         assert!(off < 1000, "at {seconds} s: {measured}, by geometry {expected}");
@@ -117,8 +133,13 @@ fn a_round_trip_is_what_the_geometry_gives() {
 fn tiny_constellations_work() {
     for (planes, per_plane) in [(1, 1), (2, 3), (1, 2)] {
         let network = network(shell(planes, per_plane), vec![toronto(), wuhan()]);
-        let mut spec =
-            spec(network, vec![download("quic", quic(), 10_000), datagrams("udp", constant(100), Span::from_secs(20))]);
+        let mut spec = spec(
+            network,
+            vec![
+                download("quic", quic(), 10_000),
+                datagrams("udp", constant(100), Span::from_secs(20)),
+            ],
+        );
         spec.time_limit = Span::from_secs(20);
         let outcome = run(&spec);
         assert_eq!(outcome.flows.len(), 2, "{planes} x {per_plane}");
@@ -146,17 +167,22 @@ fn ends_that_never_see_anything_are_given_up_and_the_reason_is_told() {
 fn traffic_resumes_when_the_path_returns() {
     // One satellite, and two stations that it passes over eleven minutes from the beginning.
     let alone = network(shell(1, 1), vec![toronto()]);
-    let there = Topology::new(&alone, Time::from_secs(700)).unwrap().position(Node(0)).to_geodetic();
+    let there =
+        Topology::new(&alone, Time::from_secs(700)).unwrap().position(Node(0)).to_geodetic();
     let near = |name, degrees| station(name, there.latitude_deg + degrees, there.longitude_deg);
     let network = network(shell(1, 1), vec![near("A", 0.0), near("B", -2.0)]);
     let mut spec = spec(network, vec![datagrams("udp", constant(100), Span::from_secs(1800))]);
     spec.time_limit = Span::from_secs(2000);
     let outcome = run(&spec);
     let flow = &outcome.flows[0];
-    let some: Vec<usize> =
-        (0..flow.received_by_tenth.len()).filter(|&tenth| flow.received_by_tenth[tenth] > 0).collect();
+    let some: Vec<usize> = (0..flow.received_by_tenth.len())
+        .filter(|&tenth| flow.received_by_tenth[tenth] > 0)
+        .collect();
     let (first, last) = (some[0], *some.last().unwrap());
-    assert!((2_000..7_000).contains(&first) && (7_000..14_000).contains(&last), "{first} to {last}");
+    assert!(
+        (2_000..7_000).contains(&first) && (7_000..14_000).contains(&last),
+        "{first} to {last}"
+    );
     // A packet each tenth of a second while it is in sight, and none is lost then.
     assert_eq!(some.len(), last - first + 1);
     assert_eq!(flow.packets_sent, flow.packets_lost_route + flow.received / 1222, "{flow:?}");
@@ -166,10 +192,12 @@ fn traffic_resumes_when_the_path_returns() {
 #[test]
 fn a_download_survives_an_outage() {
     let alone = network(shell(1, 1), vec![toronto()]);
-    let there = Topology::new(&alone, Time::from_secs(500)).unwrap().position(Node(0)).to_geodetic();
+    let there =
+        Topology::new(&alone, Time::from_secs(500)).unwrap().position(Node(0)).to_geodetic();
     let near = |name, degrees| station(name, there.latitude_deg + degrees, there.longitude_deg);
     let network = network(shell(1, 1), vec![near("A", 0.0), near("B", -2.0)]);
-    let outcome = run(&spec(network, vec![download("tcp", tcp(CongestionConfig::default()), 1_000_000)]));
+    let outcome =
+        run(&spec(network, vec![download("tcp", tcp(CongestionConfig::default()), 1_000_000)]));
     let flow = &outcome.flows[0];
     assert!(flow.completed, "{:?}", flow.error);
     assert!(flow.first_byte.unwrap() > Span::from_secs(10), "{:?}", flow.first_byte);
@@ -181,8 +209,11 @@ fn hints_reach_the_controllers_that_use_them_and_no_others() {
     let start = change(&network, Time::from_secs(20)).since_start() - Span::from_secs(10);
     let with = |notice: Option<Span>, hold: bool| {
         let uses = PathChangeResponse { shift_rtt: hold, suppress_loss: hold, pre_drain: hold };
-        let recipe =
-            CongestionConfig { controller: "vegas".parse().unwrap(), path_change: uses, ..CongestionConfig::default() };
+        let recipe = CongestionConfig {
+            controller: "vegas".parse().unwrap(),
+            path_change: uses,
+            ..CongestionConfig::default()
+        };
         let mut spec = spec(network.clone(), vec![download("tcp", tcp(recipe), 30_000_000)]);
         spec.flows[0].start = start;
         mesh(&mut spec).path_change_notice = notice;
@@ -205,15 +236,26 @@ fn what_a_mesh_does_not_have_is_refused() {
         change(&mut spec);
         refusal(&spec)
     };
-    assert_eq!(with(&|spec| spec.terminals = 2), "2 terminals in a network of satellites; allowed: 1");
+    assert_eq!(
+        with(&|spec| spec.terminals = 2),
+        "2 terminals in a network of satellites; allowed: 1"
+    );
     assert!(with(&|spec| spec.capture = Some("x".into())).contains("capture of `x`"));
     assert!(with(&|spec| spec.flows[0].ends = None).contains("has no ends"));
-    assert!(with(&|spec| spec.flows[0].ends = Some((0, 2))).contains("stations 0 and 2; allowed: 0 to 1"));
+    assert!(
+        with(&|spec| spec.flows[0].ends = Some((0, 2)))
+            .contains("stations 0 and 2; allowed: 0 to 1")
+    );
     assert!(with(&|spec| spec.flows[0].ends = Some((1, 1))).contains("both ends at station 1"));
     assert!(with(&|spec| mesh(spec).step = RouteUpdates::Stepped(Span::ZERO)).contains("step"));
     let hop = |spec: &mut bentpipe_sim::RunSpec| {
         let (forward, reverse) = (direction(1, 1), direction(1, 1));
-        spec.hops.push(bentpipe_sim::HopSpec { name: "hop".into(), forward, reverse, shared: true });
+        spec.hops.push(bentpipe_sim::HopSpec {
+            name: "hop".into(),
+            forward,
+            reverse,
+            shared: true,
+        });
     };
     assert!(with(&hop).contains("1 hops beside"));
     let _: Arc<Network> = network.clone();

@@ -3,13 +3,14 @@
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_orbit::{
-    Constellation, Geodetic, IslPattern, Metric, Network, NetworkSpec, PhaseShift, RouteTimeline, RouteUpdates,
-    SatelliteSelection, Shell, Station, mean_motion_rev_per_day,
+    Constellation, Geodetic, IslPattern, Metric, Network, NetworkSpec, PhaseShift, RouteTimeline,
+    RouteUpdates, SatelliteSelection, Shell, Station, mean_motion_rev_per_day,
 };
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_sim::{
-    DatagramTraffic, Direction, FlowSpec, HandoverLoss, MeshSpec, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit,
+    DatagramTraffic, Direction, FlowSpec, HandoverLoss, MeshSpec, Object, RunOutcome, RunSpec,
+    Stack, TcpStack, Visit,
 };
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Epoch, Rate, Span, Time};
@@ -71,7 +72,8 @@ pub fn network(shell: Shell, stations: Vec<Station>) -> Arc<Network> {
 /// When the way from station 1 to station 0 changes for the first time after `after`.
 pub fn change(network: &Arc<Network>, after: Time) -> Time {
     let ends = [network.station(0), network.station(1)];
-    let mut timeline = RouteTimeline::new(network.clone(), RouteUpdates::Stepped(STEP), &ends).unwrap();
+    let mut timeline =
+        RouteTimeline::new(network.clone(), RouteUpdates::Stepped(STEP), &ends).unwrap();
     let mut before = None;
     loop {
         let nodes = timeline.routes().path(ends[1], 0).map(|path| path.nodes);
@@ -158,17 +160,29 @@ fn flow(name: &str, stack: Stack, visit: Visit) -> FlowSpec {
 
 /// So many bytes from station 1 to station 0.
 pub fn download(name: &str, stack: Stack, bytes: u64) -> FlowSpec {
-    flow(name, stack, visit(Direction::Download, vec![Object::new("object", Bytes::new(bytes))], None))
+    flow(
+        name,
+        stack,
+        visit(Direction::Download, vec![Object::new("object", Bytes::new(bytes))], None),
+    )
 }
 
 /// Datagrams from station 0 to station 1.
 pub fn datagrams(name: &str, datagrams: DatagramTraffic, duration: Span) -> FlowSpec {
-    flow(name, Stack::DatagramTraffic(datagrams), visit(Direction::Upload, Vec::new(), Some(duration)))
+    flow(
+        name,
+        Stack::DatagramTraffic(datagrams),
+        visit(Direction::Upload, Vec::new(), Some(duration)),
+    )
 }
 
 /// Packets of 1250 bytes at so many kbps.
 pub fn constant(kbps: u64) -> DatagramTraffic {
-    DatagramTraffic::Constant { rate: Rate::from_bps(1000 * kbps), packet: Bytes::new(1250), bursts: None }
+    DatagramTraffic::Constant {
+        rate: Rate::from_bps(1000 * kbps),
+        packet: Bytes::new(1250),
+        bursts: None,
+    }
 }
 
 pub fn quic() -> Stack {

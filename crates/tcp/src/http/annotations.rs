@@ -45,7 +45,11 @@ impl<M: Copy> Annotations<M> {
     /// The next message whose bytes are all among the first `arrived`, with the number of bytes
     /// read now. A `divisible` message is also returned in parts. Bytes that were not written
     /// cannot have arrived.
-    pub(super) fn read(&mut self, arrived: u64, divisible: impl Fn(&M) -> bool) -> Option<(M, u64)> {
+    pub(super) fn read(
+        &mut self,
+        arrived: u64,
+        divisible: impl Fn(&M) -> bool,
+    ) -> Option<(M, u64)> {
         let arrived = arrived.min(self.written);
         let (end, message) = *self.entries.front()?;
         let to = if end <= arrived {
@@ -77,7 +81,10 @@ mod tests {
         let mut annotations = Annotations::default();
         annotations.push(10, 'a');
         annotations.push(5, 'b');
-        assert_eq!((annotations.write(12), annotations.pending(), annotations.write(9)), (12, 3, 3));
+        assert_eq!(
+            (annotations.write(12), annotations.pending(), annotations.write(9)),
+            (12, 3, 3)
+        );
         let mut read = |arrived| annotations.read(arrived, |_| false);
         assert_eq!((read(9), read(10), read(14)), (None, Some(('a', 10)), None));
         assert_eq!((read(15), read(u64::MAX)), (Some(('b', 5)), None));
@@ -89,7 +96,10 @@ mod tests {
         annotations.push(10, 'a');
         annotations.write(10);
         let mut read = |arrived| annotations.read(arrived, |_| true);
-        assert_eq!((read(4), read(4), read(10), read(10)), (Some(('a', 4)), None, Some(('a', 6)), None));
+        assert_eq!(
+            (read(4), read(4), read(10), read(10)),
+            (Some(('a', 4)), None, Some(('a', 6)), None)
+        );
     }
 
     #[test]

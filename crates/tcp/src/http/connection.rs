@@ -78,7 +78,8 @@ impl Connection {
 
     /// Whether the client is still waiting for TCP or TLS.
     pub(super) fn is_connecting(&self) -> bool {
-        !self.open[Role::Client.place()] || self.tls.as_ref().is_some_and(|tls| !tls.is_ready(Role::Client))
+        !self.open[Role::Client.place()]
+            || self.tls.as_ref().is_some_and(|tls| !tls.is_ready(Role::Client))
     }
 
     /// Whether the client can request an object now.
@@ -141,10 +142,18 @@ impl Connection {
     }
 
     /// `bytes` in total have arrived at `side`.
-    pub(super) fn read(&mut self, now: Time, side: Role, bytes: u64, schedule: &mut Schedule) -> ReadOutcome {
+    pub(super) fn read(
+        &mut self,
+        now: Time,
+        side: Role,
+        bytes: u64,
+        schedule: &mut Schedule,
+    ) -> ReadOutcome {
         let mut news = ReadOutcome::default();
         let divisible = |entry: &Entry| matches!(entry, Entry::App(Message::Bare(_)));
-        while let Some((entry, length)) = self.annotations[side.other().place()].read(bytes, divisible) {
+        while let Some((entry, length)) =
+            self.annotations[side.other().place()].read(bytes, divisible)
+        {
             news.any = true;
             let message = match entry {
                 Entry::Tls(message) => {
@@ -180,7 +189,9 @@ impl Connection {
     pub(super) fn is_blocked(&self, side: Role) -> bool {
         match &self.app {
             App::Serial(_) => false,
-            App::Http2(http2) => self.annotations[side.place()].pending() == 0 && http2.is_blocked(side),
+            App::Http2(http2) => {
+                self.annotations[side.place()].pending() == 0 && http2.is_blocked(side)
+            }
         }
     }
 

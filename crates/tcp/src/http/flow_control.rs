@@ -142,6 +142,9 @@ mod tests {
             assert_eq!(preset.name.parse::<FlowControlPresetName>().unwrap().preset(), preset);
         }
         let error = "lynx".parse::<FlowControlPresetName>().unwrap_err().to_string();
-        assert!(error.contains("`lynx`") && error.contains("chrome, firefox, curl, nginx, rfc"), "{error}");
+        assert!(
+            error.contains("`lynx`") && error.contains("chrome, firefox, curl, nginx, rfc"),
+            "{error}"
+        );
     }
 }

@@ -104,7 +104,11 @@ impl Http2 {
             heads: [VecDeque::new(), VecDeque::new()],
             coded: [false; 2],
             open: 0,
-            sending: Sending { streams: VecDeque::new(), window: INITIAL_WINDOW, initial: INITIAL_WINDOW },
+            sending: Sending {
+                streams: VecDeque::new(),
+                window: INITIAL_WINDOW,
+                initial: INITIAL_WINDOW,
+            },
             receiving: Vec::new(),
             unreturned: 0,
         }
@@ -134,14 +138,20 @@ impl Http2 {
     }
 
     /// What `side` writes next, of at most `most` bytes, and its size in bytes.
-    pub(super) fn next(&mut self, side: Role, most: u64, schedule: &Schedule) -> Option<(u64, Message)> {
+    pub(super) fn next(
+        &mut self,
+        side: Role,
+        most: u64,
+        schedule: &Schedule,
+    ) -> Option<(u64, Message)> {
         let place = side.place();
         if !self.begun[place] {
             let frames = match side {
                 Role::Client => PREFACE + CLIENT_SETTINGS,
                 Role::Server => SERVER_SETTINGS,
             };
-            let bytes = frames + if self.connection_window > INITIAL_WINDOW { WINDOW_UPDATE } else { 0 };
+            let bytes =
+                frames + if self.connection_window > INITIAL_WINDOW { WINDOW_UPDATE } else { 0 };
             self.begun[place] = bytes <= most;
             return self.begun[place].then_some((bytes, Message::Begin));
         }
@@ -175,12 +185,19 @@ impl Http2 {
         if side != self.data_side() {
             return None;
         }
-        let (object, content) = self.sending.next(most.min(RECORD_CONTENT).saturating_sub(FRAME))?;
+        let (object, content) =
+            self.sending.next(most.min(RECORD_CONTENT).saturating_sub(FRAME))?;
         Some((FRAME + content, Message::Content(object, content)))
     }
 
     /// `side` has read a message.
-    pub(super) fn read(&mut self, now: Time, side: Role, message: Message, schedule: &mut Schedule) {
+    pub(super) fn read(
+        &mut self,
+        now: Time,
+        side: Role,
+        message: Message,
+        schedule: &mut Schedule,
+    ) {
         match message {
             Message::Begin => {
                 self.control[side.place()].push_back(Message::SettingsAck);
@@ -199,10 +216,14 @@ impl Http2 {
             Message::Response(object) if self.upload || schedule.bytes(object) == 0 => {
                 self.ended(now, object, schedule)
             }
-            Message::Response(object) => self.receiving.push(Receiving { object, got: 0, unreturned: 0 }),
+            Message::Response(object) => {
+                self.receiving.push(Receiving { object, got: 0, unreturned: 0 })
+            }
             Message::Content(object, content) => self.content(now, side, object, content, schedule),
             Message::StreamWindow(object, bytes) => {
-                if let Some(stream) = self.sending.streams.iter_mut().find(|stream| stream.object == object) {
+                if let Some(stream) =
+                    self.sending.streams.iter_mut().find(|stream| stream.object == object)
+                {
                     stream.window += bytes.cast_signed();
                 }
             }
@@ -214,8 +235,17 @@ impl Http2 {
     /// `side` has read content. Once more than half of a window is used, it is returned, as Chrome
     /// does (`SpdySession::IncreaseRecvWindowSize`, `SpdyStream::IncreaseRecvWindowSize`). Chrome's
     /// update by time, after 5 s, is not modelled.
-    fn content(&mut self, now: Time, side: Role, object: usize, content: u64, schedule: &mut Schedule) {
-        let Some(place) = self.receiving.iter().position(|stream| stream.object == object) else { return };
+    fn content(
+        &mut self,
+        now: Time,
+        side: Role,
+        object: usize,
+        content: u64,
+        schedule: &mut Schedule,
+    ) {
+        let Some(place) = self.receiving.iter().position(|stream| stream.object == object) else {
+            return;
+        };
         let stream = &mut self.receiving[place];
         stream.got += content;
         stream.unreturned += content;

@@ -16,7 +16,9 @@ mod serial;
 mod tests;
 mod tls;
 
-pub use crate::http::flow_control::{FlowControlPreset, FlowControlPresetName, UnknownPreset, presets};
+pub use crate::http::flow_control::{
+    FlowControlPreset, FlowControlPresetName, UnknownPreset, presets,
+};
 pub use crate::http::page::{PageObject, page};
 
 use crate::http::connection::Connection;
@@ -200,7 +202,9 @@ impl Exchange {
 
     /// Bytes that `side` writes to `connection` now, at most `room`.
     pub fn to_write(&mut self, _now: Time, connection: usize, side: Role, room: u64) -> u64 {
-        self.connections.get_mut(connection).map_or(0, |found| found.write(side, room, &self.schedule))
+        self.connections
+            .get_mut(connection)
+            .map_or(0, |found| found.write(side, room, &self.schedule))
     }
 
     /// Handles what is due by `now`: requests after a delay.
@@ -244,8 +248,13 @@ impl Exchange {
             Version::H2 => 1,
             Version::H1 | Version::Raw => self.settings.connections.max(1),
         };
-        let coming = self.connections.iter().filter(|connection| connection.is_connecting()).count();
-        let wanted = self.schedule.waiting().saturating_sub(coming).min(most.saturating_sub(self.connections.len()));
+        let coming =
+            self.connections.iter().filter(|connection| connection.is_connecting()).count();
+        let wanted = self
+            .schedule
+            .waiting()
+            .saturating_sub(coming)
+            .min(most.saturating_sub(self.connections.len()));
         let opening = match self.opening {
             Opening::Full if self.ticket => Opening::Resumed,
             opening => opening,

@@ -41,11 +41,14 @@ const STYLE: usize = 1;
 const SCRIPT: usize = 2;
 
 const FOUND: [Span; 3] = [Span::from_millis(5), Span::from_millis(10), Span::from_millis(50)];
-const ROOT: Kind = Kind { stem: "index", suffix: "html", requests: 1, bytes: 18e3, found: [Span::ZERO; 3] };
+const ROOT: Kind =
+    Kind { stem: "index", suffix: "html", requests: 1, bytes: 18e3, found: [Span::ZERO; 3] };
 const STYLES: Kind = Kind { stem: "style", suffix: "css", requests: 8, bytes: 78e3, found: FOUND };
-const SCRIPTS: Kind = Kind { stem: "script", suffix: "js", requests: 24, bytes: 613e3, found: FOUND };
+const SCRIPTS: Kind =
+    Kind { stem: "script", suffix: "js", requests: 24, bytes: 613e3, found: FOUND };
 const FONTS: Kind = Kind { stem: "font", suffix: "woff2", requests: 4, bytes: 131e3, found: FOUND };
-const IMAGES: Kind = Kind { stem: "image", suffix: "webp", requests: 18, bytes: 1054e3, found: FOUND };
+const IMAGES: Kind =
+    Kind { stem: "image", suffix: "webp", requests: 18, bytes: 1054e3, found: FOUND };
 /// Requests of the source page, without the root.
 const REST: usize = STYLES.requests + SCRIPTS.requests + FONTS.requests + IMAGES.requests;
 
@@ -96,7 +99,12 @@ pub fn page(objects: usize, seed: u64) -> Vec<PageObject> {
     page
 }
 
-fn make(kind: &Kind, number: usize, found: Option<(usize, usize)>, random: &mut Stream) -> PageObject {
+fn make(
+    kind: &Kind,
+    number: usize,
+    found: Option<(usize, usize)>,
+    random: &mut Stream,
+) -> PageObject {
     let mean = kind.bytes / kind.requests as f64;
     // The mean of a log-normal distribution lies above its median by the square of the spread,
     // halved.
@@ -142,12 +150,16 @@ mod tests {
     #[test]
     fn pages_weigh_on_average_what_was_published() {
         let pages = 400;
-        let total: u64 = (0..pages).flat_map(|seed| page(66, seed)).map(|entry| entry.object.bytes.get()).sum();
+        let total: u64 =
+            (0..pages).flat_map(|seed| page(66, seed)).map(|entry| entry.object.bytes.get()).sum();
         let mean = total as f64 / pages as f64;
         // 1 of HTML, and 65 of the others in their proportions.
         let expected: f64 = 18e3 + 65.0 / 54.0 * (78e3 + 613e3 + 131e3 + 1054e3);
         // A page varies by some 0.4 MB: five standard errors, and what rounding the numbers of
         // objects moves.
-        assert!((mean - expected).abs() < 5.0 * 0.4e6 / libm::sqrt(pages as f64) + 30e3, "{mean} {expected}");
+        assert!(
+            (mean - expected).abs() < 5.0 * 0.4e6 / libm::sqrt(pages as f64) + 30e3,
+            "{mean} {expected}"
+        );
     }
 }

@@ -192,12 +192,18 @@ mod tests {
     fn an_object_waits_for_all_that_it_needs_and_then_its_delay() {
         let mut schedule = Schedule::new(vec![object(&[], 0), object(&[], 5), object(&[0, 1], 10)]);
         schedule.advance(Time::from_millis(100));
-        assert_eq!((taken(&mut schedule), schedule.next_timeout()), (vec![0], Some(Time::from_millis(105))));
+        assert_eq!(
+            (taken(&mut schedule), schedule.next_timeout()),
+            (vec![0], Some(Time::from_millis(105)))
+        );
         schedule.ended(Time::from_millis(101), 0);
         schedule.advance(Time::from_millis(105));
         assert_eq!(taken(&mut schedule), [1]);
         schedule.ended(Time::from_millis(120), 1);
-        assert_eq!((taken(&mut schedule), schedule.next_timeout()), (vec![], Some(Time::from_millis(130))));
+        assert_eq!(
+            (taken(&mut schedule), schedule.next_timeout()),
+            (vec![], Some(Time::from_millis(130)))
+        );
         schedule.advance(Time::from_millis(130));
         assert_eq!((taken(&mut schedule), schedule.next_timeout()), (vec![2], None));
     }

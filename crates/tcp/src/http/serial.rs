@@ -78,20 +78,28 @@ impl Serial {
 
     /// Begins an exchange.
     pub(super) fn begin(&mut self, object: usize) {
-        self.work = Some(ActiveExchange { object, request: true, response: false, content: 0, got: 0 });
+        self.work =
+            Some(ActiveExchange { object, request: true, response: false, content: 0, got: 0 });
     }
 
     /// What `side` writes next, of at most `most` bytes of content, and its bytes.
-    pub(super) fn next(&mut self, side: Role, most: u64, schedule: &Schedule) -> Option<(u64, Message)> {
+    pub(super) fn next(
+        &mut self,
+        side: Role,
+        most: u64,
+        schedule: &Schedule,
+    ) -> Option<(u64, Message)> {
         let (raw, upload) = (self.raw, self.upload);
         let work = self.work.as_mut()?;
         let head = match side {
-            Role::Client if work.request => {
-                Some((if raw { RAW_REQUEST } else { H1_REQUEST.len() as u64 }, Message::Request(work.object)))
-            }
-            Role::Server if work.response => {
-                Some((if raw { RAW_RESPONSE } else { H1_RESPONSE.len() as u64 }, Message::Response(work.object)))
-            }
+            Role::Client if work.request => Some((
+                if raw { RAW_REQUEST } else { H1_REQUEST.len() as u64 },
+                Message::Request(work.object),
+            )),
+            Role::Server if work.response => Some((
+                if raw { RAW_RESPONSE } else { H1_RESPONSE.len() as u64 },
+                Message::Response(work.object),
+            )),
             Role::Client | Role::Server => None,
         };
         if let Some((bytes, message)) = head {
@@ -115,7 +123,10 @@ impl Serial {
             return None;
         }
         work.content -= bytes;
-        Some((bytes, if raw { Message::Bare(work.object) } else { Message::Content(work.object, bytes) }))
+        Some((
+            bytes,
+            if raw { Message::Bare(work.object) } else { Message::Content(work.object, bytes) },
+        ))
     }
 
     /// A side has read a message. Returns whether a side may have something new to write.

@@ -64,7 +64,8 @@ const CLIENT_EXTENSIONS: u64 = EXTENSION                   // GREASE, empty
 /// pre_shared_key with one ticket (RFC 8446 §4.2.11): identity, its age, binder.
 const CLIENT_PSK: u64 = EXTENSION + 2 + (2 + TICKET + 4) + 2 + (1 + 32);
 /// ServerHello (RFC 8446 §4.1.3) with supported_versions and key_share.
-const SERVER_HELLO: u64 = MESSAGE + 2 + 32 + (1 + 32) + 2 + 1 + 2 + (EXTENSION + 2) + (EXTENSION + 2 + 2 + 32);
+const SERVER_HELLO: u64 =
+    MESSAGE + 2 + 32 + (1 + 32) + 2 + 1 + 2 + (EXTENSION + 2) + (EXTENSION + 2 + 2 + 32);
 /// pre_shared_key in ServerHello: the ticket that was chosen.
 const SERVER_PSK: u64 = EXTENSION + 2;
 /// EncryptedExtensions (RFC 8446 §4.3.1) with an empty server_name and the length of the protocol's
@@ -121,7 +122,12 @@ impl Tls {
     /// A handshake before its first message.
     pub(super) fn new(opening: Opening, http2: bool) -> Self {
         let alpn = if http2 { ALPN_H2 } else { ALPN_H1 };
-        Self { opening, alpn, next: [Some(Message::ClientHello), None], may: [Allowance::Nothing; 2] }
+        Self {
+            opening,
+            alpn,
+            next: [Some(Message::ClientHello), None],
+            may: [Allowance::Nothing; 2],
+        }
     }
 
     /// The message that `side` writes now, and its bytes, records included.
@@ -131,7 +137,9 @@ impl Tls {
             Message::ClientHello if self.opening == Opening::EarlyData => {
                 self.may[side.place()] = Allowance::Early(EARLY_DATA);
             }
-            Message::ServerFlight if self.opening == Opening::EarlyData => self.may[side.place()] = Allowance::All,
+            Message::ServerFlight if self.opening == Opening::EarlyData => {
+                self.may[side.place()] = Allowance::All
+            }
             Message::ClientFinished | Message::Tickets => self.may[side.place()] = Allowance::All,
             Message::ClientHello | Message::ServerFlight => {}
         }
@@ -194,7 +202,9 @@ impl Tls {
                 };
                 hello + extensions + proof + RECORD + FINISHED
             }
-            Message::ClientFinished => only_early(RECORD + END_OF_EARLY_DATA) + CHANGE_CIPHER_SPEC + RECORD + FINISHED,
+            Message::ClientFinished => {
+                only_early(RECORD + END_OF_EARLY_DATA) + CHANGE_CIPHER_SPEC + RECORD + FINISHED
+            }
             Message::Tickets => 2 * (RECORD + NEW_SESSION_TICKET + only_early(TICKET_EARLY_DATA)),
         }
     }
@@ -217,7 +227,8 @@ mod tests {
 
     fn sizes(opening: Opening) -> [u64; 4] {
         let tls = Tls::new(opening, true);
-        [Message::ClientHello, Message::ServerFlight, Message::ClientFinished, Message::Tickets].map(|m| tls.bytes(m))
+        [Message::ClientHello, Message::ServerFlight, Message::ClientFinished, Message::Tickets]
+            .map(|m| tls.bytes(m))
     }
 
     #[test]

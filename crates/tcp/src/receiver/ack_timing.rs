@@ -64,7 +64,9 @@ impl AckTiming {
         let latest = now + self.policy.delay;
         self.deadline.get_or_insert(latest);
         let Some(within) = self.policy.coalesce else { return self.evaluate() };
-        let joins = self.batch.filter(|batch| now <= batch.ends && batch.bytes.saturating_add(bytes) <= MOST_COALESCED);
+        let joins = self.batch.filter(|batch| {
+            now <= batch.ends && batch.bytes.saturating_add(bytes) <= MOST_COALESCED
+        });
         if joins.is_none() && self.batch.take().is_some() {
             // The segment just received is not part of the batch but is acknowledged with it.
             self.evaluate();
@@ -201,14 +203,24 @@ mod tests {
     #[test]
     fn the_first_segments_are_acknowledged_one_by_one_and_so_are_those_after_a_silence() {
         let mut ack_timing = ack_timing(16, None);
-        assert_eq!(acknowledgements(&mut ack_timing, Time::ZERO, 36, Span::from_millis(1)), 16 + 10);
-        assert_eq!(acknowledgements(&mut ack_timing, Time::from_millis(900), 20, Span::from_millis(1)), 10);
-        assert_eq!(acknowledgements(&mut ack_timing, Time::from_secs(2), 20, Span::from_millis(1)), 16 + 2);
+        assert_eq!(
+            acknowledgements(&mut ack_timing, Time::ZERO, 36, Span::from_millis(1)),
+            16 + 10
+        );
+        assert_eq!(
+            acknowledgements(&mut ack_timing, Time::from_millis(900), 20, Span::from_millis(1)),
+            10
+        );
+        assert_eq!(
+            acknowledgements(&mut ack_timing, Time::from_secs(2), 20, Span::from_millis(1)),
+            16 + 2
+        );
     }
 
     #[test]
     fn a_policy_of_ten_acknowledges_every_tenth() {
-        let mut ack_timing = AckTiming::new(AckPolicy { every: 10, quick: 0, ..AckPolicy::default() }, 1448);
+        let mut ack_timing =
+            AckTiming::new(AckPolicy { every: 10, quick: 0, ..AckPolicy::default() }, 1448);
         assert_eq!(acknowledgements(&mut ack_timing, Time::ZERO, 100, Span::from_millis(1)), 10);
     }
 

@@ -155,7 +155,9 @@ impl Receiver {
         }
         self.consumed += bytes;
         self.window.on_consumed(now, self.consumed);
-        if !self.data.finished() && self.window.wants_update(self.data.next(), FIRST + self.consumed) {
+        if !self.data.finished()
+            && self.window.wants_update(self.data.next(), FIRST + self.consumed)
+        {
             self.ack_timing.ack_now();
         }
     }
@@ -214,7 +216,11 @@ impl Receiver {
     /// application.
     fn measure(&mut self, now: Time, segment: &Segment) {
         let full = u64::from(segment.len) >= self.ack_timing.full();
-        if full && segment.echo > Time::ZERO && segment.echo != self.last_echo && segment.echo <= now {
+        if full
+            && segment.echo > Time::ZERO
+            && segment.echo != self.last_echo
+            && segment.echo <= now
+        {
             self.last_echo = segment.echo;
             self.window.on_rtt(now.since(segment.echo));
         }

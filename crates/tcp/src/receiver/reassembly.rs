@@ -175,7 +175,8 @@ impl Reassembly {
 
     fn note_newest(&mut self, start: u64, end: u64) {
         let mut kept = [(start, end), (0, 0), (0, 0), (0, 0)];
-        let others = self.newest.iter().filter(|block| block.1 != 0 && (block.1 < start || block.0 > end));
+        let others =
+            self.newest.iter().filter(|block| block.1 != 0 && (block.1 < start || block.0 > end));
         for (place, block) in kept.iter_mut().skip(1).zip(others) {
             *place = *block;
         }
@@ -270,7 +271,9 @@ mod tests {
     #[test]
     fn a_peer_that_leaves_a_gap_after_every_byte_is_refused_beyond_a_number_of_ranges() {
         let mut data = Reassembly::new(1, 10);
-        let kept = (1..=1000u64).filter(|n| take(&mut data, 2 * n + 1, 2 * n + 2) == Arrival::BeyondGap).count();
+        let kept = (1..=1000u64)
+            .filter(|n| take(&mut data, 2 * n + 1, 2 * n + 2) == Arrival::BeyondGap)
+            .count();
         assert_eq!(kept, 10);
         // What joins two ranges has its place.
         assert_eq!(take(&mut data, 4, 5), Arrival::BeyondGap);

@@ -177,7 +177,11 @@ fn before_the_handshake_nothing_is_taken_and_windows_are_not_scaled() {
     let mut receiver = Receiver::new(&fixed(1 << 20));
     receiver.on_data(Time::ZERO, &data(1, FULL), Ecn::NotEct);
     assert_eq!((receiver.received(), receiver.wants_ack(Time::ZERO)), (0, false));
-    let mut syn = Segment { flags: Flags { syn: true, ack: true, ..Flags::default() }, ack: 1, ..Segment::default() };
+    let mut syn = Segment {
+        flags: Flags { syn: true, ack: true, ..Flags::default() },
+        ack: 1,
+        ..Segment::default()
+    };
     receiver.fill(Time::ZERO, &mut syn);
     assert_eq!((syn.window, syn.ack), (65_535, 1));
 }
@@ -202,7 +206,8 @@ fn slow_start(settings: &Settings, flights: u32) -> (u64, u64) {
                 break;
             }
             free = free.max(now) + apart;
-            data_on_way.push_back((free + way, Segment { timestamp: now, echo, ..data(sent, FULL) }));
+            data_on_way
+                .push_back((free + way, Segment { timestamp: now, echo, ..data(sent, FULL) }));
             sent += full;
             most = most.max(sent - acked);
         }

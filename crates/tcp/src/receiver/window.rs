@@ -15,7 +15,13 @@ const ROOM: u64 = 16;
 /// Window scale for a buffer of up to `settings.receive_buffer`: the smallest that can express
 /// nearly all of it (as Linux chooses it, from the whole buffer and not the advertised share).
 pub(super) fn scale(settings: &Settings) -> u8 {
-    let scale = settings.receive_buffer.get().checked_ilog2().unwrap_or(0).saturating_sub(15).min(MOST_SCALE);
+    let scale = settings
+        .receive_buffer
+        .get()
+        .checked_ilog2()
+        .unwrap_or(0)
+        .saturating_sub(15)
+        .min(MOST_SCALE);
     u8::try_from(scale).unwrap_or(0)
 }
 
@@ -51,7 +57,11 @@ pub(super) struct ReceiveWindow {
 impl ReceiveWindow {
     pub(super) fn new(settings: &Settings) -> Self {
         let largest = settings.receive_buffer.get();
-        let buffer = if settings.autotune { settings.receive_buffer_start.get().min(largest) } else { largest };
+        let buffer = if settings.autotune {
+            settings.receive_buffer_start.get().min(largest)
+        } else {
+            largest
+        };
         let segment = u64::from(settings.segment).max(1);
         let mut window = Self {
             scale: scale(settings),
@@ -180,7 +190,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn fixed(bytes: u64) -> Settings {
-        Settings { receive_buffer: Bytes::new(bytes), window_share: 1000, autotune: false, ..Settings::default() }
+        Settings {
+            receive_buffer: Bytes::new(bytes),
+            window_share: 1000,
+            autotune: false,
+            ..Settings::default()
+        }
     }
 
     #[test]

@@ -90,7 +90,14 @@ impl Sender {
     }
 
     /// Final step: losses, recovery, and what can be sent next.
-    fn conclude(&mut self, now: Time, advanced: bool, duplicate: bool, echo: Time, summary: &AckSummary) {
+    fn conclude(
+        &mut self,
+        now: Time,
+        advanced: bool,
+        duplicate: bool,
+        echo: Time,
+        summary: &AckSummary,
+    ) {
         if (summary.spurious && self.is_spurious(echo))
             || (duplicate && self.undo.is_some_and(|undo| undo.is_complete()))
         {
@@ -123,7 +130,12 @@ impl Sender {
                 self.board.sack(start, end, &mut newly);
             }
         }
-        let coverage = Coverage { exact: false, in_order: false, echo: segment.echo, duplicate: duplicate(segment) };
+        let coverage = Coverage {
+            exact: false,
+            in_order: false,
+            echo: segment.echo,
+            duplicate: duplicate(segment),
+        };
         for (index, sent) in newly.drain(..) {
             self.deliver(now, index, &sent, coverage, summary);
         }
@@ -131,7 +143,14 @@ impl Sender {
     }
 
     /// Accounts for a segment that is newly acknowledged.
-    fn deliver(&mut self, now: Time, index: u64, sent: &Sent, coverage: Coverage, summary: &mut AckSummary) {
+    fn deliver(
+        &mut self,
+        now: Time,
+        index: u64,
+        sent: &Sent,
+        coverage: Coverage,
+        summary: &mut AckSummary,
+    ) {
         if sent.state == State::Sacked {
             return;
         }
@@ -159,7 +178,8 @@ impl Sender {
             }
             return;
         }
-        let duplicate = coverage.duplicate.is_some_and(|(start, end)| start <= sent.seq && end >= sent.end());
+        let duplicate =
+            coverage.duplicate.is_some_and(|(start, end)| start <= sent.seq && end >= sent.end());
         let is_original = if stamped {
             coverage.echo < sent.sent_at
         } else {
@@ -195,7 +215,8 @@ impl Sender {
     /// §4.1), never ambiguous (Karn).
     fn take_sample(&mut self, now: Time, advanced: bool, echo: Time, summary: &AckSummary) {
         let stamped = (advanced && echo > Time::ZERO && echo <= now).then(|| now.since(echo));
-        let sample = if summary.ambiguous { stamped } else { summary.in_order.or(summary.selective) };
+        let sample =
+            if summary.ambiguous { stamped } else { summary.in_order.or(summary.selective) };
         if let Some(rtt) = sample {
             self.rto.sample(now, rtt, self.una, self.nxt);
         }

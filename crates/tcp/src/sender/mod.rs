@@ -151,7 +151,13 @@ impl Sender {
     ) -> Self {
         let mtu = Bytes::new(u64::from(settings.segment.max(1)));
         let initial_window = Bytes::new(mtu.get() * u64::from(settings.initial_window.max(1)));
-        let mut controller = make(&ControllerConfig { now, mtu, initial_window, distance_m: None, rtt: opening.rtt });
+        let mut controller = make(&ControllerConfig {
+            now,
+            mtu,
+            initial_window,
+            distance_m: None,
+            rtt: opening.rtt,
+        });
         let mut rto = Rto::new(settings);
         if let Some(rtt) = opening.rtt {
             rto.sample(now, rtt, 1, 1);

@@ -24,7 +24,13 @@ impl Pacer {
 
     /// `bytes` were sent at `now`. After each `quantum`, the next segment waits for its time at
     /// `rate`.
-    pub(crate) fn sent(&mut self, now: Time, bytes: Bytes, rate: Option<Rate>, quantum: Option<Bytes>) {
+    pub(crate) fn sent(
+        &mut self,
+        now: Time,
+        bytes: Bytes,
+        rate: Option<Rate>,
+        quantum: Option<Bytes>,
+    ) {
         if self.unpaced > 0 {
             self.unpaced -= 1;
             return;

@@ -122,12 +122,18 @@ mod tests {
         let mut rack = Rack::new();
         assert_eq!(rack.reordering_window(&QUIET), Span::from_millis(100));
         assert_eq!(rack.reordering_window(&ReorderingInputs { sacked: 3, ..QUIET }), Span::ZERO);
-        assert_eq!(rack.reordering_window(&ReorderingInputs { in_recovery: true, ..QUIET }), Span::ZERO);
+        assert_eq!(
+            rack.reordering_window(&ReorderingInputs { in_recovery: true, ..QUIET }),
+            Span::ZERO
+        );
         rack.reached(3000, false);
         rack.reached(2000, true);
         assert_eq!(rack.reordering_window(&ReorderingInputs { sacked: 3, ..QUIET }), Span::ZERO);
         rack.reached(2000, false);
-        assert_eq!(rack.reordering_window(&ReorderingInputs { sacked: 3, ..QUIET }), Span::from_millis(100));
+        assert_eq!(
+            rack.reordering_window(&ReorderingInputs { sacked: 3, ..QUIET }),
+            Span::from_millis(100)
+        );
     }
 
     #[test]

@@ -15,7 +15,12 @@ impl Ranges {
     /// Adds a range, joined with those it overlaps or touches. Tells `new` of each part that was
     /// not there before, and returns the range as it stands afterwards. Costs the logarithm of the
     /// number of ranges, and each range is joined once.
-    pub(crate) fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) -> (u64, u64) {
+    pub(crate) fn insert(
+        &mut self,
+        start: u64,
+        end: u64,
+        mut new: impl FnMut(u64, u64),
+    ) -> (u64, u64) {
         let (mut first, mut last, mut at) = (start, end, start);
         if let Some((&before, &until)) = self.0.range(..=start).next_back()
             && until >= start
@@ -26,7 +31,8 @@ impl Ranges {
             first = before;
             at = until;
         }
-        while let Some((&next, &until)) = self.0.range(at.max(start.saturating_add(1))..=end).next() {
+        while let Some((&next, &until)) = self.0.range(at.max(start.saturating_add(1))..=end).next()
+        {
             if next > at {
                 new(at, next);
             }

@@ -98,7 +98,9 @@ impl Sender {
         let Some((newest, rtt)) = self.rack.newest() else { return false };
         let patience = rtt + self.reordering_window();
         let mut any = false;
-        while let Some((index, segment)) = self.board.oldest().filter(|(_, segment)| segment.number < newest) {
+        while let Some((index, segment)) =
+            self.board.oldest().filter(|(_, segment)| segment.number < newest)
+        {
             let deadline = segment.sent_at + patience;
             if deadline > now {
                 self.rack.due = Some(deadline);
@@ -187,7 +189,8 @@ impl Sender {
         self.cwr = true;
         self.prr = None;
         if !self.rate_based && control.ssthresh == Some(window) {
-            let outstanding = (self.nxt - self.una).saturating_sub(self.board.sacked_bytes()) + delivered;
+            let outstanding =
+                (self.nxt - self.una).saturating_sub(self.board.sacked_bytes()) + delivered;
             let segment = u64::from(self.settings.segment.max(1));
             self.prr = Some(Prr::new(window.get(), outstanding, segment, self.nxt));
         }
@@ -213,7 +216,8 @@ impl Sender {
         if self.recovery.is_none_or(|recovery| !recovery.timeout) {
             self.undo = Some(self.undo(true));
         }
-        let patience = self.rack.newest().map_or(Span::ZERO, |(_, rtt)| rtt) + self.reordering_window();
+        let patience =
+            self.rack.newest().map_or(Span::ZERO, |(_, rtt)| rtt) + self.reordering_window();
         while let Some((index, segment)) = self.board.oldest()
             && segment.sent_at + patience <= now
         {
@@ -269,7 +273,14 @@ impl Sender {
         // A timeout collapses the window beyond what controllers remember.
         if undo.timeout && !self.rate_based && self.controller.send_control().cwnd < undo.window {
             let ssthresh = Some(undo.ssthresh.unwrap_or(Bytes::MAX));
-            let to = Restart { now, window: undo.window, ssthresh, rate: None, min_rtt: None, recovery_start: 0 };
+            let to = Restart {
+                now,
+                window: undo.window,
+                ssthresh,
+                rate: None,
+                min_rtt: None,
+                recovery_start: 0,
+            };
             self.controller.restart(&to);
         }
         if let Some(metrics) = &self.metrics {

@@ -131,7 +131,11 @@ mod tests {
     #[test]
     fn a_steady_path_times_out_the_smallest_timeout_after_its_round_trip() {
         let rto = fed(&[600; 60]);
-        assert!(rto.timeout() < Span::from_millis(801) && rto.timeout() >= Span::from_millis(800), "{}", rto.timeout());
+        assert!(
+            rto.timeout() < Span::from_millis(801) && rto.timeout() >= Span::from_millis(800),
+            "{}",
+            rto.timeout()
+        );
         assert_eq!(fed(&[1; 60]).timeout().as_nanos() / 1_000_000, 201);
     }
 

@@ -76,7 +76,15 @@ impl Scoreboard {
     pub(crate) fn push(&mut self, seq: u64, len: u32, fin: bool, packet: &SentPacket) {
         self.order.push_back(self.base + self.segments.len() as u64);
         let (number, sent_at) = (packet.number, packet.sent_at);
-        self.segments.push_back(Sent { seq, number, sent_at, len, fin, state: State::InFlight, retransmitted: false });
+        self.segments.push_back(Sent {
+            seq,
+            number,
+            sent_at,
+            len,
+            fin,
+            state: State::InFlight,
+            retransmitted: false,
+        });
     }
 
     /// Notes that a segment was sent again.
@@ -241,8 +249,9 @@ impl Scoreboard {
     pub(crate) fn oldest(&mut self) -> Option<(u64, Sent)> {
         while let Some(&index) = self.order.front() {
             let number = self.first_number;
-            let current =
-                self.get(index).filter(|segment| segment.number == number && segment.state == State::InFlight);
+            let current = self
+                .get(index)
+                .filter(|segment| segment.number == number && segment.state == State::InFlight);
             if let Some(segment) = current {
                 return Some((index, *segment));
             }
@@ -302,6 +311,9 @@ mod tests {
         let mut board = board(3);
         board.sack(101, 301, &mut Vec::new());
         board.renege();
-        assert_eq!((board.first_lost(), board.sacked_segments(), board.sacked_bytes()), (Some(1), 0, 0));
+        assert_eq!(
+            (board.first_lost(), board.sacked_segments(), board.sacked_bytes()),
+            (Some(1), 0, 0)
+        );
     }
 }

@@ -29,7 +29,11 @@ impl Sender {
             return Time::MAX;
         }
         let never = Time::MAX;
-        let release = if self.limit == SendLimit::Pacing { self.pacer.blocked(now).unwrap_or(never) } else { never };
+        let release = if self.limit == SendLimit::Pacing {
+            self.pacer.blocked(now).unwrap_or(never)
+        } else {
+            never
+        };
         let loss = self.tlp.due.unwrap_or(never).min(self.rack.due.unwrap_or(never));
         let silence = self.rto_due.unwrap_or(never).min(self.persist_due.unwrap_or(never));
         release.min(loss).min(silence)
@@ -54,7 +58,11 @@ impl Sender {
         let segment = Bytes::new(u64::from(self.settings.segment.max(1)));
         let Some((len, fin)) = self.unsent() else {
             // A window that is full was in use, whatever the application does next.
-            return Err(if self.is_full(segment) { SendLimit::Congestion } else { SendLimit::Application });
+            return Err(if self.is_full(segment) {
+                SendLimit::Congestion
+            } else {
+                SendLimit::Application
+            });
         };
         self.restart_after_idleness(now);
         let bytes = Bytes::new(u64::from(len.max(1)));
@@ -133,7 +141,13 @@ impl Sender {
         self.board.sent_again(index, &packet);
         self.counts.data_segments += u64::from(segment.len > 0);
         self.counts.retransmitted += 1;
-        Some(Outgoing { seq: segment.seq, len: segment.len, fin: segment.fin, cwr: false, ecn_capable: false })
+        Some(Outgoing {
+            seq: segment.seq,
+            len: segment.len,
+            fin: segment.fin,
+            cwr: false,
+            ecn_capable: false,
+        })
     }
 
     /// A tail loss probe (RFC 8985 §7.3): new data where there is some that the peer takes,
@@ -172,7 +186,13 @@ impl Sender {
         if let Some((len, _)) = self.unsent().filter(|(len, _)| usable > 0 && *len > 0) {
             return self.send_new(now, len.min(u32::try_from(usable).unwrap_or(u32::MAX)), false);
         }
-        Outgoing { seq: self.una.saturating_sub(1), len: 0, fin: false, cwr: false, ecn_capable: false }
+        Outgoing {
+            seq: self.una.saturating_sub(1),
+            len: 0,
+            fin: false,
+            cwr: false,
+            ecn_capable: false,
+        }
     }
 
     fn transmit(&mut self, now: Time, bytes: Bytes) -> SentPacket {
@@ -197,7 +217,9 @@ impl Sender {
     /// (RFC 8985 §7.2).
     fn schedule_probe(&mut self, now: Time) {
         self.tlp.due = None;
-        let quiet = self.recovery.is_none() && self.board.sacked_segments() == 0 && !self.tlp.is_outstanding();
+        let quiet = self.recovery.is_none()
+            && self.board.sacked_segments() == 0
+            && !self.tlp.is_outstanding();
         if let Some(srtt) = self.rto.srtt()
             && quiet
             && !self.board.is_empty()
@@ -221,7 +243,8 @@ impl Sender {
         if idle <= timeout || timeout.is_zero() {
             return;
         }
-        let initial = u64::from(self.settings.segment.max(1)) * u64::from(self.settings.initial_window.max(1));
+        let initial = u64::from(self.settings.segment.max(1))
+            * u64::from(self.settings.initial_window.max(1));
         let initial = Bytes::new(initial).min(before);
         let mut window = before;
         while idle > timeout && window > initial {
@@ -232,7 +255,14 @@ impl Sender {
         self.last_sent = Some(now);
         if window < before {
             let ssthresh = control.ssthresh.map(|ssthresh| ssthresh.max(before.mul_f64(0.75)));
-            self.controller.restart(&Restart { now, window, ssthresh, rate: None, min_rtt: None, recovery_start: 0 });
+            self.controller.restart(&Restart {
+                now,
+                window,
+                ssthresh,
+                rate: None,
+                min_rtt: None,
+                recovery_start: 0,
+            });
             self.changed = true;
         }
     }

@@ -4,7 +4,8 @@
 use bentpipe_congestion::catalogue::{CONTROLLERS, find};
 use bentpipe_congestion::{Controller, ControllerConfig, ParameterValues, SenderMetrics};
 use bentpipe_link::{
-    DirectionConfig, Ecn, Enqueue, Event, Link, LinkContext, LossConfig, Packet, QueueConfig, QueueLimit,
+    DirectionConfig, Ecn, Enqueue, Event, Link, LinkContext, LossConfig, Packet, QueueConfig,
+    QueueLimit,
 };
 use bentpipe_tcp::{Endpoint, MakeController, Segment, Settings, Transmit};
 use bentpipe_units::{Rate, Span, Time};
@@ -77,7 +78,12 @@ pub fn direction(rate: Rate, delay: Span, loss: LossConfig) -> DirectionConfig {
 impl Pair {
     /// A client that connects and a server that listens. The server has the controller `name`;
     /// `directions` are from the client and from the server.
-    pub fn new(settings: [Settings; 2], name: &str, directions: &[DirectionConfig; 2], seed: u64) -> Self {
+    pub fn new(
+        settings: [Settings; 2],
+        name: &str,
+        directions: &[DirectionConfig; 2],
+        seed: u64,
+    ) -> Self {
         Self::probed(settings, name, directions, seed, None)
     }
 
@@ -100,8 +106,10 @@ impl Pair {
     ) -> Self {
         let [client, server] = settings.map(Arc::new);
         let link = |index: usize| {
-            let model = directions[index].load(Path::new(".")).unwrap_or_else(|error| panic!("{error}"));
-            let context = LinkContext { rtt: Span::from_millis(100), seed, run: 0, name: format!("{index}") };
+            let model =
+                directions[index].load(Path::new(".")).unwrap_or_else(|error| panic!("{error}"));
+            let context =
+                LinkContext { rtt: Span::from_millis(100), seed, run: 0, name: format!("{index}") };
             Link::new(&model, &context, 1)
         };
         let idle = Application { to_write: 0, finish: false, reads: true };
@@ -152,7 +160,10 @@ impl Pair {
             if to_write > 0 {
                 self.applications[from].to_write -= self.ends[from].write(self.now, to_write);
             }
-            if self.applications[from].to_write == 0 && finish && (from == SERVER || self.ends[from].peer_finished()) {
+            if self.applications[from].to_write == 0
+                && finish
+                && (from == SERVER || self.ends[from].peer_finished())
+            {
                 self.applications[from].finish = false;
                 self.ends[from].finish(self.now);
             }

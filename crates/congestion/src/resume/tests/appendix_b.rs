@@ -31,7 +31,10 @@ fn appendix_b_a_loss_of_the_thirty_fifth_unvalidated_packet() {
     assert_eq!(rig.sent_packets.bytes_in_flight(), packets(150));
     let steps = rig.notes.take_transitions();
     let jump = &steps[1];
-    assert_eq!((jump.new, jump.pipesize, jump.window), (Phase::Unvalidated, packets(29), packets(150)));
+    assert_eq!(
+        (jump.new, jump.pipesize, jump.window),
+        (Phase::Unvalidated, packets(29), packets(150))
+    );
     let full = &steps[2];
     let first = jump.first_unvalidated_packet.unwrap();
     assert_eq!((full.new, full.last_unvalidated_packet), (Phase::Validating, Some(first + 120)));

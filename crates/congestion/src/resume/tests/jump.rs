@@ -43,7 +43,9 @@ fn there_is_no_jump_after_congestion_or_beyond_the_lifetime() {
 
     let mut rig = Rig::new(ResumeMode::Jump, None);
     rig.at(10);
-    assert!(rig.notes.offer(SavedParameters { valid_until: Some(Time::from_millis(9)), ..saved(300) }));
+    assert!(
+        rig.notes.offer(SavedParameters { valid_until: Some(Time::from_millis(9)), ..saved(300) })
+    );
     rig.send(1);
     assert_eq!(rig.resume.send_control().cwnd, packets(10));
     assert!(!rig.notes.in_use());

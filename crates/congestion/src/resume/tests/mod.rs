@@ -25,7 +25,13 @@ fn saved(window: u64) -> SavedParameters {
 }
 
 fn config() -> ControllerConfig {
-    ControllerConfig { now: Time::ZERO, mtu: MTU, initial_window: packets(10), distance_m: None, rtt: None }
+    ControllerConfig {
+        now: Time::ZERO,
+        mtu: MTU,
+        initial_window: packets(10),
+        distance_m: None,
+        rtt: None,
+    }
 }
 
 /// Something that happens to a sender.
@@ -40,12 +46,17 @@ struct Rig {
 }
 
 impl Rig {
-    fn around(controller: Box<dyn Controller>, mode: ResumeMode, offer: Option<SavedParameters>) -> Self {
+    fn around(
+        controller: Box<dyn Controller>,
+        mode: ResumeMode,
+        offer: Option<SavedParameters>,
+    ) -> Self {
         let notes = ResumeHandle::new();
         if let Some(saved) = offer {
             assert!(notes.offer(saved));
         }
-        let resume = CarefulResume::new(controller, mode, &config(), &Parameters::default(), notes.clone());
+        let resume =
+            CarefulResume::new(controller, mode, &config(), &Parameters::default(), notes.clone());
         Self { resume, sent_packets: SentPackets::new(), notes, now: Time::ZERO }
     }
 
@@ -124,7 +135,9 @@ impl Rig {
 
     /// The transitions since the last call: phase and trigger, by name.
     fn steps(&self) -> Vec<(&'static str, &'static str)> {
-        let name = |transition: &Transition| (transition.new.name(), transition.trigger.map_or("", Trigger::name));
+        let name = |transition: &Transition| {
+            (transition.new.name(), transition.trigger.map_or("", Trigger::name))
+        };
         self.notes.take_transitions().iter().map(name).collect()
     }
 

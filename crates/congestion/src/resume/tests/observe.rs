@@ -27,7 +27,8 @@ fn settle(rig: &mut Rig) {
 fn what_a_round_delivers_is_saved_with_the_smallest_round_trip() {
     let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [10, 20, 40, 80], 100, false);
-    let observed = SavedParameters { window: packets(80), rtt: Span::from_millis(100), valid_until: None };
+    let observed =
+        SavedParameters { window: packets(80), rtt: Span::from_millis(100), valid_until: None };
     assert_eq!(rig.notes.observed(), Some(observed));
 }
 
@@ -100,7 +101,10 @@ fn the_smallest_round_trip_is_that_of_the_period() {
     rounds(&mut rig, [50], 100, false);
     settle(&mut rig);
     rounds(&mut rig, [50; 1600], 200, false);
-    assert_eq!(rig.notes.observed(), Some(SavedParameters { rtt: Span::from_millis(200), ..saved(50) }));
+    assert_eq!(
+        rig.notes.observed(),
+        Some(SavedParameters { rtt: Span::from_millis(200), ..saved(50) })
+    );
 }
 
 #[test]

@@ -171,7 +171,10 @@ fn the_window_stands_still_in_the_unvalidated_phase() {
     // All these were sent before the jump.
     rig.at(190).ack(10, 19);
     assert_eq!(rig.resume.resume_phase(), Phase::Unvalidated);
-    assert_eq!((rig.resume.send_control().cwnd, rig.resume.pipesize()), (packets(150), packets(10)));
+    assert_eq!(
+        (rig.resume.send_control().cwnd, rig.resume.pipesize()),
+        (packets(150), packets(10))
+    );
 }
 
 /// A controller that grows by a packet with each acknowledgement that nothing limits, and cannot be
@@ -317,7 +320,10 @@ fn unvalidated_becomes_safe_retreat_when_the_round_trip_becomes_too_short() {
 fn the_window_grows_by_the_controllers_rules_while_validating() {
     let mut rig = Rig::validating();
     rig.at(200).ack(10, 19);
-    assert_eq!((rig.resume.send_control().cwnd, rig.resume.pipesize()), (packets(160), packets(10)));
+    assert_eq!(
+        (rig.resume.send_control().cwnd, rig.resume.pipesize()),
+        (packets(160), packets(10))
+    );
 }
 
 #[test]
@@ -338,7 +344,10 @@ fn validating_does_not_end_over_a_gap_that_may_be_a_loss() {
     rig.ack(158, 159);
     assert_eq!(rig.resume.resume_phase(), Phase::Validating);
     rig.lose(156, 157);
-    assert_eq!(rig.steps().iter().map(|step| step.0).collect::<Vec<_>>()[3..], ["safe_retreat", "normal"]);
+    assert_eq!(
+        rig.steps().iter().map(|step| step.0).collect::<Vec<_>>()[3..],
+        ["safe_retreat", "normal"]
+    );
     assert!(rig.notes.retreated());
 }
 
@@ -429,7 +438,10 @@ fn persistent_congestion_ends_careful_resume_with_the_smallest_window() {
     rig.at(200).ack(10, 39);
     rig.lose_as(40, 100, true);
     let steps = rig.steps();
-    assert_eq!(steps[steps.len() - 2..], [("safe_retreat", "packet_loss"), ("normal", "exit_recovery")]);
+    assert_eq!(
+        steps[steps.len() - 2..],
+        [("safe_retreat", "packet_loss"), ("normal", "exit_recovery")]
+    );
     assert_eq!(rig.resume.send_control().cwnd, packets(2));
     assert!(rig.notes.retreated());
 }

@@ -132,7 +132,10 @@ fn congestion_while_probing_drains() {
         rig.at(200).ack(10, 20);
         strike(&mut rig);
         assert_eq!(rig.last_step(), ("safe_retreat", trigger));
-        assert_eq!((rig.resume.send_control().pacing_rate, rig.resume.send_control().phase), (None, "safe retreat"));
+        assert_eq!(
+            (rig.resume.send_control().pacing_rate, rig.resume.send_control().phase),
+            (None, "safe retreat")
+        );
         assert!(rig.notes.retreated());
     }
 }
@@ -178,5 +181,8 @@ fn an_unsafe_jump_tells_the_whole_saved_rate_for_two_rounds() {
     rig.send(10);
     assert!(rig.resume.send_control().pacing_rate.is_some());
     rig.at(200).ack(10, 19);
-    assert_eq!((rig.resume.send_control().pacing_rate, rig.resume.send_control().cwnd), (None, packets(40)));
+    assert_eq!(
+        (rig.resume.send_control().pacing_rate, rig.resume.send_control().cwnd),
+        (None, packets(40))
+    );
 }

@@ -39,7 +39,9 @@ impl Arrivals {
     pub(super) fn note(&mut self, at: Time, delivered: Bytes, sent: Time) {
         let arrival = Arrival { opened: at, at, delivered, sent };
         match self.list.back_mut() {
-            Some(last) if at.since(last.opened) < self.step => *last = Arrival { opened: last.opened, ..arrival },
+            Some(last) if at.since(last.opened) < self.step => {
+                *last = Arrival { opened: last.opened, ..arrival }
+            }
             _ => self.list.push_back(arrival),
         }
         // One older than `keep` stays as the start of windows of that length.
@@ -76,7 +78,8 @@ impl Arrivals {
 
 fn between(first: &Arrival, last: &Arrival, aggregation: Span) -> Option<f64> {
     let time = last.at.since(first.at).max(last.sent.since(first.sent)) + aggregation;
-    (!time.is_zero()).then(|| last.delivered.saturating_sub(first.delivered).get() as f64 / time.as_secs_f64())
+    (!time.is_zero())
+        .then(|| last.delivered.saturating_sub(first.delivered).get() as f64 / time.as_secs_f64())
 }
 
 #[cfg(test)]
@@ -91,7 +94,11 @@ mod tests {
     fn steady(count: u64) -> Arrivals {
         let mut arrivals = Arrivals::new(ms(300));
         for index in 0..count {
-            arrivals.note(Time::from_millis(500 + 10 * index), Bytes::new(1000 * index), Time::from_millis(5 * index));
+            arrivals.note(
+                Time::from_millis(500 + 10 * index),
+                Bytes::new(1000 * index),
+                Time::from_millis(5 * index),
+            );
         }
         arrivals
     }
@@ -110,7 +117,11 @@ mod tests {
     fn acknowledgements_released_together_are_no_faster_than_they_were_sent() {
         let mut arrivals = Arrivals::new(ms(300));
         for index in 0..20 {
-            arrivals.note(Time::from_millis(900 + 2 * index), Bytes::new(1000 * index), Time::from_millis(10 * index));
+            arrivals.note(
+                Time::from_millis(900 + 2 * index),
+                Bytes::new(1000 * index),
+                Time::from_millis(10 * index),
+            );
         }
         assert_eq!(arrivals.rate(ms(20), Span::ZERO, Time::ZERO), Some(100_000.0));
     }

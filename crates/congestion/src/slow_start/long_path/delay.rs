@@ -28,7 +28,9 @@ impl Delay {
     /// Adds an RTT sample.
     pub(super) fn note(&mut self, now: Time, rtt: Span, round_start: bool) {
         self.base = self.base.min(rtt);
-        while self.recent.back().is_some_and(|(_, other)| *other >= rtt) || self.recent.len() >= MOST {
+        while self.recent.back().is_some_and(|(_, other)| *other >= rtt)
+            || self.recent.len() >= MOST
+        {
             self.recent.pop_back();
         }
         self.recent.push_back((now, rtt));
@@ -83,7 +85,11 @@ mod tests {
         let mut delay = Delay::new(ms(600), ms(30));
         for step in 0..100 {
             // Sent evenly, released each 25 ms: the round trip is a sawtooth.
-            delay.note(Time::from_millis(5 * (step / 5) * 5), ms(600 + 20 - 5 * (step % 5)), step == 0);
+            delay.note(
+                Time::from_millis(5 * (step / 5) * 5),
+                ms(600 + 20 - 5 * (step % 5)),
+                step == 0,
+            );
         }
         assert_eq!((delay.queue(), delay.swing()), (Span::ZERO, ms(20)));
     }

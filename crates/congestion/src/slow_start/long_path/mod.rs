@@ -51,7 +51,11 @@ impl LongPath {
     fn grow(&mut self, ack: &Ack<'_>, first: u64) -> Next {
         let path = &mut self.path;
         for part in [0.06, 0.12, 0.25, 0.5] {
-            let rate = path.arrivals.rate(path.scale.mul_f64(part), path.ack_aggregation.span(), Time::ZERO);
+            let rate = path.arrivals.rate(
+                path.scale.mul_f64(part),
+                path.ack_aggregation.span(),
+                Time::ZERO,
+            );
             path.proven = path.proven.max(rate.unwrap_or_default());
         }
         // Window and rate of the first burst stay until it is acknowledged.
@@ -62,7 +66,8 @@ impl LongPath {
         let proven = path.proven * path.base();
         // Doubles, as any slow start, but within the proven volume, since losses show a queue
         // earlier than delay here.
-        let slow = if ack.app_limited { window } else { window.max((window + acked).min(2.0 * proven)) };
+        let slow =
+            if ack.app_limited { window } else { window.max((window + acked).min(2.0 * proven)) };
         let volume = (1.0 + path.tuning.excess) * proven;
         let window = slow.max(volume.min(window + (path.tuning.max_growth - 1.0) * acked));
         let rate = (path.tuning.gain * path.proven).max(1.25 * window / path.base());
@@ -70,7 +75,12 @@ impl LongPath {
         let least = path.rate.filter(|_| path.round <= 2).unwrap_or_default();
         path.send(window, rate.max(least));
         if path.is_queueing() {
-            return Next::Step(Step::Settling(Settling::new(path, ack.now, ack.delivered, ack.next_number)));
+            return Next::Step(Step::Settling(Settling::new(
+                path,
+                ack.now,
+                ack.delivered,
+                ack.next_number,
+            )));
         }
         Next::Stay
     }
@@ -114,7 +124,12 @@ impl SlowStart for LongPath {
         let next = match &mut self.step {
             Step::Waiting => Next::Over(Progress::Congested),
             Step::Growing(_) if path.losses.exceed(0.05, path.judged(loss.delivered)) => {
-                Next::Step(Step::Settling(Settling::new(path, loss.now, loss.delivered, loss.next_number)))
+                Next::Step(Step::Settling(Settling::new(
+                    path,
+                    loss.now,
+                    loss.delivered,
+                    loss.next_number,
+                )))
             }
             Step::Growing(_) | Step::Settling(_) => Next::Stay,
             Step::Verifying(verifying) => verifying.on_loss(path, loss),
@@ -140,7 +155,8 @@ impl SlowStart for LongPath {
     fn on_restart(&mut self, to: &Restart) -> bool {
         let growing = matches!(self.step, Step::Growing(_));
         if growing {
-            self.path.send(to.window.get() as f64, 1.25 * to.window.get() as f64 / self.path.base());
+            self.path
+                .send(to.window.get() as f64, 1.25 * to.window.get() as f64 / self.path.base());
         }
         growing
     }

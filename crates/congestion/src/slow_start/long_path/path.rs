@@ -111,7 +111,8 @@ impl Path {
     /// Adds an ACK to all measurements.
     pub(super) fn note(&mut self, ack: &Ack<'_>) {
         if ack.round_start {
-            let delivered = ack.delivered.saturating_sub(ack.bytes).saturating_sub(self.round_delivered);
+            let delivered =
+                ack.delivered.saturating_sub(ack.bytes).saturating_sub(self.round_delivered);
             if self.acks > 0 {
                 self.bytes_per_ack = delivered.get() as f64 / self.acks as f64;
             }
@@ -176,7 +177,12 @@ impl Path {
     pub(super) fn found(&mut self, window: Bytes, recovery_start: u64) -> Progress {
         self.window = window.max(minimum_window(self.mtu));
         let rate = Some(Rate::from_bps((self.proven * 8.0) as u64)).filter(|rate| !rate.is_zero());
-        Progress::Found(CapacityEstimate { window: self.window, rate, min_rtt: self.delay.base(), recovery_start })
+        Progress::Found(CapacityEstimate {
+            window: self.window,
+            rate,
+            min_rtt: self.delay.base(),
+            recovery_start,
+        })
     }
 
     /// Returns the delivery rate of the last RTT in bytes per second.
@@ -189,7 +195,8 @@ impl Path {
     pub(super) fn end_bursts(&mut self, now: Time) -> (Option<f64>, f64) {
         self.swing = Some(self.delay.swing());
         let window = (self.scale / 8).max(Span::from_millis(80));
-        let since = Time::from_nanos(now.as_nanos().saturating_sub(window.as_nanos())).max(self.gap);
+        let since =
+            Time::from_nanos(now.as_nanos().saturating_sub(window.as_nanos())).max(self.gap);
         let last = self.arrivals.rate_since(since, self.ack_aggregation.span());
         (last, self.round_trip_rate())
     }

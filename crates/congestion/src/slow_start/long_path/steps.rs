@@ -57,7 +57,8 @@ impl Settling {
         let (last, least) = path.end_bursts(now);
         path.proven = last.unwrap_or(highest).min(highest).max(least);
         let (exit, highest) = (path.proven, highest.max(least));
-        let settling = Self { delivered, until: next_number, highest, exit, least, measured: 0.0, began: now };
+        let settling =
+            Self { delivered, until: next_number, highest, exit, least, measured: 0.0, began: now };
         settling.send(path);
         settling
     }
@@ -69,15 +70,18 @@ impl Settling {
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
         for part in [8, 4, 2] {
-            if let Some(rate) =
-                path.arrivals.rate(path.scale / part, path.ack_aggregation.span() / 2, path.gap.max(self.began))
-            {
+            if let Some(rate) = path.arrivals.rate(
+                path.scale / part,
+                path.ack_aggregation.span() / 2,
+                path.gap.max(self.began),
+            ) {
                 self.measured = self.measured.max(rate.min(1.25 * self.highest));
             }
         }
         let delivered = ack.delivered.saturating_sub(self.delivered).get() as f64;
         let enough = delivered >= self.exit * path.scale.as_secs_f64() / 8.0 && self.measured > 0.0;
-        path.proven = if enough { self.measured.max(0.3 * self.exit) } else { self.exit.max(self.measured) };
+        path.proven =
+            if enough { self.measured.max(0.3 * self.exit) } else { self.exit.max(self.measured) };
         self.least = self.least.max(path.round_trip_rate().min(self.highest));
         path.proven = path.proven.max(self.least);
         self.send(path);
@@ -174,7 +178,12 @@ impl Verifying {
             }
             path.proven *= 1.0 + self.growth;
             path.window = Bytes::new(larger);
-            return Next::Step(Step::Verifying(Self::new(path, self.growth, ack.now, ack.next_number)));
+            return Next::Step(Step::Verifying(Self::new(
+                path,
+                self.growth,
+                ack.now,
+                ack.next_number,
+            )));
         }
         if path.may_be_return() {
             return Next::Step(Step::Creeping(Creeping::new(path, ack)));
@@ -219,7 +228,14 @@ impl Creeping {
         let window = path.window.get() as f64;
         path.rate = None;
         let step = path.tuning.max_creep.min(0.5 * window);
-        Self { step, from: window, grown: 0.0, began: (ack.now, ack.delivered), rate: path.proven, window }
+        Self {
+            step,
+            from: window,
+            grown: 0.0,
+            began: (ack.now, ack.delivered),
+            rate: path.proven,
+            window,
+        }
     }
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {

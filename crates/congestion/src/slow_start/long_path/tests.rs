@@ -54,7 +54,9 @@ impl Sender {
             self.sent_packets.on_lost(number);
         }
         let mut progress = Progress::Continue;
-        self.sent_packets.report_loss(Time::from_millis(at_ms), persistent, |loss| progress = self.start.on_loss(loss));
+        self.sent_packets.report_loss(Time::from_millis(at_ms), persistent, |loss| {
+            progress = self.start.on_loss(loss)
+        });
         progress
     }
 
@@ -174,7 +176,12 @@ fn where_the_first_burst_proved_little_slow_start_goes_on_and_its_losses_are_ans
 fn a_mark_during_the_bursts_is_the_controllers_to_answer() {
     let mut sender = Sender::begun();
     sender.burst();
-    let ecn_ce = EcnCe { now: Time::from_millis(1200), newest: 5, bytes_in_flight: Bytes::ZERO, next_number: 121 };
+    let ecn_ce = EcnCe {
+        now: Time::from_millis(1200),
+        newest: 5,
+        bytes_in_flight: Bytes::ZERO,
+        next_number: 121,
+    };
     assert_eq!(sender.start.on_ecn_ce(&ecn_ce), Progress::Congested);
 }
 

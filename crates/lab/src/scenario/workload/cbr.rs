@@ -43,7 +43,10 @@ impl Cbr {
         super::packet(self.packet.as_ref())?;
         let rate = &self.rate;
         if rate.get_ref().is_zero() {
-            return Err(Problem::new(rate.span(), format!("a `rate` of {rate} sends nothing; allowed: above zero")));
+            return Err(Problem::new(
+                rate.span(),
+                format!("a `rate` of {rate} sends nothing; allowed: above zero"),
+            ));
         }
         let alone = |key: &str, other: &str, span: &Spanned<Span>| {
             let message = format!("`{key}` needs `{other}`; allowed: both, or none of them");
@@ -53,18 +56,26 @@ impl Cbr {
             (None, None) => Ok(()),
             (Some(on), None) => alone("on", "off", on),
             (None, Some(off)) => alone("off", "on", off),
-            (Some(on), Some(off)) => [("on", on), ("off", off)].into_iter().try_for_each(|(key, span)| {
-                if *span.get_ref() >= SHORTEST_BURST {
-                    return Ok(());
-                }
-                let message = format!("`{key}` of {span} is too short; allowed: {SHORTEST_BURST} or longer");
-                Err(Problem::new(span.span(), message))
-            }),
+            (Some(on), Some(off)) => {
+                [("on", on), ("off", off)].into_iter().try_for_each(|(key, span)| {
+                    if *span.get_ref() >= SHORTEST_BURST {
+                        return Ok(());
+                    }
+                    let message = format!(
+                        "`{key}` of {span} is too short; allowed: {SHORTEST_BURST} or longer"
+                    );
+                    Err(Problem::new(span.span(), message))
+                })
+            }
         }
     }
 
     pub(super) fn transfer(&self) -> Transfer {
-        Transfer { direction: self.direction, objects: Vec::new(), duration: Some(*self.duration.get_ref()) }
+        Transfer {
+            direction: self.direction,
+            objects: Vec::new(),
+            duration: Some(*self.duration.get_ref()),
+        }
     }
 
     /// Mean durations of bursts and pauses.

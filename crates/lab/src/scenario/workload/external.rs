@@ -38,7 +38,9 @@ impl External {
             (_, _, None) => "client",
             (Some(size), Some(_), Some(_)) => return super::above_zero(size),
         };
-        let message = format!("`external` needs `{missing}`; allowed: here, in the variant, or in [defaults]");
+        let message = format!(
+            "`external` needs `{missing}`; allowed: here, in the variant, or in [defaults]"
+        );
         let help = "external = { size = \"10 MB\", server = \"caddy …\", client = \"curl -o {output} {url}\" }";
         Err(Problem::new(span, message).help(help))
     }

@@ -1,5 +1,5 @@
-//! What a flow transfers. Each workload has a module: its keys, what it refuses, what it asks of the
-//! endpoints, and which clocks can run it.
+//! What a flow transfers. Each workload has a module: its keys, what it refuses, what it asks of
+//! the endpoints, and which clocks can run it.
 
 mod bulk;
 mod cbr;
@@ -175,7 +175,8 @@ impl Task {
         .into_iter()
     }
 
-    /// Checks that one workload is given, and that it is possible. `span` is the place of its table.
+    /// Checks that one workload is given, and that it is possible. `span` is the place of its
+    /// table.
     ///
     /// # Errors
     /// None or several workloads; a value that is out of range.
@@ -206,7 +207,10 @@ impl Task {
         } else if let Some(ping) = self.ping {
             ping.get_ref().check(limit).map(|()| Workload::Ping(ping.into_inner()))
         } else if let Some(external) = external {
-            external.get_ref().check(external.span()).map(|()| Workload::External(external.into_inner()))
+            external
+                .get_ref()
+                .check(external.span())
+                .map(|()| Workload::External(external.into_inner()))
         } else {
             Err(Problem::new(span, "the scenario transfers nothing here"))
         }
@@ -270,9 +274,16 @@ fn one_of(given: impl Iterator<Item = (&'static str, bool)>, span: Range<usize>)
     }
     match found.len() {
         1 => Ok(()),
-        0 => Err(Problem::new(span, format!("nothing is transferred here; allowed: one of {}", quoted(&names)))),
+        0 => Err(Problem::new(
+            span,
+            format!("nothing is transferred here; allowed: one of {}", quoted(&names)),
+        )),
         _ => {
-            let message = format!("{} exclude each other; allowed: one of {}", quoted(&found), quoted(&names));
+            let message = format!(
+                "{} exclude each other; allowed: one of {}",
+                quoted(&found),
+                quoted(&names)
+            );
             Err(Problem::new(span, message))
         }
     }
@@ -283,7 +294,10 @@ fn above_zero(size: &Spanned<Bytes>) -> Check {
     if !size.get_ref().is_zero() {
         return Ok(());
     }
-    Err(Problem::new(size.span(), format!("{size} transfers nothing; allowed: a size above 0 B, such as \"10 MB\"")))
+    Err(Problem::new(
+        size.span(),
+        format!("{size} transfers nothing; allowed: a size above 0 B, such as \"10 MB\""),
+    ))
 }
 
 /// Refuses a duration of zero, and one that the time limit cuts short.
@@ -292,8 +306,10 @@ fn duration(duration: &Spanned<Span>, limit: Span) -> Check {
     if *duration.get_ref() <= limit {
         return Ok(());
     }
-    let message = format!("a `duration` of {duration} exceeds the `time_limit`; allowed: up to {limit}");
-    Err(Problem::new(duration.span(), message).help("time_limit, at the top of the file, can be longer"))
+    let message =
+        format!("a `duration` of {duration} exceeds the `time_limit`; allowed: up to {limit}");
+    Err(Problem::new(duration.span(), message)
+        .help("time_limit, at the top of the file, can be longer"))
 }
 
 /// Smallest IP packet of `cbr` and `ping`: the headers of IP and UDP or ICMP, and a byte.
@@ -304,7 +320,10 @@ fn packet(size: Option<&Spanned<Bytes>>) -> Check {
     match size {
         Some(size) if !(SMALLEST_PACKET..=65_535).contains(&size.get_ref().get()) => {
             let smallest = Bytes::new(SMALLEST_PACKET);
-            Err(Problem::new(size.span(), format!("`packet` of {size} is impossible; allowed: {smallest} to 65535 B")))
+            Err(Problem::new(
+                size.span(),
+                format!("`packet` of {size} is impossible; allowed: {smallest} to 65535 B"),
+            ))
         }
         _ => Ok(()),
     }

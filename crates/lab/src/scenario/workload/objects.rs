@@ -45,7 +45,12 @@ pub(super) fn check(objects: &Spanned<Vec<Object>>) -> Result<(), Problem> {
         for after in &object.after {
             if !names.contains(&after.get_ref().as_str()) {
                 let above = names.iter().copied();
-                return Err(Problem::not_one_of(after.span(), "object above this one", after.get_ref(), above));
+                return Err(Problem::not_one_of(
+                    after.span(),
+                    "object above this one",
+                    after.get_ref(),
+                    above,
+                ));
             }
         }
         names.push(&object.name);
@@ -54,7 +59,8 @@ pub(super) fn check(objects: &Spanned<Vec<Object>>) -> Result<(), Problem> {
 }
 
 pub(super) fn transfer(objects: &[Object], direction: Direction) -> Transfer {
-    let index = |name: &Spanned<String>| objects.iter().position(|object| object.name == *name.get_ref());
+    let index =
+        |name: &Spanned<String>| objects.iter().position(|object| object.name == *name.get_ref());
     let planned = objects.iter().map(|object| PlannedObject {
         name: object.name.clone(),
         bytes: *object.size.get_ref(),

@@ -35,7 +35,11 @@ impl Ping {
     }
 
     pub(super) fn transfer(&self) -> Transfer {
-        Transfer { direction: Direction::Upload, objects: Vec::new(), duration: Some(*self.duration.get_ref()) }
+        Transfer {
+            direction: Direction::Upload,
+            objects: Vec::new(),
+            duration: Some(*self.duration.get_ref()),
+        }
     }
 
     /// Size of the IP packets.

@@ -72,7 +72,11 @@ impl Work {
     }
 
     /// Takes the keys of a workload, or of several visits, out of `table`.
-    pub(crate) fn read(table: &mut DeTable<'_>, span: Range<usize>, limit: Span) -> Result<(Self, Sequence), Problem> {
+    pub(crate) fn read(
+        table: &mut DeTable<'_>,
+        span: Range<usize>,
+        limit: Span,
+    ) -> Result<(Self, Sequence), Problem> {
         let list = table.get("visits").cloned();
         let sequence: Sequence = section::take(table, span.clone())?;
         let task: Task = section::take(table, span.clone())?;
@@ -81,13 +85,15 @@ impl Work {
             return Ok((Self::Once(task.workload(external, span, limit)?), sequence));
         };
         let place = list.span();
-        let beside = task.given().chain([("external", external.is_some())]).find(|(_, given)| *given);
+        let beside =
+            task.given().chain([("external", external.is_some())]).find(|(_, given)| *given);
         if let Some((name, _)) = beside {
             let message = format!("`{name}` and `visits` exclude each other; allowed: one of them");
             return Err(Problem::new(span, message));
         }
         if let Some(idle) = &sequence.idle_before {
-            let message = "`idle_before` has no effect beside `visits`; allowed: `idle_before` in each visit";
+            let message =
+                "`idle_before` has no effect beside `visits`; allowed: `idle_before` in each visit";
             return Err(Problem::new(idle.span(), message));
         }
         let DeValue::Array(entries) = list.into_inner() else {
@@ -105,7 +111,10 @@ impl Work {
 fn visit(entry: Spanned<DeValue<'_>>, limit: Span) -> Result<Visit, Problem> {
     let span = entry.span();
     let DeValue::Table(mut table) = entry.into_inner() else {
-        return Err(Problem::new(span, "a visit must be a table, such as { download = \"10 MB\" }"));
+        return Err(Problem::new(
+            span,
+            "a visit must be a table, such as { download = \"10 MB\" }",
+        ));
     };
     let allowed = VisitTable::keys();
     table.keys().try_for_each(|key| section::known(key, &allowed))?;
@@ -122,10 +131,16 @@ fn visit(entry: Spanned<DeValue<'_>>, limit: Span) -> Result<Visit, Problem> {
 
 fn check(visits: &[Visit], place: Range<usize>) -> Check {
     let Some(first) = visits.first() else {
-        return Err(Problem::new(place, "the list has no visit; allowed: one or more, { download = \"10 MB\" }"));
+        return Err(Problem::new(
+            place,
+            "the list has no visit; allowed: one or more, { download = \"10 MB\" }",
+        ));
     };
-    if let Some(handshake) = first.keys.handshake.as_ref().filter(|given| *given.get_ref() == Handshake::ZeroRtt) {
-        let message = "the first visit has no ticket for `0rtt` yet; allowed: `1rtt`, or a visit before it";
+    if let Some(handshake) =
+        first.keys.handshake.as_ref().filter(|given| *given.get_ref() == Handshake::ZeroRtt)
+    {
+        let message =
+            "the first visit has no ticket for `0rtt` yet; allowed: `1rtt`, or a visit before it";
         return Err(Problem::new(handshake.span(), message));
     }
     if visits.iter().all(|visit| visit.keys.measured == Some(false)) {

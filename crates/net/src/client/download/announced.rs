@@ -28,7 +28,8 @@ impl Announced {
         if head.status() != StatusCode::OK {
             return Err(DownloadError::Status { url: url.to_string(), status: head.status() });
         }
-        let length = content_length(head.headers()).map_err(|reason| DownloadError::answer(url, reason))?;
+        let length =
+            content_length(head.headers()).map_err(|reason| DownloadError::answer(url, reason))?;
         Ok(Self { begin: 0, end: length, total: length, etag: strong_etag(head.headers()) })
     }
 
@@ -43,7 +44,12 @@ impl Announced {
             && etag == resume.record.etag
             && resume.record.length.is_none_or(|recorded| recorded == total)
             && length.is_none_or(|length| length == last - first + 1);
-        fits.then_some(Self { begin: first, end: Some(last + 1), total: Some(total), etag: Some(etag) })
+        fits.then_some(Self {
+            begin: first,
+            end: Some(last + 1),
+            total: Some(total),
+            etag: Some(etag),
+        })
     }
 
     /// What a later download needs to resume this one. `None` without a strong entity tag, since only
@@ -61,7 +67,9 @@ impl Announced {
         let reason = match (self.end, self.total) {
             (Some(end), _) if have != end => format!("{have} bytes, announced: {end}"),
             (_, Some(total)) if have != total => {
-                format!("the server sent a part that ends at byte {have} of {total}; the same command resumes there")
+                format!(
+                    "the server sent a part that ends at byte {have} of {total}; the same command resumes there"
+                )
             }
             _ => return Ok(()),
         };
@@ -107,7 +115,8 @@ fn content_length(headers: &HeaderMap) -> Result<Option<u64>, String> {
 fn content_range(value: &str) -> Option<(u64, u64, u64)> {
     let (range, length) = value.strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;
-    let (first, last, length): (u64, u64, u64) = (first.parse().ok()?, last.parse().ok()?, length.parse().ok()?);
+    let (first, last, length): (u64, u64, u64) =
+        (first.parse().ok()?, last.parse().ok()?, length.parse().ok()?);
     (first <= last && last < length).then_some((first, last, length))
 }
 
@@ -119,9 +128,15 @@ mod tests {
     fn a_range_is_read_or_refused() {
         assert_eq!(content_range("bytes 100-199/200"), Some((100, 199, 200)));
         assert_eq!(content_range("bytes 0-0/1"), Some((0, 0, 1)));
-        for wrong in
-            ["bytes 100-99/200", "bytes 0-200/200", "bytes */200", "bytes 0-0/*", "100-199/200", "bytes 1-2", ""]
-        {
+        for wrong in [
+            "bytes 100-99/200",
+            "bytes 0-200/200",
+            "bytes */200",
+            "bytes 0-0/*",
+            "100-199/200",
+            "bytes 1-2",
+            "",
+        ] {
             assert_eq!(content_range(wrong), None, "{wrong}");
         }
     }
@@ -136,9 +151,13 @@ mod tests {
         for same in [&["7"][..], &["7", "7"], &["7, 7"]] {
             assert_eq!(length(same), Ok(Some(7)), "{same:?}");
         }
-        for (wrong, named) in
-            [(&["7", "8"][..], "8"), (&["7, 8"], "8"), (&["-5"], "`-5`"), (&["+5"], "`+5`"), (&["7,"], "``")]
-        {
+        for (wrong, named) in [
+            (&["7", "8"][..], "8"),
+            (&["7, 8"], "8"),
+            (&["-5"], "`-5`"),
+            (&["+5"], "`+5`"),
+            (&["7,"], "``"),
+        ] {
             assert!(length(wrong).is_err_and(|reason| reason.contains(named)), "{wrong:?}");
         }
     }

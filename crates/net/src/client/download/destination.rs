@@ -12,8 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The standard output of the process. Opened by this name, a file that it is redirected to would be
-/// truncated or written from its beginning; so the descriptor itself is used.
+/// The standard output of the process. Opened by this name, a file that it is redirected to would
+/// be truncated or written from its beginning; so the descriptor itself is used.
 const STANDARD_OUTPUT: &str = "/dev/stdout";
 /// Symbolic links in a row, as many as Linux follows (path_resolution(7)).
 const MAX_LINKS: usize = 40;
@@ -46,7 +46,8 @@ impl Destination {
     /// Looks at what `path` names, and refuses what a download cannot be written to.
     ///
     /// # Errors
-    /// A directory, a missing one, a file that may not be written, or a link that may not be followed.
+    /// A directory, a missing one, a file that may not be written, or a link that may not be
+    /// followed.
     pub fn of(path: &Path) -> Result<Self, DownloadError> {
         let refuse = |reason: String| DownloadError::Destination { file: path.to_owned(), reason };
         if path == Path::new(STANDARD_OUTPUT) {
@@ -67,16 +68,18 @@ impl Destination {
             None => {
                 let parent = parent(&target);
                 match fs::metadata(parent) {
-                    Err(error) if error.kind() == ErrorKind::NotFound => {
-                        Err(refuse(format!("the directory {} does not exist; make it first", parent.display())))
-                    }
+                    Err(error) if error.kind() == ErrorKind::NotFound => Err(refuse(format!(
+                        "the directory {} does not exist; make it first",
+                        parent.display()
+                    ))),
                     Err(error) => Err(refuse(format!("{}: {error}", parent.display()))),
                     Ok(_) => Ok(Self::File { path: target, exists: false }),
                 }
             }
             Some(metadata) if metadata.is_dir() => Err(refuse(directory(path))),
             Some(metadata) if metadata.is_file() => {
-                // It is replaced and not written to. Who may not write to it may not replace it either.
+                // It is replaced and not written to. Who may not write to it may not replace it
+                // either.
                 let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
                 let opened = File::options().write(true).custom_flags(flags.bits()).open(&target);
                 opened.map_err(|error| refuse(error.to_string()))?;
@@ -132,7 +135,9 @@ fn resolve(path: &Path) -> io::Result<Resolved> {
         let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW;
         let node = match File::options().read(true).custom_flags(flags.bits()).open(&path) {
             Ok(node) => node,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Resolved::Path(path, None)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Ok(Resolved::Path(path, None));
+            }
             Err(error) => return Err(error),
         };
         let metadata = node.metadata()?;
@@ -171,6 +176,8 @@ pub(super) fn parent(path: &Path) -> &Path {
 fn directory(path: &Path) -> String {
     match path.as_os_str().is_empty() {
         true => "the name is empty".to_owned(),
-        false => format!("it is a directory; name a file in it, such as {}", path.join("FILE").display()),
+        false => {
+            format!("it is a directory; name a file in it, such as {}", path.join("FILE").display())
+        }
     }
 }

@@ -38,7 +38,12 @@ impl Digests {
                 Some(Expected { field, name, algorithm, value, content_only })
             })
         };
-        Self([("repr-digest", false), ("content-digest", true)].into_iter().filter_map(find).collect())
+        Self(
+            [("repr-digest", false), ("content-digest", true)]
+                .into_iter()
+                .filter_map(find)
+                .collect(),
+        )
     }
 
     /// Reads the file, and says what differs. The content began at byte `begin`.
@@ -69,15 +74,27 @@ impl Digests {
 }
 
 /// The strongest known digest of a field, a dictionary of byte sequences (RFC 8941 §3.2, §3.3.5).
-fn strongest(section: &HeaderMap, field: &str) -> Option<(&'static str, &'static Algorithm, Vec<u8>)> {
+fn strongest(
+    section: &HeaderMap,
+    field: &str,
+) -> Option<(&'static str, &'static Algorithm, Vec<u8>)> {
     let lines = section.get_all(field);
-    let members: Vec<_> = lines.iter().filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(',')).collect();
+    let members: Vec<_> = lines
+        .iter()
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(','))
+        .collect();
     ALGORITHMS.into_iter().find_map(|(name, algorithm)| {
         // Of members of one name the last counts.
-        let (_, value) =
-            members.iter().rev().filter_map(|member| member.split_once('=')).find(|(key, _)| key.trim() == name)?;
-        let encoded = value.trim().split(';').next()?.trim_end().strip_prefix(':')?.strip_suffix(':')?;
-        let value = STANDARD.decode(encoded).ok().filter(|value| value.len() == algorithm.output_len())?;
+        let (_, value) = members
+            .iter()
+            .rev()
+            .filter_map(|member| member.split_once('='))
+            .find(|(key, _)| key.trim() == name)?;
+        let encoded =
+            value.trim().split(';').next()?.trim_end().strip_prefix(':')?.strip_suffix(':')?;
+        let value =
+            STANDARD.decode(encoded).ok().filter(|value| value.len() == algorithm.output_len())?;
         Some((name, algorithm, value))
     })
 }

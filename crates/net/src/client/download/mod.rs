@@ -87,11 +87,11 @@ impl DownloadError {
 pub struct Download {
     /// The URL.
     pub url: Uri,
-    /// The output. A regular file is replaced once everything has arrived. Until then the content is
-    /// beside it, with `.part` at the end of its name, and `.part.json` has what is needed to resume.
-    /// The same holds for a name that is free, and for the target of a symbolic link. Content is
-    /// written straight to anything else, such as a device or a FIFO. `/dev/stdout` is the standard
-    /// output of the process.
+    /// The output. A regular file is replaced once everything has arrived. Until then the content
+    /// is beside it, with `.part` at the end of its name, and `.part.json` has what is needed to
+    /// resume. The same holds for a name that is free, and for the target of a symbolic link.
+    /// Content is written straight to anything else, such as a device or a FIFO. `/dev/stdout` is
+    /// the standard output of the process.
     pub file: PathBuf,
 }
 
@@ -120,7 +120,9 @@ pub async fn download(
     progress: impl FnMut(u64, Option<u64>),
 ) -> Result<Outcome, DownloadError> {
     match Destination::of(&what.file)? {
-        Destination::File { path, exists } => to_file(client, &what.url, &path, exists, progress).await,
+        Destination::File { path, exists } => {
+            to_file(client, &what.url, &path, exists, progress).await
+        }
         Destination::Stream(stream) => to_stream(client, &what.url, stream, progress).await,
     }
 }
@@ -196,9 +198,13 @@ pub async fn discard(
     Ok(outcome(&response, have, 0))
 }
 
-/// Asks for the rest of a file, or for all of it. If the answer does not continue what is there, all
-/// of it is asked for anew.
-async fn ask(client: &Client, url: &Uri, resume: Option<&Resume>) -> Result<(Response, Announced), DownloadError> {
+/// Asks for the rest of a file, or for all of it. If the answer does not continue what is there,
+/// all of it is asked for anew.
+async fn ask(
+    client: &Client,
+    url: &Uri,
+    resume: Option<&Resume>,
+) -> Result<(Response, Announced), DownloadError> {
     let mut headers = request_headers();
     if let Some(resume) = resume {
         headers.extend(resume.headers());
@@ -212,7 +218,9 @@ async fn ask(client: &Client, url: &Uri, resume: Option<&Resume>) -> Result<(Res
                 }
                 response = client.get(url, &request_headers()).await?;
             }
-            StatusCode::RANGE_NOT_SATISFIABLE => response = client.get(url, &request_headers()).await?,
+            StatusCode::RANGE_NOT_SATISFIABLE => {
+                response = client.get(url, &request_headers()).await?
+            }
             _ => {}
         }
     }
@@ -287,7 +295,9 @@ where
 }
 
 /// Works on another thread: disks may be slow, and the connection's acknowledgements do not wait.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     spawn_blocking(work).await.map_err(io::Error::other)?
 }
 

@@ -1,8 +1,8 @@
 //! The file that holds what has arrived until it is complete, and the record that lets a later
 //! download resume it.
 //!
-//! Only one download at a time writes them: it holds a lock (flock(2)) on the partial file. Neither is
-//! ever opened through a link or if it belongs to somebody else.
+//! Only one download at a time writes them: it holds a lock (flock(2)) on the partial file. Neither
+//! is ever opened through a link or if it belongs to somebody else.
 
 use super::DownloadError;
 use http::Uri;
@@ -71,22 +71,32 @@ impl PartialFile {
     pub fn open(destination: &Path, replaces: bool) -> Result<Self, DownloadError> {
         let path = beside(destination, ".part");
         for _ in 0..ATTEMPTS {
-            let Some(file) = open_or_create(&path, if replaces { 0o600 } else { 0o666 })? else { continue };
+            let Some(file) = open_or_create(&path, if replaces { 0o600 } else { 0o666 })? else {
+                continue;
+            };
             let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(file) => file,
                 // To wait would be to download the same again, later.
                 Err((_, Errno::EWOULDBLOCK)) => {
-                    let reason = "another download is writing it; let that end, or choose another output";
+                    let reason =
+                        "another download is writing it; let that end, or choose another output";
                     return Err(refused(&path, reason));
                 }
-                Err((_, errno)) => return Err(refused(&path, &format!("it cannot be locked: {errno}"))),
+                Err((_, errno)) => {
+                    return Err(refused(&path, &format!("it cannot be locked: {errno}")));
+                }
             };
             // Who held the lock until now may have renamed or removed the file.
             if is_named(&file, &path) {
                 if replaces {
-                    file.set_permissions(Permissions::from_mode(0o600)).map_err(DownloadError::file(&path))?;
+                    file.set_permissions(Permissions::from_mode(0o600))
+                        .map_err(DownloadError::file(&path))?;
                 }
-                return Ok(Self { destination: destination.to_owned(), path, file: Arc::new(file) });
+                return Ok(Self {
+                    destination: destination.to_owned(),
+                    path,
+                    file: Arc::new(file),
+                });
             }
         }
         Err(refused(&path, "it is replaced again and again"))
@@ -115,7 +125,9 @@ impl PartialFile {
         // A record that cannot be read is as good as none.
         let Ok(record) = serde_json::from_slice::<Record>(&text) else { return Ok(None) };
         let Ok(etag) = record.etag.parse() else { return Ok(None) };
-        let fits = record.url == url.to_string() && at > 0 && record.length.is_none_or(|length| at <= length);
+        let fits = record.url == url.to_string()
+            && at > 0
+            && record.length.is_none_or(|length| at <= length);
         Ok(fits.then_some(Resume { at, record, etag }))
     }
 
@@ -143,7 +155,9 @@ impl PartialFile {
     pub fn check_length(&self, expected: u64) -> Result<(), DownloadError> {
         let length = self.length()?;
         if length != expected {
-            let reason = format!("{length} bytes are there and {expected} have arrived; something else writes it");
+            let reason = format!(
+                "{length} bytes are there and {expected} have arrived; something else writes it"
+            );
             return Err(refused(&self.path, &reason));
         }
         Ok(())
@@ -163,7 +177,8 @@ impl PartialFile {
             Ok(old) if old.is_file() => self.inherit(&old).map_err(fail())?,
             Ok(_) => {
                 let part = self.path.display();
-                let reason = format!("it is no longer a regular file; what has arrived is in {part}");
+                let reason =
+                    format!("it is no longer a regular file; what has arrived is in {part}");
                 return Err(DownloadError::Destination { file: self.destination.clone(), reason });
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -223,7 +238,8 @@ impl PartialFile {
 impl Drop for PartialFile {
     /// Leaves no empty file behind. There is nobody to tell if it cannot be removed.
     fn drop(&mut self) {
-        let empty = self.length().is_ok_and(|length| length == 0) && is_named(&self.file, &self.path);
+        let empty =
+            self.length().is_ok_and(|length| length == 0) && is_named(&self.file, &self.path);
         // With a record it stays: the record may not be ours to remove.
         if empty && fs::symlink_metadata(self.record_path()).is_err() {
             let _ = remove(&self.path);
@@ -244,7 +260,9 @@ fn refused(path: &Path, reason: &str) -> DownloadError {
 
 /// Whether `path` itself, and not a link there, is the open file.
 fn is_named(file: &File, path: &Path) -> bool {
-    let same = |open: &fs::Metadata, named: &fs::Metadata| (open.dev(), open.ino()) == (named.dev(), named.ino());
+    let same = |open: &fs::Metadata, named: &fs::Metadata| {
+        (open.dev(), open.ino()) == (named.dev(), named.ino())
+    };
     matches!((file.metadata(), fs::symlink_metadata(path)), (Ok(open), Ok(named)) if same(&open, &named))
 }
 
@@ -259,16 +277,19 @@ fn open_or_create(path: &Path, mode: u32) -> Result<Option<File>, DownloadError>
 
 /// Opens a file that an earlier download may have left. `None` if there is none.
 ///
-/// Whoever may write in the directory can put a link or a FIFO there, to have us overwrite what only
-/// we may write, or wait.
+/// Whoever may write in the directory can put a link or a FIFO there, to have us overwrite what
+/// only we may write, or wait.
 fn open_own(path: &Path) -> Result<Option<File>, DownloadError> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let opened = File::options().read(true).write(true).custom_flags(flags.bits()).open(path);
-    let foreign = |reason: &str| Err(refused(path, &format!("{reason}; remove it or choose another output")));
+    let foreign =
+        |reason: &str| Err(refused(path, &format!("{reason}; remove it or choose another output")));
     let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => return foreign("it is a symbolic link"),
+        Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {
+            return foreign("it is a symbolic link");
+        }
         Err(error) => return Err(DownloadError::file(path)(error)),
     };
     let metadata = file.metadata().map_err(DownloadError::file(path))?;

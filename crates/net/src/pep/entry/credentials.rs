@@ -10,14 +10,16 @@ use std::fmt;
 pub struct Credentials([u8; 32]);
 
 impl Credentials {
-    /// Of a line `name:password`; the name has no colon (RFC 7617 §2), both have 1 to 255 bytes (RFC 1929 §2).
+    /// Of a line `name:password`; the name has no colon (RFC 7617 §2), both have 1 to 255 bytes
+    /// (RFC 1929 §2).
     pub fn parse(line: &str) -> Option<Self> {
         let (name, password) = line.trim_end_matches(['\r', '\n']).split_once(':')?;
         let fits = |text: &str| (1..=255).contains(&text.len()) && !text.contains(char::is_control);
         (fits(name) && fits(password)).then(|| Self(digest(name.as_bytes(), password.as_bytes())))
     }
 
-    /// Whether these are the ones. How long that takes says nothing about them: digests are compared.
+    /// Whether these are the ones. How long that takes says nothing about them: digests are
+    /// compared.
     pub(super) fn are(&self, name: &[u8], password: &[u8]) -> bool {
         // A name with a colon in it would be another name and another password.
         !name.contains(&b':') && digest(name, password) == self.0
@@ -62,7 +64,9 @@ mod tests {
         assert!(!credentials.are(b"user:pass", b"word"));
         assert!(!credentials.are(b"user", b""));
         assert!(credentials.are_basic(b"basic dXNlcjpwYXNzOndvcmQ="));
-        for wrong in [&b""[..], b"Basic", b"Basic !", b"Bearer dXNlcjpwYXNzOndvcmQ=", b"Basic dXNlcg=="] {
+        for wrong in
+            [&b""[..], b"Basic", b"Basic !", b"Bearer dXNlcjpwYXNzOndvcmQ=", b"Basic dXNlcg=="]
+        {
             assert!(!credentials.are_basic(wrong));
         }
         assert_eq!(format!("{credentials:?}"), "Credentials");
@@ -70,7 +74,8 @@ mod tests {
 
     #[test]
     fn lines_without_name_or_password_are_refused() {
-        for line in ["", "user", "user:", ":pass", "us\ter:pass", &format!("{}:x", "u".repeat(256))] {
+        for line in ["", "user", "user:", ":pass", "us\ter:pass", &format!("{}:x", "u".repeat(256))]
+        {
             assert!(Credentials::parse(line).is_none(), "{line}");
         }
     }

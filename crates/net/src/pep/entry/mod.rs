@@ -1,4 +1,5 @@
-//! How a client tells an explicit proxy where it wants to go: SOCKS5 or HTTP CONNECT on one port, told apart by the first byte.
+//! How a client tells an explicit proxy where it wants to go: SOCKS5 or HTTP CONNECT on one port,
+//! told apart by the first byte.
 
 mod connect;
 mod credentials;
@@ -10,7 +11,8 @@ use super::refusal::Refusal;
 use super::target::Target;
 use std::fmt;
 
-/// The most that a client may say before it has said where it wants to go, bytes: our choice. What is longer is refused.
+/// The most that a client may say before it has said where it wants to go, bytes: our choice. What
+/// is longer is refused.
 pub const LONGEST: usize = 8192;
 
 /// The protocol that a client speaks.
@@ -46,8 +48,9 @@ pub enum Event {
 
 /// What a client says before its connection is led on, as far as it has come.
 ///
-/// Call order: [`Entry::take`] with what arrives, [`Entry::step`] until it wants more; after [`Event::Asked`], the answer, and
-/// [`Entry::rest`], which is what the client sent behind its request.
+/// Call order: [`Entry::take`] with what arrives, [`Entry::step`] until it wants more; after
+/// [`Event::Asked`], the answer, and [`Entry::rest`], which is what the client sent behind its
+/// request.
 #[derive(Debug)]
 pub struct Entry {
     bytes: Vec<u8>,
@@ -90,22 +93,34 @@ impl Entry {
                 Some(_) => State::Http,
             };
         }
-        let event = match self.state {
-            State::Socks(stage) => {
-                socks::read(stage, &self.bytes, self.credentials.as_ref()).map(|(read, used)| match read {
-                    socks::Read::Next(answer, stage) => (Event::Send(answer.to_vec()), State::Socks(stage), used),
-                    socks::Read::Asked(target) => (Event::Asked(target), State::Asked(Protocol::Socks5), used),
-                    socks::Read::Refused(answer, why) => (Event::Refused(answer, why), State::Over, used),
-                })
-            }
-            State::Http => connect::read(&self.bytes, self.credentials.as_ref()).map(|(read, used)| match read {
-                connect::Read::Asked(target) => (Event::Asked(target), State::Asked(Protocol::Connect), used),
-                connect::Read::Refused(status, why) => {
-                    (Event::Refused(connect::refused(status), why), State::Over, used)
+        let event =
+            match self.state {
+                State::Socks(stage) => socks::read(stage, &self.bytes, self.credentials.as_ref())
+                    .map(|(read, used)| match read {
+                        socks::Read::Next(answer, stage) => {
+                            (Event::Send(answer.to_vec()), State::Socks(stage), used)
+                        }
+                        socks::Read::Asked(target) => {
+                            (Event::Asked(target), State::Asked(Protocol::Socks5), used)
+                        }
+                        socks::Read::Refused(answer, why) => {
+                            (Event::Refused(answer, why), State::Over, used)
+                        }
+                    }),
+                State::Http => {
+                    connect::read(&self.bytes, self.credentials.as_ref()).map(|(read, used)| {
+                        match read {
+                            connect::Read::Asked(target) => {
+                                (Event::Asked(target), State::Asked(Protocol::Connect), used)
+                            }
+                            connect::Read::Refused(status, why) => {
+                                (Event::Refused(connect::refused(status), why), State::Over, used)
+                            }
+                        }
+                    })
                 }
-            }),
-            State::Begin | State::Asked(_) | State::Over => None,
-        };
+                State::Begin | State::Asked(_) | State::Over => None,
+            };
         match event {
             Some((event, state, used)) => {
                 self.state = state;

@@ -1,4 +1,5 @@
-//! SOCKS version 5 (RFC 1928) as a server reads it: CONNECT, without authentication or with name and password (RFC 1929).
+//! SOCKS version 5 (RFC 1928) as a server reads it: CONNECT, without authentication or with name
+//! and password (RFC 1929).
 
 use super::super::refusal::Refusal;
 use super::super::target::{Target, TargetError};
@@ -35,8 +36,13 @@ pub(super) enum Read {
     Refused(Vec<u8>, &'static str),
 }
 
-/// Reads one message from the beginning of `bytes` and says how many bytes it took; nothing where some are still to come.
-pub(super) fn read(stage: Stage, bytes: &[u8], credentials: Option<&Credentials>) -> Option<(Read, usize)> {
+/// Reads one message from the beginning of `bytes` and says how many bytes it took; nothing where
+/// some are still to come.
+pub(super) fn read(
+    stage: Stage,
+    bytes: &[u8],
+    credentials: Option<&Credentials>,
+) -> Option<(Read, usize)> {
     match stage {
         Stage::Methods => methods(bytes, credentials.is_some()),
         Stage::Login => login(bytes, credentials),

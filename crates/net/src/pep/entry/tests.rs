@@ -70,7 +70,8 @@ fn socks_has_no_other_commands_and_addresses() {
 
 #[test]
 fn connect_is_read_and_what_follows_is_kept() {
-    let bytes = b"CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\nUser-Agent: x\r\n\r\nhello";
+    let bytes =
+        b"CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\nUser-Agent: x\r\n\r\nhello";
     let (sent, event, entry) = play(None, bytes, &[7]);
     assert_eq!((sent.len(), event), (0, asked("example.org:443")));
     assert_eq!(entry.protocol(), Some(Protocol::Connect));
@@ -81,16 +82,20 @@ fn connect_is_read_and_what_follows_is_kept() {
 
 #[test]
 fn connect_refuses_what_is_something_else() {
-    let status = |credentials, request: &str| match play(credentials, request.as_bytes(), &[usize::MAX]).1 {
-        Event::Refused(answer, _) => String::from_utf8(answer).unwrap()[9..12].to_owned(),
-        other => panic!("{request}: {other:?}"),
-    };
+    let status =
+        |credentials, request: &str| match play(credentials, request.as_bytes(), &[usize::MAX]).1 {
+            Event::Refused(answer, _) => String::from_utf8(answer).unwrap()[9..12].to_owned(),
+            other => panic!("{request}: {other:?}"),
+        };
     for (wanted, request) in [
         ("405", "GET http://example.org/ HTTP/1.1\r\nHost: example.org\r\n\r\n"),
         ("400", "CONNECT example.org HTTP/1.1\r\nHost: example.org\r\n\r\n"),
         ("400", "CONNECT example.org:443 HTTP/1.1\r\n\r\n"),
         ("400", "CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"),
-        ("400", "CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        (
+            "400",
+            "CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+        ),
         ("400", "CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n"),
         ("400", "\x16\x03\x01\x02\x00"),
     ] {

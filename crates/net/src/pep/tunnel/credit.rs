@@ -1,8 +1,10 @@
 //! What each side of a tunnel may send on a stream: as much as the other has room for, and no more.
 //!
-//! QUIC has windows of its own, but what its stack has read counts as taken, and one window is shared by all streams: one client that takes nothing would hold up
-//! all others. So each receiver says how far it can take a stream, first where the stream begins, and later in records on a stream for
-//! that alone, which the entrance opens first: number of the stream and limit, 8 bytes each, in network order.
+//! QUIC has windows of its own, but what its stack has read counts as taken, and one window is
+//! shared by all streams: one client that takes nothing would hold up all others. So each receiver
+//! says how far it can take a stream, first where the stream begins, and later in records on a
+//! stream for that alone, which the entrance opens first: number of the stream and limit, 8 bytes
+//! each, in network order.
 
 use bentpipe_quic::RawStream;
 use std::collections::BTreeMap;
@@ -46,7 +48,8 @@ impl Credits {
         streams.telling.remove(&stream);
     }
 
-    /// The peer can take a stream up to there. What it says of streams that have ended is late, and means nothing; less than before, too.
+    /// The peer can take a stream up to there. What it says of streams that have ended is late, and
+    /// means nothing; less than before, too.
     pub fn raise(&self, stream: u64, limit: u64) {
         let mut streams = self.lock();
         let Some((present, waiting)) = streams.sending.get_mut(&stream) else { return };
@@ -96,7 +99,8 @@ impl Credits {
         let whole = bytes.len() - bytes.len() % RECORD;
         for record in bytes.chunks_exact(RECORD) {
             let (stream, limit) = record.split_at(RECORD / 2);
-            let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+            let number =
+                |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
             self.raise(number(stream), number(limit));
         }
         bytes.drain(..whole);

@@ -1,4 +1,5 @@
-//! Where connections enter the tunnel: keeps a QUIC connection to the exit, and gives each TCP connection a stream of it.
+//! Where connections enter the tunnel: keeps a QUIC connection to the exit, and gives each TCP
+//! connection a stream of it.
 
 use super::super::PepError;
 use super::super::accept::refuse;
@@ -35,7 +36,8 @@ use tokio::time::{Duration, Instant, sleep, timeout};
 
 /// Connections that wait to be given a stream. More wait where they are.
 const WAITING: usize = 64;
-/// How long is waited after a connection that lasted, and after attempts that failed, one after the other, seconds: our choice.
+/// How long is waited after a connection that lasted, and after attempts that failed, one after the
+/// other, seconds: our choice.
 const PAUSES: [u64; 6] = [0, 1, 2, 5, 10, 30];
 /// What has lasted so long was no failure. Our choice: twice a handshake.
 const LASTED: Duration = Duration::from_secs(30);
@@ -44,7 +46,8 @@ const LASTED: Duration = Duration::from_secs(30);
 pub(in super::super) struct PendingStream {
     pub face: TcpProxyStream,
     pub target: Target,
-    /// What the client said, where it was asked: it is told that all is well before the far end knows, which saves a round trip.
+    /// What the client said, where it was asked: it is told that all is well before the far end
+    /// knows, which saves a round trip.
     pub entry: Option<Entry>,
     pub journey: ProxiedConnection,
     pub pass: ConnectionGuard,
@@ -90,7 +93,8 @@ impl Tunnel {
         Ok(Self { present, keeping, over })
     }
 
-    /// Puts a connection into the tunnel, or waits until there is one, up to `limit`. It comes back where there is none.
+    /// Puts a connection into the tunnel, or waits until there is one, up to `limit`. It comes back
+    /// where there is none.
     pub async fn carry(&self, passenger: PendingStream, limit: Span) -> Result<(), PendingStream> {
         let mut present = self.present.clone();
         let place = async {
@@ -170,13 +174,22 @@ impl TunnelSupervisor {
     }
 
     async fn connect(&self) -> Result<(Conn, StreamSender, Driver), String> {
-        let any =
-            if self.exit.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+        let any = if self.exit.is_ipv4() {
+            (Ipv4Addr::UNSPECIFIED, 0).into()
+        } else {
+            (Ipv6Addr::UNSPECIFIED, 0).into()
+        };
         let socket = Socket::bind(any).map_err(|error| error.to_string())?;
-        let endpoint = Endpoint::new(EndpointConfig::default(), self.clock.base(), None, socket.max_segments(MTU.1));
+        let endpoint = Endpoint::new(
+            EndpointConfig::default(),
+            self.clock.base(),
+            None,
+            socket.max_segments(MTU.1),
+        );
         let (driver, _) = Driver::start(endpoint, socket, self.clock.clone());
         // The exit opens no streams.
-        let transport = self.carrier.transport(self.clock.base(), 0).ok_or("impossible settings")?;
+        let transport =
+            self.carrier.transport(self.clock.base(), 0).ok_or("impossible settings")?;
         let watch = PacketObserver::default();
         let mut config = ClientConfig::new(watch.client(self.tls.clone()));
         config.transport_config(Arc::new(transport));
@@ -246,7 +259,8 @@ async fn lead(conn: Conn, credits: Credits, passenger: PendingStream) {
         return refuse(face, entry, Refusal::Busy).await;
     };
     let buffers = pass.buffers();
-    let mut stream = QuicProxyStream::new(stream, credits, buffers.satellite, Bytes::new(FIRST.into()));
+    let mut stream =
+        QuicProxyStream::new(stream, credits, buffers.satellite, Bytes::new(FIRST.into()));
     let header = write_header(TunnelConfig::window(buffers.satellite), &target);
     if stream.stream().write_all(&header).await.is_err() {
         journey.refused(Refusal::Failed);
@@ -304,12 +318,20 @@ impl Answered {
 }
 
 impl ProxyStream for Answered {
-    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
+    fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<Result<usize, StreamError>> {
         ready!(self.poll_answer(cx))?;
         self.stream.poll_read(cx, into)
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, StreamError>> {
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<Result<usize, StreamError>> {
         self.stream.poll_write(cx, data)
     }
 

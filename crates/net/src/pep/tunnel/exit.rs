@@ -1,4 +1,5 @@
-//! Where connections leave the tunnel: takes QUIC connections of those who know the secret, and leads their streams on by TCP.
+//! Where connections leave the tunnel: takes QUIC connections of those who know the secret, and
+//! leads their streams on by TCP.
 
 use super::super::admission::AdmissionControl;
 use super::super::log::How;
@@ -27,8 +28,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Tunnels at a time, handshakes included, of all and of one address; beyond [`UNSEEN`], those who begin one show first that their address is their
-/// own. Our choice.
+/// Tunnels at a time, handshakes included, of all and of one address; beyond [`UNSEEN`], those who
+/// begin one show first that their address is their own. Our choice.
 const TUNNELS: usize = 64;
 const OF_ADDRESS: usize = 8;
 const UNSEEN: usize = 8;
@@ -48,13 +49,20 @@ pub(in super::super) fn start(
     largest.map_err(|error| PepError::System(io::Error::other(error.to_string())))?;
     let clock = shared.clock.clone();
     // Memory is counted where streams become TCP connections.
-    let limits = Limits { connections: TUNNELS, per_client: OF_ADDRESS, memory: Bytes::MAX, ..*shared.door.limits() };
+    let limits = Limits {
+        connections: TUNNELS,
+        per_client: OF_ADDRESS,
+        memory: Bytes::MAX,
+        ..*shared.door.limits()
+    };
     let tunnels = AdmissionControl::new(limits);
     let (door, base, accepted) = (tunnels.clone(), clock.base(), config.clone());
     let acceptor: Acceptor = Box::new(move |remote| {
         let pass = door.enter(remote.ip(), (Bytes::new(0), Bytes::new(0))).ok()?;
         let mut config = ServerConfig::clone(&accepted);
-        config.transport_config(Arc::new(carrier.transport(base, shared.door.limits().connections.saturating_add(1))?));
+        config.transport_config(Arc::new(
+            carrier.transport(base, shared.door.limits().connections.saturating_add(1))?,
+        ));
         let (shared, carrier) = (shared.clone(), carrier.clone());
         let app = Box::new(move |conn: Conn| {
             Box::pin(async move {
@@ -64,7 +72,8 @@ pub(in super::super) fn start(
         });
         Some(Accept { config: Arc::new(config), attached: Attached::default(), app })
     });
-    let mut endpoint = Endpoint::new(endpoint_config, base, Some((config, acceptor)), socket.max_segments(MTU.1));
+    let mut endpoint =
+        Endpoint::new(endpoint_config, base, Some((config, acceptor)), socket.max_segments(MTU.1));
     endpoint.set_gatekeeper(Box::new(move |_, validated| match tunnels.inside() {
         inside if inside >= TUNNELS => Admission::Refuse,
         inside if inside >= UNSEEN && !validated => Admission::Retry,
@@ -112,7 +121,8 @@ async fn serve(mut stream: RawStream, credits: Credits, shared: Arc<Shared>, rem
     };
     let Header { window, target, .. } = header;
     let buffers = pass.buffers();
-    let mut stream = QuicProxyStream::new(stream, credits, buffers.satellite, Bytes::new(window.into()));
+    let mut stream =
+        QuicProxyStream::new(stream, credits, buffers.satellite, Bytes::new(window.into()));
     stream.give_back(rest);
     let mut journey = ProxiedConnection::begin(&shared, remote, How::Tunnel, target.clone());
     let (server, address) = match shared.dial(&target, None, buffers).await {
@@ -124,10 +134,23 @@ async fn serve(mut stream: RawStream, credits: Credits, shared: Arc<Shared>, rem
     };
     journey.reached(address);
     let mut server = TcpProxyStream::new(server);
-    if stream.stream().write_all(&write_answer(TunnelConfig::window(buffers.satellite))).await.is_err() {
+    if stream
+        .stream()
+        .write_all(&write_answer(TunnelConfig::window(buffers.satellite)))
+        .await
+        .is_err()
+    {
         return;
     }
-    let end = relay(&mut stream, &mut server, Vec::new(), buffers.piece, shared.patience, journey.moved()).await;
+    let end = relay(
+        &mut stream,
+        &mut server,
+        Vec::new(),
+        buffers.piece,
+        shared.patience,
+        journey.moved(),
+    )
+    .await;
     journey.ended(end);
 }
 
@@ -144,7 +167,8 @@ async fn header(stream: &mut RawStream) -> Option<(Header, Piece)> {
     None
 }
 
-/// The last that the entrance hears of a connection; the rest of what the client says is not wanted.
+/// The last that the entrance hears of a connection; the rest of what the client says is not
+/// wanted.
 async fn answer(mut stream: QuicProxyStream, number: u8) {
     if stream.stream().write_all(&[number]).await.is_ok() && stream.stream().finish().is_ok() {
         stream.refuse();

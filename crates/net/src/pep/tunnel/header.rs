@@ -1,8 +1,12 @@
-//! What stands at the beginning of a stream of the tunnel: where the connection wants to go, and what became of that.
+//! What stands at the beginning of a stream of the tunnel: where the connection wants to go, and
+//! what became of that.
 //!
-//! A stream for each TCP connection. The entrance begins it with a version, 1, how many bytes it can take at first (4 bytes, network order), and the target as SOCKS5 has
-//! it (RFC 1928 §4: type, address, port). It goes on with what the client says, up to 32 kB ([`FIRST`]) until it hears more. The exit begins with one byte: 0
-//! where the server has been reached, then how many bytes it can take in all, and what the server says; otherwise the number of a [`Refusal`], and that is all.
+//! A stream for each TCP connection. The entrance begins it with a version, 1, how many bytes it
+//! can take at first (4 bytes, network order), and the target as SOCKS5 has it (RFC 1928 §4: type,
+//! address, port). It goes on with what the client says, up to 32 kB ([`FIRST`]) until it hears
+//! more. The exit begins with one byte: 0 where the server has been reached, then how many bytes it
+//! can take in all, and what the server says; otherwise the number of a [`Refusal`], and that is
+//! all.
 
 use super::super::refusal::Refusal;
 use super::super::target::{Target, TargetError};
@@ -60,7 +64,11 @@ pub fn read_header(bytes: &[u8]) -> Result<Option<Header>, HeaderError> {
     }
     let Some((window, rest)) = rest.split_first_chunk() else { return Ok(None) };
     let decoded = Target::decode(rest)?;
-    Ok(decoded.map(|(target, used)| Header { window: u32::from_be_bytes(*window), target, length: 1 + 4 + used }))
+    Ok(decoded.map(|(target, used)| Header {
+        window: u32::from_be_bytes(*window),
+        target,
+        length: 1 + 4 + used,
+    }))
 }
 
 /// What an exit begins with that has reached the server, and can take so many bytes.
@@ -70,7 +78,8 @@ pub(super) fn write_answer(window: u32) -> Vec<u8> {
     bytes
 }
 
-/// Reads that from the beginning of `bytes`: how many bytes the exit can take; nothing where some are still to come.
+/// Reads that from the beginning of `bytes`: how many bytes the exit can take; nothing where some
+/// are still to come.
 pub(super) fn read_answer(bytes: &[u8]) -> Result<Option<u32>, Refusal> {
     match bytes.split_first() {
         None => Ok(None),

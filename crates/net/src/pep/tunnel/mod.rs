@@ -1,6 +1,8 @@
-//! Two proxies with a QUIC connection between them: TCP ends at each, and over the hop runs a protocol made for it.
+//! Two proxies with a QUIC connection between them: TCP ends at each, and over the hop runs a
+//! protocol made for it.
 //!
-//! The connection is begun by the [entrance](entrance), kept open, and begun again when it has ended; a stream of it carries one TCP connection.
+//! The connection is begun by the [entrance](entrance), kept open, and begun again when it has
+//! ended; a stream of it carries one TCP connection.
 
 mod credit;
 mod entrance;
@@ -23,7 +25,8 @@ use bentpipe_units::{Bytes, Span};
 use std::io;
 use std::sync::Arc;
 
-/// Silence after which a tunnel is taken for broken, and how often it is kept from being silent: our choice.
+/// Silence after which a tunnel is taken for broken, and how often it is kept from being silent:
+/// our choice.
 const SILENCE: Span = Span::from_secs(30);
 const KEEPALIVE: Span = Span::from_secs(10);
 /// What all streams of a tunnel together may have under way, of the buffer of one: our choice.
@@ -41,8 +44,9 @@ struct TunnelConfig {
 }
 
 impl TunnelConfig {
-    /// `buffer`: the most that waits of one stream and direction; `memory`: of all. Peers keep to less than that by themselves ([`credit`]); the stack's own
-    /// windows are there for those who do not.
+    /// `buffer`: the most that waits of one stream and direction; `memory`: of all. Peers keep to
+    /// less than that by themselves ([`credit`]); the stack's own windows are there for those who
+    /// do not.
     fn new(congestion: &CongestionConfig, buffer: Bytes, memory: Bytes) -> Result<Self, PepError> {
         let together = Bytes::new(buffer.get().saturating_mul(TOGETHER));
         let settings = Settings {
@@ -58,13 +62,15 @@ impl TunnelConfig {
             ack_by: AckRule::Auto.by(),
             ..Settings::default()
         };
-        let fail = |error: &dyn std::fmt::Display| PepError::System(io::Error::other(error.to_string()));
+        let fail =
+            |error: &dyn std::fmt::Display| PepError::System(io::Error::other(error.to_string()));
         settings.transport().map_err(|error| fail(&error))?;
         let factory = settings.controller().map_err(|error| fail(&error))?;
         Ok(Self { settings, factory })
     }
 
-    /// The stack's configuration for one connection, in which the peer may have so many streams open.
+    /// The stack's configuration for one connection, in which the peer may have so many streams
+    /// open.
     fn transport(&self, clock: Clock, streams: usize) -> Option<TransportConfig> {
         let mut transport = self.settings.transport().ok()?;
         let streams = VarInt::from_u32(u32::try_from(streams).unwrap_or(u32::MAX));
@@ -74,9 +80,16 @@ impl TunnelConfig {
             .keep_alive_interval(Some(KEEPALIVE.into()));
         let factory = self.factory.clone();
         // One connection has the hop for all: it may start fast.
-        let make: MakeController = Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None));
+        let make: MakeController =
+            Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None));
         let Settings { initial_window, pacing, .. } = self.settings;
-        transport.congestion_controller_factory(controller_factory(clock, initial_window, pacing, None, make));
+        transport.congestion_controller_factory(controller_factory(
+            clock,
+            initial_window,
+            pacing,
+            None,
+            make,
+        ));
         Some(transport)
     }
 

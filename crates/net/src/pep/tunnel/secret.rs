@@ -1,8 +1,11 @@
-//! What two proxies know of each other: a secret in a file of each, from which both derive the keys that they show.
+//! What two proxies know of each other: a secret in a file of each, from which both derive the keys
+//! that they show.
 //!
-//! Each has an Ed25519 key of its role, derived from the secret, and a self-signed certificate for it; each trusts that of the other role and no other (TLS 1.3 with certificates
-//! of both sides, RFC 8446 §4.3.2). Nothing of the secret crosses the network. Who talks to a proxy can see a public key that was derived from it, so that it has
-//! to be one that nobody can guess: it is drawn, not chosen.
+//! Each has an Ed25519 key of its role, derived from the secret, and a self-signed certificate for
+//! it; each trusts that of the other role and no other (TLS 1.3 with certificates of both sides,
+//! RFC 8446 §4.3.2). Nothing of the secret crosses the network. Who talks to a proxy can see a
+//! public key that was derived from it, so that it has to be one that nobody can guess: it is
+//! drawn, not chosen.
 
 use super::super::PepError;
 use bentpipe_quic::noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -64,16 +67,21 @@ impl Secret {
         let mut text = String::new();
         let open = std::fs::File::open(file).map_err(|error| wrong(error.to_string()))?;
         // A file that goes on is not a secret.
-        open.take(4 * LENGTH as u64).read_to_string(&mut text).map_err(|error| wrong(error.to_string()))?;
+        open.take(4 * LENGTH as u64)
+            .read_to_string(&mut text)
+            .map_err(|error| wrong(error.to_string()))?;
         Self::parse(text.trim()).ok_or_else(|| {
             wrong("64 hexadecimal digits are expected, and nothing else; `--make-secret` writes such a file".to_owned())
         })
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let digits: Vec<u8> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
-        let bytes: Vec<u8> =
-            digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
+        let digits: Vec<u8> =
+            text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
+        let bytes: Vec<u8> = digits
+            .chunks_exact(2)
+            .map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit))
+            .collect();
         (digits.len() == 2 * LENGTH).then(|| bytes.try_into().ok().map(Self))?
     }
 
@@ -82,13 +90,16 @@ impl Secret {
     /// # Errors
     /// A file that exists already, or cannot be written.
     pub fn make(file: &Path) -> Result<(), PepError> {
-        let wrong = |error: io::Error| PepError::Secret { file: file.to_owned(), why: error.to_string() };
+        let wrong =
+            |error: io::Error| PepError::Secret { file: file.to_owned(), why: error.to_string() };
         let mut secret = [0; LENGTH];
         let drawn = Randomness::System.generator().fill(&mut secret);
         drawn.map_err(|_| wrong(io::Error::other("the system has no random numbers")))?;
         let text: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-        opened.and_then(|mut opened| opened.write_all(format!("{text}\n").as_bytes())).map_err(wrong)
+        opened
+            .and_then(|mut opened| opened.write_all(format!("{text}\n").as_bytes()))
+            .map_err(wrong)
     }
 
     /// The key and certificate of a role.
@@ -96,7 +107,9 @@ impl Secret {
         let mut seed = [0; 32];
         let key = Salt::new(HKDF_SHA256, ALPN).extract(&self.0);
         let info = [role.name().as_bytes()];
-        key.expand(&info, HKDF_SHA256).and_then(|expanded| expanded.fill(&mut seed)).map_err(|_| system("HKDF"))?;
+        key.expand(&info, HKDF_SHA256)
+            .and_then(|expanded| expanded.fill(&mut seed))
+            .map_err(|_| system("HKDF"))?;
         Identity::self_signed(role.name(), seed).map_err(system)
     }
 
@@ -126,8 +139,9 @@ impl Secret {
         let own = self.identity(Role::Exit)?;
         let provider = provider(Randomness::System);
         let trusted = Arc::new(self.trusting(Role::Listener)?);
-        let verifier =
-            WebPkiClientVerifier::builder_with_provider(trusted, provider.clone()).build().map_err(system)?;
+        let verifier = WebPkiClientVerifier::builder_with_provider(trusted, provider.clone())
+            .build()
+            .map_err(system)?;
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(system)?
@@ -161,7 +175,14 @@ mod tests {
     fn what_is_no_secret_is_refused_without_being_shown() {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("secret");
-        for text in ["", "hunter2hunter2", &"ab".repeat(31), &"ab".repeat(33), &"zz".repeat(32), &"ab".repeat(500)] {
+        for text in [
+            "",
+            "hunter2hunter2",
+            &"ab".repeat(31),
+            &"ab".repeat(33),
+            &"zz".repeat(32),
+            &"ab".repeat(500),
+        ] {
             std::fs::write(&file, text).unwrap();
             let error = Secret::from_file(&file).unwrap_err().to_string();
             assert!(text.is_empty() || !error.contains(text), "{error}");

@@ -10,7 +10,8 @@ use std::task::{Context, Poll, ready};
 
 /// The code with which a stream is given up: a reset of TCP.
 const RESET: u64 = 1;
-/// The part of a window that is free before the peer hears of it: the eighth that QUIC's stack has, too.
+/// The part of a window that is free before the peer hears of it: the eighth that QUIC's stack has,
+/// too.
 const PART: u64 = 8;
 
 impl From<StreamEnd> for StreamError {
@@ -44,7 +45,16 @@ impl QuicProxyStream {
     pub fn new(stream: RawStream, credits: Credits, window: Size, room: Size) -> Self {
         credits.begin(stream.id(), room.get());
         let window = window.get();
-        Self { stream, credits, held: Bytes::new(), window, told: window, taken: 0, sent: 0, done: false }
+        Self {
+            stream,
+            credits,
+            held: Bytes::new(),
+            window,
+            told: window,
+            taken: 0,
+            sent: 0,
+            done: false,
+        }
     }
 
     /// The stream itself, for what stands at its beginning.
@@ -70,7 +80,11 @@ impl QuicProxyStream {
 }
 
 impl ProxyStream for QuicProxyStream {
-    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
+    fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<Result<usize, StreamError>> {
         while self.held.is_empty() {
             match ready!(self.stream.poll_read(cx))? {
                 Some(bytes) => self.held = bytes,
@@ -89,7 +103,11 @@ impl ProxyStream for QuicProxyStream {
         Poll::Ready(Ok(length))
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, StreamError>> {
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<Result<usize, StreamError>> {
         let room = ready!(self.credits.poll_room(self.stream.id(), self.sent, cx));
         let data = data.get(..usize::try_from(room).unwrap_or(usize::MAX)).unwrap_or(data);
         let written = ready!(self.stream.poll_write(cx, data))?;

@@ -1,8 +1,9 @@
-//! Header fields on their way through: what is for one connection only is taken out, what a proxy has to say is put in.
+//! Header fields on their way through: what is for one connection only is taken out, what a proxy
+//! has to say is put in.
 
 use http::header::{
-    ALT_SVC, CONNECTION, CONTENT_LENGTH, COOKIE, DATE, EXPECT, FORWARDED, HOST, MAX_FORWARDS, PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
+    ALT_SVC, CONNECTION, CONTENT_LENGTH, COOKIE, DATE, EXPECT, FORWARDED, HOST, MAX_FORWARDS,
+    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version};
@@ -16,8 +17,8 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
-/// Fields that are for one connection only (RFC 9110 §7.6.1), `Trailer` since trailers are dropped, and what is between a client and a proxy that it
-/// chose (§11.7).
+/// Fields that are for one connection only (RFC 9110 §7.6.1), `Trailer` since trailers are dropped,
+/// and what is between a client and a proxy that it chose (§11.7).
 const OF_THE_CONNECTION: [HeaderName; 9] = [
     CONNECTION,
     KEEP_ALIVE,
@@ -43,7 +44,8 @@ pub(super) struct About {
     pub early: bool,
 }
 
-/// Whom a request is for: the target's authority, which comes before the field (RFC 9112 §3.2.2), or the one field Host.
+/// Whom a request is for: the target's authority, which comes before the field (RFC 9112 §3.2.2),
+/// or the one field Host.
 pub(super) fn host<T>(request: &Request<T>) -> Option<Authority> {
     let mut fields = request.headers().get_all(HOST).iter();
     let (first, second) = (fields.next(), fields.next());
@@ -72,7 +74,8 @@ pub(super) fn length(headers: &HeaderMap) -> Result<Option<u64>, ()> {
 
 /// How often OPTIONS may be forwarded (RFC 9110 §7.6.2), where it says so.
 pub(super) fn max_forwards<T>(request: &Request<T>) -> Option<u64> {
-    let field = request.headers().get(MAX_FORWARDS).filter(|_| *request.method() == Method::OPTIONS)?;
+    let field =
+        request.headers().get(MAX_FORWARDS).filter(|_| *request.method() == Method::OPTIONS)?;
     field.to_str().ok()?.parse().ok()
 }
 
@@ -87,7 +90,8 @@ pub(super) fn request<T>(request: &Request<T>, about: &About) -> HeaderMap {
     for name in claims {
         headers.remove(name);
     }
-    // Whole numbers are digits, addresses and authorities hold neither quotes nor control characters.
+    // Whole numbers are digits, addresses and authorities hold neither quotes nor control
+    // characters.
     let value = |text: String| HeaderValue::try_from(text).ok();
     // What is there already, Host among it, must not stay beside what we say.
     let set = |headers: &mut HeaderMap, name: HeaderName, value: Option<HeaderValue>| {
@@ -98,7 +102,8 @@ pub(super) fn request<T>(request: &Request<T>, about: &About) -> HeaderMap {
     }
     // HTTP/2 and HTTP/3 may split it, HTTP/1.1 may not (RFC 9113 §8.2.3, RFC 9114 §4.2.1).
     if headers.get_all(COOKIE).iter().nth(1).is_some() {
-        let cookies: Vec<&[u8]> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+        let cookies: Vec<&[u8]> =
+            headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
         if let Ok(joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..])) {
             headers.insert(COOKIE, joined);
         }
@@ -122,7 +127,8 @@ pub(super) fn request<T>(request: &Request<T>, about: &About) -> HeaderMap {
     headers
 }
 
-/// Makes of the upstream's fields those that the client gets; `known`: the content's length is known.
+/// Makes of the upstream's fields those that the client gets; `known`: the content's length is
+/// known.
 pub(super) fn response(headers: &mut HeaderMap, version: Version, known: bool, now: SystemTime) {
     strip(headers);
     if !known {
@@ -152,7 +158,8 @@ fn strip(headers: &mut HeaderMap) {
     }
 }
 
-/// Whether a field says where a request comes from, which only we know. Some servers read underscores as hyphens.
+/// Whether a field says where a request comes from, which only we know. Some servers read
+/// underscores as hyphens.
 fn is_claim(name: &HeaderName) -> bool {
     let name = name.as_str().replace('_', "-");
     name == "forwarded" || name == "x-real-ip" || name.starts_with("x-forwarded-")
@@ -183,7 +190,13 @@ mod tests {
 
     fn about(host: &str) -> About {
         let client = "2001:db8::1".parse().unwrap();
-        About { client, version: Version::HTTP_3, host: host.parse().unwrap(), upstream_host: None, early: false }
+        About {
+            client,
+            version: Version::HTTP_3,
+            host: host.parse().unwrap(),
+            upstream_host: None,
+            early: false,
+        }
     }
 
     #[test]
@@ -208,10 +221,12 @@ mod tests {
         );
         let mut names: Vec<&str> = request.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
-        let expected =
-            "accept cookie forwarded host max-forwards via x-forwarded-for x-forwarded-host x-forwarded-proto";
+        let expected = "accept cookie forwarded host max-forwards via x-forwarded-for x-forwarded-host x-forwarded-proto";
         assert_eq!(names.join(" "), expected);
-        assert_eq!((&request[COOKIE], &request[MAX_FORWARDS]), (&"a=1; b=2".parse().unwrap(), &"2".parse().unwrap()));
+        assert_eq!(
+            (&request[COOKIE], &request[MAX_FORWARDS]),
+            (&"a=1; b=2".parse().unwrap(), &"2".parse().unwrap())
+        );
         let via: Vec<&HeaderValue> = request.get_all(VIA).iter().collect();
         assert_eq!(via, ["1.1 nearer", "3 bentpipe"]);
     }
@@ -229,8 +244,14 @@ mod tests {
         ];
         let mut about = about("example.org:8443");
         let request = self::request(&asked(&fields), &about);
-        assert!(request.values().all(|value| !value.to_str().unwrap().contains("10.0.0.1")), "{request:?}");
-        assert_eq!(request[FORWARDED], "for=\"[2001:db8::1]\";host=\"example.org:8443\";proto=https");
+        assert!(
+            request.values().all(|value| !value.to_str().unwrap().contains("10.0.0.1")),
+            "{request:?}"
+        );
+        assert_eq!(
+            request[FORWARDED],
+            "for=\"[2001:db8::1]\";host=\"example.org:8443\";proto=https"
+        );
         assert_eq!(
             (&request[FORWARDED_FOR], &request[HOST]),
             (&"2001:db8::1".parse().unwrap(), &"example.org:8443".parse().unwrap())
@@ -238,7 +259,10 @@ mod tests {
         assert!(!request.contains_key(EARLY_DATA) && !request.contains_key("x-forwarded-server"));
         (about.upstream_host, about.early) = (Some("inside".parse().unwrap()), true);
         let request = self::request(&asked(&fields), &about);
-        assert_eq!((&request[HOST], &request[EARLY_DATA]), (&"inside".parse().unwrap(), &"1".parse().unwrap()));
+        assert_eq!(
+            (&request[HOST], &request[EARLY_DATA]),
+            (&"inside".parse().unwrap(), &"1".parse().unwrap())
+        );
         assert_eq!(request[FORWARDED_HOST], "example.org:8443");
     }
 
@@ -253,8 +277,13 @@ mod tests {
         }
         assert_eq!(length(&[("content-length", "1"), ("content-length", "1")]), Err(()));
         assert_eq!(host(&asked(&[("host", "a:1")])).unwrap(), "a:1");
-        for wrong in [&[][..], &[("host", "a"), ("host", "b")], &[("host", "u@a")], &[("host", "a b")], &[("host", "")]]
-        {
+        for wrong in [
+            &[][..],
+            &[("host", "a"), ("host", "b")],
+            &[("host", "u@a")],
+            &[("host", "a b")],
+            &[("host", "")],
+        ] {
             assert_eq!(host(&asked(wrong)), None, "{wrong:?}");
         }
     }
@@ -275,9 +304,15 @@ mod tests {
         response(&mut headers, Version::HTTP_11, false, UNIX_EPOCH);
         let mut names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
-        assert_eq!((names.join(" ").as_str(), &headers[VIA]), ("date etag via", &"1.1 bentpipe".parse().unwrap()));
+        assert_eq!(
+            (names.join(" ").as_str(), &headers[VIA]),
+            ("date etag via", &"1.1 bentpipe".parse().unwrap())
+        );
         known.insert(DATE, "theirs".parse().unwrap());
         response(&mut known, Version::HTTP_10, true, UNIX_EPOCH);
-        assert_eq!((&known[DATE], &known[CONTENT_LENGTH]), (&"theirs".parse().unwrap(), &"5".parse().unwrap()));
+        assert_eq!(
+            (&known[DATE], &known[CONTENT_LENGTH]),
+            (&"theirs".parse().unwrap(), &"5".parse().unwrap())
+        );
     }
 }

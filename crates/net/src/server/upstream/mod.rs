@@ -1,6 +1,8 @@
-//! A web server behind this one, asked over HTTP/1.1: what clients ask for goes there, and its responses come back (RFC 9110 §3.7, a gateway).
+//! A web server behind this one, asked over HTTP/1.1: what clients ask for goes there, and its
+//! responses come back (RFC 9110 §3.7, a gateway).
 //!
-//! Connections to it are kept for further requests. Nothing is cached, trailers are dropped in both directions.
+//! Connections to it are kept for further requests. Nothing is cached, trailers are dropped in both
+//! directions.
 
 mod fields;
 mod relayed;
@@ -35,7 +37,8 @@ use upload::{Fault, Progress};
 
 /// A connection to the upstream comes about within so long: our choice.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// An unused connection is kept for so long: our choice, less than most servers do. One that has ended in between is found out, and another begun.
+/// An unused connection is kept for so long: our choice, less than most servers do. One that has
+/// ended in between is found out, and another begun.
 const IDLE_TIME: Duration = Duration::from_secs(15);
 /// What is read ahead of a response, and so the most that its header may be, bytes: our choice.
 const BUFFER: usize = 64 * 1024;
@@ -44,7 +47,9 @@ const BUFFER: usize = 64 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UpstreamError {
     /// The URL names none.
-    #[error("`{url}` cannot be put behind: {reason}; allowed: http://HOST[:PORT] or https://HOST[:PORT]")]
+    #[error(
+        "`{url}` cannot be put behind: {reason}; allowed: http://HOST[:PORT] or https://HOST[:PORT]"
+    )]
     Url {
         /// The URL.
         url: String,
@@ -76,12 +81,15 @@ impl Upstream {
     pub fn new(url: &str) -> Result<Self, UpstreamError> {
         let wrong = |reason| UpstreamError::Url { url: url.to_owned(), reason };
         let parts = url.parse::<Uri>().map_err(|_| wrong("it is no URL"))?.into_parts();
-        let scheme = parts.scheme.filter(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS);
+        let scheme =
+            parts.scheme.filter(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS);
         let scheme = scheme.ok_or_else(|| wrong("its scheme is neither http nor https"))?;
         let authority = parts.authority.ok_or_else(|| wrong("it names no host"))?;
         host_and_port(&authority).map_err(wrong)?;
         if parts.path_and_query.is_some_and(|path| path != "/") {
-            return Err(wrong("it holds a path, and those that clients ask for are passed on as they are"));
+            return Err(wrong(
+                "it holds a path, and those that clients ask for are passed on as they are",
+            ));
         }
         Ok(Self {
             scheme,
@@ -89,7 +97,8 @@ impl Upstream {
             host: None,
             trust: Trust::System,
             max_body: None,
-            // Less than the minute after which a silent connection over QUIC ends, so that the client hears of it.
+            // Less than the minute after which a silent connection over QUIC ends, so that the
+            // client hears of it.
             answer_time: Span::from_secs(50),
             connections: 512,
         })
@@ -111,7 +120,8 @@ impl Upstream {
         if authority.as_str().contains('@') { Err(wrong()) } else { Ok(self) }
     }
 
-    /// Whom to believe that an https upstream is who it says; without it, those for whom the system's certificates vouch.
+    /// Whom to believe that an https upstream is who it says; without it, those for whom the
+    /// system's certificates vouch.
     #[must_use]
     pub fn trust(mut self, trust: Trust) -> Self {
         self.trust = trust;
@@ -125,7 +135,8 @@ impl Upstream {
         self
     }
 
-    /// The upstream takes no longer to answer, once it has the request, and is silent no longer within its response; 50 s.
+    /// The upstream takes no longer to answer, once it has the request, and is silent no longer
+    /// within its response; 50 s.
     #[must_use]
     pub fn answer_time(mut self, time: Span) -> Self {
         self.answer_time = time;
@@ -165,7 +176,8 @@ impl Relay {
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(CONNECT_TIME));
         let tls = upstream.trust.config(&[&rustls::version::TLS13, &rustls::version::TLS12])?;
-        let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
+        let connector =
+            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIME)
@@ -179,10 +191,13 @@ impl Relay {
     /// The status of what cannot be passed on, which the request's head shows.
     pub fn refusal(&self, request: &Request<()>) -> Option<StatusCode> {
         // Neither tunnels nor other protocols; TRACE would show what is added here.
-        if matches!(*request.method(), Method::CONNECT | Method::TRACE) || request.headers().contains_key(UPGRADE) {
+        if matches!(*request.method(), Method::CONNECT | Method::TRACE)
+            || request.headers().contains_key(UPGRADE)
+        {
             return Some(StatusCode::NOT_IMPLEMENTED);
         }
-        let (Some(_), Ok(length)) = (fields::host(request), fields::length(request.headers())) else {
+        let (Some(_), Ok(length)) = (fields::host(request), fields::length(request.headers()))
+        else {
             return Some(StatusCode::BAD_REQUEST);
         };
         let most = self.upstream.max_body.map_or(u64::MAX, Size::get);
@@ -190,7 +205,12 @@ impl Relay {
     }
 
     /// Asks the upstream. What goes wrong is a response too.
-    pub async fn forward(&self, request: &Request<()>, upload: Upload, asker: RequestContext) -> StreamedResponse {
+    pub async fn forward(
+        &self,
+        request: &Request<()>,
+        upload: Upload,
+        asker: RequestContext,
+    ) -> StreamedResponse {
         let asked = match self.refusal(request) {
             Some(status) => Err(status),
             None => self.ask(request, upload, asker).await,
@@ -211,7 +231,8 @@ impl Relay {
         }
         let host = fields::host(request).ok_or(StatusCode::BAD_REQUEST)?;
         let RequestContext { client, version, early, now } = asker;
-        let about = About { client, version, host, upstream_host: self.upstream.host.clone(), early };
+        let about =
+            About { client, version, host, upstream_host: self.upstream.host.clone(), early };
         let patience = Duration::from(self.upstream.answer_time);
         if !upload.limit(self.upstream.max_body.map_or(u64::MAX, Size::get)) {
             return Err(StatusCode::PAYLOAD_TOO_LARGE);
@@ -240,10 +261,14 @@ impl Relay {
         fields::response(&mut head.headers, head.version, known, now);
         let mut response = http::Response::new(());
         (*response.status_mut(), *response.headers_mut()) = (head.status, head.headers);
-        Ok(StreamedResponse { head: response, content: Content::Upstream(Relayed::new(incoming, patience, place)) })
+        Ok(StreamedResponse {
+            head: response,
+            content: Content::Upstream(Relayed::new(incoming, patience, place)),
+        })
     }
 
-    /// Waits for the response's head. A client that is still sending does not count as an upstream that is slow.
+    /// Waits for the response's head. A client that is still sending does not count as an upstream
+    /// that is slow.
     async fn answered(
         &self,
         request: Request<Upload>,
@@ -269,7 +294,9 @@ impl Relay {
 
 /// Whether a request's sender waits for word before it sends content (RFC 9110 §10.1.1).
 pub(super) fn expects_continue(headers: &HeaderMap) -> bool {
-    headers.get(EXPECT).is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"))
+    headers
+        .get(EXPECT)
+        .is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
 /// What HTTP/3 announces of a request's content, where that is to be believed.
@@ -290,7 +317,10 @@ fn blame(fault: Fault) -> StatusCode {
 fn reason(error: &Error) -> StatusCode {
     let mut cause = error.source();
     while let Some(error) = cause {
-        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+        if error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
+        {
             return StatusCode::GATEWAY_TIMEOUT;
         }
         cause = error.source();

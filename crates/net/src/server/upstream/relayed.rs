@@ -30,7 +30,8 @@ impl Relayed {
     /// The next piece, at most `most` bytes.
     pub async fn next(&mut self, most: u64) -> io::Result<Option<Bytes>> {
         while self.rest.is_empty() {
-            let frame = timeout(self.patience, poll_fn(|cx| Pin::new(&mut self.incoming).poll_frame(cx)));
+            let frame =
+                timeout(self.patience, poll_fn(|cx| Pin::new(&mut self.incoming).poll_frame(cx)));
             match frame.await {
                 Err(_) => return Err(io::ErrorKind::TimedOut.into()),
                 Ok(None) => return Ok(None),

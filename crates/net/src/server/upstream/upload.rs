@@ -1,4 +1,5 @@
-//! A request's content on its way to the upstream: taken from the client as fast as the upstream takes it.
+//! A request's content on its way to the upstream: taken from the client as fast as the upstream
+//! takes it.
 
 use bytes::Bytes;
 use futures_util::stream::{Stream, StreamExt, unfold};
@@ -52,7 +53,8 @@ impl Progress {
     }
 }
 
-/// What comes of a request's content. Only [`Piece::End`] makes it whole: a sender that goes without a word did not finish.
+/// What comes of a request's content. Only [`Piece::End`] makes it whole: a sender that goes
+/// without a word did not finish.
 #[derive(Debug)]
 pub(in crate::server) enum Piece {
     /// The next bytes.
@@ -80,16 +82,27 @@ impl std::fmt::Debug for Upload {
 }
 
 impl Upload {
-    fn new(pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static, left: Option<u64>) -> Self {
-        Self { pieces: Box::pin(pieces.fuse()), first: None, left, most: u64::MAX, progress: Arc::default() }
+    fn new(
+        pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+        left: Option<u64>,
+    ) -> Self {
+        Self {
+            pieces: Box::pin(pieces.fuse()),
+            first: None,
+            left,
+            most: u64::MAX,
+            progress: Arc::default(),
+        }
     }
 
-    /// Of HTTP/1.1 and HTTP/2, whose library has seen to the length. Each piece comes within `stall`.
+    /// Of HTTP/1.1 and HTTP/2, whose library has seen to the length. Each piece comes within
+    /// `stall`.
     pub fn of_tcp(incoming: Incoming, stall: Duration) -> Self {
         let length = if incoming.is_end_stream() { Some(0) } else { incoming.size_hint().exact() };
         let pieces = unfold(incoming, move |mut incoming| async move {
             loop {
-                let frame = timeout(stall, poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx))).await;
+                let frame =
+                    timeout(stall, poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx))).await;
                 match frame {
                     Err(_) => return Some((Err(io::ErrorKind::TimedOut.into()), incoming)),
                     Ok(None) => return None,
@@ -105,7 +118,8 @@ impl Upload {
         Self::new(pieces, length)
     }
 
-    /// Of HTTP/3: `pieces` come from the connection's task, `announced` is the field that nobody has checked yet.
+    /// Of HTTP/3: `pieces` come from the connection's task, `announced` is the field that nobody
+    /// has checked yet.
     pub fn of_quic(pieces: mpsc::Receiver<Piece>, announced: Option<u64>) -> Self {
         let pieces = unfold(pieces, |mut pieces| async move {
             let piece = match pieces.recv().await {
@@ -129,7 +143,8 @@ impl Upload {
         self.progress.clone()
     }
 
-    /// Waits for the first piece or the end, where no length is announced: what has no content is not to look like content of unknown length.
+    /// Waits for the first piece or the end, where no length is announced: what has no content is
+    /// not to look like content of unknown length.
     pub(super) async fn begin(&mut self) -> Result<(), Fault> {
         while self.left.is_none() && self.first.is_none() {
             match self.pieces.next().await {
@@ -155,7 +170,10 @@ impl Body for Upload {
     type Data = Bytes;
     type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let piece = match self.first.take() {
             Some(first) => Some(Ok(first)),
             None => {
@@ -194,7 +212,11 @@ impl Body for Upload {
 mod tests {
     use super::*;
 
-    async fn upload(sizes: &[usize], announced: Option<u64>, most: u64) -> (Result<u64, Fault>, Upload) {
+    async fn upload(
+        sizes: &[usize],
+        announced: Option<u64>,
+        most: u64,
+    ) -> (Result<u64, Fault>, Upload) {
         let (sender, pieces) = mpsc::channel(16);
         for size in sizes {
             sender.send(Piece::Data(Bytes::from(vec![0; *size]))).await.unwrap();
@@ -233,6 +255,9 @@ mod tests {
         assert_eq!(upload(&[3, 4], Some(8), 9).await.0, Err(Fault::Broken));
         assert_eq!(upload(&[3, 4], Some(6), 9).await.0, Err(Fault::Broken));
         let (bytes, empty) = upload(&[0, 0], None, 9).await;
-        assert!(bytes == Ok(0) && empty.is_end_stream() && empty.size_hint().exact() == Some(0), "no content is none");
+        assert!(
+            bytes == Ok(0) && empty.is_end_stream() && empty.size_hint().exact() == Some(0),
+            "no content is none"
+        );
     }
 }

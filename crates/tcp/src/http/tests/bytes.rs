@@ -10,7 +10,11 @@ fn a_download_over_http2_has_the_bytes_of_its_records() {
     let played = play(settings(Version::H2), Opening::Full, false, vec![object(100_000)]);
     // ClientHello, Finished, preface with SETTINGS and WINDOW_UPDATE, SETTINGS acknowledged,
     // request.
-    let client = 517 + 64 + (RECORD + 24 + FRAME + 24 + FRAME + 4) + (RECORD + FRAME) + (RECORD + FRAME + 5 + 280);
+    let client = 517
+        + 64
+        + (RECORD + 24 + FRAME + 24 + FRAME + 4)
+        + (RECORD + FRAME)
+        + (RECORD + FRAME + 5 + 280);
     // The flight, tickets, SETTINGS and WINDOW_UPDATE, SETTINGS acknowledged, response, seven DATA
     // frames.
     let server = 2474
@@ -43,8 +47,14 @@ fn windows_are_given_back_by_frames_and_not_to_streams_that_ended() {
     // the stream ends with it.
     let update = RECORD + FRAME + 4;
     // Nor does one raise a window that is to stay what it is.
-    assert_eq!(written(1), 517 + 64 + (RECORD + 24 + FRAME + 24) + (RECORD + FRAME) + (RECORD + FRAME + 5 + 280));
-    assert_eq!([written(40_000) - written(1), written(3 * 16_375 + 1) - written(1)], [update, 2 * update]);
+    assert_eq!(
+        written(1),
+        517 + 64 + (RECORD + 24 + FRAME + 24) + (RECORD + FRAME) + (RECORD + FRAME + 5 + 280)
+    );
+    assert_eq!(
+        [written(40_000) - written(1), written(3 * 16_375 + 1) - written(1)],
+        [update, 2 * update]
+    );
 }
 
 #[test]
@@ -65,14 +75,24 @@ fn an_upload_over_http1_has_the_bytes_of_its_records() {
 
 #[test]
 fn bare_exchanges_are_a_request_and_content() {
-    assert_eq!(play(settings(Version::Raw), Opening::Full, false, vec![object(100_000)]).written, [17, 100_000]);
-    assert_eq!(play(settings(Version::Raw), Opening::Full, true, vec![object(100_000)]).written, [100_017, 1]);
-    assert_eq!(play(settings(Version::Raw), Opening::Full, false, vec![object(0)]).written, [17, 1]);
+    assert_eq!(
+        play(settings(Version::Raw), Opening::Full, false, vec![object(100_000)]).written,
+        [17, 100_000]
+    );
+    assert_eq!(
+        play(settings(Version::Raw), Opening::Full, true, vec![object(100_000)]).written,
+        [100_017, 1]
+    );
+    assert_eq!(
+        play(settings(Version::Raw), Opening::Full, false, vec![object(0)]).written,
+        [17, 1]
+    );
 }
 
 #[test]
 fn bare_content_is_there_as_soon_as_it_comes() {
-    let mut exchange = Exchange::new(&settings(Version::Raw), Opening::Full, false, vec![object(10_000)]);
+    let mut exchange =
+        Exchange::new(&settings(Version::Raw), Opening::Full, false, vec![object(10_000)]);
     assert_eq!(exchange.poll_open(Time::ZERO), Some(0));
     exchange.on_open(Time::ZERO, 0, Role::Client);
     exchange.on_open(Time::ZERO, 0, Role::Server);
@@ -81,12 +101,16 @@ fn bare_content_is_there_as_soon_as_it_comes() {
     assert_eq!(exchange.to_write(Time::ZERO, 0, Role::Server, 5000), 5000);
     exchange.on_received(Time::ZERO, 0, Role::Client, 1448);
     let events: Vec<ExchangeEvent> = std::iter::from_fn(|| exchange.poll_event()).collect();
-    assert_eq!(events, [ExchangeEvent::Ready, ExchangeEvent::Started(0), ExchangeEvent::Received(0, 1448)]);
+    assert_eq!(
+        events,
+        [ExchangeEvent::Ready, ExchangeEvent::Started(0), ExchangeEvent::Received(0, 1448)]
+    );
 }
 
 #[test]
 fn content_in_a_record_is_there_with_its_last_byte() {
-    let mut exchange = Exchange::new(&settings(Version::H1), Opening::EarlyData, false, vec![object(1000)]);
+    let mut exchange =
+        Exchange::new(&settings(Version::H1), Opening::EarlyData, false, vec![object(1000)]);
     exchange.poll_open(Time::ZERO);
     exchange.on_open(Time::ZERO, 0, Role::Client);
     exchange.on_open(Time::ZERO, 0, Role::Server);
@@ -95,7 +119,8 @@ fn content_in_a_record_is_there_with_its_last_byte() {
     let all = exchange.to_write(Time::ZERO, 0, Role::Server, u64::MAX);
     exchange.on_received(Time::ZERO, 0, Role::Client, all - 1);
     let received = |exchange: &mut Exchange| {
-        std::iter::from_fn(|| exchange.poll_event()).any(|event| event == ExchangeEvent::Received(0, 1000))
+        std::iter::from_fn(|| exchange.poll_event())
+            .any(|event| event == ExchangeEvent::Received(0, 1000))
     };
     assert!(!received(&mut exchange));
     exchange.on_received(Time::ZERO, 0, Role::Client, all);

@@ -3,7 +3,11 @@
 use super::*;
 
 fn narrow(stream: u64, connection: u64) -> Settings {
-    Settings { stream_window: Bytes::new(stream), connection_window: Bytes::new(connection), ..settings(Version::H2) }
+    Settings {
+        stream_window: Bytes::new(stream),
+        connection_window: Bytes::new(connection),
+        ..settings(Version::H2)
+    }
 }
 
 /// Round trips from the first content sent to the last received, where TLS is open after two and
@@ -28,7 +32,9 @@ fn a_window_of_content_takes_a_round_trip() {
 
 #[test]
 fn in_the_long_run_between_half_a_window_and_a_window_goes_each_round_trip() {
-    for (stream, connection) in [(65_535, 65_535), (200_000, 65_535), (65_535, 200_000), (1 << 20, 3 << 20)] {
+    for (stream, connection) in
+        [(65_535, 65_535), (200_000, 65_535), (65_535, 200_000), (1 << 20, 3 << 20)]
+    {
         let window = stream.min(connection);
         let bytes = 40 * window;
         let trips = trips(narrow(stream, connection), false, bytes);
@@ -38,7 +44,9 @@ fn in_the_long_run_between_half_a_window_and_a_window_goes_each_round_trip() {
 
 #[test]
 fn no_more_content_is_on_its_way_than_the_window_allows() {
-    for (stream, connection, streams) in [(65_535, 65_535, 1), (100_000, 1 << 20, 3), (1 << 20, 100_000, 5)] {
+    for (stream, connection, streams) in
+        [(65_535, 65_535, 1), (100_000, 1 << 20, 3), (1 << 20, 100_000, 5)]
+    {
         let objects = vec![object(3 << 20); streams];
         let played = play(narrow(stream, connection), Opening::Full, false, objects);
         let window = connection.min(stream * streams as u64);
@@ -53,16 +61,35 @@ fn no_more_content_is_on_its_way_than_the_window_allows() {
 
 #[test]
 fn a_held_back_sender_says_so_and_a_free_one_does_not() {
-    assert!(!play(narrow(65_535, 65_535), Opening::Full, false, vec![object(100_000)]).blocked.is_empty());
-    assert!(!play(narrow(65_535, 1 << 20), Opening::Full, false, vec![object(100_000)]).blocked.is_empty());
-    assert!(!play(narrow(1 << 20, 65_535), Opening::Full, false, vec![object(100_000)]).blocked.is_empty());
-    assert!(play(narrow(1 << 20, 1 << 20), Opening::Full, false, vec![object(100_000)]).blocked.is_empty());
-    assert!(play(settings(Version::H1), Opening::Full, false, vec![object(100_000)]).blocked.is_empty());
+    assert!(
+        !play(narrow(65_535, 65_535), Opening::Full, false, vec![object(100_000)])
+            .blocked
+            .is_empty()
+    );
+    assert!(
+        !play(narrow(65_535, 1 << 20), Opening::Full, false, vec![object(100_000)])
+            .blocked
+            .is_empty()
+    );
+    assert!(
+        !play(narrow(1 << 20, 65_535), Opening::Full, false, vec![object(100_000)])
+            .blocked
+            .is_empty()
+    );
+    assert!(
+        play(narrow(1 << 20, 1 << 20), Opening::Full, false, vec![object(100_000)])
+            .blocked
+            .is_empty()
+    );
+    assert!(
+        play(settings(Version::H1), Opening::Full, false, vec![object(100_000)]).blocked.is_empty()
+    );
 }
 
 #[test]
 fn while_a_record_waits_for_tcp_windows_are_not_to_blame() {
-    let mut exchange = Exchange::new(&narrow(1000, 65_535), Opening::EarlyData, false, vec![object(5000)]);
+    let mut exchange =
+        Exchange::new(&narrow(1000, 65_535), Opening::EarlyData, false, vec![object(5000)]);
     exchange.on_open(Time::ZERO, 0, Role::Client);
     exchange.on_open(Time::ZERO, 0, Role::Server);
     let request = exchange.to_write(Time::ZERO, 0, Role::Client, u64::MAX);
@@ -72,7 +99,9 @@ fn while_a_record_waits_for_tcp_windows_are_not_to_blame() {
         assert!(!exchange.is_blocked(0, Role::Server));
         turns += 1;
     }
-    assert!(turns > 10 && exchange.is_blocked(0, Role::Server) && !exchange.is_blocked(0, Role::Client));
+    assert!(
+        turns > 10 && exchange.is_blocked(0, Role::Server) && !exchange.is_blocked(0, Role::Client)
+    );
 }
 
 #[test]
@@ -85,12 +114,21 @@ fn an_upload_begins_with_the_window_of_the_rfc_and_goes_on_with_the_servers() {
     // Of what remains between 501 and 1000 bytes go on each trip.
     let small = trips(narrow(1000, 1 << 20), true, 100_000);
     assert!((35..=70).contains(&small), "{small}");
-    assert!(!play(narrow(1 << 20, 1 << 20), Opening::Full, true, vec![object(100_000)]).blocked.is_empty());
+    assert!(
+        !play(narrow(1 << 20, 1 << 20), Opening::Full, true, vec![object(100_000)])
+            .blocked
+            .is_empty()
+    );
 }
 
 #[test]
 fn streams_share_the_connection_frame_by_frame() {
-    let played = play(settings(Version::H2), Opening::Full, false, vec![object(50_000), object(10), object(50_000)]);
+    let played = play(
+        settings(Version::H2),
+        Opening::Full,
+        false,
+        vec![object(50_000), object(10), object(50_000)],
+    );
     let content: Vec<usize> = played
         .noted
         .iter()
@@ -112,7 +150,11 @@ fn a_window_of_nothing_counts_as_one_byte() {
 fn no_more_than_a_hundred_streams_are_open() {
     let played = play(settings(Version::H2), Opening::Full, false, vec![object(10); 250]);
     let started = |time| {
-        played.noted.iter().filter(|(when, event)| *when == time && matches!(event, ExchangeEvent::Started(_))).count()
+        played
+            .noted
+            .iter()
+            .filter(|(when, event)| *when == time && matches!(event, ExchangeEvent::Started(_)))
+            .count()
     };
     assert_eq!([4, 6, 8].map(|half| started(halves(half))), [100, 100, 50]);
 }

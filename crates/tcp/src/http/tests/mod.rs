@@ -67,7 +67,9 @@ impl Loopback {
         loop {
             self.settle();
             let event = self.events.first_key_value().map(|((due, _), _)| *due);
-            let Some(next) = event.into_iter().chain(self.exchange.next_timeout()).min() else { return self };
+            let Some(next) = event.into_iter().chain(self.exchange.next_timeout()).min() else {
+                return self;
+            };
             assert!(next >= self.now, "{next} {}", self.now);
             self.now = next;
             while let Some(entry) = self.events.first_entry()
@@ -134,7 +136,8 @@ impl Loopback {
     /// When something was noted.
     fn when(&self, wanted: ExchangeEvent) -> Time {
         let mut found = self.noted.iter().filter(|(_, event)| *event == wanted);
-        let (time, _) = found.next().unwrap_or_else(|| panic!("{wanted:?} is not in {:?}", self.noted));
+        let (time, _) =
+            found.next().unwrap_or_else(|| panic!("{wanted:?} is not in {:?}", self.noted));
         assert!(found.next().is_none(), "{wanted:?} more than once");
         *time
     }
@@ -200,7 +203,11 @@ fn each_opening_takes_the_round_trips_that_it_must() {
         let played = play(settings(version), opening, false, vec![object(10_000)]);
         assert_eq!(played.when(ExchangeEvent::Ready), halves(ready), "{version:?} {opening:?}");
         assert_eq!(played.when(ExchangeEvent::Ended(0)), halves(ended), "{version:?} {opening:?}");
-        assert_eq!(played.when(ExchangeEvent::Started(0)), halves(ended - 2), "{version:?} {opening:?}");
+        assert_eq!(
+            played.when(ExchangeEvent::Started(0)),
+            halves(ended - 2),
+            "{version:?} {opening:?}"
+        );
     }
 }
 
@@ -211,8 +218,16 @@ fn uploads_end_with_the_response() {
         for (opening, ended) in [(Opening::Full, 6), (Opening::EarlyData, 4)] {
             let played = play(settings(version), opening, true, vec![object(10_000)]);
             let ended = if version == Version::Raw { 4 } else { ended };
-            assert_eq!(played.when(ExchangeEvent::Ended(0)), halves(ended), "{version:?} {opening:?}");
-            assert_eq!(played.when(ExchangeEvent::Received(0, 10_000)), halves(ended - 1), "{version:?} {opening:?}");
+            assert_eq!(
+                played.when(ExchangeEvent::Ended(0)),
+                halves(ended),
+                "{version:?} {opening:?}"
+            );
+            assert_eq!(
+                played.when(ExchangeEvent::Received(0, 10_000)),
+                halves(ended - 1),
+                "{version:?} {opening:?}"
+            );
         }
     }
 }
@@ -263,7 +278,8 @@ fn calls_for_what_does_not_exist_change_nothing() {
 #[test]
 fn content_queued_ahead_follows_the_room_and_not_the_object() {
     for version in VERSIONS {
-        let exchange = Exchange::new(&settings(version), Opening::EarlyData, false, vec![object(1 << 40)]);
+        let exchange =
+            Exchange::new(&settings(version), Opening::EarlyData, false, vec![object(1 << 40)]);
         let mut loopback = Loopback::new(exchange, 100_000);
         loopback.settle();
         for (half, side) in [(2, Role::Client), (3, Role::Server)] {
@@ -284,7 +300,11 @@ fn content_queued_ahead_follows_the_room_and_not_the_object() {
             assert_eq!(loopback.exchange.to_write(loopback.now, 0, Role::Server, 100_000), 100_000);
             sent += 100_000;
             // Ten records of room, and no more than a handful beside them.
-            assert!(loopback.exchange.messages_underway() <= 20, "{}", loopback.exchange.messages_underway());
+            assert!(
+                loopback.exchange.messages_underway() <= 20,
+                "{}",
+                loopback.exchange.messages_underway()
+            );
             loopback.exchange.on_received(loopback.now, 0, Role::Client, sent);
         }
         assert!(loopback.exchange.poll_event().is_some());

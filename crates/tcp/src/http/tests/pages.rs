@@ -15,7 +15,10 @@ fn check(played: &Loopback, objects: &[Object]) {
         assert!(played.when(ExchangeEvent::Ended(index)) > started, "{index}");
         assert_eq!(played.received(index), object.bytes.get(), "{index}");
         for other in &object.after {
-            assert!(started >= played.when(ExchangeEvent::Ended(*other)) + object.delay, "{index} after {other}");
+            assert!(
+                started >= played.when(ExchangeEvent::Ended(*other)) + object.delay,
+                "{index} after {other}"
+            );
         }
     }
 }
@@ -50,8 +53,8 @@ fn a_page_over_http2_uses_one_connection_and_is_faster() {
 #[test]
 fn early_data_saves_a_page_a_round_trip() {
     let objects = objects(60);
-    let [full, early] =
-        [Opening::Full, Opening::EarlyData].map(|opening| play(settings(Version::H2), opening, false, objects.clone()));
+    let [full, early] = [Opening::Full, Opening::EarlyData]
+        .map(|opening| play(settings(Version::H2), opening, false, objects.clone()));
     check(&early, &objects);
     assert_eq!(full.now.since(early.now), DELAY * 2);
 }
@@ -67,15 +70,27 @@ fn connections_are_opened_as_requests_wait_for_them() {
     assert_eq!(played.when(ExchangeEvent::Started(1)), played.when(ExchangeEvent::Ended(0)));
     // It is free again before the others are open, and takes the next.
     assert_eq!(played.when(ExchangeEvent::Started(2)), played.when(ExchangeEvent::Ended(1)));
-    assert_eq!(played.when(ExchangeEvent::Started(3)).since(played.when(ExchangeEvent::Ended(0))), DELAY * 4);
+    assert_eq!(
+        played.when(ExchangeEvent::Started(3)).since(played.when(ExchangeEvent::Ended(0))),
+        DELAY * 4
+    );
 }
 
 #[test]
 fn later_connections_resume_with_the_ticket_of_the_first() {
     let after_root = || Object { after: vec![0], ..object(1000) };
-    let played = play(settings(Version::H1), Opening::Full, false, vec![object(1000), after_root(), after_root()]);
-    let hellos: Vec<u64> =
-        played.bursts.iter().map(|(_, _, bytes)| *bytes).filter(|bytes| [517, 543].contains(bytes)).collect();
+    let played = play(
+        settings(Version::H1),
+        Opening::Full,
+        false,
+        vec![object(1000), after_root(), after_root()],
+    );
+    let hellos: Vec<u64> = played
+        .bursts
+        .iter()
+        .map(|(_, _, bytes)| *bytes)
+        .filter(|bytes| [517, 543].contains(bytes))
+        .collect();
     assert_eq!(hellos, [517, 543]);
 }
 
@@ -85,7 +100,11 @@ fn requests_after_a_delay_leave_when_it_is_over() {
         let delay = Span::from_millis(1234);
         let list = vec![object(1000), Object { after: vec![0], delay, ..object(1000) }];
         let played = play(settings(version), Opening::Full, false, list);
-        assert_eq!(played.when(ExchangeEvent::Started(1)), played.when(ExchangeEvent::Ended(0)) + delay, "{version:?}");
+        assert_eq!(
+            played.when(ExchangeEvent::Started(1)),
+            played.when(ExchangeEvent::Ended(0)) + delay,
+            "{version:?}"
+        );
     }
 }
 

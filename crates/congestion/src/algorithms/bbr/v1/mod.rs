@@ -13,7 +13,8 @@ use crate::algorithms::bbr::common::{
     AppLimitedRange, FullPipe, ProbeJitter, ResumeProbe, first_pacing_rate, send_quantum, volume,
 };
 use crate::controller::{
-    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, RateBased, Restart, SendControl, SentPacket,
+    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, RateBased, Restart, SendControl,
+    SentPacket,
 };
 use crate::parameters::parameters;
 use crate::windowed::WindowedMax;
@@ -142,7 +143,9 @@ impl Bbr1 {
             recovery_start: 0,
             cwnd: initial_window,
             prior_cwnd: Bytes::ZERO,
-            pacing_rate: config.rtt.and_then(|rtt| first_pacing_rate(initial_window, rtt, high_gain)),
+            pacing_rate: config
+                .rtt
+                .and_then(|rtt| first_pacing_rate(initial_window, rtt, high_gain)),
             in_flight: Bytes::ZERO,
             next_number: 0,
             resumption: ResumeProbe::default(),
@@ -213,7 +216,8 @@ impl Bbr1 {
     fn check_probe_rtt(&mut self, ack: &Ack<'_>) {
         let expired = ack.now > self.min_rtt_stamp + self.min_rtt_window;
         let known = self.min_rtt.filter(|_| !expired && !self.min_rtt_stale);
-        if ack.newest().sent_at >= self.path_since && known.is_none_or(|min_rtt| ack.rtt <= min_rtt) {
+        if ack.newest().sent_at >= self.path_since && known.is_none_or(|min_rtt| ack.rtt <= min_rtt)
+        {
             self.min_rtt = Some(ack.rtt);
             self.min_rtt_stamp = ack.now;
             self.min_rtt_stale = false;
@@ -231,7 +235,9 @@ impl Bbr1 {
                     self.probe_rtt_done = Some(ack.now + PROBE_RTT);
                     self.probe_rtt_round = ack.round;
                 }
-                Some(done) if ack.round > self.probe_rtt_round && ack.now > done => self.exit_probe_rtt(ack.now),
+                Some(done) if ack.round > self.probe_rtt_round && ack.now > done => {
+                    self.exit_probe_rtt(ack.now)
+                }
                 _ => {}
             }
         }
@@ -263,9 +269,17 @@ impl Bbr1 {
 
     /// BBRSetCwnd.
     fn set_cwnd(&mut self, acked: Bytes, delivered: Bytes) {
-        let gain = if matches!(self.state, State::Startup | State::Drain) { self.high_gain } else { self.cwnd_gain };
+        let gain = if matches!(self.state, State::Startup | State::Drain) {
+            self.high_gain
+        } else {
+            self.cwnd_gain
+        };
         // Three quanta on their way through hosts.
-        let quanta = self.pacing_rate.map_or(Bytes::ZERO, |rate| send_quantum(rate, self.mtu)).get().saturating_mul(3);
+        let quanta = self
+            .pacing_rate
+            .map_or(Bytes::ZERO, |rate| send_quantum(rate, self.mtu))
+            .get()
+            .saturating_mul(3);
         let target = self.bdp_times(gain) + Bytes::new(quanta);
         if self.recovery == Recovery::Conserving {
             self.cwnd = self.cwnd.max(self.in_flight + acked);
@@ -316,7 +330,8 @@ impl Controller for Bbr1 {
             State::ProbeBw(phase) => self.check_phase(phase, ack.now, was_in_flight),
             _ => {}
         }
-        if self.state == State::Drain && self.in_flight <= self.bdp_times(1.0).max(self.min_pipe()) {
+        if self.state == State::Drain && self.in_flight <= self.bdp_times(1.0).max(self.min_pipe())
+        {
             self.resumption.drained();
             self.enter_probe_bw(ack.now);
         }
@@ -405,10 +420,12 @@ impl Controller for Bbr1 {
         }
         self.full_pipe.look_again(Rate::ZERO);
         self.full_pipe.reached = to.ssthresh.is_some_and(|ssthresh| ssthresh <= to.window);
-        let fitting = self.min_rtt.filter(|rtt| !rtt.is_zero()).map(|rtt| Rate::over(to.window, rtt));
+        let fitting =
+            self.min_rtt.filter(|rtt| !rtt.is_zero()).map(|rtt| Rate::over(to.window, rtt));
         if !self.full_pipe.reached {
             self.state = State::Startup;
-            self.pacing_rate = self.pacing_rate.max(fitting.map(|rate| rate.mul_f64(self.high_gain)));
+            self.pacing_rate =
+                self.pacing_rate.max(fitting.map(|rate| rate.mul_f64(self.high_gain)));
             return;
         }
         if let Some(rate) = to.rate.filter(|rate| !rate.is_zero()).or(fitting) {
@@ -423,7 +440,8 @@ impl Controller for Bbr1 {
     }
 
     fn send_control(&self) -> SendControl {
-        let pacing_rate = self.pacing_rate.max(self.resumption.rate()).filter(|rate| !rate.is_zero());
+        let pacing_rate =
+            self.pacing_rate.max(self.resumption.rate()).filter(|rate| !rate.is_zero());
         let phase = match self.state {
             State::Startup => "startup",
             State::Drain => "drain",

@@ -63,7 +63,10 @@ fn losses_answered_before_do_not_count() {
     flow.send(10);
     flow.restart(60_000, None, None);
     flow.lose(&[first]);
-    assert_eq!((flow.bbr.recovery, flow.bbr.send_control().cwnd), (Recovery::None, Bytes::new(60_000)));
+    assert_eq!(
+        (flow.bbr.recovery, flow.bbr.send_control().cwnd),
+        (Recovery::None, Bytes::new(60_000))
+    );
 }
 
 #[test]
@@ -82,13 +85,17 @@ fn a_found_capacity_ends_startup_with_its_rate_as_the_bandwidth() {
 fn a_probing_rate_sets_pacing_and_window_and_leaves_nothing_behind() {
     let mut flow = flow();
     flow.round(10, |_| false);
-    let before = (flow.bbr.send_control().cwnd, flow.bbr.send_control().pacing_rate, flow.bbr.bandwidth());
+    let before =
+        (flow.bbr.send_control().cwnd, flow.bbr.send_control().pacing_rate, flow.bbr.bandwidth());
     flow.bbr.set_probing_rate(Some(Rate::from_mbps(100)));
     assert_eq!(flow.bbr.send_control().pacing_rate, Some(Rate::from_mbps(100)));
     // 2.885 times 1.25 MB.
     assert_eq!(flow.bbr.send_control().cwnd, Bytes::new(3_606_250));
     flow.bbr.set_probing_rate(None);
-    assert_eq!((flow.bbr.send_control().cwnd, flow.bbr.send_control().pacing_rate, flow.bbr.bandwidth()), before);
+    assert_eq!(
+        (flow.bbr.send_control().cwnd, flow.bbr.send_control().pacing_rate, flow.bbr.bandwidth()),
+        before
+    );
 }
 
 #[test]
@@ -110,7 +117,11 @@ fn a_retreat_drains_and_discards_what_it_measures_meanwhile() {
     for number in first + 150..first + 200 {
         flow.ack(number);
     }
-    assert!(matches!(flow.bbr.state, State::ProbeBw(_)) && !flow.bbr.in_drain() && !flow.bbr.resumption.discards());
+    assert!(
+        matches!(flow.bbr.state, State::ProbeBw(_))
+            && !flow.bbr.in_drain()
+            && !flow.bbr.resumption.discards()
+    );
 }
 
 #[test]

@@ -42,7 +42,9 @@ impl Bbr3 {
 
     /// BDPMultiple.
     pub(super) fn bdp_times(&self, rate: Rate, gain: f64) -> Bytes {
-        self.min_rtt.get().map_or(self.initial_window, |min_rtt| volume(rate, min_rtt).mul_f64(gain))
+        self.min_rtt
+            .get()
+            .map_or(self.initial_window, |min_rtt| volume(rate, min_rtt).mul_f64(gain))
     }
 
     /// Inflight: `gain` BDPs at `rate`, and what hosts and acknowledgements need at least.
@@ -60,7 +62,8 @@ impl Bbr3 {
     /// UpdateControlParameters, after `acked` bytes with a round trip of `rtt`.
     pub(super) fn update_control(&mut self, acked: Bytes, rtt: Span) {
         if self.pacing_rate.is_none() {
-            self.pacing_rate = first_pacing_rate(self.initial_window, rtt, self.parameters.startup_pacing_gain);
+            self.pacing_rate =
+                first_pacing_rate(self.initial_window, rtt, self.parameters.startup_pacing_gain);
         }
         self.set_pacing_rate(self.pacing_gain());
         self.set_cwnd(acked);

@@ -3,7 +3,9 @@
 use super::model::UNBOUNDED;
 use super::state::{Bbr3, State};
 use crate::algorithms::bbr::common::{send_quantum, volume};
-use crate::controller::{Ack, Controller, EcnCe, Loss, PathChange, RateBased, Restart, SendControl, SentPacket};
+use crate::controller::{
+    Ack, Controller, EcnCe, Loss, PathChange, RateBased, Restart, SendControl, SentPacket,
+};
 use bentpipe_units::{Bytes, Time};
 
 impl Controller for Bbr3 {
@@ -22,7 +24,14 @@ impl Controller for Bbr3 {
         // The order is the draft's (§5.2.3).
         let heard = self.signals(ack);
         self.update_signals(&heard);
-        self.aggregation.update(heard.now, heard.acked, self.bw, self.cwnd, self.rounds.count, self.full_pipe.reached);
+        self.aggregation.update(
+            heard.now,
+            heard.acked,
+            self.bw,
+            self.cwnd,
+            self.rounds.count,
+            self.full_pipe.reached,
+        );
         self.full_pipe.update(self.rounds.start, heard.rate, heard.app_limited);
         self.check_startup_done(&heard);
         self.check_drain_done(heard.now);
@@ -54,7 +63,8 @@ impl Controller for Bbr3 {
     fn on_path_change(&mut self, change: &PathChange) {
         // Our choice: the draft says nothing of it.
         self.path_since = change.since;
-        if let Some((min_rtt, longer)) = change.shifted(self.min_rtt.get()).zip(change.rtt_increase) {
+        if let Some((min_rtt, longer)) = change.shifted(self.min_rtt.get()).zip(change.rtt_increase)
+        {
             // The same path but for its length: it holds more by what the rate fills of that. Rates
             // are nothing of a round trip.
             self.min_rtt.seed(change.now, min_rtt);
@@ -86,7 +96,8 @@ impl Controller for Bbr3 {
     }
 
     fn send_control(&self) -> SendControl {
-        let pacing_rate = self.pacing_rate.max(self.resumption.rate()).filter(|rate| !rate.is_zero());
+        let pacing_rate =
+            self.pacing_rate.max(self.resumption.rate()).filter(|rate| !rate.is_zero());
         let phase = match self.state {
             State::Startup => "startup",
             State::Drain => "drain",

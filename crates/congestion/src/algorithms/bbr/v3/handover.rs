@@ -26,7 +26,8 @@ impl Bbr3 {
         }
         self.full_pipe.look_again(Rate::ZERO);
         self.full_pipe.reached = to.ssthresh.is_some_and(|ssthresh| ssthresh <= to.window);
-        let fitting = self.min_rtt.get().filter(|rtt| !rtt.is_zero()).map(|rtt| Rate::over(to.window, rtt));
+        let fitting =
+            self.min_rtt.get().filter(|rtt| !rtt.is_zero()).map(|rtt| Rate::over(to.window, rtt));
         if !self.full_pipe.reached {
             self.enter_startup();
             // As InitPacingRate does for the initial window.

@@ -67,7 +67,8 @@ impl Bbr3 {
     /// (Poisson).
     pub(super) fn is_too_high(&self, lost: Bytes, in_flight: Bytes) -> bool {
         let expected = in_flight.get() as f64 * self.parameters.loss_threshold;
-        let margin = self.parameters.loss_significance * libm::sqrt(expected * self.mtu.get() as f64);
+        let margin =
+            self.parameters.loss_significance * libm::sqrt(expected * self.mtu.get() as f64);
         lost.get() as f64 > expected + margin
     }
 
@@ -85,8 +86,9 @@ impl Bbr3 {
         self.cycle.prev_probe_too_high = true;
         self.cycle.is_probe_sample = false;
         if !app_limited {
-            self.inflight_longterm =
-                in_flight.max(self.target_inflight().mul_f64(self.parameters.beta)).max(self.min_pipe());
+            self.inflight_longterm = in_flight
+                .max(self.target_inflight().mul_f64(self.parameters.beta))
+                .max(self.min_pipe());
         }
         if self.state == State::Up {
             self.recovery.undo_state = Some(State::Up);
@@ -128,7 +130,9 @@ impl Bbr3 {
                     self.enter_startup();
                 }
             }
-            Some(State::Up) if self.state != State::Up && self.state != State::ProbeRtt => self.start_refill(),
+            Some(State::Up) if self.state != State::Up && self.state != State::ProbeRtt => {
+                self.start_refill()
+            }
             _ => {}
         }
     }

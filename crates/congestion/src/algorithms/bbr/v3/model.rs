@@ -71,7 +71,14 @@ pub struct MinRtt {
 impl MinRtt {
     /// Creates an estimator without a sample.
     pub fn new(now: Time) -> Self {
-        Self { value: None, stamp: now, recent: None, recent_stamp: now, expired: false, stale: false }
+        Self {
+            value: None,
+            stamp: now,
+            recent: None,
+            recent_stamp: now,
+            expired: false,
+            stale: false,
+        }
     }
 
     /// Returns BBR.min_rtt.
@@ -87,7 +94,9 @@ impl MinRtt {
             self.recent_stamp = now;
         }
         if let Some(recent) = self.recent
-            && (self.stale || now > self.stamp + MIN_RTT_WINDOW || self.value.is_none_or(|value| recent < value))
+            && (self.stale
+                || now > self.stamp + MIN_RTT_WINDOW
+                || self.value.is_none_or(|value| recent < value))
         {
             self.stale = false;
             self.value = Some(recent);
@@ -102,8 +111,14 @@ impl MinRtt {
 
     /// Sets the minimum to an RTT from another source.
     pub fn seed(&mut self, now: Time, rtt: Span) {
-        *self =
-            Self { value: Some(rtt), stamp: now, recent: Some(rtt), recent_stamp: now, expired: false, stale: false };
+        *self = Self {
+            value: Some(rtt),
+            stamp: now,
+            recent: Some(rtt),
+            recent_stamp: now,
+            expired: false,
+            stale: false,
+        };
     }
 
     /// Handles a new path: the next sample replaces the value, which stays until then.
@@ -138,7 +153,15 @@ impl Aggregation {
     }
 
     /// Adds `acked` bytes, given the expected `bandwidth` (UpdateACKAggregation).
-    pub fn update(&mut self, now: Time, acked: Bytes, bandwidth: Rate, cwnd: Bytes, round: u64, pipe_full: bool) {
+    pub fn update(
+        &mut self,
+        now: Time,
+        acked: Bytes,
+        bandwidth: Rate,
+        cwnd: Bytes,
+        round: u64,
+        pipe_full: bool,
+    ) {
         let mut expected = volume(bandwidth, now.since(self.since));
         if self.delivered <= expected {
             self.delivered = Bytes::ZERO;
@@ -193,7 +216,13 @@ impl Default for ShortTerm {
 
 impl ShortTerm {
     /// UpdateLatestDeliverySignals.
-    pub fn begin_ack(&mut self, rate: Rate, volume: Bytes, prior_delivered: Bytes, delivered: Bytes) {
+    pub fn begin_ack(
+        &mut self,
+        rate: Rate,
+        volume: Bytes,
+        prior_delivered: Bytes,
+        delivered: Bytes,
+    ) {
         self.rate_latest = self.rate_latest.max(rate);
         self.inflight_latest = self.inflight_latest.max(volume);
         self.round_start = prior_delivered >= self.round_delivered;

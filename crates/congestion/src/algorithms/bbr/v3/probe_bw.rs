@@ -84,7 +84,8 @@ impl Bbr3 {
                 }
             }
         }
-        if self.inflight_longterm != UNBOUNDED && !self.is_too_high(heard.lost, heard.tx_in_flight) {
+        if self.inflight_longterm != UNBOUNDED && !self.is_too_high(heard.lost, heard.tx_in_flight)
+        {
             self.inflight_longterm = self.inflight_longterm.max(heard.tx_in_flight);
             if self.state == State::Up {
                 self.raise_long_term(heard.acked);
@@ -96,12 +97,14 @@ impl Bbr3 {
     /// IsTimeToProbeBW without its consequence, and IsRenoCoexistenceProbeTime.
     fn is_time_to_probe(&self, now: Time) -> bool {
         let target = self.target_inflight().get() / self.mtu.get().max(1);
-        now.since(self.cycle.stamp) > self.cycle.wait || self.cycle.rounds_since_probe >= target.min(63)
+        now.since(self.cycle.stamp) > self.cycle.wait
+            || self.cycle.rounds_since_probe >= target.min(63)
     }
 
     /// IsTimeToCruise.
     fn is_time_to_cruise(&self) -> bool {
-        self.in_flight <= self.inflight_with_headroom() && self.in_flight <= self.inflight(self.max_bw.get(), 1.0)
+        self.in_flight <= self.inflight_with_headroom()
+            && self.in_flight <= self.inflight(self.max_bw.get(), 1.0)
     }
 
     /// IsTimeToGoDown.
@@ -125,7 +128,8 @@ impl Bbr3 {
 
     /// RaiseInflightLongtermSlope: 1, 2, 4… packets a round.
     fn raise_slope(&mut self) {
-        self.cycle.acked_per_packet = Bytes::new(self.cwnd.get() >> self.cycle.up_rounds).max(self.mtu);
+        self.cycle.acked_per_packet =
+            Bytes::new(self.cwnd.get() >> self.cycle.up_rounds).max(self.mtu);
         self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(30);
     }
 

@@ -46,7 +46,8 @@ impl Bbr3 {
     /// CheckDrainDone.
     pub(super) fn check_drain_done(&mut self, now: Time) {
         if self.state == State::Drain
-            && (self.in_flight <= self.inflight(self.bw, 1.0) || self.rounds.count > self.drain_start_round + 3)
+            && (self.in_flight <= self.inflight(self.bw, 1.0)
+                || self.rounds.count > self.drain_start_round + 3)
         {
             self.resumption.drained();
             self.start_down(now);

@@ -5,7 +5,9 @@ use super::model::{Aggregation, MaxBandwidth, MinRtt, ShortTerm, UNBOUNDED};
 use super::parameters::Parameters;
 use super::recovery::Recovery;
 pub(super) use super::states::State;
-use crate::algorithms::bbr::common::{AppLimitedRange, FullPipe, ProbeJitter, ResumeProbe, first_pacing_rate};
+use crate::algorithms::bbr::common::{
+    AppLimitedRange, FullPipe, ProbeJitter, ResumeProbe, first_pacing_rate,
+};
 use crate::controller::{Ack, ControllerConfig};
 use crate::round_trips::RoundTrips;
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -84,8 +86,9 @@ impl Bbr3 {
         let initial_window = config.initial_window.max(config.mtu).max(Bytes::new(1));
         let mut min_rtt = MinRtt::new(config.now);
         config.rtt.into_iter().for_each(|rtt| min_rtt.seed(config.now, rtt));
-        let pacing_rate =
-            config.rtt.and_then(|rtt| first_pacing_rate(initial_window, rtt, parameters.startup_pacing_gain));
+        let pacing_rate = config
+            .rtt
+            .and_then(|rtt| first_pacing_rate(initial_window, rtt, parameters.startup_pacing_gain));
         Self {
             parameters: *parameters,
             probe_rtt_interval: Span::from_secs_f64(parameters.probe_rtt_interval),

@@ -38,7 +38,10 @@ fn startup_without_growth_becomes_drain_and_then_probe_bw() {
 #[test]
 fn before_the_first_round_trip_the_sender_paces() {
     let mut flow = flow();
-    assert_eq!((flow.bbr.send_control().pacing_rate, flow.bbr.send_control().cwnd), (None, Bytes::new(10_000)));
+    assert_eq!(
+        (flow.bbr.send_control().pacing_rate, flow.bbr.send_control().cwnd),
+        (None, Bytes::new(10_000))
+    );
     flow.round(1, |_| false);
     // 2.77 initial windows a round trip.
     assert_eq!(flow.bbr.send_control().pacing_rate, Some(Rate::from_bps(2_216_000)));
@@ -117,11 +120,21 @@ fn a_mark_in_startup_ends_it() {
     let newest = flow.sent_packets.next_number();
     flow.send(10);
     let next_number = flow.sent_packets.next_number();
-    flow.bbr.on_ecn_ce(&EcnCe { now: flow.now, newest, bytes_in_flight: Bytes::new(10_000), next_number });
+    flow.bbr.on_ecn_ce(&EcnCe {
+        now: flow.now,
+        newest,
+        bytes_in_flight: Bytes::new(10_000),
+        next_number,
+    });
     assert_eq!(flow.bbr.state, State::Drain);
     // Reports of packets sent before are the same congestion.
     let bound = flow.bbr.inflight_longterm;
-    flow.bbr.on_ecn_ce(&EcnCe { now: flow.now, newest, bytes_in_flight: Bytes::new(1000), next_number });
+    flow.bbr.on_ecn_ce(&EcnCe {
+        now: flow.now,
+        newest,
+        bytes_in_flight: Bytes::new(1000),
+        next_number,
+    });
     assert_eq!(flow.bbr.inflight_longterm, bound);
 }
 
@@ -133,9 +146,15 @@ fn a_loss_outside_a_probe_lowers_the_short_term_bounds_until_the_next() {
     flow.bbr.start_cruise();
     flow.round(20, |index| index == 5);
     flow.round(20, |_| false);
-    assert!(flow.bbr.short_term.rate < model::UNBOUNDED_RATE && flow.bbr.short_term.inflight < UNBOUNDED);
+    assert!(
+        flow.bbr.short_term.rate < model::UNBOUNDED_RATE
+            && flow.bbr.short_term.inflight < UNBOUNDED
+    );
     flow.bbr.start_refill();
-    assert_eq!((flow.bbr.short_term.rate, flow.bbr.short_term.inflight), (model::UNBOUNDED_RATE, UNBOUNDED));
+    assert_eq!(
+        (flow.bbr.short_term.rate, flow.bbr.short_term.inflight),
+        (model::UNBOUNDED_RATE, UNBOUNDED)
+    );
 }
 
 #[test]
@@ -210,7 +229,10 @@ fn a_probing_rate_sets_pacing_and_window_and_leaves_nothing_behind() {
     assert_eq!(flow.bbr.send_control().cwnd, Bytes::new(2_500_000));
     assert_eq!(flow.bbr.bandwidth(), bandwidth, "a wish is no measurement");
     flow.bbr.set_probing_rate(None);
-    assert_eq!((flow.bbr.send_control().cwnd, flow.bbr.send_control().pacing_rate), (window, pacing));
+    assert_eq!(
+        (flow.bbr.send_control().cwnd, flow.bbr.send_control().pacing_rate),
+        (window, pacing)
+    );
 }
 
 #[test]
@@ -244,7 +266,9 @@ fn a_retreat_drains_and_discards_what_it_measures_meanwhile() {
     for number in first + 150..first + 200 {
         flow.ack(number);
     }
-    assert!(flow.bbr.state.is_probe_bw() && !flow.bbr.in_drain() && !flow.bbr.resumption.discards());
+    assert!(
+        flow.bbr.state.is_probe_bw() && !flow.bbr.in_drain() && !flow.bbr.resumption.discards()
+    );
 }
 
 #[test]
@@ -272,7 +296,10 @@ fn a_window_without_a_threshold_leaves_startup_on() {
     let mut flow = flow();
     flow.round(10, |_| false);
     flow.restart(500_000, None, None);
-    assert_eq!((flow.bbr.state, flow.bbr.send_control().cwnd), (State::Startup, Bytes::new(500_000)));
+    assert_eq!(
+        (flow.bbr.state, flow.bbr.send_control().cwnd),
+        (State::Startup, Bytes::new(500_000))
+    );
     assert!(flow.bbr.send_control().pacing_rate > Some(Rate::from_mbps(100)));
 }
 
