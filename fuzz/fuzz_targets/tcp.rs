@@ -114,8 +114,10 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
         }
         // A hundred thousand bytes are 70 segments, or as many as the peer's small windows make of
         // them.
-        assert!((0..100_000).any(|_| endpoint.poll_transmit(now).is_none()), "the endpoint sends for ever");
-        assert!((0..100_000).any(|_| relay.poll_transmit(now).is_none()), "the proxy sends for ever");
+        assert!((0..100_000).any(|_| endpoint.poll_transmit(now).is_none()), "the endpoint sends \
+            for ever");
+        assert!((0..100_000).any(|_| relay.poll_transmit(now).is_none()), "the proxy sends for \
+            ever");
         assert!(endpoint.acknowledged() <= endpoint.written());
         assert!(endpoint.written() - endpoint.acknowledged() <= BUFFER);
         // The window's field is rounded up to its unit of two bytes.

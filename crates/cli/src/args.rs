@@ -32,7 +32,8 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   bentpipe run my.toml
   bentpipe run my.toml --set path.profile=geo-250-3 --set variant.0rtt.congestion=newreno
-  bentpipe run my.toml --set workload.download='[\"1 MB\", \"5 MB\"]'   (where it is swept: other values)
+  bentpipe run my.toml --set workload.download='[\"1 MB\", \"5 MB\"]'   (where it is swept: other \
+  values)
   bentpipe run a.toml b.toml --out results                          (results/NAME for each)
   bentpipe run my.toml --json | jq '.summary[] | select(.metric == \"completion_s\")'";
 
@@ -40,7 +41,8 @@ const MATRIX_EXAMPLES: &str = "\
 Examples:
   bentpipe matrix
   bentpipe matrix --controllers newreno,cubic,bbr3
-  bentpipe interop --clients quinn --servers quic-go                (other implementations over an emulated path)
+  bentpipe interop --clients quinn --servers quic-go                (other implementations over an \
+  emulated path)
   bentpipe matrix my.toml --set path.rtt=\"300 ms\" --json | jq '.runs[].fairness.jain'";
 
 const CONTROLLERS_EXAMPLES: &str = "\
@@ -70,14 +72,20 @@ const SHELL_EXAMPLES: &str = "\
 Examples:
   bentpipe shell geo-50-10                                          (a shell behind a satellite)
   bentpipe shell geo-50-10 -- ping -c 3 {server}
-  bentpipe shell leo --serve 'python3 -m http.server 8000' -- curl -o /dev/null http://{server}:8000/file
-  bentpipe shell geo-250-3 --set path.forward.loss=0.001 --forward 443:127.0.0.1:8443 -- curl -k https://{server}/
+  bentpipe shell leo --serve 'python3 -m http.server 8000' -- curl -o /dev/null \
+  http://{server}:8000/file
+  bentpipe shell geo-250-3 --set path.forward.loss=0.001 --forward 443:127.0.0.1:8443 -- curl -k \
+  https://{server}/
   bentpipe shell my.toml --json -- ./measure {server}
-  bentpipe shell geo-50-10 --stats --capture server.pcapng -- ./measure {server}     (a line each second, packets for Wireshark)
+  bentpipe shell geo-50-10 --stats --capture server.pcapng -- ./measure {server}     (a line each \
+  second, packets for Wireshark)
 
-In COMMAND and in --serve, {server}, {client}, {server6} and {client6} are addresses; so are the variables BENTPIPE_SERVER,
-BENTPIPE_CLIENT and so on. Needs root or user namespaces, and /dev/net/tun; the host's own network is not touched.
-Exit status: that of COMMAND, 128 and the signal's number where a signal ended it; 126 or 127 where it cannot be run; 2 the
+In COMMAND and in --serve, {server}, {client}, {server6} and {client6} are addresses; so are the \
+variables BENTPIPE_SERVER,
+BENTPIPE_CLIENT and so on. Needs root or user namespaces, and /dev/net/tun; the host's own network \
+is not touched.
+Exit status: that of COMMAND, 128 and the signal's number where a signal ended it; 126 or 127 \
+where it cannot be run; 2 the
 path or the command line is wrong; 3 the path cannot be emulated here.";
 
 const CITIES_EXAMPLES: &str = "\

@@ -55,7 +55,8 @@ pub fn print(name: Option<&str>, json: bool) -> Result<u8, LabError> {
             let allowed: Vec<&str> = list.iter().map(|entry| entry.name).collect();
             let label = output::paint(output::coloured(&std::io::stderr()), "1;31", "error:");
             eprintln!(
-                "{label} `{name}` is no controller, slow-start algorithm or resumption; allowed: {}",
+                "{label} `{name}` is no controller, slow-start algorithm or resumption; allowed: \
+                    {}",
                 allowed.join(", ")
             );
             return Ok(USAGE);

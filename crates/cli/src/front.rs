@@ -71,7 +71,9 @@ async fn serve(
         _ if args.self_signed => Certificate::self_signed(&names(args.listen.ip(), &args.name)),
         _ => {
             return Err((
-                "no certificate is named; allowed: --cert FILE with --key FILE, or for tests --self-signed".to_owned(),
+                "no certificate is named; allowed: --cert FILE with --key FILE, or for tests \
+                    --self-signed"
+                    .to_owned(),
                 USAGE,
             ));
         }

@@ -51,7 +51,8 @@ async fn get(args: &Get) -> (String, Result<(), Failed>) {
     let ended = tokio::select! {
         ended = all(&client, &wanted, args, &mut results) => ended,
         _ = tokio::signal::ctrl_c() => {
-            Err(("interrupted; what has arrived of a file is kept, and the same command resumes it".to_owned(), FAILED))
+            Err(("interrupted; what has arrived of a file is kept, and the same command resumes \
+                it".to_owned(), FAILED))
         }
     };
     // A server that is told frees what it holds; one that is not finds out by itself.
@@ -105,7 +106,8 @@ fn client(args: &Get) -> Result<Client, Failed> {
     let mut builder = Client::builder();
     if args.insecure {
         eprintln!(
-            "warning: the server's certificate is not looked at: what is received may come from anyone"
+            "warning: the server's certificate is not looked at: what is received may come from \
+                anyone"
         );
         builder = builder.trust(Trust::Anybody);
     } else if let Some(file) = &args.ca {

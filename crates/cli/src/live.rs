@@ -136,11 +136,13 @@ mod tests {
         let (before, after) = moments();
         assert_eq!(
             line(Span::from_millis(12_500), &before, &after),
-            "  12.5 s  forward   48.00 Mbps  371.2 ms   412 kB queued  return    0.00 Mbps      - ms     0 kB queued  12 lost (+3)"
+            "  12.5 s  forward   48.00 Mbps  371.2 ms   412 kB queued  return    0.00 Mbps      - \
+                ms     0 kB queued  12 lost (+3)"
         );
         assert_eq!(
             line(Span::from_millis(500), &PathStats::default(), &PathStats::default()),
-            "   0.5 s  forward    0.00 Mbps      - ms     0 kB queued  return    0.00 Mbps      - ms     0 kB queued  0 lost"
+            "   0.5 s  forward    0.00 Mbps      - ms     0 kB queued  return    0.00 Mbps      - \
+                ms     0 kB queued  0 lost"
         );
     }
 

@@ -109,7 +109,8 @@ fn path(args: &Orbit) -> Result<(Plan, OrbitPath), LabError> {
 fn alone(constellation: &str, from: &str, to: &str) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     format!(
-        "name = \"orbit\"\ntitle = {0}\n[path.orbit]\nconstellation = {0}\nlinks.all = {{ rate = \"10 Mbps\" }}\n\
+        "name = \"orbit\"\ntitle = {0}\n[path.orbit]\nconstellation = {0}\nlinks.all = {{ rate \
+            = \"10 Mbps\" }}\n\
          [workload]\nfrom = {1}\nto = {2}\ndownload = \"1 MB\"\n",
         quoted(constellation),
         quoted(from),

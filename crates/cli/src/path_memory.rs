@@ -16,7 +16,8 @@ pub fn run(command: &PathMemory) -> Result<u8, LabError> {
     let (PathMemory::List { store, .. } | PathMemory::Forget { store, .. }) = command;
     let Some(file) = store.store.clone().or_else(default_store) else {
         return Ok(output::refuse(
-            "neither XDG_STATE_HOME nor HOME says where the path store is; name it with --store FILE",
+            "neither XDG_STATE_HOME nor HOME says where the path store is; name it with --store \
+                FILE",
             USAGE,
         ));
     };

@@ -91,7 +91,9 @@ fn path(args: &Shell) -> Result<(PathSpec, usize), LabError> {
     let spec = plan.spec(Task { case: 0, run: 0 })?;
     if spec.mesh.is_some() {
         let reason =
-            "a path over a constellation is not emulated; allowed: a profile such as `leo`, or hops".to_owned();
+            "a path over a constellation is not emulated; allowed: a profile such as `leo`, or \
+                hops"
+                .to_owned();
         return Err(LabError::Usage { argument: "PROFILE", reason });
     }
     let hops = spec.hops.into_iter();
@@ -243,7 +245,8 @@ fn behind(
         let report = relay.report();
         if report.refused + report.failed > 0 {
             notes.push(format!(
-                "port {}: of {} connections {} found {} unreachable; {} more were refused, since 256 were open",
+                "port {}: of {} connections {} found {} unreachable; {} more were refused, since \
+                    256 were open",
                 forward.port, report.taken, report.failed, forward.target, report.refused
             ));
         }

@@ -125,7 +125,8 @@ fn an_expectation_that_does_not_hold_makes_the_status_one() {
 #[test]
 fn a_transfer_that_cannot_finish_ends_at_the_limit_with_nulls() {
     let place = place(
-        "name = \"never\"\ntime_limit = \"20 s\"\n[path]\nprofile = \"geo-10-2\"\nforward = { loss = 1 }\n[workload]\ndownload = \"1 MB\"\n",
+        "name = \"never\"\ntime_limit = \"20 s\"\n[path]\nprofile = \"geo-10-2\"\nforward = \
+            { loss = 1 }\n[workload]\ndownload = \"1 MB\"\n",
     );
     let output = bentpipe(place.path(), &["run", "s.toml", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

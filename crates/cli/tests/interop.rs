@@ -46,12 +46,14 @@ fn our_client_completes_from_our_server_and_programs_that_do_wrong_are_found_out
     describe(
         &peers,
         "liar",
-        "[client]\nprotocols = [\"h3\"]\ncommand = [\"/bin/sh\", \"-c\", \"printf x > {output}; echo '{\\\"completion_s\\\": 1}'\"]\n",
+        "[client]\nprotocols = [\"h3\"]\ncommand = [\"/bin/sh\", \"-c\", \"printf x > {output}; \
+            echo '{\\\"completion_s\\\": 1}'\"]\n",
     );
     describe(
         &peers,
         "broken",
-        "[server]\nprotocols = [\"h3\"]\ncommand = [\"/bin/sh\", \"-c\", \"echo no key >&2; exit 3\"]\n",
+        "[server]\nprotocols = [\"h3\"]\ncommand = [\"/bin/sh\", \"-c\", \"echo no key >&2; exit \
+            3\"]\n",
     );
     std::os::unix::fs::symlink(Path::new(PEERS).join("bentpipe"), peers.join("bentpipe"))
         .expect("a link");

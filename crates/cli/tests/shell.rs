@@ -77,7 +77,8 @@ fn a_server_at_the_far_end_is_reached_through_the_path() {
     let place = tempfile::tempdir().expect("a directory");
     std::fs::write(place.path().join("file"), vec![b'x'; 300_000]).expect("a file");
     let serve = format!("cd {} && exec python3 -m http.server 8000", place.path().display());
-    let get = "import sys, time, urllib.request as r; t = time.time(); n = len(r.urlopen(sys.argv[1]).read()); print(n, time.time() - t)";
+    let get = "import sys, time, urllib.request as r; t = time.time(); n = \
+        len(r.urlopen(sys.argv[1]).read()); print(n, time.time() - t)";
     let args = [
         "geo-50-10",
         "--json",
@@ -234,7 +235,8 @@ fn without_root_a_user_namespace_will_do() {
 /// 100 datagrams of 1000 bytes, to a port of the server where nobody listens.
 const DATAGRAMS: &str = "import socket, sys, time\n\
                          s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
-                         for _ in range(100):\n    s.sendto(b'x' * 1000, (sys.argv[1], 9)); time.sleep(0.01)\n\
+                         for _ in range(100):\n    s.sendto(b'x' * 1000, (sys.argv[1], 9)); \
+                         time.sleep(0.01)\n\
                          time.sleep(0.3)\n";
 
 #[test]

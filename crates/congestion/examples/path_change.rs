@@ -40,7 +40,8 @@ fn draws(
 
 fn compare(title: &str, path: &Path, hints: &[PathChangeNotice], (from, to): (u64, u64)) {
     println!(
-        "\n{title}: share of the link from {from} to {to} s in %, its standard deviation, time in the queue in ms\n"
+        "\n{title}: share of the link from {from} to {to} s in %, its standard deviation, time in \
+            the queue in ms\n"
     );
     println!("| controller | {} |", RESPONSES.map(|(label, _)| label).join(" | "));
     println!("|---|{}", "---|".repeat(RESPONSES.len()));

@@ -123,7 +123,8 @@ pub const SLOW_STARTS: &[Registration<Box<dyn SlowStart>>] = &[
     },
     Registration {
         name: "long-path",
-        about: "bursts of the proven volume at several times the proven rate, on round trips of satellites",
+        about: "bursts of the proven volume at several times the proven rate, on round trips of \
+            satellites",
         source: "ours: docs/decisions/0005-long-path-start.md",
         parameters: long_path::Parameters::TABLE,
         make: |config, values| Box::new(long_path::LongPath::new(config, &values.into())),
@@ -141,7 +142,8 @@ pub const RESUMPTIONS: &[Registration<ResumeMode>] = &[
     },
     Registration {
         name: "careful",
-        about: "half of the saved window once the path is confirmed, given back where it is not validated",
+        about: "half of the saved window once the path is confirmed, given back where it is not \
+            validated",
         source: "RFC 9959",
         parameters: resume::Parameters::TABLE,
         make: |_, _| ResumeMode::Careful,

@@ -239,10 +239,12 @@ proptest! {
                 let least = Bytes::new(packets * sender.mtu.get());
                 prop_assert!(window >= least, "{}: {window} after {event:?}", part.name);
                 let rate = controller.send_control().pacing_rate;
-                prop_assert!(rate.is_none_or(|rate| !rate.is_zero()), "{}: no rate after {event:?}", part.name);
+                prop_assert!(rate.is_none_or(|rate| !rate.is_zero()), "{}: no rate after \
+                    {event:?}", part.name);
                 let quantum = controller.send_control().send_quantum;
                 prop_assert!(quantum.is_none_or(|quantum| !quantum.is_zero()), "{}: no quantum", part.name);
-                prop_assert_eq!(answers(controller.as_ref()), answers(again.as_ref()), "{} after {:?}", part.name, event);
+                prop_assert_eq!(answers(controller.as_ref()), answers(again.as_ref()), "{} after \
+                    {:?}", part.name, event);
             }
         }
     }
@@ -283,7 +285,8 @@ proptest! {
                 let (window, least) = (controller.send_control().cwnd, Bytes::new(packets * sender.mtu.get()));
                 prop_assert!(window >= least, "{}: {window} after {event:?}", part.name);
                 let rate = controller.send_control().pacing_rate;
-                prop_assert!(rate.is_none_or(|rate| !rate.is_zero()), "{}: no rate after {event:?}", part.name);
+                prop_assert!(rate.is_none_or(|rate| !rate.is_zero()), "{}: no rate after \
+                    {event:?}", part.name);
             }
         }
     }

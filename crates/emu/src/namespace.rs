@@ -8,8 +8,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const NEEDED: &str = "root (CAP_SYS_ADMIN), or user namespaces (user.max_user_namespaces above 0, and where there are \
-                      they kernel.unprivileged_userns_clone = 1 and kernel.apparmor_restrict_unprivileged_userns = 0)";
+const NEEDED: &str = "root (CAP_SYS_ADMIN), or user namespaces (user.max_user_namespaces above 0, \
+    and where there are \
+                      they kernel.unprivileged_userns_clone = 1 and \
+                      kernel.apparmor_restrict_unprivileged_userns = 0)";
 
 /// By what right the process creates namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,7 +201,8 @@ mod tests {
     fn only_a_socket_that_listens_counts() {
         let table = |state: &str| {
             format!(
-                "  sl  local_address rem_address   st tx_queue\n   0: 00000000:1F90 00000000:0000 {state} 00000000:00000000\n"
+                "  sl  local_address rem_address   st tx_queue\n   0: 00000000:1F90 00000000:0000 \
+                    {state} 00000000:00000000\n"
             )
         };
         assert!(listens(&table("0A")));

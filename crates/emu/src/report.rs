@@ -154,8 +154,10 @@ impl Report {
             let DirectionReport { dropped_ring, dropped_memory, dropped_write, lateness, .. } =
                 direction;
             if *dropped_ring > 0 {
-                warnings
-                    .push(format!("{name}: fell behind, {dropped_ring} packets or super-packets were dropped unread"));
+                warnings.push(format!(
+                    "{name}: fell behind, {dropped_ring} packets or super-packets \
+                        were dropped unread"
+                ));
             }
             if *dropped_memory > 0 {
                 warnings

@@ -40,12 +40,23 @@ impl Tun {
             let file = options.open(device).map_err(|source| EmuError::NotPermitted {
                 what: device,
                 source,
-                needed: "the tun module (`modprobe tun`); in a container also the device, such as `--device /dev/net/tun`",
+                needed: "the tun module (`modprobe tun`); in a container also the device, such as \
+                    `--device /dev/net/tun`",
             })?;
-            let failed = |what: &str, error: io::Error| EmuError::system(format!("{what} on {device}"), error);
+            let failed = |what: &str, error: io::Error| {
+                EmuError::system(
+                    format!(
+                        "{what} on \
+                {device}"
+                    ),
+                    error,
+                )
+            };
             sys::attach_tun(file.as_fd(), NAME).map_err(|error| failed("TUNSETIFF", error))?;
-            let takes_udp = sys::offload(file.as_fd()).map_err(|error| failed("TUNSETOFFLOAD", error))?;
-            let index = if_nametoindex(NAME).map_err(|error| failed("if_nametoindex", error.into()))?;
+            let takes_udp =
+                sys::offload(file.as_fd()).map_err(|error| failed("TUNSETOFFLOAD", error))?;
+            let index =
+                if_nametoindex(NAME).map_err(|error| failed("if_nametoindex", error.into()))?;
             let mut netlink = Netlink::open()?;
             // The loopback interface is the first of every namespace.
             netlink.up(1, None)?;
@@ -61,7 +72,9 @@ impl Tun {
             let is_there = |address: &IpAddr| address.is_ipv4() || has_v6;
             for address in addresses.iter().copied().filter(is_there) {
                 netlink.address(index, address)?;
-                for (network, bits) in to.iter().filter(|(network, _)| network.is_ipv4() == address.is_ipv4()) {
+                for (network, bits) in
+                    to.iter().filter(|(network, _)| network.is_ipv4() == address.is_ipv4())
+                {
                     netlink.route(index, *network, *bits, address)?;
                 }
             }
@@ -131,8 +144,10 @@ fn dropped(table: &str) -> Option<u64> {
 mod tests {
     #[test]
     fn drops_are_those_of_our_interface_on_its_way_out() {
-        let table = "Inter-|   Receive                                                |  Transmit\n \
-                     face |bytes    packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls carrier compressed\n    \
+        let table = "Inter-|   Receive                                                |  \
+            Transmit\n \
+                     face |bytes    packets errs drop fifo frame compressed multicast|bytes \
+                     packets errs drop fifo colls carrier compressed\n    \
                      lo:  1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n\
                      bentpipe: 0 0 0 7 0 0 0 0 84 1 0 42 0 0 0 0\n";
         assert_eq!(super::dropped(table), Some(42));

@@ -108,9 +108,12 @@ fn study(options: &Options) -> Result<(), String> {
 fn scenario(profile: &str, size: u64, keys: &str, first: &str, options: &Options) -> String {
     let set: String = options.set.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
     format!(
-        "name = \"windows\"\nseed = 1\ntime_limit = \"20 min\"\n[path]\nprofile = \"{profile}\"\n[workload]\ndownload = \"{size} MB\"\n\
-         [defaults]\ncongestion = \"cubic\"\nack = \"stack\"\nflow_control.connection_window = \"tuned\"\n\
-         flow_control.initial_receive_window = \"{first}\"\nflow_control.max_receive_window = \"256 MB\"\n\
+        "name = \"windows\"\nseed = 1\ntime_limit = \"20 min\"\n[path]\nprofile \
+            = \"{profile}\"\n[workload]\ndownload = \"{size} MB\"\n\
+         [defaults]\ncongestion = \"cubic\"\nack = \"stack\"\nflow_control.connection_window \
+         = \"tuned\"\n\
+         flow_control.initial_receive_window = \"{first}\"\nflow_control.max_receive_window \
+         = \"256 MB\"\n\
          flow_control.send_buffer = \"1 GB\"\n{keys}\n{set}"
     )
 }
@@ -128,7 +131,8 @@ fn print_row(profile: &str, start: &str, first: &str, size: u64, rate: Rate, flo
     let done = flow.completion.filter(|_| flow.completed).map_or(f64::NAN, Span::as_secs_f64);
     let miss = |bad: bool| if bad { "!" } else { " " };
     println!(
-        "{profile:<16} {start:<9} {first:>7} {size:>6} {done:>8.2} {:>7.0} {:>8.0}{} {rtts:>5.2} {held:>6.2} {promised:>8.2}{}{}",
+        "{profile:<16} {start:<9} {first:>7} {size:>6} {done:>8.2} {:>7.0} {:>8.0}{} {rtts:>5.2} \
+            {held:>6.2} {promised:>8.2}{}{}",
         loaded.as_millis_f64(),
         still.as_millis_f64(),
         miss(rtts > 1.0),

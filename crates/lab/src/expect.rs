@@ -339,7 +339,8 @@ mod tests {
         assert_eq!(judged.len(), 2);
         assert_eq!(
             judged[1].0,
-            "95 % quantile completion_s of 0rtt at workload.download = 10 MB, over that of 1rtt, between 0.5 and 1"
+            "95 % quantile completion_s of 0rtt at workload.download = 10 MB, over that of 1rtt, \
+                between 0.5 and 1"
         );
         assert_eq!(judged[1].1, Some(true));
     }

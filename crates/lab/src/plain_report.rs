@@ -80,7 +80,9 @@ fn number(value: Option<f64>) -> String {
 }
 
 fn table(results: &Results) -> String {
-    let mut text = "<h2>Completion</h2><table><tr><th>Point<th class=l>Variant<th>Runs<th>Median, s<th>95 % interval<th>Goodput, Mbps<th class=l>Published</tr>".to_owned();
+    let mut text = "<h2>Completion</h2><table><tr><th>Point<th class=l>Variant<th>Runs<th>Median, \
+        s<th>95 % interval<th>Goodput, Mbps<th class=l>Published</tr>"
+        .to_owned();
     for row in results.summary.iter().filter(|row| row.metric == "completion_s") {
         let goodput = results.summary.iter().find(|other| {
             let same = |a: &Summary, b: &Summary| {
@@ -151,13 +153,15 @@ fn strips(results: &Results) -> String {
     let height = rows.len() as f64 * step + 30.0;
     let x = |value: f64| left + value / largest * (width - left - 40.0);
     let mut svg = format!(
-        "<h2>Every run</h2><svg viewBox=\"0 0 {width} {height}\" role=img aria-label=\"completion times\">"
+        "<h2>Every run</h2><svg viewBox=\"0 0 {width} {height}\" role=img aria-label=\"completion \
+            times\">"
     );
     for tick in 0..=4 {
         let value = largest * f64::from(tick) / 4.0;
         let _ = write!(
             svg,
-            "<line x1={0:.1} x2={0:.1} y1=0 y2={1:.1} stroke=#ddd /><text x={0:.1} y={2:.1} text-anchor=middle>{value:.2} s</text>",
+            "<line x1={0:.1} x2={0:.1} y1=0 y2={1:.1} stroke=#ddd /><text x={0:.1} y={2:.1} \
+                text-anchor=middle>{value:.2} s</text>",
             x(value),
             height - 25.0,
             height - 8.0
@@ -223,7 +227,8 @@ fn lines(traces: &[Trace], blob: &[u8]) -> Option<String> {
         point => format!("Received over time at {}", escape(&point)),
     };
     let mut svg = format!(
-        "<h2>{heading}</h2><svg viewBox=\"0 0 {width} {height}\" role=img aria-label=\"bytes received over time\">"
+        "<h2>{heading}</h2><svg viewBox=\"0 0 {width} {height}\" role=img aria-label=\"bytes \
+            received over time\">"
     );
     let (x, y) = (
         |t: f64| 60.0 + t / end * (width - 100.0),
@@ -233,7 +238,8 @@ fn lines(traces: &[Trace], blob: &[u8]) -> Option<String> {
         let share = f64::from(tick) / 4.0;
         let _ = write!(
             svg,
-            "<text x={:.1} y={} text-anchor=middle>{:.2} s</text><text x=52 y={:.1} text-anchor=end>{:.1} MB</text>",
+            "<text x={:.1} y={} text-anchor=middle>{:.2} s</text><text x=52 y={:.1} \
+                text-anchor=end>{:.1} MB</text>",
             x(end * share),
             height - 8.0,
             end * share,

@@ -131,7 +131,8 @@ impl Plan {
         self.notes.retain(|note| !random.contains(note));
         if self.output.qlog && quic {
             self.notes.push(
-                "times in qlog count from each connection's beginning; `reference_time` of each says when that was"
+                "times in qlog count from each connection's beginning; `reference_time` of each \
+                    says when that was"
                     .to_owned(),
             );
         }
@@ -143,7 +144,8 @@ impl Plan {
         }
         if quic {
             self.notes.push(
-                "QUIC is `bentpipe serve` and `bentpipe get`, with their windows, acknowledgements and packet sizes"
+                "QUIC is `bentpipe serve` and `bentpipe get`, with their windows, acknowledgements \
+                    and packet sizes"
                     .to_owned(),
             );
         }
@@ -289,7 +291,9 @@ fn random_notes(cases: &[Case], repeat: u64) -> Vec<String> {
     let fixed = cases.iter().filter(|case| !case.random).count();
     if fixed == cases.len() {
         return vec![
-            "nothing in this scenario is random: each variant is run once, and one run has no interval".to_owned(),
+            "nothing in this scenario is random: each variant is run once, and one run has no \
+                interval"
+                .to_owned(),
         ];
     }
     if fixed > 0 && repeat > 1 {
@@ -487,7 +491,8 @@ ping.duration = "20 s"
     /// The only flow of the only variant with these keys, over a profile.
     fn quic(keys: &str) -> bentpipe_quic::Settings {
         let text = format!(
-            "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n[defaults]\n{keys}\n"
+            "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"1 \
+                MB\"\n[defaults]\n{keys}\n"
         );
         let mut spec = testing::plan(&text).spec(Task { case: 0, run: 0 }).unwrap();
         assert_eq!(spec.flows[0].visits.len(), 1, "nothing primes a first visit");
@@ -550,9 +555,12 @@ ping.duration = "20 s"
 
     #[test]
     fn layers_are_merged_key_by_key() {
-        let text = "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[defaults]\nquic = { pacing = false, initial_rtt = \"1 s\" }\n\
-                    parameters.cubic = { beta = 0.8, c = 0.5 }\n[[variant]]\nname = \"v\"\nquic.initial_rtt = \"2 s\"\n\
-                    parameters.cubic.beta = 0.6\n[[flow]]\nname = \"f\"\ndownload = \"1 MB\"\nack = \"1:4\"\nquic.ack_by = \"receiver\"\n";
+        let text = "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[defaults]\nquic = \
+            { pacing = false, initial_rtt = \"1 s\" }\n\
+                    parameters.cubic = { beta = 0.8, c = 0.5 }\n[[variant]]\nname \
+                    = \"v\"\nquic.initial_rtt = \"2 s\"\n\
+                    parameters.cubic.beta = 0.6\n[[flow]]\nname = \"f\"\ndownload = \"1 MB\"\nack \
+                    = \"1:4\"\nquic.ack_by = \"receiver\"\n";
         let mut spec = testing::plan(text).spec(Task { case: 0, run: 0 }).unwrap();
         let settings = spec.flows[0].stack.quic_mut().unwrap();
         assert_eq!((settings.pacing, settings.initial_rtt), (false, Span::from_secs(2)));
@@ -566,8 +574,10 @@ ping.duration = "20 s"
 
     #[test]
     fn a_key_is_refused_only_if_no_flow_that_inherits_it_can_use_it() {
-        let base = "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n\
-                    [defaults]\nquic.pacing = false\ntcp.ecn = true\n[[variant]]\nname = \"quic\"\n";
+        let base = "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"1 \
+            MB\"\n\
+                    [defaults]\nquic.pacing = false\ntcp.ecn = true\n[[variant]]\nname \
+                    = \"quic\"\n";
         let tcp = "[[variant]]\nname = \"tcp\"\ntransport = \"tcp\"\n";
         let parse =
             |text: &str| Plan::parse("test.toml", text, Path::new("."), &Changes::default());
@@ -580,7 +590,8 @@ ping.duration = "20 s"
 
     #[test]
     fn times_can_be_native_dates_of_toml() {
-        let text = "name = \"x\"\n[path.orbit]\nconstellation = \"iridium\"\nlinks.all.rate = \"1 Mbps\"\nepoch = EPOCH\n\
+        let text = "name = \"x\"\n[path.orbit]\nconstellation = \"iridium\"\nlinks.all.rate = \"1 \
+            Mbps\"\nepoch = EPOCH\n\
                     [workload]\nfrom = \"51.5,-0.1\"\nto = \"Tokyo\"\ndownload = \"1 MB\"\n";
         let begins = |epoch: &str| {
             let plan = testing::plan(&text.replace("EPOCH", epoch));

@@ -123,7 +123,9 @@ pub fn record(
     let mut notes = plan.notes.clone();
     if thinned.into_inner() {
         notes.push(
-            "long time series are drawn from part of their points: lows, highs and ends of short stretches".to_owned(),
+            "long time series are drawn from part of their points: lows, highs and ends of short \
+                stretches"
+                .to_owned(),
         );
     }
     notes.extend(doubts(&results));

@@ -124,7 +124,8 @@ fn each_run_draws_its_beginning_where_the_scenario_lets_it_float() {
 #[test]
 fn keys_of_an_orbit_can_be_swept() {
     let text = format!(
-        "{TORONTO}[sweep]\n\"path.orbit.links.all.rate\" = [\"5 Mbps\", \"25 Mbps\"]\n\"path.orbit.at\" = [\"0 s\", \"40 s\"]\n"
+        "{TORONTO}[sweep]\n\"path.orbit.links.all.rate\" = [\"5 Mbps\", \"25 \
+            Mbps\"]\n\"path.orbit.at\" = [\"0 s\", \"40 s\"]\n"
     );
     let plan = read(&text, &[]).unwrap();
     let of = |case| plan.spec(Task { case, run: 0 }).unwrap().mesh.unwrap();
@@ -184,7 +185,8 @@ download = "1 MB"
 fn a_station_that_sees_nothing_is_told_of_and_the_scenario_can_still_be_run() {
     let text = TORONTO.replace("Toronto", "pole").replace(
         "[[flow]]\nname = \"short\"",
-        "[[path.orbit.station]]\nname = \"pole\"\nlatitude_deg = 90\nlongitude_deg = 0\n[[flow]]\nname = \"short\"",
+        "[[path.orbit.station]]\nname = \"pole\"\nlatitude_deg = 90\nlongitude_deg = \
+            0\n[[flow]]\nname = \"short\"",
     );
     let plan = read(&text, &[]).unwrap();
     let told = |part: &str| plan.notes.iter().any(|note| note.contains(part));
@@ -197,8 +199,10 @@ fn a_station_that_sees_nothing_is_told_of_and_the_scenario_can_still_be_run() {
 fn small_constellations_of_ones_own_work() {
     for (planes, per_plane) in [(1, 1), (2, 3), (1, 8)] {
         let text = format!(
-            "name = \"own\"\n[path.orbit]\nlinks.all = {{ rate = \"1 Mbps\" }}\nstatic = true\n[[path.orbit.shell]]\nname = \"s\"\n\
-             planes = {planes}\nper_plane = {per_plane}\ninclination_deg = 53\naltitude = \"550 km\"\nphase_deg = 5\n\
+            "name = \"own\"\n[path.orbit]\nlinks.all = {{ rate = \"1 Mbps\" }}\nstatic = \
+                true\n[[path.orbit.shell]]\nname = \"s\"\n\
+             planes = {planes}\nper_plane = {per_plane}\ninclination_deg = 53\naltitude = \"550 \
+             km\"\nphase_deg = 5\n\
              [workload]\nfrom = \"Tokyo\"\nto = \"Osaka\"\ndownload = \"1 kB\"\n"
         );
         let plan = read(&text, &[]).unwrap();

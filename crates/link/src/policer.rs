@@ -109,7 +109,8 @@ impl JsonSchema for PolicerConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A token bucket in front of the queue that drops what exceeds it, or \"none\"",
+            "description": "A token bucket in front of the queue that drops what exceeds it, \
+                or \"none\"",
             "anyOf": [generator.subschema_for::<Table>(), { "type": "string", "const": "none" }],
         })
     }

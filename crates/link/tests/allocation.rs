@@ -18,7 +18,8 @@ const SYNC: Span = Span::from_nanos(38 * FRAME.as_nanos());
 /// A carrier of 10 Mbps with the timing of the presets.
 fn carrier(allocation: &str) -> bentpipe_link::DirectionConfig {
     direction(&format!(
-        "rate = \"10 Mbps\"\ndelay = \"250 ms\"\nqueue = \"100 MB\"\ncapacity_allocation = {{ {allocation} }}"
+        "rate = \"10 Mbps\"\ndelay = \"250 ms\"\nqueue = \"100 MB\"\ncapacity_allocation = {{ \
+            {allocation} }}"
     ))
 }
 fn rate() -> Rate {
@@ -182,7 +183,8 @@ fn free_capacity_serves_who_has_not_asked() {
 const ALLOCATIONS: &[&str] = &[
     "cra = \"300 kbps\"",
     "rbdc = \"3 Mbps\", request_interval = \"100 ms\"",
-    "vbdc = \"30 kB\", request_interval = \"60 ms\", request_delay = \"10 ms\", tbtp_delay = \"10 ms\"",
+    "vbdc = \"30 kB\", request_interval = \"60 ms\", request_delay = \"10 ms\", tbtp_delay = \"10 \
+        ms\"",
     "cra = \"50 kbps\", rbdc = \"1 Mbps\", vbdc = \"10 kB\", request_interval = \"200 ms\"",
     "cra = \"3 Mbps\", rbdc = \"2 Mbps\", fca = true, frame = \"10 ms\"",
     "preset = \"dama-free\"",
@@ -228,7 +230,8 @@ proptest! {
     fn capacity_is_conserved_frame_by_frame(
         allocation in proptest::sample::select(ALLOCATIONS), rate in proptest::sample::select(RATES), arrivals in any_arrivals(4), seed: u64,
     ) {
-        let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 kB\"\ncapacity_allocation = {{ {allocation} }}"));
+        let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 \
+            kB\"\ncapacity_allocation = {{ {allocation} }}"));
         let model = model(&config);
         let mut link = link(&config, seed, 4);
         link.record_frame_shares();
@@ -267,7 +270,8 @@ proptest! {
             1 => merged(vec![stream(port, kbps, 0, 2_000), stream(port, kbps, 5_000, 8_000)]),
             _ => Vec::new(),
         });
-        let config = direction("rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"100 MB\"\ncapacity_allocation = { rbdc = \"2 Mbps\" }");
+        let config = direction("rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"100 \
+            MB\"\ncapacity_allocation = { rbdc = \"2 Mbps\" }");
         let model = model(&config);
         let mut link = link(&config, seed, 4);
         link.record_frame_shares();
@@ -281,7 +285,8 @@ proptest! {
             crowded += usize::from(demands.iter().sum::<f64>() > capacity);
             for (share, demand) in frame.iter().zip(&demands) {
                 let optimum = demand.min(level);
-                prop_assert!((share.allocated.get() as f64 - optimum).abs() <= 1.0, "{:?}, optimum {}", share, optimum);
+                prop_assert!((share.allocated.get() as f64 - optimum).abs() <= 1.0, "{:?}, optimum \
+                    {}", share, optimum);
             }
         }
         let asked: u64 = loads.iter().filter(|(_, kind)| *kind == 0).map(|(kbps, _)| kbps).sum();
@@ -292,7 +297,8 @@ proptest! {
     fn frames_that_nobody_watches_are_left_out_without_a_trace(
         allocation in proptest::sample::select(ALLOCATIONS), rate in proptest::sample::select(RATES), arrivals in any_arrivals(100), seed: u64,
     ) {
-        let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 kB\"\ncapacity_allocation = {{ {allocation} }}"));
+        let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 \
+            kB\"\ncapacity_allocation = {{ {allocation} }}"));
         let mut watched = link(&config, seed, 4);
         watched.record_frame_shares();
         let mut alone = link(&config, seed, 4);
@@ -304,7 +310,8 @@ proptest! {
 fn terminals_that_want_more_share_what_the_others_leave() {
     // 2 Mbps for 0.2, 1.5 and 5 Mbps: 0.2, 0.9 and 0.9.
     let config = direction(
-        "rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"200 kB\"\ncapacity_allocation = { rbdc = \"2 Mbps\" }",
+        "rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"200 kB\"\ncapacity_allocation = \
+            { rbdc = \"2 Mbps\" }",
     );
     let arrivals = merged(vec![
         stream(0, 200, 0, 60_000),

@@ -453,11 +453,13 @@ fn every_spelling_is_read_and_written_again() {
         ),
         ("capacity_allocation = \"dama\"", allocated(dama())),
         (
-            "capacity_allocation = { preset = \"dama\", cra = \"0 bps\", vbdc = \"20 kB\", fca = true }",
+            "capacity_allocation = \
+                { preset = \"dama\", cra = \"0 bps\", vbdc = \"20 kB\", fca = true }",
             allocated(Dama { cra: Rate::ZERO, vbdc: Bytes::new(20_000), fca: true, ..dama() }),
         ),
         (
-            "capacity_allocation = { cra = \"1 Mbps\", frame = \"10 ms\", request_interval = \"95 ms\", request_delay = \"20 ms\", tbtp_delay = \"21 ms\" }",
+            "capacity_allocation = \
+                { cra = \"1 Mbps\", frame = \"10 ms\", request_interval = \"95 ms\", request_delay = \"20 ms\", tbtp_delay = \"21 ms\" }",
             // Processing takes a frame, asking 51 ms and so 6 frames, and rates end a frame after
             // the tenth.
             allocated(Dama {

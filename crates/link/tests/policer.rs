@@ -100,7 +100,8 @@ fn a_burst_passes_at_once_and_then_what_the_rate_allows() {
 
 #[test]
 fn what_the_policer_refuses_never_waits_in_the_queue() {
-    let text = "rate = \"12 Mbps\"\ndelay = \"1 ms\"\nqueue = \"100 packets\"\npolicer = { rate = \"12 Mbps\", burst = \"6000 B\" }";
+    let text = "rate = \"12 Mbps\"\ndelay = \"1 ms\"\nqueue = \"100 packets\"\npolicer = \
+        { rate = \"12 Mbps\", burst = \"6000 B\" }";
     let mut link = link(&direction(text), 1, 1);
     run(&mut link, &steady(50, Span::ZERO, bentpipe_link::Ecn::NotEct), |_| ());
     let counters = link.counters();

@@ -182,7 +182,8 @@ proptest! {
         });
         books?;
         let end = check(&link, Time::from_secs(1_000_000))?;
-        prop_assert_eq!(end, check(&link, Time::from_secs(2_000_000))?, "an empty queue adds nothing");
+        prop_assert_eq!(end, check(&link, Time::from_secs(2_000_000))?, "an empty queue adds \
+            nothing");
     }
 
     #[test]
@@ -237,7 +238,8 @@ proptest! {
     ) {
         let size = if by_bytes { format!("{limit} B") } else { format!("{packets} packets") };
         let queue = if codel { format!("{{ limit = \"{size}\", aqm = \"codel\" }}") } else { format!("\"{size}\"") };
-        let mut link = link(&direction(&format!("rate = \"5 Mbps\"\ndelay = \"1 ms\"\nqueue = {queue}")), 1, 3);
+        let mut link = link(&direction(&format!("rate = \"5 Mbps\"\ndelay = \"1 ms\"\nqueue = \
+            {queue}")), 1, 3);
         let mut exceeded = false;
         let fates = run(&mut link, &arrivals, |link| {
             exceeded |= if by_bytes { link.queue_bytes() > limit } else { link.queue_packets() > packets };
@@ -255,7 +257,8 @@ proptest! {
 
     #[test]
     fn no_packet_arrives_before_it_can(arrivals in any_arrivals()) {
-        let config = direction("rate = \"10 Mbps\"\ndelay = { base = \"50 ms\", jitter = \"10 ms\", keep_order = false }\nqueue = \"1 BDP\"");
+        let config = direction("rate = \"10 Mbps\"\ndelay = \
+            { base = \"50 ms\", jitter = \"10 ms\", keep_order = false }\nqueue = \"1 BDP\"");
         let rate = Rate::from_mbps(10);
         for fate in run(&mut link(&config, 3, 3), &arrivals, |_| ()).iter().filter(|fate| fate.lost.is_none()) {
             let arrival = arrivals[fate.packet];

@@ -85,7 +85,8 @@ proptest! {
             schedule.push((at, Rate::from_bps(kbps * 1000)));
         }
         let period = at + last;
-        let steps: Vec<String> = schedule.iter().map(|(at, rate)| format!("{{ at = \"{at} ms\", rate = \"{rate}\" }}")).collect();
+        let steps: Vec<String> = schedule.iter().map(|(at, rate)| format!("{{ at = \"{at} ms\", \
+            rate = \"{rate}\" }}")).collect();
         let departures = departures(&format!("{{ schedule = [{}], repeat = \"{period} ms\" }}", steps.join(", ")), &arrivals);
         check_windows(&departures, |from, to| allowed(&schedule, period, to) - allowed(&schedule, period, from))?;
     }
@@ -109,7 +110,8 @@ proptest! {
                 // Opportunities at the window's first instant count too; the first packet may have
                 // begun before.
                 let opportunities = until(*to) - until(Time::from_nanos(from.as_nanos() - 1)) ;
-                prop_assert!(bytes <= opportunities * 1504 + 3004, "{bytes} bytes from {from} to {to}");
+                prop_assert!(bytes <= opportunities * 1504 + 3004, "{bytes} bytes from {from} to \
+                    {to}");
             }
         }
     }

@@ -94,7 +94,8 @@ async fn many() -> Result<bool, Failed> {
     let bound = before + limits.send_memory.get() + EACH * CLIENTS as u64;
     let held = report.failed == 0 && report.connections >= CLIENTS && report.memory <= bound;
     println!(
-        "{CLIENTS} clients, {} MB each: {} failed, {} connections at a time, {:.2} Gbps together; memory of the server {} MB before, {} MB at most, \
+        "{CLIENTS} clients, {} MB each: {} failed, {} connections at a time, {:.2} Gbps together; \
+            memory of the server {} MB before, {} MB at most, \
          asked at most {} MB; processor time of the server {:.2} s, of the clients {:.2} s: {}",
         MANY / 1_000_000,
         report.failed,

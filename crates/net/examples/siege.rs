@@ -226,7 +226,8 @@ async fn measure(command: &Path, what: Attack) -> Result<()> {
         times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e3)
     };
     println!(
-        "{what:?}: {:.1} MB before, {:.1} MB after, {:.1} MB at most; {} descriptors; {alive} of {CONNECTIONS} connections \
+        "{what:?}: {:.1} MB before, {:.1} MB after, {:.1} MB at most; {} descriptors; {alive} of \
+            {CONNECTIONS} connections \
          are left; others' p50 {:.1} ms before, {:.1} ms during, {failed} of {PROBES} failed",
         empty as f64 / 1024.0,
         server.status("VmRSS:")? as f64 / 1024.0,

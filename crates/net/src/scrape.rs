@@ -116,8 +116,10 @@ mod tests {
         ];
         assert_eq!(
             text("bentpipe_", &series),
-            "# HELP bentpipe_connections Connections at present\n# TYPE bentpipe_connections gauge\n\
-             bentpipe_connections 7\n# HELP bentpipe_bytes_total Bytes\n# TYPE bentpipe_bytes_total counter\n\
+            "# HELP bentpipe_connections Connections at present\n# TYPE bentpipe_connections \
+                gauge\n\
+             bentpipe_connections 7\n# HELP bentpipe_bytes_total Bytes\n# TYPE \
+             bentpipe_bytes_total counter\n\
              bentpipe_bytes_total{to=\"server\"} 1\nbentpipe_bytes_total{to=\"client\"} 2\n"
         );
     }

@@ -41,7 +41,8 @@ CREATE INDEX path_expires ON path (expires_ms);
 const REPLACE: &str = "
 INSERT INTO path (remote, local, dscp, window_bytes, rtt_ns, saved_ms, expires_ms, used)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT coalesce(max(used), 0) + 1 FROM path))
-ON CONFLICT (remote, local, dscp) DO UPDATE SET window_bytes = excluded.window_bytes, rtt_ns = excluded.rtt_ns,
+ON CONFLICT (remote, local, dscp) DO UPDATE SET window_bytes = excluded.window_bytes, rtt_ns = \
+excluded.rtt_ns,
     saved_ms = excluded.saved_ms, expires_ms = excluded.expires_ms, used = excluded.used";
 
 /// One statement, so nobody comes between the look and the loan.
@@ -52,7 +53,8 @@ WHERE remote = ?1 AND local = ?2 AND dscp = ?3 AND saved_ms <= ?5 AND ?5 < expir
 RETURNING window_bytes, rtt_ns, saved_ms, expires_ms";
 
 const IS_LENT: &str = "
-SELECT 1 FROM path WHERE remote = ?1 AND local = ?2 AND dscp = ?3 AND saved_ms <= ?4 AND ?4 < expires_ms
+SELECT 1 FROM path WHERE remote = ?1 AND local = ?2 AND dscp = ?3 AND saved_ms <= ?4 AND ?4 < \
+expires_ms
     AND holder IS NOT NULL AND since_ms <= ?4 AND ?4 < until_ms";
 
 const RELEASE: &str = "
@@ -325,7 +327,8 @@ pub(crate) fn storage(file: &Path, reason: &str, remedy: &str) -> StoreError {
 
 fn damaged(file: &Path, reason: &str) -> StoreError {
     // Not only "delete it": whoever mistyped a name would lose that file.
-    let remedy = "if it is a path store, delete it and what begins with its name, and paths are found out anew; \
+    let remedy = "if it is a path store, delete it and what begins with its name, and paths are \
+        found out anew; \
                   if not, name another file";
     storage(file, reason, remedy)
 }

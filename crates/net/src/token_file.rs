@@ -103,7 +103,8 @@ impl PathTokenStore for TokenFile {
         self.later(move |database| {
             database.execute("DELETE FROM path_token WHERE expires_ms <= ?1", [millis(now)])?;
             if now < read.expires && server.len() <= 261 {
-                let put = "INSERT OR REPLACE INTO path_token (server, token, expires_ms) VALUES (?1, ?2, ?3)";
+                let put = "INSERT OR REPLACE INTO path_token (server, token, expires_ms) VALUES \
+                    (?1, ?2, ?3)";
                 database.execute(put, params![server, token, millis(read.expires)])?;
             }
             let fewer = "DELETE FROM path_token WHERE server NOT IN

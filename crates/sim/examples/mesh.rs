@@ -207,7 +207,8 @@ fn main() -> Result<(), Error> {
     let sent: u64 = outcome.links.iter().map(|link| link.counters.packets_out).sum();
     let received: u64 = outcome.flows.iter().map(|flow| flow.received).sum();
     println!(
-        "{kind}, {} flows, {seconds} s: {spent:.2} s of processor time ({:.3} a simulated second), {} links, {sent} hop transmissions ({:.2} million a second), \
+        "{kind}, {} flows, {seconds} s: {spent:.2} s of processor time ({:.3} a simulated second), \
+            {} links, {sent} hop transmissions ({:.2} million a second), \
          {} events, {:.1} Mbps received, peak {:.0} MB",
         outcome.flows.len(),
         spent / seconds as f64,

@@ -110,7 +110,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let flow = &outcome.flows[0];
     let qlog: usize = outcome.qlog.iter().map(|file| file.bytes.len()).sum();
     println!(
-        "{megabytes} MB at {forward}/{back} Mbps, {rtt} ms: {:?}, {} packets, {} dropped, {} declared lost, {} events, qlog {qlog} bytes {}",
+        "{megabytes} MB at {forward}/{back} Mbps, {rtt} ms: {:?}, {} packets, {} dropped, {} \
+            declared lost, {} events, qlog {qlog} bytes {}",
         flow.completion,
         flow.packets_sent,
         flow.packets_lost_queue,

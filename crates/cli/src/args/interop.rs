@@ -14,8 +14,10 @@ Examples:
   bentpipe interop --clients chromium --servers quic-go --protocols h1,h2,h3
   bentpipe interop --json | jq '.cells[] | select(.met == false)'
 
-peers/install installs all peers, or those given by name. Needs root or user namespaces, and /dev/net/tun; the host's own
-network is not touched. Exit status: 0 every download was whole; 1 one was not; 2 the command line or a description is
+peers/install installs all peers, or those given by name. Needs root or user namespaces, and \
+/dev/net/tun; the host's own
+network is not touched. Exit status: 0 every download was whole; 1 one was not; 2 the command line \
+or a description is
 wrong; 3 paths cannot be emulated here, or it was interrupted.";
 
 /// Which clients download from which servers, what, and where.

@@ -10,16 +10,20 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  bentpipe pep                                                      (SOCKS5 and HTTP CONNECT at 127.0.0.1:1080)
-  bentpipe pep --listen 192.168.1.1:1080 --clients 192.168.1.0/24 --satellite server --congestion bbr
+  bentpipe pep                                                      (SOCKS5 and HTTP CONNECT at \
+  127.0.0.1:1080)
+  bentpipe pep --listen 192.168.1.1:1080 --clients 192.168.1.0/24 --satellite server --congestion \
+  bbr
   bentpipe pep --mode transparent --listen 127.0.0.1:8118 --print-rules --interface lan0 | sudo sh
   bentpipe pep --mode transparent --listen 127.0.0.1:8118 --profile geo-50-10
   bentpipe pep --make-secret pep.secret                             (then copy it to the other end)
   bentpipe pep --tunnel-listen 0.0.0.0:4434 --secret pep.secret     (at the gateway)
   bentpipe pep --tunnel-to gateway.example:4434 --secret pep.secret (at the terminal)
 
-It changes nothing of the host's configuration. SIGINT or SIGTERM: takes nothing new, lets connections finish, and ends with status
-0; a second one ends at once, with 3. Exit status 2: the command line is wrong, or something is not permitted.";
+It changes nothing of the host's configuration. SIGINT or SIGTERM: takes nothing new, lets \
+connections finish, and ends with status
+0; a second one ends at once, with 3. Exit status 2: the command line is wrong, or something is \
+not permitted.";
 
 /// What a proxy is made of.
 #[derive(Debug, Args)]

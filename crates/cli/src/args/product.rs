@@ -13,31 +13,43 @@ Examples:
   bentpipe serve public --self-signed
   bentpipe serve public --listen 0.0.0.0:443 --cert chain.pem --key key.pem
   bentpipe serve public --self-signed --metrics 127.0.0.1:9090 --log json
-  bentpipe serve public --self-signed --qlog traces --qlog-files 10    (what its next 10 connections do, packet by packet)
-  bentpipe serve public --self-signed --save-cert server.pem --congestion bbr3 --start standard --resume none
+  bentpipe serve public --self-signed --qlog traces --qlog-files 10    (what its next 10 \
+  connections do, packet by packet)
+  bentpipe serve public --self-signed --save-cert server.pem --congestion bbr3 --start standard \
+  --resume none
 
 The first line on standard output comes when it listens, and says where.
-SIGINT or SIGTERM: takes nothing new, lets clients finish, and ends with status 0; a second one ends at once, with 3.";
+SIGINT or SIGTERM: takes nothing new, lets clients finish, and ends with status 0; a second one \
+ends at once, with 3.";
 
 const PROXY_EXAMPLES: &str = "\
 Examples:
   bentpipe proxy --upstream http://127.0.0.1:8080 --self-signed
-  bentpipe proxy --upstream http://127.0.0.1:8080 --listen 0.0.0.0:443 --cert chain.pem --key key.pem --max-body '100 MB'
-  bentpipe proxy --upstream https://inside.test --upstream-ca inside.pem --upstream-host www.inside.test --self-signed
+  bentpipe proxy --upstream http://127.0.0.1:8080 --listen 0.0.0.0:443 --cert chain.pem --key \
+  key.pem --max-body '100 MB'
+  bentpipe proxy --upstream https://inside.test --upstream-ca inside.pem --upstream-host \
+  www.inside.test --self-signed
 
-The first line on standard output comes when it listens, and says where. The upstream need not be there yet.
-SIGINT or SIGTERM: takes nothing new, lets clients finish, and ends with status 0; a second one ends at once, with 3.";
+The first line on standard output comes when it listens, and says where. The upstream need not be \
+there yet.
+SIGINT or SIGTERM: takes nothing new, lets clients finish, and ends with status 0; a second one \
+ends at once, with 3.";
 
 const GET_EXAMPLES: &str = "\
 Examples:
   bentpipe get https://example.org/file.iso
   bentpipe get https://localhost:4433/file.bin --insecure --output copy.bin
-  bentpipe get https://localhost:4433/a https://localhost:4433/b --insecure --json | jq '.downloads[].completion_s'
-  bentpipe get https://server.test:4433/a https://server.test:4433/a --resolve server.test=192.0.2.1 --ca server.pem \
-    --no-reuse --pause '2 s' --discard --json    # the second visit: 0-RTT, and what is remembered of the path
+  bentpipe get https://localhost:4433/a https://localhost:4433/b --insecure --json | jq \
+  '.downloads[].completion_s'
+  bentpipe get https://server.test:4433/a https://server.test:4433/a --resolve \
+  server.test=192.0.2.1 --ca server.pem \
+    --no-reuse --pause '2 s' --discard --json    # the second visit: 0-RTT, and what is remembered \
+    of the path
 
-Exit status: 0 all is there; 1 the server answered with something else; 2 the command line is wrong; 3 the download failed or was
-interrupted. What has arrived is kept beside the file (.part), and the same command goes on from there. Devices, FIFOs and the
+Exit status: 0 all is there; 1 the server answered with something else; 2 the command line is \
+wrong; 3 the download failed or was
+interrupted. What has arrived is kept beside the file (.part), and the same command goes on from \
+there. Devices, FIFOs and the
 standard output get the content as it arrives.";
 
 /// What to serve, and how.

@@ -37,7 +37,8 @@ fn path(line: &str) -> String {
 /// A good scenario (9 lines) with `more` after it, from line 10 on.
 fn after(more: &str) -> String {
     format!(
-        "{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n[[variant]]\nname = \"a\"\n[sweep]\n\"workload.download\" = [\"1 MB\", \"2 MB\"]\n{more}"
+        "{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n[[variant]]\nname \
+            = \"a\"\n[sweep]\n\"workload.download\" = [\"1 MB\", \"2 MB\"]\n{more}"
     )
 }
 
@@ -49,7 +50,8 @@ fn variant(keys: &str) -> String {
 /// A good path with an orbit and `line` in it, as line 6 of the file.
 fn orbit(line: &str) -> String {
     format!(
-        "{HEAD}[path.orbit]\nconstellation = \"iridium\"\nlinks.all = {{ rate = \"1 Mbps\" }}\n{line}\n[workload]\nfrom = \"Tokyo\"\nto = \"Osaka\"\ndownload = \"1 MB\"\n"
+        "{HEAD}[path.orbit]\nconstellation = \"iridium\"\nlinks.all = {{ rate = \"1 Mbps\" \
+            }}\n{line}\n[workload]\nfrom = \"Tokyo\"\nto = \"Osaka\"\ndownload = \"1 MB\"\n"
     )
 }
 
@@ -147,7 +149,8 @@ fn of_hops() -> Vec<Case> {
         case(
             "an object after one that comes later",
             format!(
-                "{HEAD}profile = \"geo-50-10\"\n[workload]\nobjects = [\n{{ name = \"a\", size = \"1 kB\", after = [\"b\"] }},\n{{ name = \"b\", size = \"1 kB\" }},\n]\n"
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\nobjects = [\n{{ name = \"a\", size \
+                    = \"1 kB\", after = [\"b\"] }},\n{{ name = \"b\", size = \"1 kB\" }},\n]\n"
             ),
             6,
             &["`b`", "object above this one"],
@@ -442,7 +445,8 @@ fn of_hops() -> Vec<Case> {
         case(
             "two transfers in one",
             format!(
-                "{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\nupload = \"1 MB\"\n"
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\nupload = \"1 \
+                    MB\"\n"
             ),
             4,
             &["`download`, `upload` exclude each other", "allowed: one of"],
@@ -450,7 +454,8 @@ fn of_hops() -> Vec<Case> {
         case(
             "0-RTT on a first visit",
             format!(
-                "{HEAD}profile = \"geo-50-10\"\n[workload]\nvisits = [{{ download = \"1 MB\", handshake = \"0rtt\" }}]\n"
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\nvisits = [{{ download = \"1 MB\", \
+                    handshake = \"0rtt\" }}]\n"
             ),
             5,
             &["no ticket", "allowed: `1rtt`"],
@@ -548,7 +553,8 @@ fn of_hops() -> Vec<Case> {
         case(
             "an expectation at no point",
             after(
-                "[[expect]]\nmetric = \"completion_s\"\nbelow = 1\npoint = { \"workload.download\" = \"3 MB\" }\n",
+                "[[expect]]\nmetric = \"completion_s\"\nbelow = 1\npoint = \
+                    { \"workload.download\" = \"3 MB\" }\n",
             ),
             13,
             &["never `3 MB`", "allowed: `1 MB`, `2 MB`"],
@@ -556,7 +562,9 @@ fn of_hops() -> Vec<Case> {
         case(
             "a published figure at an unknown key",
             after(
-                "[[published]]\nlabel = \"x\"\nkind = \"measured\"\nmetric = \"completion_s\"\npoint = { \"path.profile\" = \"x\" }\nvalue = 1\nsource = \"x\"\n",
+                "[[published]]\nlabel = \"x\"\nkind = \"measured\"\nmetric \
+                    = \"completion_s\"\npoint = { \"path.profile\" = \"x\" }\nvalue = 1\nsource \
+                    = \"x\"\n",
             ),
             14,
             &["no swept key is named `path.profile`", "allowed: `workload.download`"],

@@ -22,7 +22,8 @@ pub fn of_orbits() -> Vec<Case> {
     let stations = |text: &str| orbit("").replace("\"Tokyo\"", text);
     vec![
         case("an unknown city", stations("\"Tokio\""), 8, &["`Tokio`", "Tokyo"]),
-        case("no place", orbit("").replace("from = \"Tokyo\"\n", ""), 7, &["allowed: `from`", "and `to`"]),
+        case("no place", orbit("").replace("from = \"Tokyo\"\n", ""), 7, &["allowed: `from`", "and \
+            `to`"]),
         case("a flow to itself", stations("\"Osaka\""), 9, &["`Osaka` to itself", "two places"]),
         case(
             "a place without an orbit",
@@ -61,7 +62,8 @@ pub fn of_orbits() -> Vec<Case> {
             6,
             &["cannot be allocated", "not terminals", "allowed: `rate`, `queue`"],
         ),
-        case("an unknown pattern", orbit("isl = \"mesh\""), 6, &["`mesh`", "`+grid`, `intra-plane`, `none`"]),
+        case("an unknown pattern", orbit("isl = \"mesh\""), 6, &["`mesh`", "`+grid`, \
+            `intra-plane`, `none`"]),
         case("links of no satellite", orbit("isl = [[\"iridium-0-0\", \"iridium-0-99\"]]"), 6, &["`iridium-0-99`"]),
         case(
             "a range of nothing",
@@ -69,7 +71,8 @@ pub fn of_orbits() -> Vec<Case> {
             6,
             &["`max_isl_length` of 0 mm", "allowed: 1 km to"],
         ),
-        case("a range in miles", orbit("max_isl_length = \"3000 mi\""), 6, &["`3000 mi`", "km, m, mm"]),
+        case("a range in miles", orbit("max_isl_length = \"3000 mi\""), 6, &["`3000 mi`", "km, m, \
+            mm"]),
         case("no step", orbit("step = \"0 s\""), 6, &["`step` of 0 ns", "above 0 s"]),
         case(
             "a date that is none",
@@ -96,7 +99,8 @@ pub fn of_orbits() -> Vec<Case> {
             &["never turns", "`satellite_selection` `highest`"],
         ),
         case("an unknown selection", orbit("satellite_selection = \"best\""), 6, &["`best`", "`all`", "`slots`"]),
-        case("something to avoid that is not there", orbit("avoid = [\"iridium-0-0\", \"nobody\"]"), 6, &["`nobody`"]),
+        case("something to avoid that is not there", orbit("avoid = \
+            [\"iridium-0-0\", \"nobody\"]"), 6, &["`nobody`"]),
         case(
             "an unknown response to path changes",
             orbit("").replace(
@@ -118,7 +122,8 @@ pub fn of_orbits() -> Vec<Case> {
             6,
             &["where this station stands", "`latitude_deg` and `longitude_deg`"],
         ),
-        case("two places", station("city = \"Paris\"\nlatitude_deg = 9"), 8, &["exclude each other"]),
+        case("two places", station("city = \"Paris\"\nlatitude_deg = 9"), 8, &["exclude each \
+            other"]),
         case(
             "a shell without a height",
             orbit("").replace(
@@ -165,7 +170,8 @@ pub fn of_orbits() -> Vec<Case> {
             "a proxy over an orbit",
             orbit("").replace(
                 "download",
-                "download = \"1 MB\"\n[[variant]]\nname = \"a\"\nhttp = \"h2\"\ntcp.pep = \"gateway\"\n#",
+                "download = \"1 MB\"\n[[variant]]\nname = \"a\"\nhttp = \"h2\"\ntcp.pep \
+                    = \"gateway\"\n#",
             ),
             14,
             &["has none", "allowed: tcp.pep = \"none\""],

@@ -12,7 +12,8 @@ parameters! {
         rtt_ms: 600.0, 0.1 => 60_000.0, "ms",
             "smallest round trip that the window allows for; 600: a geostationary satellite";
         gain: 2.0, 1.0 => 100.0, "",
-            "the window in rate times round trip; two, so that a round trip of repair does not stop \
+            "the window in rate times round trip; two, so that a round trip of repair does not \
+                stop \
              it";
     }
 }

@@ -119,7 +119,8 @@ mod tests {
                     .filter(|(at, _)| now.since(*at) <= WINDOW.saturating_sub(WINDOW / SLOTS))
                     .map(|(_, v)| *v)
                     .min();
-                prop_assert!(Some(answer) <= within || answer == ms(value), "{answer} against {within:?}");
+                prop_assert!(Some(answer) <= within || answer == ms(value), "{answer} against \
+                    {within:?}");
             }
         }
     }

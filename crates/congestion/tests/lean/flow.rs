@@ -446,7 +446,8 @@ impl Flow {
             let rate =
                 self.controller.send_control().pacing_rate.map_or(0.0, |rate| rate.as_mbps_f64());
             self.outcome.log.push(format!(
-                "{now} {:<12} window {:>9} flight {:>9} pace {rate:>7.1} Mbps rtt {:.3} sent {} dropped {} arrived {}",
+                "{now} {:<12} window {:>9} flight {:>9} pace {rate:>7.1} Mbps rtt {:.3} sent {} \
+                    dropped {} arrived {}",
                 self.controller.send_control().phase,
                 self.controller.send_control().cwnd.get(),
                 self.sent_packets.bytes_in_flight().get(),

@@ -99,7 +99,8 @@ impl Speed {
         let percent = |cpu_time: Span| cpu_time.as_secs_f64() / length.as_secs_f64() * 100.0;
         println!("{} {measured}; asked: {asked}", if held { "held    " } else { "NOT HELD" });
         println!(
-            "         late {} median, {} p99, {} most; processor {:.0} % and {:.0} %; dropped by the emulator {}; unaccounted {unaccounted}{}",
+            "         late {} median, {} p99, {} most; processor {:.0} % and {:.0} %; dropped by \
+                the emulator {}; unaccounted {unaccounted}{}",
             lateness.p50,
             lateness.p99,
             lateness.max,
@@ -208,7 +209,8 @@ impl Speed {
         let offered = each_second
             .map_or("as fast as they can be".to_owned(), |rate| format!("{rate} a second"));
         let measured = format!(
-            "small: {carried:.1} thousand packets a second (sent {how}, {offered}: {:.1} thousand, {each:.1?} of the processor each; {:.1} reached the program)",
+            "small: {carried:.1} thousand packets a second (sent {how}, {offered}: {:.1} thousand, \
+                {each:.1?} of the processor each; {:.1} reached the program)",
             thousands(sent),
             thousands(received)
         );

@@ -49,7 +49,8 @@ pub fn print(results: &[(Case, Measured)]) {
 fn times(pairs: &[Pair<'_>]) {
     println!("Time with slow_start = \"auto\" over time with slow_start = \"standard\"\n");
     println!(
-        "| size | cases | median | worst | over 1.02 | over 1.05 | over 1.10 | left out | auto given up |"
+        "| size | cases | median | worst | over 1.02 | over 1.05 | over 1.10 | left out | auto \
+            given up |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     for bytes in SIZES {
@@ -74,7 +75,8 @@ fn times(pairs: &[Pair<'_>]) {
 fn losses(pairs: &[Pair<'_>]) {
     println!("Packets dropped by queues\n");
     println!(
-        "| size | start | first 10 s: mean | p95 | max | whole: mean | p95 | max |\n|---|---|---|---|---|---|---|---|"
+        "| size | start | first 10 s: mean | p95 | max | whole: mean | p95 | max \
+            |\n|---|---|---|---|---|---|---|---|"
     );
     for bytes in SIZES {
         for (index, start) in SLOW_STARTS.iter().enumerate() {

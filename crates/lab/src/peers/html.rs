@@ -10,9 +10,14 @@ const STYLE: &str = include_str!("page.css");
 /// The page as one file.
 pub fn page(outcome: &Outcome) -> String {
     let mut text = format!(
-        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width,initial-scale=1\"><title>Interop over satellite paths</title><style>{STYLE}</style>\
-         <h1>Interop over satellite paths</h1><p>Every client downloads from every server over an emulated path: real programs, real kernels. In a cell: median completion time, and goodput \
-         over the rate of the forward link, which is its colour. ✓: within the time that the path's source asks for.\
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport \
+            content=\"width=device-width,initial-scale=1\"><title>Interop over satellite \
+            paths</title><style>{STYLE}</style>\
+         <h1>Interop over satellite paths</h1><p>Every client downloads from every server over an \
+         emulated path: real programs, real kernels. In a cell: median completion time, and \
+         goodput \
+         over the rate of the forward link, which is its colour. ✓: within the time that the \
+         path's source asks for.\
          <p class=soft>bentpipe {}, seed {}, {} of each download",
         escape(&outcome.version),
         outcome.seed,
@@ -105,7 +110,8 @@ fn heat(cell: &Cell) -> String {
     // From red to green in a lightness that white text can be read on.
     let hue = (efficiency.clamp(0.0, 1.0).sqrt() * 150.0).round();
     format!(
-        "<td class=cell style=\"background:hsl({hue} 55% 34%)\" title=\"{}\">{met}{seconds:.2} s{doubt}<small>{:.0} %</small>",
+        "<td class=cell style=\"background:hsl({hue} 55% 34%)\" title=\"{}\">{met}{seconds:.2} \
+            s{doubt}<small>{:.0} %</small>",
         escape(&title),
         efficiency * 100.0
     )
@@ -122,7 +128,10 @@ fn verdicts(verdicts: &[Verdict]) -> String {
     let sizes = |bytes: &[u64]| {
         bytes.iter().map(|bytes| Bytes::new(*bytes).to_string()).collect::<Vec<_>>().join(", ")
     };
-    let mut text = "<h2>Objectives of the path's source</h2><table class=plain><tr><th>Client<th>Server<th>Protocol<th>Path<th>Verdict<th>Within time<th>Not".to_owned();
+    let mut text = "<h2>Objectives of the path's source</h2><table \
+        class=plain><tr><th>Client<th>Server<th>Protocol<th>Path<th>Verdict<th>Within \
+        time<th>Not"
+        .to_owned();
     for verdict in judged {
         let (class, word) =
             if verdict.objectives() == Some(true) { ("yes", "met") } else { ("no", "not met") };
@@ -163,8 +172,9 @@ fn failures(cells: &[Cell]) -> String {
 }
 
 fn participants(participants: &[Participant]) -> String {
-    let mut text =
-        "<h2>Who took part</h2><table class=plain><tr><th>Name<th>Version<th>Client<th>Server<th>Settings".to_owned();
+    let mut text = "<h2>Who took part</h2><table \
+            class=plain><tr><th>Name<th>Version<th>Client<th>Server<th>Settings"
+        .to_owned();
     let names = |protocols: &[Protocol]| {
         protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ")
     };

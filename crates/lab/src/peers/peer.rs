@@ -79,7 +79,8 @@ impl Role {
     fn check(&self, allowed: &[&str]) -> Result<(), Problem> {
         let command = self.command.get_ref();
         if command.is_empty() || self.protocols.is_empty() {
-            let message = "no command or no protocols; allowed: at least a program and one of `h3`, `h2`, `h1`";
+            let message = "no command or no protocols; allowed: at least a program and one of \
+                `h3`, `h2`, `h1`";
             return Err(Problem::new(self.command.span(), message));
         }
         for (name, text) in &self.files {

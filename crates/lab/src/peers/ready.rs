@@ -58,7 +58,8 @@ mod tests {
     fn a_port_counts_only_where_a_socket_waits_at_it() {
         let table = |state: &str| {
             format!(
-                "  sl  local_address rem_address   st\n   0: 0100007F:1F90 00000000:0000 {state} 00000000\n"
+                "  sl  local_address rem_address   st\n   0: 0100007F:1F90 00000000:0000 {state} \
+                    00000000\n"
             )
         };
         assert!(listens(&table("0A"), 8080, true) && listens(&table("07"), 8080, false));

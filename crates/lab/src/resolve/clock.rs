@@ -39,7 +39,8 @@ impl Needs {
         }
         let Self { flow, workload, .. } = self;
         Err(format!(
-            "flow `{flow}`: `{workload}` runs other programs, which need real time; allowed: --clock real"
+            "flow `{flow}`: `{workload}` runs other programs, which need real time; allowed: \
+                --clock real"
         ))
     }
 
@@ -62,7 +63,8 @@ impl Needs {
         }
         match self.virtual_only.first() {
             Some(key) => Err(format!(
-                "flow `{flow}`: with --clock real, QUIC is `bentpipe serve` and `bentpipe get`, which do not take {key}"
+                "flow `{flow}`: with --clock real, QUIC is `bentpipe serve` and `bentpipe get`, \
+                    which do not take {key}"
             )),
             None => Ok(()),
         }

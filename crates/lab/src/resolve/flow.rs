@@ -243,7 +243,8 @@ fn windows(
         if first > credit.most {
             let place = keys.initial_receive_window.as_ref().or(keys.max_receive_window.as_ref());
             let message = format!(
-                "a window cannot start at {first} and grow to {}; allowed: an `initial_receive_window` up to `max_receive_window`",
+                "a window cannot start at {first} and grow to {}; allowed: an \
+                    `initial_receive_window` up to `max_receive_window`",
                 credit.most
             );
             return Err(Problem::new(place.map_or(0..0, Spanned::span), message));

@@ -391,8 +391,14 @@ fn kinds(
         let otherwise =
             if used && name != "fibre" { None } else { Some(RateConfig::Constant(FIBRE_RATE)) };
         let rate = rate.or(otherwise).ok_or_else(|| {
-            let message = format!("links of the kind `{name}` have no rate; allowed: `rate` in [path.orbit.links.{name}], or in [path.orbit.links.all]");
-            Problem::new(place.clone(), message).help("links.all = { rate = \"10 Mbps\", queue = \"100 packets\" }")
+            let message = format!(
+                "links of the kind `{name}` have no rate; allowed: `rate` in \
+                [path.orbit.links.{name}], or in [path.orbit.links.all]"
+            );
+            Problem::new(place.clone(), message).help(
+                "links.all = \
+                { rate = \"10 Mbps\", queue = \"100 packets\" }",
+            )
         })?;
         let mut config = DirectionConfig {
             rate,

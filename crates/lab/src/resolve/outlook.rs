@@ -117,7 +117,8 @@ impl Blind {
         };
         let (from, to) = (seconds(from), seconds(to));
         Some(format!(
-            "station `{name}` sees no satellite from {from} to {to}{again} (looked at every {pause})"
+            "station `{name}` sees no satellite from {from} to {to}{again} (looked at every \
+                {pause})"
         ))
     }
 }

@@ -261,7 +261,8 @@ fn direction(
         None => {
             let missing = |what: &str, example: &str| {
                 format!(
-                    "`{key}` has no `{what}`, and there is no profile to take it from; allowed: {what} = \"{example}\", or a `profile`"
+                    "`{key}` has no `{what}`, and there is no profile to take it from; allowed: \
+                        {what} = \"{example}\", or a `profile`"
                 )
             };
             let delay = half.and_then(|half| half.delay.clone()).or_else(|| patch.delay.clone());
@@ -292,7 +293,8 @@ fn fits(config: &DirectionConfig, terminals: u64) -> Result<(), String> {
     }
     let most = Rate::from_bps(rate.as_bps() / terminals.max(1));
     Err(format!(
-        "cra = {} for each of {terminals} terminals is more than the {rate} that they share; allowed: up to {most}",
+        "cra = {} for each of {terminals} terminals is more than the {rate} that they share; \
+            allowed: up to {most}",
         dama.cra
     ))
 }

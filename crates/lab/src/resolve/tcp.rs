@@ -132,18 +132,21 @@ fn pep(
     let name = &path.hops[hop].name;
     if gateway && hop + 1 == path.hops.len() {
         let message = format!(
-            "a gateway stands between the hop `{name}` and the server; allowed: a [[path.hop]] after it"
+            "a gateway stands between the hop `{name}` and the server; allowed: a [[path.hop]] \
+                after it"
         );
         return Err(Problem::new(mode.span(), message));
     }
     if terminal && hop == 0 {
         let message = format!(
-            "a terminal stands between the client and the hop `{name}`; allowed: a [[path.hop]] before it"
+            "a terminal stands between the client and the hop `{name}`; allowed: a [[path.hop]] \
+                before it"
         );
         return Err(Problem::new(mode.span(), message));
     }
     if *mode.get_ref() == PepMode::Filter && section.ack_filter.is_none() {
-        let message = "tcp.pep = \"filter\" needs to know how long to hold acknowledgements; allowed: `ack_filter` in [path.pep]";
+        let message = "tcp.pep = \"filter\" needs to know how long to hold acknowledgements; \
+            allowed: `ack_filter` in [path.pep]";
         return Err(Problem::new(mode.span(), message));
     }
     let sharing = scenario.flows().len().max(1) * parallel;

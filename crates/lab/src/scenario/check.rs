@@ -49,7 +49,8 @@ fn name(name: &Spanned<String>, what: &str) -> Check {
         return Err(Problem::new(
             name.span(),
             format!(
-                "`{text}` is no name for a {what}; allowed: 1 to 64 lower-case letters, digits, `-`, `+` and `.`, the first no `.`"
+                "`{text}` is no name for a {what}; allowed: 1 to 64 lower-case letters, digits, \
+                    `-`, `+` and `.`, the first no `.`"
             ),
         ));
     }
@@ -116,7 +117,8 @@ fn path(scenario: &Scenario) -> Check {
             (Some(rtt), Some((direction, _))) => Err(Problem::new(
                 rtt.span(),
                 format!(
-                    "`rtt` sets the delay of both directions, and `{direction}.delay` does too; allowed: one of the two"
+                    "`rtt` sets the delay of both directions, and `{direction}.delay` does too; \
+                        allowed: one of the two"
                 ),
             )),
             _ => Ok(()),
@@ -132,7 +134,8 @@ fn path(scenario: &Scenario) -> Check {
         return Err(Problem::new(
             span,
             format!(
-                "`path.{key}` has no effect if the path has hops; allowed: `{key}` inside a [[path.hop]]"
+                "`path.{key}` has no effect if the path has hops; allowed: `{key}` inside a \
+                    [[path.hop]]"
             ),
         ));
     }
@@ -171,7 +174,8 @@ fn flow(scenario: &Scenario, flow: &Flow) -> Check {
             }
             let last = terminals.saturating_sub(1);
             let message = format!(
-                "terminal {terminal} does not exist: this path has {terminals} terminals; allowed: 0 to {last}"
+                "terminal {terminal} does not exist: this path has {terminals} terminals; allowed: \
+                    0 to {last}"
             );
             Err(Problem::new(terminal.span(), message))
         }
@@ -197,13 +201,15 @@ fn crossed(scenario: &Scenario, flow: &Flow) -> Check {
         && place(first) > place(last)
     {
         let message = format!(
-            "the path has the hop `{last}` before `{first}`; allowed: `from_hop` nearer to the client than `to_hop`"
+            "the path has the hop `{last}` before `{first}`; allowed: `from_hop` nearer to the \
+                client than `to_hop`"
         );
         return Err(Problem::new(last.span(), message));
     }
     match &flow.transport.tcp.pep {
         Some(_) => {
-            let message = "`tcp.pep` needs a flow that crosses the whole path; allowed: `from_hop` and `to_hop`, or a proxy";
+            let message = "`tcp.pep` needs a flow that crosses the whole path; allowed: `from_hop` \
+                and `to_hop`, or a proxy";
             Err(Problem::new(given.span(), message))
         }
         None => Ok(()),
@@ -256,7 +262,8 @@ fn transport(flow: &Flow, mtu: u64) -> Check {
     if let Some(fraction) =
         credit.window_update_fraction.as_ref().filter(|fraction| fraction.get_ref().is_zero())
     {
-        let message = "`window_update_fraction` of 0 would announce every byte; allowed: above 0, up to 1 or \"100 %\"";
+        let message = "`window_update_fraction` of 0 would announce every byte; allowed: above 0, \
+            up to 1 or \"100 %\"";
         return Err(Problem::new(fraction.span(), message));
     }
     if let Some(interval) = &credit.window_update_interval {
@@ -270,7 +277,8 @@ fn transport(flow: &Flow, mtu: u64) -> Check {
             return Err(Problem::new(
                 payload.span(),
                 format!(
-                    "an `initial_mtu` of {payload} does not fit; allowed: {SMALLEST_PAYLOAD} B to {largest} B (path.mtu less {HEADERS})"
+                    "an `initial_mtu` of {payload} does not fit; allowed: {SMALLEST_PAYLOAD} B to \
+                        {largest} B (path.mtu less {HEADERS})"
                 ),
             ));
         }
@@ -361,7 +369,8 @@ fn expect(scenario: &Scenario, axes: &[Axis<'_>], spanned: &Spanned<Expect>) -> 
     variant(scenario, expect.relative_to.as_ref())?;
     point(axes, &expect.point)?;
     let bounds = expect.below.is_some() || expect.above.is_some();
-    let allowed = "allowed: `below`, `above` or both, with `relative_to` if you like; or `within` with `published`";
+    let allowed = "allowed: `below`, `above` or both, with `relative_to` if you like; or `within` \
+        with `published`";
     match (bounds, &expect.within, &expect.published) {
         (true, None, None) | (false, Some(_), Some(_))
             if expect.within.is_none() || expect.relative_to.is_none() => {}

@@ -98,7 +98,8 @@ impl<'i> Document<'i> {
         }
         let [path] = paths.as_slice() else {
             let message = format!(
-                "`{key}` sets several keys at once, which only a swept axis can; set them one by one"
+                "`{key}` sets several keys at once, which only a swept axis can; set them one by \
+                    one"
             );
             return Err(Problem::new(key_span, message));
         };
@@ -284,7 +285,8 @@ fn split_path(text: &str) -> Result<Vec<String>, String> {
     loop {
         if segments.len() == DEEPEST {
             return Err(format!(
-                "`{text}` has more than {DEEPEST} parts; write a dotted path such as workload.download"
+                "`{text}` has more than {DEEPEST} parts; write a dotted path such as \
+                    workload.download"
             ));
         }
         let (segment, after) = match rest.chars().next() {
@@ -458,7 +460,8 @@ name = "a"
 
     #[test]
     fn keys_that_are_swept_together_make_one_axis() {
-        let together = "[sweep]\n\"workload.download,path.profile\" = [[\"2 MB\", \"geo-10-2\"], [\"5 MB\", \"geo-50-10\"]]\n";
+        let together = "[sweep]\n\"workload.download,path.profile\" = [[\"2 MB\", \"geo-10-2\"], \
+            [\"5 MB\", \"geo-50-10\"]]\n";
         let text = format!("{}{together}", TEXT.split("[sweep]").next().unwrap());
         let at = |choice: usize| {
             let source = Source::new("x.toml", text.as_str());
@@ -571,7 +574,8 @@ name = "a"
         }
 
         #[test]
-        fn no_damaged_scenario_panics(at in 0..TEXT.len(), with in "[\\[\\]{}=\"'.,\n0-9a-z -]{0,6}", length in 0usize..12) {
+        fn no_damaged_scenario_panics(at in 0..TEXT.len(), with in "[\\[\\]{}=\"'.,\n0-9a-z \
+            -]{0,6}", length in 0usize..12) {
             let end = (at + length).min(TEXT.len());
             let text = format!("{}{with}{}", &TEXT[..at], &TEXT[end..]);
             let changes = crate::Changes::default();

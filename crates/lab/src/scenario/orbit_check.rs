@@ -71,7 +71,9 @@ fn beside(path: &PathSection) -> Check {
     }
     if *path.terminals.get_ref() != 1 {
         let message =
-            "`terminals` has no effect on a path with an orbit; allowed: `from` and `to` of each flow".to_owned();
+            "`terminals` has no effect on a path with an orbit; allowed: `from` and `to` of each \
+                flow"
+                .to_owned();
         return Err(Problem::new(path.terminals.span(), message));
     }
     Ok(())
@@ -151,7 +153,8 @@ fn no_delay(patch: &Spanned<DirectionPatch>) -> Check {
     if patch.get_ref().delay.is_none() {
         return Ok(());
     }
-    let message = "the `delay` of these links follows from where their ends are; allowed: `rate`, `queue`, `loss`, `policer`, `frame`";
+    let message = "the `delay` of these links follows from where their ends are; allowed: `rate`, \
+        `queue`, `loss`, `policer`, `frame`";
     Err(Problem::new(patch.span(), message))
 }
 
@@ -159,7 +162,8 @@ fn no_allocation(patch: &Spanned<DirectionPatch>) -> Check {
     if patch.get_ref().allocation.as_ref().is_none_or(|allocation| allocation.is_none()) {
         return Ok(());
     }
-    let message = "the capacity of these links cannot be allocated: their ports are far ends, not terminals; allowed: `rate`, `queue`, `loss`, `policer`, `frame`";
+    let message = "the capacity of these links cannot be allocated: their ports are far ends, not \
+        terminals; allowed: `rate`, `queue`, `loss`, `policer`, `frame`";
     Err(Problem::new(patch.span(), message))
 }
 
@@ -202,7 +206,9 @@ fn turns(station: &StationSection, all: SatelliteSelection) -> Option<SatelliteS
 fn handover_outage(value: Option<&Spanned<bentpipe_units::Span>>) -> Check {
     match value {
         Some(value) if !value.get_ref().is_zero() => {
-            let message = "a station that talks to all satellites it sees never turns; allowed: `handover_outage` with `satellite_selection` `highest`, `nearest`, `longest` or `slots`";
+            let message = "a station that talks to all satellites it sees never turns; allowed: \
+                `handover_outage` with `satellite_selection` `highest`, `nearest`, `longest` or \
+                `slots`";
             Err(Problem::new(value.span(), message))
         }
         _ => Ok(()),
@@ -258,7 +264,8 @@ fn ends(scenario: &Scenario) -> Check {
         match (from, to) {
             (Some(from), Some(to)) => different(from, to, "a flow")?,
             _ => {
-                let message = "on a path with an orbit a flow has places; allowed: `from`, where its client is, and `to`, where its server is";
+                let message = "on a path with an orbit a flow has places; allowed: `from`, where \
+                    its client is, and `to`, where its server is";
                 return Err(
                     Problem::new(span, message).help("from = \"Toronto\"\nto = \"Washington\"")
                 );
@@ -272,7 +279,8 @@ fn ends_without_orbit(scenario: &Scenario) -> Check {
     for (from, to, _) in written_ends(scenario) {
         if let Some(given) = from.or(to) {
             let message = format!(
-                "`{given}` is a place, and this path has none; allowed: `from` and `to` with [path.orbit]"
+                "`{given}` is a place, and this path has none; allowed: `from` and `to` with \
+                    [path.orbit]"
             );
             return Err(Problem::new(given.span(), message));
         }

@@ -64,7 +64,10 @@ impl<'de> Deserialize<'de> for ConstellationText {
         impl<'de> Visitor<'de> for V {
             type Value = ConstellationText;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a constellation, a list of names, { tle = \"FILE\" } or { omm = \"FILE\" }")
+                f.write_str(
+                    "the name of a constellation, a list of names, { tle = \"FILE\" } or \
+                    { omm = \"FILE\" }",
+                )
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
                 Ok(ConstellationText::Presets(vec![text.to_owned()]))
@@ -99,7 +102,8 @@ impl JsonSchema for ConstellationText {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Presets by name, or a file of two-line elements (TLE) or OMM messages in JSON",
+            "description": "Presets by name, or a file of two-line elements (TLE) or OMM messages \
+                in JSON",
             "oneOf": [
                 { "type": "string" },
                 { "type": "array", "items": { "type": "string" }, "minItems": 1 },

@@ -93,7 +93,8 @@ impl Transport {
                 Err(Problem::new(
                     place,
                     format!(
-                        "a sender cannot ask for `{rule}`; allowed with quic.ack_by = \"sender\": \"stack\", \"1:N\" or \"auto\""
+                        "a sender cannot ask for `{rule}`; allowed with quic.ack_by \
+                            = \"sender\": \"stack\", \"1:N\" or \"auto\""
                     ),
                 ))
             }

@@ -113,10 +113,12 @@ pub struct FlowControl {
     #[schemars(extend("x-real-clock" = ["tuned"]))]
     pub connection_window: Option<ConnectionWindow>,
     /// Initial size of a tuned window, announced in the handshake; 1.25 MB by default.
-    #[schemars(with = "Option<Bytes>", extend("x-accepted-by" = ["quic"], "x-real-clock" = ["4 MB"]))]
+    #[schemars(with = "Option<Bytes>", extend("x-accepted-by" = ["quic"], "x-real-clock" = ["4 \
+        MB"]))]
     pub initial_receive_window: Option<Spanned<Bytes>>,
     /// Maximum size of a tuned window; 64 MB by default.
-    #[schemars(with = "Option<Bytes>", extend("x-accepted-by" = ["quic"], "x-real-clock" = ["64 MB"]))]
+    #[schemars(with = "Option<Bytes>", extend("x-accepted-by" = ["quic"], "x-real-clock" = ["64 \
+        MB"]))]
     pub max_receive_window: Option<Spanned<Bytes>>,
     /// Fraction of the connection's window that is consumed before the receiver announces more: an
     /// eighth by default, a sixteenth of a tuned window.

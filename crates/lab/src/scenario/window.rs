@@ -17,7 +17,8 @@ pub enum Window {
     Bdp(f64),
 }
 
-const ALLOWED: &str = "`auto`, a size above zero such as \"64 kB\", or a multiple of the bandwidth-delay product such as \"2 BDP\"";
+const ALLOWED: &str = "`auto`, a size above zero such as \"64 kB\", or a multiple of the \
+    bandwidth-delay product such as \"2 BDP\"";
 
 impl std::str::FromStr for Window {
     type Err = String;
@@ -115,7 +116,8 @@ impl JsonSchema for Window {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "description": "\"auto\", a size such as \"64 kB\", or a multiple of the bandwidth-delay product such as \"2 BDP\"",
+            "description": "\"auto\", a size such as \"64 kB\", or a multiple of the \
+                bandwidth-delay product such as \"2 BDP\"",
             "pattern": r"^(auto|[0-9._]+ ?(BDP|GB|MB|kB|KB|GiB|MiB|KiB|B|bytes?))$",
             "examples": ["auto", "64 kB", "2 BDP"],
         })

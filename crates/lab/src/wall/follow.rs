@@ -26,7 +26,9 @@ const SHORTEST_WAIT: Span = Span::from_secs(2);
 pub(crate) fn follow(spec: &RunSpec) -> Result<(), String> {
     if spec.mesh.is_some() {
         return Err(
-            "`path.orbit` is not emulated; allowed with --clock real: hops, or a profile such as `leo`".to_owned()
+            "`path.orbit` is not emulated; allowed with --clock real: hops, or a profile such as \
+                `leo`"
+                .to_owned(),
         );
     }
     let most = bentpipe_emu::MAX_TERMINALS;
@@ -51,7 +53,8 @@ pub(crate) fn follow(spec: &RunSpec) -> Result<(), String> {
 fn flow(flow: &FlowSpec) -> Result<(), String> {
     if flow.ends.is_some() {
         return Err(
-            "`from_hop`, `to_hop`: hosts are at the ends of the path only; allowed with --clock real: the whole path"
+            "`from_hop`, `to_hop`: hosts are at the ends of the path only; allowed with --clock \
+                real: the whole path"
                 .into(),
         );
     }
@@ -249,7 +252,9 @@ fn one_kernel(spec: &RunSpec) -> Result<(), String> {
     let Some((first, own)) = all.next() else { return Ok(()) };
     match all.find(|(_, other)| *other != own) {
         Some((other, _)) => Err(format!(
-            "flows `{first}` and `{other}` differ in `tcp.receive_buffer`, `tcp.receive_autotune`, `flow_control.send_buffer`, `tcp.ecn`, `tcp.idle_restart` or `tcp.coalesce`, of which a kernel has one for all; \
+            "flows `{first}` and `{other}` differ in `tcp.receive_buffer`, `tcp.receive_autotune`, \
+                `flow_control.send_buffer`, `tcp.ecn`, `tcp.idle_restart` or `tcp.coalesce`, of \
+                which a kernel has one for all; \
              allowed with --clock real: the same in all flows of transport = \"tcp\""
         )),
         None => Ok(()),

@@ -71,7 +71,8 @@ pub fn visits(
         ResumeVia::Token => ("--tokens-only", "--tokens tokens.sqlite"),
     };
     let mut server = format!(
-        "exec '{{bentpipe}}' serve {{dir}} --listen {{server}}:{{port}} --cert {{cert}} --key {{key}} {remembers} --log none \
+        "exec '{{bentpipe}}' serve {{dir}} --listen {{server}}:{{port}} --cert {{cert}} --key \
+            {{key}} {remembers} --log none \
          --congestion {} --start {} --resume {}",
         congestion.controller, congestion.slow_start, congestion.resume
     );

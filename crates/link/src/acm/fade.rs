@@ -116,7 +116,8 @@ impl Fade {
 }
 
 impl MultiFormat for FadeConfig {
-    const EXPECTED: &'static str = "a list of points [{ at = \"0 s\", attenuation_db = 0 }, …] or an event { at = \"20 s\", slope = \"0.5 dB/s\", depth = \"8 dB\", hold = \"30 s\" }";
+    const EXPECTED: &'static str = "a list of points [{ at = \"0 s\", attenuation_db = 0 }, …] or \
+        an event { at = \"20 s\", slope = \"0.5 dB/s\", depth = \"8 dB\", hold = \"30 s\" }";
     type Table = FadeEvent;
     type List = Vec<FadePoint>;
 
@@ -149,7 +150,8 @@ impl JsonSchema for FadeConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Attenuation over time: points with straight lines between them, or an event",
+            "description": "Attenuation over time: points with straight lines between them, or an \
+                event",
             "anyOf": [generator.subschema_for::<Vec<FadePoint>>(), generator.subschema_for::<FadeEvent>()],
         })
     }

@@ -86,7 +86,8 @@ mod tests {
 
     fn acm(fade: &str) -> AcmConfig {
         let text = format!(
-            "symbol_rate = \"10 MBd\"\nmodcods = \"dvb-s2\"\nclear_sky_esn0 = \"13 dB\"\nmargin = \"1 dB\"\nloop_delay = \"1.5 s\"\nframing = 1\nfade = {fade}"
+            "symbol_rate = \"10 MBd\"\nmodcods = \"dvb-s2\"\nclear_sky_esn0 = \"13 dB\"\nmargin \
+                = \"1 dB\"\nloop_delay = \"1.5 s\"\nframing = 1\nfade = {fade}"
         );
         toml::from_str(&text).unwrap_or_else(|error| panic!("{text}\n{error}"))
     }
@@ -118,7 +119,8 @@ mod tests {
         assert_eq!(
             steps(&timeline),
             [(0, 33.00184), (5_400, 31.65623), (11_200, 29.66728), (19_400, 26.37201)],
-            "8PSK 8/9, at 10.69 dB, carries less than 16APSK 3/4 does; 16APSK 2/3, at 8.97, is the next"
+            "8PSK 8/9, at 10.69 dB, carries less than 16APSK 3/4 does; 16APSK 2/3, at 8.97, is the \
+                next"
         );
         assert_eq!(timeline.windows, []);
     }
@@ -137,7 +139,10 @@ mod tests {
 
     #[test]
     fn a_lost_link_keeps_the_most_robust_modcod() {
-        let timeline = acm("[{ at = \"0 s\", attenuation_db = 0 }, { at = \"1 s\", attenuation_db = 20 }, { at = \"9 s\", attenuation_db = 20 }, { at = \"10 s\", attenuation_db = 0 }]").timeline();
+        let timeline = acm("[{ at = \"0 s\", attenuation_db = 0 }, \
+            { at = \"1 s\", attenuation_db = 20 }, { at = \"9 s\", attenuation_db = 20 }, \
+            { at = \"10 s\", attenuation_db = 0 }]")
+        .timeline();
         assert_eq!(
             timeline.steps.iter().map(|step| step.rate).min(),
             Some(Rate::from_bps(4_902_430))
@@ -153,7 +158,9 @@ mod tests {
 
     #[test]
     fn an_event_is_its_four_points() {
-        let points = "[{ at = \"0 s\", attenuation_db = 0 }, { at = \"10 s\", attenuation_db = 0 }, { at = \"14 s\", attenuation_db = 8 }, { at = \"34 s\", attenuation_db = 8 }, { at = \"38 s\", attenuation_db = 0 }]";
+        let points = "[{ at = \"0 s\", attenuation_db = 0 }, \
+            { at = \"10 s\", attenuation_db = 0 }, { at = \"14 s\", attenuation_db = 8 }, \
+            { at = \"34 s\", attenuation_db = 8 }, { at = \"38 s\", attenuation_db = 0 }]";
         let event = "{ at = \"10 s\", slope = \"2 dB/s\", depth = \"8 dB\", hold = \"20 s\" }";
         assert!(
             matches!(acm(event).fade, FadeConfig::Event(event) if event.depth == Decibels::new(8.0).unwrap())

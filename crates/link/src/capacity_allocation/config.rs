@@ -103,7 +103,8 @@ impl fmt::Display for CapacityAllocation {
 }
 
 impl MultiFormat for CapacityAllocation {
-    const EXPECTED: &'static str = "\"none\", the name of a preset such as \"dama\", or a table { cra = \"100 kbps\", rbdc = \"2 Mbps\", request_interval = \"1 s\", … }";
+    const EXPECTED: &'static str = "\"none\", the name of a preset such as \"dama\", or a table \
+        { cra = \"100 kbps\", rbdc = \"2 Mbps\", request_interval = \"1 s\", … }";
     type Table = Table;
     type List = IgnoredAny;
 
@@ -201,7 +202,8 @@ impl JsonSchema for CapacityAllocation {
             .chain(["none"])
             .collect();
         json_schema!({
-            "description": "How the capacity of a carrier is given to the terminals that share it: a preset, a table, or \"none\"",
+            "description": "How the capacity of a carrier is given to the terminals that share it: \
+                a preset, a table, or \"none\"",
             "anyOf": [generator.subschema_for::<Table>(), { "type": "string", "enum": names }],
         })
     }

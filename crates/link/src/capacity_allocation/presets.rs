@@ -19,7 +19,8 @@ pub struct CapacityAllocationPreset {
 /// Frame of the return link in OpenSAND's sample configuration.
 const FRAME: Span = Span::from_micros(26_500);
 
-const SAMPLE: &str = "OpenSAND, sample configuration: frame 26.5 ms, synchronisation period 1000 ms, 250 ms a hop, minimum scheduling latency 23 frames";
+const SAMPLE: &str = "OpenSAND, sample configuration: frame 26.5 ms, synchronisation period 1000 \
+    ms, 250 ms a hop, minimum scheduling latency 23 frames";
 
 impl Dama {
     /// The timing of OpenSAND's sample configuration, without any capacity.
@@ -52,7 +53,8 @@ impl CapacityAllocationPreset {
             Self {
                 name: "dama",
                 about: "100 kbps constant, up to 1024 kbps on demand by rate",
-                source: "OpenSAND, sample configurations: timing of the newer ones, CRA and RBDC of a terminal of the older ones",
+                source: "OpenSAND, sample configurations: timing of the newer ones, CRA and RBDC \
+                    of a terminal of the older ones",
                 dama: Dama { cra: kbps(100), rbdc: kbps(1024), ..Dama::timing() },
             },
             Self {

@@ -79,7 +79,8 @@ pub(crate) struct Table {
     repeat: Option<Span>,
 }
 
-const FORMATS: &str = "a delay such as \"300 ms\", a table { base = \"300 ms\", jitter = \"5 ms\" } or \
+const FORMATS: &str = "a delay such as \"300 ms\", a table \
+    { base = \"300 ms\", jitter = \"5 ms\" } or \
                          { schedule = [{ at = \"0 s\", delay = \"300 ms\" }, …] }";
 
 impl DelayConfig {
@@ -89,7 +90,8 @@ impl DelayConfig {
             Self::Constant(_) => Ok(()),
             Self::Jitter { base, jitter, .. } if jitter > base => {
                 let problem = format!(
-                    "is more than the base delay of {base}, and no packet arrives before it was sent"
+                    "is more than the base delay of {base}, and no packet arrives before it was \
+                        sent"
                 );
                 Err(ConfigError::refused(
                     format!("jitter = {jitter}"),
@@ -207,7 +209,8 @@ impl JsonSchema for DelayConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "How long a packet is on the way: a delay, one with jitter, or steps in time",
+            "description": "How long a packet is on the way: a delay, one with jitter, or steps in \
+                time",
             "anyOf": [generator.subschema_for::<Span>(), generator.subschema_for::<Table>()],
         })
     }

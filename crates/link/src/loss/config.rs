@@ -143,7 +143,8 @@ impl LossProcessConfig {
     }
 }
 
-const FORMATS: &str = "a ratio such as 0.01 or \"1 %\", the name of a measured process, a table { model = … }, or a list of these";
+const FORMATS: &str = "a ratio such as 0.01 or \"1 %\", the name of a measured process, a table \
+    { model = … }, or a list of these";
 
 impl MultiFormat for LossProcessConfig {
     const EXPECTED: &'static str = FORMATS;
@@ -226,7 +227,8 @@ impl JsonSchema for LossProcessConfig {
         let presets: Vec<&str> =
             super::preset::loss_presets().iter().map(|preset| preset.name).collect();
         json_schema!({
-            "description": "Which packets are lost: a ratio, a measured process by name, or a loss model",
+            "description": "Which packets are lost: a ratio, a measured process by name, or a loss \
+                model",
             "anyOf": [
                 generator.subschema_for::<Ratio>(),
                 { "type": "string", "enum": presets },
@@ -242,7 +244,8 @@ impl JsonSchema for LossConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Which packets a link loses: one loss process or a list; a packet is lost if any loses it",
+            "description": "Which packets a link loses: one loss process or a list; a packet is \
+                lost if any loses it",
             "anyOf": [
                 generator.subschema_for::<LossProcessConfig>(),
                 generator.subschema_for::<Vec<LossProcessConfig>>(),

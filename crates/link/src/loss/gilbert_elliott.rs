@@ -64,7 +64,8 @@ impl Model for GilbertElliott {
         Field {
             name: "mean_burst",
             kind: Kind::Number,
-            about: "gilbert-elliott (instead of p and r), long-burst: mean number of packets lost in a row.",
+            about: "gilbert-elliott (instead of p and r), long-burst: mean number of packets lost \
+                in a row.",
         },
     ];
     type Process = GilbertElliottProcess;

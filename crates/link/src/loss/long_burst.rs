@@ -77,7 +77,8 @@ impl Model for LongBurst {
         let short = (mean_burst - long.share * long.mean) / (1.0 - long.share);
         if short < 1.0 {
             let problem = format!(
-                "of bursts with {} packets leave less than one packet for the others at mean_burst = {mean_burst}",
+                "of bursts with {} packets leave less than one packet for the others at mean_burst \
+                    = {mean_burst}",
                 long.mean
             );
             let most = (mean_burst - 1.0) / (long.mean - 1.0);

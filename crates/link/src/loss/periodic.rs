@@ -27,7 +27,8 @@ impl Model for Periodic {
         Field {
             name: "offset",
             kind: Kind::Count,
-            about: "periodic: the first packet lost, counted from 0; default the last of the first period.",
+            about: "periodic: the first packet lost, counted from 0; default the last of the first \
+                period.",
         },
     ];
     type Process = PeriodicProcess;

@@ -73,7 +73,8 @@ macro_rules! loss_models {
                     name => {
                         fields.expect(&[], &[])?;
                         let preset = $crate::loss::preset::LossPreset::find(name).map(Self::Preset);
-                        preset.ok_or_else(|| $crate::ConfigError::refused(name, "is no loss model", Self::names().join(", ")))
+                        preset.ok_or_else(|| $crate::ConfigError::refused(name, "is no loss \
+                            model", Self::names().join(", ")))
                     }
                 }
             }

@@ -227,7 +227,8 @@ pub(crate) struct Table {
 }
 
 impl MultiFormat for QueueConfig {
-    const EXPECTED: &'static str = "a queue size such as \"1 BDP\", \"500 kB\", \"25 packets\" or \"100 ms\", or a table { limit = \"1 BDP\", aqm = \"codel\" }";
+    const EXPECTED: &'static str = "a queue size such as \"1 BDP\", \"500 kB\", \"25 packets\" \
+        or \"100 ms\", or a table { limit = \"1 BDP\", aqm = \"codel\" }";
     type Table = Table;
     type List = IgnoredAny;
 
@@ -284,7 +285,8 @@ impl JsonSchema for QueueConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "What waits when a link is busy: a size, or a size with active queue management",
+            "description": "What waits when a link is busy: a size, or a size with active queue \
+                management",
             "anyOf": [generator.subschema_for::<QueueLimit>(), generator.subschema_for::<Table>()],
         })
     }

@@ -57,7 +57,9 @@ pub(crate) struct Table {
     trace: Option<PathBuf>,
 }
 
-const FORMATS: &str = "a rate such as \"50 Mbps\", a table { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, …] }, { acm = { … } } or { trace = \"file\" }";
+const FORMATS: &str = "a rate such as \"50 Mbps\", a table \
+    { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, …] }, { acm = { … } } or \
+    { trace = \"file\" }";
 
 impl RateConfig {
     /// Refuses rates that never send anything, and invalid schedules.
@@ -181,7 +183,8 @@ impl JsonSchema for RateConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "How fast a link sends: a rate, steps in time, adaptive coding over a fade, or a trace",
+            "description": "How fast a link sends: a rate, steps in time, adaptive coding over a \
+                fade, or a trace",
             "anyOf": [generator.subschema_for::<Rate>(), generator.subschema_for::<Table>()],
         })
     }

@@ -32,7 +32,8 @@ impl Addresses {
 /// A text that names no addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{0}` names no addresses; allowed: `any`, `public`, an address, or a network such as 192.168.0.0/16"
+    "`{0}` names no addresses; allowed: `any`, `public`, an address, or a network such as \
+        192.168.0.0/16"
 )]
 pub struct AddressesError(String);
 

@@ -199,7 +199,8 @@ pub enum PepError {
     },
     /// The process may not have other machines' addresses.
     #[error(
-        "transparent mode is not permitted: {0}; needed: root, or CAP_NET_ADMIN in the network namespace"
+        "transparent mode is not permitted: {0}; needed: root, or CAP_NET_ADMIN in the network \
+            namespace"
     )]
     Transparent(io::Error),
     /// The kernel has no such controller, or lets only root use it.

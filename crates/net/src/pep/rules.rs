@@ -20,7 +20,8 @@ pub fn rules(entrance: &Listener, listen: SocketAddr, interface: &str) -> Option
     // Writing into a String cannot fail.
     let _ = writeln!(
         text,
-        "# TCP that arrives at {interface} and is for other machines goes to bentpipe pep at {listen}."
+        "# TCP that arrives at {interface} and is for other machines goes to bentpipe pep at \
+            {listen}."
     );
     let nfproto = if v4 { "ipv4" } else { "ipv6" };
     let matching = format!(
@@ -51,7 +52,8 @@ pub fn rules(entrance: &Listener, listen: SocketAddr, interface: &str) -> Option
             if *keep_source {
                 let _ = writeln!(
                     text,
-                    "# --keep-source: servers answer the client's address, and their answers have to come through this machine; on the\n\
+                    "# --keep-source: servers answer the client's address, and their answers have \
+                        to come through this machine; on the\n\
                      # interface that they arrive at, rp_filter=0 too."
                 );
             }

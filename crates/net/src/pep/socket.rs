@@ -85,7 +85,8 @@ impl Kernel {
         let (receive, send) = (short(Which::Receive), short(Which::Send));
         (!self.force && receive.min(send) < size.get()).then(|| {
             format!(
-                "buffers of {size} are wanted, and the kernel gives {} to receive and {} to send: run with CAP_NET_ADMIN, or have \
+                "buffers of {size} are wanted, and the kernel gives {} to receive and {} to send: \
+                    run with CAP_NET_ADMIN, or have \
                  the operator set net.core.rmem_max and net.core.wmem_max to {}",
                 Bytes::new(receive.min(size.get())),
                 Bytes::new(send.min(size.get())),

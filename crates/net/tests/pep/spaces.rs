@@ -46,7 +46,8 @@ impl Cabled {
                 script(
                     near,
                     &format!(
-                        "ip link set lo up\nip link add {near_name} type veth peer name {far_name} netns {there}\n\
+                        "ip link set lo up\nip link add {near_name} type veth peer name {far_name} \
+                            netns {there}\n\
                          ip addr add {near_address} dev {near_name}\nip link set {near_name} up\n"
                     ),
                 );
@@ -55,7 +56,8 @@ impl Cabled {
             script(
                 &router,
                 &format!(
-                    "ip link set lo up\nip addr add {far_address} dev {far_name}\nip link set {far_name} up\n"
+                    "ip link set lo up\nip addr add {far_address} dev {far_name}\nip link set \
+                        {far_name} up\n"
                 ),
             );
         };
@@ -188,7 +190,8 @@ fn ten_megabytes_over_a_geostationary_path_come_sooner_through_a_tunnel() {
     drop((entrance, exit));
     let report = emulator.stop().unwrap();
     eprintln!(
-        "10 MB, 50/10 Mbps, 600 ms: direct {direct:.2?}, through a new tunnel {first:.2?}, then {best:.2?}"
+        "10 MB, 50/10 Mbps, 600 ms: direct {direct:.2?}, through a new tunnel {first:.2?}, then \
+            {best:.2?}"
     );
     for doubt in report.warnings(bentpipe_units::Span::from_millis(600)) {
         eprintln!("the emulator says: {doubt}");

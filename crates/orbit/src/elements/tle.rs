@@ -92,7 +92,8 @@ fn check(line: Line<'_>) -> Result<(), OrbitError> {
         return Err(refuse(
             line.number,
             format!(
-                "{length} characters instead of {COLUMNS}; copy the line whole, with its spaces and its checksum"
+                "{length} characters instead of {COLUMNS}; copy the line whole, with its spaces \
+                    and its checksum"
             ),
         ));
     }
@@ -102,7 +103,8 @@ fn check(line: Line<'_>) -> Result<(), OrbitError> {
         return Err(refuse(
             line.number,
             format!(
-                "the checksum is {computed}, and `{last}` stands there; copy the line anew, a character of it was changed"
+                "the checksum is {computed}, and `{last}` stands there; copy the line anew, a \
+                    character of it was changed"
             ),
         ));
     }

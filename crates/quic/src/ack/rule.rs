@@ -42,7 +42,8 @@ pub enum AckBy {
 /// The text is no policy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{0}` is no ACK policy; allowed: \"stack\", \"1:N\" with N from 1 to 1000, \"1:N for P, then 1:M\" with P from 1 to 1000000, \"rtt/N\" with N from 1 to 64, or \"auto\""
+    "`{0}` is no ACK policy; allowed: \"stack\", \"1:N\" with N from 1 to 1000, \"1:N for P, then \
+        1:M\" with P from 1 to 1000000, \"rtt/N\" with N from 1 to 64, or \"auto\""
 )]
 pub struct AckRuleError(String);
 

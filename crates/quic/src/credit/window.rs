@@ -267,10 +267,12 @@ mod tests {
                 let expected = free > 0 && (free >= promise.share() || due.is_some_and(|due| due <= now));
                 prop_assert_eq!(announced.is_some(), expected);
                 prop_assert!(promise.limit() >= before && announced.is_none_or(|limit| limit == promise.limit()));
-                prop_assert!(promise.limit() - promise.consumed <= bound, "more promised than allowed");
+                prop_assert!(promise.limit() - promise.consumed <= bound, "more promised than \
+                    allowed");
                 prop_assert!(promise.held() <= bound);
                 prop_assert!(promise.rest() <= (promise.limit() - promise.read).max(LEAST));
-                prop_assert!(promise.due().is_none_or(|due| due > now), "an update was due and stayed here");
+                prop_assert!(promise.due().is_none_or(|due| due > now), "an update was due and \
+                    stayed here");
             }
         }
     }

@@ -14,7 +14,8 @@ pub const MAX_LOCAL: usize = 64;
 pub enum PrefixError {
     /// The text is no address and no network.
     #[error(
-        "`{0}` is no network; allowed: an address, or one with a length, such as 192.0.2.0/24 or 2001:db8::/56"
+        "`{0}` is no network; allowed: an address, or one with a length, such as 192.0.2.0/24 or \
+            2001:db8::/56"
     )]
     Text(String),
     /// A length that the family does not have.

@@ -27,19 +27,22 @@ static PRESETS: [FlowControlPreset; 5] = [
         name: "chrome",
         stream_window: Bytes::new(6 << 20),
         connection_window: Bytes::new(15 << 20),
-        source: "Chromium net/http/http_network_session.cc: kSpdyStreamMaxRecvWindowSize, kSpdySessionMaxRecvWindowSize",
+        source: "Chromium net/http/http_network_session.cc: kSpdyStreamMaxRecvWindowSize, \
+            kSpdySessionMaxRecvWindowSize",
     },
     FlowControlPreset {
         name: "firefox",
         stream_window: Bytes::new(12 << 20),
         connection_window: Bytes::new(12 << 20),
-        source: "Firefox preference network.http.http2.pull-allowance, to which the connection and each stream are raised as they begin",
+        source: "Firefox preference network.http.http2.pull-allowance, to which the connection and \
+            each stream are raised as they begin",
     },
     FlowControlPreset {
         name: "curl",
         stream_window: Bytes::new(10 << 20),
         connection_window: Bytes::new(1000 << 20),
-        source: "curl lib/http2.c: H2_STREAM_WINDOW_SIZE_MAX, HTTP2_HUGE_WINDOW_SIZE; newer releases begin streams with less",
+        source: "curl lib/http2.c: H2_STREAM_WINDOW_SIZE_MAX, HTTP2_HUGE_WINDOW_SIZE; newer \
+            releases begin streams with less",
     },
     FlowControlPreset {
         name: "nginx",

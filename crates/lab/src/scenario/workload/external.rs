@@ -41,7 +41,8 @@ impl External {
         let message = format!(
             "`external` needs `{missing}`; allowed: here, in the variant, or in [defaults]"
         );
-        let help = "external = { size = \"10 MB\", server = \"caddy …\", client = \"curl -o {output} {url}\" }";
+        let help = "external = \
+            { size = \"10 MB\", server = \"caddy …\", client = \"curl -o {output} {url}\" }";
         Err(Problem::new(span, message).help(help))
     }
 

@@ -188,7 +188,8 @@ impl Task {
     ) -> Result<Workload, Problem> {
         one_of(self.given().chain([("external", external.is_some())]), span.clone())?;
         if let (Some(direction), None) = (&self.direction, &self.objects) {
-            let message = "`direction` belongs to `objects`; `bulk` and `cbr` have a `direction` of their own";
+            let message = "`direction` belongs to `objects`; `bulk` and `cbr` have a `direction` \
+                of their own";
             return Err(Problem::new(direction.span(), message));
         }
         let direction = self.direction.map(Spanned::into_inner).unwrap_or_default();

@@ -68,7 +68,8 @@ impl Announced {
             (Some(end), _) if have != end => format!("{have} bytes, announced: {end}"),
             (_, Some(total)) if have != total => {
                 format!(
-                    "the server sent a part that ends at byte {have} of {total}; the same command resumes there"
+                    "the server sent a part that ends at byte {have} of {total}; the same command \
+                        resumes there"
                 )
             }
             _ => return Ok(()),

@@ -71,7 +71,11 @@ impl Secret {
             .read_to_string(&mut text)
             .map_err(|error| wrong(error.to_string()))?;
         Self::parse(text.trim()).ok_or_else(|| {
-            wrong("64 hexadecimal digits are expected, and nothing else; `--make-secret` writes such a file".to_owned())
+            wrong(
+                "64 hexadecimal digits are expected, and nothing else; `--make-secret` writes \
+                such a file"
+                    .to_owned(),
+            )
         })
     }
 

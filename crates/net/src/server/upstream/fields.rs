@@ -221,7 +221,8 @@ mod tests {
         );
         let mut names: Vec<&str> = request.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
-        let expected = "accept cookie forwarded host max-forwards via x-forwarded-for x-forwarded-host x-forwarded-proto";
+        let expected = "accept cookie forwarded host max-forwards via x-forwarded-for \
+            x-forwarded-host x-forwarded-proto";
         assert_eq!(names.join(" "), expected);
         assert_eq!(
             (&request[COOKIE], &request[MAX_FORWARDS]),

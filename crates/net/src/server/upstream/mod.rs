@@ -282,7 +282,8 @@ impl Relay {
                 Ok(Ok(response)) => return Ok(response),
                 Ok(Err(error)) => {
                     let status = progress.fault().map_or_else(|| reason(&error), blame);
-                    tracing::debug!(%error, source = ?error.source(), %status, "no response of the upstream");
+                    tracing::debug!(%error, source = ?error.source(), %status, "no response of the \
+                        upstream");
                     return Err(status);
                 }
                 Err(_) if progress.is_waiting() || progress.taken() > before => {}
