@@ -6,9 +6,10 @@ use crate::run::{Observer, Ran, RunError, Runner, execute};
 use crate::{LabError, Task};
 use bentpipe_link::random::stream;
 use bentpipe_quic::congestion::SavedParameters;
+use bentpipe_recorder::{FlowTrace, RunTrace, Series};
 use bentpipe_sim::{
-    FlowOutcome, FlowTrace, LinkOutcome, ObjectOutcome, PathOutcome, QlogFile, ReturnBytes,
-    RunOutcome, RunSpec, RunTrace, Series,
+    FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome, QlogFile, ReturnBytes, RunOutcome,
+    RunSpec,
 };
 use bentpipe_units::{Bytes, Span, Time};
 use std::num::NonZeroUsize;

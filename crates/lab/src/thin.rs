@@ -4,7 +4,7 @@
 //! a picture that is not zoomed into looks the same, peaks and gaps included. Results are computed
 //! from everything; only what is drawn is thinned.
 
-use bentpipe_sim::{RunTrace, Series};
+use bentpipe_recorder::{RunTrace, Series};
 use bentpipe_units::Time;
 use std::borrow::Cow;
 

@@ -8,7 +8,7 @@ use crate::czml;
 use crate::results::Point;
 use crate::sky::{Sky, Way};
 use crate::thin;
-use bentpipe_sim::{RunTrace, Series};
+use bentpipe_recorder::{RunTrace, Series};
 use bentpipe_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -148,7 +148,7 @@ impl Trace {
         let paths = trace.paths.iter().map(|path| Way {
             flow: names.get(path.flow).cloned().unwrap_or_default(),
             t_s: path.at.as_secs_f64(),
-            nodes: path.nodes.iter().map(|node| node.0).collect(),
+            nodes: path.nodes.clone(),
         });
         let paths = paths.collect();
         Self {
@@ -212,7 +212,7 @@ fn part(blob: &[u8], offset: usize, size: usize) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_sim::FlowTrace;
+    use bentpipe_recorder::FlowTrace;
     use bentpipe_units::Time;
 
     #[test]

@@ -9,7 +9,7 @@ use crate::results::{Clock, Results};
 use crate::sky::Sky;
 use crate::traces::{Recording, Trace};
 use bentpipe_orbit::RouteUpdates;
-use bentpipe_sim::{FlowTrace, RunTrace, Series};
+use bentpipe_recorder::{FlowTrace, RunTrace, Series};
 use bentpipe_units::{Span, Time};
 
 /// What a page calls the only thing it shows.
