@@ -33,6 +33,6 @@ pub use outcome::{
 };
 pub use simulation::run;
 pub use spec::{
-    DatagramTraffic, Direction, Failure, FailureMode, FlowSpec, HandoverLoss, HopSpec, MeshSpec,
-    Object, PepSpec, ProgramStack, RunSpec, Stack, TcpStack, Visit,
+    DatagramTraffic, Direction, Failure, FlowSpec, HopSpec, MeshSpec, Object, PepSpec,
+    ProgramStack, RunSpec, Stack, TcpStack, Visit,
 };
