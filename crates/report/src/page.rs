@@ -61,8 +61,10 @@ pub fn html(
     if !PAGE.contains(PLACE) {
         return Ok(plain::html(manifest, results, &series.traces, &series.blob));
     }
+    // The list of files is of no use inside a single one.
+    let manifest = Manifest { files: Vec::new(), ..manifest.clone() };
     let report = Report {
-        manifest,
+        manifest: &manifest,
         runs: &results.runs,
         summary: &results.summary,
         expectations: &results.expectations,
