@@ -133,8 +133,8 @@ export function geoReport({
             series: {
               throughput: add(o.link.throughput, "Mbps"),
               queue: add(o.link.queue, "bytes"),
-              drops_queue: add(o.link.drops_queue, ""),
-              ...(o.link.drops_loss.t.length ? { drops_loss: add(o.link.drops_loss, "") } : {}),
+              dropped_queue: add(o.link.dropped_queue, ""),
+              ...(o.link.dropped_channel.t.length ? { dropped_channel: add(o.link.dropped_channel, "") } : {}),
             },
           },
           {

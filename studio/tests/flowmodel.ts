@@ -28,8 +28,8 @@ export interface FlowOutcome {
   link: {
     throughput: Samples;
     queue: Samples;
-    drops_queue: Samples;
-    drops_loss: Samples;
+    dropped_queue: Samples;
+    dropped_channel: Samples;
     returned: Samples;
   };
   marks: { t_s: number; label: string }[];
@@ -85,8 +85,8 @@ export function modelFlow(m: FlowModel): FlowOutcome {
   const link = {
     throughput: make(),
     queue: make(),
-    drops_queue: make(),
-    drops_loss: make(),
+    dropped_queue: make(),
+    dropped_channel: make(),
     returned: make(),
   };
   const put = (x: Samples, t: number, v: number): void => {
@@ -159,7 +159,7 @@ export function modelFlow(m: FlowModel): FlowOutcome {
       p.dropped = true;
       lostQueue++;
       put(s.dropped_queue, t, seq * MSS);
-      put(link.drops_queue, t, 1);
+      put(link.dropped_queue, t, 1);
     } else {
       if (linkFree > 0 && t > linkFree) put(link.queue, linkFree, 0);
       linkFree = begin + MSS / rate;
@@ -170,7 +170,7 @@ export function modelFlow(m: FlowModel): FlowOutcome {
         p.dropped = true;
         lostRandom++;
         put(s.dropped_loss, linkFree + owd * 0.5, seq * MSS);
-        put(link.drops_loss, linkFree + owd * 0.5, 1);
+        put(link.dropped_channel, linkFree + owd * 0.5, 1);
       } else {
         p.arrives = linkFree + owd;
         p.back = p.arrives + owd + m.random() * 0.004;

@@ -95,7 +95,7 @@ Examples:
 
 /// A laboratory for transport protocols on satellite paths.
 #[derive(Debug, Parser)]
-#[command(name = "bentpipe", version, after_help = EXAMPLES)]
+#[command(name = "bentpipe", version = crate::version::VERSION, after_help = EXAMPLES)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -166,7 +166,11 @@ pub enum Command {
         json: bool,
     },
     /// Print the JSON Schema of scenario files, for editors
-    Schema,
+    Schema {
+        /// Print the schema of results instead: manifest.json, results.json and every metric
+        #[arg(long)]
+        results: bool,
+    },
     /// Write report.html anew from the results in a run directory
     Report {
         /// A directory that `bentpipe run` wrote

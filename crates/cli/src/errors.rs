@@ -1,7 +1,8 @@
 //! Errors as people read them: a scenario's with the line that is wrong.
 
 use crate::output;
-use bentpipe_lab::{LabError, ScenarioError};
+use bentpipe_lab::LabError;
+use bentpipe_scenario::ScenarioError;
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
     SourceSpan,

@@ -1,18 +1,19 @@
-//! How flows that compete shared a link, as a table.
+//! How competing flows shared a link, as a table.
 
 use crate::output::paint;
 use crate::table::{Align, Table, find, number, published, runs, short};
 use bentpipe_lab::Plan;
-use bentpipe_lab::fairness::{ALL_FLOWS, METRICS};
-use bentpipe_lab::results::{Results, Summary};
+use bentpipe_results::fairness::ALL_FLOWS;
+use bentpipe_results::metrics::SHARED;
+use bentpipe_results::{Results, Summary};
 
-/// One row for each variant and point in which flows competed, with what was published beside it;
-/// nothing where none did.
+/// One row for each variant and point with competing flows, beside the published figures; `None`
+/// without any.
 pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
     let rows: Vec<&Summary> = results
         .summary
         .iter()
-        .filter(|row| row.flow == ALL_FLOWS && row.metric == METRICS[0].0)
+        .filter(|row| row.flow == ALL_FLOWS && row.metric == SHARED[0].name)
         .collect();
     if rows.is_empty() {
         return None;
@@ -22,16 +23,9 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
         table.column(short(key, plan), Align::Left);
     }
     table.column("variant".to_owned(), Align::Left);
-    for head in [
-        "runs",
-        "Jain",
-        "least/most %",
-        "all Mbps",
-        "bottleneck use",
-        "its queue ms",
-        "convergence s",
-    ] {
-        table.column(head.to_owned(), Align::Right);
+    table.column("runs".to_owned(), Align::Right);
+    for metric in SHARED {
+        table.column(metric.heading(), Align::Right);
     }
     let mut labels: Vec<(&str, &str)> = Vec::new();
     for figure in results.published.iter().filter(|figure| figure.flow == ALL_FLOWS) {
@@ -51,9 +45,9 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
             .collect();
         cells.push(row.variant.clone());
         cells.push(runs(results, row));
-        for (metric, _) in METRICS {
+        for metric in SHARED {
             cells.push(
-                find(results, row, metric)
+                find(results, row, metric.name)
                     .and_then(|row| row.median)
                     .map_or("–".to_owned(), number),
             );

@@ -6,9 +6,9 @@ use crate::output::paint;
 use crate::run::stop_on_interrupt;
 use crate::table::{Align, Table};
 use crate::{FAILED, NOT_HELD, OK, output};
+use bentpipe_interop::{Cell, Matrix, Outcome, Participant, Peer, Progress, read_all};
 use bentpipe_lab::LabError;
-use bentpipe_lab::peers::{Cell, Matrix, Outcome, Participant, Peer, Progress, read_all};
-use bentpipe_lab::profiles::{Profile, profile, profiles};
+use bentpipe_scenario::profiles::{Profile, profile, profiles};
 use bentpipe_units::Bytes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Write;
@@ -156,7 +156,7 @@ fn list(matrix: &Matrix, json: bool) -> Result<u8, LabError> {
         ("installed", Align::Left),
     ]);
     for peer in &participants {
-        let speaks = |protocols: &[bentpipe_lab::peers::Protocol]| {
+        let speaks = |protocols: &[bentpipe_interop::Protocol]| {
             protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(" ")
         };
         let installed = match peer.missing.as_slice() {
@@ -192,7 +192,7 @@ fn told(ended: &Progress<'_>) -> String {
 /// Everything that is printed.
 fn text(outcome: &Outcome, directory: &Path, colour: bool) -> String {
     let mut text = String::new();
-    let mut maps: Vec<(&str, u64, bentpipe_lab::peers::Protocol)> = Vec::new();
+    let mut maps: Vec<(&str, u64, bentpipe_interop::Protocol)> = Vec::new();
     for cell in &outcome.cells {
         let map = (cell.profile.as_str(), cell.bytes, cell.protocol);
         if !maps.contains(&map) {
@@ -333,7 +333,7 @@ fn progress_bar(downloads: usize) -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_lab::peers::{Protocol, RunOutcome, Verdict};
+    use bentpipe_interop::{Protocol, RunOutcome, Verdict};
 
     fn outcome(reason: Option<&str>) -> Outcome {
         let path = profile("geo-50-10").unwrap();

@@ -20,9 +20,11 @@ mod profiles;
 mod proxy;
 mod run;
 mod serve;
+mod settings_table;
 mod shell;
 mod stop;
 mod table;
+mod version;
 
 use args::{Cli, Command};
 use bentpipe_lab::LabError;
@@ -54,7 +56,7 @@ fn main() -> ExitCode {
         Command::Orbit(args) => orbit::run(&args),
         Command::Constellations { json } => orbit::constellations(json),
         Command::Cities { part, json } => orbit::list_cities(part.as_deref(), json),
-        Command::Schema => schema(),
+        Command::Schema { results } => schema(results),
         Command::Report { dir } => report(&dir),
         Command::Completions { shell } => completions(shell),
     };
@@ -64,8 +66,12 @@ fn main() -> ExitCode {
     }))
 }
 
-fn schema() -> Result<u8, LabError> {
-    let schema = bentpipe_lab::scenario::json_schema();
+fn schema(results: bool) -> Result<u8, LabError> {
+    let schema = if results {
+        bentpipe_results::json_schema().to_value()
+    } else {
+        bentpipe_scenario::json_schema()
+    };
     output::print(&format!("{}\n", serde_json::to_string_pretty(&schema).unwrap_or_default()))
 }
 

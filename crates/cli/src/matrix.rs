@@ -5,8 +5,8 @@ use crate::output::paint;
 use crate::run::{bars, json, one, stop_on_interrupt, verdict};
 use crate::{OK, USAGE, output};
 use bentpipe_congestion::catalogue::{self, CONTROLLERS};
-use bentpipe_lab::fairness::Fairness;
-use bentpipe_lab::{Changes, LabError, Plan, Recorded, Results, Simulator};
+use bentpipe_lab::{Changes, LabError, Plan, Recorded, Simulator};
+use bentpipe_results::{Fairness, Results, Stats};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -152,12 +152,14 @@ fn text(contest: &Contest, controllers: &[String], recorded: &Recorded, colour: 
         "rows: controllers of flow `{first}`; columns: of flow `{second}`; medians over runs"
     );
     let share = |fairness: &Fairness| {
-        fairness.flows.iter().find(|flow| flow.flow == *first).map(|flow| flow.share)
+        fairness.flows.iter().find(|flow| flow.flow == *first).map(|flow| flow.share * 100.0)
     };
     let maps: [(String, usize, Reader<'_>); 3] = [
         (format!("share of `{first}`, percent of what both received"), 0, &share),
-        ("Jain's index".to_owned(), 2, &|fairness| Some(fairness.jain)),
-        ("bottleneck utilisation".to_owned(), 2, &|fairness| fairness.bottleneck_utilisation),
+        ("Jain's index".to_owned(), 2, &|fairness| Some(fairness.metrics.jain_index)),
+        ("bottleneck utilisation".to_owned(), 2, &|fairness| {
+            fairness.metrics.bottleneck_utilisation
+        }),
     ];
     for (head, digits, read) in maps {
         let _ = write!(text, "\n{}\n", paint(colour, "1", &head));
@@ -184,14 +186,14 @@ fn median(
     column: &str,
     read: Reader<'_>,
 ) -> Option<f64> {
-    let plays = |flow: &str, controller: &str, run: &bentpipe_lab::results::Run| {
+    let plays = |flow: &str, controller: &str, run: &bentpipe_results::Run| {
         run.point.get(&format!("flow.{flow}.congestion")).is_some_and(|value| value == controller)
     };
     let [first, second] = &contest.flows;
     let runs =
         results.runs.iter().filter(|run| plays(first, row, run) && plays(second, column, run));
     let values: Vec<f64> = runs.filter_map(|run| run.fairness.as_ref()).filter_map(read).collect();
-    Some(bentpipe_lab::Stats::of(&values)?.median)
+    Some(Stats::of(&values)?.median)
 }
 
 /// Colours from cold to hot: the 256-colour palette's blues, greys and reds.

@@ -216,17 +216,17 @@ fn table(pair: &Pair, colour: bool) -> String {
         ("hops", Align::Right),
         ("sees", Align::Left),
         ("talks to", Align::Left),
-        ("way", Align::Left),
+        ("route", Align::Left),
     ]);
     let every = pair.samples.len().div_ceil(ROWS).max(1);
-    let mut ways = pair.ways.iter().peekable();
+    let mut routes = pair.routes.iter().peekable();
     for (index, sample) in pair.samples.iter().enumerate() {
-        let way = ways.next_if(|way| way.t_s <= sample.t_s);
-        if way.is_none() && index % every != 0 {
+        let route = routes.next_if(|route| route.t_s <= sample.t_s);
+        if route.is_none() && index % every != 0 {
             continue;
         }
-        let nodes = way.map_or_else(String::new, |way| {
-            if way.nodes.is_empty() { "none".to_owned() } else { inner(&way.nodes) }
+        let nodes = route.map_or_else(String::new, |route| {
+            if route.nodes.is_empty() { "none".to_owned() } else { inner(&route.nodes) }
         });
         table.row(row(sample).into_iter().chain([nodes]));
     }

@@ -4,12 +4,12 @@ use crate::args::{LogStyle, Mode, Pep as Args, Side};
 use crate::stop::Asked;
 use crate::{FAILED, OK, USAGE, output};
 use bentpipe_lab::LabError;
-use bentpipe_lab::profiles::profile;
 use bentpipe_net::pep::{
     Config, Credentials, Limits, Listener, NextHop, Pep, SatelliteSide, Secret, rules,
 };
 use bentpipe_net::{check_descriptors, raise_descriptor_limit};
 use bentpipe_quic::congestion::CongestionConfig;
+use bentpipe_scenario::profiles::profile;
 use bentpipe_units::Bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;

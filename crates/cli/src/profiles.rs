@@ -3,8 +3,8 @@
 use crate::output;
 use crate::table::{Align, Table};
 use bentpipe_lab::LabError;
-use bentpipe_lab::profiles::{Profile, describe, profiles};
-use bentpipe_lab::scenario::Direction;
+use bentpipe_results::Direction;
+use bentpipe_scenario::profiles::{Profile, describe, profiles};
 use std::fmt::Write;
 
 /// Lists the built-in paths.

@@ -4,7 +4,8 @@ use crate::args::{Clock, Run};
 use crate::live::Lines;
 use crate::{FAILED, NOT_HELD, OK, USAGE, errors, output, table};
 use bentpipe_lab::wall::Onlooker;
-use bentpipe_lab::{Changes, LabError, Plan, Recorded, Results, Runner, Simulator, Wall, record};
+use bentpipe_lab::{Changes, LabError, Plan, Recorded, Runner, Simulator, Wall, record};
+use bentpipe_results::Results;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
@@ -20,7 +21,8 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
         .files
         .iter()
         .map(|file| {
-            let plan = Plan::read(file, &changes)?;
+            let mut plan = Plan::read(file, &changes)?;
+            plan.commit = crate::version::commit();
             match args.clock {
                 Clock::Virtual => plan.on_virtual_clock(),
                 Clock::Real => plan.on_real_clock(),
@@ -124,14 +126,14 @@ pub(crate) fn verdict(recorded: &Recorded, plan: &Plan) -> u8 {
     if recorded.complete {
         // With the real clock, a flow may fail for reasons that are no result: a program that is
         // not there, a socket that breaks.
-        let failed = plan.clock == bentpipe_lab::results::Clock::Real
+        let failed = plan.clock == bentpipe_results::Clock::Real
             && recorded
                 .results
                 .runs
                 .iter()
                 .flat_map(|run| &run.flows)
                 .any(|flow| flow.error.is_some());
-        return match (failed, recorded.results.all_held()) {
+        return match (failed, recorded.results.all_passed()) {
             (true, _) => FAILED,
             (false, true) => OK,
             (false, false) => NOT_HELD,

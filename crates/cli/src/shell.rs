@@ -7,8 +7,8 @@ use bentpipe_emu::{
     PathStats, Program, Report, Settings, TcpForwarder, Testbed, UdpForwarder, client_addresses,
     prepare, server_addresses,
 };
-use bentpipe_lab::profiles::{profile, profiles};
 use bentpipe_lab::{Changes, LabError, Plan, Task};
+use bentpipe_scenario::profiles::{profile, profiles};
 use bentpipe_units::{Span, Time};
 use std::fmt::Write;
 use std::io::{IsTerminal, Write as _};

@@ -1,10 +1,10 @@
 //! Results as a table.
 
-use crate::fairness;
 use crate::output::paint;
-use bentpipe_lab::fairness::ALL_FLOWS;
-use bentpipe_lab::results::{Results, Summary};
-use bentpipe_lab::{PathSummary, Plan, Recorded};
+use crate::{fairness, settings_table};
+use bentpipe_lab::{Plan, Recorded};
+use bentpipe_results::fairness::ALL_FLOWS;
+use bentpipe_results::{PathSummary, Results, Summary};
 use std::fmt::Write;
 
 /// On which side a column's cells stand.
@@ -90,6 +90,8 @@ pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
         }
     }
     text.push('\n');
+    text.push_str(&settings_table::text(plan, colour));
+    text.push('\n');
     text.push_str(&summary(plan, results, colour));
     if let Some(table) = fairness::table(plan, results, colour) {
         text.push('\n');
@@ -102,12 +104,12 @@ pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
         text.push('\n');
     }
     for expectation in &results.expectations {
-        let verdict = match expectation.held {
+        let verdict = match expectation.passed {
             Some(true) => paint(colour, "32", "passed"),
             Some(false) => paint(colour, "31", "FAILED"),
             None => paint(colour, "33", "no run"),
         };
-        let measured = match (expectation.measured, expectation.held) {
+        let measured = match (expectation.measured, expectation.passed) {
             (Some(value), _) => format!(" (measured {})", number(value)),
             (None, Some(_)) => " (some runs have no such value)".to_owned(),
             (None, None) => String::new(),

@@ -82,7 +82,7 @@ fn the_kernels_tcp_takes_the_place_of_ours_and_the_results_have_the_same_keys() 
         assert!(second("completion_s") >= 0.3 && second("rtt_min_ms") >= 100.0, "{flow}");
         // 207 segments of 1448 bytes, and a few that open and close.
         assert!((207..300).contains(&flow["packets_sent"].as_u64().unwrap_or(0)), "{flow}");
-        assert!(flow["return_bytes"]["total"].as_u64() > Some(1000), "{flow}");
+        assert!(flow["reverse_bytes"]["total"].as_u64() > Some(1000), "{flow}");
         for direction in run["emulation"]["directions"].as_array().expect("two") {
             assert_eq!(direction["unaccounted"], 0, "{direction}");
         }
@@ -207,7 +207,7 @@ fn our_quic_is_the_products_own_server_and_client() {
     );
     let second = |key: &str| flow[key].as_f64().unwrap_or(0.0);
     assert!(second("handshake_s") >= 0.1 && second("completion_s") >= 0.3, "{flow}");
-    assert!(flow["return_bytes"]["udp"].as_u64() > Some(100), "{flow}");
+    assert!(flow["reverse_bytes"]["udp"].as_u64() > Some(100), "{flow}");
 }
 
 #[test]

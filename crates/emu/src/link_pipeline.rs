@@ -6,8 +6,8 @@
 
 use crate::LinkReport;
 use crate::delay_changes::DelayChange;
-use crate::series::LinkSeries;
 use bentpipe_link::{DirectionModel, DropCause, Enqueue, Event, Link, LinkContext, Packet};
+use bentpipe_recorder::LinkRecorder;
 use bentpipe_units::{LinearDelay, Span, Time};
 use std::collections::VecDeque;
 
@@ -47,8 +47,8 @@ struct HopLinks<P> {
     has_delay_changes: bool,
     /// Delay changes by terminal, in ascending time.
     delay_changes: VecDeque<(Time, usize, LinearDelay)>,
-    /// Series of each link, if recorded.
-    series: Vec<LinkSeries>,
+    /// Recorder of each link, if recorded.
+    recorders: Vec<LinkRecorder>,
     /// Minimum delay from the end of transmission to the end of the hop, and to that of the
     /// pipeline.
     min_delay: Span,
@@ -95,7 +95,7 @@ impl<P> LinkPipeline<P> {
             min_delay_after: Span::ZERO,
             has_delay_changes: false,
             delay_changes: VecDeque::new(),
-            series: Vec::new(),
+            recorders: Vec::new(),
         });
     }
 
@@ -141,7 +141,7 @@ impl<P> LinkPipeline<P> {
     /// Records series of every link from now on.
     pub fn keep_series(&mut self) {
         for stage in &mut self.stages {
-            stage.series.resize_with(stage.links.len(), LinkSeries::default);
+            stage.recorders.resize_with(stage.links.len(), LinkRecorder::default);
         }
     }
 
@@ -179,8 +179,8 @@ impl<P> LinkPipeline<P> {
                     return Some(Outcome::Lost(cause, packet));
                 }
                 Some(Event::Delivered { packet, .. }) => {
-                    if let Some(series) = stage.series.get_mut(index) {
-                        series.delivered(at, packet.bytes);
+                    if let Some(recorder) = stage.recorders.get_mut(index) {
+                        recorder.delivered(at, packet.bytes);
                     }
                     if let Some(outcome) = self.enter(place + 1, at, packet) {
                         return Some(outcome);
@@ -198,7 +198,7 @@ impl<P> LinkPipeline<P> {
         })
     }
 
-    /// The counters of each link, advanced to `now`. [`Self::take_series`] returns the series.
+    /// The counters of each link, advanced to `now`. [`Self::take_recorders`] returns the series.
     pub fn counters(&mut self, now: Time) -> Vec<LinkReport> {
         // The ports of links with external delays share one set of counters.
         let links = self.stages.iter_mut().flat_map(|stage| {
@@ -217,15 +217,15 @@ impl<P> LinkPipeline<P> {
                     counters: *link.counters(),
                     terminals: (0..several).map(|port| *link.port_counters(port)).collect(),
                     queue_mean: mean,
-                    series: None,
+                    recorder: None,
                 }
             })
             .collect()
     }
 
     /// The series of each link in the order of [`Self::counters`]; empty if not recorded.
-    pub fn take_series(&mut self) -> Vec<LinkSeries> {
-        self.stages.iter_mut().flat_map(|stage| std::mem::take(&mut stage.series)).collect()
+    pub fn take_recorders(&mut self) -> Vec<LinkRecorder> {
+        self.stages.iter_mut().flat_map(|stage| std::mem::take(&mut stage.recorders)).collect()
     }
 
     /// The earliest deadline, with its hop and link.
@@ -273,14 +273,14 @@ impl<P> HopLinks<P> {
 
     /// Records the queue of link `index`.
     fn record_queue(&mut self, index: usize, at: Time) {
-        if let Some(series) = self.series.get_mut(index) {
-            series.queue(at, self.links[index].queue_bytes());
+        if let Some(recorder) = self.recorders.get_mut(index) {
+            recorder.queue(at, self.links[index].queue_bytes());
         }
     }
 
     fn dropped(&mut self, index: usize, at: Time, cause: DropCause) {
-        if let Some(series) = self.series.get_mut(index) {
-            series.dropped(at, cause);
+        if let Some(recorder) = self.recorders.get_mut(index) {
+            recorder.dropped(at, cause);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Reports of an emulation.
 
-use crate::{CaptureReport, LinkSeries, PortCounters};
+use crate::{CaptureReport, PortCounters};
 use bentpipe_link::Counters;
+use bentpipe_recorder::LinkRecorder;
 use bentpipe_units::Span;
 use hdrhistogram::Histogram;
 
@@ -57,8 +58,8 @@ pub struct LinkReport {
     pub terminals: Vec<Counters>,
     /// Mean queueing delay.
     pub queue_mean: Span,
-    /// Time series, if recorded.
-    pub series: Option<LinkSeries>,
+    /// The recorder with its time series, if recorded.
+    pub recorder: Option<LinkRecorder>,
 }
 
 /// Report of one direction. Accounts for every packet read: [`Self::unaccounted`] is zero.

@@ -325,8 +325,8 @@ impl Worker {
 
     fn summary(mut self, state: State) -> DirectionReport {
         let mut links = self.pipeline.counters(self.clock.now());
-        for (link, series) in links.iter_mut().zip(self.pipeline.take_series()) {
-            link.series = Some(series);
+        for (link, recorder) in links.iter_mut().zip(self.pipeline.take_recorders()) {
+            link.recorder = Some(recorder);
         }
         DirectionReport {
             cpu_time: thread_time(),

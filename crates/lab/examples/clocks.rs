@@ -5,8 +5,8 @@
 //! [--repeat N]`. Needs what the emulator needs: root, or user namespaces. QUIC needs the command
 //! beside it: `cargo build -p bentpipe-cli` first.
 
-use bentpipe_lab::results::{Point, Results, Run, Summary};
 use bentpipe_lab::{Changes, LabError, Observer, Plan, Runner, Simulator, Task, Wall, execute};
+use bentpipe_results::{Point, Results, Run, Summary};
 use bentpipe_sim::{RunOutcome, RunSpec};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -124,10 +124,12 @@ fn play(
             real.runs.iter().filter(|run| run.variant == other.variant && run.point == other.point)
         };
         let seconds = runs().flat_map(|run| &run.flows).map(|flow| {
-            flow.completion_s.map_or("–".to_owned(), |completion| format!("{completion:.3}"))
+            flow.metrics
+                .completion_s
+                .map_or("–".to_owned(), |completion| format!("{completion:.3}"))
         });
         let doubtful =
-            |run: &&Run| run.emulation.as_ref().is_some_and(|did| !did.doubts.is_empty());
+            |run: &&Run| run.emulation.as_ref().is_some_and(|did| !did.warnings.is_empty());
         Cell {
             path: point(&one.point, "path.profile"),
             transfer: point(&one.point, "workload.download"),

@@ -12,8 +12,8 @@
 //! where nothing is lost at random, four times where something is. `--set` adds a key to
 //! `[defaults]`, such as `credit_after=0.125`.
 
-use bentpipe_lab::profiles::profiles;
 use bentpipe_lab::{Changes, Plan};
+use bentpipe_scenario::profiles::profiles;
 use bentpipe_sim::{FlowOutcome, run};
 use bentpipe_units::{Rate, Span};
 use std::path::Path;

@@ -6,41 +6,26 @@
 //!
 //! Same scenario, seed and version: byte-identical results, on any number of threads.
 
-mod czml;
 mod error;
-mod expect;
-pub mod fairness;
-mod leo;
 pub mod orbit;
-pub mod parquet;
-pub mod peers;
-mod plain_report;
+mod outcome;
 pub mod plan;
-pub mod profiles;
+mod rebuild;
 mod record;
-mod report;
 mod resolve;
-pub mod results;
-pub mod return_path;
 mod run;
 mod rundir;
-pub mod scenario;
-pub mod sky;
-mod stats;
 #[cfg(test)]
 mod testing;
-mod thin;
-pub mod traces;
+#[cfg(test)]
+mod tests;
 pub mod wall;
 
-pub use error::{LabError, ScenarioError};
-pub use expect::Figure;
-pub use leo::Reconfiguration;
+pub use error::LabError;
 pub use plan::{Changes, Plan, Task};
-pub use record::{Manifest, Recorded, SweepAxis, record};
-pub use report::rebuild;
-pub use resolve::{Case, FlowEnds, HopSummary, OrbitPath, PathSummary};
-pub use results::Results;
+pub use rebuild::rebuild;
+pub use record::{Recorded, record};
+pub use resolve::{Case, FlowEnds, OrbitPath};
 pub use run::{Executed, Observer, Ran, RunError, Runner, Simulator, execute};
-pub use stats::Stats;
+pub use rundir::{MANIFEST, Staging};
 pub use wall::Wall;

@@ -1,14 +1,15 @@
 //! From a scenario file to the list of runs. Everything that can be wrong is found here, before
 //! anything runs.
 
-use crate::error::{LabError, Problem, ScenarioError, Source};
-use crate::expect::{Figure, Rule};
-use crate::resolve::{Case, PathSummary, resolve, resolve_path};
-use crate::results::{Clock, Point};
-use crate::scenario::check::variant_names;
-use crate::scenario::document::{Axis, Document};
-use crate::scenario::{Output, Scenario, TimeSeries, check};
+use crate::error::LabError;
+use crate::resolve::{Case, resolve, resolve_path};
 use crate::wall::follow;
+use bentpipe_results::{Clock, Point};
+use bentpipe_results::{Figure, PathSummary, Rule, VariantSettings};
+use bentpipe_scenario::{
+    Axis, Document, Output, Scenario, TimeSeries, check, figures, is_planned, rules, variant_names,
+};
+use bentpipe_scenario::{Problem, ScenarioError, Source};
 use bentpipe_sim::{RunSpec, Stack};
 use std::path::Path;
 
@@ -41,6 +42,8 @@ pub struct Plan {
     pub clock: Clock,
     /// The scenario as it is run, as TOML.
     pub source: String,
+    /// Commit that this version was built from, for the manifest; `None` if it is unknown.
+    pub commit: Option<String>,
     /// The variants' names in order.
     pub variants: Vec<String>,
     /// The swept keys in order, each with its values.
@@ -156,6 +159,17 @@ impl Plan {
         Ok(self)
     }
 
+    /// What each variant uses at the first point of the sweep.
+    pub fn variant_settings(&self) -> Vec<VariantSettings> {
+        let first = self.cases.iter().take(self.variants.len());
+        first
+            .map(|case| VariantSettings {
+                name: case.variant.clone(),
+                flows: case.settings.clone(),
+            })
+            .collect()
+    }
+
     /// The path of the first case.
     pub fn path(&self) -> Option<&PathSummary> {
         self.cases.first().map(|case| &case.path)
@@ -244,13 +258,14 @@ fn plan(source: &Source, base_dir: &Path) -> Result<Plan, Problem> {
     let tasks = tasks.collect();
     Ok(Plan {
         notes: notes(&head, &axes, &cases),
-        rules: Rule::all(&head, &axes),
-        figures: Figure::all(&head, &axes),
+        rules: rules(&head, &axes),
+        figures: figures(&head, &axes),
         source: document.resolved(),
         title: head.title.clone().unwrap_or_else(|| head.name.get_ref().clone()),
         description: head.description.clone(),
         seed: head.seed,
         clock: Clock::Virtual,
+        commit: None,
         repeat,
         sweep: axes.iter().map(|axis| (axis.key.clone(), axis.values.clone())).collect(),
         output: head.output,
@@ -312,7 +327,7 @@ fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
             notes.push(note.clone());
         }
     }
-    let left_out = |point: &crate::scenario::PointFilter| !crate::expect::is_planned(point, axes);
+    let left_out = |point: &bentpipe_scenario::PointFilter| !is_planned(point, axes);
     let expects = head.expect.iter().filter(|expect| left_out(&expect.get_ref().point)).count();
     if expects > 0 {
         notes.push(format!(

@@ -2,18 +2,15 @@
 //! `report.html`, time series, and the qlog files and captures that the scenario asks for.
 
 use crate::error::LabError;
-use crate::expect::{Figure, point_text};
 use crate::plan::{Plan, Task};
-use crate::report;
-use crate::resolve::PathSummary;
-use crate::results::{Clock, Results};
 use crate::run::{Observer, Runner, execute};
 use crate::rundir::{MANIFEST, Staging};
-use crate::sky::{Seen, skies};
-use crate::thin;
-use crate::traces::{Recording, Trace};
+use bentpipe_report::{Recording, Trace};
+use bentpipe_report::{TracedNetwork, constellations};
+use bentpipe_results::{Manifest, SweepAxis, identical_variants, point_text};
+use bentpipe_results::{Results, parquet};
 use bentpipe_sim::{RunOutcome, RunSpec};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -26,53 +23,6 @@ const MOST_TRACE_BYTES: usize = 512 << 20;
 /// Points that the time series of all runs together may have; beyond it, the longest are thinned.
 /// 12 bytes each make 48 MiB, which a browser opens in seconds.
 const REPORT_POINTS: usize = 4 << 20;
-
-/// What a run directory is about: everything that `report.html` needs besides results and time
-/// series.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Manifest {
-    /// Version of Bentpipe that wrote it.
-    pub version: String,
-    /// False where runs are missing, because the whole was interrupted or one failed.
-    pub complete: bool,
-    /// Runs that the scenario asks for.
-    pub runs_planned: usize,
-    /// Runs in `results.json`.
-    pub runs_done: usize,
-    /// Name of the scenario.
-    pub scenario: String,
-    /// Its title.
-    pub title: String,
-    /// What it is for.
-    pub description: Option<String>,
-    /// Seed of every random draw.
-    pub seed: u64,
-    /// Which clock ran.
-    pub clock: Clock,
-    /// The variants in order.
-    pub variants: Vec<String>,
-    /// The swept keys in order.
-    pub sweep: Vec<SweepAxis>,
-    /// The path of the first case.
-    pub path: Option<PathSummary>,
-    /// Published figures.
-    pub published: Vec<Figure>,
-    /// Things that the reader of the results should know.
-    pub notes: Vec<String>,
-    /// The files of the directory besides this one.
-    pub files: Vec<String>,
-    /// The scenario as it was run, as TOML.
-    pub source: String,
-}
-
-/// A swept key.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SweepAxis {
-    /// Its dotted path.
-    pub key: String,
-    /// Its values in order.
-    pub values: Vec<String>,
-}
 
 /// What came of running a plan.
 #[derive(Debug)]
@@ -128,7 +78,12 @@ pub fn record(
                 .to_owned(),
         );
     }
-    notes.extend(doubts(&results));
+    notes.extend(identical_variants(&results.runs).into_iter().map(|(first, second)| {
+        format!(
+            "`{first}` and `{second}` never differed: the keys that they differ in had no effect"
+        )
+    }));
+    notes.extend(warnings(&results));
     if results.runs.is_empty() {
         return Ok(Recorded {
             results,
@@ -152,31 +107,36 @@ pub fn record(
     })
 }
 
-/// Runs told in a note each, whose emulator fell behind; of more there is only the number.
-const MOST_DOUBTS: usize = 5;
+/// Doubtful runs named in a note each; of more there is only the number.
+const MAX_WARNINGS: usize = 5;
 
-/// Which runs are doubtful, since their emulator fell behind.
-fn doubts(results: &Results) -> Vec<String> {
+/// Notes about runs that are doubtful because their emulator fell behind.
+fn warnings(results: &Results) -> Vec<String> {
     let doubtful = results.runs.iter().filter_map(|run| {
-        let doubts = &run.emulation.as_ref()?.doubts;
+        let warnings = &run.emulation.as_ref()?.warnings;
         let point = if run.point.is_empty() {
             String::new()
         } else {
             format!(" at {}", point_text(&run.point))
         };
-        (!doubts.is_empty()).then(|| {
-            format!("doubtful: run {} of `{}`{point}: {}", run.run, run.variant, doubts.join("; "))
+        (!warnings.is_empty()).then(|| {
+            format!(
+                "doubtful: run {} of `{}`{point}: {}",
+                run.run,
+                run.variant,
+                warnings.join("; ")
+            )
         })
     });
-    let mut doubts: Vec<String> = doubtful.collect();
-    if doubts.len() > MOST_DOUBTS {
-        let more = doubts.len() - MOST_DOUBTS;
-        doubts.truncate(MOST_DOUBTS);
-        doubts.push(format!(
-            "and {more} more runs are doubtful; `emulation.doubts` of each says why"
+    let mut warnings: Vec<String> = doubtful.collect();
+    if warnings.len() > MAX_WARNINGS {
+        let more = warnings.len() - MAX_WARNINGS;
+        warnings.truncate(MAX_WARNINGS);
+        warnings.push(format!(
+            "and {more} more runs are doubtful; `emulation.warnings` of each says why"
         ));
     }
-    doubts
+    warnings
 }
 
 fn manifest(plan: &Plan, results: &Results, complete: bool, notes: Vec<String>) -> Manifest {
@@ -190,11 +150,13 @@ fn manifest(plan: &Plan, results: &Results, complete: bool, notes: Vec<String>) 
         description: plan.description.clone(),
         seed: plan.seed,
         clock: results.clock,
+        commit: plan.commit.clone(),
         variants: plan.variants.clone(),
+        variant_settings: plan.variant_settings(),
         sweep: plan
             .sweep
             .iter()
-            .map(|(key, values)| SweepAxis { key: key.clone(), values: values.clone() })
+            .map(|(key, values)| SweepAxis::new(key.clone(), values.clone()))
             .collect(),
         path: plan.path().cloned(),
         published: plan.figures.clone(),
@@ -217,20 +179,25 @@ fn write_all(
     };
     let text = results.to_json().map_err(|error| LabError::write("results.json", error))?;
     write("results.json", text.as_bytes())?;
-    let table = crate::parquet::encode(results)
-        .map_err(|error| LabError::write("results.parquet", error))?;
+    let table =
+        parquet::flows(results).map_err(|error| LabError::write("results.parquet", error))?;
     write("results.parquet", &table)?;
+    let table = parquet::links(results).map_err(|error| LabError::write("links.parquet", error))?;
+    write("links.parquet", &table)?;
     if !series.traces.is_empty() {
         write("traces.json", json(&series.traces, Path::new("traces.json"))?.as_bytes())?;
         write("traces.bin", &series.blob)?;
     }
-    if !series.skies.is_empty() {
-        write("skies.json", json(&series.skies, Path::new("skies.json"))?.as_bytes())?;
+    if !series.constellations.is_empty() {
+        write(
+            "constellations.json",
+            json(&series.constellations, Path::new("constellations.json"))?.as_bytes(),
+        )?;
     }
     if let Some(text) = series.czml(&manifest.title) {
-        write("sky.czml", text.as_bytes())?;
+        write("constellation.czml", text.as_bytes())?;
     }
-    let page = report::html(manifest, results, series)
+    let page = bentpipe_report::html(manifest, results, series)
         .map_err(|error| LabError::write("report.html", error))?;
     write("report.html", page.as_bytes())?;
     Ok(files.into_iter().collect())
@@ -243,7 +210,7 @@ fn json(value: &impl Serialize, path: &Path) -> Result<String, LabError> {
 }
 
 /// One blob and one index of all traces, in the plan's order, up to what a page can show, and the
-/// skies above them.
+/// constellations above them.
 fn join(traces: BTreeMap<usize, Kept>, notes: &mut Vec<String>) -> Result<Recording, LabError> {
     let (mut index, mut all) = (Vec::new(), Vec::new());
     let total = traces.len();
@@ -262,11 +229,12 @@ fn join(traces: BTreeMap<usize, Kept>, notes: &mut Vec<String>) -> Result<Record
             index.len()
         ));
     }
-    let skies = skies(&mut index, &mut all)?;
+    let constellations = constellations(&mut index, &mut all)
+        .map_err(|error| LabError::write("constellations.json", error))?;
     let end = index.first().and_then(|(_, seen)| seen.as_ref()).map(|seen| seen.end);
     Ok(Recording {
         traces: index.into_iter().map(|(trace, _)| trace).collect(),
-        skies,
+        constellations,
         blob: all,
         first_end: end,
     })
@@ -276,7 +244,7 @@ fn join(traces: BTreeMap<usize, Kept>, notes: &mut Vec<String>) -> Result<Record
 struct Kept {
     trace: Trace,
     blob: Vec<u8>,
-    seen: Option<Seen>,
+    seen: Option<TracedNetwork>,
 }
 
 struct Recorder<'a> {
@@ -321,13 +289,14 @@ impl Observer for Recorder<'_> {
         }
         if let Some(trace) = &outcome.trace {
             let names: Vec<String> = spec.flows.iter().map(|flow| flow.name.clone()).collect();
-            let seen = spec.mesh.as_ref().map(|mesh| Seen {
+            let seen = spec.mesh.as_ref().map(|mesh| TracedNetwork {
                 network: Arc::clone(&mesh.network),
                 step: mesh.step,
                 end: outcome.end,
             });
             let mut blob = Vec::new();
-            let most = thin::cap(trace, REPORT_POINTS / self.plan.traced_runs().max(1));
+            let most =
+                bentpipe_report::limit(trace, REPORT_POINTS / self.plan.traced_runs().max(1));
             if most < usize::MAX {
                 self.thinned.store(true, Ordering::Relaxed);
             }
@@ -458,7 +427,9 @@ mod tests {
         let manifest: Manifest =
             serde_json::from_slice(&fs::read(target.join(MANIFEST)).unwrap()).unwrap();
         assert!(!manifest.complete && manifest.runs_done == 2 && manifest.runs_planned == 24);
-        assert!(recorded.results.expectations.iter().all(|expectation| expectation.held.is_none()));
+        assert!(
+            recorded.results.expectations.iter().all(|expectation| expectation.passed.is_none())
+        );
         assert!(crate::rebuild(&target).is_ok());
     }
 
@@ -509,7 +480,7 @@ mod tests {
             plan(&TWO_VARIANTS.replace("name = \"two\"", "name = \"two\"\ntitle = \"<b> & co\""));
         let results = crate::testing::results(&plan);
         let manifest = manifest(&plan, &results, true, plan.notes.clone());
-        let html = crate::plain_report::html(&manifest, &results, &[], &[]);
+        let html = bentpipe_report::plain_html(&manifest, &results, &[], &[]);
         assert!(html.contains("&lt;b&gt; &amp; co") && !html.contains("<b> & co"));
         assert!(html.contains("<svg") && html.contains("objective 3"));
     }

@@ -1,15 +1,13 @@
 //! Running a plan on several threads, with results that do not depend on how many.
 
 use crate::error::LabError;
-use crate::expect::{Group, Rule, compare, judge, point_text};
-use crate::fairness;
+use crate::outcome;
 use crate::plan::{Plan, Task};
-use crate::results::{Results, Run, summarise};
-use crate::return_path::LayerMetric;
-use crate::wall::Emulation;
+use bentpipe_results::Emulation;
+use bentpipe_results::{Group, compare, judge, point_text};
+use bentpipe_results::{Results, Run, summarise};
 use bentpipe_sim::{RunOutcome, RunSpec, SimError};
 use std::any::Any;
-use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -168,8 +166,8 @@ fn one(
     match catch_unwind(AssertUnwindSafe(|| runner.run(&spec, &label, stop))) {
         Ok(Ok(Ran { outcome, emulation })) => {
             observer.finished(index, task, &spec, &outcome)?;
-            let fairness = fairness::of(&spec, &outcome, case.warmup);
-            let run = Run::new(&case.variant, &case.point, task.run, &outcome, fairness);
+            let run =
+                outcome::run(&case.variant, &case.point, task.run, &spec, &outcome, case.warmup);
             Ok(Some(Run { emulation, ..run }))
         }
         Ok(Err(RunError::Interrupted)) => Ok(None),
@@ -197,11 +195,9 @@ impl Executed {
         let named = plan
             .rules
             .iter()
-            .map(Rule::metric)
+            .map(|rule| rule.metric.as_str())
             .chain(plan.figures.iter().map(|figure| figure.metric.as_str()));
-        let layers: BTreeSet<&str> =
-            named.filter(|name| LayerMetric::named(name).is_some()).collect();
-        let summary = summarise(&runs, &layers.into_iter().collect::<Vec<_>>());
+        let summary = summarise(&runs, &named.collect::<Vec<_>>());
         let mut groups = Vec::new();
         let mut rest = runs.as_slice();
         for (case, resolved) in plan.cases.iter().enumerate() {

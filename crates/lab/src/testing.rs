@@ -1,14 +1,15 @@
 //! What several tests share: a scenario, and a runner that answers at once.
 
 use crate::plan::{Changes, Plan};
-use crate::results::Results;
 use crate::run::{Observer, Ran, RunError, Runner, execute};
 use crate::{LabError, Task};
 use bentpipe_link::random::stream;
 use bentpipe_quic::congestion::SavedParameters;
+use bentpipe_recorder::{FlowTrace, RunTrace, Series};
+use bentpipe_results::Results;
 use bentpipe_sim::{
-    FlowOutcome, FlowTrace, LinkOutcome, ObjectOutcome, PathOutcome, QlogFile, ReturnBytes,
-    RunOutcome, RunSpec, RunTrace, Series,
+    FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome, QlogFile, ReturnBytes, RunOutcome,
+    RunSpec,
 };
 use bentpipe_units::{Bytes, Span, Time};
 use std::num::NonZeroUsize;

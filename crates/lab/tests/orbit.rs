@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use bentpipe_lab::{Changes, Plan, Simulator, Task, record};
+use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{RouteUpdates, SatelliteSelection};
 use bentpipe_quic::congestion::PathChangeResponse;
-use bentpipe_sim::{HandoverLoss, RunSpec, Stack};
+use bentpipe_sim::{RunSpec, Stack};
 use bentpipe_units::{Rate, Span};
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -228,7 +229,7 @@ fn recorded(text: &str, place: &Path, file: &str) -> serde_json::Value {
 fn a_run_directory_holds_the_sky_and_the_ways_beneath_it() {
     let place = tempfile::tempdir().unwrap();
     let text = r#"
-name = "sky"
+name = "constellation"
 [path.orbit]
 constellation = "iridium"
 links.all = { rate = "5 Mbps", queue = "50 packets" }
@@ -243,36 +244,41 @@ name = "newreno"
 congestion = "newreno"
 "#;
     let traces = recorded(text, place.path(), "traces.json");
-    let skies: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(place.path().join("run/skies.json")).unwrap())
-            .unwrap();
-    assert_eq!(skies.as_array().unwrap().len(), 1, "both variants are under the same sky");
-    let sky = &skies[0];
-    assert_eq!(sky["satellites"]["names"].as_array().unwrap().len(), 66);
+    let constellations: serde_json::Value = serde_json::from_slice(
+        &std::fs::read(place.path().join("run/constellations.json")).unwrap(),
+    )
+    .unwrap();
     assert_eq!(
-        (&sky["stations"][0]["name"], &sky["stations"][1]["name"]),
+        constellations.as_array().unwrap().len(),
+        1,
+        "both variants are under the same constellation"
+    );
+    let constellation = &constellations[0];
+    assert_eq!(constellation["satellites"]["names"].as_array().unwrap().len(), 66);
+    assert_eq!(
+        (&constellation["stations"][0]["name"], &constellation["stations"][1]["name"]),
         (&"Tokyo".into(), &"Sydney".into())
     );
     for trace in traces.as_array().unwrap() {
-        assert_eq!(trace["sky"], 0);
-        let way = &trace["paths"][0];
-        assert_eq!((&way["flow"], &way["t_s"]), (&"main".into(), &0.0.into()));
+        assert_eq!(trace["constellation"], 0);
+        let route = &trace["routes"][0];
+        assert_eq!((&route["flow"], &route["t_s"]), (&"main".into(), &0.0.into()));
         let nodes: Vec<u64> =
-            way["nodes"].as_array().unwrap().iter().filter_map(|node| node.as_u64()).collect();
+            route["nodes"].as_array().unwrap().iter().filter_map(|node| node.as_u64()).collect();
         assert_eq!(
             (nodes.first(), nodes.last()),
             (Some(&66), Some(&67)),
-            "the data's way begins at its sender"
+            "the data's route begins at its sender"
         );
         assert!(
             nodes.len() > 3 && nodes[1..nodes.len() - 1].iter().all(|node| *node < 66),
             "{nodes:?}"
         );
     }
-    let czml = std::fs::read(place.path().join("run/sky.czml")).unwrap();
+    let czml = std::fs::read(place.path().join("run/constellation.czml")).unwrap();
     let packets: Vec<serde_json::Value> = serde_json::from_slice(&czml).unwrap();
     assert!(packets.iter().any(|packet| packet["id"] == "way-0-0"));
-    // A report written anew has the same sky.
+    // A report written anew has the same constellation.
     let page = place.path().join("run/report.html");
     let first = std::fs::read_to_string(&page).unwrap();
     bentpipe_lab::rebuild(&place.path().join("run")).unwrap();

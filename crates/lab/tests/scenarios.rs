@@ -28,7 +28,7 @@ fn every_scenario_reads_and_is_named_after_its_file() {
 
 #[test]
 fn the_schema_knows_every_key_that_the_scenarios_use() {
-    let schema = bentpipe_lab::scenario::json_schema();
+    let schema = bentpipe_scenario::json_schema();
     let known = schema.to_string();
     for file in scenarios() {
         let text = std::fs::read_to_string(&file).expect("the scenario");
@@ -49,7 +49,7 @@ fn the_schema_knows_every_key_that_the_scenarios_use() {
 
 #[test]
 fn the_reference_has_a_row_for_every_transport_key_and_no_other() {
-    let schema = bentpipe_lab::scenario::json_schema();
+    let schema = bentpipe_scenario::json_schema();
     let keys = |table: &str| {
         let properties = schema["$defs"][table]["properties"].as_object().expect("a table");
         properties.keys().cloned().collect::<Vec<_>>()

@@ -7,6 +7,7 @@
 //! `hop_path` has two flows over six hops instead: the same loop without a constellation.
 
 use bentpipe_link::{DirectionConfig, DirectionModel, QueueLimit, random};
+use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{
     Constellation, IslPattern, Metric, Network, NetworkSpec, RouteUpdates, SatelliteSelection,
     Station, cities, presets,
@@ -14,8 +15,8 @@ use bentpipe_orbit::{
 use bentpipe_quic::Handshake;
 use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
 use bentpipe_sim::{
-    DatagramTraffic, Direction, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, RunSpec, Stack,
-    TcpStack, Visit,
+    DatagramTraffic, Direction, FlowSpec, HopSpec, MeshSpec, Object, RunSpec, Stack, TcpStack,
+    Visit,
 };
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Epoch, Rate, Span};

@@ -6,11 +6,12 @@ use crate::error::SimError;
 use crate::flow::Flow;
 use crate::link_state::LinkState;
 use crate::loss_reason::LossReason;
-use crate::outcome::{FlowOutcome, PathTrace};
+use crate::outcome::FlowOutcome;
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
 use crate::spec::{FlowSpec, RunSpec, Stack};
 use bentpipe_link::{LinkContext, Packet};
+use bentpipe_recorder::PathTrace;
 use bentpipe_units::{Span, Time};
 use std::ops::Range;
 

@@ -21,7 +21,6 @@ mod outcome;
 pub mod overhead;
 mod packet_arena;
 mod packet_network;
-mod recorder;
 mod simulation;
 mod spec;
 mod tcp_connections;
@@ -29,11 +28,11 @@ mod visit_progress;
 
 pub use error::SimError;
 pub use outcome::{
-    Acknowledgements, FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome,
-    PathTrace, PepOutcome, QlogFile, ReturnBytes, RunOutcome, RunTrace, Series,
+    Acknowledgements, FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome, PepOutcome, QlogFile,
+    ReturnBytes, RunOutcome,
 };
 pub use simulation::run;
 pub use spec::{
-    DatagramTraffic, Direction, Failure, FailureMode, FlowSpec, HandoverLoss, HopSpec, MeshSpec,
-    Object, PepSpec, ProgramStack, RunSpec, Stack, TcpStack, Visit,
+    DatagramTraffic, Direction, Failure, FlowSpec, HopSpec, MeshSpec, Object, PepSpec,
+    ProgramStack, RunSpec, Stack, TcpStack, Visit,
 };

@@ -1,10 +1,11 @@
 //! The links of a run, with their records.
 
 use crate::checks::LinkAudit;
-use crate::outcome::{LinkOutcome, LinkTrace};
+use crate::outcome::LinkOutcome;
 use crate::packet_arena::PacketId;
-use crate::recorder::LinkRecorder;
 use bentpipe_link::{DirectionModel, Link, LinkContext};
+use bentpipe_recorder::LinkRecorder;
+use bentpipe_recorder::LinkTrace;
 use bentpipe_units::{Span, Time};
 
 /// A link and its records.

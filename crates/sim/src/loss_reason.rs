@@ -1,6 +1,7 @@
 //! Why packets do not arrive.
 
 use bentpipe_link::DropCause;
+use bentpipe_recorder::Drop;
 
 /// Why packets do not arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,4 +15,13 @@ pub enum LossReason {
     NoRoute,
     /// It has passed as many links as IP allows.
     HopLimit,
+}
+
+impl From<LossReason> for Drop {
+    fn from(reason: LossReason) -> Self {
+        match reason {
+            LossReason::OnLink(cause) => cause.into(),
+            LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => Self::Routing,
+        }
+    }
 }

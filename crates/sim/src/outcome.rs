@@ -2,12 +2,12 @@
 
 use crate::spec::Direction;
 use bentpipe_link::Counters;
-use bentpipe_orbit::Node;
 use bentpipe_quic::FlowControlStats;
 use bentpipe_quic::account::{Layers, Sizes};
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::qlog::{QlogError, to_qvis};
-use bentpipe_units::{Rate, Span, Time};
+use bentpipe_recorder::RunTrace;
+use bentpipe_units::{Span, Time};
 
 /// Everything that a run has found.
 #[derive(Debug)]
@@ -257,67 +257,4 @@ pub struct LinkOutcome {
     /// Fraction of time spent transmitting, from the start of the first measured visit to its last
     /// packet.
     pub utilisation: f64,
-}
-
-/// Time series of one run.
-#[derive(Debug)]
-pub struct RunTrace {
-    /// One entry per measured visit.
-    pub flows: Vec<FlowTrace>,
-    /// One entry per link.
-    pub links: Vec<LinkTrace>,
-    /// In a mesh, the paths of the flows' data.
-    pub paths: Vec<PathTrace>,
-}
-
-/// The path of one flow's data through a mesh, valid until the flow's next entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathTrace {
-    /// Index of the flow.
-    pub flow: usize,
-    /// Start of validity.
-    pub at: Time,
-    /// The nodes from the data's sender to its receiver; empty without a route.
-    pub nodes: Vec<Node>,
-}
-
-/// Time series of one visit.
-#[derive(Debug)]
-pub struct FlowTrace {
-    /// Name of the flow.
-    pub name: String,
-    /// Number of the visit, from 1.
-    pub visit: usize,
-    /// Time of the client's first packet.
-    pub start: Time,
-    /// The series.
-    pub series: Vec<Series>,
-    /// Labelled points in time.
-    pub marks: Vec<(Time, String)>,
-    /// Phases of the sender's congestion control, each from that time on.
-    pub phases: Vec<(Time, &'static str)>,
-}
-
-/// Time series of one link.
-#[derive(Debug)]
-pub struct LinkTrace {
-    /// Name as in [`LinkOutcome`]. With `#terminal`, the capacity of one terminal of a shared link.
-    pub name: String,
-    /// Its rate, if constant.
-    pub rate: Option<Rate>,
-    /// Limit of its queue in bytes, if fixed.
-    pub queue_limit: Option<u64>,
-    /// The series.
-    pub series: Vec<Series>,
-}
-
-/// A time series of one quantity.
-#[derive(Debug)]
-pub struct Series {
-    /// The actual value.
-    pub name: &'static str,
-    /// The unit.
-    pub unit: &'static str,
-    /// Times since the start of the run, and values.
-    pub points: Vec<(Time, f64)>,
 }

@@ -5,9 +5,10 @@ use crate::error::SimError;
 use crate::flow::Flow;
 use crate::link_state::LinkState;
 use crate::loss_reason::LossReason;
-use crate::outcome::{FlowOutcome, PathTrace};
+use crate::outcome::FlowOutcome;
 use crate::packet_arena::{PacketArena, PacketId};
 use bentpipe_link::Packet;
+use bentpipe_recorder::PathTrace;
 use bentpipe_units::Time;
 
 /// Where a packet goes next.

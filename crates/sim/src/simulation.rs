@@ -11,13 +11,14 @@ use crate::hosts::Hosts;
 use crate::link_state::LinkState;
 use crate::loss_reason::LossReason;
 use crate::mesh::Mesh;
-use crate::outcome::{RunOutcome, RunTrace};
+use crate::outcome::RunOutcome;
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
 use crate::spec::RunSpec;
 use bentpipe_link::{Enqueue, Event, Packet, random};
 use bentpipe_quic::tls::{self, SecretLog};
 use bentpipe_quic::{Clock, EpochClock};
+use bentpipe_recorder::RunTrace;
 use bentpipe_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,10 +1,12 @@
 //! Specification of a run, fully resolved.
 
 use bentpipe_link::DirectionModel;
+use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Network, RouteUpdates};
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_tcp as tcp;
+use bentpipe_tcp::FailureMode;
 use bentpipe_units::{Bytes, Rate, Span};
 use std::sync::Arc;
 
@@ -72,32 +74,6 @@ pub struct MeshSpec {
     pub handover: HandoverLoss,
     /// How long before a path change its flows are notified; `None` for never.
     pub path_change_notice: Option<Span>,
-}
-
-/// Which packets a station loses in a handover.
-///
-/// All others continue from where they are: a satellite that has lost the station forwards them to
-/// its new satellite.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Default,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum HandoverLoss {
-    /// None.
-    #[default]
-    None,
-    /// Those queued for the link that ends, at the old satellite and at the station.
-    Queued,
-    /// Those, and packets in flight on that link.
-    InFlight,
 }
 
 /// Direction of application data.
@@ -284,25 +260,4 @@ pub struct Failure {
     pub at: Span,
     /// What happens to segments of connections it held.
     pub mode: FailureMode,
-}
-
-/// What happens to segments of connections that a failed proxy held.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Default,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum FailureMode {
-    /// The proxy restarts without state and answers them with a reset.
-    #[default]
-    Reset,
-    /// They are dropped.
-    Blackhole,
 }

@@ -2,9 +2,10 @@
 
 use crate::datagram::PathDirection;
 use crate::outcome::PepOutcome;
-use crate::spec::{Direction, Failure, FailureMode, PepSpec, TcpStack};
+use crate::spec::{Direction, Failure, PepSpec, TcpStack};
 use bentpipe_link::Ecn;
 use bentpipe_quic::congestion::{CongestionConfig, FastStart, SenderMetrics, SlowStartName};
+use bentpipe_tcp::FailureMode;
 use bentpipe_tcp::{
     AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings, Transmit,
 };

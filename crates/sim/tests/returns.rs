@@ -4,10 +4,10 @@
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::{Handshake, Settings};
+use bentpipe_recorder::Series;
 use bentpipe_sim::overhead::{Overhead, SMALLEST_ACK_FRAME};
 use bentpipe_sim::{
-    Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Series, Stack,
-    TcpStack, Visit,
+    Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit,
 };
 use bentpipe_units::{Bytes, Rate, Span};
 use proptest::prelude::*;

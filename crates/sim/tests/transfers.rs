@@ -180,7 +180,7 @@ fn what_a_policer_drops_is_counted_as_that_and_not_as_the_queue_s() {
     );
     let trace = outcome.trace.unwrap();
     let of_flow = trace.flows[0].series.iter().find(|series| series.name == "dropped_policer");
-    let of_link = trace.links[0].series.iter().find(|series| series.name == "drops_policer");
+    let of_link = trace.links[0].series.iter().find(|series| series.name == "dropped_policer");
     for series in [of_flow, of_link] {
         assert_eq!(
             series.map(|series| series.points.len() as u64),

@@ -10,6 +10,7 @@
 
 mod ack_filter;
 mod endpoint;
+mod failure_mode;
 pub mod http;
 mod receiver;
 mod relay;
@@ -19,6 +20,7 @@ mod settings;
 
 pub use crate::ack_filter::AckFilter;
 pub use crate::endpoint::{CloseReason, Endpoint, EndpointStats, Transmit};
+pub use crate::failure_mode::FailureMode;
 pub use crate::relay::{Leg, Relay};
 pub use crate::segment::{Flags, Sack, Segment};
 pub use crate::settings::{AckPolicy, MakeController, Settings};

@@ -42,9 +42,9 @@ export const SENDER_SERIES: readonly string[] = [
 export const LINK_SERIES = {
   throughput: "throughput",
   queue: "queue",
-  dropsPolicer: "drops_policer",
-  dropsQueue: "drops_queue",
-  dropsChannel: "drops_loss",
+  dropsPolicer: "dropped_policer",
+  dropsQueue: "dropped_queue",
+  dropsChannel: "dropped_channel",
   delay: "delay",
   requested: "requested",
   allocated: "allocated",

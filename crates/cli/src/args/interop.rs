@@ -1,6 +1,6 @@
 //! The command line of `bentpipe interop`.
 
-use bentpipe_lab::peers::Protocol;
+use bentpipe_interop::Protocol;
 use bentpipe_units::Bytes;
 use clap::Args;
 use std::num::NonZeroUsize;

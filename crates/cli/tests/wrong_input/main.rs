@@ -540,9 +540,9 @@ fn of_hops() -> Vec<Case> {
         ),
         case(
             "an expectation of no layer",
-            after("[[expect]]\nmetric = \"return_bytes.syn\"\nbelow = 1\n"),
+            after("[[expect]]\nmetric = \"reverse_bytes.syn\"\nbelow = 1\n"),
             11,
-            &["no metric is named `return_bytes.syn`", "`return_bytes.ip`"],
+            &["no metric is named `reverse_bytes.syn`", "`reverse_bytes.ip`"],
         ),
         case(
             "an expectation without a condition",

@@ -1,4 +1,4 @@
-//! What ways a network offers over time, without packets: `bentpipe orbit`.
+//! What routes a network offers over time, without packets: `bentpipe orbit`.
 
 mod page;
 mod sharing;
@@ -8,15 +8,15 @@ pub use sharing::{SharedBy, sharing};
 pub use summary::Summary;
 
 use crate::resolve::OrbitPath;
-use crate::sky::Way;
 use bentpipe_orbit::{
     Node, OrbitError, Path, RouteTimeline, RouteUpdates, Topology, disjoint_paths,
 };
+use bentpipe_report::Route;
 use bentpipe_units::{Span, Time};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// The ways of some flows over a time.
+/// The routes of some flows over a time.
 #[derive(Debug, Clone, Serialize)]
 pub struct Survey {
     /// What satellites these are.
@@ -47,8 +47,8 @@ pub struct Pair {
     /// The whole in numbers.
     pub summary: Summary,
     /// Every way, each from its time until the next.
-    pub ways: Vec<WayFrom>,
-    /// At the beginning, ways that share no link, shortest first, as many as were asked for.
+    pub routes: Vec<WayFrom>,
+    /// At the beginning, routes that share no link, shortest first, as many as were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disjoint: Vec<WayFrom>,
     /// What was seen at each time.
@@ -60,7 +60,7 @@ pub struct Pair {
 pub struct WayFrom {
     /// From when, since the beginning.
     pub t_s: f64,
-    /// Its round trip then: propagation both ways; none where there is no way.
+    /// Its round trip then: propagation both routes; none where there is no way.
     pub rtt_ms: Option<f64>,
     /// The nodes' names from one end to the other; none where there is no way.
     pub nodes: Vec<String>,
@@ -74,7 +74,7 @@ pub struct WayFrom {
 pub struct Sample {
     /// When, since the beginning.
     pub t_s: f64,
-    /// Round trip: propagation both ways; none where there is no way, or a station on it turns.
+    /// Round trip: propagation both routes; none where there is no way, or a station on it turns.
     pub rtt_ms: Option<f64>,
     /// Links on the way.
     pub hops: Option<usize>,
@@ -88,7 +88,7 @@ pub struct Sample {
 const MOST_SAMPLES: u64 = 3_600_000;
 
 /// Moves the network of `path` for `length`, looking at its flows whenever `step` says, and at up
-/// to `disjoint` ways of each at the beginning.
+/// to `disjoint` routes of each at the beginning.
 ///
 /// # Errors
 /// A satellite that cannot be followed for so long; a step so short that results would not fit.
@@ -133,7 +133,7 @@ pub fn survey(
             to: network.stations()[flow.stations.1].name.clone(),
             distance_km: flow.distance_m / 1e3,
             summary: Summary::default(),
-            ways: Vec::new(),
+            routes: Vec::new(),
             disjoint: disjoint_paths(
                 network,
                 guide.topology(),
@@ -195,8 +195,8 @@ fn look(
         attached: counts(&|station| topology.attached(station).len()),
     });
     let nodes: &[Node] = way.as_ref().map_or(&[], |way| &way.nodes);
-    if pair.ways.last().is_none_or(|last| last.ids != nodes) {
-        pair.ways.push(way_from(path, at, way));
+    if pair.routes.last().is_none_or(|last| last.ids != nodes) {
+        pair.routes.push(way_from(path, at, way));
     }
 }
 
@@ -212,17 +212,17 @@ fn way_from(path: &OrbitPath, at: Time, way: Option<Path>) -> WayFrom {
 }
 
 impl Survey {
-    /// The flows' ways in the order of their times.
-    fn ways(&self) -> Vec<Way> {
-        let ways = self.flows.iter().flat_map(|pair| {
-            pair.ways.iter().map(|way| Way {
+    /// The flows' routes in the order of their times.
+    fn routes(&self) -> Vec<Route> {
+        let routes = self.flows.iter().flat_map(|pair| {
+            pair.routes.iter().map(|way| Route {
                 flow: pair.flow.clone(),
                 t_s: way.t_s,
                 nodes: way.ids.iter().map(|node| node.0).collect(),
             })
         });
-        let mut ways: Vec<Way> = ways.collect();
-        ways.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
-        ways
+        let mut routes: Vec<Route> = routes.collect();
+        routes.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
+        routes
     }
 }

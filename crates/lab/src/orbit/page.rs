@@ -2,21 +2,20 @@
 
 use super::Survey;
 use crate::error::LabError;
-use crate::record::Manifest;
-use crate::report;
 use crate::resolve::OrbitPath;
-use crate::results::{Clock, Results};
-use crate::sky::Sky;
-use crate::traces::{Recording, Trace};
 use bentpipe_orbit::RouteUpdates;
-use bentpipe_sim::{FlowTrace, RunTrace, Series};
+use bentpipe_recorder::{FlowTrace, RunTrace, Series};
+use bentpipe_report::ConstellationView;
+use bentpipe_report::{Recording, Trace};
+use bentpipe_results::Manifest;
+use bentpipe_results::{Clock, Results};
 use bentpipe_units::{Span, Time};
 
 /// What a page calls the only thing it shows.
-const VARIANT: &str = "ways";
+const VARIANT: &str = "routes";
 
 impl Survey {
-    /// Satellites, stations and ways as CZML.
+    /// Satellites, stations and routes as CZML.
     ///
     /// # Errors
     /// A satellite that cannot be followed to the end.
@@ -48,6 +47,8 @@ impl Survey {
             published: Vec::new(),
         };
         let manifest = Manifest {
+            commit: None,
+            variant_settings: Vec::new(),
             version,
             complete: true,
             runs_planned: 0,
@@ -62,16 +63,16 @@ impl Survey {
             path: None,
             published: Vec::new(),
             notes: vec![
-                "no packets were sent: these are the ways that the network offers".to_owned(),
+                "no packets were sent: these are the routes that the network offers".to_owned(),
             ],
             files: Vec::new(),
             source: source.to_owned(),
         };
-        report::html(&manifest, &results, &self.recording(path, step)?)
+        bentpipe_report::html(&manifest, &results, &self.recording(path, step)?)
             .map_err(|error| LabError::write("the page", error))
     }
 
-    /// The round trips and ways as one traced run.
+    /// The round trips and routes as one traced run.
     fn recording(&self, path: &OrbitPath, step: RouteUpdates) -> Result<Recording, LabError> {
         let end = Time::ZERO + Span::from_secs_f64(self.length_s);
         let at = |t_s: f64| Time::ZERO + Span::from_secs_f64(t_s);
@@ -101,9 +102,14 @@ impl Survey {
         let mut blob = Vec::new();
         let trace =
             Trace::encode(VARIANT, &Default::default(), 0, &trace, &[], usize::MAX, &mut blob);
-        let sky = Sky::new(&path.network, step, end, &mut blob)
-            .map_err(|error| LabError::write("the sky", error))?;
-        let trace = Trace { sky: Some(0), paths: self.ways(), ..trace };
-        Ok(Recording { traces: vec![trace], skies: vec![sky], blob, first_end: Some(end) })
+        let constellation = ConstellationView::new(&path.network, step, end, &mut blob)
+            .map_err(|error| LabError::write("the constellation", error))?;
+        let trace = Trace { constellation: Some(0), routes: self.routes(), ..trace };
+        Ok(Recording {
+            traces: vec![trace],
+            constellations: vec![constellation],
+            blob,
+            first_end: Some(end),
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! A way over time in a few numbers.
 
 use super::Pair;
-use crate::stats::quantile;
+use bentpipe_results::quantile;
 use bentpipe_units::Span;
 use serde::Serialize;
 
@@ -35,12 +35,12 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of the samples and ways of `pair`, over `length`.
+    /// Of the samples and routes of `pair`, over `length`.
     pub(super) fn new(pair: &Pair, length: Span) -> Self {
         let mut rtts: Vec<f64> = pair.samples.iter().filter_map(|sample| sample.rtt_ms).collect();
         rtts.sort_by(f64::total_cmp);
         let hops = || pair.samples.iter().filter_map(|sample| sample.hops);
-        let changes = pair.ways.len().saturating_sub(1);
+        let changes = pair.routes.len().saturating_sub(1);
         let minutes = length.as_secs_f64() / 60.0;
         let (steps, drifts) = moves(pair);
         let largest = |values: Vec<f64>| values.into_iter().max_by(f64::total_cmp);
@@ -64,14 +64,14 @@ impl Summary {
     }
 }
 
-/// Differences of round trips from one way to the next, ms, and rates of change along ways, us/s;
+/// Differences of round trips from one way to the next, ms, and rates of change along routes, us/s;
 /// both without sign.
 fn moves(pair: &Pair) -> (Vec<f64>, Vec<f64>) {
     let (mut steps, mut drifts) = (Vec::new(), Vec::new());
-    let mut ways = pair.ways.iter().skip(1).peekable();
+    let mut routes = pair.routes.iter().skip(1).peekable();
     for two in pair.samples.windows(2) {
         let [before, after] = two else { continue };
-        let changed = ways.next_if(|way| way.t_s <= after.t_s).is_some();
+        let changed = routes.next_if(|way| way.t_s <= after.t_s).is_some();
         let (Some(old), Some(new)) = (before.rtt_ms, after.rtt_ms) else { continue };
         if changed {
             steps.push((new - old).abs());
@@ -84,9 +84,9 @@ fn moves(pair: &Pair) -> (Vec<f64>, Vec<f64>) {
 
 /// How long each time without a way is, seconds.
 fn outages(pair: &Pair, length: Span) -> Vec<f64> {
-    let ends = pair.ways.iter().skip(1).map(|way| way.t_s).chain([length.as_secs_f64()]);
-    let ways = pair.ways.iter().zip(ends).filter(|(way, _)| way.ids.is_empty());
-    ways.map(|(way, end)| end - way.t_s).collect()
+    let ends = pair.routes.iter().skip(1).map(|way| way.t_s).chain([length.as_secs_f64()]);
+    let routes = pair.routes.iter().zip(ends).filter(|(way, _)| way.ids.is_empty());
+    routes.map(|(way, end)| end - way.t_s).collect()
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use bentpipe_orbit::Node;
 
-    fn pair(rtts: &[(f64, Option<f64>)], ways: &[(f64, &[u32])]) -> Pair {
+    fn pair(rtts: &[(f64, Option<f64>)], routes: &[(f64, &[u32])]) -> Pair {
         let sample = |(t_s, rtt_ms): &(f64, Option<f64>)| Sample {
             t_s: *t_s,
             rtt_ms: *rtt_ms,
@@ -115,7 +115,7 @@ mod tests {
             to: "b".to_owned(),
             distance_km: 1.0,
             summary: Summary::default(),
-            ways: ways.iter().map(way).collect(),
+            routes: routes.iter().map(way).collect(),
             disjoint: Vec::new(),
             samples: rtts.iter().map(sample).collect(),
         }

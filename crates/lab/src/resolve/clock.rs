@@ -1,8 +1,8 @@
 //! What the flows of a case need of a clock, by workload and by key.
 
-use crate::scenario::workload::Clocks;
-use crate::scenario::workload::Work;
-use crate::scenario::{Flow, Protocol};
+use bentpipe_scenario::workload::Clocks;
+use bentpipe_scenario::workload::Work;
+use bentpipe_scenario::{Flow, Protocol};
 
 /// What a flow needs of the clock.
 #[derive(Debug, Clone)]

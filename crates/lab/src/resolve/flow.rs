@@ -2,16 +2,18 @@
 
 use super::path::Resolved;
 use super::tcp::tcp;
-use crate::error::Problem;
-use crate::profiles::queue_bytes;
-use crate::scenario::workload::{PlannedObject, Sequence, Transfer, Visit as VisitText, Work};
-use crate::scenario::{
-    ConnectionWindow, Direction, Flow, FlowControlPreset, MeasuredVisit, Placement, Protocol,
-    Scenario, Transport, Window, Workload,
-};
+use crate::outcome;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::congestion::PathChangeResponse;
 use bentpipe_quic::{FlowControlRule, Handshake, Http, Settings};
+use bentpipe_results::Direction;
+use bentpipe_scenario::Problem;
+use bentpipe_scenario::profiles::queue_bytes;
+use bentpipe_scenario::workload::{PlannedObject, Sequence, Transfer, Visit as VisitText, Work};
+use bentpipe_scenario::{
+    ConnectionWindow, Flow, FlowControlPreset, MeasuredVisit, Placement, Protocol, Scenario,
+    Transport, Window, Workload,
+};
 use bentpipe_sim::{DatagramTraffic, FlowSpec, Object, ProgramStack, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use serde_spanned::Spanned;
@@ -37,7 +39,8 @@ pub(super) struct Sizes {
 pub(super) fn flow(flow: &Flow, path: &Resolved, scenario: &Scenario) -> Result<FlowSpec, Problem> {
     let mtu = *scenario.path.get_ref().mtu.get_ref();
     let visits = visits(flow, path, scenario);
-    let direction = visits.first().map_or(Direction::Download, |visit| visit.direction.into());
+    let direction =
+        visits.first().map_or(Direction::Download, |visit| outcome::direction(visit.direction));
     let sizes = sizes(path, direction, mtu);
     let objects = visits.iter().map(|visit| visit.objects.len()).max().unwrap_or_default();
     let mut stack = match (flow.work.first(), flow.protocol) {
@@ -262,7 +265,7 @@ fn windows(
 }
 
 fn payload(mtu: Bytes) -> u16 {
-    let headers = crate::scenario::HEADERS;
+    let headers = bentpipe_scenario::HEADERS;
     u16::try_from(mtu.get().saturating_sub(headers)).unwrap_or(u16::MAX)
 }
 
@@ -290,8 +293,10 @@ fn visits(flow: &Flow, path: &Resolved, scenario: &Scenario) -> Vec<Visit> {
     // A first visit gets the ticket and the token, and fills the path so that there is something to
     // remember: slow start alone takes about two BDP.
     let mtu = *scenario.path.get_ref().mtu.get_ref();
-    let fill =
-        sizes(path, visit.direction.into(), mtu).bdp.mul_f64(FILL_BDP).max(Bytes::from_mb(1));
+    let fill = sizes(path, outcome::direction(visit.direction), mtu)
+        .bdp
+        .mul_f64(FILL_BDP)
+        .max(Bytes::from_mb(1));
     let first = Visit {
         duration: None,
         handshake: Handshake::OneRtt,
@@ -302,6 +307,14 @@ fn visits(flow: &Flow, path: &Resolved, scenario: &Scenario) -> Vec<Visit> {
     let Sequence { idle_before, .. } = &flow.sequence;
     let wait = idle_before.as_ref().map_or(DEFAULT_IDLE, |idle| *idle.get_ref());
     vec![first, Visit { idle_before: wait, ..visit }]
+}
+
+/// The simulator's name of a direction.
+fn simulated(direction: Direction) -> bentpipe_sim::Direction {
+    match direction {
+        Direction::Download => bentpipe_sim::Direction::Download,
+        Direction::Upload => bentpipe_sim::Direction::Upload,
+    }
 }
 
 fn explicit(visit: &VisitText, first: bool, handshake: Handshake, seed: u64) -> Visit {
@@ -328,7 +341,7 @@ fn planned(transfer: Transfer, handshake: Handshake) -> Visit {
         handshake,
         idle_before: Span::ZERO,
         start_jitter: Span::ZERO,
-        direction: direction.into(),
+        direction: simulated(direction),
         objects: objects.collect(),
         measured: true,
     }

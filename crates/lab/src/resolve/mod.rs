@@ -6,19 +6,22 @@ mod flow;
 mod orbit;
 mod outlook;
 mod path;
+mod settings;
 mod stations;
 mod tcp;
 
 pub use orbit::{FlowEnds, OrbitPath};
-pub use path::{HopSummary, PathSummary};
-pub(crate) use path::{ONLY_HOP, Resolved, resolve_path};
+pub(crate) use path::{Resolved, resolve_path};
 
-use crate::error::{LabError, Problem};
-use crate::leo;
-use crate::results::Point;
-use crate::scenario::{Direction, Scenario};
+use crate::error::LabError;
+use crate::outcome;
 use bentpipe_link::DirectionConfig;
 use bentpipe_link::random::stream;
+use bentpipe_results::Point;
+use bentpipe_results::{Direction, FlowSettings, PathSummary};
+use bentpipe_scenario::Problem;
+use bentpipe_scenario::Scenario;
+use bentpipe_scenario::leo;
 use bentpipe_sim::{DatagramTraffic, FlowSpec, RunSpec, Stack};
 use bentpipe_units::Span;
 use clock::Needs;
@@ -36,6 +39,8 @@ pub struct Case {
     pub point: Point,
     /// What the path is, in words.
     pub path: PathSummary,
+    /// What its flows use, without repetition.
+    pub settings: Vec<FlowSettings>,
     /// True where runs differ.
     pub random: bool,
     /// Time after the start of the last flow that is not counted in shares.
@@ -64,8 +69,14 @@ pub(crate) fn resolve(
     let own = &scenario.variants[variant];
     let mut flows = Vec::new();
     let mut jitters = Vec::new();
+    let mut settings = Vec::new();
     for one in &own.flows {
-        flows.push(flow(one, path, scenario)?);
+        let flow = flow(one, path, scenario)?;
+        let used = settings::settings(one, &flow);
+        if !settings.contains(&used) {
+            settings.push(used);
+        }
+        flows.push(flow);
         jitters.push(one.ends.start_jitter.unwrap_or_default());
     }
 
@@ -85,7 +96,7 @@ pub(crate) fn resolve(
     let direction = flows
         .first()
         .and_then(|flow| flow.visits.first())
-        .map_or(Direction::Download, |visit| visit.direction.into());
+        .map_or(Direction::Download, |visit| outcome::direction(visit.direction));
     let bursts = |flow: &FlowSpec| {
         matches!(
             flow.stack,
@@ -99,6 +110,7 @@ pub(crate) fn resolve(
         variant: own.name.get_ref().clone(),
         point: point.clone(),
         path: summary(path, sizes(path, direction, mtu).bdp),
+        settings,
         random,
         warmup: scenario.fairness.warmup,
         jitters,

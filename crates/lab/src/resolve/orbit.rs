@@ -3,21 +3,22 @@
 
 use super::outlook::{Outlook, outlook};
 use super::stations::{Defaults, Stations};
-use crate::error::Problem;
-use crate::scenario::{
-    Begin, ConstellationText, IslText, OrbitSection, PhaseText, RouteUpdatesName, Scenario,
-    ShellSection,
-};
 use bentpipe_link::random::stream;
 use bentpipe_link::{
     CapacityAllocation, DelayConfig, DirectionConfig, DirectionModel, DirectionPatch,
     PolicerConfig, QueueConfig, RateConfig,
 };
+use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{
     Constellation, Decayed, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift,
     RouteUpdates, Shell, cities, mean_motion_rev_per_day, presets,
 };
-use bentpipe_sim::{HandoverLoss, MeshSpec};
+use bentpipe_scenario::Problem;
+use bentpipe_scenario::{
+    Begin, ConstellationText, IslText, OrbitSection, PhaseText, RouteUpdatesName, Scenario,
+    ShellSection,
+};
+use bentpipe_sim::MeshSpec;
 use bentpipe_units::{Epoch, Rate, Span};
 use serde_spanned::Spanned;
 use std::path::Path;

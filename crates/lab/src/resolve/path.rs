@@ -1,22 +1,21 @@
 //! The path of a scenario: profiles filled in and overridden, traces read, round trip added up.
 
 use super::orbit::{Kind, OrbitPath, resolve_orbit};
-use crate::error::{Problem, nearest};
-use crate::profiles::{Profile, describe, describe_without_delay, idle_delay, profile, profiles};
-use crate::scenario::{Direction, Scenario};
 use bentpipe_link::{
     CapacityAllocation, DelayConfig, DirectionConfig, DirectionPatch, LossModel, PolicerConfig,
     QueueConfig, QueueLimit,
 };
+use bentpipe_results::{Direction, HopSummary, PathSummary};
+use bentpipe_scenario::profiles::{
+    Profile, describe, describe_without_delay, idle_delay, profile, profiles,
+};
+use bentpipe_scenario::{ONLY_HOP, Scenario};
+use bentpipe_scenario::{Problem, nearest};
 use bentpipe_sim::HopSpec;
 use bentpipe_units::{Bytes, Rate, Span};
-use serde::{Deserialize, Serialize};
 use serde_spanned::Spanned;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Name of the hop of a path that is not given as a list of hops.
-pub(crate) const ONLY_HOP: &str = "access";
 
 /// A hop that each run draws anew.
 #[derive(Debug, Clone)]
@@ -25,35 +24,6 @@ pub(crate) struct DrawnHop {
     pub profile: &'static Profile,
     pub forward: Vec<DirectionPatch>,
     pub reverse: Vec<DirectionPatch>,
-}
-
-/// A path in words, for reports.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PathSummary {
-    /// The profile's title, or what the hops are called.
-    pub name: String,
-    /// Each hop, from the client to the server.
-    pub hops: Vec<HopSummary>,
-    /// The idle round trip.
-    pub rtt_ms: f64,
-    /// Bandwidth-delay product of the direction of the data.
-    pub bdp_bytes: u64,
-    /// The profile's name, where the path is one.
-    pub profile: Option<String>,
-    /// Where the profile's figures come from.
-    pub source: Option<String>,
-}
-
-/// A hop in words.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct HopSummary {
-    /// Its name.
-    pub name: String,
-    /// Towards the client.
-    pub forward: String,
-    /// Towards the server.
-    #[serde(rename = "return")]
-    pub reverse: String,
 }
 
 /// A path, resolved.

@@ -1,9 +1,9 @@
 //! Stations on the ground: those that a scenario lists, and the cities that its flows and fibres
 //! name.
 
-use crate::error::Problem;
-use crate::scenario::{OrbitSection, StationSection};
 use bentpipe_orbit::{Geodetic, OrbitError, SatelliteSelection, Station, cities};
+use bentpipe_scenario::Problem;
+use bentpipe_scenario::{OrbitSection, StationSection};
 use bentpipe_units::Span;
 use serde_spanned::Spanned;
 

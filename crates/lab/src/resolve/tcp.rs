@@ -2,11 +2,11 @@
 
 use super::flow::{Sizes, congestion, initial_window, stream_windows};
 use super::path::Resolved;
-use crate::error::Problem;
-use crate::profiles::idle_delay;
-use crate::scenario::{PepMode, PepSection, Scenario, Transport, Window};
 use bentpipe_quic::AckRule;
 use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
+use bentpipe_scenario::Problem;
+use bentpipe_scenario::profiles::idle_delay;
+use bentpipe_scenario::{PepMode, PepSection, Scenario, Transport, Window};
 use bentpipe_sim::{Failure, PepSpec, TcpStack};
 use bentpipe_tcp::http::{self, Version};
 use bentpipe_tcp::{AckPolicy, Segment, Settings};

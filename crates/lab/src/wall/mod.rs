@@ -4,7 +4,6 @@
 //! endpoints are those of the machine. What a run is told, and what comes out, are the types of the
 //! simulator, so that results, report and expectations do not know which clock ran.
 
-mod emulation;
 mod follow;
 mod live;
 mod outcome;
@@ -12,7 +11,6 @@ mod program;
 mod quic;
 mod tcp;
 
-pub use emulation::{DirectionEmulation, Emulation};
 pub(crate) use follow::follow;
 pub use live::{Live, Onlooker};
 
@@ -73,7 +71,7 @@ impl Runner for Wall {
             return Err(RunError::Interrupted);
         }
         let visits = played.map_err(failed)?;
-        let emulation = Emulation::new(&report, TOLERATED);
+        let emulation = crate::outcome::emulation(&report, TOLERATED);
         let mut outcome = outcome(spec, visits, report);
         if spec.capture.is_some() {
             outcome.capture = std::fs::read(&file).ok();
@@ -114,7 +112,9 @@ fn path(spec: &RunSpec) -> PathSpec {
 fn mtu(spec: &RunSpec) -> Bytes {
     let size = |flow: &FlowSpec| match &flow.stack {
         Stack::Tcp(stack) => Bytes::new(u64::from(stack.tcp.segment) + TCP_OVERHEAD),
-        Stack::Quic(settings) => Bytes::new(u64::from(settings.max_mtu) + crate::scenario::HEADERS),
+        Stack::Quic(settings) => {
+            Bytes::new(u64::from(settings.max_mtu) + bentpipe_scenario::HEADERS)
+        }
         Stack::Program(stack) => stack.mtu,
         Stack::DatagramTraffic(_) => Bytes::ZERO,
     };

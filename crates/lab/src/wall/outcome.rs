@@ -1,15 +1,14 @@
 //! What came of a run under the wall clock, in the simulator's words.
 
 use bentpipe_emu::{
-    DirectionReport, LinkReport, LinkSeries, PortCounters, Report, SocketState, TransferOutcome,
+    DirectionReport, LinkReport, PortCounters, Report, SocketState, TransferOutcome,
 };
-use bentpipe_link::DropCause;
 use bentpipe_quic::ResumeVia;
 use bentpipe_quic::account::Sizes;
+use bentpipe_recorder::{FlowTrace, LinkTrace, RunTrace, Series};
 use bentpipe_sim::{
-    Acknowledgements, Direction, FlowOutcome, FlowSpec, FlowTrace, LinkOutcome, LinkTrace,
-    ObjectOutcome, PathOutcome, QlogFile, ReturnBytes, RunOutcome, RunSpec, RunTrace, Series,
-    Stack, Visit,
+    Acknowledgements, Direction, FlowOutcome, FlowSpec, LinkOutcome, ObjectOutcome, PathOutcome,
+    QlogFile, ReturnBytes, RunOutcome, RunSpec, Stack, Visit,
 };
 use bentpipe_units::{Span, Time};
 
@@ -359,38 +358,8 @@ fn link_traces(spec: &RunSpec, report: &Report) -> Vec<LinkTrace> {
                 name: link.name.clone(),
                 rate: model.constant_rate(),
                 queue_limit: model.queue_limit_bytes(spec.base_rtt),
-                series: link_series(link.series.as_ref()?),
+                series: link.recorder.clone()?.series(),
             })
         })
         .collect()
-}
-
-fn link_series(series: &LinkSeries) -> Vec<Series> {
-    let throughput = series.delivered.iter().enumerate().map(|(bin, bytes)| {
-        // Bits per microsecond are megabits per second.
-        let micros = LinkSeries::THROUGHPUT_BIN.as_nanos() / 1_000;
-        (Time::ZERO + LinkSeries::THROUGHPUT_BIN * bin as u64, (bytes * 8) as f64 / micros as f64)
-    });
-    let queue = series
-        .queue
-        .iter()
-        .map(|&(bin, bytes)| (Time::ZERO + LinkSeries::QUEUE_BIN * bin, bytes as f64));
-    let drops = |wanted: fn(DropCause) -> bool| -> Vec<(Time, f64)> {
-        series.drops.iter().filter(|(_, cause)| wanted(*cause)).map(|(at, _)| (*at, 1.0)).collect()
-    };
-    [
-        ("throughput", "Mbps", throughput.collect()),
-        ("queue", "bytes", queue.collect()),
-        ("drops_policer", "packets", drops(|cause| cause == DropCause::Policer)),
-        (
-            "drops_queue",
-            "packets",
-            drops(|cause| matches!(cause, DropCause::QueueFull | DropCause::Aqm)),
-        ),
-        ("drops_loss", "packets", drops(|cause| matches!(cause, DropCause::Loss(_)))),
-    ]
-    .into_iter()
-    .filter(|(_, _, points): &(_, _, Vec<_>)| !points.is_empty())
-    .map(|(name, unit, points)| Series { name, unit, points })
-    .collect()
 }

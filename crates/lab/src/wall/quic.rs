@@ -88,7 +88,7 @@ pub fn visits(
         ));
     }
     client.push_str(&write("client"));
-    let mtu = Bytes::new(u64::from(settings.max_mtu) + crate::scenario::HEADERS);
+    let mtu = Bytes::new(u64::from(settings.max_mtu) + bentpipe_scenario::HEADERS);
     let ended = commands(play, flow, &ProgramStack { server, client, mtu }, &flow.visits, port)?;
     let said: Vec<Download> =
         serde_json::from_slice(&ended.output).map(|said: Said| said.downloads).unwrap_or_default();

@@ -4,8 +4,7 @@ use super::Shared;
 use crate::datagram::PathDirection;
 use crate::loss_reason::LossReason;
 use crate::outcome::{
-    Acknowledgements, FlowOutcome, FlowTrace, ObjectOutcome, PathOutcome, PepOutcome, QlogFile,
-    ReturnBytes, Series,
+    Acknowledgements, FlowOutcome, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReturnBytes,
 };
 use crate::spec::{DatagramTraffic, FlowSpec, Stack, Visit};
 use crate::visit_progress::VisitProgress;
@@ -13,6 +12,7 @@ use bentpipe_link::DropCause;
 use bentpipe_quic::FlowControlReport;
 use bentpipe_quic::account::Layers;
 use bentpipe_quic::congestion::{PathChangeFeed, SenderStats};
+use bentpipe_recorder::{FlowTrace, Series};
 use bentpipe_units::{Span, Time};
 
 /// Width of a bin of the reverse rate: a few return frames, and a fraction of a satellite RTT.

@@ -5,7 +5,7 @@ use super::{Flow, FlowProgress, FlowResults, Shared};
 use crate::app;
 use crate::datagram::{Body, Datagram, PathDirection, Role, ecn_from_link, ecn_to_link, socket};
 use crate::error::SimError;
-use crate::outcome::{Acknowledgements, PathOutcome, QlogFile, ReturnBytes, Series};
+use crate::outcome::{Acknowledgements, PathOutcome, QlogFile, ReturnBytes};
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{Direction, FlowSpec};
 use bentpipe_link::{Ecn, Packet};
@@ -26,6 +26,7 @@ use bentpipe_quic::{
     IP_UDP_HEADER, MakeController, PathLease, ResumeVia, SenderMetrics, Settings, Transmit,
     UDP_HEADER, controller_factory, seeded,
 };
+use bentpipe_recorder::Series;
 use bentpipe_units::Time;
 use bytes::BytesMut;
 use std::num::NonZeroUsize;

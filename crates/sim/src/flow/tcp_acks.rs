@@ -1,9 +1,10 @@
 //! Counts ACKs of the receiver of a TCP visit's data.
 
 use super::progress::ReverseReport;
-use crate::outcome::{Acknowledgements, Series};
+use crate::outcome::Acknowledgements;
 use bentpipe_quic::SenderSeries;
 use bentpipe_quic::account::{PerAck, Points};
+use bentpipe_recorder::Series;
 use bentpipe_tcp::Segment;
 use bentpipe_units::Time;
 

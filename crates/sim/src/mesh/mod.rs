@@ -15,12 +15,14 @@ use crate::error::SimError;
 use crate::flow::Flow;
 use crate::link_state::LinkState;
 use crate::loss_reason::LossReason;
-use crate::outcome::{FlowOutcome, PathTrace};
+use crate::outcome::FlowOutcome;
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
-use crate::spec::{Direction, FlowSpec, HandoverLoss, MeshSpec, RunSpec, Stack};
+use crate::spec::{Direction, FlowSpec, MeshSpec, RunSpec, Stack};
 use bentpipe_link::{DropCause, Packet};
+use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Changes, Network, Node, RouteTimeline, SPEED_OF_LIGHT};
+use bentpipe_recorder::PathTrace;
 use bentpipe_units::{Span, Time};
 use egress::Egress;
 pub use flow_ends::Ends;
@@ -219,8 +221,9 @@ impl Mesh {
     fn record_paths(&mut self, now: Time) {
         let Some(paths) = &mut self.paths else { return };
         for (flow, ends) in self.flows.iter().enumerate() {
-            let nodes =
-                ends.data_path(self.timeline.routes()).map(|path| path.nodes).unwrap_or_default();
+            let path = ends.data_path(self.timeline.routes());
+            let nodes: Vec<u32> =
+                path.map_or_else(Vec::new, |path| path.nodes.iter().map(|node| node.0).collect());
             let last = paths.iter().rev().find(|path| path.flow == flow);
             if last.is_none_or(|last| last.nodes != nodes) {
                 paths.push(PathTrace { flow, at: now, nodes });

@@ -1,8 +1,9 @@
 //! Which packets a handover loses.
 
 use super::setup::*;
+use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Network, RouteTimeline, RouteUpdates, SatelliteSelection, Station};
-use bentpipe_sim::{FlowOutcome, HandoverLoss, RunOutcome, RunSpec};
+use bentpipe_sim::{FlowOutcome, RunOutcome, RunSpec};
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 

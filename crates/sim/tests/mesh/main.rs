@@ -45,7 +45,7 @@ fn transfers_over_a_moving_constellation_arrive_whole() {
         assert!(own.len() > 1, "the path never changed: {own:?}");
         assert_eq!(
             (own[0].0, own[0].1[0], *own[0].1.last().unwrap()),
-            (Time::ZERO, network.station(1), network.station(0))
+            (Time::ZERO, network.station(1).0, network.station(0).0)
         );
         assert!(own.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 != two[1].1));
         let others =

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
+use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{
     Constellation, Geodetic, IslPattern, Metric, Network, NetworkSpec, PhaseShift, RouteTimeline,
     RouteUpdates, SatelliteSelection, Shell, Station, mean_motion_rev_per_day,
@@ -9,8 +10,8 @@ use bentpipe_orbit::{
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_sim::{
-    DatagramTraffic, Direction, FlowSpec, HandoverLoss, MeshSpec, Object, RunOutcome, RunSpec,
-    Stack, TcpStack, Visit,
+    DatagramTraffic, Direction, FlowSpec, MeshSpec, Object, RunOutcome, RunSpec, Stack, TcpStack,
+    Visit,
 };
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Epoch, Rate, Span, Time};

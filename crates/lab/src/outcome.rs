@@ -1,0 +1,290 @@
+//! From what a simulator or emulator reports to what results contain.
+
+use bentpipe_emu as emu;
+use bentpipe_quic::account::Sizes;
+use bentpipe_quic::congestion::SavedParameters;
+use bentpipe_results::fairness::{Contender, Fairness, LinkUse};
+use bentpipe_results::{
+    Direction, DirectionEmulation, Distribution, Emulation, Flow, FlowMetrics, Link, LinkMetrics,
+    Object, PathKnowledge, Point, ReverseBytes, Run,
+};
+use bentpipe_sim as sim;
+use bentpipe_units::{Bytes, Span};
+
+/// The result of run number `run` of `variant` at `point`. Shares are counted after a warm-up of
+/// `warmup`.
+pub(crate) fn run(
+    variant: &str,
+    point: &Point,
+    run: u64,
+    spec: &sim::RunSpec,
+    outcome: &sim::RunOutcome,
+    warmup: Option<Span>,
+) -> Run {
+    Run {
+        variant: variant.to_owned(),
+        point: point.clone(),
+        run,
+        flows: outcome.flows.iter().map(flow).collect(),
+        links: outcome.links.iter().map(link).collect(),
+        fairness: fairness(spec, outcome, warmup),
+        emulation: None,
+    }
+}
+
+/// Direction of data in results.
+pub(crate) fn direction(direction: sim::Direction) -> Direction {
+    match direction {
+        sim::Direction::Download => Direction::Download,
+        sim::Direction::Upload => Direction::Upload,
+    }
+}
+
+/// The report of the emulator; packets may be `tolerated` late.
+pub(crate) fn emulation(report: &emu::Report, tolerated: Span) -> Emulation {
+    let us = |span: Span| span.as_nanos() as f64 / 1e3;
+    let direction = |direction: &emu::DirectionReport| DirectionEmulation {
+        name: direction.name.to_owned(),
+        packets: direction.packets_read,
+        dropped: direction.dropped_by_emulator(),
+        unaccounted: i64::try_from(direction.unaccounted()).unwrap_or(i64::MAX),
+        late_p50_us: us(direction.lateness.p50),
+        late_p99_us: us(direction.lateness.p99),
+        late_max_us: us(direction.lateness.max),
+        realtime: direction.without_realtime.is_none(),
+        cpu_s: direction.cpu_time.as_secs_f64(),
+    };
+    Emulation {
+        warnings: report.warnings(tolerated),
+        directions: report.directions().map(direction).into(),
+    }
+}
+
+fn flow(flow: &sim::FlowOutcome) -> Flow {
+    let acks = flow.acknowledgements.as_ref();
+    let sizes = |transport| {
+        let reported = acks.filter(|_| flow.transport == transport)?;
+        distribution(&reported.sizes)
+    };
+    Flow {
+        name: flow.name.clone(),
+        visit: flow.visit,
+        transport: flow.transport.to_owned(),
+        congestion: flow.congestion.clone(),
+        connections: flow.connections as u64,
+        direction: direction(flow.direction),
+        bytes: flow.bytes,
+        completed: flow.completed,
+        start_s: flow.start.as_secs_f64(),
+        metrics: metrics(flow),
+        reverse_bytes: reverse_bytes(&flow.return_bytes),
+        ack_frame_bytes: sizes("quic"),
+        ack_option_bytes: sizes("tcp"),
+        path: path(&flow.path),
+        objects: flow.objects.iter().map(object).collect(),
+        error: flow.error.clone(),
+    }
+}
+
+fn metrics(flow: &sim::FlowOutcome) -> FlowMetrics {
+    let acks = flow.acknowledgements.as_ref();
+    let completion = flow.completion.filter(|span| flow.completed && !span.is_zero());
+    let reverse = flow.return_bytes.total;
+    FlowMetrics {
+        completion_s: seconds(completion),
+        goodput_mbps: completion.map(|span| goodput_mbps(Bytes::new(flow.bytes), span)),
+        first_byte_s: seconds(flow.first_byte),
+        handshake_s: seconds(flow.handshake),
+        packets_sent: flow.packets_sent,
+        bytes_sent: flow.bytes_sent,
+        packets_lost_policer: flow.packets_lost_policer,
+        packets_lost_queue: flow.packets_lost_queue,
+        packets_lost_channel: flow.packets_lost_random,
+        packets_lost_routing: flow.packets_lost_route,
+        packets_declared_lost: flow.packets_declared_lost,
+        flow_control_blocked_s: seconds(flow.flow_control_blocked),
+        flow_control_blocked_longest_s: seconds(flow.flow_control_blocked_longest),
+        receive_buffer_max_bytes: flow.credit.map(|stats| stats.held_most.get()),
+        receive_window_max_bytes: flow.credit.map(|stats| stats.window_most.get()),
+        reverse_packets: flow.return_packets,
+        reverse_overhead_percent: (flow.bytes_sent > 0)
+            .then(|| reverse as f64 / flow.bytes_sent as f64 * 100.0),
+        reverse_acks: acks.map(|acks| acks.packets),
+        reverse_acks_only: acks.map(|acks| acks.only),
+        data_per_ack: acks
+            .filter(|acks| acks.packets > 0)
+            .map(|acks| acks.data as f64 / acks.packets as f64),
+        rtt_min_ms: millis(flow.rtt_min),
+        rtt_mean_ms: millis(flow.rtt_mean),
+        rtt_p99_ms: millis(flow.rtt_p99),
+        pep_buffer_max_bytes: flow.pep.map(|pep| pep.max_buffered),
+        pep_acks_dropped: flow.pep.and_then(|pep| pep.acks_dropped),
+    }
+}
+
+fn object(object: &sim::ObjectOutcome) -> Object {
+    Object {
+        name: object.name.clone(),
+        bytes: object.bytes,
+        start_s: object.start.as_secs_f64(),
+        completion_s: seconds(object.completion),
+    }
+}
+
+fn reverse_bytes(bytes: &sim::ReturnBytes) -> ReverseBytes {
+    ReverseBytes {
+        ip: bytes.ip,
+        udp: bytes.udp,
+        quic: bytes.quic,
+        quic_header: bytes.quic_header,
+        ack: bytes.ack,
+        flow_control: bytes.credit,
+        other: bytes.other + bytes.unseen,
+        padding: bytes.padding,
+        tag: bytes.tag,
+        tcp: bytes.tcp,
+        tcp_options: bytes.options,
+        tcp_payload: bytes.payload,
+        total: bytes.total,
+    }
+}
+
+fn distribution(sizes: &Sizes) -> Option<Distribution> {
+    Some(Distribution {
+        n: sizes.n(),
+        min: sizes.least()?,
+        median: sizes.percentile(50)?,
+        p99: sizes.percentile(99)?,
+        max: sizes.most()?,
+        counts: sizes.counts().clone(),
+    })
+}
+
+fn path(path: &sim::PathOutcome) -> PathKnowledge {
+    let window = |saved: Option<SavedParameters>| saved.map(|saved| saved.window.get());
+    let rtt = |saved: Option<SavedParameters>| saved.map(|saved| saved.rtt.as_millis_f64());
+    PathKnowledge {
+        saved_window_bytes: window(path.saved),
+        saved_rtt_ms: rtt(path.saved),
+        observed_window_bytes: window(path.observed),
+        observed_rtt_ms: rtt(path.observed),
+        receiver_window_bytes: window(path.receiver),
+        receiver_rtt_ms: rtt(path.receiver),
+        retreated: path.retreated,
+        token: path.token.map(str::to_owned),
+    }
+}
+
+fn link(link: &sim::LinkOutcome) -> Link {
+    let counters = &link.counters;
+    Link {
+        name: link.name.clone(),
+        metrics: LinkMetrics {
+            packets: counters.packets_out,
+            bytes: counters.bytes_out,
+            dropped_policer: counters.dropped_policer.packets,
+            dropped_queue: counters.dropped_queue.packets + counters.dropped_aqm.packets,
+            dropped_channel: counters.dropped_loss.packets,
+            queue_max_bytes: counters.queue_max_bytes,
+            utilisation: link.utilisation,
+        },
+    }
+}
+
+/// How the controlled flows of a run shared the path. `None` with fewer than two of them, or if one
+/// has several measured visits or did not complete.
+fn fairness(
+    spec: &sim::RunSpec,
+    outcome: &sim::RunOutcome,
+    warmup: Option<Span>,
+) -> Option<Fairness> {
+    let mut contenders = Vec::new();
+    let controlled = |flow: &sim::FlowSpec| flow.stack.congestion().is_some();
+    for (index, flow) in spec.flows.iter().enumerate().filter(|(_, flow)| controlled(flow)) {
+        let mut visits = outcome.flows.iter().filter(|visit| visit.name == flow.name);
+        let (Some(visit), None) = (visits.next(), visits.next()) else { return None };
+        contenders.push(Contender {
+            name: &visit.name,
+            index,
+            start: visit.start,
+            end: visit.start + visit.completion.filter(|_| visit.completed)?,
+            received: visit.received,
+            received_by_tenth: &visit.received_by_tenth,
+        });
+    }
+    let links = outcome.links.iter().map(|link| LinkUse {
+        name: &link.name,
+        carried: &link.carried,
+        utilisation: link.utilisation,
+        queue_mean: link.queue_mean,
+    });
+    Fairness::of(&contenders, &links.collect::<Vec<_>>(), warmup)
+}
+
+fn seconds(span: Option<Span>) -> Option<f64> {
+    span.map(Span::as_secs_f64)
+}
+
+fn millis(span: Option<Span>) -> Option<f64> {
+    span.map(Span::as_millis_f64)
+}
+
+fn goodput_mbps(bytes: Bytes, span: Span) -> f64 {
+    bytes.get() as f64 * 8.0 / span.as_secs_f64() / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{flow_outcome, plan};
+    use bentpipe_units::Time;
+
+    const TWO: &str = r#"
+name = "two"
+[path]
+profile = "geo-50-10"
+[[flow]]
+name = "a"
+bulk.duration = "20 s"
+[[flow]]
+name = "b"
+bulk.duration = "20 s"
+[[flow]]
+name = "cross"
+cbr.rate = "1 Mbps"
+cbr.duration = "20 s"
+"#;
+
+    fn shared(change: fn(&mut sim::RunOutcome)) -> Option<Fairness> {
+        let plan = plan(TWO);
+        let spec = plan.spec(plan.tasks[0]).unwrap();
+        let flows = ["a", "b", "cross"].map(|name| {
+            let span = Span::from_secs(20);
+            let mut flow = flow_outcome(name, 1, sim::Direction::Download, 0, span);
+            flow.received_by_tenth = vec![1_000; 200];
+            flow.received = 200_000;
+            flow
+        });
+        let mut outcome = sim::RunOutcome {
+            flows: flows.into(),
+            links: Vec::new(),
+            trace: None,
+            qlog: Vec::new(),
+            capture: None,
+            events: 0,
+            end: Time::from_secs(30),
+        };
+        change(&mut outcome);
+        fairness(&spec, &outcome, None)
+    }
+
+    #[test]
+    fn fairness_covers_controlled_flows_with_one_complete_visit_each() {
+        let found = shared(|_| ()).unwrap();
+        assert_eq!(found.flows.iter().map(|flow| &*flow.flow).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(shared(|outcome| drop(outcome.flows.remove(0))), None, "a flow is missing");
+        assert_eq!(shared(|outcome| outcome.flows[1].completed = false), None, "incomplete");
+        let two_visits = |outcome: &mut sim::RunOutcome| outcome.flows[2].name = "a".to_owned();
+        assert_eq!(shared(two_visits), None, "two visits");
+    }
+}

@@ -1,0 +1,46 @@
+//! A report page built again from a run directory.
+
+use crate::error::LabError;
+use crate::rundir::MANIFEST;
+use bentpipe_report::{Recording, html};
+use bentpipe_results::{Manifest, Results};
+use serde::de::DeserializeOwned;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Writes `report.html` anew from the results in `directory`, and returns its path.
+///
+/// # Errors
+/// A directory that is no run, a file of it that cannot be read, or a place that cannot be written.
+pub fn rebuild(directory: &Path) -> Result<PathBuf, LabError> {
+    let manifest: Manifest = read_json(&directory.join(MANIFEST))?;
+    let results: Results = read_json(&directory.join("results.json"))?;
+    let index = directory.join("traces.json");
+    let mut series = Recording::default();
+    if index.exists() {
+        let blob = directory.join("traces.bin");
+        series.traces = read_json(&index)?;
+        series.blob = fs::read(&blob).map_err(|error| LabError::read(blob, error))?;
+    }
+    let constellations = directory.join("constellations.json");
+    if constellations.exists() {
+        series.constellations = read_json(&constellations)?;
+    }
+    let path = directory.join("report.html");
+    let page = html(&manifest, &results, &series).map_err(|error| LabError::write(&path, error))?;
+    // The old report stays whole until the new one is.
+    let partial = directory.join(format!(".report.html.partial-{}", std::process::id()));
+    fs::write(&partial, page)
+        .and_then(|()| fs::rename(&partial, &path))
+        .map_err(|error| LabError::write(&path, error))?;
+    Ok(path)
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        LabError::read(path, format!("{error}; allowed: a directory that `bentpipe run` wrote"))
+    })?;
+    serde_json::from_str(&text).map_err(|error| {
+        LabError::read(path, format!("{error}; was it written by another version of Bentpipe?"))
+    })
+}

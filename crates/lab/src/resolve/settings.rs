@@ -1,0 +1,27 @@
+//! What a flow uses, for people: the settings that decide most about its results.
+
+use bentpipe_results::FlowSettings;
+use bentpipe_scenario as scenario;
+use bentpipe_sim::{DatagramTraffic, FlowSpec, Stack};
+
+/// The settings of a flow as a line of the results shows them.
+pub(super) fn settings(flow: &scenario::Flow, spec: &FlowSpec) -> FlowSettings {
+    let congestion = spec.stack.congestion();
+    let (transport, ack) = match &spec.stack {
+        Stack::Quic(quic) => ("quic", Some(quic.ack.to_string())),
+        Stack::Tcp(_) => {
+            let given = flow.transport.ack.as_ref();
+            ("tcp", Some(given.map_or("stack".to_owned(), |ack| ack.get_ref().to_string())))
+        }
+        Stack::Program(_) => ("external", None),
+        Stack::DatagramTraffic(DatagramTraffic::Ping { .. }) => ("ping", None),
+        Stack::DatagramTraffic(_) => ("cbr", None),
+    };
+    FlowSettings {
+        transport: transport.to_owned(),
+        congestion: congestion.map(|congestion| congestion.controller.to_string()),
+        slow_start: congestion.map(|congestion| congestion.slow_start.to_string()),
+        ack,
+        preset: congestion.map(|_| flow.transport.preset.unwrap_or_default().as_str().to_owned()),
+    }
+}

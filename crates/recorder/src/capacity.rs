@@ -1,0 +1,85 @@
+//! Capacity that was requested by, allocated to and used by the terminals of a shared link.
+
+use crate::Series;
+use crate::link::THROUGHPUT_BIN;
+use bentpipe_link::FrameShare;
+use bentpipe_units::{Span, Time};
+
+/// Maximum number of terminals with series of their own; more would hide what they show.
+const MAX_TERMINALS: usize = 16;
+
+/// Series of every terminal of a link.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Terminals(Vec<Capacity>);
+
+impl Terminals {
+    /// Adds the shares of frames in the order of their times.
+    pub fn add(&mut self, shares: impl Iterator<Item = FrameShare>) {
+        for share in shares.filter(|share| share.port < MAX_TERMINALS) {
+            if share.port >= self.0.len() {
+                self.0.resize_with(share.port + 1, Capacity::default);
+            }
+            self.0[share.port].add(&share);
+        }
+    }
+
+    /// Takes the series of each terminal if there are several; empty otherwise.
+    pub fn take(&mut self) -> Vec<Vec<Series>> {
+        if self.0.len() < 2 {
+            return Vec::new();
+        }
+        self.0.drain(..).map(|capacity| capacity.series().collect()).collect()
+    }
+
+    /// The remaining series: those of the only terminal, which are the link's.
+    pub fn series(self) -> impl Iterator<Item = Series> {
+        self.0.into_iter().flat_map(Capacity::series)
+    }
+}
+
+/// Capacity in bins of whole frames, each at least one throughput bin long.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Capacity {
+    begin: Time,
+    length: Span,
+    /// Bytes requested, allocated and used in the bin.
+    bytes: [u64; 3],
+    points: [Vec<(Time, f64)>; 3],
+}
+
+impl Capacity {
+    fn add(&mut self, share: &FrameShare) {
+        if self.length >= THROUGHPUT_BIN {
+            self.end_bin();
+        }
+        if self.length.is_zero() {
+            self.begin = share.begin;
+        }
+        self.length += share.length;
+        for (sum, bytes) in
+            self.bytes.iter_mut().zip([share.requested, share.allocated, share.used])
+        {
+            *sum += bytes.get();
+        }
+    }
+
+    fn end_bin(&mut self) {
+        let micros = self.length.as_nanos() as f64 / 1e3;
+        for (points, bytes) in self.points.iter_mut().zip(self.bytes) {
+            points.push((self.begin, (bytes * 8) as f64 / micros));
+        }
+        (self.length, self.bytes) = (Span::ZERO, [0; 3]);
+    }
+
+    fn series(mut self) -> impl Iterator<Item = Series> {
+        if !self.length.is_zero() {
+            self.end_bin();
+        }
+        let named = ["requested", "allocated", "used"].into_iter().zip(self.points);
+        named.filter(|(_, points)| !points.is_empty()).map(|(name, points)| Series {
+            name,
+            unit: "Mbps",
+            points,
+        })
+    }
+}

@@ -1,0 +1,11 @@
+//! Time series of links and flows, the same for the virtual and the real clock.
+//!
+//! [`LinkRecorder`] collects what passes a link in bins, so that its memory grows with the length
+//! of a run and not with the number of packets. [`RunTrace`] holds the series of a whole run.
+
+mod capacity;
+mod link;
+mod series;
+
+pub use link::{Drop, LinkRecorder};
+pub use series::{FlowTrace, LinkTrace, PathTrace, RunTrace, Series};

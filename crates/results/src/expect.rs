@@ -1,0 +1,339 @@
+//! Expectations and published figures: both select results by variant, point, flow and visit.
+
+use crate::fairness::ALL_FLOWS;
+use crate::metrics::find_shared;
+use crate::{Point, Run, Stats, Summary, values, visits};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A statistic over the runs of one variant at one point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Statistic {
+    /// 50th percentile.
+    #[default]
+    Median,
+    /// Arithmetic mean.
+    Mean,
+    /// 5th percentile.
+    P5,
+    /// 95th percentile.
+    P95,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+}
+
+/// Kind of a published figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PublishedKind {
+    /// An aim.
+    Objective,
+    /// A measurement.
+    Measured,
+}
+
+/// An `[[expect]]` of a scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// Name of the metric.
+    pub metric: String,
+    /// The variant it is about; every variant if absent.
+    pub variant: Option<String>,
+    /// Values of some swept keys.
+    pub point: Point,
+    /// The flow it is about; every flow if absent.
+    pub flow: Option<String>,
+    /// The visit it is about; every visit if absent.
+    pub visit: Option<usize>,
+    /// The statistic over the runs.
+    pub statistic: Statistic,
+    /// What must hold of it.
+    pub condition: Condition,
+}
+
+/// What must hold of a statistic.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Condition {
+    /// It lies between two bounds.
+    Bounds {
+        /// The statistic must be larger.
+        above: Option<f64>,
+        /// The statistic must be smaller.
+        below: Option<f64>,
+        /// The bounds are about the ratio to the statistic of this variant.
+        relative_to: Option<String>,
+    },
+    /// It differs from a published figure by at most a share of that figure.
+    Within {
+        /// The share, as a fraction.
+        share: f64,
+        /// The figure.
+        published: f64,
+    },
+}
+
+/// An expectation, and whether it passed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Expectation {
+    /// What must hold, in words.
+    pub text: String,
+    /// Whether it does; `null` if runs that it is about are missing.
+    pub passed: Option<bool>,
+    /// The statistic or ratio that was compared.
+    pub measured: Option<f64>,
+}
+
+/// A `[[published]]` figure of a scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// Short heading.
+    pub label: String,
+    /// An aim, or a measurement.
+    pub kind: PublishedKind,
+    /// Name of the metric.
+    pub metric: String,
+    /// The variant it is compared with; every variant if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// The flow it is compared with; every flow if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// Values of some swept keys.
+    pub point: Point,
+    /// The figure.
+    pub value: f64,
+    /// Publication.
+    pub source: String,
+}
+
+/// A published figure beside ours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// Short heading.
+    pub label: String,
+    /// An aim, or a measurement.
+    pub kind: PublishedKind,
+    /// Name of the metric.
+    pub metric: String,
+    /// The variant that is compared.
+    pub variant: String,
+    /// Value of each swept key.
+    pub point: Point,
+    /// The flow that is compared.
+    pub flow: String,
+    /// Its visit.
+    pub visit: usize,
+    /// The published figure.
+    pub value: f64,
+    /// Our median.
+    pub measured: Option<f64>,
+    /// Our median over the published figure.
+    pub ratio: Option<f64>,
+    /// Publication.
+    pub source: String,
+}
+
+/// The runs of one variant at one point.
+#[derive(Debug, Clone, Copy)]
+pub struct Group<'a> {
+    /// Name of the variant.
+    pub variant: &'a str,
+    /// Value of each swept key.
+    pub point: &'a Point,
+    /// The runs that ended.
+    pub runs: &'a [Run],
+    /// Number of runs planned.
+    pub planned: usize,
+}
+
+/// Whether `point` has every value of `filter`.
+fn matches(point: &Point, filter: &Point) -> bool {
+    filter.iter().all(|(key, value)| point.get(key) == Some(value))
+}
+
+/// Judges each rule for each group that it is about.
+pub fn judge(rules: &[Rule], groups: &[Group<'_>]) -> Vec<Expectation> {
+    let mut found = Vec::new();
+    for rule in rules {
+        let before = found.len();
+        for group in groups {
+            let about = rule.variant.as_deref().is_none_or(|variant| variant == group.variant);
+            // A comparison of a variant with itself always passes.
+            let itself = match &rule.condition {
+                Condition::Bounds { relative_to, .. } => {
+                    relative_to.as_deref() == Some(group.variant)
+                }
+                Condition::Within { .. } => false,
+            };
+            if !about || (itself && rule.variant.is_none()) || !matches(group.point, &rule.point) {
+                continue;
+            }
+            let candidates = match find_shared(&rule.metric) {
+                Some(_) if !group.runs.is_empty() => vec![(ALL_FLOWS.to_owned(), 1)],
+                _ => visits(group.runs),
+            };
+            for (flow, visit) in candidates {
+                let flow_fits = rule.flow.as_deref().is_none_or(|name| name == flow);
+                if flow_fits && rule.visit.is_none_or(|wanted| wanted == visit) {
+                    found.push(rule.judge(group, groups, &flow, visit));
+                }
+            }
+        }
+        if found.len() == before {
+            found.push(Expectation {
+                text: rule.text("", &rule.point, "", 0),
+                passed: None,
+                measured: None,
+            });
+        }
+    }
+    found
+}
+
+/// The visit of `base` at the position that `visit` has in `group`: a resumed handshake is measured
+/// on the second visit, a full one on the only visit.
+fn same_place(group: &Group<'_>, base: &Group<'_>, flow: &str, visit: usize) -> usize {
+    let own =
+        |runs| visits(runs).into_iter().filter(|(name, _)| name == flow).map(|(_, visit)| visit);
+    let place = own(group.runs).position(|candidate| candidate == visit).unwrap_or_default();
+    own(base.runs).nth(place).unwrap_or(visit)
+}
+
+impl Rule {
+    fn judge(
+        &self,
+        group: &Group<'_>,
+        groups: &[Group<'_>],
+        flow: &str,
+        visit: usize,
+    ) -> Expectation {
+        let several = visits(group.runs).len() > 1 && flow != ALL_FLOWS;
+        let text = self.text(group.variant, group.point, if several { flow } else { "" }, visit);
+        if group.runs.len() < group.planned {
+            return Expectation { text, passed: None, measured: None };
+        }
+        let own = self.statistic(group, flow, visit);
+        let measured = match &self.condition {
+            Condition::Bounds { relative_to: Some(other), .. } => {
+                let base =
+                    groups.iter().find(|base| base.variant == other && base.point == group.point);
+                let base = base.and_then(|base| {
+                    self.statistic(base, flow, same_place(group, base, flow, visit))
+                });
+                own.zip(base).map(|(own, base)| own / base).filter(|ratio| ratio.is_finite())
+            }
+            _ => own,
+        };
+        let passed = measured.is_some_and(|measured| match &self.condition {
+            Condition::Bounds { above, below, .. } => {
+                above.is_none_or(|above| measured > above)
+                    && below.is_none_or(|below| measured < below)
+            }
+            Condition::Within { share, published } => (measured / published - 1.0).abs() <= *share,
+        });
+        Expectation { text, passed: Some(passed), measured }
+    }
+
+    /// The statistic; `None` if a run has no value, since a median of the successful runs alone
+    /// would mislead.
+    fn statistic(&self, group: &Group<'_>, flow: &str, visit: usize) -> Option<f64> {
+        let values = values(group.runs, flow, visit, &self.metric);
+        if values.len() < group.runs.len() {
+            return None;
+        }
+        let stats = Stats::of(&values)?;
+        let quantiles = stats.p5_p95.unwrap_or((stats.median, stats.median));
+        Some(match self.statistic {
+            Statistic::Median => stats.median,
+            Statistic::Mean => stats.mean,
+            Statistic::P5 => quantiles.0,
+            Statistic::P95 => quantiles.1,
+            Statistic::Min => stats.min,
+            Statistic::Max => stats.max,
+        })
+    }
+
+    fn text(&self, variant: &str, point: &Point, flow: &str, visit: usize) -> String {
+        let statistic = match self.statistic {
+            Statistic::Median => "median",
+            Statistic::Mean => "mean",
+            Statistic::P5 => "5 % quantile",
+            Statistic::P95 => "95 % quantile",
+            Statistic::Min => "minimum",
+            Statistic::Max => "maximum",
+        };
+        let mut text = format!("{statistic} {}", self.metric);
+        if !variant.is_empty() {
+            text.push_str(&format!(" of {variant}"));
+        }
+        if !flow.is_empty() {
+            text.push_str(&format!(", flow {flow}, visit {visit}"));
+        }
+        if !point.is_empty() {
+            text.push_str(&format!(" at {}", point_text(point)));
+        }
+        match &self.condition {
+            Condition::Within { share, published } => {
+                text.push_str(&format!(" within {} % of {published}", share * 100.0));
+            }
+            Condition::Bounds { above, below, relative_to } => {
+                if let Some(other) = relative_to {
+                    text.push_str(&format!(", over that of {other},"));
+                }
+                match (above, below) {
+                    (Some(above), Some(below)) => {
+                        text.push_str(&format!(" between {above} and {below}"))
+                    }
+                    (Some(above), None) => text.push_str(&format!(" above {above}")),
+                    (None, Some(below)) => text.push_str(&format!(" below {below}")),
+                    (None, None) => {}
+                }
+            }
+        }
+        text
+    }
+}
+
+/// A point in words: `path.profile = geo-50-10, workload.download = 2 MB`.
+pub fn point_text(point: &Point) -> String {
+    let parts: Vec<String> = point.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    parts.join(", ")
+}
+
+/// Compares each published figure with the medians that it is about.
+pub fn compare(figures: &[Figure], summary: &[Summary]) -> Vec<Comparison> {
+    let mut comparisons = Vec::new();
+    for figure in figures {
+        for row in summary {
+            let variant = figure.variant.as_ref().is_none_or(|variant| *variant == row.variant);
+            let flow = figure.flow.as_ref().is_none_or(|flow| *flow == row.flow);
+            if row.metric != figure.metric
+                || !variant
+                || !flow
+                || !matches(&row.point, &figure.point)
+            {
+                continue;
+            }
+            comparisons.push(Comparison {
+                label: figure.label.clone(),
+                kind: figure.kind,
+                metric: figure.metric.clone(),
+                variant: row.variant.clone(),
+                point: row.point.clone(),
+                flow: row.flow.clone(),
+                visit: row.visit,
+                value: figure.value,
+                measured: row.median,
+                ratio: row
+                    .median
+                    .map(|median| median / figure.value)
+                    .filter(|ratio| ratio.is_finite()),
+                source: figure.source.clone(),
+            });
+        }
+    }
+    comparisons
+}

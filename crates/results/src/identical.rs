@@ -1,0 +1,80 @@
+//! Variants that never differed.
+
+use crate::Run;
+
+/// Pairs of variants with the same figures in every run at every point that both have. Such
+/// variants differ in a key that had no effect, so a comparison of them shows nothing.
+pub fn identical_variants(runs: &[Run]) -> Vec<(String, String)> {
+    let mut names: Vec<&str> = Vec::new();
+    for run in runs {
+        if !names.contains(&run.variant.as_str()) {
+            names.push(&run.variant);
+        }
+    }
+    let of = |name: &str| -> Vec<&Run> { runs.iter().filter(|run| run.variant == name).collect() };
+    let mut pairs = Vec::new();
+    for (index, first) in names.iter().enumerate() {
+        let own = of(first);
+        for second in &names[index + 1..] {
+            if same(&own, &of(second)) {
+                pairs.push(((*first).to_owned(), (*second).to_owned()));
+            }
+        }
+    }
+    pairs
+}
+
+fn same(a: &[&Run], b: &[&Run]) -> bool {
+    let figures = |run: &Run| {
+        let flows = run.flows.iter();
+        flows.map(|flow| (flow.name.clone(), flow.metrics.clone())).collect::<Vec<_>>()
+    };
+    a.len() == b.len()
+        && a.iter()
+            .zip(b)
+            .all(|(a, b)| a.point == b.point && a.run == b.run && figures(a) == figures(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Flow, FlowMetrics};
+
+    fn run(variant: &str, number: u64, completion_s: f64) -> Run {
+        let flow = Flow {
+            name: "main".to_owned(),
+            visit: 1,
+            transport: "quic".to_owned(),
+            congestion: variant.to_owned(),
+            connections: 1,
+            direction: Default::default(),
+            bytes: 1,
+            completed: true,
+            start_s: 0.0,
+            metrics: FlowMetrics { completion_s: Some(completion_s), ..Default::default() },
+            reverse_bytes: Default::default(),
+            ack_frame_bytes: None,
+            ack_option_bytes: None,
+            path: Default::default(),
+            objects: Vec::new(),
+            error: None,
+        };
+        Run {
+            variant: variant.to_owned(),
+            point: Default::default(),
+            run: number,
+            flows: vec![flow],
+            links: Vec::new(),
+            fairness: None,
+            emulation: None,
+        }
+    }
+
+    #[test]
+    fn variants_with_equal_figures_in_every_run_are_found() {
+        let mut runs = vec![run("a", 0, 1.0), run("a", 1, 2.0), run("b", 0, 1.0), run("b", 1, 2.0)];
+        runs.extend([run("c", 0, 1.0), run("c", 1, 2.5)]);
+        assert_eq!(identical_variants(&runs), [("a".to_owned(), "b".to_owned())]);
+        assert!(identical_variants(&runs[2..]).is_empty());
+    }
+}

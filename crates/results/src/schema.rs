@@ -1,0 +1,43 @@
+//! JSON Schema of `results.json` and `manifest.json`, with the registry of metrics.
+
+use crate::{Manifest, Results, metrics};
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
+
+/// What a run directory says, as `bentpipe schema --results` describes it.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "its fields describe files, and no value is made")]
+struct RunDirectory {
+    /// The content of `manifest.json`.
+    manifest: Manifest,
+    /// The content of `results.json`.
+    results: Results,
+}
+
+/// JSON Schema (draft 2020-12) of results: an object with the content of `manifest.json` and of
+/// `results.json`. The extension `x-metrics` lists every metric with name, scope, unit, label and
+/// meaning.
+pub fn json_schema() -> Schema {
+    let generator: SchemaGenerator = SchemaSettings::draft2020_12().for_serialize().into();
+    let mut schema = generator.into_root_schema_for::<RunDirectory>();
+    schema.insert("title".to_owned(), "Results of Bentpipe".into());
+    schema.insert("x-metrics".to_owned(), metrics::schema());
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_has_every_stored_metric_with_its_unit() {
+        let schema = serde_json::to_value(json_schema()).unwrap();
+        let flow = &schema["$defs"]["Flow"]["properties"];
+        for metric in metrics::FLOW {
+            assert_eq!(flow[metric.name]["x-unit"], metric.unit, "{}", metric.name);
+        }
+        assert_eq!(
+            schema["x-metrics"].as_array().unwrap().len(),
+            metrics::schema().as_array().unwrap().len()
+        );
+    }
+}

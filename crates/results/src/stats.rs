@@ -1,0 +1,144 @@
+//! Statistics over the runs of one variant at one point.
+//!
+//! The 95 % interval is the distribution-free one for the median from order statistics (for example
+//! Conover, *Practical Nonparametric Statistics*, 3rd ed., §3.2): the closest pair of ranks `k`, `n
+//! + 1 - k` that covers the median with at least 95 % probability under the binomial distribution.
+//! It assumes nothing about how completion times are spread, draws nothing, and says nothing for
+//! fewer than six runs, where even smallest to largest covers less than 95 %. A bootstrap would
+//! print an interval for two runs; it would not be one.
+
+/// What is said about a set of values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stats {
+    /// How many values there are.
+    pub n: u64,
+    /// Half of the values lie below.
+    pub median: f64,
+    /// The average.
+    pub mean: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// 5 % and 95 % quantiles, linear between neighbours; none for a single value.
+    pub p5_p95: Option<(f64, f64)>,
+    /// 95 % confidence interval of the median; none where there is none or it would have no width.
+    pub ci95: Option<(f64, f64)>,
+}
+
+impl Stats {
+    /// Statistics of `values`; none of an empty slice.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let n = sorted.len();
+        let sum: f64 = sorted.iter().sum();
+        Some(Self {
+            n: n as u64,
+            median: quantile(&sorted, 0.5),
+            // The sum of equal values may round past them.
+            mean: (sum / n as f64).clamp(min, max),
+            min,
+            max,
+            p5_p95: (n > 1).then(|| (quantile(&sorted, 0.05), quantile(&sorted, 0.95))),
+            ci95: median_interval(n)
+                .map(|(low, high)| (sorted[low], sorted[high]))
+                .filter(|(low, high)| low < high),
+        })
+    }
+}
+
+/// The `q` quantile of sorted values, linear between neighbours (type 7 of Hyndman and Fan 1996).
+pub fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let at = q * (sorted.len() - 1) as f64;
+    let below = at.floor() as usize;
+    let above = (below + 1).min(sorted.len() - 1);
+    let share = at - below as f64;
+    if share == 0.0 {
+        sorted[below]
+    } else {
+        sorted[below] + (sorted[above] - sorted[below]) * share
+    }
+}
+
+/// Indices (from 0) of the order statistics that enclose the median of `n` values with at least 95
+/// % probability.
+fn median_interval(n: usize) -> Option<(usize, usize)> {
+    // P(Binomial(n, 1/2) <= k), added up until another rank would cost more than 2.5 % on a side.
+    let log_half_to_n = n as f64 * libm::log(0.5);
+    let log_factorial = |k: usize| libm::lgamma(k as f64 + 1.0);
+    let mut tail = 0.0;
+    let mut ranks = 0;
+    while 2 * ranks < n {
+        tail += libm::exp(
+            log_factorial(n) - log_factorial(ranks) - log_factorial(n - ranks) + log_half_to_n,
+        );
+        if tail > 0.025 {
+            break;
+        }
+        ranks += 1;
+    }
+    ranks.checked_sub(1).map(|low| (low, n - 1 - low))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn one_run_has_a_median_and_no_interval() {
+        let stats = Stats::of(&[3.5]).unwrap();
+        assert_eq!((stats.n, stats.median, stats.mean), (1, 3.5, 3.5));
+        assert_eq!((stats.p5_p95, stats.ci95), (None, None));
+        assert_eq!(Stats::of(&[]), None);
+    }
+
+    #[test]
+    fn the_interval_has_the_ranks_of_the_published_tables() {
+        // Conover's table of ranks, counted from 1: n = 6: 1..6, n = 10: 2..9, n = 20: 6..15, n =
+        // 100: 40..61.
+        for (n, ranks) in [(6, (1, 6)), (10, (2, 9)), (20, (6, 15)), (100, (40, 61))] {
+            assert_eq!(median_interval(n), Some((ranks.0 - 1, ranks.1 - 1)), "{n}");
+        }
+        for n in 1..6 {
+            assert_eq!(median_interval(n), None, "{n}");
+        }
+        assert!(median_interval(5000).is_some_and(|(low, high)| low > 2400 && high < 2600));
+    }
+
+    #[test]
+    fn equal_values_have_no_interval_of_width_zero() {
+        let stats = Stats::of(&[2.0; 20]).unwrap();
+        assert_eq!(stats.ci95, None);
+        assert_eq!(stats.p5_p95, Some((2.0, 2.0)));
+    }
+
+    #[test]
+    fn quantiles_lie_between_neighbours() {
+        let stats = Stats::of(&[4.0, 1.0, 3.0, 2.0]).unwrap();
+        assert_eq!(stats.median, 2.5);
+        let (p5, p95) = stats.p5_p95.unwrap();
+        assert!((p5 - 1.15).abs() < 1e-12 && (p95 - 3.85).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn statistics_are_ordered_and_do_not_care_about_order(
+            mut values in prop::collection::vec(-1e9f64..1e9, 1..80)
+        ) {
+            let stats = Stats::of(&values).unwrap();
+            prop_assert!(stats.min <= stats.median && stats.median <= stats.max);
+            prop_assert!(stats.min <= stats.mean && stats.mean <= stats.max);
+            if let Some((p5, p95)) = stats.p5_p95 {
+                prop_assert!(stats.min <= p5 && p5 <= stats.median && stats.median <= p95 && p95 <= stats.max);
+            }
+            if let Some((low, high)) = stats.ci95 {
+                prop_assert!(low < high && low <= stats.median && stats.median <= high);
+            }
+            values.reverse();
+            prop_assert_eq!(Stats::of(&values).unwrap(), stats);
+        }
+    }
+}

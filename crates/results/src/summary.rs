@@ -1,0 +1,107 @@
+//! Statistics of every metric over the runs of one variant at one point.
+
+use crate::fairness::ALL_FLOWS;
+use crate::metrics::{self, SHARED, flow_metrics};
+use crate::{Point, Run, Stats};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Statistics of one metric over the runs of one variant at one point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// Name of the variant.
+    pub variant: String,
+    /// Value of each swept key.
+    pub point: Point,
+    /// Name of the flow, or `all` for a metric of all flows together.
+    pub flow: String,
+    /// Number of the visit, from 1.
+    pub visit: usize,
+    /// Name of the metric.
+    pub metric: String,
+    /// Number of runs in which it has a value.
+    pub n: u64,
+    /// Median.
+    pub median: Option<f64>,
+    /// 5th percentile; `null` for one run.
+    pub p5: Option<f64>,
+    /// 95th percentile; `null` for one run.
+    pub p95: Option<f64>,
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Lower end of the 95 % confidence interval of the median; `null` if there is none.
+    pub ci95_low: Option<f64>,
+    /// Upper end of that interval.
+    pub ci95_high: Option<f64>,
+}
+
+/// Statistics for each variant, point, flow and visit, in the order of `runs`: of every metric that
+/// is no detail, and of the details named in `details`.
+pub fn summarise(runs: &[Run], details: &[&str]) -> Vec<Summary> {
+    let chosen: Vec<&str> = flow_metrics()
+        .filter(|metric| !metric.detail || details.contains(&metric.name))
+        .map(|metric| metric.name)
+        .collect();
+    let mut summary = Vec::new();
+    for group in runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point) {
+        for (flow, visit) in visits(group) {
+            for name in &chosen {
+                let values = values(group, &flow, visit, name);
+                summary.push(Summary::new(&group[0], &flow, visit, name, &values));
+            }
+        }
+        if group.iter().any(|run| run.fairness.is_some()) {
+            for metric in SHARED {
+                let values = values(group, ALL_FLOWS, 1, metric.name);
+                summary.push(Summary::new(&group[0], ALL_FLOWS, 1, metric.name, &values));
+            }
+        }
+    }
+    summary
+}
+
+/// The flows and visits that occur in `runs`, in order of first appearance.
+pub fn visits(runs: &[Run]) -> Vec<(String, usize)> {
+    let mut found: Vec<(String, usize)> = Vec::new();
+    for flow in runs.iter().flat_map(|run| &run.flows) {
+        if !found.iter().any(|(name, visit)| *name == flow.name && *visit == flow.visit) {
+            found.push((flow.name.clone(), flow.visit));
+        }
+    }
+    found
+}
+
+/// The values of the metric `name` over `runs`, without runs in which it has none.
+pub fn values(runs: &[Run], flow: &str, visit: usize, name: &str) -> Vec<f64> {
+    if let Some(shared) = metrics::find_shared(name) {
+        return runs.iter().filter_map(|run| (shared.read)(run.fairness.as_ref()?)).collect();
+    }
+    let Some(metric) = metrics::find(name) else { return Vec::new() };
+    runs.iter()
+        .flat_map(|run| &run.flows)
+        .filter(|candidate| candidate.name == flow && candidate.visit == visit)
+        .filter_map(metric.read)
+        .collect()
+}
+
+impl Summary {
+    fn new(run: &Run, flow: &str, visit: usize, metric: &str, values: &[f64]) -> Self {
+        let stats = Stats::of(values);
+        let quantiles = stats.and_then(|stats| stats.p5_p95);
+        let interval = stats.and_then(|stats| stats.ci95);
+        Self {
+            variant: run.variant.clone(),
+            point: run.point.clone(),
+            flow: flow.to_owned(),
+            visit,
+            metric: metric.to_owned(),
+            n: values.len() as u64,
+            median: stats.map(|stats| stats.median),
+            p5: quantiles.map(|(p5, _)| p5),
+            p95: quantiles.map(|(_, p95)| p95),
+            mean: stats.map(|stats| stats.mean),
+            ci95_low: interval.map(|(low, _)| low),
+            ci95_high: interval.map(|(_, high)| high),
+        }
+    }
+}

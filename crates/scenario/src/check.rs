@@ -1,0 +1,420 @@
+//! What the types cannot refuse: names that name nothing, keys that exclude each other, values that
+//! make no sense together. Every problem is reported at its own place.
+
+use super::{Expect, Flow, PepSection, PointFilter, Scenario, Transport};
+use crate::document::{Axis, plain_text};
+use crate::error::{Problem, quoted};
+use bentpipe_quic::congestion::CongestionConfig;
+use bentpipe_quic::congestion::config::Parameters;
+use bentpipe_results::fairness::ALL_FLOWS;
+use bentpipe_results::metrics;
+use bentpipe_units::{Bytes, Span};
+use serde_spanned::Spanned;
+use std::ops::Range;
+
+/// IPv4 and UDP headers.
+pub const HEADERS: u64 = 28;
+/// Smallest UDP payload that QUIC may use (RFC 9000 §14).
+const SMALLEST_PAYLOAD: u64 = 1200;
+
+type Check = Result<(), Problem>;
+
+/// Refuses a scenario that parses but cannot be run.
+pub fn check(scenario: &Scenario, axes: &[Axis<'_>]) -> Check {
+    name(&scenario.name, "scenario")?;
+    between("repeat", &scenario.repeat, 1, 100_000)?;
+    above_zero("time_limit", &scenario.time_limit)?;
+    path(scenario)?;
+    super::orbit_check::orbit(scenario)?;
+    work(scenario)?;
+    unique("variant", scenario.variants.iter().map(|variant| &variant.name))?;
+    for expect in &scenario.expect {
+        self::expect(scenario, axes, expect)?;
+    }
+    for published in &scenario.published {
+        let published = published.get_ref();
+        metric(scenario, &published.metric, published.flow.as_ref())?;
+        variant(scenario, published.variant.as_ref())?;
+        point(axes, &published.point)?;
+    }
+    capture(scenario)
+}
+
+fn name(name: &Spanned<String>, what: &str) -> Check {
+    let text = name.get_ref();
+    let allowed =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.' | '+');
+    if text.is_empty() || text.len() > 64 || !text.chars().all(allowed) || text.starts_with('.') {
+        return Err(Problem::new(
+            name.span(),
+            format!(
+                "`{text}` is no name for a {what}; allowed: 1 to 64 lower-case letters, digits, \
+                    `-`, `+` and `.`, the first no `.`"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn unique<'a>(what: &str, names: impl Iterator<Item = &'a Spanned<String>>) -> Check {
+    let mut seen: Vec<&str> = Vec::new();
+    for spanned in names {
+        name(spanned, what)?;
+        if seen.contains(&spanned.get_ref().as_str()) {
+            let message = format!(
+                "a {what} named `{}` already exists; allowed: each name once",
+                spanned.get_ref()
+            );
+            return Err(Problem::new(spanned.span(), message));
+        }
+        seen.push(spanned.get_ref());
+    }
+    Ok(())
+}
+
+pub(super) fn between(key: &str, value: &Spanned<u64>, low: u64, high: u64) -> Check {
+    if (low..=high).contains(value.get_ref()) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        value.span(),
+        format!("`{key}` of {value} is out of range; allowed: {low} to {high}"),
+    ))
+}
+
+pub(super) fn above_zero(key: &str, value: &Spanned<Span>) -> Check {
+    if !value.get_ref().is_zero() {
+        return Ok(());
+    }
+    Err(Problem::new(
+        value.span(),
+        format!("`{key}` of {value} is no time at all; allowed: above 0 s"),
+    ))
+}
+
+fn path(scenario: &Scenario) -> Check {
+    let path = scenario.path.get_ref();
+    let terminals = Spanned::new(path.terminals.span(), *path.terminals.get_ref() as u64);
+    between("terminals", &terminals, 1, 1000)?;
+    let mtu = path.mtu.get_ref().get();
+    let smallest = SMALLEST_PAYLOAD + HEADERS;
+    if !(smallest..=65_535).contains(&mtu) {
+        return Err(Problem::new(
+            path.mtu.span(),
+            format!("an `mtu` of {} carries no QUIC; allowed: {smallest} B to 65535 B", path.mtu),
+        ));
+    }
+    if let Some(pep) = &path.pep {
+        self::pep(scenario, pep.get_ref())?;
+    }
+    if path.hop.is_empty() {
+        let fixed = [("forward", &path.forward), ("return", &path.reverse)];
+        let with_delay = fixed
+            .iter()
+            .find(|(_, patch)| patch.as_ref().is_some_and(|patch| patch.get_ref().delay.is_some()));
+        return match (&path.rtt, with_delay) {
+            (Some(rtt), Some((direction, _))) => Err(Problem::new(
+                rtt.span(),
+                format!(
+                    "`rtt` sets the delay of both directions, and `{direction}.delay` does too; \
+                        allowed: one of the two"
+                ),
+            )),
+            _ => Ok(()),
+        };
+    }
+    let beside = [
+        ("profile", path.profile.as_ref().map(Spanned::span)),
+        ("forward", path.forward.as_ref().map(Spanned::span)),
+        ("return", path.reverse.as_ref().map(Spanned::span)),
+        ("rtt", path.rtt.as_ref().map(Spanned::span)),
+    ];
+    if let Some((key, Some(span))) = beside.into_iter().find(|(_, span)| span.is_some()) {
+        return Err(Problem::new(
+            span,
+            format!(
+                "`path.{key}` has no effect if the path has hops; allowed: `{key}` inside a \
+                    [[path.hop]]"
+            ),
+        ));
+    }
+    unique("hop", path.hop.iter().map(|hop| &hop.get_ref().name))
+}
+
+fn work(scenario: &Scenario) -> Check {
+    if scenario.flows().is_empty() {
+        return Err(Problem::new(
+            scenario.name.span(),
+            "the scenario transfers nothing; allowed: a [workload], or one or more [[flow]]s",
+        )
+        .help("[workload]\ndownload = \"10 MB\""));
+    }
+    unique("flow", scenario.flows().iter().map(|flow| &flow.placement.name))?;
+    for flow in scenario.variants.iter().flat_map(|variant| &variant.flows) {
+        self::flow(scenario, flow)?;
+    }
+    Ok(())
+}
+
+fn flow(scenario: &Scenario, flow: &Flow) -> Check {
+    let name = &flow.placement.name;
+    if name.get_ref() == ALL_FLOWS {
+        let message =
+            format!("`{ALL_FLOWS}` stands for all flows together; allowed: any other name");
+        return Err(Problem::new(name.span(), message));
+    }
+    transport(flow, scenario.path.get_ref().mtu.get_ref().get())?;
+    crossed(scenario, flow)?;
+    match &flow.placement.terminal {
+        Some(terminal) => {
+            let terminals = *scenario.path.get_ref().terminals.get_ref();
+            if *terminal.get_ref() < terminals {
+                return Ok(());
+            }
+            let last = terminals.saturating_sub(1);
+            let message = format!(
+                "terminal {terminal} does not exist: this path has {terminals} terminals; allowed: \
+                    0 to {last}"
+            );
+            Err(Problem::new(terminal.span(), message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The hops that a flow crosses, if it says so: from one that the path has to another.
+fn crossed(scenario: &Scenario, flow: &Flow) -> Check {
+    let (from, to) = (&flow.placement.from_hop, &flow.placement.to_hop);
+    let Some(given) = from.as_ref().or(to.as_ref()) else { return Ok(()) };
+    let names: Vec<&str> = scenario
+        .path
+        .get_ref()
+        .hop
+        .iter()
+        .map(|hop| hop.get_ref().name.get_ref().as_str())
+        .collect();
+    known("hop", from.as_ref(), &names)?;
+    known("hop", to.as_ref(), &names)?;
+    let place = |hop: &Spanned<String>| names.iter().position(|name| name == hop.get_ref());
+    if let (Some(first), Some(last)) = (from, to)
+        && place(first) > place(last)
+    {
+        let message = format!(
+            "the path has the hop `{last}` before `{first}`; allowed: `from_hop` nearer to the \
+                client than `to_hop`"
+        );
+        return Err(Problem::new(last.span(), message));
+    }
+    match &flow.transport.tcp.pep {
+        Some(_) => {
+            let message = "`tcp.pep` needs a flow that crosses the whole path; allowed: `from_hop` \
+                and `to_hop`, or a proxy";
+            Err(Problem::new(given.span(), message))
+        }
+        None => Ok(()),
+    }
+}
+
+pub(super) fn one_of(given: &[(&str, bool)], span: Range<usize>, none: &str) -> Check {
+    let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
+    let found: Vec<&str> =
+        given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
+    match found.len() {
+        1 => Ok(()),
+        0 => Err(Problem::new(span, format!("{none}; allowed: one of {}", quoted(&names)))),
+        _ => Err(Problem::new(
+            span,
+            format!("{} exclude each other; allowed: one of {}", quoted(&found), quoted(&names)),
+        )),
+    }
+}
+
+fn size_above_zero(key: &str, size: &Spanned<Bytes>) -> Check {
+    if !size.get_ref().is_zero() {
+        return Ok(());
+    }
+    Err(Problem::new(
+        size.span(),
+        format!("`{key}` of {size} lets nothing through; allowed: above 0 B"),
+    ))
+}
+
+fn transport(flow: &Flow, mtu: u64) -> Check {
+    let keys: &Transport = &flow.transport;
+    let (quic, credit) = (&keys.quic, &keys.flow_control);
+    if let Some(rtt) = &quic.initial_rtt {
+        above_zero("initial_rtt", rtt)?;
+    }
+    if let Some(window) = &keys.initial_window {
+        between("initial_window", window, 1, 10_000)?;
+    }
+    if let Some(connections) = &keys.tcp.connections {
+        between("connections", connections, 1, 64)?;
+    }
+    let windows = [
+        ("initial_receive_window", &credit.initial_receive_window),
+        ("max_receive_window", &credit.max_receive_window),
+    ];
+    for (key, window) in windows {
+        window.as_ref().map_or(Ok(()), |window| size_above_zero(key, window))?;
+    }
+    if let Some(fraction) =
+        credit.window_update_fraction.as_ref().filter(|fraction| fraction.get_ref().is_zero())
+    {
+        let message = "`window_update_fraction` of 0 would announce every byte; allowed: above 0, \
+            up to 1 or \"100 %\"";
+        return Err(Problem::new(fraction.span(), message));
+    }
+    if let Some(interval) = &credit.window_update_interval {
+        above_zero("window_update_interval", interval)?;
+    }
+    keys.acknowledges(flow.protocol)?;
+    parameters(keys.parameters.as_ref())?;
+    if let Some(payload) = &quic.initial_mtu {
+        let largest = mtu.saturating_sub(HEADERS);
+        if !(SMALLEST_PAYLOAD..=largest).contains(&payload.get_ref().get()) {
+            return Err(Problem::new(
+                payload.span(),
+                format!(
+                    "an `initial_mtu` of {payload} does not fit; allowed: {SMALLEST_PAYLOAD} B to \
+                        {largest} B (path.mtu less {HEADERS})"
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Parameters of parts that exist, in their ranges.
+fn parameters(given: Option<&Spanned<Parameters>>) -> Check {
+    let Some(given) = given else { return Ok(()) };
+    let congestion =
+        CongestionConfig { parameters: given.get_ref().clone(), ..CongestionConfig::default() };
+    congestion.factory().map(drop).map_err(|error| Problem::new(given.span(), error.to_string()))
+}
+
+/// The names of all variants.
+pub fn variant_names(scenario: &Scenario) -> Vec<&str> {
+    scenario.variants.iter().map(|variant| variant.name.get_ref().as_str()).collect()
+}
+
+/// The names of all flows.
+pub fn flow_names(scenario: &Scenario) -> Vec<&str> {
+    scenario.flows().iter().map(Flow::name).collect()
+}
+
+fn known(what: &str, given: Option<&Spanned<String>>, allowed: &[&str]) -> Check {
+    match given {
+        Some(name) if !allowed.contains(&name.get_ref().as_str()) => {
+            Err(Problem::not_one_of(name.span(), what, name.get_ref(), allowed.iter().copied()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn variant(scenario: &Scenario, given: Option<&Spanned<String>>) -> Check {
+    known("variant", given, &variant_names(scenario))
+}
+
+/// A metric of one flow, or one of all of them together.
+fn metric(scenario: &Scenario, given: &Spanned<String>, flow: Option<&Spanned<String>>) -> Check {
+    if metrics::find_shared(given.get_ref()).is_some() {
+        return known("flow with a metric of all flows", flow, &[ALL_FLOWS]);
+    }
+    match flow {
+        Some(flow) if flow.get_ref() == ALL_FLOWS => Err(Problem::not_one_of(
+            given.span(),
+            "metric of all flows together",
+            given.get_ref(),
+            metrics::SHARED.iter().map(|metric| metric.name),
+        )),
+        _ => {
+            known("metric", Some(given), &metrics::names().collect::<Vec<_>>())?;
+            known("flow", flow, &flow_names(scenario))
+        }
+    }
+}
+
+fn point(axes: &[Axis<'_>], filter: &PointFilter) -> Check {
+    for (key, value) in filter {
+        let Some(axis) = axes.iter().find(|axis| axis.key == *key.get_ref()) else {
+            let keys = axes.iter().map(|axis| axis.key.as_str());
+            return Err(Problem::not_one_of(key.span(), "swept key", key.get_ref(), keys));
+        };
+        let text = plain_text(value.get_ref());
+        if !axis.known.contains(&text) {
+            let values: Vec<&str> = axis.known.iter().map(String::as_str).collect();
+            return Err(Problem::new(
+                value.span(),
+                format!(
+                    "`{}` is never `{text}` in this sweep; allowed: {}",
+                    axis.key,
+                    quoted(&values)
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn expect(scenario: &Scenario, axes: &[Axis<'_>], spanned: &Spanned<Expect>) -> Check {
+    let expect = spanned.get_ref();
+    metric(scenario, &expect.metric, expect.flow.as_ref())?;
+    variant(scenario, expect.variant.as_ref())?;
+    variant(scenario, expect.relative_to.as_ref())?;
+    point(axes, &expect.point)?;
+    let bounds = expect.below.is_some() || expect.above.is_some();
+    let allowed = "allowed: `below`, `above` or both, with `relative_to` if you like; or `within` \
+        with `published`";
+    match (bounds, &expect.within, &expect.published) {
+        (true, None, None) | (false, Some(_), Some(_))
+            if expect.within.is_none() || expect.relative_to.is_none() => {}
+        (false, None, None) => {
+            return Err(Problem::new(
+                spanned.span(),
+                format!("nothing is expected here; {allowed}"),
+            ));
+        }
+        _ => {
+            return Err(Problem::new(
+                spanned.span(),
+                format!("these conditions do not go together; {allowed}"),
+            ));
+        }
+    }
+    match &expect.published {
+        Some(published) if *published.get_ref() == 0.0 || !published.get_ref().is_finite() => {
+            Err(Problem::new(
+                published.span(),
+                "nothing lies within a share of this; allowed: a number other than 0",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn capture(scenario: &Scenario) -> Check {
+    hop(scenario, scenario.output.capture.as_ref())
+}
+
+/// A hop that the path has.
+fn hop(scenario: &Scenario, given: Option<&Spanned<String>>) -> Check {
+    let hops = &scenario.path.get_ref().hop;
+    let mut hops: Vec<&str> =
+        hops.iter().map(|hop| hop.get_ref().name.get_ref().as_str()).collect();
+    if hops.is_empty() {
+        hops.push(crate::ONLY_HOP);
+    }
+    known("hop", given, &hops)
+}
+
+fn pep(scenario: &Scenario, pep: &PepSection) -> Check {
+    hop(scenario, pep.hop.as_ref())?;
+    if let Some(window) = &pep.initial_window {
+        between("initial_window", window, 1, 10_000)?;
+    }
+    if let Some(interval) = &pep.ack_filter {
+        above_zero("ack_filter", interval)?;
+    }
+    parameters(pep.parameters.as_ref())
+}

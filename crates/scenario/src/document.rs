@@ -1,0 +1,595 @@
+//! The scenario's text as a tree that remembers where everything stands: `--set` and sweep values
+//! are put into it by dotted path before it becomes typed, so that a wrong key or value is found by
+//! the one parser and reported at the place it came from.
+
+use crate::error::{Problem, Source, quoted};
+use crate::{Scenario, flow};
+use serde::Deserialize;
+use serde_spanned::Spanned;
+use std::borrow::Cow;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
+
+/// A table that remembers where everything stands.
+pub type Tree<'i> = DeTable<'i>;
+/// A value that does.
+pub type Node<'i> = Spanned<DeValue<'i>>;
+
+/// What may be swept: keys that change a run, not what is made of it.
+const SWEEPABLE: [&str; 6] = ["path", "workload", "flow", "defaults", "variant", "time_limit"];
+
+/// No path is deeper; one that is would only use up the stack.
+const DEEPEST: usize = 16;
+
+/// A parsed scenario file with what `--set` changed in it.
+#[derive(Debug, Clone)]
+pub struct Document<'i> {
+    source: &'i Source,
+    root: Spanned<Tree<'i>>,
+    narrowed: Vec<(String, Vec<String>)>,
+}
+
+/// One swept key and its values, as text and as they are put into the tree.
+#[derive(Debug, Clone)]
+pub struct Axis<'i> {
+    /// The dotted path; several, with a comma between them, where keys are swept together.
+    pub key: String,
+    /// The values in order, as they appear in results.
+    pub values: Vec<String>,
+    /// All values that the file knows: more than `values` where `--set` picked some of them.
+    pub known: Vec<String>,
+    key_span: Range<usize>,
+    /// The keys that it sets.
+    paths: Vec<Vec<String>>,
+    /// By value, what each of them is set to.
+    nodes: Vec<Vec<Node<'i>>>,
+}
+
+impl<'i> Document<'i> {
+    /// Parses the file of `source` and applies its `--set`s.
+    ///
+    /// Each is `key=value`. The value is TOML; what is not TOML is taken as a string, so that
+    /// quotes need not survive a shell. Setting a swept key replaces the values it is swept over. A
+    /// key that does not exist is found by [`Document::at`].
+    pub fn parse(source: &'i Source) -> Result<Self, Problem> {
+        let root =
+            DeTable::parse(source.file()).map_err(|error| Problem::from_toml(&error, 0..0))?;
+        let mut document = Self { source, root, narrowed: Vec::new() };
+        for (assignment, start) in source.sets() {
+            document.apply_set(assignment, start)?;
+        }
+        Ok(document)
+    }
+
+    fn apply_set(&mut self, assignment: &'i str, start: usize) -> Result<(), Problem> {
+        let whole = start..start + assignment.len();
+        let Some((key, value)) = split_assignment(assignment) else {
+            return Err(Problem::new(
+                whole,
+                "`--set` needs key=value, for example workload.download=\"10 MB\"",
+            ));
+        };
+        let value_start = start + assignment.len() - value.len();
+        let key_span = start..start + key.len();
+        let node = parse_set_value(value, value_start);
+        let paths = split_paths(key).map_err(|message| Problem::new(key_span.clone(), message))?;
+        // `sweep."a.b"` and `a.b` name the same axis.
+        let dotted = match paths.as_slice() {
+            [path] if path.len() == 2 && path[0] == "sweep" => path[1].clone(),
+            paths => axis_key(paths),
+        };
+        let axis = self.axes()?.into_iter().find(|axis| axis.key == dotted);
+        if let Some(axis) = axis {
+            if self.narrowed.iter().all(|(key, _)| *key != dotted) {
+                self.narrowed.push((dotted.clone(), axis.values.clone()));
+            }
+            let several = |list: &[Node<'_>]| {
+                list.iter().all(|one| matches!(one.get_ref(), DeValue::Array(_)))
+            };
+            let values = match node.get_ref() {
+                DeValue::Array(list) if axis.paths.len() == 1 || several(list) => node,
+                _ => {
+                    let span = node.span();
+                    Spanned::new(span, DeValue::Array(std::iter::once(node).collect()))
+                }
+            };
+            // At the key's own place, since places give the order of axes.
+            return put(self.root.get_mut(), &["sweep".to_owned(), dotted], &axis.key_span, values);
+        }
+        let [path] = paths.as_slice() else {
+            let message = format!(
+                "`{key}` sets several keys at once, which only a swept axis can; set them one by \
+                    one"
+            );
+            return Err(Problem::new(key_span, message));
+        };
+        put(self.root.get_mut(), path, &key_span, node)
+    }
+
+    /// The swept keys in the order of the text.
+    ///
+    /// # Errors
+    /// A sweep that is not a list of distinct values, or one of a key that cannot be swept.
+    pub fn axes(&self) -> Result<Vec<Axis<'i>>, Problem> {
+        let Some(sweep) = self.root.get_ref().get("sweep") else { return Ok(Vec::new()) };
+        let DeValue::Table(sweep) = sweep.get_ref() else {
+            return Err(Problem::new(
+                sweep.span(),
+                "`sweep` must be a table of dotted keys, each with a list of values",
+            )
+            .help("[sweep]\n\"workload.download\" = [\"2 MB\", \"10 MB\"]"));
+        };
+        let mut axes = Vec::new();
+        for (key, values) in sweep {
+            axes.push(self.axis(key, values)?);
+        }
+        // The table is sorted by key; what people wrote is sorted by place.
+        axes.sort_by_key(|axis| axis.key_span.start);
+        Ok(axes)
+    }
+
+    fn axis(&self, key: &Spanned<Cow<'i, str>>, values: &Node<'i>) -> Result<Axis<'i>, Problem> {
+        let paths =
+            split_paths(key.get_ref()).map_err(|message| Problem::new(key.span(), message))?;
+        for path in &paths {
+            let first = path.first().map_or("", String::as_str);
+            if !SWEEPABLE.contains(&first)
+                || (path.len() > 1 && path.last().is_some_and(|last| last == "name"))
+            {
+                return Err(Problem::new(
+                    key.span(),
+                    format!(
+                        "`{}` cannot be swept; allowed are paths that begin with {}, but no names",
+                        path.join("."),
+                        quoted(&SWEEPABLE)
+                    ),
+                ));
+            }
+        }
+        let list = match values.get_ref() {
+            DeValue::Array(list) if !list.is_empty() => list,
+            DeValue::Table(_) => {
+                return Err(Problem::new(
+                    key.span(),
+                    "a swept key is written in quotes, with all its dots",
+                )
+                .help(format!("\"{}.…\" = [ … ]", key.get_ref())));
+            }
+            _ => {
+                return Err(Problem::new(
+                    values.span(),
+                    format!("`{}` must be swept over a list of one or more values", key.get_ref()),
+                ));
+            }
+        };
+        let mut texts: Vec<String> = Vec::new();
+        let mut nodes = Vec::new();
+        for value in list {
+            let parts = match value.get_ref() {
+                _ if paths.len() == 1 => vec![value.clone()],
+                DeValue::Array(parts) if parts.len() == paths.len() => {
+                    parts.iter().cloned().collect()
+                }
+                _ => {
+                    let count = paths.len();
+                    let message = format!(
+                        "{count} keys are swept together here; each value must be a list of {count}"
+                    );
+                    return Err(Problem::new(value.span(), message));
+                }
+            };
+            let text = parts.iter().map(value_text).collect::<Vec<_>>().join(", ");
+            nodes.push(parts);
+            if texts.contains(&text) {
+                return Err(Problem::new(
+                    value.span(),
+                    format!("`{text}` stands twice in this sweep; allowed: each value once"),
+                ));
+            }
+            texts.push(text);
+        }
+        let dotted = axis_key(&paths);
+        let before = self.narrowed.iter().find(|(key, _)| *key == dotted);
+        let mut known = before.map_or_else(Vec::new, |(_, values)| values.clone());
+        known
+            .extend(texts.iter().filter(|text| !known.contains(text)).cloned().collect::<Vec<_>>());
+        Ok(Axis { key: dotted, values: texts, known, key_span: key.span(), paths, nodes })
+    }
+
+    /// The scenario with each axis at the value chosen by `choice` (one index for each axis).
+    ///
+    /// # Errors
+    /// Unknown keys, wrong units, impossible values: whatever the types refuse.
+    pub fn at(&self, axes: &[Axis<'i>], choice: &[usize]) -> Result<Scenario, Problem> {
+        let mut root = self.root.clone();
+        for (axis, &index) in axes.iter().zip(choice) {
+            for (path, node) in axis.paths.iter().zip(axis.nodes.get(index).into_iter().flatten()) {
+                put(root.get_mut(), path, &axis.key_span, node.clone())?;
+            }
+        }
+        let read = Scenario::deserialize(Deserializer::from(root.clone()));
+        let mut scenario = read.map_err(|error| Problem::from_toml(&error, 0..0))?;
+        let (limit, seed) = (*scenario.time_limit.get_ref(), scenario.seed);
+        (scenario.variants, scenario.ineffective) = flow::read(&root, limit, seed)?;
+        Ok(scenario)
+    }
+
+    /// The scenario as it is run, as TOML: the file's own text, or the changed tree where `--set`
+    /// was used.
+    pub fn resolved(&self) -> String {
+        let mut sets = self.source.sets().peekable();
+        if sets.peek().is_none() {
+            return self.source.file().to_owned();
+        }
+        let table = toml::Table::deserialize(Deserializer::from(self.root.clone()));
+        let body = table.ok().and_then(|table| toml::to_string_pretty(&table).ok());
+        let mut text = String::new();
+        for (set, _) in sets {
+            text.push_str(&format!("# --set {set}\n"));
+        }
+        // A number that only fits 64 bits without a sign cannot be printed as TOML; the file's own
+        // text can.
+        text + body.as_deref().unwrap_or(self.source.file())
+    }
+}
+
+/// The value as it appears in results: strings as they are, everything else as TOML.
+pub fn value_text(value: &Node<'_>) -> String {
+    let plain = toml::Value::deserialize(ValueDeserializer::from(value.clone()));
+    plain.map_or_else(|_| String::new(), |value| plain_text(&value))
+}
+
+/// See [`value_text`].
+pub fn plain_text(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Float(number) => number.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// Splits at the first `=` that is not inside quotes.
+fn split_assignment(text: &str) -> Option<(&str, &str)> {
+    let mut quote = None;
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (None, '=') => return Some((&text[..at], &text[at + 1..])),
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The dotted paths of a swept key: one, or several with commas between them.
+fn split_paths(text: &str) -> Result<Vec<Vec<String>>, String> {
+    // A comma inside quotes belongs to a name; no key that may be swept together with others has
+    // one.
+    if text.contains(['"', '\'']) {
+        split_path(text).map(|path| vec![path])
+    } else {
+        text.split(',').map(split_path).collect()
+    }
+}
+
+/// How an axis over `paths` is called in results.
+fn axis_key(paths: &[Vec<String>]) -> String {
+    paths.iter().map(|path| path.join(".")).collect::<Vec<_>>().join(", ")
+}
+
+/// The segments of a dotted path; a segment with dots in it stands in quotes.
+fn split_path(text: &str) -> Result<Vec<String>, String> {
+    let mut segments = Vec::new();
+    let mut rest = text.trim();
+    loop {
+        if segments.len() == DEEPEST {
+            return Err(format!(
+                "`{text}` has more than {DEEPEST} parts; write a dotted path such as \
+                    workload.download"
+            ));
+        }
+        let (segment, after) = match rest.chars().next() {
+            Some(quote @ ('"' | '\'')) => {
+                let inner = &rest[1..];
+                let end = inner
+                    .find(quote)
+                    .ok_or_else(|| format!("`{text}` has a quote that is not closed"))?;
+                (&inner[..end], &inner[end + 1..])
+            }
+            _ => {
+                let end = rest.find('.').unwrap_or(rest.len());
+                (rest[..end].trim(), &rest[end..])
+            }
+        };
+        if segment.is_empty() {
+            return Err(format!(
+                "`{text}` has an empty part; write a dotted path such as workload.download"
+            ));
+        }
+        segments.push(segment.to_owned());
+        match after.trim_start().strip_prefix('.') {
+            Some(next) => rest = next.trim_start(),
+            None if after.trim().is_empty() => return Ok(segments),
+            None => {
+                return Err(format!(
+                    "`{text}` goes on after a quote; write a dotted path such as workload.download"
+                ));
+            }
+        }
+    }
+}
+
+fn parse_set_value(text: &str, start: usize) -> Node<'_> {
+    let span = start..start + text.len();
+    let value = match DeValue::parse(text.trim()) {
+        Ok(value) => moved(value.into_inner(), &span),
+        Err(_) => DeValue::String(Cow::Borrowed(text.trim())),
+    };
+    Spanned::new(span, value)
+}
+
+/// Gives every part of a value from the command line the span of the whole value: exact columns
+/// inside an option's text are worth nothing.
+fn moved<'i>(value: DeValue<'i>, span: &Range<usize>) -> DeValue<'i> {
+    match value {
+        DeValue::Array(list) => DeValue::Array(
+            list.into_iter()
+                .map(|item| Spanned::new(span.clone(), moved(item.into_inner(), span)))
+                .collect(),
+        ),
+        DeValue::Table(table) => DeValue::Table(
+            table
+                .into_iter()
+                .map(|(key, item)| {
+                    (
+                        Spanned::new(span.clone(), key.into_inner()),
+                        Spanned::new(span.clone(), moved(item.into_inner(), span)),
+                    )
+                })
+                .collect(),
+        ),
+        scalar => scalar,
+    }
+}
+
+/// Puts `node` at `path`, making tables on the way. A list of tables is entered by an entry's
+/// `name`.
+fn put<'i>(
+    table: &mut Tree<'i>,
+    path: &[String],
+    key_span: &Range<usize>,
+    node: Node<'i>,
+) -> Result<(), Problem> {
+    let Some((key, rest)) = path.split_first() else { return Ok(()) };
+    let spanned_key = Spanned::new(key_span.clone(), Cow::Owned(key.clone()));
+    if rest.is_empty() {
+        // The key goes too, so that an error about it points at this place and not at the one it
+        // replaces.
+        table.remove(key.as_str());
+        table.insert(spanned_key, node);
+        return Ok(());
+    }
+    if table.get(key.as_str()).is_none() {
+        table.insert(spanned_key, Spanned::new(key_span.clone(), DeValue::Table(Tree::new())));
+    }
+    let Some(child) = table.get_mut(key.as_str()) else { return Ok(()) };
+    match child.get_mut() {
+        DeValue::Table(inner) => put(inner, rest, key_span, node),
+        DeValue::Array(list) => put_in_list(list, key, rest, key_span, node),
+        other => Err(Problem::new(
+            key_span.clone(),
+            format!(
+                "`{key}` is a {} here, so it has no `{}` in it; set `{key}` itself",
+                other.type_str(),
+                rest.join(".")
+            ),
+        )),
+    }
+}
+
+fn put_in_list<'i>(
+    list: &mut [Node<'i>],
+    key: &str,
+    path: &[String],
+    key_span: &Range<usize>,
+    node: Node<'i>,
+) -> Result<(), Problem> {
+    let Some((name, rest)) = path.split_first() else { return Ok(()) };
+    let names: Vec<String> = list.iter().filter_map(entry_name).collect();
+    let found = list.iter_mut().find(|entry| entry_name(entry).as_deref() == Some(name));
+    match found.map(Spanned::get_mut) {
+        Some(DeValue::Table(_)) if rest.is_empty() => Err(Problem::new(
+            key_span.clone(),
+            format!("`{key}.{name}` is a table; name a key in it"),
+        )),
+        Some(DeValue::Table(table)) => put(table, rest, key_span, node),
+        _ => {
+            Err(Problem::not_one_of(key_span.clone(), key, name, names.iter().map(String::as_str)))
+        }
+    }
+}
+
+fn entry_name(entry: &Node<'_>) -> Option<String> {
+    let name = entry.get_ref().as_table()?.get("name")?;
+    name.get_ref().as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Workload;
+    use proptest::prelude::*;
+
+    const TEXT: &str = r#"
+name = "x"
+[path]
+profile = "geo-50-10"
+[workload]
+download = "1 MB"
+[[variant]]
+name = "a"
+[sweep]
+"workload.download" = ["2 MB", "10 MB"]
+"path.profile" = ["geo-10-2"]
+"#;
+
+    /// Reads and checks `source` at the first point of its sweep.
+    fn read(source: &Source) -> Result<(), Problem> {
+        let document = Document::parse(source)?;
+        let axes = document.axes()?;
+        let scenario = document.at(&axes, &vec![0; axes.len()])?;
+        crate::check(&scenario, &axes)
+    }
+
+    fn with(sets: &[&str]) -> Result<(Vec<String>, Scenario), String> {
+        let mut source = Source::new("x.toml", TEXT);
+        for set in sets {
+            source.add("--set", *set);
+        }
+        let read = || {
+            let document = Document::parse(&source)?;
+            let axes = document.axes()?;
+            let scenario = document.at(&axes, &vec![0; axes.len()])?;
+            Ok((
+                axes.iter().map(|axis| format!("{}={:?}", axis.key, axis.values)).collect(),
+                scenario,
+            ))
+        };
+        read().map_err(|problem: Problem| source.locate(problem).to_string())
+    }
+
+    fn download(scenario: &Scenario) -> String {
+        match scenario.flows()[0].work.first() {
+            Workload::Download(size) => size.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn keys_that_are_swept_together_make_one_axis() {
+        let together = "[sweep]\n\"workload.download,path.profile\" = [[\"2 MB\", \"geo-10-2\"], \
+            [\"5 MB\", \"geo-50-10\"]]\n";
+        let text = format!("{}{together}", TEXT.split("[sweep]").next().unwrap());
+        let at = |choice: usize| {
+            let source = Source::new("x.toml", text.as_str());
+            let document = Document::parse(&source).unwrap();
+            let axes = document.axes().unwrap();
+            assert_eq!((axes.len(), axes[0].key.as_str()), (1, "workload.download, path.profile"));
+            let scenario = document.at(&axes, &[choice]).unwrap();
+            let profile = scenario.path.get_ref().profile.as_ref().unwrap().get_ref().clone();
+            (axes[0].values[choice].clone(), download(&scenario), profile)
+        };
+        assert_eq!(
+            at(1),
+            ("5 MB, geo-50-10".to_owned(), "5 MB".to_owned(), "geo-50-10".to_owned())
+        );
+        assert_eq!(at(0).1, "2 MB");
+        let source = Source::new("x.toml", text.replace(", \"geo-10-2\"]", "]"));
+        let problem = Document::parse(&source).unwrap().axes().unwrap_err();
+        assert!(problem.message.contains("each value must be a list of 2"), "{}", problem.message);
+    }
+
+    #[test]
+    fn axes_stand_in_the_order_of_the_text_and_their_values_replace_the_scenarios() {
+        let (axes, scenario) = with(&[]).unwrap();
+        assert_eq!(
+            axes,
+            ["workload.download=[\"2 MB\", \"10 MB\"]", "path.profile=[\"geo-10-2\"]"]
+        );
+        assert_eq!(download(&scenario), "2 MB");
+    }
+
+    #[test]
+    fn set_takes_toml_and_else_a_string_and_enters_lists_by_name() {
+        let (_, scenario) = with(&[
+            "seed=7",
+            "title=two words",
+            "variant.a.congestion=newreno",
+            "path.forward.loss=0.5",
+        ])
+        .unwrap();
+        assert_eq!((scenario.seed, scenario.title.as_deref()), (7, Some("two words")));
+        assert_eq!(
+            scenario.flows()[0].transport.congestion.map(|name| name.as_str()),
+            Some("newreno")
+        );
+        assert!(scenario.path.get_ref().forward.as_ref().unwrap().get_ref().loss.is_some());
+    }
+
+    #[test]
+    fn setting_a_swept_key_replaces_its_values_and_what_the_file_knew_stays_known() {
+        let (axes, scenario) = with(&["workload.download=3 MB"]).unwrap();
+        assert_eq!(
+            (axes[0].as_str(), download(&scenario).as_str()),
+            ("workload.download=[\"3 MB\"]", "3 MB")
+        );
+        let mut source = Source::new("x.toml", TEXT);
+        source.add("--set", "sweep.\"workload.download\"=[\"3 MB\"]");
+        let axes = Document::parse(&source).unwrap().axes().unwrap();
+        let axis = axes.iter().find(|axis| axis.key == "workload.download").unwrap();
+        assert_eq!(axis.known, ["2 MB", "10 MB", "3 MB"]);
+    }
+
+    #[test]
+    fn wrong_paths_say_what_is_there() {
+        for (set, says) in [
+            ("variant.b.ack=stack", "no variant is named `b`; allowed: `a`"),
+            ("path.profile.x=1", "must be"),
+            ("name.x=1", "`name` is a string here"),
+            ("variant.a=1", "`variant.a` is a table"),
+            ("workload..x=1", "empty part"),
+            ("=1", "empty part"),
+            ("\"open=1", "key=value"),
+            ("nothing", "key=value"),
+        ] {
+            let error = with(&[set]).unwrap_err();
+            assert!(set == "path.profile.x=1" || error.contains(says), "{set}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_was_set_is_in_the_resolved_scenario() {
+        let mut source = Source::new("x.toml", TEXT);
+        assert_eq!(Document::parse(&source).unwrap().resolved(), TEXT);
+        source.add("--set", "seed=7");
+        let resolved = Document::parse(&source).unwrap().resolved();
+        assert!(
+            resolved.starts_with("# --set seed=7\n") && resolved.contains("\nseed = 7\n"),
+            "{resolved}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_path_that_is_printed_with_quotes_is_read_again(path in prop::collection::vec("[a-z0-9-]{1,8}(\\.[a-z]{1,3})?", 1..5)) {
+            let text: Vec<String> = path.iter().map(|part| if part.contains('.') { format!("\"{part}\"") } else { part.clone() }).collect();
+            prop_assert_eq!(split_path(&text.join(".")), Ok(path));
+        }
+
+        #[test]
+        fn no_assignment_panics(set in "\\PC{0,40}", key in "[a-z.\"']{0,20}") {
+            let _ = with(&[&set]);
+            let _ = with(&[&format!("{key}={set}")]);
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC{0,200}") {
+            let source = Source::new("x.toml", text.as_str());
+            if let Err(problem) = read(&source) {
+                source.locate(problem);
+            }
+        }
+
+        #[test]
+        fn no_damaged_scenario_panics(at in 0..TEXT.len(), with in "[\\[\\]{}=\"'.,\n0-9a-z \
+            -]{0,6}", length in 0usize..12) {
+            let end = (at + length).min(TEXT.len());
+            let text = format!("{}{with}{}", &TEXT[..at], &TEXT[end..]);
+            let source = Source::new("x.toml", text.as_str());
+            if let Err(problem) = read(&source) {
+                source.locate(problem);
+            }
+        }
+    }
+}

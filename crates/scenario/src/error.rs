@@ -1,0 +1,211 @@
+//! What can go wrong, with the place in the text where it did.
+
+use std::ops::Range;
+use thiserror::Error;
+
+/// Why a scenario cannot be run: what is wrong, what is allowed, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{}: {message}", self.place())]
+pub struct ScenarioError {
+    /// What is wrong, naming the value and what is allowed.
+    pub message: String,
+    /// A way out, where there is an obvious one.
+    pub help: Option<String>,
+    /// The file, or the option of the command line, that the text came from.
+    pub name: String,
+    /// That text, whole.
+    pub text: String,
+    /// Bytes of `text` that are wrong.
+    pub span: Range<usize>,
+    /// Line of `text` where the span begins, counted from 1.
+    pub line: usize,
+}
+
+impl ScenarioError {
+    /// `file:line`, or the option of the command line as it was given.
+    pub fn place(&self) -> String {
+        if self.name.starts_with("--") {
+            format!("{} {}", self.name, self.text)
+        } else {
+            format!("{}:{}", self.name, self.line)
+        }
+    }
+}
+
+/// Something wrong at a place of a [`Source`], before that place has a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong, naming the value and what is allowed.
+    pub message: String,
+    /// A remedy, if there is an obvious one.
+    pub help: Option<String>,
+    /// Bytes of the source that are wrong.
+    pub span: Range<usize>,
+}
+
+impl Problem {
+    /// A problem with the text at `span`.
+    pub fn new(span: Range<usize>, message: impl Into<String>) -> Self {
+        Self { message: message.into(), help: None, span }
+    }
+
+    /// Adds a remedy.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// An error of the TOML parser, at `place` if it names none, in our words if the parser's are
+    /// about Rust.
+    pub fn from_toml(error: &toml::de::Error, place: Range<usize>) -> Self {
+        let span = error.span().unwrap_or(place);
+        let message = error
+            .message()
+            .replace("unknown field", "unknown key")
+            .replace("unknown variant", "unknown value");
+        let message =
+            message.replace("missing field", "missing key").replace("expected one of", "allowed:");
+        // "unknown key `x`, expected `a` or `b`" is serde's wording for one and two candidates.
+        let message = if message.starts_with("unknown") {
+            message.replace(", expected ", ", allowed: ")
+        } else {
+            message
+        };
+        let mut names = message.split('`').skip(1).step_by(2);
+        let help = names.next().filter(|_| message.starts_with("unknown")).and_then(|given| {
+            let candidates: Vec<&str> = names.collect();
+            nearest(given, &candidates).map(|near| format!("did you mean `{near}`?"))
+        });
+        Self { message, help, span }
+    }
+
+    /// `given` is not one of `allowed`; a near miss becomes the help.
+    pub fn not_one_of<'a>(
+        span: Range<usize>,
+        what: &str,
+        given: &str,
+        allowed: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let allowed: Vec<&str> = allowed.into_iter().collect();
+        let list = if allowed.is_empty() { "none".to_owned() } else { quoted(&allowed) };
+        let problem = Self::new(span, format!("no {what} is named `{given}`; allowed: {list}"));
+        match nearest(given, &allowed) {
+            Some(near) => problem.help(format!("did you mean `{near}`?")),
+            None => problem,
+        }
+    }
+}
+
+/// `` `a`, `b`, `c` ``
+pub fn quoted(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// The candidate that `given` most likely was meant to be.
+pub fn nearest<'a>(given: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    candidates
+        .iter()
+        .map(|candidate| (strsim::normalized_damerau_levenshtein(given, candidate), *candidate))
+        .filter(|(likeness, _)| *likeness >= 0.6)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+/// The texts that a scenario was put together from: the file, then one piece for each `--set`.
+/// Spans count through all of them, so that a value from the command line and one from the file are
+/// told apart.
+#[derive(Debug, Clone)]
+pub struct Source {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone)]
+struct Piece {
+    name: String,
+    text: String,
+    start: usize,
+}
+
+impl Source {
+    /// The text of a scenario file called `name` in errors.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { pieces: vec![Piece { name: name.into(), text: text.into(), start: 0 }] }
+    }
+
+    /// Adds a text and returns the offset at which it begins.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
+        // One byte apart, so that a span at the very end of a piece stays in it.
+        let start = self.pieces.last().map_or(0, |piece| piece.start + piece.text.len() + 1);
+        self.pieces.push(Piece { name: name.into(), text: text.into(), start });
+        start
+    }
+
+    /// The text of the scenario file.
+    pub fn file(&self) -> &str {
+        self.pieces.first().map_or("", |piece| &piece.text)
+    }
+
+    /// The texts of `--set` in order, each with the offset at which it begins.
+    pub fn sets(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.pieces.iter().skip(1).map(|piece| (piece.text.as_str(), piece.start))
+    }
+
+    /// `problem` with the text and the line that it stands in.
+    pub fn locate(&self, problem: Problem) -> Box<ScenarioError> {
+        let at = problem.span.start;
+        let piece = self.pieces.iter().rev().find(|piece| piece.start <= at);
+        let (name, text, start) =
+            piece.map_or(("", "", 0), |piece| (&*piece.name, &*piece.text, piece.start));
+        let begin = floor_boundary(text, at - start);
+        let end = floor_boundary(text, problem.span.end.saturating_sub(start)).max(begin);
+        let line = 1 + text[..begin].matches('\n').count();
+        Box::new(ScenarioError {
+            message: problem.message,
+            help: problem.help,
+            name: name.to_owned(),
+            text: text.to_owned(),
+            span: begin..end,
+            line,
+        })
+    }
+}
+
+fn floor_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_finds_its_line_and_its_piece() {
+        let mut source = Source::new("a.toml", "name = \"x\"\nseed = -1\n");
+        let start = source.add("--set", "seed=no");
+        let error = source.locate(Problem::new(18..20, "wrong"));
+        assert_eq!(
+            (error.line, &*error.name, &error.text[error.span.clone()]),
+            (2, "a.toml", "-1")
+        );
+        let error = source.locate(Problem::new(start + 5..start + 7, "wrong"));
+        assert_eq!((error.line, &*error.name, &error.text[error.span.clone()]), (1, "--set", "no"));
+    }
+
+    #[test]
+    fn spans_inside_a_character_or_past_the_end_do_not_panic() {
+        let source = Source::new("a.toml", "é");
+        assert_eq!(source.locate(Problem::new(1..9, "wrong")).span, 0..2);
+        assert_eq!(source.locate(Problem::new(7..9, "wrong")).span, 2..2);
+    }
+
+    #[test]
+    fn near_misses_are_suggested_and_far_ones_are_not() {
+        assert_eq!(nearest("downlod", &["download", "upload"]), Some("download"));
+        assert_eq!(nearest("zzz", &["download", "upload"]), None);
+    }
+}

@@ -1,0 +1,48 @@
+//! Presets of transport keys, as the lowest layer of a flow's keys.
+
+use super::document::Tree;
+use super::protocol::Protocol;
+use super::transport::PresetName;
+use std::sync::LazyLock;
+use toml::de::{DeTable, DeValue};
+
+const TEXT: &str = include_str!("presets.toml");
+
+/// The keys that `preset` sets for `protocol`. Their places are of another text, so no error may
+/// point at them: a test reads every preset.
+pub(crate) fn layer(preset: PresetName, protocol: Protocol) -> Tree<'static> {
+    static PRESETS: LazyLock<Option<Tree<'static>>> =
+        LazyLock::new(|| DeTable::parse(TEXT).ok().map(|table| table.into_inner()));
+    let section = match protocol {
+        Protocol::Quic(_) => "quic",
+        Protocol::Tcp(_) => "tcp",
+        Protocol::Datagrams | Protocol::External => return Tree::new(),
+    };
+    let found = PRESETS.as_ref().and_then(|presets| {
+        let DeValue::Table(preset) = presets.get(preset.as_str())?.get_ref() else { return None };
+        let DeValue::Table(keys) = preset.get(section)?.get_ref() else { return None };
+        Some(keys.clone())
+    });
+    found.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::section;
+    use crate::transport::Transport;
+    use bentpipe_quic::Http;
+    use bentpipe_tcp::http::Version;
+
+    #[test]
+    fn every_preset_has_keys_that_can_be_read_for_each_transport() {
+        for preset in [PresetName::Bentpipe, PresetName::Rfc] {
+            for protocol in [Protocol::Quic(Http::H3), Protocol::Tcp(Version::H2)] {
+                let mut keys = layer(preset, protocol);
+                let read: Transport = section::take(&mut keys, 0..0).unwrap();
+                assert!(keys.is_empty(), "{preset:?}, {protocol:?}: {keys:?}");
+                assert!(read.resume.is_some() || protocol == Protocol::Tcp(Version::H2));
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Built-in paths, from `profiles.toml`.
+
+use crate::Direction;
+use crate::leo::Reconfiguration;
+use bentpipe_link::{DelayConfig, DirectionConfig, QueueLimit, RateConfig};
+use bentpipe_units::{Bytes, Rate, Span};
+use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
+
+/// A path that scenarios call by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// What scenarios write.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Where the figures come from.
+    pub source: String,
+    /// What is special about it, and what was assumed.
+    pub note: String,
+    /// From the server to the client.
+    pub forward: DirectionConfig,
+    /// From the client to the server.
+    #[serde(rename = "return")]
+    pub reverse: DirectionConfig,
+    /// Times that the source asks for.
+    #[serde(default)]
+    pub targets: Vec<Target>,
+    /// How the path changes, where each run draws that.
+    pub reconfiguration: Option<Reconfiguration>,
+}
+
+/// A transfer time that a source asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// Which way.
+    pub direction: Direction,
+    /// How much.
+    pub size: Bytes,
+    /// How long it may take.
+    pub seconds: f64,
+}
+
+static PROFILES: LazyLock<Vec<Profile>> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct File {
+        profile: Vec<Profile>,
+    }
+    // The file is part of the program: a test holds that it parses.
+    toml::from_str::<File>(include_str!("profiles.toml"))
+        .map(|file| file.profile)
+        .unwrap_or_default()
+});
+
+/// All built-in paths, in the order in which they are listed.
+pub fn profiles() -> &'static [Profile] {
+    &PROFILES
+}
+
+/// The path called `name`.
+pub fn profile(name: &str) -> Option<&'static Profile> {
+    profiles().iter().find(|profile| profile.name == name)
+}
+
+impl Profile {
+    /// The idle round trip.
+    pub fn rtt(&self) -> Span {
+        idle_delay(&self.forward) + idle_delay(&self.reverse)
+    }
+
+    /// The bandwidth-delay product of the forward direction.
+    pub fn bdp(&self) -> Bytes {
+        highest_rate(&self.forward.rate).unwrap_or_default().bytes_in(self.rtt())
+    }
+}
+
+/// How long a packet takes on an idle direction, transmission excluded: the delay (the middle of
+/// jitter, the first of a schedule), and half a frame, which is the mean wait for the end of one,
+/// or, where capacity is allocated, for the beginning of one: of capacity that is there already,
+/// since what must be asked for first takes however long asking takes.
+pub fn idle_delay(direction: &DirectionConfig) -> Span {
+    let delay = match &direction.delay {
+        DelayConfig::Constant(delay) | DelayConfig::Jitter { base: delay, .. } => *delay,
+        DelayConfig::Schedule { schedule, .. } => {
+            schedule.first().map(|step| step.delay).unwrap_or_default()
+        }
+    };
+    let frame = direction.allocation.dama().map(|dama| dama.frame).or(direction.frame);
+    delay + frame.unwrap_or_default() / 2
+}
+
+/// The rate, or the highest of a schedule; none for a trace, which must be read first.
+pub fn highest_rate(rate: &RateConfig) -> Option<Rate> {
+    rate.highest()
+}
+
+/// One direction in a line: `50 Mbps, 325 ms, queue 1 BDP`.
+pub fn describe(direction: &DirectionConfig) -> String {
+    let delay = match &direction.delay {
+        DelayConfig::Constant(delay) => delay.to_string(),
+        DelayConfig::Jitter { base, jitter, .. } => format!("{base} ± {jitter}"),
+        DelayConfig::Schedule { schedule, .. } => format!("delay in {} steps", schedule.len()),
+    };
+    let (rate, rest) = around_delay(direction);
+    format!("{rate}, {delay}, {rest}")
+}
+
+/// The same where the delay follows from something else.
+pub fn describe_without_delay(direction: &DirectionConfig) -> String {
+    let (rate, rest) = around_delay(direction);
+    format!("{rate}, {rest}")
+}
+
+fn around_delay(direction: &DirectionConfig) -> (String, String) {
+    let rate = match &direction.rate {
+        RateConfig::Constant(rate) => rate.to_string(),
+        RateConfig::Schedule { schedule, .. } => match schedule.as_slice() {
+            [first, second] => format!("{}, then {} from {}", first.rate, second.rate, second.at),
+            steps => format!("rate in {} steps", steps.len()),
+        },
+        RateConfig::Acm(acm) => {
+            let highest = highest_rate(&direction.rate).unwrap_or_default();
+            format!("{highest} in clear sky, adaptive coding of {}", acm.symbol_rate)
+        }
+        RateConfig::Trace { file } => format!("rate from {}", file.display()),
+    };
+    let mut text = format!("queue {}", direction.queue.limit);
+    if direction.queue.codel.is_some() {
+        text.push_str(" with CoDel");
+    }
+    if !direction.policer.is_none() {
+        text.push_str(&format!(", policed to {}", direction.policer));
+    }
+    if !direction.loss.processes.is_empty() {
+        text.push_str(", loss ");
+        text.push_str(&describe_loss(&direction.loss));
+    }
+    if let Some(frame) = direction.frame {
+        text.push_str(&format!(", frames of {frame}"));
+    }
+    if !direction.allocation.is_none() {
+        text.push_str(&format!(", allocated in {}", direction.allocation));
+    }
+    (rate, text)
+}
+
+/// The loss as a scenario would write it, percentages for plain ratios.
+fn describe_loss(loss: &bentpipe_link::LossConfig) -> String {
+    match toml::Value::try_from(loss) {
+        // Rounded, since 0.017 times 100 is not 1.7.
+        Ok(toml::Value::Float(ratio)) => format!("{} %", (ratio * 1e8).round() / 1e6),
+        Ok(toml::Value::String(name)) => name,
+        Ok(toml::Value::Table(table)) => {
+            table.get("model").and_then(toml::Value::as_str).unwrap_or("process").to_owned()
+        }
+        _ => format!("of {} processes", loss.processes.len()),
+    }
+}
+
+/// Bytes that a queue of `limit` holds on a link of `rate` on a path of `rtt`.
+pub fn queue_bytes(limit: QueueLimit, rate: Rate, rtt: Span, mtu: Bytes) -> Bytes {
+    match limit {
+        QueueLimit::Bdp(factor) => rate.bytes_in(rtt).mul_f64(factor),
+        QueueLimit::Bytes(bytes) => bytes,
+        QueueLimit::Packets(packets) => Bytes::new(mtu.get().saturating_mul(packets)),
+        QueueLimit::Time(span) => rate.bytes_in(span),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_of_the_table_is_there_with_its_source() {
+        let names: Vec<&str> = profiles().iter().map(|profile| profile.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "geo-10-2",
+                "geo-50-10",
+                "geo-50-0.5",
+                "geo-50-variable",
+                "geo-250-3",
+                "geo-250-3-lossy",
+                "fau-sat",
+                "fau-satloss",
+                "hylas",
+                "ka-sat",
+                "geo-dama",
+                "leo",
+                "terrestrial"
+            ]
+        );
+        for profile in profiles() {
+            assert!(!profile.source.is_empty() && !profile.note.is_empty(), "{}", profile.name);
+            assert!(
+                profile.forward.check().is_ok() && profile.reverse.check().is_ok(),
+                "{}",
+                profile.name
+            );
+        }
+    }
+
+    #[test]
+    fn the_bdps_are_those_of_the_specification() {
+        // specs/satellite-link.md §3: 813 kB, 4.06 MB, 20.3 MB, 1.5 MB, 669 kB.
+        for (name, bdp) in [
+            ("geo-10-2", 812_500),
+            ("geo-50-10", 4_062_500),
+            ("geo-50-variable", 4_062_500),
+            ("geo-250-3", 20_312_500),
+            ("fau-sat", 1_500_000),
+            ("hylas", 669_375),
+        ] {
+            assert_eq!(profile(name).map(Profile::bdp), Some(Bytes::new(bdp)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_direction_reads_as_one_line() {
+        let lossy = profile("fau-satloss").unwrap();
+        assert_eq!(describe(&lossy.forward), "20 Mbps, 300 ms, queue 25 packets, loss 1 %");
+        let variable = profile("geo-50-variable").unwrap();
+        assert_eq!(
+            describe(&variable.forward),
+            "50 Mbps, then 10 Mbps from 5 s, 325 ms, queue 1 BDP"
+        );
+    }
+}

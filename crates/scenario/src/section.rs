@@ -1,0 +1,149 @@
+//! Reading several structs from one table.
+//!
+//! `[[flow]]` takes the keys of a workload, of a transport, and some of its own. Each of these is a
+//! struct that lists its keys once; serde's `flatten` would lose the places that errors point at.
+//! A [`Section`] therefore knows the names of its keys from its JSON Schema, and takes them out of
+//! the table.
+
+use crate::error::{Problem, nearest, quoted};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value as Json};
+use serde_spanned::Spanned;
+use std::borrow::Cow;
+use std::ops::Range;
+use toml::de::{DeTable, Deserializer};
+
+/// Keys that share a table with those of other sections.
+pub trait Section: JsonSchema + DeserializeOwned {
+    /// Its JSON Schema, made once.
+    fn schema() -> &'static Json;
+}
+
+/// Implements [`Section`].
+macro_rules! section {
+    ($($name:ty),+ $(,)?) => {$(
+        impl $crate::section::Section for $name {
+            fn schema() -> &'static serde_json::Value {
+                static SCHEMA: std::sync::LazyLock<serde_json::Value> =
+                    std::sync::LazyLock::new(|| schemars::schema_for!($name).to_value());
+                &SCHEMA
+            }
+        }
+    )+};
+}
+pub(crate) use section;
+
+/// The names of a section's keys.
+pub fn keys<T: Section>() -> Vec<&'static str> {
+    let properties = T::schema()["properties"].as_object();
+    properties.into_iter().flatten().map(|(key, _)| key.as_str()).collect()
+}
+
+/// Takes a section's keys out of `table` and reads them. `span` is the place of the table.
+pub fn take<T: Section>(table: &mut DeTable<'_>, span: Range<usize>) -> Result<T, Problem> {
+    let mut own = DeTable::new();
+    for name in keys::<T>() {
+        if let Some((key, value)) = table.remove_entry(name) {
+            own.insert(key, value);
+        }
+    }
+    let read = T::deserialize(Deserializer::from(Spanned::new(span.clone(), own)));
+    read.map_err(|error| Problem::from_toml(&error, span))
+}
+
+/// Refuses a key that is none of `allowed`.
+pub fn known(key: &Spanned<Cow<'_, str>>, allowed: &[&str]) -> Result<(), Problem> {
+    let name: &str = key.get_ref();
+    if allowed.contains(&name) {
+        return Ok(());
+    }
+    let problem =
+        Problem::new(key.span(), format!("unknown key `{name}`, allowed: {}", quoted(allowed)));
+    let near = nearest(name, allowed).map(str::to_owned);
+    // Or a key of a nested table, without the table's name.
+    Err(match near.or_else(|| super::transport::nested(name)) {
+        Some(near) => problem.help(format!("did you mean `{near}`?")),
+        None => problem,
+    })
+}
+
+/// The JSON Schema of a table that takes the keys of several sections.
+pub fn compose(title: &str, parts: Vec<Schema>) -> Schema {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for part in parts {
+        let Json::Object(mut part) = part.to_value() else { continue };
+        if let Some(Json::Object(own)) = part.remove("properties") {
+            properties.extend(own);
+        }
+        if let Some(Json::Array(own)) = part.remove("required") {
+            required.extend(own);
+        }
+    }
+    schemars::json_schema!({
+        "title": title,
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+/// Declares a table by the sections whose keys it takes: its JSON Schema, and the list of its keys.
+macro_rules! table {
+    ($(#[$meta:meta])* $name:ident: $title:literal = $($part:ty),+ $(,)?) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone)]
+        pub struct $name;
+
+        impl $name {
+            /// Names of the keys, in order.
+            pub fn keys() -> Vec<&'static str> {
+                let mut keys = Vec::new();
+                $(keys.extend($crate::section::keys::<$part>());)+
+                keys
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $title.into()
+            }
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let parts = vec![$(<$part as schemars::JsonSchema>::json_schema(generator)),+];
+                $crate::section::compose($title, parts)
+            }
+        }
+    };
+}
+pub(crate) use table;
+
+/// A part of the file that serde passes over, since it is merged with others before it is read.
+#[derive(Debug, Clone)]
+pub struct Merged<T>(std::marker::PhantomData<T>);
+
+impl<T> Default for Merged<T> {
+    fn default() -> Self {
+        Self(std::marker::PhantomData)
+    }
+}
+
+impl<'de, T> serde::Deserialize<'de> for Merged<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        serde::de::IgnoredAny::deserialize(deserializer)?;
+        Ok(Self::default())
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Merged<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}

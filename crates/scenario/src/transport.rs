@@ -1,0 +1,354 @@
+//! How a flow is transported: the keys of `[defaults]`, `[[variant]]` and `[[flow]]`.
+//!
+//! `x-accepted-by` names what a key has a meaning for: `quic`, `tcp`, or an HTTP version. A key
+//! without it has a meaning for QUIC and TCP. `x-real-clock` lists the values that QUIC can have
+//! under the real clock, where it is the programs `bentpipe serve` and `bentpipe get`; an empty
+//! list stands for any value, and a key without it is refused there.
+
+use super::section::{keys, section};
+use super::window::{ConnectionWindow, Window};
+use crate::error::nearest;
+use bentpipe_quic::congestion::PathChangeResponse;
+use bentpipe_quic::congestion::config::Parameters;
+use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
+use bentpipe_quic::{AckBy, AckRule, Handshake};
+use bentpipe_units::{Bytes, Ratio, Span};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_spanned::Spanned;
+
+/// How a flow is transported. A key that is not set has the value of the `preset`, or the default
+/// stated here.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Transport {
+    /// Values of all keys that are not set: `bentpipe` (the default), as `bentpipe serve` and
+    /// `bentpipe get` have them, or `rfc`, a plain RFC 9002 endpoint.
+    #[schemars(extend("x-real-clock" = ["bentpipe"]))]
+    pub preset: Option<PresetName>,
+    /// Transport protocol; by default the one that `http` runs over, or QUIC.
+    #[schemars(with = "Option<TransportKind>", extend("x-real-clock" = []))]
+    pub transport: Option<Spanned<TransportKind>>,
+    /// How objects are fetched: `h3` over QUIC, `h2` or `h1` over TLS and TCP, or `raw` over either
+    /// (QUIC: one stream per object; TCP: a request of 17 bytes without TLS).
+    #[schemars(with = "Option<HttpKind>", extend("x-real-clock" = ["h3"]))]
+    pub http: Option<Spanned<HttpKind>>,
+    /// Congestion controller of the data sender.
+    #[schemars(extend("x-real-clock" = []))]
+    pub congestion: Option<ControllerName>,
+    /// Slow-start algorithm: `auto` (the best one where it is safe), `standard`, or another one
+    /// that `bentpipe controllers` lists.
+    #[schemars(extend("x-real-clock" = []))]
+    pub slow_start: Option<SlowStartName>,
+    /// Parameters of controllers, slow-start algorithms and resumption, by name;
+    /// `bentpipe controllers` lists them.
+    #[schemars(
+        with = "Option<std::collections::BTreeMap<String, std::collections::BTreeMap<String, f64>>>"
+    )]
+    pub parameters: Option<Spanned<Parameters>>,
+    /// Response of the sender to announced path changes (`path.orbit.path_change_notice`): `none`;
+    /// `reset` restarts the minimum RTT filter; `hold` does not treat losses of the next round trip
+    /// as congestion; `drain` shrinks the window in advance; `all`.
+    pub path_change_response: Option<PathChangeResponseName>,
+    /// `1rtt`, or `0rtt`, which needs a ticket and so implies visit = "repeat".
+    #[schemars(extend("x-real-clock" = []))]
+    pub handshake: Option<Handshake>,
+    /// Which visit is measured if the workload lists no `visits`: the `first` (the default), or a
+    /// `repeat` visit, after a first one that fills the path and is not measured.
+    #[schemars(extend("x-real-clock" = []))]
+    pub visit: Option<MeasuredVisit>,
+    /// Use of what the data sender remembers of the path: `none`, `careful` (RFC 9959), or `jump`,
+    /// straight to the remembered window, which is unsafe.
+    #[schemars(extend("x-real-clock" = []))]
+    pub resume: Option<ResumeName>,
+    /// When receivers acknowledge: `stack` (every second packet), `1:N`, `1:2 for 100, then 1:10`,
+    /// `rtt/4` or `auto`.
+    #[schemars(with = "Option<AckRule>", extend("x-real-clock" = ["auto"]))]
+    pub ack: Option<Spanned<AckRule>>,
+    /// Maximum delay of an acknowledgement.
+    pub max_ack_delay: Option<Span>,
+    /// Initial congestion window in packets.
+    #[schemars(with = "Option<u64>", range(min = 1, max = 10_000))]
+    pub initial_window: Option<Spanned<u64>>,
+    /// Maximum congestion window; unlimited by default.
+    pub max_window: Option<Window>,
+    /// Windows of receivers, and the send buffer.
+    #[serde(default)]
+    #[schemars(extend("x-accepted-by" = ["quic", "h2"]))]
+    pub flow_control: FlowControl,
+    /// Keys of QUIC.
+    #[serde(default)]
+    #[schemars(extend("x-accepted-by" = ["quic"]))]
+    pub quic: QuicKeys,
+    /// Keys of TCP.
+    #[serde(default)]
+    #[schemars(extend("x-accepted-by" = ["tcp"]))]
+    pub tcp: TcpKeys,
+}
+section!(Transport, FlowControl, QuicKeys, TcpKeys);
+
+/// The nested tables of [`Transport`].
+pub(super) const NESTED: [&str; 3] = ["flow_control", "quic", "tcp"];
+
+/// The nested key that `name` most likely means, with its table.
+pub(super) fn nested(name: &str) -> Option<String> {
+    let tables = [keys::<FlowControl>(), keys::<QuicKeys>(), keys::<TcpKeys>()];
+    NESTED
+        .iter()
+        .zip(tables)
+        .find_map(|(table, keys)| Some(format!("{table}.{}", nearest(name, &keys)?)))
+}
+
+/// Windows of receivers, and the send buffer.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowControl {
+    /// Stream and connection windows of a well-known program; `stream_window` and
+    /// `connection_window` override it.
+    #[schemars(extend("x-real-clock" = ["bentpipe"]))]
+    pub preset: Option<FlowControlPreset>,
+    /// Flow-control window of a stream.
+    pub stream_window: Option<Window>,
+    /// Flow-control window of a connection; `tuned` (QUIC) follows the delivery rate.
+    #[schemars(extend("x-real-clock" = ["tuned"]))]
+    pub connection_window: Option<ConnectionWindow>,
+    /// Initial size of a tuned window, announced in the handshake; 1.25 MB by default.
+    #[schemars(with = "Option<Bytes>", extend("x-accepted-by" = ["quic"], "x-real-clock" = ["4 \
+        MB"]))]
+    pub initial_receive_window: Option<Spanned<Bytes>>,
+    /// Maximum size of a tuned window; 64 MB by default.
+    #[schemars(with = "Option<Bytes>", extend("x-accepted-by" = ["quic"], "x-real-clock" = ["64 \
+        MB"]))]
+    pub max_receive_window: Option<Spanned<Bytes>>,
+    /// Fraction of the connection's window that is consumed before the receiver announces more: an
+    /// eighth by default, a sixteenth of a tuned window.
+    #[schemars(with = "Option<Ratio>", extend("x-accepted-by" = ["quic"]))]
+    pub window_update_fraction: Option<Spanned<Ratio>>,
+    /// Maximum time between two window updates while data is consumed: 50 ms for a tuned window;
+    /// otherwise unlimited.
+    #[schemars(with = "Option<Span>", extend("x-accepted-by" = ["quic"]))]
+    pub window_update_interval: Option<Spanned<Span>>,
+    /// Maximum amount of data that the sender holds unacknowledged.
+    #[schemars(extend("x-accepted-by" = ["quic", "tcp"]))]
+    pub send_buffer: Option<Window>,
+}
+
+/// Keys of QUIC.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuicKeys {
+    /// Who decides when to acknowledge: the `sender`, which can ask for `1:N` only, or the
+    /// `receiver`.
+    #[schemars(with = "Option<AckBy>")]
+    pub ack_by: Option<Spanned<AckBy>>,
+    /// Where the state of the path is kept: at the `server`, or in a sealed `token` that the client
+    /// keeps.
+    #[schemars(extend("x-real-clock" = []))]
+    pub resume_state: Option<ResumeState>,
+    /// RTT assumed before the first sample.
+    #[schemars(with = "Option<Span>")]
+    pub initial_rtt: Option<Spanned<Span>>,
+    /// Pace packets over the round trip; true by default.
+    pub pacing: Option<bool>,
+    /// Initial size of a UDP payload; by default the size that the path carries.
+    #[schemars(with = "Option<Bytes>")]
+    pub initial_mtu: Option<Spanned<Bytes>>,
+    /// Probe for larger packets.
+    #[schemars(extend("x-real-clock" = ["true"]))]
+    pub mtu_discovery: Option<bool>,
+}
+
+/// Keys of TCP.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TcpKeys {
+    /// A performance-enhancing proxy, described by `[path.pep]`: `none`; `gateway` splits
+    /// connections on the server's side of its hop; `both` splits them on both sides; `filter`
+    /// thins acknowledgements only.
+    #[schemars(with = "Option<PepMode>")]
+    pub pep: Option<Spanned<PepMode>>,
+    /// Maximum number of parallel connections for `h1`; 6 by default.
+    #[schemars(with = "Option<u64>", range(min = 1, max = 64), extend("x-accepted-by" = ["h1"]))]
+    pub connections: Option<Spanned<u64>>,
+    /// Maximum size of the receive buffer, half of which is window, as in Linux. `6 MiB` is Linux'
+    /// default, `auto` never limits.
+    pub receive_buffer: Option<Window>,
+    /// Let the receive buffer grow with what the application takes; true by default. Otherwise it
+    /// has its full size from the beginning.
+    pub receive_autotune: Option<bool>,
+    /// Acknowledge segments that arrive within this time of each other once, as receive offload
+    /// does.
+    pub coalesce: Option<Span>,
+    /// Negotiate ECN.
+    pub ecn: Option<bool>,
+    /// Shrink the window while idle (RFC 5681 §4.1); true by default, as in Linux.
+    pub idle_restart: Option<bool>,
+}
+
+/// Which visit is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MeasuredVisit {
+    /// The first.
+    #[default]
+    First,
+    /// The second, after one that filled the path.
+    Repeat,
+}
+
+/// A set of values for transport keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PresetName {
+    /// Those of `bentpipe serve` and `bentpipe get`.
+    #[default]
+    Bentpipe,
+    /// Those of a plain RFC 9002 endpoint: CUBIC, ten packets at first, slow start until loss, an
+    /// acknowledgement of every second packet, no memory of the path; windows and pacing are those
+    /// of `bentpipe`.
+    Rfc,
+}
+
+impl PresetName {
+    /// Its name in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bentpipe => "bentpipe",
+            Self::Rfc => "rfc",
+        }
+    }
+}
+
+/// A transport protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TransportKind {
+    /// QUIC (RFC 9000).
+    #[default]
+    Quic,
+    /// TCP (RFC 9293).
+    Tcp,
+}
+
+/// Where the state of a path is kept between visits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ResumeState {
+    /// At the server.
+    #[default]
+    Server,
+    /// At the client, in a sealed token.
+    Token,
+}
+
+impl From<ResumeState> for bentpipe_quic::ResumeVia {
+    fn from(state: ResumeState) -> Self {
+        match state {
+            ResumeState::Server => Self::Store,
+            ResumeState::Token => Self::Token,
+        }
+    }
+}
+
+/// How objects are fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HttpKind {
+    /// HTTP/3 (RFC 9114), over QUIC.
+    H3,
+    /// HTTP/2 (RFC 9113), over TLS and TCP.
+    H2,
+    /// HTTP/1.1 (RFC 9112), over TLS and TCP.
+    H1,
+    /// As little as possible, over either.
+    Raw,
+}
+
+/// What a performance-enhancing proxy does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PepMode {
+    /// There is none.
+    #[default]
+    None,
+    /// It splits connections at the gateway.
+    Gateway,
+    /// It splits them at the terminal and at the gateway.
+    Both,
+    /// It forwards segments and thins acknowledgements.
+    Filter,
+}
+
+/// Response of a sender to announced path changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PathChangeResponseName {
+    /// None.
+    #[default]
+    None,
+    /// Restart the minimum RTT filter.
+    Reset,
+    /// Do not treat losses and marks just after a change as congestion.
+    Hold,
+    /// Shrink the window before a change to a shorter or slower path.
+    Drain,
+    /// All of them.
+    All,
+}
+
+impl From<PathChangeResponseName> for PathChangeResponse {
+    fn from(response: PathChangeResponseName) -> Self {
+        let all = response == PathChangeResponseName::All;
+        Self {
+            shift_rtt: all || response == PathChangeResponseName::Reset,
+            suppress_loss: all || response == PathChangeResponseName::Hold,
+            pre_drain: all || response == PathChangeResponseName::Drain,
+        }
+    }
+}
+
+/// Stream and connection windows.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum FlowControlPreset {
+    /// `auto`: sized from the path, so that they never limit.
+    #[default]
+    Auto,
+    /// `bentpipe`: a tuned connection window that starts with 4 MB.
+    Bentpipe,
+    /// Those of a program that HTTP/2 knows by name.
+    Program(bentpipe_tcp::http::FlowControlPresetName),
+}
+
+impl FlowControlPreset {
+    fn names() -> Vec<&'static str> {
+        ["auto", "bentpipe"]
+            .into_iter()
+            .chain(bentpipe_tcp::http::FlowControlPresetName::all())
+            .collect()
+    }
+}
+
+impl<'de> Deserialize<'de> for FlowControlPreset {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        match name.as_str() {
+            "auto" => Ok(Self::Auto),
+            "bentpipe" => Ok(Self::Bentpipe),
+            name => name.parse().map(Self::Program).map_err(|_| {
+                let allowed = Self::names().join(", ");
+                serde::de::Error::custom(format!(
+                    "`{name}` is no preset of flow control; allowed: {allowed}"
+                ))
+            }),
+        }
+    }
+}
+
+impl JsonSchema for FlowControlPreset {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "FlowControlPreset".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "enum": Self::names() })
+    }
+}

@@ -1,0 +1,85 @@
+//! `cbr`: UDP datagrams at a constant rate, or in bursts, without congestion control.
+
+use super::{Clocks, Direction, Transfer};
+use crate::error::Problem;
+use bentpipe_units::{Bytes, Rate, Span};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_spanned::Spanned;
+
+/// The emulator has no sender of datagrams.
+pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: false };
+/// Shortest mean of a burst or pause: each one is drawn.
+const SHORTEST_BURST: Span = Span::from_millis(1);
+
+/// UDP datagrams at a constant rate. With `on` and `off`, bursts and pauses alternate, with
+/// exponentially distributed durations.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cbr {
+    /// Rate of the IP packets while sending.
+    #[schemars(with = "Rate")]
+    pub rate: Spanned<Rate>,
+    /// Time from the start to the end.
+    #[schemars(with = "Span")]
+    pub duration: Spanned<Span>,
+    /// Size of the IP packets; `path.mtu` by default.
+    #[schemars(with = "Option<Bytes>")]
+    pub packet: Option<Spanned<Bytes>>,
+    /// Mean duration of a burst; without it, the sender never pauses.
+    #[schemars(with = "Option<Span>")]
+    pub on: Option<Spanned<Span>>,
+    /// Mean duration of a pause.
+    #[schemars(with = "Option<Span>")]
+    pub off: Option<Spanned<Span>>,
+    /// Direction of the data; download by default.
+    #[serde(default)]
+    pub direction: Direction,
+}
+
+impl Cbr {
+    pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
+        super::duration(&self.duration, limit)?;
+        super::packet(self.packet.as_ref())?;
+        let rate = &self.rate;
+        if rate.get_ref().is_zero() {
+            return Err(Problem::new(
+                rate.span(),
+                format!("a `rate` of {rate} sends nothing; allowed: above zero"),
+            ));
+        }
+        let alone = |key: &str, other: &str, span: &Spanned<Span>| {
+            let message = format!("`{key}` needs `{other}`; allowed: both, or none of them");
+            Err(Problem::new(span.span(), message))
+        };
+        match (&self.on, &self.off) {
+            (None, None) => Ok(()),
+            (Some(on), None) => alone("on", "off", on),
+            (None, Some(off)) => alone("off", "on", off),
+            (Some(on), Some(off)) => {
+                [("on", on), ("off", off)].into_iter().try_for_each(|(key, span)| {
+                    if *span.get_ref() >= SHORTEST_BURST {
+                        return Ok(());
+                    }
+                    let message = format!(
+                        "`{key}` of {span} is too short; allowed: {SHORTEST_BURST} or longer"
+                    );
+                    Err(Problem::new(span.span(), message))
+                })
+            }
+        }
+    }
+
+    pub(super) fn transfer(&self) -> Transfer {
+        Transfer {
+            direction: self.direction,
+            objects: Vec::new(),
+            duration: Some(*self.duration.get_ref()),
+        }
+    }
+
+    /// Mean durations of bursts and pauses.
+    pub fn bursts(&self) -> Option<(Span, Span)> {
+        self.on.as_ref().zip(self.off.as_ref()).map(|(on, off)| (*on.get_ref(), *off.get_ref()))
+    }
+}

@@ -1,0 +1,304 @@
+//! What a flow transfers. Each workload has a module: its keys, what it refuses, what it asks of
+//! the endpoints, and which clocks can run it.
+
+mod bulk;
+mod cbr;
+mod download;
+mod external;
+mod objects;
+mod ping;
+mod upload;
+mod visits;
+mod web_page;
+
+pub use bulk::Bulk;
+pub use cbr::Cbr;
+pub use external::External;
+pub use objects::Object;
+pub use ping::Ping;
+pub use visits::{Sequence, Visit, VisitKeys, VisitTable, Work};
+
+use super::section::section;
+use crate::error::{Problem, quoted};
+use bentpipe_results::Direction;
+use bentpipe_units::{Bytes, Span};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_spanned::Spanned;
+use std::ops::Range;
+
+type Check = Result<(), Problem>;
+
+/// The keys that say what is transferred: exactly one workload.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// One object of this size from the server to the client.
+    #[schemars(with = "Option<Bytes>")]
+    pub download: Option<Spanned<Bytes>>,
+    /// One object of this size from the client to the server.
+    #[schemars(with = "Option<Bytes>")]
+    pub upload: Option<Spanned<Bytes>>,
+    /// Several objects that start together, in the direction of `direction`.
+    #[schemars(with = "Option<Vec<Object>>")]
+    pub objects: Option<Spanned<Vec<Object>>>,
+    /// Direction of `objects`; download by default.
+    #[schemars(with = "Option<Direction>")]
+    pub direction: Option<Spanned<Direction>>,
+    /// A web page of this many objects that depend on each other, with the sizes of the median page
+    /// (docs: TCP and HTTP).
+    #[schemars(with = "Option<u64>", range(min = 1, max = 1000))]
+    pub web_page: Option<Spanned<u64>>,
+    /// Data without end for a fixed time.
+    #[schemars(with = "Option<Bulk>")]
+    pub bulk: Option<Spanned<Bulk>>,
+    /// UDP datagrams at a constant rate, or in bursts, without congestion control.
+    #[schemars(with = "Option<Cbr>")]
+    pub cbr: Option<Spanned<Cbr>>,
+    /// ICMP echo requests from the client.
+    #[schemars(with = "Option<Ping>")]
+    pub ping: Option<Spanned<Ping>>,
+}
+section!(Task);
+
+/// The workload whose commands variants can set.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExternalKey {
+    /// One download by other programs, on the real clock.
+    #[schemars(with = "Option<External>")]
+    pub external: Option<Spanned<External>>,
+}
+section!(ExternalKey);
+
+/// A checked workload.
+#[derive(Debug, Clone)]
+pub enum Workload {
+    /// `download`
+    Download(Bytes),
+    /// `upload`
+    Upload(Bytes),
+    /// `objects`
+    Objects(Vec<Object>, Direction),
+    /// `web_page`
+    WebPage(usize),
+    /// `bulk`
+    Bulk(Bulk),
+    /// `cbr`
+    Cbr(Cbr),
+    /// `ping`
+    Ping(Ping),
+    /// `external`
+    External(External),
+}
+
+/// What a workload asks of the endpoints, in one visit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transfer {
+    /// Direction of the data.
+    pub direction: Direction,
+    /// The objects, in order; none if there is nothing to ask for.
+    pub objects: Vec<PlannedObject>,
+    /// Duration of a workload that time ends.
+    pub duration: Option<Span>,
+}
+
+/// One object of a [`Transfer`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedObject {
+    /// Name in results.
+    pub name: String,
+    /// Size.
+    pub bytes: Bytes,
+    /// Indices of the objects that must be complete before it is requested.
+    pub after: Vec<usize>,
+    /// Time between the last of those and the request.
+    pub delay: Span,
+}
+
+impl PlannedObject {
+    fn new(name: &str, bytes: Bytes) -> Self {
+        Self { name: name.to_owned(), bytes, after: Vec::new(), delay: Span::ZERO }
+    }
+}
+
+/// The clocks that can run a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clocks {
+    /// The virtual clock.
+    pub simulated: bool,
+    /// The real clock, over QUIC: `bentpipe serve` and `bentpipe get`.
+    pub real_quic: bool,
+    /// The real clock, over the kernel's TCP.
+    pub real_tcp: bool,
+}
+
+impl Task {
+    /// The keys of workloads that are given.
+    fn given(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        [
+            ("download", self.download.is_some()),
+            ("upload", self.upload.is_some()),
+            ("objects", self.objects.is_some()),
+            ("web_page", self.web_page.is_some()),
+            ("bulk", self.bulk.is_some()),
+            ("cbr", self.cbr.is_some()),
+            ("ping", self.ping.is_some()),
+        ]
+        .into_iter()
+    }
+
+    /// Checks that one workload is given, and that it is possible. `span` is the place of its
+    /// table.
+    ///
+    /// # Errors
+    /// None or several workloads; a value that is out of range.
+    pub fn workload(
+        self,
+        external: Option<Spanned<External>>,
+        span: Range<usize>,
+        limit: Span,
+    ) -> Result<Workload, Problem> {
+        one_of(self.given().chain([("external", external.is_some())]), span.clone())?;
+        if let (Some(direction), None) = (&self.direction, &self.objects) {
+            let message = "`direction` belongs to `objects`; `bulk` and `cbr` have a `direction` \
+                of their own";
+            return Err(Problem::new(direction.span(), message));
+        }
+        let direction = self.direction.map(Spanned::into_inner).unwrap_or_default();
+        if let Some(size) = self.download {
+            download::check(&size).map(|()| Workload::Download(size.into_inner()))
+        } else if let Some(size) = self.upload {
+            upload::check(&size).map(|()| Workload::Upload(size.into_inner()))
+        } else if let Some(objects) = self.objects {
+            objects::check(&objects).map(|()| Workload::Objects(objects.into_inner(), direction))
+        } else if let Some(count) = self.web_page {
+            web_page::check(&count).map(|()| Workload::WebPage(count.into_inner() as usize))
+        } else if let Some(bulk) = self.bulk {
+            bulk.get_ref().check(limit).map(|()| Workload::Bulk(bulk.into_inner()))
+        } else if let Some(cbr) = self.cbr {
+            cbr.get_ref().check(limit).map(|()| Workload::Cbr(cbr.into_inner()))
+        } else if let Some(ping) = self.ping {
+            ping.get_ref().check(limit).map(|()| Workload::Ping(ping.into_inner()))
+        } else if let Some(external) = external {
+            external
+                .get_ref()
+                .check(external.span())
+                .map(|()| Workload::External(external.into_inner()))
+        } else {
+            Err(Problem::new(span, "the scenario transfers nothing here"))
+        }
+    }
+}
+
+impl Workload {
+    /// Its key in scenarios.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Download(_) => "download",
+            Self::Upload(_) => "upload",
+            Self::Objects(..) => "objects",
+            Self::WebPage(_) => "web_page",
+            Self::Bulk(_) => "bulk",
+            Self::Cbr(_) => "cbr",
+            Self::Ping(_) => "ping",
+            Self::External(_) => "external",
+        }
+    }
+
+    /// What it asks of the endpoints. `seed` draws the sizes of a web page.
+    pub fn transfer(&self, seed: u64) -> Transfer {
+        match self {
+            Self::Download(size) => download::transfer(*size),
+            Self::Upload(size) => upload::transfer(*size),
+            Self::Objects(objects, direction) => objects::transfer(objects, *direction),
+            Self::WebPage(count) => web_page::transfer(*count, seed),
+            Self::Bulk(bulk) => bulk.transfer(),
+            Self::Cbr(cbr) => cbr.transfer(),
+            Self::Ping(ping) => ping.transfer(),
+            Self::External(external) => external.transfer(),
+        }
+    }
+
+    /// The clocks that can run it.
+    pub fn clocks(&self) -> Clocks {
+        match self {
+            Self::Download(_) => download::CLOCKS,
+            Self::Upload(_) => upload::CLOCKS,
+            Self::Objects(..) => objects::CLOCKS,
+            Self::WebPage(_) => web_page::CLOCKS,
+            Self::Bulk(_) => bulk::CLOCKS,
+            Self::Cbr(_) => cbr::CLOCKS,
+            Self::Ping(_) => ping::CLOCKS,
+            Self::External(_) => external::CLOCKS,
+        }
+    }
+
+    /// True if neither QUIC nor TCP carries it.
+    pub fn has_own_transport(&self) -> bool {
+        matches!(self, Self::Cbr(_) | Self::Ping(_) | Self::External(_))
+    }
+}
+
+fn one_of(given: impl Iterator<Item = (&'static str, bool)>, span: Range<usize>) -> Check {
+    let (mut names, mut found) = (Vec::new(), Vec::new());
+    for (name, given) in given {
+        names.push(name);
+        found.extend(given.then_some(name));
+    }
+    match found.len() {
+        1 => Ok(()),
+        0 => Err(Problem::new(
+            span,
+            format!("nothing is transferred here; allowed: one of {}", quoted(&names)),
+        )),
+        _ => {
+            let message = format!(
+                "{} exclude each other; allowed: one of {}",
+                quoted(&found),
+                quoted(&names)
+            );
+            Err(Problem::new(span, message))
+        }
+    }
+}
+
+/// Refuses a workload without data.
+fn above_zero(size: &Spanned<Bytes>) -> Check {
+    if !size.get_ref().is_zero() {
+        return Ok(());
+    }
+    Err(Problem::new(
+        size.span(),
+        format!("{size} transfers nothing; allowed: a size above 0 B, such as \"10 MB\""),
+    ))
+}
+
+/// Refuses a duration of zero, and one that the time limit cuts short.
+fn duration(duration: &Spanned<Span>, limit: Span) -> Check {
+    super::check::above_zero("duration", duration)?;
+    if *duration.get_ref() <= limit {
+        return Ok(());
+    }
+    let message =
+        format!("a `duration` of {duration} exceeds the `time_limit`; allowed: up to {limit}");
+    Err(Problem::new(duration.span(), message)
+        .help("time_limit, at the top of the file, can be longer"))
+}
+
+/// Smallest IP packet of `cbr` and `ping`: the headers of IP and UDP or ICMP, and a byte.
+const SMALLEST_PACKET: u64 = super::HEADERS + 1;
+
+/// Refuses IP packets that cannot exist.
+fn packet(size: Option<&Spanned<Bytes>>) -> Check {
+    match size {
+        Some(size) if !(SMALLEST_PACKET..=65_535).contains(&size.get_ref().get()) => {
+            let smallest = Bytes::new(SMALLEST_PACKET);
+            Err(Problem::new(
+                size.span(),
+                format!("`packet` of {size} is impossible; allowed: {smallest} to 65535 B"),
+            ))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,49 @@
+//! `ping`: ICMP echo requests from the client.
+
+use super::{Clocks, Direction, Transfer};
+use crate::error::Problem;
+use bentpipe_units::{Bytes, Span};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_spanned::Spanned;
+
+/// The emulator has no sender of datagrams.
+pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: false };
+/// IP packet of a request with 56 bytes of content, the default of `ping`.
+const PACKET: Bytes = Bytes::new(84);
+
+/// ICMP echo requests from the client, at equal intervals.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ping {
+    /// Time between two requests.
+    #[schemars(with = "Span")]
+    pub interval: Spanned<Span>,
+    /// Time from the start to the end.
+    #[schemars(with = "Span")]
+    pub duration: Spanned<Span>,
+    /// Size of the IP packets; 84 B by default.
+    #[schemars(with = "Option<Bytes>")]
+    pub packet: Option<Spanned<Bytes>>,
+}
+
+impl Ping {
+    pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
+        super::duration(&self.duration, limit)?;
+        super::packet(self.packet.as_ref())?;
+        crate::check::above_zero("interval", &self.interval)
+    }
+
+    pub(super) fn transfer(&self) -> Transfer {
+        Transfer {
+            direction: Direction::Upload,
+            objects: Vec::new(),
+            duration: Some(*self.duration.get_ref()),
+        }
+    }
+
+    /// Size of the IP packets.
+    pub fn packet(&self) -> Bytes {
+        self.packet.as_ref().map_or(PACKET, |packet| *packet.get_ref())
+    }
+}

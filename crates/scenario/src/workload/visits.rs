@@ -1,0 +1,151 @@
+//! `visits`: connections that a client makes one after another, each with a workload.
+
+use super::{Check, ExternalKey, Task, Workload};
+use crate::error::{Problem, quoted};
+use crate::section::{self, Merged, section, table};
+use bentpipe_quic::Handshake;
+use bentpipe_units::Span;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_spanned::Spanned;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+/// The keys of a flow that say how often it transfers its workload.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sequence {
+    /// Connections that the client makes one after another, instead of a single workload.
+    #[schemars(with = "Option<Vec<VisitTable>>")]
+    pub visits: Option<Spanned<Merged<Vec<VisitTable>>>>,
+    /// Idle time between the implied first visit and the one that is measured; 10 s by default.
+    #[schemars(with = "Option<Span>")]
+    pub idle_before: Option<Spanned<Span>>,
+}
+section!(Sequence);
+
+/// The keys of a visit, besides its workload.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VisitKeys {
+    /// `1rtt` for the first visit, the variant's for later ones by default.
+    #[schemars(with = "Option<Handshake>")]
+    pub handshake: Option<Spanned<Handshake>>,
+    /// Idle time since the previous visit ended; 0 s by default.
+    pub idle_before: Option<Span>,
+    /// False if this visit only prepares the next one.
+    pub measured: Option<bool>,
+}
+section!(VisitKeys);
+
+table!(
+    /// An entry of `visits`.
+    VisitTable: "Visit" = Task, VisitKeys
+);
+
+/// One connection of a sequence.
+#[derive(Debug, Clone)]
+pub struct Visit {
+    /// What it transfers.
+    pub workload: Workload,
+    /// Its other keys.
+    pub keys: VisitKeys,
+}
+
+/// What a flow does.
+#[derive(Debug, Clone)]
+pub enum Work {
+    /// One workload; the variant says on which visit it is measured.
+    Once(Workload),
+    /// Visits in order.
+    Visits(Vec<Visit>),
+}
+
+impl Work {
+    /// The workload of the first visit.
+    pub fn first(&self) -> &Workload {
+        match self {
+            Self::Once(workload) => workload,
+            // `Work::read` refuses an empty list.
+            Self::Visits(visits) => &visits[0].workload,
+        }
+    }
+
+    /// Takes the keys of a workload, or of several visits, out of `table`.
+    pub fn read(
+        table: &mut DeTable<'_>,
+        span: Range<usize>,
+        limit: Span,
+    ) -> Result<(Self, Sequence), Problem> {
+        let list = table.get("visits").cloned();
+        let sequence: Sequence = section::take(table, span.clone())?;
+        let task: Task = section::take(table, span.clone())?;
+        let external = section::take::<ExternalKey>(table, span.clone())?.external;
+        let Some(list) = list else {
+            return Ok((Self::Once(task.workload(external, span, limit)?), sequence));
+        };
+        let place = list.span();
+        let beside =
+            task.given().chain([("external", external.is_some())]).find(|(_, given)| *given);
+        if let Some((name, _)) = beside {
+            let message = format!("`{name}` and `visits` exclude each other; allowed: one of them");
+            return Err(Problem::new(span, message));
+        }
+        if let Some(idle) = &sequence.idle_before {
+            let message =
+                "`idle_before` has no effect beside `visits`; allowed: `idle_before` in each visit";
+            return Err(Problem::new(idle.span(), message));
+        }
+        let DeValue::Array(entries) = list.into_inner() else {
+            return Err(Problem::new(place, "`visits` must be a list of tables"));
+        };
+        let mut visits = Vec::new();
+        for entry in entries {
+            visits.push(visit(entry, limit)?);
+        }
+        check(&visits, place)?;
+        Ok((Self::Visits(visits), sequence))
+    }
+}
+
+fn visit(entry: Spanned<DeValue<'_>>, limit: Span) -> Result<Visit, Problem> {
+    let span = entry.span();
+    let DeValue::Table(mut table) = entry.into_inner() else {
+        return Err(Problem::new(
+            span,
+            "a visit must be a table, such as { download = \"10 MB\" }",
+        ));
+    };
+    let allowed = VisitTable::keys();
+    table.keys().try_for_each(|key| section::known(key, &allowed))?;
+    let task: Task = section::take(&mut table, span.clone())?;
+    let keys: VisitKeys = section::take(&mut table, span.clone())?;
+    let workload = task.workload(None, span.clone(), limit)?;
+    if workload.has_own_transport() {
+        let message = format!("`{}` has no visits", workload.name());
+        let allowed = quoted(&["download", "upload", "objects", "web_page", "bulk"]);
+        return Err(Problem::new(span, format!("{message}; allowed in a visit: one of {allowed}")));
+    }
+    Ok(Visit { workload, keys })
+}
+
+fn check(visits: &[Visit], place: Range<usize>) -> Check {
+    let Some(first) = visits.first() else {
+        return Err(Problem::new(
+            place,
+            "the list has no visit; allowed: one or more, { download = \"10 MB\" }",
+        ));
+    };
+    if let Some(handshake) =
+        first.keys.handshake.as_ref().filter(|given| *given.get_ref() == Handshake::ZeroRtt)
+    {
+        let message =
+            "the first visit has no ticket for `0rtt` yet; allowed: `1rtt`, or a visit before it";
+        return Err(Problem::new(handshake.span(), message));
+    }
+    if visits.iter().all(|visit| visit.keys.measured == Some(false)) {
+        let message = "no visit is measured; allowed: one or more without `measured = false`";
+        return Err(Problem::new(place, message));
+    }
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! `web_page`: objects that depend on each other, with the sizes of the median page.
+
+use super::{Clocks, Direction, PlannedObject, Transfer};
+use crate::error::Problem;
+use bentpipe_tcp::http::page;
+use serde_spanned::Spanned;
+
+/// `bentpipe get` makes one download per visit.
+pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: true };
+
+pub(super) fn check(count: &Spanned<u64>) -> Result<(), Problem> {
+    crate::check::between("web_page", count, 1, 1000)
+}
+
+/// The same page in every run: what differs is the path.
+pub(super) fn transfer(count: usize, seed: u64) -> Transfer {
+    let objects = page(count, seed).into_iter().map(|page| PlannedObject {
+        name: page.name,
+        bytes: page.object.bytes,
+        after: page.object.after,
+        delay: page.object.delay,
+    });
+    Transfer { direction: Direction::Download, objects: objects.collect(), duration: None }
+}
