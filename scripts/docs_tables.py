@@ -78,8 +78,18 @@ def keys_table(sections, root, anchors):
     return "\n".join(rows) + "\n"
 
 
+def metrics_table(scopes, root, _):
+    """Rows for the metrics of `scopes`; those of layers share one row."""
+    rows = {}
+    for metric in (one for one in root["x-metrics"] if one["scope"] in scopes):
+        name = re.sub(r"\..*", ".LAYER", metric["name"])
+        about = " ".join(metric["about"].split()).replace("|", "\\|")
+        rows.setdefault(name, f"| `{name}` | {metric['unit']} | {about} |")
+    return "\n".join(["| metric | unit | meaning |", "|---|---|---|", *rows.values()]) + "\n"
+
+
 # Kinds of tables: the command that prints their schema, and what makes rows of it.
-TABLES = {"keys": (["schema"], keys_table)}
+TABLES = {"keys": (["schema"], keys_table), "metrics": (["schema", "--results"], metrics_table)}
 
 
 def generated(body, bentpipe, anchors):
