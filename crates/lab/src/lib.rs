@@ -10,6 +10,7 @@ mod error;
 pub mod orbit;
 mod outcome;
 pub mod plan;
+mod real_clock;
 mod rebuild;
 mod record;
 mod resolve;
@@ -19,13 +20,12 @@ mod rundir;
 mod testing;
 #[cfg(test)]
 mod tests;
-pub mod wall;
 
 pub use error::LabError;
 pub use plan::{Changes, Plan, Task};
+pub use real_clock::{LiveStats, RealClock, StatsObserver, TOLERATED};
 pub use rebuild::rebuild;
 pub use record::{Recorded, record};
 pub use resolve::{Case, FlowEnds, OrbitPath};
 pub use run::{Executed, Observer, Ran, RunError, Runner, Simulator, execute};
 pub use rundir::{MANIFEST, Staging};
-pub use wall::Wall;

@@ -2,8 +2,8 @@
 //! anything runs.
 
 use crate::error::LabError;
+use crate::real_clock::check_supported;
 use crate::resolve::{Case, resolve, resolve_path};
-use crate::wall::follow;
 use bentpipe_results::{Clock, Point};
 use bentpipe_results::{Figure, PathSummary, Rule, VariantSettings};
 use bentpipe_scenario::{
@@ -128,7 +128,7 @@ impl Plan {
             let spec = case.spec(self.seed, 0)?;
             quic |= spec.flows.iter().any(|flow| matches!(flow.stack, Stack::Quic(_)));
             case.real_clock().map_err(|reason| case.refused("--clock real", reason))?;
-            follow(&spec).map_err(|reason| case.refused("--clock real", reason))?;
+            check_supported(&spec).map_err(|reason| case.refused("--clock real", reason))?;
         }
         let random = random_notes(&self.cases, self.repeat);
         self.notes.retain(|note| !random.contains(note));
