@@ -1,7 +1,7 @@
 //! What an emulated path carries while it works: a line for a moment.
 
 use bentpipe_emu::{DirectionStats, PathStats};
-use bentpipe_lab::wall::{Live, Onlooker};
+use bentpipe_lab::{LiveStats, StatsObserver};
 use bentpipe_units::Span;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
@@ -58,13 +58,13 @@ impl Lines {
     }
 }
 
-impl Onlooker for Lines {
-    fn begins(&self, run: &str) -> Box<dyn FnMut(&Live) + Send> {
+impl StatsObserver for Lines {
+    fn start(&self, run: &str) -> Box<dyn FnMut(&LiveStats) + Send> {
         let shown = Shown::new(&self.0);
         let (run, mut before) = (run.to_owned(), PathStats::default());
         Box::new(move |live| {
-            shown.tell(format!("{run}  {}", line(live.elapsed, &before, &live.now)));
-            before = live.now;
+            shown.tell(format!("{run}  {}", line(live.elapsed, &before, &live.path)));
+            before = live.path;
         })
     }
 }

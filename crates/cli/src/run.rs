@@ -3,8 +3,8 @@
 use crate::args::{Clock, Run};
 use crate::live::Lines;
 use crate::{FAILED, NOT_HELD, OK, USAGE, errors, output, table};
-use bentpipe_lab::wall::Onlooker;
-use bentpipe_lab::{Changes, LabError, Plan, Recorded, Runner, Simulator, Wall, record};
+use bentpipe_lab::StatsObserver;
+use bentpipe_lab::{Changes, LabError, Plan, RealClock, Recorded, Runner, Simulator, record};
 use bentpipe_results::Results;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -60,10 +60,11 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
     let bentpipe = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("bentpipe"));
     let bars = bars();
     // Elsewhere nobody would look on.
-    let onlooker =
-        std::io::stderr().is_terminal().then(|| Arc::new(Lines::below(&bars)) as Arc<dyn Onlooker>);
-    let (simulator, wall) = (Simulator, Wall { bentpipe, onlooker, ..Wall::default() });
-    let runner: &dyn Runner = if args.clock == Clock::Real { &wall } else { &simulator };
+    let observer = std::io::stderr()
+        .is_terminal()
+        .then(|| Arc::new(Lines::below(&bars)) as Arc<dyn StatsObserver>);
+    let (simulator, real) = (Simulator, RealClock { bentpipe, observer, ..RealClock::default() });
+    let runner: &dyn Runner = if args.clock == Clock::Real { &real } else { &simulator };
     let stop = stop_on_interrupt();
 
     let mut status = OK;

@@ -5,7 +5,9 @@
 //! [--repeat N]`. Needs what the emulator needs: root, or user namespaces. QUIC needs the command
 //! beside it: `cargo build -p bentpipe-cli` first.
 
-use bentpipe_lab::{Changes, LabError, Observer, Plan, Runner, Simulator, Task, Wall, execute};
+use bentpipe_lab::{
+    Changes, LabError, Observer, Plan, RealClock, Runner, Simulator, Task, execute,
+};
 use bentpipe_results::{Point, Results, Run, Summary};
 use bentpipe_sim::{RunOutcome, RunSpec};
 use std::num::NonZeroUsize;
@@ -110,7 +112,7 @@ fn play(
     let own = std::env::current_exe()?;
     let bentpipe =
         own.parent().and_then(Path::parent).map(|place| place.join("bentpipe")).unwrap_or_default();
-    let wall = Wall { bentpipe, ..Wall::default() };
+    let wall = RealClock { bentpipe, ..RealClock::default() };
     eprintln!("{}", file.display());
     let simulated = results(&Plan::read(file, changes)?, &Simulator, jobs)?;
     let plan = Plan::read(file, changes)?.on_real_clock()?;

@@ -7,9 +7,12 @@
 //! Same scenario, seed and version: byte-identical results, on any number of threads.
 
 mod error;
+mod library;
 pub mod orbit;
 mod outcome;
 pub mod plan;
+#[cfg(feature = "real-clock")]
+mod real_clock;
 mod rebuild;
 mod record;
 mod resolve;
@@ -19,13 +22,14 @@ mod rundir;
 mod testing;
 #[cfg(test)]
 mod tests;
-pub mod wall;
 
 pub use error::LabError;
+pub use library::Lab;
 pub use plan::{Changes, Plan, Task};
+#[cfg(feature = "real-clock")]
+pub use real_clock::{LiveStats, RealClock, StatsObserver, TOLERATED};
 pub use rebuild::rebuild;
 pub use record::{Recorded, record};
 pub use resolve::{Case, FlowEnds, OrbitPath};
 pub use run::{Executed, Observer, Ran, RunError, Runner, Simulator, execute};
 pub use rundir::{MANIFEST, Staging};
-pub use wall::Wall;

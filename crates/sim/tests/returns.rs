@@ -169,7 +169,7 @@ fn series_tell_the_same_as_the_counts() {
         // Kilobits in bins of 100 ms.
         let sum =
             |name: &str| series(&outcome, name).points.iter().map(|(_, value)| value).sum::<f64>();
-        let bytes = sum("return_rate") * 100.0 / 8.0;
+        let bytes = sum("reverse_rate") * 100.0 / 8.0;
         assert!((bytes - flow.return_bytes.total as f64).abs() < 1.0, "{bytes}");
         let sent = &series(&outcome, "packet_number_sent").points;
         assert!(sent.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1), "{}", flow.transport);

@@ -313,7 +313,7 @@ fn a_tuned_window_opens_in_time_and_promises_what_the_path_carries() {
         let again = run(&spec);
         assert_eq!(format!("{:?}", outcome.flows), format!("{:?}", again.flows), "recorded or not");
         let series = &again.trace.unwrap().flows[0].series;
-        for name in ["credit", "credit_at_sender", "consumed"] {
+        for name in ["flow_control_limit", "flow_control_limit_at_sender", "consumed"] {
             let found = series.iter().find(|series| series.name == name).unwrap();
             assert!(
                 found.points.len() > 20 && found.points.is_sorted_by(|a, b| a.1 <= b.1),

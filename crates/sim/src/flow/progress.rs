@@ -426,8 +426,8 @@ fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'
     add("lost", "bytes", sender.lost);
     add("dropped_policer", "bytes", counters.dropped_policer.clone());
     add("dropped_queue", "bytes", counters.dropped_queue.clone());
-    add("dropped_loss", "bytes", counters.dropped_loss.clone());
-    add("dropped_route", "bytes", counters.dropped_route.clone());
+    add("dropped_channel", "bytes", counters.dropped_loss.clone());
+    add("dropped_routing", "bytes", counters.dropped_route.clone());
     add("received", "bytes", received);
     add("cwnd", "bytes", sender.cwnd);
     add("ssthresh", "bytes", sender.ssthresh);
@@ -436,7 +436,7 @@ fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'
     add("rtt", "ms", sender.rtt);
     add("smoothed_rtt", "ms", sender.smoothed_rtt);
     add(
-        "return_rate",
+        "reverse_rate",
         "kbps",
         counters
             .return_bins
@@ -444,8 +444,8 @@ fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'
             .map(|bins| return_rate(bins, visit.start))
             .unwrap_or_default(),
     );
-    add("credit", "bytes", credit.announced);
-    add("credit_at_sender", "bytes", credit.heard);
+    add("flow_control_limit", "bytes", credit.announced);
+    add("flow_control_limit_at_sender", "bytes", credit.heard);
     add("consumed", "bytes", credit.consumed);
     series.extend(reverse.into_iter().filter(|series| !series.points.is_empty()));
     let mut marks = Vec::new();

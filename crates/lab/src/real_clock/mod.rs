@@ -4,15 +4,17 @@
 //! endpoints are those of the machine. What a run is told, and what comes out, are the types of the
 //! simulator, so that results, report and expectations do not know which clock ran.
 
-mod follow;
-mod live;
+mod emulation;
 mod outcome;
+mod plan;
 mod program;
 mod quic;
+mod stats;
+mod supported;
 mod tcp;
 
-pub(crate) use follow::follow;
-pub use live::{Live, Onlooker};
+pub use stats::{LiveStats, StatsObserver};
+pub(crate) use supported::check_supported;
 
 use crate::run::{Ran, RunError, Runner};
 use bentpipe_emu::{CaptureConfig, EmuError, Emulator, Hop, Monitor, PathSpec, Settings, Testbed};
@@ -34,22 +36,22 @@ pub const TOLERATED: Span = Span::from_millis(1);
 
 /// Runs by the wall clock, on the machine's own kernel.
 #[derive(Debug, Clone, Default)]
-pub struct Wall {
+pub struct RealClock {
     /// How the emulator works.
     pub settings: Settings,
     /// The command `bentpipe`, which is what speaks QUIC.
     pub bentpipe: PathBuf,
     /// Who looks on while runs go on, if anyone.
-    pub onlooker: Option<Arc<dyn Onlooker>>,
+    pub observer: Option<Arc<dyn StatsObserver>>,
 }
 
-impl Runner for Wall {
+impl Runner for RealClock {
     fn run(&self, spec: &RunSpec, label: &str, stop: &AtomicBool) -> Result<Ran, RunError> {
-        follow(spec).map_err(RunError::Failed)?;
+        check_supported(spec).map_err(RunError::Failed)?;
         let failed = |error: EmuError| RunError::Failed(error.to_string());
         let path = path(spec);
-        let ground = Testbed::new(spec.terminals.max(1), mtu(spec)).map_err(failed)?;
-        tcp::prepare(spec, &ground).map_err(failed)?;
+        let testbed = Testbed::new(spec.terminals.max(1), mtu(spec)).map_err(failed)?;
+        tcp::prepare(spec, &testbed).map_err(failed)?;
         // A file first, since a capture has no bound but the disk's, and then what results keep.
         let place = tempfile::tempdir()
             .map_err(|error| RunError::Failed(format!("a directory: {error}")))?;
@@ -61,17 +63,17 @@ impl Runner for Wall {
         };
         let watch =
             Monitor { ports: ports(spec), silence: silence(spec), series: spec.trace, capture };
-        let emulator = Emulator::start_monitored(ground, &path, self.settings(spec), &watch)
+        let emulator = Emulator::start_monitored(testbed, &path, self.settings(spec), &watch)
             .map_err(failed)?;
 
-        let play = Play { spec, bentpipe: &self.bentpipe, emulator: &emulator, stop };
-        let played = live::beside(self.onlooker.as_deref(), label, &emulator, || play.all());
+        let runner = VisitRunner { spec, bentpipe: &self.bentpipe, emulator: &emulator, stop };
+        let visits = stats::observe(self.observer.as_deref(), label, &emulator, || runner.all());
         let report = emulator.stop().map_err(failed)?;
         if stop.load(Ordering::Relaxed) {
             return Err(RunError::Interrupted);
         }
-        let visits = played.map_err(failed)?;
-        let emulation = crate::outcome::emulation(&report, TOLERATED);
+        let visits = visits.map_err(failed)?;
+        let emulation = emulation::emulation(&report, TOLERATED);
         let mut outcome = outcome(spec, visits, report);
         if spec.capture.is_some() {
             outcome.capture = std::fs::read(&file).ok();
@@ -80,7 +82,7 @@ impl Runner for Wall {
     }
 }
 
-impl Wall {
+impl RealClock {
     /// How the emulator works for `spec`: what reaches the kernel's TCP together is what the
     /// scenario says.
     fn settings(&self, spec: &RunSpec) -> Settings {
@@ -146,14 +148,14 @@ fn silence(spec: &RunSpec) -> Span {
 
 /// What visits are carried out with.
 #[derive(Clone, Copy)]
-struct Play<'a> {
+struct VisitRunner<'a> {
     spec: &'a RunSpec,
     bentpipe: &'a Path,
     emulator: &'a Emulator,
     stop: &'a AtomicBool,
 }
 
-impl Play<'_> {
+impl VisitRunner<'_> {
     /// All flows at the same time, each with its visits one after the other.
     fn all(self) -> Result<Vec<VisitOutcome>, EmuError> {
         std::thread::scope(|scope| {
@@ -196,10 +198,13 @@ impl Play<'_> {
         match &flow.stack {
             Stack::Tcp(stack) => tcp::visit(self, flow, stack, visit, port),
             Stack::Program(stack) => program::visit(self, flow, stack, visit, port),
-            // `follow` has refused the one, and `flow` sees to the other.
+            // `check_supported` has refused the one, and `flow` sees to the other.
             Stack::DatagramTraffic(_) | Stack::Quic(_) => {
                 let what = format!("flow `{}`", flow.name);
-                Err(EmuError::Spec { what, allowed: "what `follow` lets through".to_owned() })
+                Err(EmuError::Spec {
+                    what,
+                    allowed: "what `check_supported` lets through".to_owned(),
+                })
             }
         }
     }

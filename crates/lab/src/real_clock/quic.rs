@@ -4,7 +4,7 @@
 //! processes, its runtime and its sockets. What the client says of its times counts from its first
 //! packet, so that the time that a process takes to start is no part of them.
 
-use super::Play;
+use super::VisitRunner;
 use super::outcome::{ClientTimes, VisitOutcome};
 use super::program::{DISCARDS, OBJECT, commands};
 use bentpipe_emu::{EmuError, ObjectOutcome, TransferOutcome};
@@ -41,7 +41,7 @@ struct Download {
 
 /// Carries out all visits of a flow, with one server and one client.
 pub fn visits(
-    play: Play<'_>,
+    runner: VisitRunner<'_>,
     flow: &FlowSpec,
     settings: &Settings,
     port: u16,
@@ -49,7 +49,7 @@ pub fn visits(
     let congestion = &settings.congestion;
     // Both are told to write, and what they have written is here when they have ended.
     let system = |error: std::io::Error| EmuError::system("a directory for qlog", error);
-    let traces = play
+    let traces = runner
         .spec
         .qlog
         .then(|| TempDir::with_prefix("bentpipe-qlog-"))
@@ -89,7 +89,7 @@ pub fn visits(
     }
     client.push_str(&write("client"));
     let mtu = Bytes::new(u64::from(settings.max_mtu) + bentpipe_scenario::HEADERS);
-    let ended = commands(play, flow, &ProgramStack { server, client, mtu }, &flow.visits, port)?;
+    let ended = commands(runner, flow, &ProgramStack { server, client, mtu }, &flow.visits, port)?;
     let said: Vec<Download> =
         serde_json::from_slice(&ended.output).map(|said: Said| said.downloads).unwrap_or_default();
     let begun = said.first().and_then(|download| download.start_s).unwrap_or_default();

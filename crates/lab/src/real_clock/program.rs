@@ -1,6 +1,6 @@
 //! A flow of programs: a server and a client, by the commands that run them.
 
-use super::Play;
+use super::VisitRunner;
 use super::outcome::VisitOutcome;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -43,20 +43,20 @@ pub struct Ended {
 
 /// Carries out one visit.
 pub fn visit(
-    play: Play<'_>,
+    runner: VisitRunner<'_>,
     flow: &FlowSpec,
     stack: &ProgramStack,
     visit: &Visit,
     port: u16,
 ) -> Result<VisitOutcome, EmuError> {
-    let ended = commands(play, flow, stack, std::slice::from_ref(visit), port)?;
+    let ended = commands(runner, flow, stack, std::slice::from_ref(visit), port)?;
     Ok(VisitOutcome { port, outcome: ended.outcome, told: None, qlog: Vec::new() })
 }
 
 /// Runs the commands of `stack`. Of a single visit, the client is to have written as many bytes as
 /// its object has; what one that makes several has done, it has to say itself.
 pub fn commands(
-    play: Play<'_>,
+    runner: VisitRunner<'_>,
     flow: &FlowSpec,
     stack: &ProgramStack,
     visits: &[Visit],
@@ -70,47 +70,47 @@ pub fn commands(
         .collect();
     let bytes = sizes.first().copied().unwrap_or(0);
     let place = TempDir::with_prefix("bentpipe-").map_err(system("a directory for programs"))?;
-    let files = ProgramFiles::new(place.path(), play, flow, port, &sizes)
+    let files = ProgramFiles::new(place.path(), runner, flow, port, &sizes)
         .map_err(system("files for programs"))?;
     // Each visit has its time, and there are pauses between them.
     let pauses = visits
         .iter()
         .skip(1)
         .fold(Span::ZERO, |sum, visit| sum + visit.idle_before + visit.start_jitter);
-    let give_up = play.emulator.now() + play.spec.time_limit * visits.len() as u64 + pauses;
+    let give_up = runner.emulator.now() + runner.spec.time_limit * visits.len() as u64 + pauses;
 
-    let ground = play.emulator.testbed();
+    let testbed = runner.emulator.testbed();
     let mut outcome = TransferOutcome {
-        begin: play.emulator.now(),
+        begin: runner.emulator.now(),
         objects: vec![ObjectOutcome::default()],
         ..TransferOutcome::default()
     };
     let over = |outcome: &mut TransferOutcome, error: Option<String>| {
-        outcome.end = play.emulator.now();
+        outcome.end = runner.emulator.now();
         outcome.error = error;
     };
-    let mut server = files.start(ground.server(), "server", &stack.server)?;
-    if let Some(error) = listens(play, &mut server, &files, port)? {
+    let mut server = files.start(testbed.server(), "server", &stack.server)?;
+    if let Some(error) = listens(runner, &mut server, &files, port)? {
         over(&mut outcome, Some(error));
         return Ok(Ended { outcome, output: Vec::new() });
     }
-    let Some(namespace) = ground.client(flow.terminal) else {
+    let Some(namespace) = testbed.client(flow.terminal) else {
         let what = format!("terminal {}", flow.terminal);
         return Err(EmuError::Spec { what, allowed: "those of the path".to_owned() });
     };
-    outcome.begin = play.emulator.now();
+    outcome.begin = runner.emulator.now();
     let mut client = files.start(namespace, "client", &stack.client)?;
     let status = loop {
         if let Some(status) = client.wait_for(LOOK)? {
             break Some(status);
         }
-        let working = play.emulator.is_working();
-        if play.stop.load(Ordering::Relaxed) || !working || play.emulator.now() >= give_up {
+        let working = runner.emulator.is_working();
+        if runner.stop.load(Ordering::Relaxed) || !working || runner.emulator.now() >= give_up {
             client.kill();
             break None;
         }
     };
-    let now = play.emulator.now();
+    let now = runner.emulator.now();
     if server.wait_for(Duration::ZERO)?.is_none() {
         server.terminate();
         server.wait_for(GRACE)?;
@@ -138,20 +138,20 @@ pub fn commands(
 
 /// Waits until the server listens; why not, where it does not.
 fn listens(
-    play: Play<'_>,
+    runner: VisitRunner<'_>,
     server: &mut Program,
     files: &ProgramFiles<'_>,
     port: u16,
 ) -> Result<Option<String>, EmuError> {
-    let patience: Time = play.emulator.now() + PATIENCE;
-    while !play.emulator.testbed().server().is_listening_at(port)? {
+    let patience: Time = runner.emulator.now() + PATIENCE;
+    while !runner.emulator.testbed().server().is_listening_at(port)? {
         if let Some(status) = server.wait_for(Duration::from_millis(10))? {
             let words = files.last_words("server");
             return Ok(Some(format!(
                 "the server ended with status {status} before it listened at port {port}{words}"
             )));
         }
-        if play.stop.load(Ordering::Relaxed) || play.emulator.now() > patience {
+        if runner.stop.load(Ordering::Relaxed) || runner.emulator.now() > patience {
             let words = files.last_words("server");
             return Ok(Some(format!(
                 "the server did not listen at port {port} within {PATIENCE}{words}"
@@ -171,7 +171,7 @@ impl<'a> ProgramFiles<'a> {
     /// Makes the object, and a certificate for the server's addresses.
     fn new(
         place: &'a Path,
-        play: Play<'_>,
+        runner: VisitRunner<'_>,
         flow: &FlowSpec,
         port: u16,
         sizes: &[u64],
@@ -198,7 +198,7 @@ impl<'a> ProgramFiles<'a> {
             ("output", at("output")),
             ("cert", at("cert.pem")),
             ("key", at("key.pem")),
-            ("bentpipe", play.bentpipe.display().to_string()),
+            ("bentpipe", runner.bentpipe.display().to_string()),
         ];
         Ok(Self { place, words })
     }

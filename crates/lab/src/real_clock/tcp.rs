@@ -1,8 +1,8 @@
 //! A flow over the kernel's own TCP.
 
-use super::Play;
-use super::follow::CONTROLLERS;
+use super::VisitRunner;
 use super::outcome::VisitOutcome;
+use super::supported::CONTROLLERS;
 use bentpipe_emu::{EmuError, Testbed, Transfer, TransferObject};
 use bentpipe_sim::{Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
 
@@ -12,7 +12,7 @@ const SMALLEST_BUFFER: u64 = 4096;
 const SEND_START: u64 = 16_384;
 
 /// Makes the kernels of both ends what the scenario's TCP flows ask for.
-pub fn prepare(spec: &RunSpec, ground: &Testbed) -> Result<(), EmuError> {
+pub fn prepare(spec: &RunSpec, testbed: &Testbed) -> Result<(), EmuError> {
     let tcp = spec.flows.iter().find_map(|flow| match &flow.stack {
         Stack::Tcp(stack) => Some(&stack.tcp),
         _ => None,
@@ -33,7 +33,7 @@ pub fn prepare(spec: &RunSpec, ground: &Testbed) -> Result<(), EmuError> {
         // One visit must not teach the next.
         ("net.ipv4.tcp_no_metrics_save", switch(true)),
     ];
-    for namespace in ground.namespaces() {
+    for namespace in testbed.namespaces() {
         for (key, value) in &parameters {
             namespace.set(key, value)?;
         }
@@ -43,7 +43,7 @@ pub fn prepare(spec: &RunSpec, ground: &Testbed) -> Result<(), EmuError> {
 
 /// Carries out one visit.
 pub fn visit(
-    play: Play<'_>,
+    runner: VisitRunner<'_>,
     flow: &FlowSpec,
     stack: &TcpStack,
     visit: &Visit,
@@ -64,9 +64,9 @@ pub fn visit(
         upload: visit.direction == Direction::Upload,
         objects: objects.collect(),
         duration: visit.duration,
-        deadline: play.give_up(),
+        deadline: runner.give_up(),
     };
-    play.emulator.transfer(&transfer, play.stop).map(|outcome| VisitOutcome {
+    runner.emulator.transfer(&transfer, runner.stop).map(|outcome| VisitOutcome {
         port,
         outcome,
         told: None,

@@ -23,7 +23,7 @@ const SHORTEST_WAIT: Span = Span::from_secs(2);
 ///
 /// # Errors
 /// The key, why, and what is allowed.
-pub(crate) fn follow(spec: &RunSpec) -> Result<(), String> {
+pub(crate) fn check_supported(spec: &RunSpec) -> Result<(), String> {
     if spec.mesh.is_some() {
         return Err(
             "`path.orbit` is not emulated; allowed with --clock real: hops, or a profile such as \

@@ -38,7 +38,7 @@ pub struct ClientTimes {
 }
 
 /// A reported visit with what the emulator saw of it.
-struct Told<'a> {
+struct VisitReport<'a> {
     flow: &'a FlowSpec,
     /// The flow's place in the run.
     place: usize,
@@ -74,11 +74,21 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
                 Direction::Download => (forward.clone(), reverse.clone()),
                 Direction::Upload => (reverse.clone(), forward.clone()),
             };
-            told.push(Told { flow, place, visit, number: number + 1, ends, client, data, back });
+            told.push(VisitReport {
+                flow,
+                place,
+                visit,
+                number: number + 1,
+                ends,
+                client,
+                data,
+                back,
+            });
         }
     }
     let end = Time::ZERO + report.length;
-    let measured_from = told.iter().filter(|told| told.visit.measured).map(Told::start).min();
+    let measured_from =
+        told.iter().filter(|told| told.visit.measured).map(VisitReport::start).min();
     let links: Vec<LinkOutcome> = report
         .directions()
         .into_iter()
@@ -86,12 +96,12 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
         .map(|(direction, link)| link_outcome(direction, link, &told, measured_from))
         .collect();
     let trace = spec.trace.then(|| RunTrace {
-        flows: told.iter().filter(|told| told.visit.measured).map(Told::trace).collect(),
+        flows: told.iter().filter(|told| told.visit.measured).map(VisitReport::trace).collect(),
         links: link_traces(spec, &report),
         paths: Vec::new(),
     });
     RunOutcome {
-        flows: told.iter().filter(|told| told.visit.measured).map(Told::outcome).collect(),
+        flows: told.iter().filter(|told| told.visit.measured).map(VisitReport::outcome).collect(),
         links,
         trace,
         qlog,
@@ -101,7 +111,7 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
     }
 }
 
-impl Told<'_> {
+impl VisitReport<'_> {
     /// The client's first packet.
     fn start(&self) -> Time {
         let client = match self.visit.direction {
@@ -309,7 +319,7 @@ fn sizes(passage: &PortCounters) -> Sizes {
 fn link_outcome(
     direction: &DirectionReport,
     link: &LinkReport,
-    told: &[Told<'_>],
+    told: &[VisitReport<'_>],
     measured_from: Option<Time>,
 ) -> LinkOutcome {
     let forward = direction.name == "forward";
