@@ -41,7 +41,8 @@ def table_of(schema, root):
         return schema
     inner = [*schema.get("anyOf", []), *schema.get("oneOf", []), schema.get("items", {})]
     inner += [root["$defs"][schema["$ref"].rpartition("/")[2]]] if "$ref" in schema else []
-    return next(filter(None, (table_of(one, root) for one in inner if one and one is not True)), None)
+    found = (table_of(one, root) for one in inner if one and one is not True)
+    return next(filter(None, found), None)
 
 
 def section(name, root):
@@ -71,8 +72,10 @@ def keys_table(sections, root, anchors):
             if slug := next((one for one in headings if one in anchors), None):
                 kind = re.sub(r"\btables?\b", lambda match: f"[{match[0]}](#{slug})", kind, count=1)
             default = "required" if key in table.get("required", []) else ""
-            default = f"`{json.dumps(schema['default'])}`" if schema.get("default") not in (None, {}, []) else default
-            meaning = re.sub(r"\[(`[^`]*`)\]", r"\1", " ".join(schema.get("description", "").split()))
+            if schema.get("default") not in (None, {}, []):
+                default = f"`{json.dumps(schema['default'])}`"
+            meaning = " ".join(schema.get("description", "").split())
+            meaning = re.sub(r"\[(`[^`]*`)\]", r"\1", meaning)
             cells = (f"`{prefix}{key}`", kind, default, meaning)
             rows.append("".join(f"| {cell} ".replace(" |", " \\|") for cell in cells) + "|")
     return "\n".join(rows) + "\n"
