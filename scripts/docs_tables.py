@@ -85,10 +85,10 @@ def metrics_table(scopes, root, _):
     """Rows for the metrics of `scopes`; those of layers share one row."""
     rows = {}
     for metric in (one for one in root["x-metrics"] if one["scope"] in scopes):
-        name = re.sub(r"\..*", ".LAYER", metric["name"])
+        name = re.sub(r"^(reverse_\w+)\..*", r"\1.LAYER", metric["name"])
         about = " ".join(metric["about"].split()).replace("|", "\\|")
-        rows.setdefault(name, f"| `{name}` | {metric['unit']} | {about} |")
-    return "\n".join(["| metric | unit | meaning |", "|---|---|---|", *rows.values()]) + "\n"
+        rows.setdefault(name, f"| `{name}` | {about} |")
+    return "\n".join(["| metric | meaning |", "|---|---|", *rows.values()]) + "\n"
 
 
 # Kinds of tables: the command that prints their schema, and what makes rows of it.
