@@ -247,7 +247,7 @@ fn behind(
             notes.push(format!(
                 "port {}: of {} connections {} found {} unreachable; {} more were refused, since \
                     256 were open",
-                forward.port, report.taken, report.failed, forward.target, report.refused
+                forward.port, report.accepted, report.failed, forward.target, report.refused
             ));
         }
     }

@@ -4,8 +4,8 @@
 //! The threads of the path put copies into a bounded queue and never block. A separate thread
 //! completes checksums and writes the file. Packets that do not fit are counted.
 
-use crate::EmuError;
 use crate::clock::{Clock, pause};
+use crate::error::EmuError;
 use crate::gso::{self, HEADER};
 use bentpipe_link::DropCause;
 use bentpipe_units::{Bytes, Span, Time};
@@ -28,8 +28,8 @@ use std::thread::JoinHandle;
 /// second at 1 Gbps.
 const MAX_QUEUED_PACKETS: usize = 1 << 16;
 const MAX_QUEUED_BYTES: u64 = 64_000_000;
-/// How often the queue is written. The writer polls, because waking it for each packet would cost
-/// the path more.
+/// Interval between writes. The writer polls, because waking it for each packet would cost the path
+/// more.
 const PERIOD: Span = Span::from_millis(20);
 
 /// Which captures to make. Default: none.
@@ -46,7 +46,7 @@ pub struct CaptureConfig {
     /// Bytes to write of each packet.
     pub snap_length: Bytes,
     /// Maximum size of each file. Further packets are counted, but not written.
-    pub most: Bytes,
+    pub max_size: Bytes,
 }
 
 impl Default for CaptureConfig {
@@ -56,7 +56,7 @@ impl Default for CaptureConfig {
             clients: None,
             lost: None,
             snap_length: Bytes::new(65_535),
-            most: Bytes::from_mb(1000),
+            max_size: Bytes::from_mb(1000),
         }
     }
 }
@@ -74,14 +74,14 @@ pub struct CaptureReport {
     pub error: Option<String>,
 }
 
-/// What happened to a packet.
+/// The event that a packet was captured for.
 #[derive(Debug, Clone, Copy)]
 pub enum PacketEvent {
-    /// Its host sends it, and it enters the path.
+    /// The host sends it, and it enters the path.
     Sent,
-    /// It is received after this long on the path.
+    /// It is received after this time on the path.
     Received(Span),
-    /// The path loses it after this long.
+    /// The path loses it after this time.
     Lost(DropCause, Span),
 }
 
@@ -93,7 +93,7 @@ struct CapturedPacket {
     whole: Box<[u8]>,
 }
 
-/// Where a thread of the path captures packets.
+/// The capture point of one path thread.
 #[derive(Clone)]
 pub struct Tap {
     queue: SyncSender<CapturedPacket>,
@@ -102,7 +102,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Captures a packet. Counts it if the queue is full.
+    /// Captures a packet, or counts it as missed if the queue is full.
     pub fn capture(&self, at: Time, interface: usize, event: PacketEvent, whole: &[u8]) {
         let length = whole.len() as u64;
         if self.held.fetch_add(length, Ordering::Relaxed) + length <= MAX_QUEUED_BYTES {
@@ -117,7 +117,7 @@ impl Tap {
     }
 }
 
-/// The thread that writes one file. Ends when all taps are dropped.
+/// The thread that writes one file. It ends when all taps are dropped.
 #[derive(Debug)]
 pub struct CaptureWriter {
     thread: JoinHandle<CaptureReport>,
@@ -140,7 +140,7 @@ impl CaptureWriter {
                 .map_err(|error| failed(words(error)))?,
             epoch: clock.epoch(),
             snap_length: usize::try_from(capture.snap_length.get()).unwrap_or(usize::MAX),
-            room: capture.most.get(),
+            room: capture.max_size.get(),
             report: CaptureReport { file: file.to_owned(), packets: 0, missed: 0, error: None },
         };
         let (held, missed) = (Arc::clone(&tap.held), Arc::clone(&tap.missed));
@@ -153,7 +153,7 @@ impl CaptureWriter {
         Ok((Self { thread: thread.map_err(|error| EmuError::system("a thread", error))? }, tap))
     }
 
-    /// Waits until everything is written. Call after dropping all taps.
+    /// Waits until all packets are written. Call it after dropping all taps.
     pub fn finish(self) -> Option<CaptureReport> {
         self.thread.join().ok()
     }
@@ -178,12 +178,12 @@ impl Output {
                     Ok(captured) => batch.push(captured),
                     Err(error) => break error == TryRecvError::Disconnected,
                 }
-                // What arrives meanwhile belongs to the next batch.
+                // Packets that arrive meanwhile belong to the next batch.
                 if batch.len() == MAX_QUEUED_PACKETS {
                     break false;
                 }
             };
-            // Two threads fill the queue, each in order.
+            // Two threads fill the queue, each in order of time.
             batch.sort_by_key(|captured| captured.at);
             for captured in batch.drain(..) {
                 held.fetch_sub(captured.whole.len() as u64, Ordering::Relaxed);
@@ -249,7 +249,7 @@ fn cause_name(cause: DropCause) -> Cow<'static, str> {
     }
 }
 
-/// Writes the beginning of a file: section, and interfaces for raw IP packets with nanosecond
+/// Writes the start of a file: the section, and interfaces for raw IP packets with nanosecond
 /// timestamps.
 fn head(file: File, names: &[String]) -> Result<Writer, PcapError> {
     let mut writer = PcapNgWriter::new(BufWriter::new(file))?;

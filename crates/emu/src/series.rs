@@ -1,10 +1,10 @@
-//! Time series of a link, in bins: their size depends on the duration, not on the number of
+//! Time series of a link, in bins. Their size depends on the duration, not on the number of
 //! packets.
 
 use bentpipe_link::DropCause;
 use bentpipe_units::{Span, Time};
 
-/// Maximum number of drops recorded with their time; all are counted.
+/// Maximum number of drops recorded with their time. All drops are counted.
 const MAX_DROPS: usize = 100_000;
 /// Maximum number of bins: 14 hours of the narrower ones. Later data is not recorded.
 const MAX_BINS: u64 = 5_000_000;
@@ -14,7 +14,8 @@ const MAX_BINS: u64 = 5_000_000;
 pub struct LinkSeries {
     /// Bytes delivered in each [`Self::THROUGHPUT_BIN`] from the start.
     pub delivered: Vec<u64>,
-    /// Largest queue in each [`Self::QUEUE_BIN`] with a change: number of the bin, bytes.
+    /// Largest queue in bytes in each [`Self::QUEUE_BIN`] with a change, with the number of the
+    /// bin.
     pub queue: Vec<(u64, u64)>,
     /// Time and cause of each drop.
     pub drops: Vec<(Time, DropCause)>,
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bin_keeps_the_longest_queue_and_the_sum_of_what_was_delivered() {
+    fn bins_hold_the_longest_queue_and_the_sum_of_delivered_bytes() {
         let mut series = LinkSeries::default();
         let at = Time::from_millis;
         for (ms, bytes) in [(1, 10), (2, 30), (9, 20), (11, 20), (12, 5), (31, 5)] {
