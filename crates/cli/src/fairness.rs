@@ -1,4 +1,4 @@
-//! How flows that compete shared a link, as a table.
+//! Table of how competing flows shared a link.
 
 use crate::output::paint;
 use crate::table::{Align, Table, find, number, published, runs, short};
@@ -6,8 +6,8 @@ use bentpipe_lab::Plan;
 use bentpipe_lab::fairness::{ALL_FLOWS, METRICS};
 use bentpipe_lab::results::{Results, Summary};
 
-/// One row for each variant and point in which flows competed, with what was published beside it;
-/// nothing where none did.
+/// Returns one row per variant and sweep point in which flows competed, next to published values;
+/// `None` if no flows competed.
 pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
     let rows: Vec<&Summary> = results
         .summary
@@ -22,15 +22,9 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
         table.column(short(key, plan), Align::Left);
     }
     table.column("variant".to_owned(), Align::Left);
-    for head in [
-        "runs",
-        "Jain",
-        "least/most %",
-        "all Mbps",
-        "bottleneck use",
-        "its queue ms",
-        "convergence s",
-    ] {
+    for head in
+        ["runs", "Jain", "min/max ratio", "total Mbps", "utilisation", "queue ms", "convergence s"]
+    {
         table.column(head.to_owned(), Align::Right);
     }
     let mut labels: Vec<(&str, &str)> = Vec::new();
@@ -65,7 +59,7 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
     }
     Some(format!(
         "{}\n{}",
-        paint(colour, "1", "fairness: shares of all flows together"),
+        paint(colour, "1", "fairness of all flows together"),
         table.render(colour)
     ))
 }

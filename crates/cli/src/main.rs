@@ -1,6 +1,6 @@
-//! The command `bentpipe`.
-// The one place that may look at a clock: the progress bar does, and the age of saved paths needs
-// it.
+//! The `bentpipe` command.
+// The only crate that may read the clock directly: progress bars need it, and the age of remembered
+// paths.
 #![allow(clippy::disallowed_methods)]
 
 mod args;
@@ -29,13 +29,13 @@ use bentpipe_lab::LabError;
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 
-/// Everything well.
+/// Success.
 const OK: u8 = 0;
-/// An expectation did not hold.
-const NOT_HELD: u8 = 1;
-/// The scenario or the command line is wrong.
+/// An expectation failed.
+const NOT_MET: u8 = 1;
+/// The scenario or the command line is invalid.
 const USAGE: u8 = 2;
-/// A run failed, or was interrupted.
+/// A run failed or was interrupted.
 const FAILED: u8 = 3;
 
 fn main() -> ExitCode {

@@ -1,11 +1,12 @@
-//! The command as people use it, with the real simulator.
-// Waiting for a process takes a clock.
+//! The command with the real simulator: `run`, its files and its output.
+// The tests wait for processes.
 #![allow(clippy::disallowed_methods)]
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-/// Small transfers with loss, frames and both handshakes: what could differ between threads does.
+/// Small transfers with random loss, frames and both handshakes, which could differ between
+/// threads.
 const SMALL: &str = r#"
 name = "small"
 repeat = 3
@@ -33,31 +34,31 @@ fn command(directory: &Path, args: &[&str]) -> Command {
 }
 
 fn bentpipe(directory: &Path, args: &[&str]) -> Output {
-    command(directory, args).output().expect("the command runs")
+    command(directory, args).output().expect("command runs")
 }
 
 fn place(scenario: &str) -> tempfile::TempDir {
-    let place = tempfile::tempdir().expect("a directory");
-    std::fs::write(place.path().join("s.toml"), scenario).expect("the scenario");
+    let place = tempfile::tempdir().expect("creates a directory");
+    std::fs::write(place.path().join("s.toml"), scenario).expect("writes the scenario");
     place
 }
 
 fn json(bytes: &[u8]) -> serde_json::Value {
-    serde_json::from_slice(bytes).expect("one JSON document and nothing else")
+    serde_json::from_slice(bytes).expect("one JSON document")
 }
 
 #[test]
-fn results_are_the_same_bytes_for_any_number_of_jobs() {
+fn results_do_not_depend_on_the_number_of_jobs() {
     let place = place(SMALL);
     let outputs = ["1", "2", "4"].map(|jobs| {
         bentpipe(place.path(), &["run", "s.toml", "--json", "--jobs", jobs, "--out", jobs])
     });
     for (output, jobs) in outputs.iter().zip(["1", "2", "4"]) {
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(output.stdout == outputs[0].stdout, "{jobs} jobs differ from one");
+        assert!(output.stdout == outputs[0].stdout, "results of {jobs} jobs");
         let file =
             std::fs::read(place.path().join(jobs).join("results.json")).expect("the results");
-        assert!(file == output.stdout, "the document on standard output is the file");
+        assert!(file == output.stdout, "standard output equals the file");
     }
     let results = json(&outputs[0].stdout);
     let runs = results["runs"].as_array().expect("runs");
@@ -70,7 +71,7 @@ fn results_are_the_same_bytes_for_any_number_of_jobs() {
 }
 
 #[test]
-fn a_table_is_printed_without_colours_and_the_report_is_named() {
+fn output_has_a_table_without_colours_and_the_path_of_the_report() {
     let place = place(SMALL);
     let output = bentpipe(place.path(), &["run", "s.toml", "--repeat", "1"]);
     let text = String::from_utf8(output.stdout).expect("text");
@@ -85,14 +86,14 @@ fn a_table_is_printed_without_colours_and_the_report_is_named() {
     let report = bentpipe(place.path(), &["report", "out/small"]);
     assert_eq!(String::from_utf8_lossy(&report.stdout), "out/small/report.html\n");
     let entries = std::fs::read_dir(place.path().join("out")).expect("out").count();
-    assert_eq!(entries, 1, "nothing temporary is left");
+    assert_eq!(entries, 1, "temporary files remain");
 }
 
 #[test]
-fn several_files_give_a_list_of_documents_and_a_directory_each() {
+fn several_files_produce_a_list_and_a_directory_each() {
     let place = place(SMALL);
     std::fs::write(place.path().join("t.toml"), SMALL.replace("small", "other"))
-        .expect("the scenario");
+        .expect("writes the scenario");
     let output = bentpipe(
         place.path(),
         &["run", "s.toml", "t.toml", "--json", "--repeat", "1", "--out", "results"],
@@ -111,7 +112,7 @@ fn several_files_give_a_list_of_documents_and_a_directory_each() {
 }
 
 #[test]
-fn an_expectation_that_does_not_hold_makes_the_status_one() {
+fn a_failed_expectation_sets_exit_status_1() {
     let place = place(&format!("{SMALL}\n[[expect]]\nmetric = \"completion_s\"\nbelow = 0.001\n"));
     let output = bentpipe(place.path(), &["run", "s.toml", "--repeat", "1", "--json"]);
     assert_eq!(output.status.code(), Some(1));
@@ -123,7 +124,7 @@ fn an_expectation_that_does_not_hold_makes_the_status_one() {
 }
 
 #[test]
-fn a_transfer_that_cannot_finish_ends_at_the_limit_with_nulls() {
+fn an_incomplete_transfer_ends_at_the_time_limit_with_nulls() {
     let place = place(
         "name = \"never\"\ntime_limit = \"20 s\"\n[path]\nprofile = \"geo-10-2\"\nforward = \
             { loss = 1 }\n[workload]\ndownload = \"1 MB\"\n",
@@ -140,7 +141,7 @@ fn a_transfer_that_cannot_finish_ends_at_the_limit_with_nulls() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     for args in [["schema"], ["profiles"], ["controllers"]] {
         let mut child = command(Path::new("."), &args)
             .stdout(Stdio::piped())
@@ -154,7 +155,7 @@ fn a_reader_that_leaves_early_is_no_error() {
 }
 
 #[test]
-fn the_schema_the_profiles_and_the_controllers_are_json_and_completions_are_made() {
+fn lists_and_schema_are_json_and_completions_exist() {
     let schema = json(&bentpipe(Path::new("."), &["schema"]).stdout);
     assert!(
         schema["properties"]["path"].is_object() && schema["properties"]["variant"].is_object()
@@ -180,17 +181,17 @@ fn the_schema_the_profiles_and_the_controllers_are_json_and_completions_are_made
     assert!(String::from_utf8_lossy(&bash.stdout).contains("_bentpipe()"));
 }
 
-/// A child that is ended with its test.
-struct Ended(Child);
+/// A child process that is killed when dropped.
+struct KilledOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
     }
 }
 
 #[test]
-fn an_interrupt_keeps_the_runs_that_ended() {
+fn an_interrupt_keeps_finished_runs() {
     let place = place(
         &SMALL
             .replace("repeat = 3", "repeat = 100000")
@@ -200,8 +201,8 @@ fn an_interrupt_keeps_the_runs_that_ended() {
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
         .spawn();
-    let mut child = Ended(child.expect("a start"));
-    // The staging directory shows that the handler stands; some runs then end.
+    let mut child = KilledOnDrop(child.expect("a start"));
+    // Once the staging directory exists, the signal handler is installed. Some runs then finish.
     for _ in 0..600 {
         if place.path().join("out").is_dir() {
             break;
@@ -221,5 +222,5 @@ fn an_interrupt_keeps_the_runs_that_ended() {
         json(&std::fs::read(place.path().join("out/small/results.json")).expect("the results"));
     assert_eq!(results["runs"].as_array().map(|runs| runs.len() as u64), Some(done));
     let entries = std::fs::read_dir(place.path().join("out")).expect("out").count();
-    assert_eq!(entries, 1, "nothing temporary is left");
+    assert_eq!(entries, 1, "temporary files remain");
 }

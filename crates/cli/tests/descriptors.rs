@@ -1,6 +1,6 @@
-//! The limit on open descriptors: raised at the start, kept to, and survived where it is reached.
+//! The limit on open descriptors: raised at the start, respected, and survived if reached.
 
-// Waiting for a process takes a clock.
+// The tests wait for processes.
 #![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 #![cfg(target_os = "linux")]
@@ -18,7 +18,7 @@ const PROXY: [&str; 6] =
     ["proxy", "--upstream", "http://127.0.0.1:1", "--self-signed", "--listen", "127.0.0.1:0"];
 const PEP: [&str; 3] = ["pep", "--listen", "127.0.0.1:0"];
 
-/// The command, begun by a shell that first does as `ulimit` says.
+/// Returns the command, started by a shell that first runs `ulimit`.
 fn limited(place: &Path, ulimit: &str) -> Command {
     let mut command = Command::new("sh");
     let script = format!("ulimit {ulimit} && exec \"$0\" \"$@\"");
@@ -27,7 +27,7 @@ fn limited(place: &Path, ulimit: &str) -> Command {
     command
 }
 
-/// The soft and the hard limit on descriptors of a process.
+/// Returns the soft and the hard limit on descriptors of a process.
 fn limits_of(id: u32) -> (u64, u64) {
     let limits = std::fs::read_to_string(format!("/proc/{id}/limits")).unwrap();
     let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
@@ -45,7 +45,7 @@ fn open_descriptors(id: u32) -> usize {
     std::fs::read_dir(format!("/proc/{id}/fd")).unwrap().count()
 }
 
-/// The number that the next descriptor gets: the lowest that is free.
+/// Returns the number of the next descriptor: the lowest free one.
 fn next_descriptor(id: u32) -> usize {
     (0..)
         .find(|number| std::fs::symlink_metadata(format!("/proc/{id}/fd/{number}")).is_err())
@@ -56,7 +56,8 @@ fn next_descriptor(id: u32) -> usize {
 fn the_soft_limit_is_raised_at_the_start() {
     for options in [&SERVE[..], &PROXY, &PEP] {
         let place = tempfile::tempdir().unwrap();
-        let running = Running::begin_as(limited(place.path(), "-S -n 256"), place.path(), options);
+        let running =
+            Running::start_with(limited(place.path(), "-S -n 256"), place.path(), options);
         let (soft, hard) = limits_of(running.id());
         assert!(soft == hard && hard > 256, "{options:?}: {soft}, {hard}");
         assert!(!running.errors().contains("open files"), "{}", running.errors());
@@ -64,11 +65,11 @@ fn the_soft_limit_is_raised_at_the_start() {
 }
 
 #[test]
-fn connections_that_do_not_fit_are_refused_with_the_remedy() {
+fn too_many_connections_for_the_limit_are_rejected_with_advice() {
     let place = tempfile::tempdir().unwrap();
     for options in [&SERVE[..], &PROXY, &PEP] {
-        let running = Running::begin_as(limited(place.path(), "-n 1024"), place.path(), options);
-        assert_eq!(limits_of(running.id()), (1024, 1024), "by default it takes what fits");
+        let running = Running::start_with(limited(place.path(), "-n 1024"), place.path(), options);
+        assert_eq!(limits_of(running.id()), (1024, 1024), "the default fits the limit");
         drop(running);
         let output = limited(place.path(), "-n 1024")
             .args(options)
@@ -87,11 +88,11 @@ fn connections_that_do_not_fit_are_refused_with_the_remedy() {
 }
 
 #[test]
-fn a_server_without_descriptors_answers_503_says_so_and_recovers() {
+fn a_server_without_descriptors_responds_503_and_recovers() {
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("file.bin"), vec![7; 100_000]).unwrap();
     let options = [&SERVE[..], &["--save-cert", "server.pem", "--no-store"]].concat();
-    let running = Running::begin(place.path(), &options);
+    let running = Running::start(place.path(), &options);
     let url = format!("{}/file.bin", running.first["url"].as_str().unwrap());
     let get = || {
         let mut command = bentpipe(place.path());
@@ -103,7 +104,7 @@ fn a_server_without_descriptors_answers_503_says_so_and_recovers() {
     assert_eq!(get().status.code(), Some(0));
 
     let limit = limits_of(running.id()).0 as usize;
-    // A limit is on numbers, not on how many there are.
+    // The limit applies to descriptor numbers, not to their count.
     set_limit(running.id(), next_descriptor(running.id()));
     let output = get();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -113,7 +114,7 @@ fn a_server_without_descriptors_answers_503_says_so_and_recovers() {
         errors.contains("cannot read /file.bin: ") && errors.contains("os error 24"),
         "{errors}"
     );
-    // A connection waits at the port until it can be accepted.
+    // A connection waits in the backlog until it can be accepted.
     let _waiting = TcpStream::connect(running.first["listening"].as_str().unwrap()).unwrap();
     let until = Instant::now() + Duration::from_secs(10);
     while !running.errors().contains("cannot accept a TCP connection: ") {
@@ -123,7 +124,7 @@ fn a_server_without_descriptors_answers_503_says_so_and_recovers() {
     let descriptors = open_descriptors(running.id());
     set_limit(running.id(), limit);
     while open_descriptors(running.id()) <= descriptors {
-        assert!(Instant::now() < until, "it is accepted in the end");
+        assert!(Instant::now() < until, "connection is not accepted");
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(get().status.code(), Some(0));

@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum EmuError {
     /// The system does not permit this user to create network namespaces or TUN devices.
-    #[error("{what}: {source}. Required: {needed}")]
+    #[error("{what}: {source}. Needed: {needed}")]
     NotPermitted {
         /// The refused operation.
         what: &'static str,
