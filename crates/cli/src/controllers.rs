@@ -1,7 +1,8 @@
 //! `bentpipe controllers`: lists congestion controllers, slow-start algorithms and resumption.
 
+use crate::output;
+use crate::status::USAGE;
 use crate::table::{Align, Table};
-use crate::{USAGE, output};
 use bentpipe_congestion::Parameter;
 use bentpipe_congestion::catalogue::{CONTROLLERS, RESUMPTIONS, Registration, SLOW_STARTS};
 use bentpipe_lab::LabError;

@@ -1,8 +1,9 @@
 //! Client side of `bentpipe serve` and `bentpipe proxy`, from start to end.
 
 use crate::args::{Front, LogStyle};
+use crate::output;
+use crate::status::{FAILED, OK, USAGE};
 use crate::stop::StopSignals;
-use crate::{FAILED, OK, USAGE, output};
 use bentpipe_net::{Certificate, Limits, ServerBuilder, default_store, raise_descriptor_limit};
 use bentpipe_quic::congestion::CongestionConfig;
 use serde_json::json;

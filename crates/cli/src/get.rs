@@ -1,7 +1,8 @@
 //! `bentpipe get`: downloads files over HTTP/3.
 
 use crate::args::Get;
-use crate::{FAILED, NOT_MET, OK, USAGE, output};
+use crate::output;
+use crate::status::{FAILED, NOT_MET, OK, USAGE};
 use bentpipe_lab::LabError;
 use bentpipe_net::{
     Client, ClientError, Download, DownloadError, Outcome, PathReport, TokenFile, Trust,

@@ -2,10 +2,11 @@
 
 use crate::args::interop::Interop;
 use crate::matrix::heat_map;
+use crate::output;
 use crate::output::paint;
 use crate::run::stop_on_interrupt;
+use crate::status::{FAILED, NOT_MET, OK};
 use crate::table::{Align, Table};
-use crate::{FAILED, NOT_MET, OK, output};
 use bentpipe_lab::LabError;
 use bentpipe_lab::peers::{Cell, Matrix, Outcome, Participant, Peer, Progress, read_all};
 use bentpipe_lab::profiles::{Profile, profile, profiles};

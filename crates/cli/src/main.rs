@@ -21,22 +21,15 @@ mod proxy;
 mod run;
 mod serve;
 mod shell;
+mod status;
 mod stop;
 mod table;
 
 use args::{Cli, Command};
 use bentpipe_lab::LabError;
 use clap::{CommandFactory, Parser};
+use status::{FAILED, USAGE};
 use std::process::ExitCode;
-
-/// Success.
-const OK: u8 = 0;
-/// An expectation failed.
-const NOT_MET: u8 = 1;
-/// The scenario or the command line is invalid.
-const USAGE: u8 = 2;
-/// A run failed or was interrupted.
-const FAILED: u8 = 3;
 
 fn main() -> ExitCode {
     let status = match Cli::parse().command {

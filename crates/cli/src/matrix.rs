@@ -2,9 +2,10 @@
 //! heat maps.
 
 use crate::args::Matrix;
+use crate::output;
 use crate::output::paint;
 use crate::run::{bars, json, one, stop_on_interrupt, verdict};
-use crate::{OK, USAGE, output};
+use crate::status::{OK, USAGE};
 use bentpipe_congestion::catalogue::{self, CONTROLLERS};
 use bentpipe_lab::fairness::Fairness;
 use bentpipe_lab::{Changes, LabError, Plan, Recorded, Results, Simulator};

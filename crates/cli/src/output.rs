@@ -1,7 +1,7 @@
 //! Standard output: written in one piece, without an error if its reader has gone, and coloured
 //! only on a terminal.
 
-use crate::OK;
+use crate::status::OK;
 use bentpipe_lab::LabError;
 use std::io::{ErrorKind, IsTerminal, Write};
 

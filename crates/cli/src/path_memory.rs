@@ -1,8 +1,9 @@
 //! `bentpipe path-memory`: lists and deletes remembered paths.
 
 use crate::args::{PathMemory, Store};
+use crate::output;
+use crate::status::USAGE;
 use crate::table::{Align, Table};
-use crate::{USAGE, output};
 use bentpipe_lab::LabError;
 use bentpipe_net::{SqliteStore, default_store};
 use bentpipe_quic::memory::{Entry, IpPrefix, Limits, PathStore, StoreError};

@@ -1,8 +1,9 @@
 //! `bentpipe pep`: a performance-enhancing proxy, which splits TCP connections.
 
 use crate::args::{LogStyle, Mode, Pep as Args, Side};
+use crate::output;
+use crate::status::{FAILED, OK, USAGE};
 use crate::stop::StopSignals;
-use crate::{FAILED, OK, USAGE, output};
 use bentpipe_lab::LabError;
 use bentpipe_lab::profiles::profile;
 use bentpipe_net::pep::{

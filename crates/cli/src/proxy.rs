@@ -2,7 +2,8 @@
 
 use crate::args::Proxy;
 use crate::front::ExtraDescriptors;
-use crate::{USAGE, front, output};
+use crate::status::USAGE;
+use crate::{front, output};
 use bentpipe_lab::LabError;
 use bentpipe_net::{Server, Trust, Upstream};
 

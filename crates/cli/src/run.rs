@@ -2,7 +2,8 @@
 
 use crate::args::{Clock, Run};
 use crate::live::LiveLines;
-use crate::{FAILED, NOT_MET, OK, USAGE, errors, output, table};
+use crate::status::{FAILED, NOT_MET, OK, USAGE};
+use crate::{errors, output, table};
 use bentpipe_lab::wall::Onlooker;
 use bentpipe_lab::{Changes, LabError, Plan, Recorded, Results, Runner, Simulator, Wall, record};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};

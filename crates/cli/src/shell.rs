@@ -1,7 +1,8 @@
 //! `bentpipe shell`: runs a command behind an emulated path.
 
 use crate::args::Shell;
-use crate::{FAILED, USAGE, live, output};
+use crate::status::{FAILED, USAGE};
+use crate::{live, output};
 use bentpipe_emu::{
     CaptureConfig, CaptureReport, DirectionReport, EmuError, Emulator, Hop, Monitor, PathSpec,
     PathStats, Program, Report, Settings, TcpForwarder, Testbed, UdpForwarder, client_addresses,

@@ -316,13 +316,13 @@ fn captures_contain_the_packets_of_both_ends_and_lost_ones() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let report: serde_json::Value =
         serde_json::from_slice(&output.stdout).expect("one JSON document");
-    let told = report["captures"].as_array().expect("captures");
+    let captures = report["captures"].as_array().expect("captures");
     assert_eq!(
-        told.iter().map(|capture| capture["file"].as_str()).collect::<Vec<_>>(),
+        captures.iter().map(|capture| capture["file"].as_str()).collect::<Vec<_>>(),
         [Some(server.as_str()), Some(&client), Some(&lost)]
     );
     assert!(
-        told.iter().all(|capture| capture["missed"] == 0 && capture["error"].is_null()),
+        captures.iter().all(|capture| capture["missed"] == 0 && capture["error"].is_null()),
         "{report}"
     );
 

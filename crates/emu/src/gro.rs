@@ -30,6 +30,7 @@ struct MergeKey {
     protocol: u8,
     /// Length of the IP header.
     transport: usize,
+    /// Length of all headers.
     headers: usize,
     /// Length of the payload.
     payload: usize,
