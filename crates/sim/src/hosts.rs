@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Host {
     /// Limits fast starts to one at a time per client.
     pub gate: StartLimiter<IpAddr>,
-    /// Memory of paths it has sent over.
+    /// Memory of the paths it has sent over.
     pub memory: PathMemory,
     /// Issues tokens.
     pub issued: TokenServer,
@@ -36,12 +36,12 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Hosts without any state.
+    /// Creates hosts without any state.
     pub fn new(epoch: EpochClock, seed: (u64, u64)) -> Self {
         Self { hosts: Mutex::default(), epoch, seed }
     }
 
-    /// The host called `name`.
+    /// Returns the host called `name`.
     pub fn get(&self, name: &str) -> Result<Host, SimError> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(host) = hosts.get(name) {
