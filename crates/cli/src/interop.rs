@@ -104,11 +104,11 @@ fn named(
 ) -> Result<Vec<String>, LabError> {
     let able: Vec<&str> =
         peers.iter().filter(|peer| can(peer)).map(|peer| peer.name.as_str()).collect();
-    for (place, name) in requested.iter().enumerate() {
+    for (index, name) in requested.iter().enumerate() {
         let reason = if !able.contains(&name.as_str()) {
             let allowed = if able.is_empty() { "none".to_owned() } else { able.join(", ") };
             format!("no peer is named `{name}`; allowed: {allowed}")
-        } else if requested[..place].contains(name) {
+        } else if requested[..index].contains(name) {
             format!("`{name}` is given twice; allowed: each once")
         } else {
             continue;

@@ -71,7 +71,7 @@ fn controllers(requested: &[String]) -> Result<Vec<String>, LabError> {
         let all = CONTROLLERS.iter().map(|part| part.name).filter(|name| *name != NOT_COMPETING);
         return Ok(all.map(str::to_owned).collect());
     }
-    for (place, name) in requested.iter().enumerate() {
+    for (index, name) in requested.iter().enumerate() {
         if catalogue::find(CONTROLLERS, name).is_none() {
             let names: Vec<String> =
                 CONTROLLERS.iter().map(|part| format!("`{}`", part.name)).collect();
@@ -80,7 +80,7 @@ fn controllers(requested: &[String]) -> Result<Vec<String>, LabError> {
                 names.join(", ")
             )));
         }
-        if requested[..place].contains(name) {
+        if requested[..index].contains(name) {
             return Err(usage(format!("`{name}` is given twice; allowed: each controller once")));
         }
     }

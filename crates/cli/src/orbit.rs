@@ -341,11 +341,11 @@ pub fn list_cities(part: Option<&str>, as_json: bool) -> Result<u8, LabError> {
     let found = cities::all().iter().filter(|(name, _)| name.to_lowercase().contains(&part));
     if as_json {
         let list: Vec<_> = found
-            .map(|(name, place)| {
+            .map(|(name, location)| {
                 json!({
                     "name": name,
-                    "latitude_deg": place.latitude_deg,
-                    "longitude_deg": place.longitude_deg,
+                    "latitude_deg": location.latitude_deg,
+                    "longitude_deg": location.longitude_deg,
                 })
             })
             .collect();
@@ -356,11 +356,11 @@ pub fn list_cities(part: Option<&str>, as_json: bool) -> Result<u8, LabError> {
         ("latitude", Align::Right),
         ("longitude", Align::Right),
     ]);
-    for (name, place) in found {
+    for (name, location) in found {
         table.row([
             (*name).to_owned(),
-            format!("{:.3}°", place.latitude_deg),
-            format!("{:.3}°", place.longitude_deg),
+            format!("{:.3}°", location.latitude_deg),
+            format!("{:.3}°", location.longitude_deg),
         ]);
     }
     output::print(&table.render(output::coloured(&std::io::stdout())))

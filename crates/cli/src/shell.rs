@@ -125,8 +125,8 @@ fn capture(args: &Shell) -> Result<CaptureConfig, LabError> {
     ];
     let files = named.iter().filter_map(|(option, file)| Some((*option, file.as_ref()?)));
     let files: Vec<(&'static str, &PathBuf)> = files.collect();
-    for (place, (option, file)) in files.iter().enumerate() {
-        if let Some((other, _)) = files[..place].iter().find(|(_, other)| other == file) {
+    for (index, (option, file)) in files.iter().enumerate() {
+        if let Some((other, _)) = files[..index].iter().find(|(_, other)| other == file) {
             let reason = format!(
                 "`{}` is already used by {other}; allowed: a file of its own",
                 file.display()

@@ -392,12 +392,12 @@ time_series = "none"
     #[test]
     fn tables_show_our_values_next_to_published_ones() {
         let plan = Plan::parse("t.toml", SCENARIO, Path::new("."), &Changes::default()).unwrap();
-        let place = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let never = AtomicBool::new(false);
-        let target = place.path().join("run");
+        let target = directory.path().join("run");
         let recorded = record(&plan, &Fake, &target, NonZeroUsize::MIN, &never, &|_| {}).unwrap();
-        let text =
-            results(&plan, &recorded, false).replace(&place.path().display().to_string(), "OUT");
+        let text = results(&plan, &recorded, false)
+            .replace(&directory.path().display().to_string(), "OUT");
         insta::assert_snapshot!(text);
         assert!(results(&plan, &recorded, true).contains("\u{1b}[31mFAILED"));
     }

@@ -37,10 +37,10 @@ fn bentpipe(directory: &Path, args: &[&str]) -> Output {
     command(directory, args).output().expect("command runs")
 }
 
-fn place(scenario: &str) -> tempfile::TempDir {
-    let place = tempfile::tempdir().expect("creates a directory");
-    std::fs::write(place.path().join("s.toml"), scenario).expect("writes the scenario");
-    place
+fn dir(scenario: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("creates a directory");
+    std::fs::write(dir.path().join("s.toml"), scenario).expect("writes the scenario");
+    dir
 }
 
 fn json(bytes: &[u8]) -> serde_json::Value {
@@ -49,15 +49,15 @@ fn json(bytes: &[u8]) -> serde_json::Value {
 
 #[test]
 fn results_do_not_depend_on_the_number_of_jobs() {
-    let place = place(SMALL);
+    let dir = dir(SMALL);
     let outputs = ["1", "2", "4"].map(|jobs| {
-        bentpipe(place.path(), &["run", "s.toml", "--json", "--jobs", jobs, "--out", jobs])
+        bentpipe(dir.path(), &["run", "s.toml", "--json", "--jobs", jobs, "--out", jobs])
     });
     for (output, jobs) in outputs.iter().zip(["1", "2", "4"]) {
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         assert!(output.stdout == outputs[0].stdout, "results of {jobs} jobs");
         let file =
-            std::fs::read(place.path().join(jobs).join("results.json")).expect("the results");
+            std::fs::read(dir.path().join(jobs).join("results.json")).expect("reads the results");
         assert!(file == output.stdout, "standard output equals the file");
     }
     let results = json(&outputs[0].stdout);
@@ -72,8 +72,8 @@ fn results_do_not_depend_on_the_number_of_jobs() {
 
 #[test]
 fn output_has_a_table_without_colours_and_the_path_of_the_report() {
-    let place = place(SMALL);
-    let output = bentpipe(place.path(), &["run", "s.toml", "--repeat", "1"]);
+    let dir = dir(SMALL);
+    let output = bentpipe(dir.path(), &["run", "s.toml", "--repeat", "1"]);
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(
         text.contains("download")
@@ -83,38 +83,38 @@ fn output_has_a_table_without_colours_and_the_path_of_the_report() {
     );
     assert!(!text.contains('\u{1b}'));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "no progress bar without a terminal");
-    let report = bentpipe(place.path(), &["report", "out/small"]);
+    let report = bentpipe(dir.path(), &["report", "out/small"]);
     assert_eq!(String::from_utf8_lossy(&report.stdout), "out/small/report.html\n");
-    let entries = std::fs::read_dir(place.path().join("out")).expect("out").count();
+    let entries = std::fs::read_dir(dir.path().join("out")).expect("out").count();
     assert_eq!(entries, 1, "temporary files remain");
 }
 
 #[test]
 fn several_files_produce_a_list_and_a_directory_each() {
-    let place = place(SMALL);
-    std::fs::write(place.path().join("t.toml"), SMALL.replace("small", "other"))
+    let dir = dir(SMALL);
+    std::fs::write(dir.path().join("t.toml"), SMALL.replace("small", "other"))
         .expect("writes the scenario");
     let output = bentpipe(
-        place.path(),
+        dir.path(),
         &["run", "s.toml", "t.toml", "--json", "--repeat", "1", "--out", "results"],
     );
     let names: Vec<_> = json(&output.stdout)
         .as_array()
-        .expect("a list")
+        .expect("list")
         .iter()
         .map(|one| one["scenario"].clone())
         .collect();
     assert_eq!(names, ["small", "other"]);
     assert!(
-        place.path().join("results/small/report.html").is_file()
-            && place.path().join("results/other/manifest.json").is_file()
+        dir.path().join("results/small/report.html").is_file()
+            && dir.path().join("results/other/manifest.json").is_file()
     );
 }
 
 #[test]
 fn a_failed_expectation_sets_exit_status_1() {
-    let place = place(&format!("{SMALL}\n[[expect]]\nmetric = \"completion_s\"\nbelow = 0.001\n"));
-    let output = bentpipe(place.path(), &["run", "s.toml", "--repeat", "1", "--json"]);
+    let dir = dir(&format!("{SMALL}\n[[expect]]\nmetric = \"completion_s\"\nbelow = 0.001\n"));
+    let output = bentpipe(dir.path(), &["run", "s.toml", "--repeat", "1", "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let results = json(&output.stdout);
     assert_eq!(results["expectations"][0]["held"], false);
@@ -125,11 +125,10 @@ fn a_failed_expectation_sets_exit_status_1() {
 
 #[test]
 fn an_incomplete_transfer_ends_at_the_time_limit_with_nulls() {
-    let place = place(
-        "name = \"never\"\ntime_limit = \"20 s\"\n[path]\nprofile = \"geo-10-2\"\nforward = \
-            { loss = 1 }\n[workload]\ndownload = \"1 MB\"\n",
-    );
-    let output = bentpipe(place.path(), &["run", "s.toml", "--json"]);
+    let dir =
+        dir("name = \"never\"\ntime_limit = \"20 s\"\n[path]\nprofile = \"geo-10-2\"\nforward = \
+            { loss = 1 }\n[workload]\ndownload = \"1 MB\"\n");
+    let output = bentpipe(dir.path(), &["run", "s.toml", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let flow = &json(&output.stdout)["runs"][0]["flows"][0];
     assert_eq!(flow["completed"], false);
@@ -147,9 +146,9 @@ fn a_closed_pipe_is_not_an_error() {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .expect("a start");
+            .expect("command starts");
         drop(child.stdout.take());
-        let output = child.wait_with_output().expect("an end");
+        let output = child.wait_with_output().expect("command ends");
         assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{args:?}");
     }
 }
@@ -165,7 +164,7 @@ fn lists_and_schema_are_json_and_completions_exist() {
     assert_eq!(profiles[1]["bdp_bytes"], 4_062_500);
     let all = json(&bentpipe(Path::new("."), &["controllers", "--json"]).stdout);
     let kinds: Vec<_> =
-        all.as_array().expect("a list").iter().map(|entry| entry["kind"].clone()).collect();
+        all.as_array().expect("list").iter().map(|entry| entry["kind"].clone()).collect();
     assert!(
         ["controller", "slow_start", "resume"].iter().all(|kind| kinds.contains(&(*kind).into())),
         "{kinds:?}"
@@ -192,19 +191,17 @@ impl Drop for KilledOnDrop {
 
 #[test]
 fn an_interrupt_keeps_finished_runs() {
-    let place = place(
-        &SMALL
-            .replace("repeat = 3", "repeat = 100000")
-            .replace("qlog = true", "time_series = \"none\""),
-    );
-    let child = command(place.path(), &["run", "s.toml", "--jobs", "2"])
+    let dir = dir(&SMALL
+        .replace("repeat = 3", "repeat = 100000")
+        .replace("qlog = true", "time_series = \"none\""));
+    let child = command(dir.path(), &["run", "s.toml", "--jobs", "2"])
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
         .spawn();
-    let mut child = KilledOnDrop(child.expect("a start"));
+    let mut child = KilledOnDrop(child.expect("command starts"));
     // Once the staging directory exists, the signal handler is installed. Some runs then finish.
     for _ in 0..600 {
-        if place.path().join("out").is_dir() {
+        if dir.path().join("out").is_dir() {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -212,15 +209,16 @@ fn an_interrupt_keeps_finished_runs() {
     std::thread::sleep(std::time::Duration::from_secs(1));
     let kill = Command::new("kill").args(["-INT", &child.0.id().to_string()]).status();
     assert!(kill.is_ok_and(|status| status.success()));
-    assert_eq!(child.0.wait().expect("an end").code(), Some(3));
-    let manifest =
-        json(&std::fs::read(place.path().join("out/small/manifest.json")).expect("the manifest"));
+    assert_eq!(child.0.wait().expect("command ends").code(), Some(3));
+    let manifest = json(
+        &std::fs::read(dir.path().join("out/small/manifest.json")).expect("reads the manifest"),
+    );
     assert_eq!(manifest["complete"], false);
     let done = manifest["runs_done"].as_u64().unwrap_or_default();
     assert!(done > 0 && done < 400_000, "{done}");
     let results =
-        json(&std::fs::read(place.path().join("out/small/results.json")).expect("the results"));
+        json(&std::fs::read(dir.path().join("out/small/results.json")).expect("reads the results"));
     assert_eq!(results["runs"].as_array().map(|runs| runs.len() as u64), Some(done));
-    let entries = std::fs::read_dir(place.path().join("out")).expect("out").count();
+    let entries = std::fs::read_dir(dir.path().join("out")).expect("out").count();
     assert_eq!(entries, 1, "temporary files remain");
 }

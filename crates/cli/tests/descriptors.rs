@@ -19,11 +19,11 @@ const PROXY: [&str; 6] =
 const PEP: [&str; 3] = ["pep", "--listen", "127.0.0.1:0"];
 
 /// Returns the command, started by a shell that first runs `ulimit`.
-fn limited(place: &Path, ulimit: &str) -> Command {
+fn limited(dir: &Path, ulimit: &str) -> Command {
     let mut command = Command::new("sh");
     let script = format!("ulimit {ulimit} && exec \"$0\" \"$@\"");
     command.args(["-c", &script, env!("CARGO_BIN_EXE_bentpipe")]);
-    command.current_dir(place).env("XDG_STATE_HOME", place.join("state"));
+    command.current_dir(dir).env("XDG_STATE_HOME", dir.join("state"));
     command
 }
 
@@ -55,9 +55,8 @@ fn next_descriptor(id: u32) -> usize {
 #[test]
 fn the_soft_limit_is_raised_at_the_start() {
     for options in [&SERVE[..], &PROXY, &PEP] {
-        let place = tempfile::tempdir().unwrap();
-        let running =
-            Running::start_with(limited(place.path(), "-S -n 256"), place.path(), options);
+        let dir = tempfile::tempdir().unwrap();
+        let running = Running::start_with(limited(dir.path(), "-S -n 256"), dir.path(), options);
         let (soft, hard) = limits_of(running.id());
         assert!(soft == hard && hard > 256, "{options:?}: {soft}, {hard}");
         assert!(!running.errors().contains("open files"), "{}", running.errors());
@@ -66,22 +65,25 @@ fn the_soft_limit_is_raised_at_the_start() {
 
 #[test]
 fn too_many_connections_for_the_limit_are_rejected_with_advice() {
-    let place = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for options in [&SERVE[..], &PROXY, &PEP] {
-        let running = Running::start_with(limited(place.path(), "-n 1024"), place.path(), options);
+        let running = Running::start_with(limited(dir.path(), "-n 1024"), dir.path(), options);
         assert_eq!(limits_of(running.id()), (1024, 1024), "the default fits the limit");
         drop(running);
-        let output = limited(place.path(), "-n 1024")
+        let output = limited(dir.path(), "-n 1024")
             .args(options)
             .args(["--max-connections", "4096"])
             .output();
         let output = output.unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains("LimitNOFILE=") && said.contains("--max-connections"), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(
+            stderr.contains("LimitNOFILE=") && stderr.contains("--max-connections"),
+            "{stderr}"
+        );
     }
     refused(
-        place.path(),
+        dir.path(),
         &[&SERVE[..], &["--max-connections", "1000000000000000"]].concat(),
         "open files",
     );
@@ -89,13 +91,13 @@ fn too_many_connections_for_the_limit_are_rejected_with_advice() {
 
 #[test]
 fn a_server_without_descriptors_responds_503_and_recovers() {
-    let place = tempfile::tempdir().unwrap();
-    std::fs::write(place.path().join("file.bin"), vec![7; 100_000]).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("file.bin"), vec![7; 100_000]).unwrap();
     let options = [&SERVE[..], &["--save-cert", "server.pem", "--no-store"]].concat();
-    let running = Running::start(place.path(), &options);
+    let running = Running::start(dir.path(), &options);
     let url = format!("{}/file.bin", running.first["url"].as_str().unwrap());
     let get = || {
-        let mut command = bentpipe(place.path());
+        let mut command = bentpipe(dir.path());
         command
             .args(["get", "--ca", "server.pem", "--discard", "--no-tokens", &url])
             .output()
@@ -107,8 +109,8 @@ fn a_server_without_descriptors_responds_503_and_recovers() {
     // The limit applies to descriptor numbers, not to their count.
     set_limit(running.id(), next_descriptor(running.id()));
     let output = get();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && said.contains("503"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && stderr.contains("503"), "{stderr}");
     let errors = running.errors();
     assert!(
         errors.contains("cannot read /file.bin: ") && errors.contains("os error 24"),

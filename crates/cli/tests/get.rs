@@ -25,7 +25,7 @@ fn content() -> Vec<u8> {
 
 /// A server of `file.bin`, and a directory to download to.
 struct Fixture {
-    place: TempDir,
+    dir: TempDir,
     url: String,
     running: Running,
 }
@@ -33,10 +33,10 @@ struct Fixture {
 impl Fixture {
     /// With `bentpipe serve`.
     fn new() -> Self {
-        let place = tempfile::tempdir().unwrap();
-        fs::create_dir(place.path().join("public")).unwrap();
-        fs::write(place.path().join("public/file.bin"), content()).unwrap();
-        Self::from(place, &["serve", "public"])
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("public")).unwrap();
+        fs::write(dir.path().join("public/file.bin"), content()).unwrap();
+        Self::from(dir, &["serve", "public"])
     }
 
     /// With a web server at `port` behind `bentpipe proxy`.
@@ -45,22 +45,22 @@ impl Fixture {
         Self::from(tempfile::tempdir().unwrap(), &["proxy", "--upstream", &upstream])
     }
 
-    fn from(place: TempDir, command: &[&str]) -> Self {
+    fn from(dir: TempDir, command: &[&str]) -> Self {
         let options =
             ["--listen", "127.0.0.1:0", "--no-store", "--self-signed", "--save-cert", "server.pem"];
-        let running = Running::start(place.path(), &[command, &options].concat());
+        let running = Running::start(dir.path(), &[command, &options].concat());
         let url = format!("{}/file.bin", running.first["url"].as_str().unwrap());
-        fs::create_dir(place.path().join("here")).unwrap();
-        Self { place, url, running }
+        fs::create_dir(dir.path().join("here")).unwrap();
+        Self { dir, url, running }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.place.path().join("here").join(name)
+        self.dir.path().join("here").join(name)
     }
 
     fn command(&self, output: &str, options: &[&str]) -> Command {
-        let mut command = bentpipe(self.place.path());
-        command.current_dir(self.place.path().join("here"));
+        let mut command = bentpipe(self.dir.path());
+        command.current_dir(self.dir.path().join("here"));
         command.args(["get", "--ca", "../server.pem", &self.url, "--output", output]).args(options);
         command
     }

@@ -15,10 +15,10 @@ fn cannot_run() -> bool {
     Testbed::new(1, Bytes::new(1500)).inspect_err(|error| eprintln!("skipped: {error}")).is_err()
 }
 
-fn matrix(place: &Path, args: &[&str]) -> (Output, serde_json::Value) {
+fn matrix(dir: &Path, args: &[&str]) -> (Output, serde_json::Value) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
     let output = command
-        .current_dir(place)
+        .current_dir(dir)
         .args(["interop", "--json"])
         .args(args)
         .output()
@@ -41,8 +41,8 @@ fn own_client_and_server_complete_and_misbehaving_programs_are_detected() {
     if cannot_run() {
         return;
     }
-    let place = tempfile::tempdir().expect("creates a directory");
-    let peers = place.path().join("peers");
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let peers = dir.path().join("peers");
     describe(
         &peers,
         "liar",
@@ -58,9 +58,9 @@ fn own_client_and_server_complete_and_misbehaving_programs_are_detected() {
     std::os::unix::fs::symlink(Path::new(PEERS).join("bentpipe"), peers.join("bentpipe"))
         .expect("creates the link");
     let args = ["--profiles", "terrestrial", "--size", "1 MB", "--clients", "bentpipe,liar"];
-    let (output, results) = matrix(place.path(), &args);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let (output, results) = matrix(dir.path(), &args);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
     let reason = |client: &str, server: &str| {
         let cells = results["cells"].as_array().expect("cells");
         let cell = cells
@@ -69,7 +69,7 @@ fn own_client_and_server_complete_and_misbehaving_programs_are_detected() {
             .expect("pairing exists");
         cell["runs"][0]["reason"].clone()
     };
-    assert_eq!(reason("bentpipe", "bentpipe"), serde_json::Value::Null, "{said}");
+    assert_eq!(reason("bentpipe", "bentpipe"), serde_json::Value::Null, "{stderr}");
     let broken = reason("bentpipe", "broken");
     assert!(
         broken
@@ -85,7 +85,7 @@ fn own_client_and_server_complete_and_misbehaving_programs_are_detected() {
     assert!(ours.is_some_and(|cell| {
         cell["completion_s"].as_f64().is_some_and(|seconds| (0.02..20.0).contains(&seconds))
     }));
-    assert!(place.path().join("out/interop/report.html").is_file());
+    assert!(dir.path().join("out/interop/report.html").is_file());
 }
 
 /// The cheapest pairing of other implementations.
@@ -105,24 +105,22 @@ fn installed_peers_complete_a_download() {
         );
         return;
     }
-    let place = tempfile::tempdir().expect("creates a directory");
+    let dir = tempfile::tempdir().expect("creates a directory");
     let installed = installed.display().to_string();
     let args =
         ["--peers", PEERS, "--installed", &installed, "--clients", client, "--servers", server];
-    let (output, results) = matrix(
-        place.path(),
-        &[&args[..], &["--profiles", "terrestrial", "--size", "1 MB"]].concat(),
-    );
+    let (output, results) =
+        matrix(dir.path(), &[&args[..], &["--profiles", "terrestrial", "--size", "1 MB"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(results["cells"][0]["completed"], 1, "{results}");
 }
 
 #[test]
 fn unknown_peers_and_invalid_descriptions_are_rejected() {
-    let place = tempfile::tempdir().expect("creates a directory");
-    let peers = place.path().join("peers");
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let peers = dir.path().join("peers");
     describe(&peers, "a", "[client]\nprotocols = [\"h3\"]\ncommand = [\"sh\"]\n");
-    for (args, says) in [
+    for (args, expected) in [
         (&["--clients", "b"][..], "no peer is named `b`; allowed: a"),
         (&["--servers", "a"], "no peer is named `a`; allowed: none"),
         (&["--clients", "a,a"], "`a` is given twice"),
@@ -130,23 +128,26 @@ fn unknown_peers_and_invalid_descriptions_are_rejected() {
         (&["--protocols", "h4"], "`h4` is not an HTTP version; allowed: h3, h2, h1"),
         (&["--peers", "nowhere"], "cannot read"),
     ] {
-        let (output, _) = matrix(place.path(), args);
+        let (output, _) = matrix(dir.path(), args);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{error}");
-        assert!(error.split_whitespace().collect::<Vec<_>>().join(" ").contains(says), "{error}");
+        assert!(
+            error.split_whitespace().collect::<Vec<_>>().join(" ").contains(expected),
+            "{error}"
+        );
     }
     describe(&peers, "a", "[client]\nprotocols = [\"h3\"]\ncommand = [\"{hom}\"]\n");
-    let (output, _) = matrix(place.path(), &[]);
+    let (output, _) = matrix(dir.path(), &[]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(2) && error.contains("peer.toml:8"), "{error}");
-    assert!(!place.path().join("out").exists());
+    assert!(!dir.path().join("out").exists());
 }
 
 #[test]
 fn missing_peers_are_listed_with_their_install_command() {
-    let place = tempfile::tempdir().expect("creates a directory");
+    let dir = tempfile::tempdir().expect("creates a directory");
     let (output, list) =
-        matrix(place.path(), &["--peers", PEERS, "--installed", "nowhere", "--list"]);
+        matrix(dir.path(), &["--peers", PEERS, "--installed", "nowhere", "--list"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let quinn = list
         .as_array()

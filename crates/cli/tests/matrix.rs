@@ -34,9 +34,9 @@ fn matrix(directory: &Path, scenario: &str, args: &[&str]) -> Output {
 
 #[test]
 fn every_pair_runs_once_and_its_shares_are_reported() {
-    let place = tempfile::tempdir().expect("creates a directory");
+    let dir = tempfile::tempdir().expect("creates a directory");
     let output = matrix(
-        place.path(),
+        dir.path(),
         TWO,
         &["s.toml", "--controllers", "newreno,vegas", "--out", "o", "--json"],
     );
@@ -70,13 +70,13 @@ fn every_pair_runs_once_and_its_shares_are_reported() {
     }
     let jain = results["summary"]
         .as_array()
-        .expect("a summary")
+        .expect("summary")
         .iter()
         .filter(|row| row["metric"] == "jain");
     assert!(jain.clone().all(|row| row["flow"] == "all" && row["n"] == 1) && jain.count() == 4);
-    assert!(place.path().join("o/small/report.html").is_file());
+    assert!(dir.path().join("o/small/report.html").is_file());
 
-    let output = matrix(place.path(), TWO, &["s.toml", "--controllers", "cubic"]);
+    let output = matrix(dir.path(), TWO, &["s.toml", "--controllers", "cubic"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
         text.contains("share of `first`")
@@ -84,17 +84,17 @@ fn every_pair_runs_once_and_its_shares_are_reported() {
             && text.contains("\ncubic "),
         "{text}"
     );
-    assert!(place.path().join("out/small/results.json").is_file());
+    assert!(dir.path().join("out/small/results.json").is_file());
 }
 
 #[test]
 fn scenarios_without_two_controlled_flows_are_rejected() {
-    let place = tempfile::tempdir().expect("creates a directory");
+    let dir = tempfile::tempdir().expect("creates a directory");
     let alone = TWO.replace(
         "name = \"sec.ond\"\nbulk.duration = \"6 s\"",
         "name = \"other\"\nping = { interval = \"1 s\", duration = \"6 s\" }",
     );
-    for (scenario, args, says) in [
+    for (scenario, args, expected) in [
         (alone.as_str(), &["s.toml"][..], "has 1 congestion-controlled flows; allowed: two"),
         (
             TWO,
@@ -103,10 +103,10 @@ fn scenarios_without_two_controlled_flows_are_rejected() {
         ),
         (TWO, &["s.toml", "s.toml"], "two scenarios are named `small`"),
     ] {
-        let output = matrix(place.path(), scenario, args);
+        let output = matrix(dir.path(), scenario, args);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{error}");
-        assert!(error.contains(says) && output.stdout.is_empty(), "{error}");
-        assert!(!place.path().join("out").exists());
+        assert!(error.contains(expected) && output.stdout.is_empty(), "{error}");
+        assert!(!dir.path().join("out").exists());
     }
 }

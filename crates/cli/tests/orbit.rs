@@ -40,8 +40,8 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn a_constellation_and_two_cities_suffice() {
-    let place = tempfile::tempdir().expect("creates a directory");
-    let text = text(place.path(), &ROUTE);
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let text = text(dir.path(), &ROUTE);
     assert!(
         text.starts_with(
             "kuiper-630, 1156 satellites, 20 s from 2000-01-01T00:00:00Z, every 1 s\n"
@@ -53,15 +53,15 @@ fn a_constellation_and_two_cities_suffice() {
         "{text}"
     );
     assert!(
-        std::fs::read_dir(place.path()).expect("it").next().is_none(),
+        std::fs::read_dir(dir.path()).expect("reads the directory").next().is_none(),
         "files are written only on request"
     );
 }
 
 #[test]
 fn json_csv_and_text_contain_the_same_samples() {
-    let place = tempfile::tempdir().expect("creates a directory");
-    let survey = json(place.path(), &with(&["--json", "--disjoint", "3"]));
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let survey = json(dir.path(), &with(&["--json", "--disjoint", "3"]));
     let flow = &survey["flows"][0];
     let samples = flow["samples"].as_array().expect("samples");
     assert_eq!(samples.len(), 21);
@@ -73,7 +73,7 @@ fn json_csv_and_text_contain_the_same_samples() {
     let disjoint = flow["disjoint"].as_array().expect("routes");
     assert_eq!(disjoint[0]["rtt_ms"], samples[0]["rtt_ms"], "first route is the shortest");
     assert!(disjoint.windows(2).all(|two| two[0]["rtt_ms"].as_f64() <= two[1]["rtt_ms"].as_f64()));
-    let csv = text(place.path(), &with(&["--csv"]));
+    let csv = text(dir.path(), &with(&["--csv"]));
     let rows: Vec<&str> = csv.lines().collect();
     assert_eq!((rows.len(), rows[0].split(',').count()), (22, 8));
     assert_eq!(rows[1].split(',').nth(2).and_then(|rtt| rtt.parse().ok()), Some(rtts[0]));
@@ -81,22 +81,22 @@ fn json_csv_and_text_contain_the_same_samples() {
 
 #[test]
 fn globe_and_czml_files_are_written() {
-    let place = tempfile::tempdir().expect("creates a directory");
-    text(place.path(), &with(&["--czml", "routes.czml", "--html", "routes.html"]));
-    let czml = std::fs::read(place.path().join("routes.czml")).expect("CZML");
+    let dir = tempfile::tempdir().expect("creates a directory");
+    text(dir.path(), &with(&["--czml", "routes.czml", "--html", "routes.html"]));
+    let czml = std::fs::read(dir.path().join("routes.czml")).expect("CZML");
     let packets: Vec<serde_json::Value> = serde_json::from_slice(&czml).expect("JSON");
     assert_eq!((&packets[0]["id"], &packets[0]["version"]), (&"document".into(), &"1.0".into()));
     assert!(packets.len() > 1 + 1156 + 2, "document, satellites, stations and routes");
-    let page = std::fs::read_to_string(place.path().join("routes.html")).expect("reads the page");
+    let page = std::fs::read_to_string(dir.path().join("routes.html")).expect("reads the page");
     assert!(page.contains("kuiper-630") && page.ends_with('\n') | page.ends_with('>'));
 }
 
 #[test]
 fn pairs_of_cities_that_share_a_link_are_found() {
-    let place = tempfile::tempdir().expect("creates a directory");
+    let dir = tempfile::tempdir().expect("creates a directory");
     let args =
         ["orbit", "kuiper-630", "--sharing=6", "--duration", "20 s", "--step", "5 s", "--json"];
-    let found = json(place.path(), &args);
+    let found = json(dir.path(), &args);
     let list = found["sharing"].as_array().expect("list");
     assert!(!list.is_empty());
     for pair in list {
@@ -111,17 +111,17 @@ fn pairs_of_cities_that_share_a_link_are_found() {
 
 #[test]
 fn listed_constellations_and_cities_are_accepted_as_names() {
-    let place = tempfile::tempdir().expect("creates a directory");
-    let list = json(place.path(), &["constellations", "--json"]);
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let list = json(dir.path(), &["constellations", "--json"]);
     let names: Vec<&str> =
         list.as_array().expect("list").iter().filter_map(|each| each["name"].as_str()).collect();
     assert!(names.contains(&"starlink-550"), "{names:?}");
     for name in names {
         text(
-            place.path(),
+            dir.path(),
             &["orbit", name, "--from", "London", "--to", "Paris", "--duration", "0 s"],
         );
     }
-    let cities = text(place.path(), &["cities", "toron"]);
+    let cities = text(dir.path(), &["cities", "toron"]);
     assert!(cities.lines().count() == 2 && cities.contains("Toronto"), "{cities}");
 }

@@ -113,18 +113,18 @@ fn reading_does_not_create_a_store() {
 fn invalid_arguments_are_rejected_with_allowed_values() {
     let home = tempfile::tempdir().expect("creates a directory");
     std::fs::write(home.path().join("text"), "no paths are in this file").expect("writes the file");
-    for (args, says) in [
+    for (args, expected) in [
         (&["list", "192.0.2"][..], &["`192.0.2`", "192.0.2.0/24"][..]),
         (&["list", "192.0.2.0/33"], &["prefix length 33", "0 to 32"]),
         (&["forget"], &["PREFIX", "--help"]),
         (&["forget", "--all", "192.0.2.7"], &["--all", "cannot be used with"]),
         (&["list", "--store", "text"], &["path store text", "not a database", "delete it"]),
-        (&["list", "--store", "."], &["path store .", "name a place"]),
+        (&["list", "--store", "."], &["path store .", "name a dir"]),
     ] {
         let output = bentpipe(home.path(), &[&["path-memory"], args].concat());
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}: {stderr}");
-        for part in says {
+        for part in expected {
             assert!(stderr.contains(part), "{args:?}: {part} is missing in {stderr}");
         }
     }

@@ -42,15 +42,15 @@ fn server() -> SocketAddr {
 }
 
 /// Starts `bentpipe pep` at a free port.
-fn pep(place: &Path, options: &[&str]) -> (Running, SocketAddr) {
-    let running = Running::start(place, &[&["pep"], options].concat());
+fn pep(dir: &Path, options: &[&str]) -> (Running, SocketAddr) {
+    let running = Running::start(dir, &[&["pep"], options].concat());
     let address = running.first["listening"].as_str().unwrap().parse().unwrap();
     (running, address)
 }
 
 /// Starts an explicit proxy on the loopback, for destinations on the loopback.
-fn explicit(place: &Path, options: &[&str]) -> (Running, SocketAddr) {
-    pep(place, &[&INSIDE[..], &["--listen", "127.0.0.1:0"], options].concat())
+fn explicit(dir: &Path, options: &[&str]) -> (Running, SocketAddr) {
+    pep(dir, &[&INSIDE[..], &["--listen", "127.0.0.1:0"], options].concat())
 }
 
 fn dial(pep: SocketAddr) -> TcpStream {
@@ -108,8 +108,8 @@ fn outcome(line: &Value) -> [&Value; 4] {
 
 #[test]
 fn socks_and_connect_requests_are_forwarded_and_logged() {
-    let place = tempfile::tempdir().unwrap();
-    let (mut running, address) = explicit(place.path(), &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let (mut running, address) = explicit(dir.path(), &[]);
     let target = server();
     let by_address = [&[1][..], &[127, 0, 0, 1]].concat();
     let by_name = [&[3, 9][..], b"localhost"].concat();
@@ -145,8 +145,8 @@ fn servers_are_reached_over_ipv6() {
         eprintln!("skipped: no IPv6");
         return;
     };
-    let place = tempfile::tempdir().unwrap();
-    let (_running, address) = pep(place.path(), &[&INSIDE[..], &["--listen", "[::1]:0"]].concat());
+    let dir = tempfile::tempdir().unwrap();
+    let (_running, address) = pep(dir.path(), &[&INSIDE[..], &["--listen", "[::1]:0"]].concat());
     let target = mirror(listener);
     let (stream, head) = connect(address, &target.to_string(), "");
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
@@ -159,15 +159,15 @@ fn servers_are_reached_over_ipv6() {
 
 #[test]
 fn private_destinations_are_refused_and_credentials_are_checked() {
-    let place = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let target = server();
-    let (mut running, address) = pep(place.path(), &["--listen", "127.0.0.1:0"]);
+    let (mut running, address) = pep(dir.path(), &["--listen", "127.0.0.1:0"]);
     assert!(connect(address, &target.to_string(), "").1.starts_with("HTTP/1.1 403 "));
     assert_eq!(running.line()["end"], "not-allowed");
     assert_eq!(socks(address, &[1, 127, 0, 0, 1], target.port()).1, 2);
 
-    std::fs::write(place.path().join("credentials"), "user:pass\n").unwrap();
-    let (_running, address) = explicit(place.path(), &["--credentials", "credentials"]);
+    std::fs::write(dir.path().join("credentials"), "user:pass\n").unwrap();
+    let (_running, address) = explicit(dir.path(), &["--credentials", "credentials"]);
     let target = target.to_string();
     assert!(connect(address, &target, "").1.starts_with("HTTP/1.1 407 "));
     // `user:fail`, and `user:pass` (RFC 7617 §2).
@@ -180,15 +180,15 @@ fn private_destinations_are_refused_and_credentials_are_checked() {
 
 #[test]
 fn two_proxies_forward_connections_through_a_tunnel() {
-    let place = tempfile::tempdir().unwrap();
-    let made = bentpipe(place.path()).args(["pep", "--make-secret", "secret"]).output().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let made = bentpipe(dir.path()).args(["pep", "--make-secret", "secret"]).output().unwrap();
     assert!(made.status.success(), "{made:?}");
     let with = ["--secret", "secret", "--allow", "127.0.0.1"];
     let (mut exit, at) =
-        pep(place.path(), &[&["--tunnel-listen", "127.0.0.1:0"], &with[..]].concat());
+        pep(dir.path(), &[&["--tunnel-listen", "127.0.0.1:0"], &with[..]].concat());
     let to = at.to_string();
     let entrance = ["--listen", "127.0.0.1:0", "--tunnel-to", &to, "--congestion", "newreno"];
-    let (mut entrance, address) = pep(place.path(), &[&entrance[..], &with].concat());
+    let (mut entrance, address) = pep(dir.path(), &[&entrance[..], &with].concat());
     let target = server();
     for _ in 0..2 {
         let (stream, head) = connect(address, &target.to_string(), "");
@@ -221,8 +221,8 @@ fn wait_for_stderr(running: &Running, text: &str) {
 
 #[test]
 fn a_signal_stops_accepting_and_lets_connections_finish() {
-    let place = tempfile::tempdir().unwrap();
-    let (mut running, address) = explicit(place.path(), &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let (mut running, address) = explicit(dir.path(), &[]);
     let (stream, _) = connect(address, &server().to_string(), "");
     running.send_sigterm();
     wait_for_stderr(&running, "stopping: 1 connections have 10 s to finish");
@@ -239,15 +239,15 @@ fn a_signal_stops_accepting_and_lets_connections_finish() {
 
 #[test]
 fn drain_timeout_and_second_signal_end_open_connections() {
-    let place = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let target = server().to_string();
-    let (mut running, address) = explicit(place.path(), &["--drain", "200 ms"]);
+    let (mut running, address) = explicit(dir.path(), &["--drain", "200 ms"]);
     let (mut stream, _) = connect(address, &target, "");
     assert_eq!(running.terminate(), Some(0), "{}", running.errors());
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     assert!(running.errors().contains("1 connections were reset"), "{}", running.errors());
 
-    let (mut running, address) = explicit(place.path(), &["--drain", "1000 s"]);
+    let (mut running, address) = explicit(dir.path(), &["--drain", "1000 s"]);
     let (_stream, _) = connect(address, &target, "");
     running.send_sigterm();
     wait_for_stderr(&running, "again to stop at once");
@@ -256,8 +256,8 @@ fn drain_timeout_and_second_signal_end_open_connections() {
 
 #[test]
 fn conflicting_options_are_rejected() {
-    let place = tempfile::tempdir().unwrap();
-    std::fs::write(place.path().join("nothing"), "nothing").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("nothing"), "nothing").unwrap();
     let in_use = TcpListener::bind("127.0.0.1:0").unwrap();
     let in_use = in_use.local_addr().unwrap().to_string();
     for (options, reason) in [
@@ -297,13 +297,13 @@ fn conflicting_options_are_rejected() {
         (&["--idle", "0 s"], "allowed: more than 0 s"),
         (&["--listen", &in_use], &in_use),
     ] {
-        refused(place.path(), &[&["pep"], options].concat(), reason);
+        refused(dir.path(), &[&["pep"], options].concat(), reason);
     }
     // For a name without a port, the error is about the port.
-    let secret = bentpipe(place.path()).args(["pep", "--make-secret", "secret"]).status().unwrap();
+    let secret = bentpipe(dir.path()).args(["pep", "--make-secret", "secret"]).status().unwrap();
     assert!(secret.success());
     refused(
-        place.path(),
+        dir.path(),
         &["pep", "--tunnel-to", "gateway", "--secret", "secret"],
         "--tunnel-to gateway: ",
     );

@@ -49,20 +49,20 @@ fn respond(stream: TcpStream, seen: impl Fn(String) -> bool) -> std::io::Result<
 }
 
 /// Starts `bentpipe proxy` in front of `upstream`, on the loopback.
-fn proxy(place: &Path, upstream: &str, options: &[&str]) -> Running {
-    proxy_at(place, "127.0.0.1:0", upstream, options)
+fn proxy(dir: &Path, upstream: &str, options: &[&str]) -> Running {
+    proxy_at(dir, "127.0.0.1:0", upstream, options)
 }
 
-fn proxy_at(place: &Path, address: &str, upstream: &str, options: &[&str]) -> Running {
+fn proxy_at(dir: &Path, address: &str, upstream: &str, options: &[&str]) -> Running {
     let begin = ["proxy", "--upstream", upstream, "--listen", address, "--no-store"];
     let certificate = ["--self-signed", "--save-cert", "proxy.pem"];
-    Running::start(place, &[&begin[..], &certificate, options].concat())
+    Running::start(dir, &[&begin[..], &certificate, options].concat())
 }
 
 /// Starts `bentpipe serve` at `address`, for a directory with `hello`. Its certificate is in
 /// `upstream.pem`.
-fn tls(place: &Path, address: &str) -> (Running, u16) {
-    let public = place.join("public");
+fn tls(dir: &Path, address: &str) -> (Running, u16) {
+    let public = dir.join("public");
     std::fs::create_dir_all(&public).unwrap();
     std::fs::write(public.join("hello"), HELLO).unwrap();
     let serve = [
@@ -75,22 +75,22 @@ fn tls(place: &Path, address: &str) -> (Running, u16) {
         "--save-cert",
         "upstream.pem",
     ];
-    let running = Running::start(place, &serve);
+    let running = Running::start(dir, &serve);
     let listening: SocketAddr = running.first["listening"].as_str().unwrap().parse().unwrap();
     (running, listening.port())
 }
 
 /// Runs `bentpipe get` of `/hello?from=test` through the proxy.
-fn get(place: &Path, proxy: &Running) -> Output {
+fn get(dir: &Path, proxy: &Running) -> Output {
     let url = format!("{}/hello?from=test", proxy.first["url"].as_str().unwrap());
-    bentpipe(place).args(["get", "--ca", "proxy.pem", "--output", "copy", &url]).output().unwrap()
+    bentpipe(dir).args(["get", "--ca", "proxy.pem", "--output", "copy", &url]).output().unwrap()
 }
 
 /// Asserts that the upstream's content is downloaded through the proxy.
-fn assert_download(place: &Path, proxy: &Running) {
+fn assert_download(dir: &Path, proxy: &Running) {
     // An existing file would not be overwritten.
-    let _ = std::fs::remove_file(place.join("copy"));
-    let output = get(place, proxy);
+    let _ = std::fs::remove_file(dir.join("copy"));
+    let output = get(dir, proxy);
     assert_eq!(
         output.status.code(),
         Some(0),
@@ -98,16 +98,16 @@ fn assert_download(place: &Path, proxy: &Running) {
         String::from_utf8_lossy(&output.stderr),
         proxy.errors()
     );
-    assert_eq!(std::fs::read_to_string(place.join("copy")).unwrap(), HELLO);
+    assert_eq!(std::fs::read_to_string(dir.join("copy")).unwrap(), HELLO);
 }
 
 /// Asserts that the proxy responds with this error status.
-fn assert_status(place: &Path, proxy: &Running, status: &str) {
-    let output = get(place, proxy);
-    let said = String::from_utf8_lossy(&output.stderr);
+fn assert_status(dir: &Path, proxy: &Running, status: &str) {
+    let output = get(dir, proxy);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.code() == Some(1) && said.contains(status),
-        "{:?}: {said}",
+        output.status.code() == Some(1) && stderr.contains(status),
+        "{:?}: {stderr}",
         output.status
     );
 }
@@ -119,16 +119,16 @@ fn ipv6() -> Option<TcpListener> {
 
 #[test]
 fn content_is_served_over_http3_and_requests_are_logged() {
-    let place = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let upstream = listener.local_addr().unwrap();
     let heads = web(listener);
-    let mut running = proxy(place.path(), &format!("http://{upstream}"), &[]);
-    assert_download(place.path(), &running);
-    let asked = running.first["listening"].as_str().unwrap().to_owned();
+    let mut running = proxy(dir.path(), &format!("http://{upstream}"), &[]);
+    assert_download(dir.path(), &running);
+    let host = running.first["listening"].as_str().unwrap().to_owned();
     let head = heads.recv().unwrap().to_lowercase();
     assert!(head.starts_with("get /hello?from=test http/1.1\r\n"), "{head}");
-    for field in [&format!("host: {asked}"), "x-forwarded-for: 127.0.0.1", "via: 3 bentpipe"] {
+    for field in [&format!("host: {host}"), "x-forwarded-for: 127.0.0.1", "via: 3 bentpipe"] {
         assert!(head.contains(&format!("\r\n{field}\r\n")), "{field}: {head}");
     }
     let logged = running.line();
@@ -144,8 +144,8 @@ fn content_is_served_over_http3_and_requests_are_logged() {
     assert_eq!(running.terminate(), Some(0), "{}", running.errors());
 
     let running =
-        proxy(place.path(), &format!("http://{upstream}/"), &["--upstream-host", "inside.test:80"]);
-    assert_download(place.path(), &running);
+        proxy(dir.path(), &format!("http://{upstream}/"), &["--upstream-host", "inside.test:80"]);
+    assert_download(dir.path(), &running);
     let head = heads.recv().unwrap().to_lowercase();
     assert!(head.contains("\r\nhost: inside.test:80\r\n"), "{head}");
 }
@@ -153,57 +153,53 @@ fn content_is_served_over_http3_and_requests_are_logged() {
 #[test]
 fn a_web_server_is_reached_over_ipv6() {
     let Some(listener) = ipv6() else { return };
-    let place = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let upstream = listener.local_addr().unwrap();
     let heads = web(listener);
-    let running = proxy(place.path(), &format!("http://{upstream}"), &[]);
-    assert_download(place.path(), &running);
+    let running = proxy(dir.path(), &format!("http://{upstream}"), &[]);
+    assert_download(dir.path(), &running);
     assert!(heads.recv().unwrap().contains("/hello"));
     // And clients over IPv6.
-    let running = proxy_at(place.path(), "[::1]:0", &format!("http://{upstream}"), &[]);
-    assert_download(place.path(), &running);
+    let running = proxy_at(dir.path(), "[::1]:0", &format!("http://{upstream}"), &[]);
+    assert_download(dir.path(), &running);
     let head = heads.recv().unwrap().to_lowercase();
     assert!(head.contains("\r\nforwarded: for=\"[::1]\";"), "{head}");
 }
 
 #[test]
 fn an_https_upstream_needs_a_trusted_certificate() {
-    let place = tempfile::tempdir().unwrap();
-    let (_serving, port) = tls(place.path(), "127.0.0.1:0");
+    let dir = tempfile::tempdir().unwrap();
+    let (_serving, port) = tls(dir.path(), "127.0.0.1:0");
     let believed = ["--upstream-ca", "upstream.pem"];
     for host in ["127.0.0.1", "localhost"] {
-        let running = proxy(place.path(), &format!("https://{host}:{port}"), &believed);
-        assert_download(place.path(), &running);
+        let running = proxy(dir.path(), &format!("https://{host}:{port}"), &believed);
+        assert_download(dir.path(), &running);
     }
     let upstream = format!("https://127.0.0.1:{port}");
-    assert_download(place.path(), &proxy(place.path(), &upstream, &["--upstream-insecure"]));
+    assert_download(dir.path(), &proxy(dir.path(), &upstream, &["--upstream-insecure"]));
     // The certificate is checked for the upstream's name, not for the requested host.
     assert_download(
-        place.path(),
+        dir.path(),
         &proxy(
-            place.path(),
+            dir.path(),
             &upstream,
             &[&believed[..], &["--upstream-host", "other.test"]].concat(),
         ),
     );
 
-    std::fs::copy(place.path().join("proxy.pem"), place.path().join("other.pem")).unwrap();
+    std::fs::copy(dir.path().join("proxy.pem"), dir.path().join("other.pem")).unwrap();
     assert_status(
-        place.path(),
-        &proxy(place.path(), &upstream, &["--upstream-ca", "other.pem"]),
+        dir.path(),
+        &proxy(dir.path(), &upstream, &["--upstream-ca", "other.pem"]),
         "502",
     );
     // A TLS server cannot be reached over plain HTTP.
-    assert_status(
-        place.path(),
-        &proxy(place.path(), &format!("http://127.0.0.1:{port}"), &[]),
-        "502",
-    );
+    assert_status(dir.path(), &proxy(dir.path(), &format!("http://127.0.0.1:{port}"), &[]), "502");
     // A server with a certificate for other addresses.
-    let (_serving, port) = tls(place.path(), "127.0.0.2:0");
+    let (_serving, port) = tls(dir.path(), "127.0.0.2:0");
     let upstream = format!("https://127.0.0.2:{port}");
-    assert_status(place.path(), &proxy(place.path(), &upstream, &believed), "502");
-    assert_download(place.path(), &proxy(place.path(), &upstream, &["--upstream-insecure"]));
+    assert_status(dir.path(), &proxy(dir.path(), &upstream, &believed), "502");
+    assert_download(dir.path(), &proxy(dir.path(), &upstream, &["--upstream-insecure"]));
 }
 
 #[test]
@@ -211,43 +207,43 @@ fn a_web_server_with_tls_is_reached_over_ipv6() {
     if ipv6().is_none() {
         return;
     }
-    let place = tempfile::tempdir().unwrap();
-    let (_serving, port) = tls(place.path(), "[::1]:0");
+    let dir = tempfile::tempdir().unwrap();
+    let (_serving, port) = tls(dir.path(), "[::1]:0");
     let running =
-        proxy(place.path(), &format!("https://[::1]:{port}"), &["--upstream-ca", "upstream.pem"]);
-    assert_download(place.path(), &running);
+        proxy(dir.path(), &format!("https://[::1]:{port}"), &["--upstream-ca", "upstream.pem"]);
+    assert_download(dir.path(), &running);
 }
 
 #[test]
 fn the_proxy_responds_502_until_the_upstream_is_up() {
-    let place = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     // A port that was free just before.
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut running = proxy(place.path(), &format!("http://{upstream}"), &[]);
-    assert_status(place.path(), &running, "502");
+    let mut running = proxy(dir.path(), &format!("http://{upstream}"), &[]);
+    assert_status(dir.path(), &running, "502");
     assert_eq!(running.line()["status"], 502);
-    assert!(!place.path().join("copy").exists(), "an error response is not saved");
+    assert!(!dir.path().join("copy").exists(), "an error response is not saved");
     let _heads = web(TcpListener::bind(upstream).unwrap());
-    assert_download(place.path(), &running);
-    assert_status(place.path(), &proxy(place.path(), "http://no-such-host.invalid", &[]), "502");
+    assert_download(dir.path(), &running);
+    assert_status(dir.path(), &proxy(dir.path(), "http://no-such-host.invalid", &[]), "502");
 }
 
 #[test]
 fn a_slow_upstream_times_out() {
-    let place = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     // The kernel accepts connections, but there is no response.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let upstream = format!("http://{}", silent.local_addr().unwrap());
     assert_status(
-        place.path(),
-        &proxy(place.path(), &upstream, &["--upstream-timeout", "300 ms"]),
+        dir.path(),
+        &proxy(dir.path(), &upstream, &["--upstream-timeout", "300 ms"]),
         "504",
     );
 }
 
 #[test]
 fn invalid_upstreams_are_rejected_with_allowed_values() {
-    let place = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let allowed = "allowed: http://HOST[:PORT] or https://HOST[:PORT]";
     for (url, reason) in [
         ("127.0.0.1:8080", "its scheme is neither http nor https"),
@@ -263,8 +259,8 @@ fn invalid_upstreams_are_rejected_with_allowed_values() {
         ("https://[localhost]:8443", "it names no host"),
     ] {
         let begin = ["proxy", "--self-signed", "--listen", "127.0.0.1:0", "--upstream", url];
-        refused(place.path(), &begin, reason);
-        refused(place.path(), &begin, allowed);
+        refused(dir.path(), &begin, reason);
+        refused(dir.path(), &begin, allowed);
     }
     let http =
         ["proxy", "--self-signed", "--listen", "127.0.0.1:0", "--upstream", "http://localhost"];
@@ -282,8 +278,8 @@ fn invalid_upstreams_are_rejected_with_allowed_values() {
         (&https, &["--upstream-ca", "absent.pem", "--upstream-insecure"], "cannot be used with"),
         (&https, &["--cert", "chain.pem"], "cannot be used with"),
     ] {
-        refused(place.path(), &[&begin[..], options].concat(), reason);
+        refused(dir.path(), &[&begin[..], options].concat(), reason);
     }
-    refused(place.path(), &["proxy", "--self-signed"], "--upstream <URL>");
-    refused(place.path(), &["proxy", "--upstream", "http://localhost"], "--self-signed");
+    refused(dir.path(), &["proxy", "--self-signed"], "--upstream <URL>");
+    refused(dir.path(), &["proxy", "--upstream", "http://localhost"], "--self-signed");
 }

@@ -21,18 +21,18 @@ const TCP: &str = "[defaults]\ntransport = \"tcp\"\nhttp = \"raw\"\n[[variant]]\
 const FETCH: &str = "python3 -c \"import sys, urllib.request as u; \
     sys.stdout.buffer.write(u.urlopen('http://{server}:{port}/{file}').read())\"";
 
-fn command(place: &Path, clock: &str, text: &str) -> Command {
-    let file = place.join("scenario.toml");
+fn command(dir: &Path, clock: &str, text: &str) -> Command {
+    let file = dir.join("scenario.toml");
     std::fs::write(&file, text).expect("writes the file");
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    command.arg("run").arg(file).args(["--clock", clock, "--json", "--out"]).arg(place.join("out"));
+    command.arg("run").arg(file).args(["--clock", clock, "--json", "--out"]).arg(dir.join("out"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 fn run(clock: &str, text: &str) -> Output {
-    let place = tempfile::tempdir().expect("creates a directory");
-    command(place.path(), clock, text).output().expect("command runs")
+    let dir = tempfile::tempdir().expect("creates a directory");
+    command(dir.path(), clock, text).output().expect("command runs")
 }
 
 fn stderr(output: &Output) -> String {
@@ -218,8 +218,8 @@ fn a_second_visit_uses_early_data_and_is_counted_separately() {
     );
     let text = format!("{text}[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n")
         .replace("repeat = 2", "repeat = 1");
-    let place = tempfile::tempdir().expect("creates a directory");
-    let output = command(place.path(), "real", &text).output().expect("command runs");
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let output = command(dir.path(), "real", &text).output().expect("command runs");
     if cannot_run(&output) {
         return;
     }
@@ -239,7 +239,7 @@ fn a_second_visit_uses_early_data_and_is_counted_separately() {
     );
     assert!((200..400).contains(&flow["packets_sent"].as_u64().unwrap_or(0)), "{flow}");
     let captures: Vec<_> =
-        std::fs::read_dir(place.path().join("out/captures")).expect("captures").flatten().collect();
+        std::fs::read_dir(dir.path().join("out/captures")).expect("captures").flatten().collect();
     assert!(
         captures.len() == 1 && captures[0].metadata().is_ok_and(|file| file.len() > 300_000),
         "{captures:?}"
@@ -282,9 +282,9 @@ fn a_second_visit_resumes_the_path_from_the_store_or_a_token() {
 
 #[test]
 fn an_interrupt_ends_a_run_at_once() {
-    let place = tempfile::tempdir().expect("creates a directory");
+    let dir = tempfile::tempdir().expect("creates a directory");
     let text = format!("{HEAD}{TCP}").replace("\"300 kB\"", "\"1 GB\"");
-    let child = command(place.path(), "real", &text).spawn().expect("command runs");
+    let child = command(dir.path(), "real", &text).spawn().expect("command runs");
     std::thread::sleep(Duration::from_millis(1500));
     let begin = Instant::now();
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
@@ -303,11 +303,11 @@ const AT_TERMINAL: &str =
 
 #[test]
 fn a_terminal_shows_a_live_line_per_run() {
-    let place = tempfile::tempdir().expect("creates a directory");
+    let dir = tempfile::tempdir().expect("creates a directory");
     let text = format!("{HEAD}{TCP}")
         .replace("\"300 kB\"", "\"3 MB\"")
         .replace("repeat = 2", "repeat = 1");
-    let wanted = command(place.path(), "real", &text);
+    let wanted = command(dir.path(), "real", &text);
     let mut terminal = Command::new("python3");
     terminal.args(["-c", AT_TERMINAL]).arg(wanted.get_program()).args(wanted.get_args());
     let output = terminal.env("TERM", "xterm").stdin(Stdio::null()).output().expect("command runs");
@@ -338,19 +338,19 @@ fn qlog_files_of_both_ends_match_those_of_a_simulation() {
         "{text}[output]\nqlog = true\n[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n"
     );
     let files = |clock: &str| {
-        let place = tempfile::tempdir().expect("creates a directory");
-        let output = command(place.path(), clock, &text).output().expect("command runs");
+        let dir = tempfile::tempdir().expect("creates a directory");
+        let output = command(dir.path(), clock, &text).output().expect("command runs");
         if cannot_run(&output) {
             return None;
         }
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let manifest =
-            std::fs::read(place.path().join("out/manifest.json")).expect("reads the manifest");
+            std::fs::read(dir.path().join("out/manifest.json")).expect("reads the manifest");
         let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
         let names = manifest["files"].as_array().expect("files").iter().filter_map(Value::as_str);
         let traces: Vec<String> =
             names.filter(|name| name.starts_with("qlog")).map(str::to_owned).collect();
-        let bytes = std::fs::read(place.path().join("out").join(&traces[traces.len() - 1]))
+        let bytes = std::fs::read(dir.path().join("out").join(&traces[traces.len() - 1]))
             .expect("reads the trace");
         Some((traces, String::from_utf8_lossy(&bytes).into_owned()))
     };

@@ -16,14 +16,14 @@ use tempfile::TempDir;
 struct Serving {
     running: Running,
     url: String,
-    place: TempDir,
+    dir: TempDir,
 }
 
 impl Serving {
     fn start(options: &[&str]) -> Self {
-        let place = tempfile::tempdir().unwrap();
-        std::fs::create_dir(place.path().join("public")).unwrap();
-        std::fs::write(place.path().join("public/file.bin"), vec![7; 2_000_000]).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("public")).unwrap();
+        std::fs::write(dir.path().join("public/file.bin"), vec![7; 2_000_000]).unwrap();
         let serve = [
             "serve",
             "public",
@@ -34,14 +34,14 @@ impl Serving {
             "server.pem",
         ];
         let named = ["--name", "server.test"];
-        let running = Running::start(place.path(), &[&serve[..], &named, options].concat());
+        let running = Running::start(dir.path(), &[&serve[..], &named, options].concat());
         let url = running.first["url"].as_str().unwrap().to_owned();
         assert_eq!(url, format!("https://{}", running.first["listening"].as_str().unwrap()));
-        Self { running, url, place }
+        Self { running, url, dir }
     }
 
     fn get(&self, options: &[&str]) -> Output {
-        let mut command = bentpipe(self.place.path());
+        let mut command = bentpipe(self.dir.path());
         command.args(["get", "--ca", "server.pem"]).args(options).output().unwrap()
     }
 }
@@ -71,7 +71,7 @@ fn files_are_served_and_requests_are_logged() {
     );
     assert_eq!(download["path"], Value::Null, "a server without resumption reports no path");
     assert!(download["completion_s"].as_f64() >= download["first_byte_s"].as_f64());
-    assert_eq!(std::fs::read(serving.place.path().join("copy.bin")).unwrap(), vec![7; 2_000_000]);
+    assert_eq!(std::fs::read(serving.dir.path().join("copy.bin")).unwrap(), vec![7; 2_000_000]);
     let logged = serving.running.line();
     assert_eq!(
         (logged["path"].as_str(), logged["bytes"].as_u64()),
@@ -110,7 +110,7 @@ fn a_second_visit_uses_early_data() {
         same[0]["handshake_s"].is_number() && same[1]["handshake_s"].is_null(),
         "one connection: {same:?}"
     );
-    let left = std::fs::read_dir(serving.place.path()).unwrap().filter(|entry| {
+    let left = std::fs::read_dir(serving.dir.path()).unwrap().filter(|entry| {
         entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("file.bin")
     });
     assert_eq!(left.count(), 0, "no file is written");
@@ -148,7 +148,7 @@ fn both_ends_write_traces_up_to_their_limit() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(serving.running.terminate(), Some(0));
     let traces = |side: &str| {
-        let entries = std::fs::read_dir(serving.place.path().join("traced").join(side)).unwrap();
+        let entries = std::fs::read_dir(serving.dir.path().join("traced").join(side)).unwrap();
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
@@ -158,10 +158,10 @@ fn both_ends_write_traces_up_to_their_limit() {
     assert_eq!((traces("server"), traces("client")), (1, 2));
     // Existing traces count.
     let full = serving.get(&["--qlog-files", "2", "--discard", "--qlog", "traced/client", &url]);
-    let said = String::from_utf8_lossy(&full.stderr);
+    let stderr = String::from_utf8_lossy(&full.stderr);
     assert!(
-        full.status.code() == Some(2) && said.contains("2 traces") && said.contains("allowed"),
-        "{said}"
+        full.status.code() == Some(2) && stderr.contains("2 traces") && stderr.contains("allowed"),
+        "{stderr}"
     );
     let alone = serving.get(&["--qlog-files", "2", "--discard", &url]);
     assert_eq!(alone.status.code(), Some(2), "--qlog-files requires --qlog");
@@ -169,7 +169,7 @@ fn both_ends_write_traces_up_to_their_limit() {
 
 #[test]
 fn invalid_command_lines_are_rejected_before_anything_is_sent() {
-    let place = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for (options, reason) in [
         (&["http://localhost/a"][..], "its scheme is not https"),
         (&["https://localhost/"], "--output"),
@@ -179,13 +179,13 @@ fn invalid_command_lines_are_rejected_before_anything_is_sent() {
         ),
         (&["https://localhost/a", "--resolve", "localhost"], "HOST=ADDRESS"),
     ] {
-        refused(place.path(), &[&["get", "--insecure"], options].concat(), reason);
+        refused(dir.path(), &[&["get", "--insecure"], options].concat(), reason);
     }
     for (options, reason) in [
         (&["absent", "--self-signed"][..], "absent"),
         (&[".", "--self-signed", "--congestion", "fastest"], "fastest"),
         (&["."], "--self-signed"),
     ] {
-        refused(place.path(), &[&["serve"], options].concat(), reason);
+        refused(dir.path(), &[&["serve"], options].concat(), reason);
     }
 }

@@ -74,9 +74,9 @@ fn a_server_is_reached_through_the_path() {
     if cannot_run() {
         return;
     }
-    let place = tempfile::tempdir().expect("creates a directory");
-    std::fs::write(place.path().join("file"), vec![b'x'; 300_000]).expect("writes the file");
-    let serve = format!("cd {} && exec python3 -m http.server 8000", place.path().display());
+    let dir = tempfile::tempdir().expect("creates a directory");
+    std::fs::write(dir.path().join("file"), vec![b'x'; 300_000]).expect("writes the file");
+    let serve = format!("cd {} && exec python3 -m http.server 8000", dir.path().display());
     let get = "import sys, time, urllib.request as r; t = time.time(); n = \
         len(r.urlopen(sys.argv[1]).read()); print(n, time.time() - t)";
     let args = [
@@ -201,13 +201,13 @@ fn an_interrupt_ends_the_command_and_prints_the_summary() {
 /// Returns a copy of the program that all users may run.
 fn for_all_users() -> Option<(tempfile::TempDir, PathBuf)> {
     use std::os::unix::fs::PermissionsExt;
-    let place = tempfile::tempdir_in("/tmp").ok()?;
-    let program = place.path().join("bentpipe");
+    let dir = tempfile::tempdir_in("/tmp").ok()?;
+    let program = dir.path().join("bentpipe");
     std::fs::copy(env!("CARGO_BIN_EXE_bentpipe"), &program).ok()?;
-    for path in [place.path(), Path::new(&program)] {
+    for path in [dir.path(), Path::new(&program)] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).ok()?;
     }
-    Some((place, program))
+    Some((dir, program))
 }
 
 #[test]
@@ -301,8 +301,8 @@ fn captures_contain_the_packets_of_both_ends_and_lost_ones() {
     if cannot_run() {
         return;
     }
-    let place = tempfile::tempdir().expect("creates a directory");
-    let file = |name: &str| place.path().join(name).display().to_string();
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let file = |name: &str| dir.path().join(name).display().to_string();
     let (server, client, lost) =
         (file("server.pcapng"), file("client.pcapng"), file("lost.pcapng"));
     let captures = ["--capture", &server, "--capture-client", &client, "--capture-lost", &lost];

@@ -97,7 +97,7 @@ struct CapturedPacket {
 #[derive(Clone)]
 pub struct Tap {
     queue: SyncSender<CapturedPacket>,
-    held: Arc<AtomicU64>,
+    queued_bytes: Arc<AtomicU64>,
     missed: Arc<AtomicU64>,
 }
 
@@ -105,14 +105,14 @@ impl Tap {
     /// Captures a packet, or counts it as missed if the queue is full.
     pub fn capture(&self, at: Time, interface: usize, event: PacketEvent, whole: &[u8]) {
         let length = whole.len() as u64;
-        if self.held.fetch_add(length, Ordering::Relaxed) + length <= MAX_QUEUED_BYTES {
+        if self.queued_bytes.fetch_add(length, Ordering::Relaxed) + length <= MAX_QUEUED_BYTES {
             let captured =
                 CapturedPacket { at, interface: interface as u32, event, whole: whole.into() };
             if self.queue.try_send(captured).is_ok() {
                 return;
             }
         }
-        self.held.fetch_sub(length, Ordering::Relaxed);
+        self.queued_bytes.fetch_sub(length, Ordering::Relaxed);
         self.missed.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -134,18 +134,18 @@ impl CaptureWriter {
         let failed =
             |error: std::io::Error| EmuError::system(format!("capture {}", file.display()), error);
         let (queue, captured) = sync_channel(MAX_QUEUED_PACKETS);
-        let tap = Tap { queue, held: Arc::default(), missed: Arc::default() };
+        let tap = Tap { queue, queued_bytes: Arc::default(), missed: Arc::default() };
         let mut output = Output {
             writer: head(File::create(file).map_err(failed)?, name)
                 .map_err(|error| failed(words(error)))?,
             epoch: clock.epoch(),
             snap_length: usize::try_from(capture.snap_length.get()).unwrap_or(usize::MAX),
-            room: capture.max_size.get(),
+            remaining: capture.max_size.get(),
             report: CaptureReport { file: file.to_owned(), packets: 0, missed: 0, error: None },
         };
-        let (held, missed) = (Arc::clone(&tap.held), Arc::clone(&tap.missed));
+        let (queued_bytes, missed) = (Arc::clone(&tap.queued_bytes), Arc::clone(&tap.missed));
         let work = move || {
-            output.take_all(&captured, &held);
+            output.write_all_queued(&captured, &queued_bytes);
             output.report.missed += missed.load(Ordering::Relaxed);
             output.report
         };
@@ -165,12 +165,12 @@ struct Output {
     writer: Writer,
     epoch: std::time::Duration,
     snap_length: usize,
-    room: u64,
+    remaining: u64,
     report: CaptureReport,
 }
 
 impl Output {
-    fn take_all(&mut self, queue: &Receiver<CapturedPacket>, held: &AtomicU64) {
+    fn write_all_queued(&mut self, queue: &Receiver<CapturedPacket>, queued_bytes: &AtomicU64) {
         let mut batch = Vec::new();
         loop {
             let ended = loop {
@@ -186,7 +186,7 @@ impl Output {
             // Two threads fill the queue, each in order of time.
             batch.sort_by_key(|captured| captured.at);
             for captured in batch.drain(..) {
-                held.fetch_sub(captured.whole.len() as u64, Ordering::Relaxed);
+                queued_bytes.fetch_sub(captured.whole.len() as u64, Ordering::Relaxed);
                 self.write(captured);
             }
             if let Err(error) = self.writer.get_mut().flush() {
@@ -204,13 +204,13 @@ impl Output {
         // Overhead of a block and its options.
         const AROUND: u64 = 96;
         let length = whole.len() - HEADER;
-        let kept = length.min(self.snap_length);
-        let cost = kept as u64 + AROUND;
-        if self.report.error.is_some() || self.room < cost {
+        let captured_length = length.min(self.snap_length);
+        let cost = captured_length as u64 + AROUND;
+        if self.report.error.is_some() || self.remaining < cost {
             self.report.missed += 1;
             return;
         }
-        self.room -= cost;
+        self.remaining -= cost;
         gso::complete(&mut whole);
         let mut options = Vec::with_capacity(2);
         // Flags (pcapng §4.3.1): 1 is received, 2 is sent.
@@ -227,7 +227,7 @@ impl Output {
             interface_id: interface,
             timestamp: self.epoch + std::time::Duration::from_nanos(at.as_nanos()),
             original_len: length as u32,
-            data: Cow::Borrowed(&whole[HEADER..HEADER + kept]),
+            data: Cow::Borrowed(&whole[HEADER..HEADER + captured_length]),
             options,
         };
         match self.writer.write_pcapng_block(block) {

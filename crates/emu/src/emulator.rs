@@ -397,7 +397,7 @@ mod tests {
         for address in ["198.18.0.0", "198.18.1.1", "198.19.0.1", "2001:2:0:1::", "2001:2:0:1:1::1"]
         {
             assert_eq!(
-                terminal_of(address.parse().expect("an address"), MAX_TERMINALS),
+                terminal_of(address.parse().expect("valid address"), MAX_TERMINALS),
                 None,
                 "{address}"
             );
@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn numbers_out_of_range_are_rejected() {
         for (clients, mtu) in [(0, 1500), (251, 1500), (1, 1279), (1, 65_536)] {
-            let error = Testbed::new(clients, Bytes::new(mtu)).expect_err("refused");
+            let error = Testbed::new(clients, Bytes::new(mtu)).expect_err("rejected");
             assert!(matches!(error, EmuError::Spec { .. }), "{error}");
         }
     }

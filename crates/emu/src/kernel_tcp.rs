@@ -294,7 +294,7 @@ impl TransferState<'_> {
         for (number, object) in self.transfer.objects.iter().enumerate() {
             let before = self.update(|outcome| {
                 let ends =
-                    object.after.iter().filter_map(|&place| outcome.objects.get(place)?.completed);
+                    object.after.iter().filter_map(|&index| outcome.objects.get(index)?.completed);
                 ends.max()
             });
             let due = before.unwrap_or(Time::ZERO) + object.delay;

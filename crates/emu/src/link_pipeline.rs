@@ -116,12 +116,13 @@ impl<P> LinkPipeline<P> {
         let mut min_delay = model.base_delay();
         let mut all: Vec<(Time, usize, LinearDelay)> =
             (0..terminals).map(|terminal| (Time::ZERO, terminal, own)).collect();
-        for (terminal, course) in delay_changes {
-            for (index, (from, delay)) in course.iter().enumerate() {
+        for (terminal, changes) in delay_changes {
+            for (index, (from, delay)) in changes.iter().enumerate() {
                 all.push((*from, *terminal, *delay));
                 // A linear delay is smallest at one of its ends. The last one applies forever.
-                let until =
-                    course.get(index + 1).map_or(Time::from_nanos(u64::MAX / 2), |(next, _)| *next);
+                let until = changes
+                    .get(index + 1)
+                    .map_or(Time::from_nanos(u64::MAX / 2), |(next, _)| *next);
                 min_delay = min_delay.min(delay.at(*from)).min(delay.at(until));
             }
         }
@@ -165,8 +166,8 @@ impl<P> LinkPipeline<P> {
     /// Returns the next packet that left or was lost by `now`, in order of time. Call until `None`.
     pub fn poll(&mut self, now: Time) -> Option<Outcome<P>> {
         loop {
-            let (at, place, index) = self.first_due().filter(|(at, _, _)| *at <= now)?;
-            let stage = &mut self.stages[place];
+            let (at, hop, index) = self.first_due().filter(|(at, _, _)| *at <= now)?;
+            let stage = &mut self.stages[hop];
             stage.apply_delay_changes(at);
             let event = stage.links[index].poll(at);
             stage.record_queue(index, at);
@@ -180,7 +181,7 @@ impl<P> LinkPipeline<P> {
                     if let Some(series) = stage.series.get_mut(index) {
                         series.delivered(at, packet.bytes);
                     }
-                    if let Some(outcome) = self.enter(place + 1, at, packet) {
+                    if let Some(outcome) = self.enter(hop + 1, at, packet) {
                         return Some(outcome);
                     }
                 }
@@ -228,22 +229,22 @@ impl<P> LinkPipeline<P> {
 
     /// Returns the earliest deadline, with its hop and link.
     fn first_due(&self) -> Option<(Time, usize, usize)> {
-        let links = self.stages.iter().enumerate().flat_map(|(place, stage)| {
-            stage.links.iter().enumerate().map(move |(index, link)| (place, index, link))
+        let links = self.stages.iter().enumerate().flat_map(|(hop, stage)| {
+            stage.links.iter().enumerate().map(move |(index, link)| (hop, index, link))
         });
-        links.filter_map(|(place, index, link)| Some((link.next_deadline()?, place, index))).min()
+        links.filter_map(|(hop, index, link)| Some((link.next_deadline()?, hop, index))).min()
     }
 
-    fn enter(&mut self, place: usize, at: Time, packet: PipelinePacket<P>) -> Option<Outcome<P>> {
-        let Some(stage) = self.stages.get_mut(place) else {
+    fn enter(&mut self, hop: usize, at: Time, packet: PipelinePacket<P>) -> Option<Outcome<P>> {
+        let Some(stage) = self.stages.get_mut(hop) else {
             return Some(Outcome::Out { at, packet });
         };
         stage.apply_delay_changes(at);
         let terminal = packet.payload.terminal;
-        let (index, port) = stage.place(terminal);
-        let taken = stage.links[index].enqueue(at, port, packet);
+        let (index, port) = stage.link_of(terminal);
+        let enqueued = stage.links[index].enqueue(at, port, packet);
         stage.record_queue(index, at);
-        match taken {
+        match enqueued {
             Enqueue::Queued => None,
             Enqueue::Dropped(cause, packet) => {
                 stage.dropped(index, at, cause);
@@ -255,7 +256,7 @@ impl<P> LinkPipeline<P> {
 
 impl<P> HopLinks<P> {
     /// Link and port of a terminal.
-    fn place(&self, terminal: usize) -> (usize, usize) {
+    fn link_of(&self, terminal: usize) -> (usize, usize) {
         if self.shared { (0, terminal) } else { (terminal, 0) }
     }
 
@@ -263,7 +264,7 @@ impl<P> HopLinks<P> {
     fn apply_delay_changes(&mut self, at: Time) {
         while self.delay_changes.front().is_some_and(|(from, _, _)| *from <= at) {
             let Some((from, terminal, delay)) = self.delay_changes.pop_front() else { return };
-            let (index, port) = self.place(terminal);
+            let (index, port) = self.link_of(terminal);
             self.links[index].advance_to(from);
             self.links[index].set_delay(port, delay);
         }

@@ -143,23 +143,23 @@ impl PortMonitor {
         let ports: Vec<PortCounters> =
             ports.iter().map(|&port| PortCounters { port, ..PortCounters::default() }).collect();
         let current =
-            (0..ports.len()).map(|place| !ports[..place].contains(&ports[place])).collect();
+            (0..ports.len()).map(|index| !ports[..index].contains(&ports[index])).collect();
         Self { ports, current, idle_time: monitor.idle_time, from_server }
     }
 
     /// Switches to the next counters of `port`, if there are any and the current ones have been
     /// idle for long enough.
     fn start_next(&mut self, now: Time, port: u16) {
-        let Some(place) = self.place(port) else { return };
-        let idle = self.ports[place].last.is_some_and(|last| now.since(last) > self.idle_time);
-        let next = self.ports.iter().skip(place + 1).position(|counters| counters.port == port);
+        let Some(index) = self.index_of(port) else { return };
+        let idle = self.ports[index].last.is_some_and(|last| now.since(last) > self.idle_time);
+        let next = self.ports.iter().skip(index + 1).position(|counters| counters.port == port);
         if let Some(next) = next.filter(|_| idle) {
-            self.current[place] = false;
-            self.current[place + 1 + next] = true;
+            self.current[index] = false;
+            self.current[index + 1 + next] = true;
         }
     }
 
-    fn place(&self, port: u16) -> Option<usize> {
+    fn index_of(&self, port: u16) -> Option<usize> {
         let mut all = self.ports.iter().zip(&self.current);
         all.position(|(counters, current)| *current && counters.port == port)
     }
@@ -170,8 +170,8 @@ impl PortMonitor {
         }
         let parts = Parts::of(packet)?;
         let port = if self.from_server { parts.from } else { parts.to };
-        let place = self.place(port)?;
-        Some((&mut self.ports[place], parts))
+        let index = self.index_of(port)?;
+        Some((&mut self.ports[index], parts))
     }
 
     /// Counts a packet that enters the path.

@@ -47,7 +47,7 @@ impl Program {
         let (end, ended) = channel();
         let first = Arc::new(Mutex::new(None));
         let namespace = namespace.clone();
-        let held = Arc::clone(&first);
+        let pid = Arc::clone(&first);
         // The thread lives as long as the program, because the kernel treats the end of the forking
         // thread as the death of the parent.
         let wait = move || {
@@ -61,10 +61,10 @@ impl Program {
                 }
             };
             let number = Pid::from_raw(child.id().cast_signed());
-            *lock(&held) = Some(number);
+            *lock(&pid) = Some(number);
             // The thread waits for the program even if the receiver is gone.
             let _ = started.send(Ok(()));
-            let _ = end.send(wait(child, number, &held));
+            let _ = end.send(wait(child, number, &pid));
         };
         std::thread::Builder::new()
             .name("program".to_owned())
@@ -136,11 +136,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Waits for init, and clears its PID before the kernel can reuse it.
-fn wait(mut child: Child, number: Pid, held: &Mutex<Option<Pid>>) -> io::Result<ExitStatus> {
+fn wait(mut child: Child, number: Pid, pid: &Mutex<Option<Pid>>) -> io::Result<ExitStatus> {
     while waitid(Id::Pid(number), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR)
     {
     }
-    *lock(held) = None;
+    *lock(pid) = None;
     child.wait()
 }
 

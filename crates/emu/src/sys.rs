@@ -45,8 +45,8 @@ pub fn attach_tun(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
         rest: [0; 22],
     };
     // The last byte stays zero.
-    let room = libc::IFNAMSIZ - 1;
-    request.name.iter_mut().take(room).zip(name.bytes()).for_each(|(to, from)| *to = from);
+    let length = libc::IFNAMSIZ - 1;
+    request.name.iter_mut().take(length).zip(name.bytes()).for_each(|(to, from)| *to = from);
     // SAFETY: see the module's documentation.
     unsafe { ioctls::set_interface(fd.as_raw_fd(), &request) }?;
     Ok(())

@@ -130,11 +130,11 @@ fn accept_all(listener: &TcpListener, shared: &Arc<Shared>, target: &str) {
             continue;
         }
         Counts::add(&shared.counts.accepted);
-        let place = ConnectionSlot::new(shared);
+        let slot = ConnectionSlot::new(shared);
         let target = target.to_owned();
         let carry = move || {
             if carry(&stream, &target).is_err() {
-                Counts::add(&place.0.counts.failed);
+                Counts::add(&slot.0.counts.failed);
             }
         };
         if std::thread::Builder::new().name("relayed".to_owned()).spawn(carry).is_err() {

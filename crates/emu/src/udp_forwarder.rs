@@ -163,8 +163,8 @@ impl Port {
                 // Reports a reply that a client refused (ICMP).
                 Err(_) => continue,
             };
-            let Some(place) = self.place(client, now) else { continue };
-            let clients = &mut self.clients[place];
+            let Some(index) = self.index_of(client, now) else { continue };
+            let clients = &mut self.clients[index];
             clients.used = now;
             if clients.socket.send(&buffer[..length]).is_err() {
                 Counts::add(&self.shared.counts.failed);
@@ -173,14 +173,14 @@ impl Port {
     }
 
     /// Returns the index of `client`, and adds it if it is new.
-    fn place(&mut self, client: SocketAddr, now: Time) -> Option<usize> {
-        if let Some(place) = self.clients.iter().position(|clients| clients.client == client) {
-            return Some(place);
+    fn index_of(&mut self, client: SocketAddr, now: Time) -> Option<usize> {
+        if let Some(index) = self.clients.iter().position(|clients| clients.client == client) {
+            return Some(index);
         }
         if self.clients.len() >= MAX_CLIENTS {
-            let silent = (0..self.clients.len()).min_by_key(|place| self.clients[*place].used);
+            let silent = (0..self.clients.len()).min_by_key(|index| self.clients[*index].used);
             let Some(silent) =
-                silent.filter(|place| now.since(self.clients[*place].used) >= IDLE_TIMEOUT)
+                silent.filter(|index| now.since(self.clients[*index].used) >= IDLE_TIMEOUT)
             else {
                 Counts::add(&self.shared.counts.refused);
                 return None;

@@ -81,7 +81,7 @@ struct State {
     report: DirectionReport,
     lateness: LatenessHistogram,
     /// Memory of the packets in the pipeline.
-    held: u64,
+    memory: u64,
     /// The packets to deliver next.
     super_packet: SuperPacket,
     buffer: Vec<u8>,
@@ -170,7 +170,7 @@ impl Worker {
             Outcome::Lost(cause, packet) => {
                 self.monitor.lost(cause, &packet.payload.payload.whole[HEADER..]);
                 state.report.lost += 1;
-                state.held -= cost(&packet);
+                state.memory -= cost(&packet);
                 if let Some(tap) = &self.taps.lost {
                     let TunPacket { entered, whole } = &packet.payload.payload;
                     let now = self.clock.now();
@@ -183,7 +183,7 @@ impl Worker {
                 }
             }
             Outcome::Out { at, packet } => {
-                state.held -= cost(&packet);
+                state.memory -= cost(&packet);
                 let Packet {
                     ecn,
                     payload: Addressed { terminal, payload: TunPacket { entered, mut whole } },
@@ -312,12 +312,12 @@ impl Worker {
             ecn,
             payload: Addressed { terminal, payload: TunPacket { entered: now, whole } },
         };
-        let held = state.held + cost(&packet);
-        if held > self.settings.memory.get() {
+        let memory = state.memory + cost(&packet);
+        if memory > self.settings.memory.get() {
             state.report.dropped_memory += 1;
             return;
         }
-        state.held = held;
+        state.memory = memory;
         self.monitor.entered(now, &packet.payload.payload.whole[HEADER..]);
         // The first link dropped it, or it passed all links at once.
         if let Some(outcome) = self.pipeline.enqueue(now, packet) {
@@ -370,7 +370,7 @@ impl State {
         Self {
             report,
             lateness: LatenessHistogram::new(),
-            held: 0,
+            memory: 0,
             super_packet,
             buffer: vec![0; LARGEST],
             delay: Span::ZERO,

@@ -197,7 +197,7 @@ fn tcp_header(from: SocketAddr, to: SocketAddr, segment: &Segment) -> Vec<u8> {
     let Flags { syn, fin, rst, ack, ece, cwr } = segment.flags;
     let length = (segment.tcp_bytes() + segment.option_bytes()) as usize;
     let bits = [fin, syn, rst, false, ack, false, ece, cwr];
-    let flags = (0..).zip(bits).fold(0, |flags, (place, set)| flags | u8::from(set) << place);
+    let flags = (0..).zip(bits).fold(0, |flags, (bit, set)| flags | u8::from(set) << bit);
     // The window of a SYN is not scaled.
     let scale = if syn { 0 } else { WINDOW_SCALE };
     let window = (segment.window >> scale).min(0xffff) as u16;

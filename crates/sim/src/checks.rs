@@ -169,12 +169,12 @@ fn little(link: &LinkAudit<'_>) -> Result<(), SimError> {
 /// Checks that a complete visit, and each of its objects, has received exactly the requested bytes,
 /// and an incomplete one no more.
 fn bytes(outcome: &FlowOutcome) -> Result<(), SimError> {
-    let check = |complete: bool, what: &str, asked: u64, received: u64| {
-        let holds = if complete { received == asked } else { received <= asked };
+    let check = |complete: bool, what: &str, requested: u64, received: u64| {
+        let holds = if complete { received == requested } else { received <= requested };
         let at_most = if complete { "" } else { "at most " };
         let what =
             || format!("bytes received of {what}flow `{}`, visit {}", outcome.name, outcome.visit);
-        require("bytes", holds, what, format!("{at_most}{asked}"), received)
+        require("bytes", holds, what, format!("{at_most}{requested}"), received)
     };
     check(outcome.completed, "", outcome.bytes, outcome.received)?;
     for object in &outcome.objects {

@@ -44,11 +44,11 @@ impl EventQueue {
     /// Wakes `component` by `deadline`.
     pub fn schedule(&mut self, component: Component, deadline: Option<Time>) {
         let Some(deadline) = deadline else { return };
-        let place = component as usize;
-        if place >= self.due.len() {
-            self.due.resize(place + 1, Time::MAX);
+        let index = component as usize;
+        if index >= self.due.len() {
+            self.due.resize(index + 1, Time::MAX);
         }
-        let due = &mut self.due[place];
+        let due = &mut self.due[index];
         if deadline < *due {
             *due = deadline;
             self.sequence += 1;

@@ -127,9 +127,9 @@ impl BytesByFlow {
     #[inline]
     pub fn add(&mut self, flow: u32, bytes: u32) {
         match self.0.iter().position(|&(other, _)| other == flow) {
-            Some(place) => {
-                self.0[place].1 += u64::from(bytes);
-                self.0.swap(place, place.saturating_sub(1));
+            Some(index) => {
+                self.0[index].1 += u64::from(bytes);
+                self.0.swap(index, index.saturating_sub(1));
             }
             None => self.0.push((flow, bytes.into())),
         }

@@ -177,9 +177,9 @@ impl TcpConnections {
     /// Counters of the proxies.
     pub fn pep_outcome(&self, direction: Direction) -> Option<PepOutcome> {
         let pep = self.pep.as_ref()?;
-        let place = usize::from(PathDirection::of(direction) == PathDirection::ToServer);
+        let index = usize::from(PathDirection::of(direction) == PathDirection::ToServer);
         Some(PepOutcome {
-            max_buffered: max_buffered(&self.tcp_connections)[place].max(pep.held_before[place]),
+            max_buffered: max_buffered(&self.tcp_connections)[index].max(pep.held_before[index]),
             acks_dropped: pep.filter.as_ref().map(AckFilter::dropped),
         })
     }
@@ -327,8 +327,8 @@ impl TcpConnections {
         let end = self.end_at(node)?;
         let last = self.ends.len() - 1;
         if end != 0 && end != last && self.failure(now).is_some() {
-            let place = self.resets.iter().position(|&(at, ..)| at == node)?;
-            let (_, connection, toward, segment) = self.resets.remove(place)?;
+            let index = self.resets.iter().position(|&(at, ..)| at == node)?;
+            let (_, connection, toward, segment) = self.resets.remove(index)?;
             let to = if toward == PathDirection::ToServer {
                 self.ends[end + 1]
             } else {

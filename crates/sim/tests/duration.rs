@@ -245,7 +245,7 @@ fn invalid_datagrams_are_rejected_with_allowed_values() {
         interval: Span::ZERO,
         packet: Bytes::new(84),
     });
-    for (flow, says) in [
+    for (flow, expected) in [
         (endless, "visits with a duration"),
         (flow(constant(0, 1500, None)), "a rate above zero"),
         (flow(constant(1, 28, None)), "29 B to 65535 B"),
@@ -254,7 +254,7 @@ fn invalid_datagrams_are_rejected_with_allowed_values() {
         (flow(never), "an interval above zero"),
     ] {
         let error = run_error(&spec(vec![flow]));
-        assert!(error.contains("flow `x`") && error.contains(says), "{error}");
+        assert!(error.contains("flow `x`") && error.contains(expected), "{error}");
     }
 }
 

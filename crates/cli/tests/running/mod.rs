@@ -19,19 +19,16 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts `bentpipe OPTIONS` in `place` and waits until it listens.
-    pub fn start(place: &Path, options: &[&str]) -> Self {
-        Self::start_with(bentpipe(place), place, options)
+    /// Starts `bentpipe OPTIONS` in `dir` and waits until it listens.
+    pub fn start(dir: &Path, options: &[&str]) -> Self {
+        Self::start_with(bentpipe(dir), dir, options)
     }
 
     /// Like [`Self::start`], with another `command` that runs it.
-    pub fn start_with(mut command: Command, place: &Path, options: &[&str]) -> Self {
+    pub fn start_with(mut command: Command, dir: &Path, options: &[&str]) -> Self {
         // Several may run in one directory.
-        let errors = place.join(format!(
-            "{}-{}.errors",
-            options[0],
-            std::fs::read_dir(place).unwrap().count()
-        ));
+        let errors =
+            dir.join(format!("{}-{}.errors", options[0], std::fs::read_dir(dir).unwrap().count()));
         let mut child = command
             .args(options)
             .args(["--log", "json"])
@@ -96,22 +93,18 @@ impl Drop for Running {
     }
 }
 
-/// Returns the command, with its state in `place`.
-pub fn bentpipe(place: &Path) -> Command {
+/// Returns the command, with its state in `dir`.
+pub fn bentpipe(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    command.current_dir(place).env("XDG_STATE_HOME", place.join("state"));
+    command.current_dir(dir).env("XDG_STATE_HOME", dir.join("state"));
     command
 }
 
 /// Asserts that the command line is rejected for this reason.
-pub fn refused(place: &Path, options: &[&str], reason: &str) {
+pub fn refused(dir: &Path, options: &[&str], reason: &str) {
     // A command that is not rejected would keep running.
-    let mut child = bentpipe(place)
-        .args(options)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        bentpipe(dir).args(options).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(20);
     while child.try_wait().unwrap().is_none() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(5));

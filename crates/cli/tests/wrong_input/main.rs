@@ -22,7 +22,7 @@ fn bentpipe(directory: &Path, args: &[&str]) -> Output {
 
 /// Returns the differences from the expected rejection: status 2, every part of the message,
 /// nothing on standard output, no panic, and no directory.
-fn complaints(what: &str, directory: &Path, output: &Output, says: &[&str]) -> Vec<String> {
+fn complaints(what: &str, directory: &Path, output: &Output, expected: &[&str]) -> Vec<String> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let mut found = Vec::new();
     if output.status.code() != Some(2) {
@@ -32,7 +32,8 @@ fn complaints(what: &str, directory: &Path, output: &Output, says: &[&str]) -> V
         found.push("a panic".to_owned());
     }
     found.extend(
-        says.iter()
+        expected
+            .iter()
             .filter(|part| !stderr.contains(**part))
             .map(|part| format!("the message lacks `{part}`")),
     );
@@ -47,27 +48,27 @@ fn complaints(what: &str, directory: &Path, output: &Output, says: &[&str]) -> V
 
 #[test]
 fn invalid_input_is_rejected_with_its_line_and_allowed_values() {
-    let place = tempfile::tempdir().expect("creates a directory");
+    let dir = tempfile::tempdir().expect("creates a directory");
     let mut found = Vec::new();
     for (name, text) in orbits::elements() {
-        std::fs::write(place.path().join(name), text).expect("writes the elements");
+        std::fs::write(dir.path().join(name), text).expect("writes the elements");
     }
     let cases =
         [flows::cases(), orbits::cases(), paths::cases(), plans::cases(), transports::cases()];
     for case in cases.into_iter().flatten() {
-        std::fs::write(place.path().join("wrong.toml"), &case.text).expect("writes the scenario");
-        let output = bentpipe(place.path(), &["run", "wrong.toml"]);
+        std::fs::write(dir.path().join("wrong.toml"), &case.text).expect("writes the scenario");
+        let output = bentpipe(dir.path(), &["run", "wrong.toml"]);
         let line = format!("wrong.toml:{}:", case.line);
-        let says: Vec<&str> = case.says.iter().copied().chain([line.as_str()]).collect();
-        found.extend(complaints(case.what, place.path(), &output, &says));
+        let expected: Vec<&str> = case.expected.iter().copied().chain([line.as_str()]).collect();
+        found.extend(complaints(case.what, dir.path(), &output, &expected));
     }
-    std::fs::write(place.path().join("good.toml"), scenarios::after(""))
+    std::fs::write(dir.path().join("good.toml"), scenarios::after(""))
         .expect("writes the scenario");
-    for (what, args, says) in command_lines::COMMAND_LINES {
-        found.extend(complaints(what, place.path(), &bentpipe(place.path(), args), says));
+    for (what, args, expected) in command_lines::COMMAND_LINES {
+        found.extend(complaints(what, dir.path(), &bentpipe(dir.path(), args), expected));
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
-    let mut names: Vec<_> = std::fs::read_dir(place.path())
+    let mut names: Vec<_> = std::fs::read_dir(dir.path())
         .expect("reads the directory")
         .flatten()
         .map(|entry| entry.file_name())

@@ -10,16 +10,16 @@ pub struct Case {
     /// Line of the file that the message refers to.
     pub line: usize,
     /// Parts of the message: the given value, and the allowed ones.
-    pub says: &'static [&'static str],
+    pub expected: &'static [&'static str],
 }
 
 pub fn case(
     what: &'static str,
     text: impl Into<String>,
     line: usize,
-    says: &'static [&'static str],
+    expected: &'static [&'static str],
 ) -> Case {
-    Case { what, text: text.into(), line, says }
+    Case { what, text: text.into(), line, expected }
 }
 
 /// Returns a scenario whose path has `line`, as line 3 of the file.

@@ -359,12 +359,12 @@ impl FlowProgress {
     ) {
         let is_current = visit == self.visit();
         // A lost reply also counts as a lost echo.
-        let both_ways =
+        let both_directions =
             matches!(self.spec.stack, Stack::DatagramTraffic(DatagramTraffic::Ping { .. }));
         let Some(current) = self.current.as_mut().filter(|_| is_current) else { return };
         let counters = &mut current.counters;
         counters.no_route += u64::from(lost == LossReason::NoRoute);
-        if toward != current.data_direction && !both_ways {
+        if toward != current.data_direction && !both_directions {
             return;
         }
         let (count, series) = match lost {

@@ -298,20 +298,20 @@ impl QuicFlow {
         settings.ask(&mut transport, saved.as_ref());
         let tokens = match (side, &notes) {
             (Role::Server, Some(notes)) if by_token => {
-                Some(Tokens::server(&host.issued, notes.clone()))
+                Some(Tokens::server(&host.token_server, notes.clone()))
             }
             (Role::Client, _) if by_token => {
                 let windows = ClientWindows {
                     present: settings.connection_window,
                     most: settings.credit.most,
                 };
-                Some(Tokens::client(&host.kept, &self.progress.spec.server, windows))
+                Some(Tokens::client(&host.token_client, &self.progress.spec.server, windows))
             }
             _ => None,
         };
         // A sending client does not know other clients behind its address.
-        let starting =
-            (side == Role::Server && controller.needs_start_slot()).then(|| host.gate.ticket(peer));
+        let starting = (side == Role::Server && controller.needs_start_slot())
+            .then(|| host.start_limiter.ticket(peer));
         let ticket = starting.clone();
         let make: MakeController = Arc::new(move |setup| {
             let fast =

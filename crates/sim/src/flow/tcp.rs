@@ -102,7 +102,7 @@ impl TcpFlow {
         }
         // A sending client does not know other clients behind its address.
         let needs_start_slot = *direction == Direction::Download && controller.needs_start_slot();
-        let ticket = needs_start_slot.then(|| hosts.gate.ticket(*peer));
+        let ticket = needs_start_slot.then(|| hosts.start_limiter.ticket(*peer));
         running.tickets.extend(ticket.clone());
         let factory = controller.with_path_changes(progress.path_changes.clone());
         let sender: MakeController = Arc::new(move |setup| {

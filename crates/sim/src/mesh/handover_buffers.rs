@@ -13,7 +13,7 @@ struct HandoverBuffer {
     /// Other end of the link that they wait for.
     to: Node,
     packets: Vec<Packet<PacketId>>,
-    held: PacketTotals,
+    buffered: PacketTotals,
 }
 
 /// All handover buffers. There are few at a time, because a station hands over once in minutes.
@@ -31,27 +31,27 @@ impl HandoverBuffers {
         model: &DirectionModel,
         rtt: Span,
     ) -> bool {
-        let place = self
+        let index = self
             .0
             .iter()
             .position(|buffer| (buffer.station, buffer.node, buffer.to) == (station, node, to));
-        let held = place.map(|place| self.0[place].held).unwrap_or_default();
-        if !model.queue_has_room(rtt, held, packet.bytes) {
+        let buffered = index.map(|index| self.0[index].buffered).unwrap_or_default();
+        if !model.queue_has_room(rtt, buffered, packet.bytes) {
             return false;
         }
-        let place = place.unwrap_or_else(|| {
+        let index = index.unwrap_or_else(|| {
             self.0.push(HandoverBuffer {
                 station,
                 node,
                 to,
                 packets: Vec::new(),
-                held: PacketTotals::default(),
+                buffered: PacketTotals::default(),
             });
             self.0.len() - 1
         });
-        let buffer = &mut self.0[place];
-        buffer.held.packets += 1;
-        buffer.held.bytes += u64::from(packet.bytes);
+        let buffer = &mut self.0[index];
+        buffer.buffered.packets += 1;
+        buffer.buffered.bytes += u64::from(packet.bytes);
         buffer.packets.push(packet.clone());
         true
     }

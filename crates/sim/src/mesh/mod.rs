@@ -190,7 +190,7 @@ impl Mesh {
         let is_isl = [a, b].iter().all(|&node| self.spec.network.station_of(node).is_none());
         let loss = if is_isl { HandoverLoss::None } else { self.spec.handover };
         let NetworkUpdate { forward, lost, links: touched } = update;
-        let mut taken = |node: Node, packet: Packet<PacketId>| match loss {
+        let mut withdraw = |node: Node, packet: Packet<PacketId>| match loss {
             HandoverLoss::None => forward.push((node.0, packet)),
             HandoverLoss::Queued | HandoverLoss::InFlight => {
                 lost.push((packet.payload, LossReason::Handover))
@@ -205,14 +205,14 @@ impl Mesh {
                 if let (Some(recorder), false) = (&mut *recorder, loss == HandoverLoss::None) {
                     recorder.dropped(now, LossReason::Handover);
                 }
-                taken(from, packet);
+                withdraw(from, packet);
             });
             if let Some(recorder) = recorder {
                 recorder.queue(now, link.queue_bytes());
             }
             touched.push(out.link as usize);
         }
-        self.handover_buffers.withdraw(a, b, taken);
+        self.handover_buffers.withdraw(a, b, withdraw);
     }
 
     /// Records the paths of the flows' data that have changed.
