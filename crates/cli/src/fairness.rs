@@ -23,7 +23,7 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
     }
     table.column("variant".to_owned(), Align::Left);
     for head in
-        ["runs", "Jain", "min/max ratio", "total Mbps", "utilisation", "queue ms", "convergence s"]
+        ["runs", "Jain", "min/max %", "total Mbps", "utilisation", "queue ms", "convergence s"]
     {
         table.column(head.to_owned(), Align::Right);
     }
