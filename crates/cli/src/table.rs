@@ -7,16 +7,16 @@ use bentpipe_results::fairness::ALL_FLOWS;
 use bentpipe_results::{PathSummary, Results, Summary};
 use std::fmt::Write;
 
-/// On which side a column's cells stand.
+/// Alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// Text.
+    /// For text.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
-/// Text in columns.
+/// A table with aligned columns.
 #[derive(Debug)]
 pub struct Table {
     heads: Vec<(String, Align)>,
@@ -24,7 +24,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these columns.
+    /// Creates a table with these columns.
     pub fn new(heads: &[(&str, Align)]) -> Self {
         Self {
             heads: heads.iter().map(|(head, align)| ((*head).to_owned(), *align)).collect(),
@@ -32,17 +32,17 @@ impl Table {
         }
     }
 
-    /// Adds a column at the right; rows that are there have nothing in it.
+    /// Adds a column at the right. It is empty in existing rows.
     pub fn column(&mut self, head: String, align: Align) {
         self.heads.push((head, align));
     }
 
-    /// Adds a row; cells that are missing at its end are empty.
+    /// Adds a row. Missing cells at its end are empty.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The table as text. Columns without a single cell are left out.
+    /// Formats the table. Columns without any content are omitted.
     pub fn render(&self, colour: bool) -> String {
         let cell = |row: &[String], column: usize| row.get(column).cloned().unwrap_or_default();
         let used = |column: &usize| self.rows.iter().any(|row| !cell(row, *column).is_empty());
@@ -76,14 +76,14 @@ impl Table {
     }
 }
 
-/// Everything that `bentpipe run` prints about a scenario.
+/// Returns all that `bentpipe run` prints about a scenario.
 pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
     let results = &recorded.results;
     let mut text = format!("{}, seed {}\n", paint(colour, "1", &plan.title), plan.seed);
     let mut paths: Vec<&PathSummary> = plan.cases.iter().map(|case| &case.path).collect();
     paths.dedup();
     if let [first, rest @ ..] = paths.as_slice() {
-        // A sweep of the path makes many: the first stands for them, the table tells them apart.
+        // A sweep may have many paths. The first is shown, and the table distinguishes the others.
         text.push_str(&path_text(first));
         if !rest.is_empty() {
             let _ = writeln!(text, "  (the first of {} paths)", paths.len());
@@ -111,7 +111,7 @@ pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
         };
         let measured = match (expectation.measured, expectation.passed) {
             (Some(value), _) => format!(" (measured {})", number(value)),
-            (None, Some(_)) => " (some runs have no such value)".to_owned(),
+            (None, Some(_)) => " (some runs have no value)".to_owned(),
             (None, None) => String::new(),
         };
         let _ = writeln!(text, "{verdict}  {}{measured}", expectation.text);
@@ -137,7 +137,7 @@ fn path_text(path: &PathSummary) -> String {
     text
 }
 
-/// One row for each variant, point, flow and visit, with what was published beside it.
+/// One row per variant, sweep point, flow and visit, next to published values.
 fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
     let mut table = Table::new(&[]);
     for (key, _) in &plan.sweep {
@@ -173,7 +173,7 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
         completions.iter().any(|row| read(row) != read(completions[0]))
     };
     let flows = several(&|row| row.flow.clone());
-    // One visit of each flow needs no number, whichever it is.
+    // Visit numbers are omitted if each flow has one visit, whatever its number.
     let visits = completions.windows(2).any(|pair| {
         pair[0].variant == pair[1].variant
             && pair[0].point == pair[1].point
@@ -209,8 +209,8 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
     table.render(colour)
 }
 
-/// What was published under `label` of `metric` for the case of `row`, and our figure in units of
-/// it; two empty cells where nothing was.
+/// Returns the published value of `metric` under `label` for the case of `row`, and the ratio of
+/// our value to it; two empty cells if nothing was published.
 pub(crate) fn published(
     results: &Results,
     row: &Summary,
@@ -232,7 +232,7 @@ pub(crate) fn published(
     ]
 }
 
-/// `20`, or `18/20` where not all transfers completed.
+/// Returns `20`, or `18/20` if not all transfers completed.
 pub(crate) fn runs(results: &Results, row: &Summary) -> String {
     let all = results
         .runs
@@ -242,7 +242,7 @@ pub(crate) fn runs(results: &Results, row: &Summary) -> String {
     if row.n == all { all.to_string() } else { format!("{}/{all}", row.n) }
 }
 
-/// The statistics of another metric beside `row`.
+/// Returns the statistics of another metric for the case of `row`.
 pub(crate) fn find<'a>(results: &'a Results, row: &Summary, metric: &str) -> Option<&'a Summary> {
     results.summary.iter().find(|other| {
         other.metric == metric
@@ -253,14 +253,14 @@ pub(crate) fn find<'a>(results: &'a Results, row: &Summary, metric: &str) -> Opt
     })
 }
 
-/// The last part of a swept key, or the whole where another ends the same.
+/// Returns the last part of a swept key, or the whole key if that is ambiguous.
 pub(crate) fn short(key: &str, plan: &Plan) -> String {
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
     let same = plan.sweep.iter().filter(|(other, _)| last(other) == last(key)).count();
     if same > 1 { key.to_owned() } else { last(key) }
 }
 
-/// Four significant figures or so, without an exponent.
+/// Formats a number with about four significant digits, without an exponent.
 pub(crate) fn number(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 1000.0 => 0,
@@ -282,7 +282,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     #[test]
-    fn columns_line_up_and_empty_ones_are_left_out() {
+    fn columns_are_aligned_and_empty_ones_omitted() {
         let mut table =
             Table::new(&[("name", Align::Left), ("none", Align::Left), ("n", Align::Right)]);
         table.row(["é".to_owned(), String::new(), "1".to_owned()]);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_four_figures() {
+    fn numbers_have_four_significant_digits() {
         assert_eq!(
             ["7140.2", "797.04", "20.004", "3.1234"]
                 .map(|text| number(text.parse().unwrap_or(0.0))),
@@ -299,7 +299,8 @@ mod tests {
         );
     }
 
-    /// Answers at once: a transfer takes seven seconds, and a little longer each run.
+    /// A runner without a simulation. Transfers take seven seconds, and a little longer in each
+    /// run.
     struct Fake;
 
     impl bentpipe_lab::Runner for Fake {
@@ -391,14 +392,14 @@ time_series = "none"
 "#;
 
     #[test]
-    fn a_table_shows_ours_beside_what_was_published() {
+    fn tables_show_our_values_next_to_published_ones() {
         let plan = Plan::parse("t.toml", SCENARIO, Path::new("."), &Changes::default()).unwrap();
-        let place = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let never = AtomicBool::new(false);
-        let target = place.path().join("run");
+        let target = directory.path().join("run");
         let recorded = record(&plan, &Fake, &target, NonZeroUsize::MIN, &never, &|_| {}).unwrap();
-        let text =
-            results(&plan, &recorded, false).replace(&place.path().display().to_string(), "OUT");
+        let text = results(&plan, &recorded, false)
+            .replace(&directory.path().display().to_string(), "OUT");
         insta::assert_snapshot!(text);
         assert!(results(&plan, &recorded, true).contains("\u{1b}[31mFAILED"));
     }
