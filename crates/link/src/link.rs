@@ -344,7 +344,7 @@ impl<P> Link<P> {
         }
     }
 
-    /// Returns counters of the whole link.
+    /// Returns the counters of the whole link.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -360,7 +360,7 @@ impl<P> Link<P> {
         self.ports.get(port).unwrap_or(&self.counters)
     }
 
-    /// Returns number of ports.
+    /// Returns the number of ports.
     pub fn port_count(&self) -> usize {
         self.line.ports().unwrap_or(self.ports.len().max(1))
     }
@@ -370,12 +370,12 @@ impl<P> Link<P> {
         self.losses.iter().map(|(_, tally)| *tally)
     }
 
-    /// Returns bytes in the queue, not counting the packet being sent.
+    /// Returns the bytes in the queue, not counting the packet being sent.
     pub fn queue_bytes(&self) -> u64 {
         self.waiting().bytes
     }
 
-    /// Returns packets in the queue, not counting the one being sent.
+    /// Returns the packets in the queue, not counting the one being sent.
     pub fn queue_packets(&self) -> u64 {
         self.waiting().packets
     }

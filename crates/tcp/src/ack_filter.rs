@@ -114,7 +114,7 @@ impl AckFilter {
         self.due.first().map(|&(at, _)| at)
     }
 
-    /// Returns number of acknowledgements dropped.
+    /// Returns the number of acknowledgements dropped.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }

@@ -95,12 +95,12 @@ impl<P> Allocation<P> {
         }
     }
 
-    /// Returns start of the next frame.
+    /// Returns the start of the next frame.
     pub fn due(&self) -> Time {
         Time::ZERO + self.phase + self.dama.frame * self.next
     }
 
-    /// Returns number of the next frame.
+    /// Returns the number of the next frame.
     pub fn frame(&self) -> u64 {
         self.next
     }

@@ -24,7 +24,7 @@ impl PortDelays {
         Self { first: UNSET, others: Vec::new(), count: 0 }
     }
 
-    /// Returns number of ports.
+    /// Returns the number of ports.
     #[inline]
     pub fn count(&self) -> usize {
         self.count

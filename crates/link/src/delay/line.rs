@@ -83,7 +83,7 @@ impl<P> DelayLine<P> {
         Self { delay, air, due: Time::MAX }
     }
 
-    /// Returns number of ports if delays are set from outside; `None` otherwise.
+    /// Returns the number of ports if delays are set from outside; `None` otherwise.
     #[inline]
     pub fn ports(&self) -> Option<usize> {
         match &self.delay {

@@ -181,7 +181,7 @@ impl<P> Link<P> {
         }
     }
 
-    /// Returns totals over the queues of all terminals.
+    /// Returns the totals over the queues of all terminals.
     pub(super) fn framed_waiting(&self) -> Option<PacketTotals> {
         self.allocation.as_ref().map(|allocation| allocation.waiting)
     }

@@ -53,7 +53,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Returns totals of queued packets.
+    /// Returns the totals of queued packets.
     pub fn waiting(&self) -> PacketTotals {
         PacketTotals {
             packets: (self.packets.len() - usize::from(self.sending)) as u64,

@@ -30,7 +30,7 @@ impl DeliveryTrace {
         Self::rate(self.millis.len() as u64, self.period())
     }
 
-    /// Returns number of opportunities from `from` to `to`, both included.
+    /// Returns the number of opportunities from `from` to `to`, both included.
     pub fn opportunities(&self, from: Time, to: Time) -> u64 {
         let period = self.period().as_nanos();
         // Counts opportunities before `nanos`. The trace repeats from the time of its last line,

@@ -3,7 +3,7 @@
 //! The propagator's parser reads the fields. Length, characters and checksums are checked first,
 //! because its errors would be unclear or it would panic.
 
-use super::{Elements, MAX_SATELLITES, name_of, refuse, too_many};
+use super::element_set::{Elements, MAX_SATELLITES, name_of, refuse, too_many};
 use crate::OrbitError;
 
 /// Columns of a line, including the checksum.
@@ -62,7 +62,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Elements>, OrbitError> {
     Ok(found)
 }
 
-/// True if the line looks like line `which` of a set.
+/// Returns true if the line looks like line `which` of a set.
 fn is(line: Line<'_>, which: char) -> bool {
     line.text.strip_prefix(which).is_some_and(|rest| rest.starts_with(' '))
 }
@@ -111,7 +111,7 @@ fn check(line: Line<'_>) -> Result<(), OrbitError> {
     Ok(())
 }
 
-/// The sum of all digits, plus one per minus sign, modulo 10.
+/// Returns the sum of all digits, plus one per minus sign, modulo 10.
 pub(super) fn checksum(body: &str) -> u32 {
     body.chars().map(|c| if c == '-' { 1 } else { c.to_digit(10).unwrap_or(0) }).sum::<u32>() % 10
 }
@@ -132,22 +132,21 @@ fn explain(error: &sgp4::TleError, first: Line<'_>, second: Line<'_>) -> OrbitEr
             first.number, second.number
         )
     } else if told.contains("space") {
-        "a space belongs there".into()
+        "expected a space".into()
     } else if told.contains("Alpha-5") {
-        "a catalogue number belongs there: five digits, or a letter (not I or O) and four digits"
-            .into()
+        "expected a catalogue number: five digits, or a letter (not I or O) and four digits".into()
     } else if told.contains("classification") {
-        "`U`, `C` or `S` belongs there".into()
+        "expected `U`, `C` or `S`".into()
     } else if told.contains("Date") {
-        "no date: year as two digits, day of the year from 1 with its part".into()
+        "not a date: year as two digits, day of the year from 1 with its fraction".into()
     } else {
-        "no number as this field has it".into()
+        "not a number in the format of this field".into()
     };
     match columns {
         Some((start, end, shown)) => refuse(
             line.number,
-            format!("columns {} to {end}, `{shown}`: {what}; copy the line anew", start + 1),
+            format!("columns {} to {end}, `{shown}`: {what}; copy the line again", start + 1),
         ),
-        None => refuse(line.number, format!("{what}; copy the line anew")),
+        None => refuse(line.number, format!("{what}; copy the line again")),
     }
 }

@@ -66,7 +66,7 @@ impl<M: Copy> Annotations<M> {
         Some((message, bytes))
     }
 
-    /// Returns number of messages kept.
+    /// Returns the number of messages kept.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.entries.len()
