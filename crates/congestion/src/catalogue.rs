@@ -142,7 +142,7 @@ pub const RESUMPTIONS: &[Registration<ResumeMode>] = &[
     },
     Registration {
         name: "careful",
-        about: "half of the saved window once the path is confirmed, given back where it is not \
+        about: "half of the saved window once the path is confirmed, withdrawn if it is not \
             validated",
         source: "RFC 9959",
         parameters: resume::Parameters::TABLE,

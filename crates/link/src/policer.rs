@@ -109,7 +109,7 @@ impl JsonSchema for PolicerConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A token bucket in front of the queue that drops what exceeds it, \
+            "description": "A token bucket in front of the queue that drops excess packets, \
                 or \"none\"",
             "anyOf": [generator.subschema_for::<Table>(), { "type": "string", "const": "none" }],
         })

@@ -95,8 +95,8 @@ fn planes(group: Vec<u32>, plane_positions: &[PlanePosition]) -> Result<Vec<Plan
                 ),
                 value: format!("{width:.1} degrees from first to last"),
                 allowed: format!(
-                    "up to {WIDEST_PLANE} degrees in one plane; leave out satellites on their way \
-                        to another plane, or give inter-satellite links as a list"
+                    "up to {WIDEST_PLANE} degrees in one plane; leave out satellites that move to \
+                     another plane, or give inter-satellite links as a list"
                 ),
             });
         }

@@ -17,7 +17,8 @@ pub struct LinearDelay {
 const PICOS_PER_SECOND: i64 = 1_000_000_000_000;
 
 impl LinearDelay {
-    /// Returns a delay of `delay` at `from` that changes by `drift_ps_per_s` picoseconds per second.
+    /// Returns a delay of `delay` at `from` that changes by `drift_ps_per_s` picoseconds per
+    /// second.
     ///
     /// The drift is negative while the ends approach. On a bent pipe it reaches 84 million ps/s.
     pub const fn new(from: Time, delay: Span, drift_ps_per_s: i64) -> Self {

@@ -242,14 +242,14 @@ fn endless_announcements_do_not_hide_congestion_endlessly() {
     for change in 1..60 {
         rig.feed.announce(notice(50 * change, Some(40), Some(40)));
     }
-    let mut told = 0;
+    let mut reported = 0;
     for step in 2..100 {
         let packets = rig.send(30 * step, 10);
         rig.lose(30 * step + 15, &packets[..1], false);
         rig.ack(30 * step + 25, &packets[1..]);
-        told += rig.events().iter().filter(|line| line.starts_with("loss")).count();
+        reported += rig.events().iter().filter(|line| line.starts_with("loss")).count();
     }
-    assert!((49..98).contains(&told), "{told} of 98");
+    assert!((49..98).contains(&reported), "{reported} of 98");
 }
 
 #[test]

@@ -202,7 +202,7 @@ impl JsonSchema for CapacityAllocation {
             .chain(["none"])
             .collect();
         json_schema!({
-            "description": "How the capacity of a carrier is given to the terminals that share it: \
+            "description": "Allocation of a shared carrier's capacity to its terminals: \
                 a preset, a table, or \"none\"",
             "anyOf": [generator.subschema_for::<Table>(), { "type": "string", "enum": names }],
         })

@@ -209,8 +209,7 @@ impl JsonSchema for DelayConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "How long a packet is on the way: a delay, one with jitter, or steps in \
-                time",
+            "description": "Propagation delay: constant, with jitter, or steps in time",
             "anyOf": [generator.subschema_for::<Span>(), generator.subschema_for::<Table>()],
         })
     }

@@ -227,7 +227,7 @@ impl JsonSchema for LossProcessConfig {
         let presets: Vec<&str> =
             super::preset::loss_presets().iter().map(|preset| preset.name).collect();
         json_schema!({
-            "description": "Which packets are lost: a ratio, a measured process by name, or a loss \
+            "description": "Loss process: a ratio, a measured process by name, or a loss \
                 model",
             "anyOf": [
                 generator.subschema_for::<Ratio>(),
@@ -244,7 +244,7 @@ impl JsonSchema for LossConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Which packets a link loses: one loss process or a list; a packet is \
+            "description": "Losses on a link: one loss process or a list; a packet is \
                 lost if any loses it",
             "anyOf": [
                 generator.subschema_for::<LossProcessConfig>(),

@@ -288,7 +288,7 @@ impl JsonSchema for QueueConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "What waits when a link is busy: a size, or a size with active queue \
+            "description": "Queue in front of the transmitter: a size, or a size with active queue \
                 management",
             "anyOf": [generator.subschema_for::<QueueLimit>(), generator.subschema_for::<Table>()],
         })

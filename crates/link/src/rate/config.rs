@@ -187,7 +187,7 @@ impl JsonSchema for RateConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "How fast a link sends: a rate, steps in time, adaptive coding over a \
+            "description": "Transmission rate: a rate, steps in time, adaptive coding over a \
                 fade, or a trace",
             "anyOf": [generator.subschema_for::<Rate>(), generator.subschema_for::<Table>()],
         })

@@ -54,7 +54,7 @@ fn two_and_three_lines_comments_blank_lines_and_all_line_ends_are_read() {
 fn a_wrong_checksum_is_reported_with_the_computed_one() {
     let (line, reason) = error(&ISS.replace("236008", "236003"));
     assert_eq!(line, 3);
-    assert!(reason.contains("is 8") && reason.contains("`3`"), "{reason}");
+    assert!(reason.contains("instead of 8") && reason.contains("`3`"), "{reason}");
     let (line, reason) = error(&ISS.replace("236008", "23600X"));
     assert!(line == 3 && reason.contains("`X`"), "{reason}");
 }

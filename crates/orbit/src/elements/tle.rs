@@ -103,8 +103,8 @@ fn check(line: Line<'_>) -> Result<(), OrbitError> {
         return Err(refuse(
             line.number,
             format!(
-                "the checksum is {computed}, and `{last}` stands there; copy the line anew, a \
-                    character of it was changed"
+                "the checksum is `{last}` instead of {computed}; copy the line again, since one of \
+                 its characters was changed"
             ),
         ));
     }
@@ -118,26 +118,26 @@ pub(super) fn checksum(body: &str) -> u32 {
 
 /// Translates an error of the parser, with the columns (from 1) and their content.
 fn explain(error: &sgp4::TleError, first: Line<'_>, second: Line<'_>) -> OrbitError {
-    let told = error.to_string();
-    let numbers: Vec<usize> = told.split(' ').filter_map(|word| word.parse().ok()).collect();
-    let line = if told.contains("on TLE line 2") { second } else { first };
+    let message = error.to_string();
+    let numbers: Vec<usize> = message.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let line = if message.contains("on TLE line 2") { second } else { first };
     let columns = match numbers[..] {
         [.., start, end] => line.text.get(start..end).map(|shown| (start, end, shown)),
         _ => None,
     };
-    let what = if told.contains("NORAD mismatch") {
+    let what = if message.contains("NORAD mismatch") {
         let other = second.text.get(2..7).unwrap_or_default();
         format!(
             "lines {} and {} are of different satellites (`{other}` in the second)",
             first.number, second.number
         )
-    } else if told.contains("space") {
+    } else if message.contains("space") {
         "expected a space".into()
-    } else if told.contains("Alpha-5") {
+    } else if message.contains("Alpha-5") {
         "expected a catalogue number: five digits, or a letter (not I or O) and four digits".into()
-    } else if told.contains("classification") {
+    } else if message.contains("classification") {
         "expected `U`, `C` or `S`".into()
-    } else if told.contains("Date") {
+    } else if message.contains("Date") {
         "not a date: year as two digits, day of the year from 1 with its fraction".into()
     } else {
         "not a number in the format of this field".into()
