@@ -80,7 +80,7 @@ pub fn cases() -> Vec<Case> {
             "an unknown controller",
             after("[defaults]\ncongestion = \"bbr9\"\n"),
             11,
-            &["`bbr9` is no congestion controller", "allowed: newreno, cubic"],
+            &["unknown congestion controller `bbr9`", "allowed: newreno, cubic"],
         ),
         case(
             "an unknown handshake",
