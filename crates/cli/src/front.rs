@@ -4,7 +4,9 @@
 use crate::args::{Front, LogStyle};
 use crate::stop::Asked;
 use crate::{FAILED, OK, USAGE, output};
-use bentpipe_net::{Certificate, Limits, ServerBuilder, default_store, raise_descriptor_limit};
+use bentpipe_net::serve::{Limits, ServerBuilder};
+use bentpipe_net::store::default_store;
+use bentpipe_net::{Certificate, raise_descriptor_limit};
 use bentpipe_quic::congestion::CongestionConfig;
 use serde_json::json;
 use std::net::IpAddr;
@@ -107,7 +109,7 @@ async fn serve(
         builder = builder.qlog(qlog);
     }
     if let Some(format) = args.log.format() {
-        builder = builder.log(format, Box::new(std::io::stdout()));
+        builder = builder.access_log(format, Box::new(std::io::stdout()));
     }
     let mut server = builder.start().await.map_err(|error| usage(&error))?;
     // Whoever is told that it listens may stop it at once.
@@ -135,9 +137,11 @@ async fn serve(
         () = asked.again() => return Ok(FAILED),
     };
     if let Some(counts) = counts {
-        let [traces, left_out, cut] =
-            [&counts.traces, &counts.left_out, &counts.cut].map(|count| count.load(Relaxed));
-        eprintln!("qlog: {traces} traces, {cut} of them cut off; {left_out} connections have none");
+        let [traces, skipped, truncated] =
+            [&counts.traces, &counts.skipped, &counts.truncated].map(|count| count.load(Relaxed));
+        eprintln!(
+            "qlog: {traces} traces, {truncated} of them cut off; {skipped} connections have none"
+        );
     }
     if left > 0 {
         eprintln!("{left} connections were cut off");

@@ -4,7 +4,7 @@ use crate::args::{PathMemory, Store};
 use crate::table::{Align, Table};
 use crate::{USAGE, output};
 use bentpipe_lab::LabError;
-use bentpipe_net::{SqliteStore, default_store};
+use bentpipe_net::store::{SqliteStore, default_store};
 use bentpipe_quic::memory::{Entry, IpPrefix, Limits, PathStore, StoreError};
 use bentpipe_units::Epoch;
 use serde_json::json;

@@ -4,7 +4,9 @@ use crate::args::Proxy;
 use crate::front::Opens;
 use crate::{USAGE, front, output};
 use bentpipe_lab::LabError;
-use bentpipe_net::{Server, Trust, Upstream};
+use bentpipe_net::Trust;
+use bentpipe_net::proxy::Upstream;
+use bentpipe_net::serve::Server;
 
 /// Serves until told to stop.
 pub fn run(args: &Proxy) -> Result<u8, LabError> {

@@ -3,7 +3,7 @@
 use crate::args::Serve;
 use crate::front::{self, Opens};
 use bentpipe_lab::LabError;
-use bentpipe_net::Server;
+use bentpipe_net::serve::Server;
 
 /// Serves until told to stop.
 pub fn run(args: &Serve) -> Result<u8, LabError> {

@@ -7,7 +7,9 @@
 // It measures by the wall clock.
 #![allow(clippy::disallowed_methods)]
 
-use bentpipe_net::{Certificate, Client, Limits, Server, Trust};
+use bentpipe_net::get::Client;
+use bentpipe_net::serve::{Limits, Server};
+use bentpipe_net::{Certificate, Trust};
 use bentpipe_units::Span;
 use bytes::Bytes;
 use http::{HeaderMap, Uri};

@@ -17,18 +17,18 @@ const SIZE: u64 = 10_000_000;
 
 fn explicit(
     listen: &str,
-    way: NextHop,
+    next_hop: NextHop,
     satellite: SatelliteSide,
     congestion: Option<&str>,
 ) -> Config {
-    let entrance = Listener::Explicit { credentials: None };
+    let listener = Listener::Explicit { credentials: None };
     Config {
         listen: listen.parse().expect("an address"),
-        way,
+        next_hop,
         satellite,
         congestion: congestion.map(str::to_owned),
         allowed: Allowed::all(),
-        ..Config::new(entrance)
+        ..Config::new(listener)
     }
 }
 
@@ -79,9 +79,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ..Config::new(Listener::Tunnel { secret: secret.clone() })
         };
         let exit = Running::start(far, config, quiet());
-        let way = NextHop::Tunnel { exit: server_at(exit.address.port()), secret: secret.clone() };
-        let entrance =
-            Running::start(near, explicit("127.0.0.1:0", way, SatelliteSide::Both, None), quiet());
+        let next_hop =
+            NextHop::Tunnel { egress: server_at(exit.address.port()), secret: secret.clone() };
+        let entrance = Running::start(
+            near,
+            explicit("127.0.0.1:0", next_hop, SatelliteSide::Both, None),
+            quiet(),
+        );
         twice("tunnel, from its first packet, and once more", || get(Some(entrance.address)));
         drop((entrance, exit));
         for doubt in emulator.stop()?.warnings(bentpipe_units::Span::from_millis(600)) {

@@ -9,7 +9,8 @@
 // Latencies are measured on a clock.
 #![allow(clippy::disallowed_methods)]
 
-use bentpipe_net::{Client, Trust};
+use bentpipe_net::Trust;
+use bentpipe_net::get::Client;
 use http::HeaderMap;
 use noq::crypto::rustls::QuicClientConfig;
 use noq::{ClientConfig, Connection, Endpoint, TransportConfig, VarInt};
@@ -174,7 +175,7 @@ async fn probe(server: &Server, trust: &Trust) -> Result<(Vec<Duration>, usize)>
             let mut response = client.get(&url, &HeaderMap::new()).await?;
             let mut pieces = Vec::new();
             while response.pieces(&mut pieces).await? {}
-            Ok::<_, bentpipe_net::ClientError>(response.head.status())
+            Ok::<_, bentpipe_net::get::ClientError>(response.head.status())
         };
         match tokio::time::timeout(Duration::from_secs(5), ask).await {
             Ok(Ok(status)) if status == 200 => times.push(begun.elapsed()),

@@ -5,7 +5,7 @@
 #[path = "../../quic/tests/contract/mod.rs"]
 mod contract;
 
-use bentpipe_net::SqliteStore;
+use bentpipe_net::store::SqliteStore;
 use bentpipe_quic::memory::{Holder, Limits, PathStore, StoreError};
 use contract::{at, key, saved};
 use std::cell::Cell;

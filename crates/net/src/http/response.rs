@@ -232,11 +232,11 @@ mod tests {
 
     #[test]
     fn a_failure_of_the_system_is_not_an_absent_file() {
-        let answer = |errno: Errno| unreadable(io::Error::from_raw_os_error(errno as i32));
+        let unread = |errno: Errno| unreadable(io::Error::from_raw_os_error(errno as i32));
         for absent in
             [Errno::ENOENT, Errno::EACCES, Errno::ENOTDIR, Errno::ELOOP, Errno::EXDEV, Errno::ENXIO]
         {
-            let answer = answer(absent);
+            let response = unread(absent);
             assert_eq!(
                 (response.head.status().as_u16(), response.failure.is_none()),
                 (404, true),
@@ -244,7 +244,7 @@ mod tests {
             );
         }
         for failure in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EIO] {
-            let answer = answer(failure);
+            let response = unread(failure);
             assert_eq!(
                 (response.head.status().as_u16(), response.failure.is_some()),
                 (503, true),

@@ -85,8 +85,8 @@ async fn destinations_that_are_not_there_or_not_allowed_are_refused_in_the_clien
     // Itself.
     assert_eq!(socks(pep.address(), pep.address()).await.unwrap().1, 2);
 
-    let entrance = Listener::Explicit { credentials: None };
-    let (pep, logged) = start(Config::new(entrance)).await;
+    let listener = Listener::Explicit { credentials: None };
+    let (pep, logged) = start(Config::new(listener)).await;
     assert_eq!(socks(pep.address(), target).await.unwrap().1, 2);
     // Not by its name, either.
     let (_, head) =
@@ -116,7 +116,7 @@ async fn who_does_not_know_the_password_does_not_enter() {
     let (_listener, target) = server().await;
     let credentials = Some(Credentials::parse("user:pass").unwrap());
     let (pep, _) = start(Config {
-        entrance: Listener::Explicit { credentials },
+        listener: Listener::Explicit { credentials },
         ..explicit(Limits::default())
     })
     .await;

@@ -149,9 +149,9 @@ async fn a_client_that_takes_nothing_stops_its_server_and_nothing_grows() {
 #[tokio::test]
 async fn silence_is_not_waited_for() {
     let (listener, target) = server().await;
-    let (entry_time, idle_time) = (Span::from_millis(200), Span::from_millis(300));
+    let (handshake_time, idle_time) = (Span::from_millis(200), Span::from_millis(300));
     let half_open_time = Span::from_millis(100);
-    let limits = Limits { entry_time, idle_time, half_open_time, ..Limits::default() };
+    let limits = Limits { handshake_time, idle_time, half_open_time, ..Limits::default() };
     let (pep, logged) = start(explicit(limits)).await;
     // A client that says nothing, and one that says half of it.
     for beginning in [&b""[..], b"\x05", b"CONNECT a:1 HT"] {

@@ -139,13 +139,13 @@ fn connections_that_the_printed_rules_lead_to_it_are_split() {
 }
 
 /// An explicit proxy in a namespace that lets everything pass.
-fn explicit(listen: &str, way: NextHop) -> Config {
-    let entrance = Listener::Explicit { credentials: None };
+fn explicit(listen: &str, next_hop: NextHop) -> Config {
+    let listener = Listener::Explicit { credentials: None };
     Config {
         listen: listen.parse().unwrap(),
-        way,
+        next_hop,
         allowed: Allowed::all(),
-        ..Config::new(entrance)
+        ..Config::new(listener)
     }
 }
 
@@ -175,8 +175,8 @@ fn ten_megabytes_over_a_geostationary_path_come_sooner_through_a_tunnel() {
         ..Config::new(Listener::Tunnel { secret: secret.clone() })
     };
     let exit = Running::start(far, exit, quiet());
-    let way = NextHop::Tunnel { exit: server_at(exit.address.port()), secret };
-    let entrance = Running::start(near, explicit("127.0.0.1:0", way), quiet());
+    let next_hop = NextHop::Tunnel { egress: server_at(exit.address.port()), secret };
+    let entrance = Running::start(near, explicit("127.0.0.1:0", next_hop), quiet());
     let first = download(near, server, Some(entrance.address), SIZE);
     // The best of a few: a machine that is busy keeps user-space senders from the processor, and
     // not the kernel's.

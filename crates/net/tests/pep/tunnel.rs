@@ -17,19 +17,19 @@ fn secret() -> Secret {
     Secret::from_file(&file).unwrap()
 }
 
-fn exit(secret: Secret, limits: Limits) -> Config {
+fn egress(secret: Secret, limits: Limits) -> Config {
     Config { allowed: Allowed::all(), limits, ..Config::new(Listener::Tunnel { secret }) }
 }
 
-fn entrance(exit: SocketAddr, secret: Secret) -> Config {
-    Config { way: NextHop::Tunnel { exit, secret }, ..explicit(Limits::default()) }
+fn ingress(egress: SocketAddr, secret: Secret) -> Config {
+    Config { next_hop: NextHop::Tunnel { egress, secret }, ..explicit(Limits::default()) }
 }
 
 /// Both ends, which share a secret.
 async fn both(limits: Limits) -> ((Pep, Logged), (Pep, Logged)) {
     let secret = secret();
-    let far = start(exit(secret.clone(), limits)).await;
-    let near = start(entrance(far.0.address(), secret)).await;
+    let far = start(egress(secret.clone(), limits)).await;
+    let near = start(ingress(far.0.address(), secret)).await;
     (near, far)
 }
 
@@ -98,9 +98,9 @@ async fn resets_and_refusals_pass_the_tunnel() {
 #[tokio::test]
 async fn who_does_not_know_the_secret_gets_nowhere() {
     let (_listener, target) = server().await;
-    let (far, _) = start(exit(secret(), Limits::default())).await;
+    let (far, _) = start(egress(secret(), Limits::default())).await;
     let limits = Limits { connect_time: Span::from_secs(1), ..Limits::default() };
-    let (near, _) = start(Config { limits, ..entrance(far.address(), secret()) }).await;
+    let (near, _) = start(Config { limits, ..ingress(far.address(), secret()) }).await;
     assert_ne!(soon(socks(near.address(), target)).await.unwrap().1, 0);
     assert_eq!(far.metrics().connections.load(Relaxed), 0);
 }
@@ -138,15 +138,15 @@ async fn who_finds_the_exit_full_waits_and_the_others_go_on() {
 async fn a_tunnel_comes_back_after_its_exit_did() {
     let (listener, target) = server().await;
     let secret = secret();
-    let (far, _) = start(exit(secret.clone(), Limits::default())).await;
-    let (near, _) = start(entrance(far.address(), secret.clone())).await;
+    let (far, _) = start(egress(secret.clone(), Limits::default())).await;
+    let (near, _) = start(ingress(far.address(), secret.clone())).await;
     let (mut client, _) = soon(socks(near.address(), target)).await.unwrap();
     let _served = soon(listener.accept()).await.unwrap();
     let listen = far.address();
     far.stop(Span::ZERO).await;
     assert!(soon(client.read_u8()).await.is_err(), "what was inside is reset");
     // The socket may be held a moment longer by what is left of its driver.
-    let again = Config { listen, ..exit(secret, Limits::default()) };
+    let again = Config { listen, ..egress(secret, Limits::default()) };
     let _far = soon(async {
         loop {
             match Pep::start(again.clone(), None).await {
@@ -166,8 +166,8 @@ async fn a_client_that_takes_nothing_does_not_hold_up_the_others() {
     let (listener, target) = server().await;
     let secret = secret();
     let buffer = Bytes::new(256 * 1024);
-    let far = start(Config { buffer, ..exit(secret.clone(), Limits::default()) }).await.0;
-    let near = start(Config { buffer, ..entrance(far.address(), secret) }).await.0;
+    let far = start(Config { buffer, ..egress(secret.clone(), Limits::default()) }).await.0;
+    let near = start(Config { buffer, ..ingress(far.address(), secret) }).await.0;
     let (slow, _) = soon(socks(near.address(), target)).await.unwrap();
     socket2::SockRef::from(&slow).set_recv_buffer_size(16 * 1024).unwrap();
     let (mut flooding, _) = soon(listener.accept()).await.unwrap();

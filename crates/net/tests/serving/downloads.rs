@@ -1,7 +1,9 @@
 //! What works.
 
 use super::{Place, content};
-use bentpipe_net::{Download, DownloadError, PathReport, TokenFile, discard, download};
+use bentpipe_net::PathReport;
+use bentpipe_net::get::{Download, DownloadError, discard, download};
+use bentpipe_net::store::TokenFile;
 use bentpipe_units::Span;
 use http::HeaderMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -124,7 +126,7 @@ async fn tokens_are_kept_in_a_file_for_another_client() {
     let file = here.path().join("state/tokens.sqlite");
     let visit = || async {
         let tokens = TokenFile::open(&file).unwrap();
-        let client = bentpipe_net::Client::builder()
+        let client = bentpipe_net::get::Client::builder()
             .trust(place.trust.clone())
             .tokens(tokens)
             .build()

@@ -1,7 +1,7 @@
 //! Requests with content: our own client only asks for files.
 
 use super::proxy::Proxied;
-use bentpipe_net::{Driver, Socket, Trust, WallClock};
+use bentpipe_net::{Driver, RealClock, Socket, Trust};
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
 use bentpipe_quic::tls::ALPN_H3;
@@ -56,7 +56,7 @@ pub async fn over_http1(proxied: &Proxied, request: Request<Vec<u8>>) -> Result<
 /// The content's length is not announced, unless the request does.
 pub async fn over_http3(proxied: &Proxied, request: Request<Vec<u8>>) -> Result<Answer, String> {
     let address = proxied.server.address();
-    let clock = WallClock::new();
+    let clock = RealClock::new();
     let socket = Socket::bind(([127, 0, 0, 1], 0).into()).unwrap();
     let endpoint =
         Endpoint::new(EndpointConfig::default(), clock.base(), None, socket.max_segments(1452));

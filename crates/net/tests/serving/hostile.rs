@@ -4,7 +4,10 @@
 use super::exchange::tls;
 use super::proxy::Proxied;
 use super::{Place, content};
-use bentpipe_net::{Client, Download, Server, Trust, Upstream, download};
+use bentpipe_net::Trust;
+use bentpipe_net::get::{Client, Download, download};
+use bentpipe_net::proxy::Upstream;
+use bentpipe_net::serve::Server;
 use bentpipe_quic::noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use bentpipe_quic::tls::ALPN_H3;
 use bentpipe_units::Span;

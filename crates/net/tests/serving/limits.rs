@@ -4,7 +4,7 @@
 use super::slow_peers::{Http2, open_for};
 use super::tcp::{ask, connect, connect_as};
 use super::{Place, content};
-use bentpipe_net::Limits;
+use bentpipe_net::serve::Limits;
 use bentpipe_units::Span;
 use http::header::RETRY_AFTER;
 use http_body_util::BodyExt;

@@ -16,9 +16,9 @@ mod scripted;
 mod slow_peers;
 mod tcp;
 
-use bentpipe_net::{
-    Certificate, Client, ClientError, Limits, Response, Server, ServerBuilder, Trust,
-};
+use bentpipe_net::get::{Client, ClientError, Response};
+use bentpipe_net::serve::{Limits, Server, ServerBuilder};
+use bentpipe_net::{Certificate, Trust};
 use bentpipe_units::Span;
 use http::HeaderMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Where a download may be written, and what it leaves alone.
 
 use super::Place;
-use bentpipe_net::{Download, DownloadError, Outcome, download};
+use bentpipe_net::get::{Download, DownloadError, Outcome, download};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Read};

@@ -2,7 +2,10 @@
 
 use super::content;
 use super::exchange::{Answer, over_http1, over_http3};
-use bentpipe_net::{Certificate, Client, Server, Trust, Upstream};
+use bentpipe_net::get::Client;
+use bentpipe_net::proxy::Upstream;
+use bentpipe_net::serve::Server;
+use bentpipe_net::{Certificate, Trust};
 use bentpipe_units::{Bytes, Span};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body_util::{Either, Full};

@@ -1,7 +1,8 @@
 //! Traces of connections.
 
 use super::{Place, content};
-use bentpipe_net::{Client, Qlog};
+use bentpipe_net::Qlog;
+use bentpipe_net::get::Client;
 use bentpipe_quic::qlog::to_qvis;
 use bentpipe_units::{Bytes, Span};
 use serde_json::Value;
@@ -43,7 +44,7 @@ async fn both_ends_trace_a_connection_from_its_first_packet_to_its_last() {
     let counts = place.server.qlog_counts().unwrap();
     place.server.stop(Span::from_secs(5)).await;
     assert_eq!(
-        [&counts.traces, &counts.left_out, &counts.cut].map(|count| count.load(Relaxed)),
+        [&counts.traces, &counts.skipped, &counts.truncated].map(|count| count.load(Relaxed)),
         [1, 0, 0]
     );
 
@@ -79,7 +80,7 @@ async fn traces_take_no_more_than_they_may_and_transfers_go_on_without() {
     }
     let counts = place.server.qlog_counts().unwrap();
     place.server.stop(Span::from_secs(5)).await;
-    assert_eq!([&counts.traces, &counts.left_out].map(|count| count.load(Relaxed)), [2, 1]);
+    assert_eq!([&counts.traces, &counts.skipped].map(|count| count.load(Relaxed)), [2, 1]);
     let bytes: u64 = std::fs::read_dir(traced.path())
         .unwrap()
         .map(|file| file.unwrap().metadata().unwrap().len())

@@ -1,7 +1,7 @@
 //! What is refused, one by one; whoever keeps to the rules is served all the same.
 
 use super::{Place, content};
-use bentpipe_net::Limits;
+use bentpipe_net::serve::Limits;
 use bentpipe_units::Span;
 use http::HeaderMap;
 use std::sync::atomic::Ordering::Relaxed;

@@ -3,7 +3,7 @@
 use super::scripted::{Scripted, Step, StreamedResponse};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bentpipe_net::{Download, DownloadError, Outcome, download};
+use bentpipe_net::get::{Download, DownloadError, Outcome, download};
 use http::{Request, Uri};
 use ring::digest::{SHA256, SHA512, digest};
 use std::fs;

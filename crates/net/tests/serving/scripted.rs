@@ -1,6 +1,7 @@
 //! An HTTP/3 server that answers with whatever a test tells it to, true or not.
 
-use bentpipe_net::{Client, Driver, Socket, Trust, WallClock};
+use bentpipe_net::get::Client;
+use bentpipe_net::{Driver, RealClock, Socket, Trust};
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, ALPN_H3, Identity, Randomness};
 use bentpipe_quic::{Accept, Attached, Conn, Endpoint, Http3, Task};
@@ -67,7 +68,7 @@ pub struct Scripted {
 
 impl Scripted {
     pub fn new(script: impl Fn(&Request<()>) -> StreamedResponse + Send + Sync + 'static) -> Self {
-        let clock = WallClock::new();
+        let clock = RealClock::new();
         let identity = Identity::self_signed("127.0.0.1", [1; 32]).unwrap();
         let crypto =
             tls::server(&identity, ALPN_H3, Randomness::System, clock.epoch(), None).unwrap();

@@ -1,7 +1,8 @@
 //! HTTP/1.1 and HTTP/2 beside HTTP/3, and the metrics.
 
 use super::Place;
-use bentpipe_net::{Limits, LogFormat};
+use bentpipe_net::LogFormat;
+use bentpipe_net::serve::Limits;
 use bentpipe_units::Span;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -63,7 +64,7 @@ async fn http1_serves_the_same_files_and_points_to_http3() {
     let lines = LogWriter::default();
     let sink = lines.clone();
     let place = Place::with(|builder| {
-        builder.metrics(([127, 0, 0, 1], 0).into()).log(LogFormat::Json, Box::new(sink))
+        builder.metrics(([127, 0, 0, 1], 0).into()).access_log(LogFormat::Json, Box::new(sink))
     })
     .await;
     let request =

@@ -153,7 +153,7 @@ proptest! {
         cuts in prop::collection::vec(1usize..40, 1..5),
     ) {
         let bytes = [&[first][..], &bytes].concat();
-        let (sent, _, entry) = run(login.then_some("user:pass"), &bytes, &cuts);
+        let (sent, _, handshake) = run(login.then_some("user:pass"), &bytes, &cuts);
         prop_assert!(sent.len() <= 4 && handshake.into_remainder().len() <= MAX_HANDSHAKE);
     }
 }
