@@ -1,9 +1,9 @@
-//! A server's report on its use of a remembered path: `Server-Timing: path;desc="resumed"` after the
-//! content.
+//! A server's report on its use of a remembered path: `Server-Timing: path;desc="resumed"` after
+//! the content.
 //!
 //! A response's head is sent before the RTT that Careful Resume waits for is confirmed (RFC 9959
-//! §3.2), so the report is a trailer. Clients announce that they accept trailers (`TE: trailers`, RFC
-//! 9110 §10.1.4).
+//! §3.2), so the report is a trailer. Clients announce that they accept trailers (`TE: trailers`,
+//! RFC 9110 §10.1.4).
 
 use bentpipe_quic::congestion::ResumeHandle;
 use http::header::{HeaderMap, HeaderName, HeaderValue, TE};
@@ -16,8 +16,8 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 pub enum PathReport {
     /// It remembered nothing, or its memory was disabled.
     Unknown,
-    /// It remembered the path and did not use that: the RTT differed, another connection used it, or
-    /// there was too little to send.
+    /// It remembered the path and did not use that: the RTT differed, another connection used it,
+    /// or there was too little to send.
     Known,
     /// It jumped to a window that the path had carried before.
     Resumed,

@@ -70,8 +70,8 @@ pub struct QlogCounts {
     pub traces: AtomicU64,
     /// Connections without a trace, because of the limit on files.
     pub skipped: AtomicU64,
-    /// Truncated traces: the directory was full, or the disk was too slow or failed. The last record
-    /// of a trace says so, if it could be written.
+    /// Truncated traces: the directory was full, or the disk was too slow or failed. The last
+    /// record of a trace says so, if it could be written.
     pub truncated: AtomicU64,
 }
 
@@ -160,8 +160,8 @@ impl Drop for Traces {
 }
 
 impl TraceWriter {
-    /// Starts the trace of a connection, in a file whose name ends in `-side.sqlog`. `None` if there
-    /// are too many files.
+    /// Starts the trace of a connection, in a file whose name ends in `-side.sqlog`. `None` if
+    /// there are too many files.
     pub fn start(&self, side: &str) -> Option<QlogSink> {
         let shared = &self.0;
         let mut state = shared.state();
@@ -187,8 +187,8 @@ impl TraceWriter {
     }
 }
 
-/// Returns a name such as `20260101T000000.042Z-000001-server`. Names sort by time, then by the order
-/// of a program's connections.
+/// Returns a name such as `20260101T000000.042Z-000001-server`. Names sort by time, then by the
+/// order of a program's connections.
 fn name(unix: Epoch, number: u64, side: &str) -> String {
     let seconds: String =
         unix.to_string().chars().filter(|c| !matches!(c, '-' | ':' | 'Z')).collect();

@@ -30,15 +30,17 @@ pub enum ResumptionError {
 /// A server's memory of the paths to its clients, and the congestion control that uses it. Defaults
 /// to CUBIC with automatic slow start and Careful Resume. Clones share the memory.
 ///
-/// A program with a noq endpoint of its own calls [`Resumption::connection`] for each connection. It
-/// returns a configuration to accept the connection with, and a [`PathUse`] that has to live as long
-/// as the connection. Dropping that saves what was learned of the path.
+/// A program with a noq endpoint of its own calls [`Resumption::connection`] for each connection.
+/// It returns a configuration to accept the connection with, and a [`PathUse`] that has to live as
+/// long as the connection. Dropping that saves what was learned of the path.
 ///
 /// ```
 /// # use bentpipe_net::Resumption;
 /// # use bentpipe_quic::noq_proto::ServerConfig;
-/// # use std::error::Error;
-/// # async fn serve(endpoint: noq::Endpoint, server_config: ServerConfig) -> Result<(), Box<dyn Error>> {
+/// # async fn serve(
+/// #     endpoint: noq::Endpoint,
+/// #     server_config: ServerConfig,
+/// # ) -> Result<(), Box<dyn std::error::Error>> {
 /// let resumption = Resumption::open("paths.sqlite".as_ref())?;
 /// while let Some(incoming) = endpoint.accept().await {
 ///     let (config, path) = resumption.connection(&server_config, incoming.remote_address());

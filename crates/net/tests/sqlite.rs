@@ -148,9 +148,10 @@ fn damage_is_an_error_that_names_the_file_and_what_to_do() {
             store.forget_all()
         });
         if let Err(error) = used {
-            assert!(
-                matches!(&error, StoreError::Storage { place, .. } if *place == file.display().to_string())
-            );
+            assert!(matches!(
+                &error,
+                StoreError::Storage { place, .. } if *place == file.display().to_string()
+            ));
             refusals += 1;
         }
     }

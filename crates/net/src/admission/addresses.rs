@@ -82,8 +82,8 @@ fn is_public(address: IpAddr) -> bool {
         IpAddr::V6(v6) => {
             let [a, b, ..] = v6.segments();
             // Global unicast is 2000::/3 (RFC 4291 §2.4). Within it, 2001::/23 is for protocols,
-            // 2001:db8::/32 and 3fff::/20 are for documentation, and 2002::/16 is 6to4. 64:ff9b::/96
-            // (NAT64) lies outside.
+            // 2001:db8::/32 and 3fff::/20 are for documentation, and 2002::/16 is 6to4.
+            // 64:ff9b::/96 (NAT64) lies outside.
             (0x2000..0x4000).contains(&a)
                 && !(a == 0x2001 && (b < 0x200 || b == 0xdb8))
                 && a != 0x2002

@@ -6,8 +6,8 @@ use bentpipe_units::Bytes;
 /// Divisor that gives a new connection's share of the memory that is free beyond the minimum of all
 /// connections still to come, so that the first ones do not take all. Our choice.
 const SHARE: u64 = 16;
-/// Smallest and largest relay buffer in each direction, bytes: a few segments, and 10 ms at 50 Mbps.
-/// Our choice.
+/// Smallest and largest relay buffer in each direction, bytes: a few segments, and 10 ms at 50
+/// Mbps. Our choice.
 const RELAY_BUFFER: (u64, u64) = (16 * 1024, 64 * 1024);
 /// Smallest socket buffer, bytes. In smaller ones, the kernel's overhead for small segments leaves
 /// no room for data. Our choice.

@@ -3,8 +3,8 @@
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use thiserror::Error;
 
-/// Descriptors kept free for listeners, the path store, logs, scrapes of the metrics and look-ups of
-/// files. Our choice: about twice the number that these hold together.
+/// Descriptors kept free for listeners, the path store, logs, scrapes of the metrics and look-ups
+/// of files. Our choice: about twice the number that these hold together.
 pub const RESERVED_DESCRIPTORS: u64 = 128;
 
 /// Raises the soft limit on open descriptors to the hard limit, and returns the limit in force.
@@ -34,7 +34,8 @@ pub struct TooFewDescriptors {
     pub fitting: u64,
 }
 
-/// Checks that `connections` with `each` descriptors, and `others` beside them, stay within `limit`.
+/// Checks that `connections` with `each` descriptors, and `others` beside them, stay within
+/// `limit`.
 ///
 /// # Errors
 /// The limit is too low.

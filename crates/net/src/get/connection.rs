@@ -28,10 +28,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use tokio::sync::{mpsc, oneshot};
 
-/// Initial flow-control window of a connection. Our choice. A server that remembers the path sends up
-/// to half of what the path carried in its first flight: 4 MB for 100 Mbps over 600 ms. A path token
-/// makes the window larger. It then follows the path, up to 64 MB ([`FlowControlRule::tuned`]).
-/// Content that is not read fills the window and no more.
+/// Initial flow-control window of a connection. Our choice. A server that remembers the path sends
+/// up to half of what the path carried in its first flight: 4 MB for 100 Mbps over 600 ms. A path
+/// token makes the window larger. It then follows the path, up to 64 MB
+/// ([`FlowControlRule::tuned`]). Content that is not read fills the window and no more.
 const WINDOW: Size = Size::from_mb(4);
 /// Largest piece of content, bytes.
 const MAX_PIECE: usize = 64 * 1024;
@@ -82,8 +82,8 @@ impl std::fmt::Debug for PendingRequest {
 }
 
 impl Connection {
-    /// Opens a connection and waits until it can be used: at once if `early` is set and the server's
-    /// ticket allows early data, otherwise until the handshake is complete.
+    /// Opens a connection and waits until it can be used: at once if `early` is set and the
+    /// server's ticket allows early data, otherwise until the handshake is complete.
     pub async fn open(
         context: &ConnectContext,
         server: &HostPort,
@@ -217,8 +217,8 @@ async fn serve(conn: Conn, mut pending: mpsc::Receiver<PendingRequest>, server: 
     poll_fn(|cx| connection.poll_close(cx)).await;
 }
 
-/// Runs one request. If nobody waits for the response any more, the stream is dropped, which cancels
-/// the request at the server.
+/// Runs one request. If nobody waits for the response any more, the stream is dropped, which
+/// cancels the request at the server.
 async fn exchange(
     conn: Conn,
     mut requests: SendRequest<Http3, Bytes>,

@@ -7,12 +7,12 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
-/// Largest piece, bytes. Our choice: large, because each piece is a call to another thread, and small
-/// enough for a thousand at a time.
+/// Largest piece, bytes. Our choice: large, because each piece is a call to another thread, and
+/// small enough for a thousand at a time.
 pub const MAX_PIECE: u64 = 256 * 1024;
 
-/// Size of the first piece, which is read when the file is opened, bytes. Our choice: many files are
-/// smaller and then take no descriptor, and the pieces of many concurrent requests take little
+/// Size of the first piece, which is read when the file is opened, bytes. Our choice: many files
+/// are smaller and then take no descriptor, and the pieces of many concurrent requests take little
 /// memory.
 const FIRST_PIECE: u64 = 32 * 1024;
 

@@ -14,8 +14,8 @@ use std::sync::Arc;
 const INDEX: &str = "index.html";
 
 /// A directory whose files may be served. Symbolic links are followed within the directory. Paths
-/// that lead out of it are not found, even if the tree changes during the lookup, because the system
-/// itself resolves names below the directory if it can (openat2 on Linux).
+/// that lead out of it are not found, even if the tree changes during the lookup, because the
+/// system itself resolves names below the directory if it can (openat2 on Linux).
 #[derive(Debug, Clone)]
 pub struct Root(Arc<Dir>);
 

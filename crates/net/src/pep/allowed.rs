@@ -51,7 +51,8 @@ impl Allowed {
         !unreachable && self.destinations.iter().any(|one| one.contains(address))
     }
 
-    /// Returns whether no address of `target` can be allowed, so that its name need not be resolved.
+    /// Returns whether no address of `target` can be allowed, so that its name need not be
+    /// resolved.
     pub fn refuses_all(&self, target: &Target) -> bool {
         match &target.host {
             Host::Address(address) => !self.destination(*address),

@@ -81,7 +81,8 @@ impl LogLine for ConnectionLine {
                 let server =
                     self.server.map_or_else(|| "-".to_owned(), |server| server.to_string());
                 format!(
-                    "{client} [{time}] {origin} {target} {server} {up} {down} {seconds:.3} {outcome}\n"
+                    "{client} [{time}] {origin} {target} {server} {up} {down} {seconds:.3} \
+                     {outcome}\n"
                 )
             }
             LogFormat::Json => {

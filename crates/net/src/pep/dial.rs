@@ -21,8 +21,8 @@ impl Shared {
                 || own.ip().is_unspecified() && address.ip().to_canonical().is_loopback())
     }
 
-    /// Connects to `target` within the time limit. `source` is the address that the server is to see,
-    /// if it is not the proxy's own.
+    /// Connects to `target` within the time limit. `source` is the address that the server is to
+    /// see, if it is not the proxy's own.
     pub(super) async fn dial(
         &self,
         target: &Target,

@@ -23,8 +23,8 @@ pub struct Limits {
     /// The same for a half-closed connection. Defaults to 4 minutes, as in RFC 5382 for connections
     /// that are closing.
     pub half_open_time: Span,
-    /// Time after which a connection is aborted if the peer acknowledges nothing or keeps its window
-    /// closed (TCP_USER_TIMEOUT, RFC 5482). Defaults to 5 minutes (RFC 9293 §3.8.3).
+    /// Time after which a connection is aborted if the peer acknowledges nothing or keeps its
+    /// window closed (TCP_USER_TIMEOUT, RFC 5482). Defaults to 5 minutes (RFC 9293 §3.8.3).
     pub user_time: Span,
 }
 

@@ -9,9 +9,9 @@ use std::net::SocketAddr;
 const MARK: u32 = 0x62;
 const TABLE: u32 = 862;
 
-/// Returns shell commands that divert TCP connections from `interface` to the proxy at `listen`. They
-/// run as root in the network namespace of the proxy. Comments at the end show how to undo them.
-/// `None` for proxies that need no rules.
+/// Returns shell commands that divert TCP connections from `interface` to the proxy at `listen`.
+/// They run as root in the network namespace of the proxy. Comments at the end show how to undo
+/// them. `None` for proxies that need no rules.
 pub fn rules(listener: &Listener, listen: SocketAddr, interface: &str) -> Option<String> {
     let (v4, address) = (listen.is_ipv4(), listen.ip());
     let family = if v4 { "ip" } else { "ip6" };

@@ -86,8 +86,8 @@ impl KernelBuffers {
         let (receive, send) = (largest(Direction::Receive), largest(Direction::Send));
         (!self.force && receive.min(send) < size.get()).then(|| {
             format!(
-                "buffers need {size}, and the kernel limits them to {} (receive) and {} (send): run \
-                 with CAP_NET_ADMIN, or set net.core.rmem_max and net.core.wmem_max to {}",
+                "buffers need {size}, and the kernel limits them to {} (receive) and {} (send): \
+                 run with CAP_NET_ADMIN, or set net.core.rmem_max and net.core.wmem_max to {}",
                 Bytes::new(receive.min(size.get())),
                 Bytes::new(send.min(size.get())),
                 size.get()
@@ -176,9 +176,9 @@ impl Tuning {
         self.tune(&socket, Side::Client, buffers)
     }
 
-    /// Returns a listening socket. With `transparent`, it accepts connections to other addresses. It
-    /// has the receive buffer of its connections, because the handshake sets their window scale (RFC
-    /// 7323 §2.2).
+    /// Returns a listening socket. With `transparent`, it accepts connections to other addresses.
+    /// It has the receive buffer of its connections, because the handshake sets their window scale
+    /// (RFC 7323 §2.2).
     pub fn listen(
         &self,
         address: SocketAddr,

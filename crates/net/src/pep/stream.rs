@@ -31,8 +31,8 @@ impl From<io::Error> for StreamError {
     }
 }
 
-/// One side of a connection. Dropping it before [`ProxyStream::done`] resets the peer, which must not
-/// take partial content for all of it.
+/// One side of a connection. Dropping it before [`ProxyStream::done`] resets the peer, which must
+/// not take partial content for all of it.
 pub(super) trait ProxyStream {
     /// Reads bytes. Returns 0 at the end of the peer's data.
     fn poll_read(

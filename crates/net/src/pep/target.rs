@@ -54,8 +54,8 @@ impl Target {
         if port == 0 { Err(TargetError::Port) } else { Ok(Self { host, port }) }
     }
 
-    /// Parses the authority of a CONNECT request: `host:port`, with an IPv6 address in brackets (RFC
-    /// 9110 §9.3.6, RFC 3986 §3.2.2).
+    /// Parses the authority of a CONNECT request: `host:port`, with an IPv6 address in brackets
+    /// (RFC 9110 §9.3.6, RFC 3986 §3.2.2).
     ///
     /// # Errors
     /// An invalid host or port.

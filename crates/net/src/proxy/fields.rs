@@ -44,8 +44,8 @@ pub(super) struct Forwarding {
     pub early: bool,
 }
 
-/// Returns the host of a request: the target's authority, which has precedence (RFC 9112 §3.2.2), or
-/// the value of a single Host field.
+/// Returns the host of a request: the target's authority, which has precedence (RFC 9112 §3.2.2),
+/// or the value of a single Host field.
 pub(super) fn host<T>(request: &Request<T>) -> Option<Authority> {
     let mut fields = request.headers().get_all(HOST).iter();
     let (first, second) = (fields.next(), fields.next());

@@ -52,8 +52,8 @@ impl Progress {
     }
 }
 
-/// A part of a request's content. The content is complete only after [`Piece::End`]. A sender that is
-/// dropped before that has failed.
+/// A part of a request's content. The content is complete only after [`Piece::End`]. A sender that
+/// is dropped before that has failed.
 #[derive(Debug)]
 pub(crate) enum Piece {
     /// The next bytes.

@@ -12,7 +12,8 @@ use thiserror::Error;
 pub enum UpstreamError {
     /// The URL is not that of a server.
     #[error(
-        "`{url}` cannot be an upstream: {reason}; allowed: http://HOST[:PORT] or https://HOST[:PORT]"
+        "`{url}` cannot be an upstream: {reason}; allowed: http://HOST[:PORT] or \
+         https://HOST[:PORT]"
     )]
     Url {
         /// The URL.
@@ -25,7 +26,8 @@ pub enum UpstreamError {
     Host(String),
 }
 
-/// A web server behind the proxy, and how requests are forwarded to it. The defaults are our choice.
+/// A web server behind the proxy, and how requests are forwarded to it. The defaults are our
+/// choice.
 #[derive(Debug, Clone)]
 pub struct Upstream {
     pub(super) scheme: Scheme,

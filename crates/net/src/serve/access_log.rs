@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
-/// A request and its response. Queries and header fields are omitted, because they may hold secrets.
+/// A request and its response. Queries and header fields are omitted, because they may hold
+/// secrets.
 #[derive(Debug, Clone)]
 pub(super) struct AccessLine {
     pub client: IpAddr,

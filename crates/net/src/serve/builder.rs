@@ -206,8 +206,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Writes the error log to `sink`: failures of the system, such as a file that cannot be read or
-    /// a connection that cannot be accepted. At most 10 lines in 10 s.
+    /// Writes the error log to `sink`: failures of the system, such as a file that cannot be read
+    /// or a connection that cannot be accepted. At most 10 lines in 10 s.
     #[must_use]
     pub fn error_log(mut self, sink: Box<dyn Write + Send>) -> Self {
         self.errors = Some(sink);
@@ -389,8 +389,8 @@ fn configurations(certificate: &Certificate) -> Result<(ServerConfig, TlsAccepto
     Ok((ServerConfig::with_crypto(Arc::new(quic)), TlsAcceptor::from(Arc::new(tcp))))
 }
 
-/// Returns the memory of paths: the server's store, and tokens that clients keep. The keys of tokens
-/// last until the program ends.
+/// Returns the memory of paths: the server's store, and tokens that clients keep. The keys of
+/// tokens last until the program ends.
 fn path_memory(
     store: Option<&Path>,
     congestion: CongestionConfig,

@@ -137,8 +137,8 @@ struct Context {
     resume: Option<ResumeHandle>,
 }
 
-/// Waits for a request's header. The task is small until the header has arrived. Then the rest of it
-/// is on the heap.
+/// Waits for a request's header. The task is small until the header has arrived. Then the rest of
+/// it is on the heap.
 async fn request(context: Context, mut resolver: Box<RequestResolver<Http3, Bytes>>) {
     let limit = context.shared.limits.header_time;
     let Some(first) = within(limit, poll_fn(|cx| resolver.frame_stream.poll_next(cx))).await else {
@@ -285,8 +285,8 @@ async fn read_content(
     content.stop_sending(Code::H3_NO_ERROR);
 }
 
-/// Keeps the send buffer of a response until all of it is acknowledged. Closes the connection if that
-/// takes too long.
+/// Keeps the send buffer of a response until all of it is acknowledged. Closes the connection if
+/// that takes too long.
 async fn acknowledged(
     Context { conn, shared, .. }: &Context,
     stream: &RequestStream<SendStream, Bytes>,

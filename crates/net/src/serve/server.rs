@@ -11,7 +11,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
-/// A running server. Dropping it ends all connections at once; [`Server::stop`] lets clients finish.
+/// A running server. Dropping it ends all connections at once; [`Server::stop`] lets clients
+/// finish.
 #[derive(Debug)]
 pub struct Server {
     pub(super) shared: Arc<Shared>,

@@ -56,8 +56,8 @@ impl Shared {
         self.errors.write(self.clock.now(), self.clock.system(), text);
     }
 
-    /// Counts and reports a panic in a task of the connection with `remote`. It ends that connection
-    /// only.
+    /// Counts and reports a panic in a task of the connection with `remote`. It ends that
+    /// connection only.
     pub fn report_panic(&self, remote: Option<SocketAddr>, message: &str) {
         self.metrics.panics.fetch_add(1, Relaxed);
         let remote =

@@ -33,8 +33,8 @@ impl Announced {
     }
 
     /// Reads the head of a response with a part of the file (206). `None` if it does not continue
-    /// the partial file: another or no entity tag (RFC 9110 §15.3.7 requires it), another or unknown
-    /// length, or another first byte than requested.
+    /// the partial file: another or no entity tag (RFC 9110 §15.3.7 requires it), another or
+    /// unknown length, or another first byte than requested.
     pub fn rest(head: &Response<()>, resume: &Resume) -> Option<Self> {
         let (first, last, total) = content_range(single(head.headers(), CONTENT_RANGE)?)?;
         let etag = strong_etag(head.headers())?;
@@ -67,8 +67,8 @@ impl Announced {
             (Some(end), _) if have != end => format!("received {have} bytes; {end} were announced"),
             (_, Some(total)) if have != total => {
                 format!(
-                    "the server sent a part that ends at byte {have} of {total}; run the same command \
-                     again to resume there"
+                    "the server sent a part that ends at byte {have} of {total}; run the same \
+                     command again to resume there"
                 )
             }
             _ => return Ok(()),

@@ -1,4 +1,4 @@
-//! Where a download goes: into a file that it replaces, or straight to a device or pipe.
+//! The output of a download: a file, which is replaced, or a device or pipe.
 
 use super::error::DownloadError;
 use nix::fcntl::{OFlag, readlinkat};
@@ -12,48 +12,48 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The standard output of the process. Opened by this name, a file that it is redirected to would
-/// be truncated or written from its beginning; so the descriptor itself is used.
+/// The standard output of the process. Its descriptor is used, because opening this name would
+/// truncate a file that it is redirected to, or write to its start.
 const STANDARD_OUTPUT: &str = "/dev/stdout";
-/// Symbolic links in a row, as many as Linux follows (path_resolution(7)).
+/// Symbolic links in a row that are followed, as in Linux (path_resolution(7)).
 const MAX_LINKS: usize = 40;
-/// Mode bits of a directory such as `/tmp`: everyone may write, and only owners may remove.
+/// Mode bits of a directory such as `/tmp`: all users may write, and only owners may remove.
 const SHARED: u32 = 0o1002;
 
-/// Where a download goes.
+/// The output of a download.
 #[derive(Debug)]
 pub(super) enum Destination {
-    /// A regular file, or a name that is free. Links have been resolved.
+    /// A regular file, or a path without a file. Links are resolved.
     File {
-        /// The file.
+        /// The path.
         path: PathBuf,
-        /// Whether there is one.
+        /// Whether the file exists.
         exists: bool,
     },
-    /// Anything else.
+    /// Another output.
     Stream(Stream),
 }
 
-/// An output that takes content as it arrives.
+/// An output that is written as content arrives.
 #[derive(Debug)]
 pub(super) struct Stream {
     path: PathBuf,
-    /// Whether the name is that of an open descriptor, in procfs.
+    /// Whether the path names an open descriptor in procfs.
     descriptor: bool,
 }
 
 impl Destination {
-    /// Looks at what `path` names, and refuses what a download cannot be written to.
+    /// Examines `path`.
     ///
     /// # Errors
-    /// A directory, a missing one, a file that may not be written, or a link that may not be
-    /// followed.
+    /// A directory, a path in a directory that does not exist, a file that may not be written, or a
+    /// link that may not be followed.
     pub fn of(path: &Path) -> Result<Self, DownloadError> {
         let refuse = |reason: String| DownloadError::Destination { file: path.to_owned(), reason };
         if path == Path::new(STANDARD_OUTPUT) {
             return Ok(Self::Stream(Stream { path: path.to_owned(), descriptor: true }));
         }
-        // What such a name could become is a directory.
+        // Such a path can only be a directory.
         if path.as_os_str().is_empty() || path.as_os_str().as_bytes().ends_with(b"/") {
             return Err(refuse(directory(path)));
         }
@@ -69,7 +69,7 @@ impl Destination {
                 let parent = parent(&target);
                 match fs::metadata(parent) {
                     Err(error) if error.kind() == ErrorKind::NotFound => Err(refuse(format!(
-                        "the directory {} does not exist; make it first",
+                        "the directory {} does not exist; create it first",
                         parent.display()
                     ))),
                     Err(error) => Err(refuse(format!("{}: {error}", parent.display()))),
@@ -78,8 +78,7 @@ impl Destination {
             }
             Some(metadata) if metadata.is_dir() => Err(refuse(directory(path))),
             Some(metadata) if metadata.is_file() => {
-                // It is replaced and not written to. Who may not write to it may not replace it
-                // either.
+                // The file is replaced rather than written, but only if it may be written.
                 let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
                 let opened = File::options().write(true).custom_flags(flags.bits()).open(&target);
                 opened.map_err(|error| refuse(error.to_string()))?;
@@ -91,12 +90,12 @@ impl Destination {
 }
 
 impl Stream {
-    /// The output's name.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens it. For a FIFO that waits until there is a reader.
+    /// Opens the output. Opening a FIFO waits for a reader.
     ///
     /// # Errors
     /// It cannot be opened, or has become a file or a link.
@@ -116,19 +115,19 @@ impl Stream {
     }
 }
 
-/// What a path names.
+/// What a path leads to.
 enum Resolved {
-    /// An open descriptor, by a link of procfs.
+    /// An open descriptor, through a link in procfs.
     Descriptor,
-    /// The path without links, and what is there, if anything.
+    /// The path without links, and its metadata if it exists.
     Path(PathBuf, Option<Metadata>),
 }
 
-/// Follows the links that the last part of `path` names.
+/// Follows the links in the last component of `path`.
 ///
-/// In a directory where everyone may write, what belongs to others is not trusted: the rules of
-/// `fs.protected_symlinks`, `protected_regular` and `protected_fifos` (proc_sys_fs(5)), which the
-/// kernel applies only to what it opens itself.
+/// In a directory where all users may write, files of other users are not trusted. These are the
+/// rules of `fs.protected_symlinks`, `protected_regular` and `protected_fifos` (proc_sys_fs(5)),
+/// which the kernel applies only to files that it opens itself.
 fn resolve(path: &Path) -> io::Result<Resolved> {
     let mut path = path.to_owned();
     for _ in 0..=MAX_LINKS {
@@ -148,7 +147,7 @@ fn resolve(path: &Path) -> io::Result<Resolved> {
         let trusted = owner == geteuid().as_raw() || owner == directory.uid();
         if !metadata.is_dir() && directory.mode() & SHARED == SHARED && !trusted {
             let reason = format!(
-                "{} belongs to user {owner}, in a directory where everyone may write; \
+                "{} belongs to user {owner}, in a directory where all users may write; \
                  remove it or choose another output",
                 path.display()
             );
@@ -163,11 +162,11 @@ fn resolve(path: &Path) -> io::Result<Resolved> {
     Err(nix::errno::Errno::ELOOP.into())
 }
 
-/// The directory in which `path` is.
+/// Returns the directory of `path`.
 pub(super) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
-        // The root is its own; a mere name is in the present one.
+        // A name without a directory is in the current one. The root is its own parent.
         Some(_) => Path::new("."),
         None => path,
     }
@@ -175,7 +174,7 @@ pub(super) fn parent(path: &Path) -> &Path {
 
 fn directory(path: &Path) -> String {
     match path.as_os_str().is_empty() {
-        true => "the name is empty".to_owned(),
+        true => "the path is empty".to_owned(),
         false => {
             format!("it is a directory; name a file in it, such as {}", path.join("FILE").display())
         }

@@ -1,5 +1,4 @@
-//! Digests that servers give of a file or of a response's content (RFC 9530), compared with what is
-//! on disk.
+//! Digests of a file or of a response's content (RFC 9530), checked against the file on disk.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,28 +7,28 @@ use ring::digest::{Algorithm, Context, SHA256, SHA512};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// The algorithms that RFC 9530 §5 has for this use; the stronger one first.
+/// The algorithms of RFC 9530 §5 that protect against attackers, the stronger one first.
 const ALGORITHMS: [(&str, &Algorithm); 2] = [("sha-512", &SHA512), ("sha-256", &SHA256)];
-/// Bytes read at once.
+/// Size of a read, bytes.
 const CHUNK: usize = 256 * 1024;
 
-/// A digest that a field gives.
+/// The digest in a field.
 #[derive(Debug)]
 struct Expected {
     field: &'static str,
     name: &'static str,
     algorithm: &'static Algorithm,
     value: Vec<u8>,
-    /// Whether it is of the response's content only, and not of the whole file.
+    /// Whether it covers only the response's content instead of the whole file.
     content_only: bool,
 }
 
-/// The digests that a response gives in its header or its trailers, at most one of each kind.
+/// The digests in a response's header or trailers, at most one of each kind.
 #[derive(Debug)]
 pub(super) struct Digests(Vec<Expected>);
 
 impl Digests {
-    /// Reads both fields. What is malformed or of an unknown algorithm is ignored (RFC 9530 §6.6).
+    /// Reads both fields. Malformed digests and unknown algorithms are ignored (RFC 9530 §6.6).
     pub fn new(headers: &HeaderMap, trailers: Option<&HeaderMap>) -> Self {
         let sections = || std::iter::once(headers).chain(trailers);
         let find = |(field, content_only)| {
@@ -46,7 +45,7 @@ impl Digests {
         )
     }
 
-    /// Reads the file, and says what differs. The content began at byte `begin`.
+    /// Reads the file and returns an error text for a mismatch. The content began at byte `begin`.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -65,7 +64,8 @@ impl Digests {
             if found.as_ref() != value {
                 let (found, value) = (STANDARD.encode(found), STANDARD.encode(value));
                 return Ok(Some(format!(
-                    "what has arrived has the {name} {found}, {field} says {value}; it is discarded"
+                    "the {name} of the received data is {found}, but {field} is {value}; the data is \
+                     discarded"
                 )));
             }
         }
@@ -73,7 +73,8 @@ impl Digests {
     }
 }
 
-/// The strongest known digest of a field, a dictionary of byte sequences (RFC 8941 §3.2, §3.3.5).
+/// Returns the strongest known digest in a field, a dictionary of byte sequences (RFC 8941 §3.2,
+/// §3.3.5).
 fn strongest(
     section: &HeaderMap,
     field: &str,
@@ -85,7 +86,7 @@ fn strongest(
         .flat_map(|line| line.split(','))
         .collect();
     ALGORITHMS.into_iter().find_map(|(name, algorithm)| {
-        // Of members of one name the last counts.
+        // The last member of a name counts.
         let (_, value) = members
             .iter()
             .rev()

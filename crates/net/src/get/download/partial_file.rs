@@ -1,8 +1,8 @@
-//! The file that holds what has arrived until it is complete, and the record that lets a later
-//! download resume it.
+//! The partial file, which holds content until it is complete, and the record that a later download
+//! needs to resume it.
 //!
-//! Only one download at a time writes them: it holds a lock (flock(2)) on the partial file. Neither
-//! is ever opened through a link or if it belongs to somebody else.
+//! One download at a time writes them. It holds a lock (flock(2)) on the partial file. Neither file
+//! is opened through a link, or if it belongs to another user.
 
 use super::error::DownloadError;
 use http::Uri;
@@ -17,15 +17,15 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How often the file is opened anew if another download finishes with it in between: our choice.
-const ATTEMPTS: usize = 16;
-/// Bytes of a record that are read, at most. Ours have a URL and an entity tag.
+/// Attempts to open the partial file while other downloads finish with it. Our choice.
+const MAX_ATTEMPTS: usize = 16;
+/// Largest record that is read, bytes. A record has a URL and an entity tag.
 const MAX_RECORD: u64 = 64 * 1024;
 
-/// What is needed to resume, as kept in `.part.json`.
+/// What is needed to resume a download, as kept in `.part.json`.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// The URL that was asked for.
+    /// The URL.
     pub url: String,
     /// The strong entity tag of the version.
     pub etag: String,
@@ -33,18 +33,18 @@ pub(super) struct Record {
     pub length: Option<u64>,
 }
 
-/// Where a download goes on.
+/// The point where a download resumes.
 #[derive(Debug)]
 pub(super) struct Resume {
-    /// The bytes that are there.
+    /// Length of the partial file, bytes.
     pub at: u64,
-    /// Of which version.
+    /// Its version.
     pub record: Record,
     etag: HeaderValue,
 }
 
 impl Resume {
-    /// The header fields that ask for the rest of the same version (RFC 9110 §13.1.5).
+    /// Returns the header fields that request the rest of the same version (RFC 9110 §13.1.5).
     pub fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::from_iter([(IF_RANGE, self.etag.clone())]);
         if let Ok(range) = format!("bytes={}-", self.at).parse() {
@@ -54,7 +54,7 @@ impl Resume {
     }
 }
 
-/// A partial file, locked for as long as this or a write to it lasts.
+/// A partial file, locked while this value or a write to it exists.
 #[derive(Debug)]
 pub(super) struct PartialFile {
     destination: PathBuf,
@@ -63,30 +63,31 @@ pub(super) struct PartialFile {
 }
 
 impl PartialFile {
-    /// Opens or makes the partial file of `destination`, and locks it. `replaces`: there is a file
-    /// whose mode may be stricter than that of new ones, so nobody else may read the partial file.
+    /// Opens or creates the partial file of `destination`, and locks it. `replaces`: the destination
+    /// exists. Its mode may be stricter than that of new files, so only the owner may read the
+    /// partial file.
     ///
     /// # Errors
-    /// Another download has it, or it is not a regular file of our own.
+    /// Another download has locked it, or it is not a regular file of this user.
     pub fn open(destination: &Path, replaces: bool) -> Result<Self, DownloadError> {
         let path = beside(destination, ".part");
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             let Some(file) = open_or_create(&path, if replaces { 0o600 } else { 0o666 })? else {
                 continue;
             };
             let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(file) => file,
-                // To wait would be to download the same again, later.
+                // After waiting, this would download the same file again.
                 Err((_, Errno::EWOULDBLOCK)) => {
                     let reason =
-                        "another download is writing it; let that end, or choose another output";
+                        "another download is writing it; wait for its end or choose another output";
                     return Err(refused(&path, reason));
                 }
                 Err((_, errno)) => {
                     return Err(refused(&path, &format!("it cannot be locked: {errno}")));
                 }
             };
-            // Who held the lock until now may have renamed or removed the file.
+            // The previous holder of the lock may have renamed or removed the file.
             if is_named(&file, &path) {
                 if replaces {
                     file.set_permissions(Permissions::from_mode(0o600))
@@ -99,30 +100,31 @@ impl PartialFile {
                 });
             }
         }
-        Err(refused(&path, "it is replaced again and again"))
+        Err(refused(&path, "other downloads keep replacing it"))
     }
 
-    /// The open file.
+    /// Returns the open file.
     pub fn file(&self) -> &Arc<Flock<File>> {
         &self.file
     }
 
-    /// Its name.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where a download of `url` goes on. The length of the file counts, whatever the record says.
+    /// Returns where a download of `url` resumes, which depends on the length of the file and not on
+    /// the record.
     ///
     /// # Errors
-    /// The record is not a regular file of our own.
+    /// The record is not a regular file of this user.
     pub fn resume(&self, url: &Uri) -> Result<Option<Resume>, DownloadError> {
         let path = self.record_path();
         let Some(file) = open_own(&path)? else { return Ok(None) };
         let mut text = Vec::new();
         file.take(MAX_RECORD).read_to_end(&mut text).map_err(DownloadError::file(&path))?;
         let at = self.length()?;
-        // A record that cannot be read is as good as none.
+        // An unreadable record counts as none.
         let Ok(record) = serde_json::from_slice::<Record>(&text) else { return Ok(None) };
         let Ok(etag) = record.etag.parse() else { return Ok(None) };
         let fits = record.url == url.to_string()
@@ -131,15 +133,15 @@ impl PartialFile {
         Ok(fits.then_some(Resume { at, record, etag }))
     }
 
-    /// Prepares to write from byte `at`, and keeps `record` for a later download.
+    /// Prepares to write from byte `at`, and saves `record` for a later download.
     ///
     /// # Errors
     /// The file or the record cannot be written.
     pub fn begin(&self, at: u64, record: Option<&Record>) -> Result<(), DownloadError> {
-        // First the file, so that no record is ever about older content than it says.
+        // The file first, so that a record never describes older content.
         let mut file: &File = &self.file;
-        let placed = file.set_len(at).and_then(|()| file.seek(SeekFrom::Start(at)));
-        placed.map_err(DownloadError::file(&self.path))?;
+        let positioned = file.set_len(at).and_then(|()| file.seek(SeekFrom::Start(at)));
+        positioned.map_err(DownloadError::file(&self.path))?;
         let path = self.record_path();
         match record {
             Some(record) => self.save(record, &path),
@@ -148,49 +150,48 @@ impl PartialFile {
         .map_err(DownloadError::file(&path))
     }
 
-    /// Compares the length on disk with the bytes that were written.
+    /// Checks the length on disk.
     ///
     /// # Errors
-    /// It is another: somebody else writes there too.
+    /// It differs: another program writes to the file.
     pub fn check_length(&self, expected: u64) -> Result<(), DownloadError> {
         let length = self.length()?;
         if length != expected {
             let reason = format!(
-                "{length} bytes are there and {expected} have arrived; something else writes it"
+                "it has {length} bytes, but {expected} were received; another program writes to it"
             );
             return Err(refused(&self.path, &reason));
         }
         Ok(())
     }
 
-    /// Gives the file its name, with the mode and owner of the one that it replaces.
+    /// Renames the file to its destination, with the mode and owner of the file that it replaces.
     ///
     /// # Errors
-    /// The partial file has been exchanged, the name is no longer one that may be replaced, or the
-    /// system refuses.
+    /// The partial file was replaced, the destination is no longer a regular file, or the system
+    /// refuses.
     pub fn publish(self) -> Result<(), DownloadError> {
         if !is_named(&self.file, &self.path) {
-            return Err(refused(&self.path, "another file has taken its place"));
+            return Err(refused(&self.path, "another file has replaced it"));
         }
         let fail = || DownloadError::file(&self.destination);
         match fs::symlink_metadata(&self.destination) {
             Ok(old) if old.is_file() => self.inherit(&old).map_err(fail())?,
             Ok(_) => {
                 let part = self.path.display();
-                let reason =
-                    format!("it is no longer a regular file; what has arrived is in {part}");
+                let reason = format!("it is no longer a regular file; the content is in {part}");
                 return Err(DownloadError::Destination { file: self.destination.clone(), reason });
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(fail()(error)),
         }
-        // Before the name is given up: afterwards the record may be that of another download.
+        // Before the rename: afterwards the record may be that of another download.
         let record = self.record_path();
         remove(&record).map_err(DownloadError::file(&record))?;
         fs::rename(&self.path, &self.destination).map_err(fail())
     }
 
-    /// Removes the file and its record, since they are not what they should be.
+    /// Removes the file and its record, because the content is wrong.
     ///
     /// # Errors
     /// The system refuses.
@@ -208,26 +209,26 @@ impl PartialFile {
         self.file.metadata().map(|metadata| metadata.len()).map_err(DownloadError::file(&self.path))
     }
 
-    /// Writes the record beside its name and renames it, so that it is whole or the old one.
+    /// Writes the record to another file and renames that, so that a crash leaves a complete record.
     fn save(&self, record: &Record, path: &Path) -> io::Result<()> {
         let new = beside(&self.destination, ".part.json.new");
-        // An earlier download that was killed may have left it. The lock is ours.
+        // A killed download may have left it. This one holds the lock.
         remove(&new)?;
         let mut file = File::options().write(true).create_new(true).mode(0o600).open(&new)?;
         file.write_all(&serde_json::to_vec(record)?)?;
         fs::rename(new, path)
     }
 
-    /// Takes on the owner and the mode of `old`, as far as we may.
+    /// Copies the owner and the mode of `old` as far as permitted.
     fn inherit(&self, old: &fs::Metadata) -> io::Result<()> {
         let own = self.file.metadata()?;
         let mut mode = old.mode() & 0o777;
         if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
-            // Only root may give files away, and others may choose among their groups.
+            // Only root may change the owner. Others may select one of their groups.
             let given = fchown(&**self.file, Some(old.uid()), Some(old.gid()))
                 .or_else(|_| fchown(&**self.file, None, Some(old.gid())));
             if given.is_err() {
-                // What the group was allowed was meant for another group.
+                // The permissions of the group were meant for another group.
                 mode &= 0o707;
             }
         }
@@ -236,18 +237,18 @@ impl PartialFile {
 }
 
 impl Drop for PartialFile {
-    /// Leaves no empty file behind. There is nobody to tell if it cannot be removed.
+    /// Removes an empty file. An error cannot be reported.
     fn drop(&mut self) {
         let empty =
             self.length().is_ok_and(|length| length == 0) && is_named(&self.file, &self.path);
-        // With a record it stays: the record may not be ours to remove.
+        // A file with a record stays, because the record may belong to another download.
         if empty && fs::symlink_metadata(self.record_path()).is_err() {
             let _ = remove(&self.path);
         }
     }
 }
 
-/// A name beside `destination`.
+/// Returns the path of `destination` with a suffix.
 fn beside(destination: &Path, end: &str) -> PathBuf {
     let mut name = destination.as_os_str().to_owned();
     name.push(end);
@@ -258,15 +259,15 @@ fn refused(path: &Path, reason: &str) -> DownloadError {
     DownloadError::Partial { file: path.to_owned(), reason: reason.to_owned() }
 }
 
-/// Whether `path` itself, and not a link there, is the open file.
+/// Returns whether `path` itself, and not the target of a link, is the open file.
 fn is_named(file: &File, path: &Path) -> bool {
-    let same = |open: &fs::Metadata, named: &fs::Metadata| {
-        (open.dev(), open.ino()) == (named.dev(), named.ino())
+    let (Ok(open), Ok(named)) = (file.metadata(), fs::symlink_metadata(path)) else {
+        return false;
     };
-    matches!((file.metadata(), fs::symlink_metadata(path)), (Ok(open), Ok(named)) if same(&open, &named))
+    (open.dev(), open.ino()) == (named.dev(), named.ino())
 }
 
-/// `None` if it was there and then was not.
+/// Opens or creates a file. `None` if it was removed in between.
 fn open_or_create(path: &Path, mode: u32) -> Result<Option<File>, DownloadError> {
     match File::options().read(true).write(true).create_new(true).mode(mode).open(path) {
         Ok(file) => Ok(Some(file)),
@@ -277,8 +278,8 @@ fn open_or_create(path: &Path, mode: u32) -> Result<Option<File>, DownloadError>
 
 /// Opens a file that an earlier download may have left. `None` if there is none.
 ///
-/// Whoever may write in the directory can put a link or a FIFO there, to have us overwrite what
-/// only we may write, or wait.
+/// Another user who may write to the directory could create a link or a FIFO there, to make this
+/// program overwrite one of its user's files, or block.
 fn open_own(path: &Path) -> Result<Option<File>, DownloadError> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let opened = File::options().read(true).write(true).custom_flags(flags.bits()).open(path);

@@ -45,9 +45,9 @@ pub struct Outcome {
     pub path: Option<PathReport>,
 }
 
-/// Downloads a file. Calls `progress` each time content arrives, with the bytes so far and the length
-/// of the file if that is known. If an earlier download of the same version of the same URL was
-/// interrupted, only the rest is requested.
+/// Downloads a file. Calls `progress` each time content arrives, with the bytes so far and the
+/// length of the file if that is known. If an earlier download of the same version of the same URL
+/// was interrupted, only the rest is requested.
 ///
 /// # Errors
 /// Whatever keeps the file from being complete. Content that has arrived stays.
@@ -108,7 +108,8 @@ async fn to_stream(
 ) -> Result<Outcome, DownloadError> {
     let path = stream.path().to_owned();
     let (mut response, announced) = request(client, url, None).await?;
-    // Opened now, so that a request that fails leaves the output alone. A FIFO waits for its reader.
+    // Opened now, so that a request that fails leaves the output alone. A FIFO waits for its
+    // reader.
     let file = blocking(move || stream.open()).await.map_err(DownloadError::file(&path))?;
     let received = receive(&mut response, &Arc::new(Box::new(file)), &announced, progress).await;
     let bytes = received.map_err(|fault| fault.error(url, &path, &announced))?;
@@ -135,8 +136,8 @@ pub async fn discard(
     Ok(outcome(&response, have, 0))
 }
 
-/// Requests the rest of a file, or all of it. If the response does not continue the partial file, all
-/// of it is requested.
+/// Requests the rest of a file, or all of it. If the response does not continue the partial file,
+/// all of it is requested.
 async fn request(
     client: &Client,
     url: &Uri,

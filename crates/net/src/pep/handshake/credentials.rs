@@ -25,7 +25,8 @@ impl Credentials {
         !name.contains(&b':') && digest(name, password) == self.0
     }
 
-    /// Returns whether a field of HTTP matches: `Basic` and `name:password` in base64 (RFC 7617 §2).
+    /// Returns whether a field of HTTP matches: `Basic` and `name:password` in base64 (RFC 7617
+    /// §2).
     pub(super) fn match_basic(&self, field: &[u8]) -> bool {
         let Some((scheme, coded)) = field.split_at_checked(6) else { return false };
         let coded = coded.trim_ascii();

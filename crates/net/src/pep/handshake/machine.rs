@@ -35,7 +35,8 @@ pub enum Event {
     NeedMore,
     /// Send these bytes to the client, and continue.
     Send(Vec<u8>),
-    /// Connect to this target. [`ClientHandshake::grant`] or [`ClientHandshake::refuse`] is the reply.
+    /// Connect to this target. [`ClientHandshake::grant`] or [`ClientHandshake::refuse`] is the
+    /// reply.
     Connect(Target),
     /// Send these bytes to the client and close its connection, for this reason.
     Refused(Vec<u8>, &'static str),
@@ -43,9 +44,9 @@ pub enum Event {
 
 /// The handshake of a client of an explicit proxy.
 ///
-/// Call [`ClientHandshake::receive`] with received bytes, then [`ClientHandshake::next_event`] until
-/// it needs more. After [`Event::Connect`], send the reply. [`ClientHandshake::into_remainder`]
-/// returns what the client sent after its request.
+/// Call [`ClientHandshake::receive`] with received bytes, then [`ClientHandshake::next_event`]
+/// until it needs more. After [`Event::Connect`], send the reply.
+/// [`ClientHandshake::into_remainder`] returns what the client sent after its request.
 #[derive(Debug)]
 pub struct ClientHandshake {
     bytes: Vec<u8>,

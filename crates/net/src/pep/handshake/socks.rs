@@ -1,4 +1,5 @@
-//! SOCKS version 5 (RFC 1928): CONNECT, without authentication or with name and password (RFC 1929).
+//! SOCKS version 5 (RFC 1928): CONNECT, without authentication or with name and password (RFC
+//! 1929).
 
 use super::credentials::Credentials;
 use crate::pep::refusal::Refusal;

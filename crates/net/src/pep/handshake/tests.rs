@@ -3,7 +3,8 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Runs a handshake with `bytes` in pieces of these lengths. Returns the replies and the last event.
+/// Runs a handshake with `bytes` in pieces of these lengths. Returns the replies and the last
+/// event.
 fn run(
     credentials: Option<&str>,
     bytes: &[u8],
@@ -137,7 +138,8 @@ proptest! {
             bytes.extend(b"\x05\x01\x00\x05\x01\x00");
             target.encode(&mut bytes);
         } else {
-            bytes.extend(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n").into_bytes());
+            let request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n");
+            bytes.extend(request.into_bytes());
         }
         bytes.extend(after.bytes());
         let (_, event, handshake) = run(None, &bytes, &cuts);

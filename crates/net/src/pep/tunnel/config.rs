@@ -26,8 +26,8 @@ pub(super) struct TunnelConfig {
 }
 
 impl TunnelConfig {
-    /// Returns settings with a buffer of `buffer` for each stream and direction, and of `memory` for
-    /// all. Proxies keep within tighter limits themselves
+    /// Returns settings with a buffer of `buffer` for each stream and direction, and of `memory`
+    /// for all. Proxies keep within tighter limits themselves
     /// ([`flow_control`](super::flow_control)). The windows of QUIC stop other peers.
     pub fn new(
         congestion: &CongestionConfig,

@@ -48,8 +48,8 @@ impl StreamLimits {
         streams.advertised.remove(&stream);
     }
 
-    /// Raises the limit of a stream, as the peer advertises it. A lower limit has no effect, nor has
-    /// one of a stream that has ended.
+    /// Raises the limit of a stream, as the peer advertises it. A lower limit has no effect, nor
+    /// has one of a stream that has ended.
     pub fn raise(&self, stream: u64, limit: u64) {
         let mut streams = self.lock();
         let Some((current, waiting)) = streams.sending.get_mut(&stream) else { return };

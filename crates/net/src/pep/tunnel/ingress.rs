@@ -1,5 +1,5 @@
-//! The ingress of a tunnel: keeps a QUIC connection to the egress, and opens a stream of it for each
-//! TCP connection.
+//! The ingress of a tunnel: keeps a QUIC connection to the egress, and opens a stream of it for
+//! each TCP connection.
 
 use super::config::{FLUSH_TIME, HANDSHAKE_TIME, TunnelConfig};
 use super::flow_control::StreamLimits;
@@ -74,7 +74,8 @@ impl Drop for Tunnel {
 }
 
 impl Tunnel {
-    /// Starts to keep a connection to `egress`. The connection may not be open yet when this returns.
+    /// Starts to keep a connection to `egress`. The connection may not be open yet when this
+    /// returns.
     pub fn start(
         egress: SocketAddr,
         secret: &Secret,

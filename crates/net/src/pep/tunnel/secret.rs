@@ -2,8 +2,8 @@
 //!
 //! Each proxy has an Ed25519 key for its role, derived from the secret, with a self-signed
 //! certificate. It trusts the certificate of the other role and no other (TLS 1.3 with client
-//! authentication, RFC 8446 §4.3.2). The secret never crosses the network. A client can see a public
-//! key derived from it, so the secret must be hard to guess. It is drawn at random.
+//! authentication, RFC 8446 §4.3.2). The secret never crosses the network. A client can see a
+//! public key derived from it, so the secret must be hard to guess. It is drawn at random.
 
 use crate::pep::error::PepError;
 use bentpipe_quic::noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -133,8 +133,8 @@ impl Secret {
         QuicClientConfig::try_from(config).map_err(PepError::system)
     }
 
-    /// Returns the TLS configuration of the egress. Without early data, which an attacker could replay
-    /// to repeat connections.
+    /// Returns the TLS configuration of the egress. Without early data, which an attacker could
+    /// replay to repeat connections.
     pub(super) fn server(&self) -> Result<QuicServerConfig, PepError> {
         let own = self.identity(Role::Egress)?;
         let provider = provider(Randomness::System);
