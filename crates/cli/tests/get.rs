@@ -182,7 +182,7 @@ fn standard_output_whose_reader_leaves_is_a_failure() {
 fn a_directory_or_what_lies_in_none_is_refused() {
     let got = Got::new();
     fs::create_dir(got.path("directory")).unwrap();
-    got.refused("directory", 2, "directory cannot be the output: it is a directory");
+    got.refused("directory", 2, "cannot write to directory: it is a directory");
     got.refused("directory/", 2, "is a directory");
     got.refused("absent/file", 2, "absent does not exist");
     assert_eq!((got.names().len(), fs::read_dir(got.path("directory")).unwrap().count()), (1, 0));

@@ -248,14 +248,14 @@ fn what_is_no_upstream_is_refused_with_what_is() {
         ("127.0.0.1:8080", "its scheme is neither http nor https"),
         ("localhost", "its scheme is neither http nor https"),
         ("ftp://localhost", "its scheme is neither http nor https"),
-        ("http://localhost/api", "it holds a path"),
-        ("http://user:secret@localhost", "it holds a user's name"),
+        ("http://localhost/api", "it has a path"),
+        ("http://user:secret@localhost", "it has user information"),
         ("http://localhost:99999", "its port is not 1 to 65535"),
         ("http://localhost:0", "its port is not 1 to 65535"),
-        ("http://:8080", "it names no host"),
-        ("http://::1:8080", "it is no URL"),
-        ("http://[::1", "it is no URL"),
-        ("https://[localhost]:8443", "it names no host"),
+        ("http://:8080", "it has no host"),
+        ("http://::1:8080", "it is not a URL"),
+        ("http://[::1", "it is not a URL"),
+        ("https://[localhost]:8443", "it has no host"),
     ] {
         let begin = ["proxy", "--self-signed", "--listen", "127.0.0.1:0", "--upstream", url];
         refused(place.path(), &begin, reason);

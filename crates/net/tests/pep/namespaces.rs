@@ -1,7 +1,7 @@
-//! Proxies in network namespaces: led to by the very rules that are printed for operators, and at
-//! both ends of an emulated satellite path.
+//! Proxies in network namespaces: with the rules that are printed for operators, and at both ends of
+//! an emulated satellite path.
 
-use crate::clients::Logged;
+use crate::kit::LogBuffer;
 use crate::path::{Running, cannot_run, download, geo, serve, server_at};
 use bentpipe_emu::Namespace;
 use bentpipe_net::pep::{Allowed, Config, Listener, NextHop, Secret, rules};
@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A client, a router and a server, with a cable between each two.
+/// A client, a router and a server, with a cable from the router to each.
 struct Cabled {
     client: Namespace,
     router: Namespace,
@@ -36,7 +36,7 @@ fn script(namespace: &Namespace, text: &str) {
 impl Cabled {
     fn new() -> Self {
         let [client, router, server] = [(); 3].map(|()| Namespace::new().unwrap());
-        // A cable's far end is named by the thread that is in the namespace.
+        // A thread in its namespace names the far end of a cable.
         let cable = |near: &Namespace,
                      (near_name, near_address): (&str, &str),
                      (far_name, far_address): (&str, &str)| {
@@ -70,8 +70,9 @@ impl Cabled {
         Self { client, router, server }
     }
 
-    /// Connects from the client to the server, talks both ways, and says whom the server saw.
-    fn talk(&self, listener: &TcpListener) -> SocketAddr {
+    /// Connects the client to the server and exchanges data. Returns the client's address as the
+    /// server sees it.
+    fn exchange(&self, listener: &TcpListener) -> SocketAddr {
         let to = SocketAddr::from(([10, 2, 0, 2], listener.local_addr().unwrap().port()));
         std::thread::scope(|scope| {
             let served = scope.spawn(|| {
@@ -93,7 +94,7 @@ impl Cabled {
 }
 
 #[test]
-fn connections_that_the_printed_rules_lead_to_it_are_split() {
+fn the_printed_rules_divert_connections_to_the_proxy() {
     if cannot_run() {
         return;
     }
@@ -107,38 +108,41 @@ fn connections_that_the_printed_rules_lead_to_it_are_split() {
             return eprintln!("not run: {tool} is missing (Debian: nftables, iproute2, procps)");
         }
     }
-    for (entrance, listen, seen) in [
+    for (listener, listen, seen) in [
         (Listener::Transparent { keep_source: false }, "127.0.0.1:0", "10.2.0.1"),
         (Listener::Transparent { keep_source: true }, "127.0.0.1:0", "10.1.0.2"),
         (Listener::Redirected, "0.0.0.0:0", "10.2.0.1"),
     ] {
         let cabled = Cabled::new();
-        let listener = cabled.server.inside(|| TcpListener::bind("0.0.0.0:0")).unwrap().unwrap();
-        // Without a proxy: so that what is tested is the proxy, and not the cables.
-        assert_eq!(cabled.talk(&listener).ip().to_string(), "10.1.0.2");
-        let logged = Logged::default();
-        let config = Config { listen: listen.parse().unwrap(), ..Config::new(entrance.clone()) };
-        let pep = Running::start(&cabled.router, config, Box::new(logged.clone()));
-        script(&cabled.router, &rules(&entrance, pep.address, "lan0").unwrap());
-        assert_eq!(cabled.talk(&listener).ip().to_string(), seen, "{entrance:?}");
-        // Who connects to the proxy itself is nobody's client.
+        let server = cabled.server.inside(|| TcpListener::bind("0.0.0.0:0")).unwrap().unwrap();
+        // Without a proxy, to check the cables.
+        assert_eq!(cabled.exchange(&server).ip().to_string(), "10.1.0.2");
+        let log = LogBuffer::default();
+        let config = Config { listen: listen.parse().unwrap(), ..Config::new(listener.clone()) };
+        let pep = Running::start(&cabled.router, config, Box::new(log.clone()));
+        script(&cabled.router, &rules(&listener, pep.address, "lan0").unwrap());
+        assert_eq!(cabled.exchange(&server).ip().to_string(), seen, "{listener:?}");
+        // A connection to the proxy itself is reset.
         let own = SocketAddr::from(([127, 0, 0, 1], pep.address.port()));
         let mut stream = cabled.router.inside(|| TcpStream::connect(own)).unwrap().unwrap();
         assert!(stream.read(&mut [0]).is_err(), "it is reset");
         drop(pep);
-        let (text, port) = (logged.text(), listener.local_addr().unwrap().port());
-        let how = if entrance == Listener::Redirected { "redirected" } else { "transparent" };
+        let (text, port) = (log.text(), server.local_addr().unwrap().port());
+        let origin = if listener == Listener::Redirected { "redirected" } else { "transparent" };
         assert!(
             text.starts_with("10.1.0.2:")
                 && text.ends_with(" complete\n")
                 && text.lines().count() == 1,
             "{text}"
         );
-        assert!(text.contains(&format!("] {how} 10.2.0.2:{port} 10.2.0.2:{port} 5 5 ")), "{text}");
+        assert!(
+            text.contains(&format!("] {origin} 10.2.0.2:{port} 10.2.0.2:{port} 5 5 ")),
+            "{text}"
+        );
     }
 }
 
-/// An explicit proxy in a namespace that lets everything pass.
+/// Returns the configuration of an explicit proxy that allows everything.
 fn explicit(listen: &str, next_hop: NextHop) -> Config {
     let listener = Listener::Explicit { credentials: None };
     Config {
@@ -154,7 +158,7 @@ fn quiet() -> Box<dyn Write + Send> {
 }
 
 #[test]
-fn ten_megabytes_over_a_geostationary_path_come_sooner_through_a_tunnel() {
+fn ten_megabytes_over_a_geostationary_path_are_faster_through_a_tunnel() {
     if cannot_run() {
         return;
     }
@@ -165,36 +169,35 @@ fn ten_megabytes_over_a_geostationary_path_come_sooner_through_a_tunnel() {
     let server = server_at(serve(far, "cubic"));
     let direct = download(near, server, None, SIZE);
 
-    let place = tempfile::tempdir().unwrap();
-    let file = place.path().join("secret");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("secret");
     Secret::make(&file).unwrap();
     let secret = Secret::from_file(&file).unwrap();
-    let exit = Config {
+    let egress = Config {
         listen: "0.0.0.0:0".parse().unwrap(),
         allowed: Allowed::all(),
         ..Config::new(Listener::Tunnel { secret: secret.clone() })
     };
-    let exit = Running::start(far, exit, quiet());
-    let next_hop = NextHop::Tunnel { egress: server_at(exit.address.port()), secret };
-    let entrance = Running::start(near, explicit("127.0.0.1:0", next_hop), quiet());
-    let first = download(near, server, Some(entrance.address), SIZE);
-    // The best of a few: a machine that is busy keeps user-space senders from the processor, and
-    // not the kernel's.
+    let egress = Running::start(far, egress, quiet());
+    let next_hop = NextHop::Tunnel { egress: server_at(egress.address.port()), secret };
+    let ingress = Running::start(near, explicit("127.0.0.1:0", next_hop), quiet());
+    let first = download(near, server, Some(ingress.address), SIZE);
+    // The best of a few: a busy machine delays senders in user space more than those of the kernel.
     let mut best = Duration::MAX;
     for _ in 0..4 {
-        best = best.min(download(near, server, Some(entrance.address), SIZE));
+        best = best.min(download(near, server, Some(ingress.address), SIZE));
         if best.as_secs_f64() < 0.75 * direct.as_secs_f64() {
             break;
         }
     }
-    drop((entrance, exit));
+    drop((ingress, egress));
     let report = emulator.stop().unwrap();
     eprintln!(
         "10 MB, 50/10 Mbps, 600 ms: direct {direct:.2?}, through a new tunnel {first:.2?}, then \
             {best:.2?}"
     );
-    for doubt in report.warnings(bentpipe_units::Span::from_millis(600)) {
-        eprintln!("the emulator says: {doubt}");
+    for warning in report.warnings(bentpipe_units::Span::from_millis(600)) {
+        eprintln!("warning of the emulator: {warning}");
     }
     assert!(best.as_secs_f64() < 0.75 * direct.as_secs_f64());
 }
