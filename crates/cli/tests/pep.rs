@@ -273,7 +273,7 @@ fn what_does_not_go_together_is_refused() {
         (&["--print-rules", "--interface", "lan0"], "they are for --mode transparent and redirect"),
         (&["--mode", "redirect", "--print-rules", "--interface", "lan 0"], "1 to 15 letters"),
         (&["--tunnel-to", "127.0.0.1:4434"], "--secret <FILE>"),
-        (&["--tunnel-to", "gateway", "--secret", "nothing"], "64 hexadecimal digits are expected"),
+        (&["--tunnel-to", "gateway", "--secret", "nothing"], "expected: 64 hexadecimal digits"),
         (&["--tunnel-listen", "127.0.0.1:0", "--tunnel-to", "127.0.0.1:1"], "cannot be used with"),
         (&["--tunnel-listen", "127.0.0.1:0", "--listen", "127.0.0.1:0"], "cannot be used with"),
         (&["--secret", "nothing"], "--secret is only for --tunnel-to and --tunnel-listen"),

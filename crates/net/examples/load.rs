@@ -191,8 +191,8 @@ impl TestServer {
     }
 }
 
-/// Returns the CPU time of a process so far, in seconds: fields 14 and 15 of proc_pid_stat(5), which
-/// are hundredths of a second on Linux.
+/// Returns the CPU time of a process so far, in seconds: fields 14 and 15 of proc_pid_stat(5),
+/// which are hundredths of a second on Linux.
 fn processor_s(process: &str) -> Result<f64, Failed> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     let (_, after_name) = stat.rsplit_once(')').ok_or("no name")?;
@@ -205,8 +205,8 @@ fn processor_s(process: &str) -> Result<f64, Failed> {
     Ok(ticks as f64 / 100.0)
 }
 
-/// Runs the process of the clients: connects `count` clients, downloads with all of them, and prints
-/// the number of failures, the rate and the CPU time.
+/// Runs the process of the clients: connects `count` clients, downloads with all of them, and
+/// prints the number of failures, the rate and the CPU time.
 async fn clients(url: &Uri, certificate: &Path, count: usize) -> Result<ExitCode, Failed> {
     let trust = Trust::from_pem(certificate)?;
     let (all_there, few) = (Arc::new(Barrier::new(count + 1)), Arc::new(Semaphore::new(32)));

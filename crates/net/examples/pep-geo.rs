@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::remove_file(&file)?;
     let secret = secret?;
     println!(
-        "10 MB, 50/10 Mbps, 600 ms; a server with CUBIC; seconds of two downloads, one after the other"
+        "10 MB, 50/10 Mbps, 600 ms; a server with CUBIC; seconds of a first and a second download"
     );
     for loss in [0.0, 0.001] {
         println!("\nloss towards the client: {} %", loss * 100.0);

@@ -1,10 +1,10 @@
 //! Memory of `bentpipe serve` and its latency for other clients while one address attacks it.
 //!
-//!     cargo run --release -p bentpipe-net --example siege [COMMAND [ATTACK]]
+//! cargo run --release -p bentpipe-net --example siege [COMMAND [ATTACK]]
 //!
 //! COMMAND is the program to attack, by default `target/release/bentpipe`. 256 connections from
-//! 127.0.0.2 have 100 streams each. Another client, at 127.0.0.1, downloads a small file repeatedly.
-//! It uses the loopback only and takes about a minute.
+//! 127.0.0.2 have 100 streams each. Another client, at 127.0.0.1, downloads a small file
+//! repeatedly. It uses the loopback only and takes about a minute.
 
 // It measures latencies on the real clock.
 #![allow(clippy::disallowed_methods)]
@@ -49,7 +49,8 @@ fn frame(kind: u8, length: u32) -> Vec<u8> {
     [&[kind][..], &(0x8000_0000 | length).to_be_bytes()].concat()
 }
 
-/// Returns a request for `path`, with entries 17, 23, 1 and 0 of QPACK's static table (RFC 9204, appendix A).
+/// Returns a request for `path`, with entries 17, 23, 1 and 0 of QPACK's static table (RFC 9204,
+/// appendix A).
 fn request(path: &str) -> Vec<u8> {
     let mut block = vec![0, 0, 0xd1, 0xd7, 0x51, path.len() as u8];
     block.extend_from_slice(path.as_bytes());

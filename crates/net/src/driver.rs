@@ -155,7 +155,7 @@ pub(crate) fn server_endpoint_config() -> Result<EndpointConfig, String> {
     Ok(config)
 }
 
-/// Logs a panic in a connection's task. The standard library's hook has reported its place.
+/// Logs a panic in a connection's task. The standard library's hook has reported its location.
 fn log_panic(remote: Option<SocketAddr>, message: &str) {
     tracing::error!(?remote, message, "a connection ended by a panic in one of its tasks");
 }
@@ -184,7 +184,7 @@ impl Run {
     }
 
     fn poll(&mut self, mut timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let begun = self.clock.now();
+        let started = self.clock.now();
         loop {
             let mut more = false;
             let now = self.clock.now();
@@ -222,7 +222,7 @@ impl Run {
                     return Poll::Pending;
                 }
             }
-            if self.clock.now().since(begun) >= MAX_POLL_TIME {
+            if self.clock.now().since(started) >= MAX_POLL_TIME {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }

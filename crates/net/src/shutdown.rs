@@ -32,7 +32,7 @@ impl Shutdown {
         ShutdownSignal(self.0.subscribe())
     }
 
-    /// Asks tasks to finish what they have begun and to begin nothing else.
+    /// Asks tasks to finish their work and to start nothing new.
     pub fn start(&self) {
         self.0.send_modify(|stage| *stage = (*stage).max(Stage::Graceful));
     }

@@ -125,7 +125,7 @@ mod tests {
     async fn the_waiting_requests_of_a_client_are_bounded_by_its_slots() {
         let files = OpenFiles::new(10, 2);
         let _held = [files.slot(ONE).await.unwrap(), files.slot(ONE).await.unwrap()];
-        let begun = tokio::time::Instant::now();
+        let started = tokio::time::Instant::now();
         let waiting: Vec<_> = (0..2)
             .map(|_| {
                 let files = files.clone();
@@ -134,10 +134,10 @@ mod tests {
             .collect();
         tokio::task::yield_now().await;
         assert!(files.slot(ONE).await.is_none());
-        assert!(begun.elapsed() < SLOT_WAIT / 2, "refused at once");
+        assert!(started.elapsed() < SLOT_WAIT / 2, "refused at once");
         for waiting in waiting {
             assert!(!waiting.await.unwrap());
         }
-        assert!(begun.elapsed() >= SLOT_WAIT);
+        assert!(started.elapsed() >= SLOT_WAIT);
     }
 }

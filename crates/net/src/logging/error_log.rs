@@ -38,7 +38,7 @@ impl ErrorLog {
         tracing::warn!("{text}");
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let State { sink: Some(sink), window, written, omitted } = &mut *state else { return };
-        if window.is_none_or(|begun| now.since(begun) >= WINDOW) {
+        if window.is_none_or(|started| now.since(started) >= WINDOW) {
             (*window, *written) = (Some(now), 0);
         }
         if *written == LINES {

@@ -250,8 +250,8 @@ mod tests {
             !plain.is_automatic(Direction::Send, 1_000_000),
             "the kernel's own size exceeds the reserved memory"
         );
-        let said = plain.warning(Bytes::from_mb(8)).unwrap();
-        assert!(said.contains("net.core.wmem_max") && said.contains("8000000"), "{said}");
+        let warning = plain.warning(Bytes::from_mb(8)).unwrap();
+        assert!(warning.contains("net.core.wmem_max") && warning.contains("8000000"), "{warning}");
         assert_eq!(plain.warning(Bytes::new(100_000)), None);
         let forced = KernelBuffers { force: true, ..plain };
         assert!(

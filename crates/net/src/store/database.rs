@@ -47,7 +47,7 @@ pub(crate) fn storage(file: &Path, reason: &str, remedy: &str) -> StoreError {
 
 /// Returns the error for a file with invalid content.
 pub(crate) fn damaged(file: &Path, reason: &str) -> StoreError {
-    // The file may be another one because of a typing error, so do not just say "delete it".
+    // The user may have mistyped the name of the file, so the text is not just "delete it".
     let remedy = "if it is a path store, delete it and all files whose names begin with its name, \
         and paths are learned anew; if not, name another file";
     storage(file, reason, remedy)

@@ -221,7 +221,7 @@ impl PathStore for SqliteStore {
     ) -> Result<Option<SavedPath>, StoreError> {
         let until = now + self.limits.lease;
         let file = self.file.clone();
-        let lent = self.change(|database| {
+        let leased = self.change(|database| {
             let (remote, local, dscp) = columns(key);
             let values =
                 params![remote, local, dscp, holder.0.cast_signed(), millis(now), millis(until)];
@@ -229,17 +229,18 @@ impl PathStore for SqliteStore {
             let mut rows = statement.query(values)?;
             rows.next()?.map(saved_path).transpose()
         })?;
-        lent.map(|path| {
-            path.check().map(|()| path).map_err(|error| damaged(&file, &error.to_string()))
-        })
-        .transpose()
+        leased
+            .map(|path| {
+                path.check().map(|()| path).map_err(|error| damaged(&file, &error.to_string()))
+            })
+            .transpose()
     }
 
     fn is_lent(&self, key: &PathKey, now: Epoch) -> Result<bool, StoreError> {
         let (remote, local, dscp) = columns(key);
-        let lent =
+        let leased =
             || self.database.prepare(IS_LENT)?.exists(params![remote, local, dscp, millis(now)]);
-        lent().map_err(|error| failed(&self.file, &error))
+        leased().map_err(|error| failed(&self.file, &error))
     }
 
     fn release(&mut self, key: &PathKey, holder: Holder) -> Result<(), StoreError> {

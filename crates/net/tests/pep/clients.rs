@@ -40,8 +40,8 @@ pub async fn socks(pep: SocketAddr, target: SocketAddr) -> std::io::Result<(TcpS
     Ok((stream, reply[1]))
 }
 
-/// Requests `target` by HTTP CONNECT, and sends `first` at once. Returns the connection and the head
-/// of the reply.
+/// Requests `target` by HTTP CONNECT, and sends `first` at once. Returns the connection and the
+/// head of the reply.
 pub async fn connect(
     pep: SocketAddr,
     target: &str,

@@ -1,5 +1,5 @@
-//! Proxies in network namespaces: with the rules that are printed for operators, and at both ends of
-//! an emulated satellite path.
+//! Proxies in network namespaces: with the rules that are printed for operators, and at both ends
+//! of an emulated satellite path.
 
 use crate::kit::LogBuffer;
 use crate::path::{Running, cannot_run, download, geo, serve, server_at};

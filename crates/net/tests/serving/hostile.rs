@@ -1,6 +1,9 @@
 //! Peers that violate HTTP/3. Their frames are written byte by byte over a QUIC stack without HTTP.
 
 use super::exchange::tls;
+use super::frames::{
+    DATA, GOAWAY, HEADERS, SETTINGS, UNKNOWN, data, field, frame, get, headers, request,
+};
 use super::kit::listener;
 use super::proxy::Proxied;
 use super::{TestServer, content};
@@ -28,81 +31,8 @@ const FRAME_ERROR: u64 = 0x106;
 const EXCESSIVE_LOAD: u64 = 0x107;
 const REQUEST_CANCELLED: u32 = 0x10c;
 
-/// Frame types (RFC 9114 §7.2). `UNKNOWN` is one of those in §7.2.8.
-const DATA: u8 = 0x0;
-const HEADERS: u8 = 0x1;
-const SETTINGS: u8 = 0x4;
-const GOAWAY: u8 = 0x7;
-const UNKNOWN: u8 = 0x21;
-
 /// Time limit of operations that take milliseconds, for a busy machine.
 const SOON: Duration = Duration::from_secs(20);
-
-/// Returns the start of a frame of `length` bytes.
-fn frame(kind: u8, length: u32) -> Vec<u8> {
-    [&[kind][..], &(0x8000_0000 | length).to_be_bytes()].concat()
-}
-
-/// Returns a HEADERS frame. Fields refer to QPACK's static table (RFC 9204, appendix A).
-fn headers(fields: &[u8]) -> Vec<u8> {
-    let block = [&[0, 0], fields].concat();
-    [frame(HEADERS, block.len() as u32), block].concat()
-}
-
-/// Returns a field whose name is entry `name` of the static table, below 15 (RFC 9204 §4.5.4).
-fn field(name: u8, value: &[u8]) -> Vec<u8> {
-    let length = match value.len() {
-        short @ 0..127 => vec![short as u8],
-        long => {
-            let rest = long - 127;
-            let mut bytes = vec![127];
-            bytes.extend((0..3).map(|digit| {
-                (rest >> (7 * digit)) as u8 & 0x7f | if digit < 2 { 0x80 } else { 0 }
-            }));
-            bytes
-        }
-    };
-    [&[0x50 | name][..], &length, value].concat()
-}
-
-/// Returns a request for `path`. Entry 17 is `:method GET`, 20 is `:method POST`, 23 is `:scheme https`.
-fn request(method: u8, path: &str, more: &[u8]) -> Vec<u8> {
-    headers(
-        &[
-            &[0xc0 | method, 0xc0 | 23][..],
-            &field(1, path.as_bytes()),
-            &field(0, b"localhost"),
-            more,
-        ]
-        .concat(),
-    )
-}
-
-fn get(path: &str) -> Vec<u8> {
-    request(17, path, &[])
-}
-
-/// Returns the content of the DATA frames in a complete response.
-fn data(mut frames: &[u8]) -> Vec<u8> {
-    let integer = |frames: &mut &[u8]| {
-        let length = 1 << (frames[0] >> 6);
-        let value = frames[1..length]
-            .iter()
-            .fold(usize::from(frames[0] & 0x3f), |sum, byte| sum << 8 | usize::from(*byte));
-        *frames = &frames[length..];
-        value
-    };
-    let mut content = Vec::new();
-    while !frames.is_empty() {
-        let (kind, length) = (integer(&mut frames), integer(&mut frames));
-        let (payload, rest) = frames.split_at(length);
-        if kind == usize::from(DATA) {
-            content.extend_from_slice(payload);
-        }
-        frames = rest;
-    }
-    content
-}
 
 /// A client that has sent SETTINGS.
 struct Peer {

@@ -1,5 +1,5 @@
-//! Bounds on open files, and time limits of handshakes, headers, responses and idle connections, over
-//! all versions of HTTP.
+//! Bounds on open files, and time limits of handshakes, headers, responses and idle connections,
+//! over all versions of HTTP.
 
 use super::kit::{LONG, until};
 use super::slow_peers::{Http2, open_for};

@@ -4,6 +4,7 @@
 
 mod downloads;
 mod exchange;
+mod frames;
 mod hostile;
 #[path = "../kit/mod.rs"]
 mod kit;
@@ -17,9 +18,9 @@ mod scripted;
 mod slow_peers;
 mod tcp;
 
+use bentpipe_net::Trust;
 use bentpipe_net::get::{Client, ClientError, Response};
 use bentpipe_net::serve::{Limits, Server, ServerBuilder};
-use bentpipe_net::Trust;
 use bentpipe_units::Span;
 use http::HeaderMap;
 use std::path::Path;

@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Responds as the upstream: `/echo` returns the content of the request, `/fields` its header fields,
-/// `/slow` takes five seconds, and other paths return a greeting.
+/// Responds as the upstream: `/echo` returns the content of the request, `/fields` its header
+/// fields, `/slow` takes five seconds, and other paths return a greeting.
 async fn upstream_response(
     request: Request<Incoming>,
 ) -> Response<Either<Incoming, Full<bytes::Bytes>>> {

@@ -64,8 +64,8 @@ impl Digests {
             if found.as_ref() != value {
                 let (found, value) = (STANDARD.encode(found), STANDARD.encode(value));
                 return Ok(Some(format!(
-                    "the {name} of the received data is {found}, but {field} is {value}; the data is \
-                     discarded"
+                    "the {name} of the received data is {found}, but {field} is {value}; the data \
+                     is discarded"
                 )));
             }
         }

@@ -63,9 +63,9 @@ pub(super) struct PartialFile {
 }
 
 impl PartialFile {
-    /// Opens or creates the partial file of `destination`, and locks it. `replaces`: the destination
-    /// exists. Its mode may be stricter than that of new files, so only the owner may read the
-    /// partial file.
+    /// Opens or creates the partial file of `destination`, and locks it. `replaces`: the
+    /// destination exists. Its mode may be stricter than that of new files, so only the owner may
+    /// read the partial file.
     ///
     /// # Errors
     /// Another download has locked it, or it is not a regular file of this user.
@@ -113,8 +113,8 @@ impl PartialFile {
         &self.path
     }
 
-    /// Returns where a download of `url` resumes, which depends on the length of the file and not on
-    /// the record.
+    /// Returns where a download of `url` resumes, which depends on the length of the file and not
+    /// on the record.
     ///
     /// # Errors
     /// The record is not a regular file of this user.
@@ -209,7 +209,8 @@ impl PartialFile {
         self.file.metadata().map(|metadata| metadata.len()).map_err(DownloadError::file(&self.path))
     }
 
-    /// Writes the record to another file and renames that, so that a crash leaves a complete record.
+    /// Writes the record to another file and renames that, so that a crash leaves a complete
+    /// record.
     fn save(&self, record: &Record, path: &Path) -> io::Result<()> {
         let new = beside(&self.destination, ".part.json.new");
         // A killed download may have left it. This one holds the lock.
