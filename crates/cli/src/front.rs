@@ -4,7 +4,9 @@ use crate::args::{Front, LogStyle};
 use crate::output;
 use crate::status::{FAILED, OK, USAGE};
 use crate::stop::StopSignals;
-use bentpipe_net::{Certificate, Limits, ServerBuilder, default_store, raise_descriptor_limit};
+use bentpipe_net::serve::{Limits, ServerBuilder};
+use bentpipe_net::store::default_store;
+use bentpipe_net::{Certificate, raise_descriptor_limit};
 use bentpipe_quic::congestion::CongestionConfig;
 use serde_json::json;
 use std::net::IpAddr;
@@ -107,7 +109,7 @@ async fn serve(
         builder = builder.qlog(qlog);
     }
     if let Some(format) = args.log.format() {
-        builder = builder.log(format, Box::new(std::io::stdout()));
+        builder = builder.access_log(format, Box::new(std::io::stdout()));
     }
     let mut server = builder.start().await.map_err(|error| usage(&error))?;
     // Handles signals before printing the address, because a reader may then stop the server at
@@ -136,10 +138,10 @@ async fn serve(
         () = signals.next() => return Ok(FAILED),
     };
     if let Some(counts) = counts {
-        let [traces, left_out, cut] =
-            [&counts.traces, &counts.left_out, &counts.cut].map(|count| count.load(Relaxed));
+        let [traces, skipped, truncated] =
+            [&counts.traces, &counts.skipped, &counts.truncated].map(|count| count.load(Relaxed));
         eprintln!(
-            "qlog: {traces} traces, {cut} of them truncated; {left_out} connections untraced"
+            "qlog: {traces} traces, {truncated} of them truncated; {skipped} connections untraced"
         );
     }
     if left > 0 {

@@ -4,10 +4,9 @@ use crate::args::Get;
 use crate::output;
 use crate::status::{FAILED, NOT_MET, OK, USAGE};
 use bentpipe_lab::LabError;
-use bentpipe_net::{
-    Client, ClientError, Download, DownloadError, Outcome, PathReport, TokenFile, Trust,
-    default_tokens, discard, download,
-};
+use bentpipe_net::get::{Client, ClientError, Download, DownloadError, Outcome, discard, download};
+use bentpipe_net::store::{TokenFile, default_tokens};
+use bentpipe_net::{PathReport, Trust};
 use bentpipe_quic::memory::StoreError;
 use http::Uri;
 use indicatif::{ProgressBar, ProgressStyle};

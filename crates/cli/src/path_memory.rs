@@ -5,7 +5,7 @@ use crate::output;
 use crate::status::USAGE;
 use crate::table::{Align, Table};
 use bentpipe_lab::LabError;
-use bentpipe_net::{SqliteStore, default_store};
+use bentpipe_net::store::{SqliteStore, default_store};
 use bentpipe_quic::memory::{Entry, IpPrefix, Limits, PathStore, StoreError};
 use bentpipe_units::Epoch;
 use serde_json::json;

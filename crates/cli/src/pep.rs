@@ -35,7 +35,7 @@ pub fn run(args: &Args) -> Result<u8, LabError> {
     if args.print_rules {
         // `--print-rules` requires `--interface`.
         let interface = args.interface.as_deref().unwrap_or_default();
-        return match rules(&config.entrance, config.listen, interface) {
+        return match rules(&config.listener, config.listen, interface) {
             Some(text) => output::print(&text),
             None => Ok(output::refuse(
                 "--print-rules is only for --mode transparent and redirect",
@@ -63,15 +63,15 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
         .log
         .format()
         .map(|format| (format, Box::new(std::io::stdout()) as Box<dyn std::io::Write + Send>));
-    let what = match (&config.entrance, &config.way) {
+    let what = match (&config.listener, &config.next_hop) {
         (Listener::Explicit { .. }, _) => "explicit proxy (SOCKS5, HTTP CONNECT)",
         (Listener::Transparent { .. }, _) => "transparent proxy",
         (Listener::Redirected, _) => "proxy for redirected connections",
         (Listener::Tunnel { .. }, _) => "exit of tunnels",
     };
-    let route = match &config.way {
+    let next_hop = match &config.next_hop {
         NextHop::Direct => String::new(),
-        NextHop::Tunnel { exit, .. } => format!(", through a tunnel to {exit}"),
+        NextHop::Tunnel { egress, .. } => format!(", through a tunnel to {egress}"),
     };
     let mut pep = Pep::start(config, log).await.map_err(usage)?;
     // Handles signals before printing the address, because a reader may then stop the proxy at
@@ -80,7 +80,7 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
     // For people, and for scripts that wait for it. Missing readers are not an error.
     let _ = output::print(&match args.log {
         LogStyle::Json => format!("{}\n", serde_json::json!({ "listening": pep.address() })),
-        _ => format!("{what} at {}{route}\n", pep.address()),
+        _ => format!("{what} at {}{next_hop}\n", pep.address()),
     });
     pep.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     if let Some(address) = pep.metrics_address() {
@@ -107,7 +107,7 @@ fn config(args: &Args) -> Result<Config, Failed> {
         return refuse("--secret", "--tunnel-to and --tunnel-listen");
     }
     let secret = args.secret.as_deref().map(Secret::from_file).transpose().map_err(usage)?;
-    let entrance = match (args.tunnel_listen, &secret, args.mode) {
+    let listener = match (args.tunnel_listen, &secret, args.mode) {
         (Some(_), Some(secret), _) => Listener::Tunnel { secret: secret.clone() },
         (_, _, Mode::Explicit) => Listener::Explicit {
             credentials: args.credentials.as_deref().map(credentials).transpose()?,
@@ -121,10 +121,10 @@ fn config(args: &Args) -> Result<Config, Failed> {
     if args.credentials.is_some() && args.mode != Mode::Explicit {
         return refuse("--credentials", "--mode explicit");
     }
-    let mut config = Config::new(entrance);
+    let mut config = Config::new(listener);
     config.listen = args.tunnel_listen.unwrap_or(args.listen);
-    config.way = match (&args.tunnel_to, secret) {
-        (Some(exit), Some(secret)) => NextHop::Tunnel { exit: resolve(exit)?, secret },
+    config.next_hop = match (&args.tunnel_to, secret) {
+        (Some(egress), Some(secret)) => NextHop::Tunnel { egress: resolve(egress)?, secret },
         _ => NextHop::Direct,
     };
     if !args.clients.is_empty() {
@@ -140,7 +140,7 @@ fn config(args: &Args) -> Result<Config, Failed> {
     };
     if args.tunnel_to.is_some() || args.tunnel_listen.is_some() {
         if let Some(name) = &args.congestion {
-            config.carrier = CongestionConfig {
+            config.tunnel_congestion = CongestionConfig {
                 controller: name.parse().map_err(usage)?,
                 ..CongestionConfig::default()
             };

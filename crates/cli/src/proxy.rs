@@ -5,7 +5,9 @@ use crate::front::ExtraDescriptors;
 use crate::status::USAGE;
 use crate::{front, output};
 use bentpipe_lab::LabError;
-use bentpipe_net::{Server, Trust, Upstream};
+use bentpipe_net::Trust;
+use bentpipe_net::proxy::Upstream;
+use bentpipe_net::serve::Server;
 
 /// Serves until a signal stops it.
 pub fn run(args: &Proxy) -> Result<u8, LabError> {

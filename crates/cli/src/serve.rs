@@ -3,7 +3,7 @@
 use crate::args::Serve;
 use crate::front::{self, ExtraDescriptors};
 use bentpipe_lab::LabError;
-use bentpipe_net::Server;
+use bentpipe_net::serve::Server;
 
 /// Serves until a signal stops it.
 pub fn run(args: &Serve) -> Result<u8, LabError> {

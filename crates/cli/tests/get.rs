@@ -189,7 +189,7 @@ fn a_closed_standard_output_is_an_error() {
 fn directories_and_files_in_missing_directories_are_rejected() {
     let fixture = Fixture::new();
     fs::create_dir(fixture.path("directory")).unwrap();
-    fixture.refused("directory", 2, "directory cannot be the output: it is a directory");
+    fixture.refused("directory", 2, "cannot write to directory: it is a directory");
     fixture.refused("directory/", 2, "is a directory");
     fixture.refused("absent/file", 2, "absent does not exist");
     assert_eq!(

@@ -2,7 +2,7 @@
 // The command reads the clock, so the tests save paths with the current time.
 #![allow(clippy::disallowed_methods)]
 
-use bentpipe_net::SqliteStore;
+use bentpipe_net::store::SqliteStore;
 use bentpipe_quic::memory::{Holder, Limits, PathKey, PathStore, Prefixes, SavedPath};
 use bentpipe_units::{Bytes, Epoch, Span};
 use std::path::Path;

@@ -279,7 +279,7 @@ fn conflicting_options_are_rejected() {
         ),
         (&["--mode", "redirect", "--print-rules", "--interface", "lan 0"], "1 to 15 letters"),
         (&["--tunnel-to", "127.0.0.1:4434"], "--secret <FILE>"),
-        (&["--tunnel-to", "gateway", "--secret", "nothing"], "64 hexadecimal digits are expected"),
+        (&["--tunnel-to", "gateway", "--secret", "nothing"], "expected: 64 hexadecimal digits"),
         (&["--tunnel-listen", "127.0.0.1:0", "--tunnel-to", "127.0.0.1:1"], "cannot be used with"),
         (&["--tunnel-listen", "127.0.0.1:0", "--listen", "127.0.0.1:0"], "cannot be used with"),
         (&["--secret", "nothing"], "--secret is only for --tunnel-to and --tunnel-listen"),
