@@ -163,7 +163,9 @@ fn text(contest: &Contest, controllers: &[String], recorded: &Recorded, colour: 
     let maps: [(String, usize, Reader<'_>); 3] = [
         (format!("share of `{first}` in the bytes received by both, percent"), 0, &share),
         ("Jain's index".to_owned(), 2, &|fairness| Some(fairness.metrics.jain_index)),
-        ("bottleneck utilisation".to_owned(), 2, &|fairness| fairness.metrics.bottleneck_utilisation),
+        ("bottleneck utilisation".to_owned(), 2, &|fairness| {
+            fairness.metrics.bottleneck_utilisation
+        }),
     ];
     for (head, digits, read) in maps {
         let _ = write!(text, "\n{}\n", paint(colour, "1", &head));

@@ -135,9 +135,8 @@ const FAST_START: &str = "long-path";
 
 /// Returns the parameters of every component by its name.
 fn declared() -> impl Iterator<Item = (&'static str, &'static [Parameter])> {
-    let controllers = controllers()
-        .into_iter()
-        .map(|registration| (registration.name, registration.parameters));
+    let controllers =
+        controllers().into_iter().map(|registration| (registration.name, registration.parameters));
     let slow_starts =
         SLOW_STARTS.iter().map(|registration| (registration.name, registration.parameters));
     let resumptions =

@@ -6,8 +6,8 @@
 
 use crate::delay_changes::DelayChange;
 use crate::report::LinkReport;
-use bentpipe_recorder::LinkRecorder;
 use bentpipe_link::{DirectionModel, DropCause, Enqueue, Event, Link, LinkContext, Packet};
+use bentpipe_recorder::LinkRecorder;
 use bentpipe_units::{LinearDelay, Span, Time};
 use std::collections::VecDeque;
 

@@ -1,10 +1,9 @@
 //! Reports of an emulation.
 
-use bentpipe_recorder::LinkRecorder;
 use crate::capture::CaptureReport;
 use crate::monitor::PortCounters;
-use crate::series::LinkSeries;
 use bentpipe_link::Counters;
+use bentpipe_recorder::LinkRecorder;
 use bentpipe_units::Span;
 use hdrhistogram::Histogram;
 

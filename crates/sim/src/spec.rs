@@ -1,12 +1,12 @@
 //! Specification of a run, fully resolved.
 
-use bentpipe_orbit::HandoverLoss;
-use bentpipe_tcp::FailureMode;
 use bentpipe_link::DirectionModel;
+use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Network, RouteUpdates};
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_tcp as tcp;
+use bentpipe_tcp::FailureMode;
 use bentpipe_units::{Bytes, Rate, Span};
 use std::sync::Arc;
 
@@ -262,4 +262,3 @@ pub struct Failure {
     /// Treatment of segments of connections it held.
     pub mode: FailureMode,
 }
-

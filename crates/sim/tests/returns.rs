@@ -4,10 +4,10 @@
 
 mod common;
 
-use bentpipe_recorder::{Series};
 use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Settings};
+use bentpipe_recorder::Series;
 use bentpipe_sim::overhead::{Overhead, SMALLEST_ACK_FRAME};
 use bentpipe_sim::{Direction, FlowOutcome, RunOutcome, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Span};

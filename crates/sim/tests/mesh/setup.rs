@@ -5,16 +5,14 @@ pub use crate::common::{run, run_error};
 
 use crate::common::{self, link, run_spec, tcp_stack};
 use bentpipe_link::DirectionModel;
+use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{
     Constellation, Geodetic, IslPattern, Metric, Network, NetworkSpec, PhaseShift, RouteTimeline,
     RouteUpdates, SatelliteSelection, Shell, Station, mean_motion_rev_per_day,
 };
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
-use bentpipe_orbit::HandoverLoss;
-use bentpipe_sim::{
-    DatagramTraffic, Direction, FlowSpec, MeshSpec, RunSpec, Stack, Visit,
-};
+use bentpipe_sim::{DatagramTraffic, Direction, FlowSpec, MeshSpec, RunSpec, Stack, Visit};
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Epoch, Rate, Span, Time};
 use std::sync::Arc;
