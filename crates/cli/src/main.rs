@@ -18,12 +18,14 @@ mod path_memory;
 mod pep;
 mod profiles;
 mod proxy;
+mod result_cells;
 mod run;
 mod serve;
 mod settings_table;
 mod shell;
 mod status;
 mod stop;
+mod summary;
 mod table;
 mod version;
 

@@ -3,7 +3,7 @@
 use crate::args::{Clock, Run};
 use crate::live::LiveLines;
 use crate::status::{FAILED, NOT_MET, OK, USAGE};
-use crate::{errors, output, table};
+use crate::{errors, output, summary};
 use bentpipe_lab::{
     Changes, LabError, Plan, RealClock, Recorded, Runner, Simulator, StatsObserver, record,
 };
@@ -76,7 +76,11 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
         let recorded = one(plan, runner, target, jobs, &stop, &bars)?;
         status = status.max(verdict(&recorded, plan));
         if !args.json {
-            output::print(&table::results(plan, &recorded, output::coloured(&std::io::stdout())))?;
+            output::print(&summary::results(
+                plan,
+                &recorded,
+                output::coloured(&std::io::stdout()),
+            ))?;
         }
         documents.push(recorded.results);
         if stop.load(Ordering::Relaxed) || status >= USAGE {
