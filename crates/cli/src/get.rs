@@ -7,7 +7,7 @@ use bentpipe_net::{
     Client, ClientError, Download, DownloadError, Outcome, PathReport, TokenFile, Trust,
     default_tokens, discard, download,
 };
-use bentpipe_quic::memory::StoreError;
+use bentpipe_quic::path_memory::StoreError;
 use http::Uri;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;

@@ -5,7 +5,7 @@ use crate::table::{Align, Table};
 use crate::{USAGE, output};
 use bentpipe_lab::LabError;
 use bentpipe_net::{SqliteStore, default_store};
-use bentpipe_quic::memory::{Entry, IpPrefix, Limits, PathStore, StoreError};
+use bentpipe_quic::path_memory::{Entry, IpPrefix, Limits, PathStore, StoreError};
 use bentpipe_units::Epoch;
 use serde_json::json;
 use std::path::{Path, PathBuf};

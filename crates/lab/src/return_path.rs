@@ -2,7 +2,7 @@
 //! both.
 
 use crate::results::Flow;
-use bentpipe_quic::account::Sizes;
+use bentpipe_quic::observer::Sizes;
 use bentpipe_sim as sim;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -149,11 +149,11 @@ impl Distribution {
     /// None of nothing.
     pub(crate) fn new(sizes: &Sizes) -> Option<Self> {
         Some(Self {
-            n: sizes.n(),
-            min: sizes.least()?,
+            n: sizes.count(),
+            min: sizes.min()?,
             median: sizes.percentile(50)?,
             p99: sizes.percentile(99)?,
-            max: sizes.most()?,
+            max: sizes.max()?,
             counts: sizes.counts().clone(),
         })
     }

@@ -1,6 +1,6 @@
 //! Who is connected, by client: so that none has more than its part.
 
-use bentpipe_quic::memory::{IpPrefix, Prefixes};
+use bentpipe_quic::path_memory::{IpPrefix, Prefixes};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 

@@ -5,8 +5,8 @@ use crate::clock::WallClock;
 use crate::write_behind::WriteBehind;
 use bentpipe_quic::congestion::resume::ResumeState;
 use bentpipe_quic::congestion::{CongestionConfig, ControllerFactory, FastStart, ResumeHandle};
-use bentpipe_quic::memory::{Holder, Limits, MemoryStore, PathStore, Prefixes, StoreError};
 use bentpipe_quic::noq_proto::ServerConfig;
+use bentpipe_quic::path_memory::{Holder, Limits, MemoryStore, PathStore, Prefixes, StoreError};
 use bentpipe_quic::{
     DEFAULT_LIFETIME, MakeController, PathLease, PathMemory, SenderMetrics, Settings,
     SettingsError, StartLease, StartLimiter, controller_factory,
@@ -157,8 +157,8 @@ impl Resumption {
                 PathLease::without_store()
             })
         });
-        let notes = remembered.as_ref().map(PathLease::notes);
-        let starting = self.factory.needs_start_slot().then(|| self.starts.ticket(remote));
+        let notes = remembered.as_ref().map(PathLease::resume_handle);
+        let starting = self.factory.needs_start_slot().then(|| self.starts.lease(remote));
         let (factory, ticket, kept) = (self.factory.clone(), starting.clone(), notes.clone());
         let make: MakeController = Arc::new(move |setup| {
             let fast =
@@ -227,7 +227,7 @@ impl PathUse {
 
     fn write(&self, over: bool) -> Result<(), StoreError> {
         self.clock.now();
-        self.remembered.as_ref().map_or(Ok(()), |remembered| remembered.settle(over))
+        self.remembered.as_ref().map_or(Ok(()), |remembered| remembered.flush(over))
     }
 }
 

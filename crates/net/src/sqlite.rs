@@ -1,6 +1,6 @@
 //! The path store in a file: SQLite, shared by processes, whole after a crash.
 
-use bentpipe_quic::memory::{
+use bentpipe_quic::path_memory::{
     Entry, Holder, IpPrefix, Lease, Limits, PathKey, PathStore, SavedPath, StoreError,
 };
 use bentpipe_units::{Bytes, Epoch, Span};
@@ -237,7 +237,7 @@ impl PathStore for SqliteStore {
         .transpose()
     }
 
-    fn is_lent(&self, key: &PathKey, now: Epoch) -> Result<bool, StoreError> {
+    fn is_leased(&self, key: &PathKey, now: Epoch) -> Result<bool, StoreError> {
         let (remote, local, dscp) = columns(key);
         let lent =
             || self.database.prepare(IS_LENT)?.exists(params![remote, local, dscp, millis(now)]);

@@ -1,9 +1,9 @@
 //! Tokens in a file: what servers gave a client to come back with.
 
 use crate::sqlite;
-use bentpipe_quic::memory::StoreError;
 use bentpipe_quic::noq_proto::TokenStore;
-use bentpipe_quic::token::{Malformed, PathTokenStore, ReadToken};
+use bentpipe_quic::path_memory::StoreError;
+use bentpipe_quic::path_memory::token::{Malformed, PathTokenStore, ReadToken};
 use bentpipe_units::Epoch;
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, params};

@@ -17,49 +17,41 @@
 //! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
 //! - [`seeded`] replaces what is random by what is reproducible.
 
-pub mod account;
 pub mod ack;
-mod adapter;
-mod arrivals;
 mod clock;
-mod conn;
-pub mod credit;
+mod config;
+mod connection;
+mod controller;
 mod endpoint;
-pub mod memory;
-pub mod packets;
+pub mod flow_control;
+pub mod observer;
+pub mod path_memory;
 pub mod qlog;
-mod remember;
 pub mod seeded;
-mod settings;
-mod start_limiter;
 mod stream;
 pub mod tls;
-pub mod token;
-mod view;
-mod wake;
 
-pub use crate::account::TrafficStats;
 pub use crate::ack::{AckBy, AckRule, AckRuleError};
-pub use crate::adapter::{MakeController, controller_factory};
 pub use crate::clock::{Clock, EpochClock};
-pub use crate::conn::{Conn, FinishWhenDropped};
-pub use crate::credit::{FlowControlReport, FlowControlStats};
+pub use crate::config::{
+    Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia, Settings, SettingsError,
+    StockController, UDP_HEADER,
+};
+pub use crate::connection::{Conn, FinishWhenDropped, Task};
+pub use crate::controller::{MakeController, controller_factory};
 pub use crate::endpoint::{
-    Accept, Acceptor, Admission, Attached, Endpoint, Gatekeeper, PanicHandler, Task, Transmit,
-    panic_message,
+    Accept, Acceptor, Admission, Attachments, Endpoint, Gatekeeper, PanicHandler, StartLease,
+    StartLimiter, Transmit, panic_message,
 };
-pub use crate::remember::{DEFAULT_LIFETIME, PathLease, PathMemory};
-pub use crate::settings::{
-    FlowControlRule, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia,
-    Settings, SettingsError, StockController, UDP_HEADER,
-};
-pub use crate::start_limiter::{StartLease, StartLimiter};
+pub use crate::flow_control::{FlowControlReport, FlowControlRule, FlowControlStats};
+pub use crate::observer::TrafficStats;
+pub use crate::path_memory::{DEFAULT_LIFETIME, PathLease, PathMemory};
 pub use crate::stream::{
     BidiStream, FrameError, HeaderMemory, Http3, MAX_HEADER_FRAME, RawStream, Reassembler,
     RecvStream, SendStream, StreamEnd, take_tokens,
 };
-/// Congestion control, for the types that stand in this crate's interface.
+/// Congestion control, for the types in this crate's API.
 pub use bentpipe_congestion as congestion;
 pub use bentpipe_congestion::{SenderMetrics, SenderSeries, SenderStats};
-/// The stack underneath, for the types that stand in this crate's interface.
+/// The QUIC stack, for the types in this crate's API.
 pub use noq_proto;

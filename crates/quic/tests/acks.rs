@@ -5,10 +5,10 @@
 
 use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig};
-use bentpipe_quic::packets::PacketObserver;
+use bentpipe_quic::observer::PacketObserver;
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Attached, Clock, Conn, Endpoint, EpochClock, RawStream, Settings, Task,
+    Accept, Attachments, Clock, Conn, Endpoint, EpochClock, RawStream, Settings, Task,
 };
 use bentpipe_units::{Bytes, Span, Time};
 use bytes::BytesMut;
@@ -46,7 +46,7 @@ fn download(rule: &str, wire: Wire) -> ObservedPackets {
     let settings = Settings {
         stream_window: window,
         connection_window: window,
-        send_window: window,
+        send_buffer: window,
         ..Settings::default()
     };
     let transport = Arc::new(settings.transport().unwrap());
@@ -68,7 +68,7 @@ fn download(rule: &str, wire: Wire) -> ObservedPackets {
                 std::future::pending::<()>().await;
             }) as Task
         });
-        Some(Accept { config: config.clone(), attached: Attached::default(), app })
+        Some(Accept { config: config.clone(), attachments: Attachments::default(), app })
     });
     let clock = Clock::new();
     let segments = NonZeroUsize::new(4).unwrap();
@@ -77,10 +77,10 @@ fn download(rule: &str, wire: Wire) -> ObservedPackets {
         Endpoint::new(EndpointConfig::default(), clock, Some((server_config, acceptor)), segments);
     let received = Arc::new(Mutex::new(0));
     let count = received.clone();
-    let attached = Attached {
-        watch: Some(watch),
+    let attached = Attachments {
+        observer: Some(watch),
         acknowledger: Some(Acknowledger::new(rule.parse().unwrap(), settings.max_ack_delay)),
-        ..Attached::default()
+        ..Attachments::default()
     };
     client
         .connect(Time::ZERO, client_config, SERVER.into(), "server.test", attached, move |conn| {

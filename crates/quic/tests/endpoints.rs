@@ -9,7 +9,7 @@ use bentpipe_quic::noq_proto::{
 };
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Admission, Attached, Clock, Conn, Endpoint, EpochClock, RawStream, SenderMetrics,
+    Accept, Admission, Attachments, Clock, Conn, Endpoint, EpochClock, RawStream, SenderMetrics,
     Settings, Task,
 };
 use bentpipe_units::{Bytes as Size, Span, Time};
@@ -61,7 +61,11 @@ fn pair_with(
     let server_config = Arc::new(server_config);
     let config = server_config.clone();
     let acceptor = Box::new(move |_: SocketAddr| {
-        Some(Accept { config: config.clone(), attached: Attached::default(), app: Box::new(app) })
+        Some(Accept {
+            config: config.clone(),
+            attachments: Attachments::default(),
+            app: Box::new(app),
+        })
     });
     let segments = NonZeroUsize::new(4).unwrap();
     let pair = Pair {
@@ -155,7 +159,7 @@ fn ask(
             config,
             SERVER.into(),
             "server.test",
-            Attached { metrics, ..Attached::default() },
+            Attachments { metrics, ..Attachments::default() },
             move |conn| {
                 Box::pin(async move {
                     let Ok(mut stream) = RawStream::open(&conn).await else { return };
@@ -224,7 +228,7 @@ fn a_server_opens_streams_in_its_first_flight_though_the_hello_takes_two_packets
                 *hears.lock().unwrap() = stream.read().await.unwrap();
             })
         };
-        let attached = Attached::default();
+        let attached = Attachments::default();
         let conn = pair
             .client
             .connect(pair.now, config, SERVER.into(), "server.test", attached, app)
@@ -331,7 +335,7 @@ fn a_reader_that_is_busy_elsewhere_while_packets_are_missing_still_gets_everythi
     let settings = Settings {
         stream_window: window,
         connection_window: window,
-        send_window: window,
+        send_buffer: window,
         ..Settings::default()
     };
     let mut transport = settings.transport().unwrap();
@@ -363,7 +367,7 @@ fn a_reader_that_is_busy_elsewhere_while_packets_are_missing_still_gets_everythi
     };
     let conn = pair
         .client
-        .connect(pair.now, config, SERVER.into(), "server.test", Attached::default(), app)
+        .connect(pair.now, config, SERVER.into(), "server.test", Attachments::default(), app)
         .unwrap();
     pair.run(Time::from_secs(5));
     assert_eq!((conn.closed(), *answer.lock().unwrap()), (None, 0));

@@ -24,7 +24,7 @@ fn stack(name: &str, chosen: Settings, bdp: Bytes) -> Result<Stack, String> {
                 http: if name == "raw" { Http::Raw } else { Http::H3 },
                 stream_window: window,
                 connection_window: window,
-                send_window,
+                send_buffer: send_window,
                 ..chosen
             }));
         }

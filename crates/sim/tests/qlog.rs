@@ -61,7 +61,7 @@ fn run(forward: &str, visits: Vec<Visit>) -> RunOutcome {
                 },
                 stream_window: window,
                 connection_window: window,
-                send_window: window,
+                send_buffer: window,
                 ..Settings::default()
             }),
             visits,

@@ -58,7 +58,7 @@ fn geo(via: ResumeVia, http: Http, visits: Vec<Visit>) -> RunSpec {
                 http,
                 stream_window: window,
                 connection_window: window,
-                send_window: window,
+                send_buffer: window,
                 ..Settings::default()
             }),
             visits,

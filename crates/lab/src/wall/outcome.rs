@@ -5,7 +5,7 @@ use bentpipe_emu::{
 };
 use bentpipe_link::DropCause;
 use bentpipe_quic::ResumeVia;
-use bentpipe_quic::account::Sizes;
+use bentpipe_quic::observer::Sizes;
 use bentpipe_sim::{
     Acknowledgements, Direction, FlowOutcome, FlowSpec, FlowTrace, LinkOutcome, LinkTrace,
     ObjectOutcome, PathOutcome, QlogFile, ReturnBytes, RunOutcome, RunSpec, RunTrace, Series,

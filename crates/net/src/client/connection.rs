@@ -8,10 +8,10 @@ use crate::socket::Socket;
 use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::congestion::{CongestionConfig, FastStart};
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
-use bentpipe_quic::packets::PacketObserver;
-use bentpipe_quic::token::{ClientWindows, Tokens};
+use bentpipe_quic::observer::PacketObserver;
+use bentpipe_quic::path_memory::token::{ClientWindows, Tokens};
 use bentpipe_quic::{
-    AckRule, Attached, BidiStream, Conn, Endpoint, FlowControlRule, Http3, MakeController,
+    AckRule, Attachments, BidiStream, Conn, Endpoint, FlowControlRule, Http3, MakeController,
     Settings, Task, controller_factory,
 };
 use bentpipe_units::{Bytes as Size, Span, Time};
@@ -196,7 +196,7 @@ impl Connection {
 
         let settings = Settings {
             // The stack cannot change it later: it is the connection's that limits.
-            stream_window: FlowControlRule::tuned().most,
+            stream_window: FlowControlRule::tuned().max_window,
             connection_window: WINDOW,
             initial_mtu: MTU.0,
             max_mtu: MTU.1,
@@ -222,16 +222,16 @@ impl Connection {
         let watch = PacketObserver::default();
         let mut config = ClientConfig::new(watch.client(client.tls[usize::from(early)].clone()));
         config.transport_config(Arc::new(transport)).token_store(client.address_tokens.clone());
-        let windows = ClientWindows { present: WINDOW, most: ClientWindows::MOST };
-        let attached = Attached {
+        let windows = ClientWindows { present: WINDOW, max: ClientWindows::MAX };
+        let attached = Attachments {
             tokens: client
                 .path_tokens
                 .as_ref()
                 .map(|kept| Tokens::client(kept, &server.name(), windows)),
-            watch: Some(watch),
+            observer: Some(watch),
             acknowledger: Some(Acknowledger::new(AckRule::Auto, settings.max_ack_delay)),
             qlog,
-            ..Attached::default()
+            ..Attachments::default()
         };
         let (asks, inbox) = mpsc::channel(ASKS);
         let (begin, began) = oneshot::channel();
@@ -308,10 +308,11 @@ impl Connection {
 
 /// The application inside the connection.
 async fn serve(conn: Conn, mut asks: mpsc::Receiver<Ask>, server: String) {
-    conn.set_send_buffer(Settings::default().send_window.get());
+    conn.set_send_buffer(Settings::default().send_buffer.get());
     let credit = FlowControlRule::tuned();
     conn.set_flow_control(WINDOW, &credit);
-    let built = h3::client::builder().build(Http3::new(conn.clone(), credit.most.get())).await;
+    let built =
+        h3::client::builder().build(Http3::new(conn.clone(), credit.max_window.get())).await;
     let Ok((mut connection, requests)) = built else { return };
     loop {
         tokio::select! {

@@ -1,7 +1,7 @@
 //! Who may use the proxy, and for what: it is nobody's open relay.
 
 use super::target::Target;
-use bentpipe_quic::memory::IpPrefix;
+use bentpipe_quic::path_memory::IpPrefix;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;

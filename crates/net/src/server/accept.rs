@@ -6,8 +6,8 @@ use super::limits::IDLE_BUFFER;
 use super::reply::Origin;
 use crate::resumption::Begun;
 use bentpipe_quic::noq_proto::{ServerConfig, VarInt};
-use bentpipe_quic::token::Tokens;
-use bentpipe_quic::{Accept, AckRule, Attached, Conn, Settings, SettingsError, Task};
+use bentpipe_quic::path_memory::token::Tokens;
+use bentpipe_quic::{Accept, AckRule, Attachments, Conn, Settings, SettingsError, Task};
 use bentpipe_units::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ impl Tuning {
 
     /// Has a connection give credit as configured.
     pub fn set_flow_control(&self, conn: &Conn) {
-        conn.set_flow_control(self.settings.connection_window, &self.settings.credit);
+        conn.set_flow_control(self.settings.connection_window, &self.settings.flow_control);
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn accept(shared: &Arc<Shared>, remote: SocketAddr) -> Option<Accept>
     shared.metrics.connections_quic.fetch_add(1, Relaxed);
     let settings = &shared.tuning.settings;
     let mut transport =
-        Settings { send_window: Bytes::new(IDLE_BUFFER), ..settings.clone() }.transport().ok()?;
+        Settings { send_buffer: Bytes::new(IDLE_BUFFER), ..settings.clone() }.transport().ok()?;
     transport.max_concurrent_bidi_streams(VarInt::from_u32(shared.door.limits().requests));
     // Control, two of QPACK (RFC 9114 §6.2), one of path tokens, and room for reserved ones.
     transport.max_concurrent_uni_streams(VarInt::from_u32(8));
@@ -97,15 +97,15 @@ pub(crate) fn accept(shared: &Arc<Shared>, remote: SocketAddr) -> Option<Accept>
     }
     let mut config = ServerConfig::clone(&shared.config);
     config.transport_config(Arc::new(transport));
-    let attached = Attached {
+    let attached = Attachments {
         metrics: Some(metrics),
-        remembered,
+        path_lease: remembered,
         qlog,
         tokens,
-        starting,
-        ..Attached::default()
+        start_lease: starting,
+        ..Attachments::default()
     };
     let shared = shared.clone();
     let app = Box::new(move |conn| Box::pin(super::h3::serve(conn, shared, pass, notes)) as Task);
-    Some(Accept { config: Arc::new(config), attached, app })
+    Some(Accept { config: Arc::new(config), attachments: attached, app })
 }

@@ -19,11 +19,11 @@ use crate::scrape;
 use crate::socket::Socket;
 use crate::write_behind::WriteBehind;
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::memory::{self, MemoryStore, Prefixes, StoreError};
 use bentpipe_quic::noq_proto::crypto::rustls::QuicServerConfig;
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
+use bentpipe_quic::path_memory::token::{KeyRing, KeyRingError, PathTokens, Secret, TokenServer};
+use bentpipe_quic::path_memory::{self, MemoryStore, Prefixes, StoreError};
 use bentpipe_quic::tls::{self, Randomness};
-use bentpipe_quic::token::{KeyRing, KeyRingError, PathTokens, Secret, TokenServer};
 use bentpipe_quic::{DEFAULT_LIFETIME, Endpoint, HeaderMemory, SettingsError};
 use http::HeaderValue;
 use rustls::server::ServerSessionMemoryCache;
@@ -370,7 +370,7 @@ fn path_memory(
     congestion: CongestionConfig,
     clock: &WallClock,
 ) -> Result<(Resumption, TokenServer), ServerError> {
-    let (limits, epoch) = (memory::Limits::default(), clock.epoch());
+    let (limits, epoch) = (path_memory::Limits::default(), clock.epoch());
     let resumption = match store {
         Some(file) => {
             Resumption::of(WriteBehind::open(file, limits, epoch.epoch())?, clock.clone())?

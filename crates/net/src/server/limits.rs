@@ -4,7 +4,7 @@ use super::metrics::Metrics;
 use crate::clients::{Clients, client};
 use crate::descriptors::{RESERVED_DESCRIPTORS, TooFewDescriptors, check_descriptors};
 use bentpipe_quic::Admission;
-use bentpipe_quic::memory::IpPrefix;
+use bentpipe_quic::path_memory::IpPrefix;
 use bentpipe_units::{Bytes, Span};
 use std::collections::BTreeMap;
 use std::net::IpAddr;

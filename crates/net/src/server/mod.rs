@@ -32,7 +32,7 @@ use crate::qlog::{QlogCounts, TraceWriter, Traces};
 use crate::resumption::Resumption;
 use accept::Tuning;
 use bentpipe_quic::HeaderMemory;
-use bentpipe_quic::token::TokenServer;
+use bentpipe_quic::path_memory::token::TokenServer;
 use bentpipe_units::{Span, Time};
 use error_log::ErrorLog;
 use http::{Request, StatusCode, Version};

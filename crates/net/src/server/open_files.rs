@@ -1,7 +1,7 @@
 //! Slots for files that are being sent: a bound for all clients, and one for each.
 
 use crate::clients::client;
-use bentpipe_quic::memory::IpPrefix;
+use bentpipe_quic::path_memory::IpPrefix;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! A trace in the form that the qvis viewer reads: qlog 0.3, as draft-ietf-quic-qlog-main-schema-02
 //! and draft-ietf-quic-qlog-quic-events-01 had it.
 
-use super::{FILE_SCHEMA, RECORD_SEPARATOR, SERIALIZATION_FORMAT};
+use super::format::{FILE_SCHEMA, RECORD_SEPARATOR, SERIALIZATION_FORMAT};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;

@@ -1,7 +1,8 @@
 //! Careful Resume's events (draft-ietf-tsvwg-careful-resume-qlog): the change of phase, with what
 //! the sender then knew.
 
-use super::{QlogSink, RECORD_SEPARATOR};
+use super::format::RECORD_SEPARATOR;
+use super::sink::QlogSink;
 use bentpipe_congestion::resume::Transition;
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! The stack's trace of one connection, kept in memory.
 
+use super::format::{FILE_SCHEMA, RECORD_SEPARATOR, SERIALIZATION_FORMAT};
 use super::repair::{Repair, TIMER_UPDATED};
-use super::{FILE_SCHEMA, RECORD_SEPARATOR, SERIALIZATION_FORMAT};
 use crate::clock::Clock;
 use bentpipe_units::{Epoch, Span, Time};
 use noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side};

@@ -9,20 +9,20 @@ use crate::outcome::{Acknowledgements, PathOutcome, QlogFile, ReturnBytes, Serie
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{Direction, FlowSpec};
 use bentpipe_link::{Ecn, Packet};
-use bentpipe_quic::account::{Keep, PerAck, TrafficStats};
 use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::congestion::{FastStart, ResumeHandle};
-use bentpipe_quic::memory::Holder;
 use bentpipe_quic::noq_proto::{
     ClientConfig, ConnectionId, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig,
     ValidationTokenConfig, crypto,
 };
-use bentpipe_quic::packets::PacketObserver;
+use bentpipe_quic::observer::PacketObserver;
+use bentpipe_quic::observer::{PerAck, TrafficSeries, TrafficStats};
+use bentpipe_quic::path_memory::Holder;
+use bentpipe_quic::path_memory::token::{ClientWindows, TokenOutcome, Tokens};
 use bentpipe_quic::qlog::QlogSink;
 use bentpipe_quic::tls::{self, Identity, Randomness};
-use bentpipe_quic::token::{ClientWindows, TokenOutcome, Tokens};
 use bentpipe_quic::{
-    Accept, AckBy, Attached, Conn, Endpoint, FlowControlReport, Handshake, Http, IP_HEADER,
+    Accept, AckBy, Attachments, Conn, Endpoint, FlowControlReport, Handshake, Http, IP_HEADER,
     IP_UDP_HEADER, MakeController, PathLease, ResumeVia, SenderMetrics, Settings, Transmit,
     UDP_HEADER, controller_factory, seeded,
 };
@@ -120,10 +120,10 @@ impl Running {
 
 impl ConnectionTraffic {
     fn new(record: bool) -> Self {
-        let keep = if record { Keep::Acknowledgements } else { Keep::Totals };
+        let keep = if record { TrafficSeries::Acknowledgements } else { TrafficSeries::Totals };
         Self {
             receiver: TrafficStats::new(keep),
-            sender: record.then(|| TrafficStats::new(Keep::Numbers)),
+            sender: record.then(|| TrafficStats::new(TrafficSeries::Numbers)),
         }
     }
 
@@ -261,7 +261,7 @@ impl QuicFlow {
         accounts: &ConnectionTraffic,
         now: Time,
         shared: &Shared,
-    ) -> Result<(TransportConfig, Attached), SimError> {
+    ) -> Result<(TransportConfig, Attachments), SimError> {
         let fail = |source| SimError::Settings { flow: self.progress.spec.name.clone(), source };
         let settings = &self.settings;
         let mut transport = settings.transport().map_err(fail)?;
@@ -275,7 +275,7 @@ impl QuicFlow {
             Role::Client => &self.progress.spec.name,
         })?;
         let by_token = controller.resumes() && settings.resume_via == ResumeVia::Token;
-        let remembered = controller
+        let path_lease = controller
             .resumes()
             .then(|| {
                 // Unique in the run: flow, visit and side.
@@ -291,7 +291,7 @@ impl QuicFlow {
             })
             .transpose()
             .map_err(|error| SimError::Spec(error.to_string()))?;
-        let notes = remembered.as_ref().map(PathLease::notes);
+        let notes = path_lease.as_ref().map(PathLease::resume_handle);
         let saved = notes.as_ref().and_then(|notes| notes.resume_state().offered);
         settings.ask(&mut transport, saved.as_ref());
         let tokens = match (side, &notes) {
@@ -301,16 +301,16 @@ impl QuicFlow {
             (Role::Client, _) if by_token => {
                 let windows = ClientWindows {
                     present: settings.connection_window,
-                    most: settings.credit.most,
+                    max: settings.flow_control.max_window,
                 };
                 Some(Tokens::client(&host.kept, &self.progress.spec.server, windows))
             }
             _ => None,
         };
         // A sending client does not know other clients behind its address.
-        let starting =
-            (side == Role::Server && controller.needs_start_slot()).then(|| host.gate.ticket(peer));
-        let ticket = starting.clone();
+        let start_lease =
+            (side == Role::Server && controller.needs_start_slot()).then(|| host.gate.lease(peer));
+        let ticket = start_lease.clone();
         let make: MakeController = Arc::new(move |setup| {
             let fast =
                 ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
@@ -333,20 +333,20 @@ impl QuicFlow {
         let receives = self.progress.data_direction().is_some_and(|toward| toward.source() != side);
         let acknowledger = (receives && settings.ack_by == AckBy::Receiver)
             .then(|| Acknowledger::with(settings.ack, settings.max_ack_delay, settings.ack_auto));
-        let account =
+        let traffic =
             if receives { Some(accounts.receiver.clone()) } else { accounts.sender.clone() };
-        let watch = account.is_some().then(PacketObserver::default);
-        let attached = Attached {
+        let observer = traffic.is_some().then(PacketObserver::default);
+        let attached = Attachments {
             metrics: Some(metrics.clone()),
-            remembered,
+            path_lease,
             qlog: sink.cloned(),
             tokens,
-            starting,
-            watch,
+            start_lease,
+            observer,
             acknowledger,
-            account,
-            credit: receives.then(|| credit.clone()),
-            credit_heard: (!receives).then(|| credit.clone()),
+            traffic,
+            flow_control_received: receives.then(|| credit.clone()),
+            flow_control_sent: (!receives).then(|| credit.clone()),
         };
         Ok((transport, attached))
     }
@@ -396,18 +396,19 @@ impl Flow for QuicFlow {
         )?;
         let mut config = self.server_config.clone();
         config.transport_config(Arc::new(transport));
-        if let Some(watch) = &attached.watch {
+        if let Some(watch) = &attached.observer {
             config.crypto = watch.server(config.crypto);
         }
         let server_progress = progress.clone();
         let server_conn = Arc::<Mutex<Option<Conn>>>::default();
         let slot = server_conn.clone();
-        let verdict = attached.tokens.as_ref().and_then(Tokens::verdict).cloned();
-        let notes = |attached: &Attached| attached.remembered.as_ref().map(PathLease::notes);
+        let verdict = attached.tokens.as_ref().and_then(Tokens::outcome).cloned();
+        let notes =
+            |attached: &Attachments| attached.path_lease.as_ref().map(PathLease::resume_handle);
         let server_notes = notes(&attached);
         *self.next_accept.lock().unwrap_or_else(PoisonError::into_inner) = Some(Accept {
             config: Arc::new(config),
-            attached,
+            attachments: attached,
             app: Box::new(move |conn| {
                 *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(conn.clone());
                 app::server(conn, &server_settings, server_progress)
@@ -426,7 +427,7 @@ impl Flow for QuicFlow {
         let Client { crypto, initial_cids } =
             &self.clients[usize::from(visit.handshake == Handshake::ZeroRtt)];
         let crypto = attached
-            .watch
+            .observer
             .as_ref()
             .map_or_else(|| crypto.clone(), |watch| watch.client(crypto.clone()));
         let mut config = ClientConfig::new(crypto);

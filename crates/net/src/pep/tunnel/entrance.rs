@@ -23,8 +23,8 @@ use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
-use bentpipe_quic::packets::PacketObserver;
-use bentpipe_quic::{AckRule, Attached, Conn, Endpoint, RawStream, Task};
+use bentpipe_quic::observer::PacketObserver;
+use bentpipe_quic::{AckRule, Attachments, Conn, Endpoint, RawStream, Task};
 use bentpipe_units::{Bytes, Span};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -194,10 +194,10 @@ impl TunnelSupervisor {
         let mut config = ClientConfig::new(watch.client(self.tls.clone()));
         config.transport_config(Arc::new(transport));
         let delay = self.carrier.settings.max_ack_delay;
-        let attached = Attached {
-            watch: Some(watch),
+        let attached = Attachments {
+            observer: Some(watch),
             acknowledger: Some(Acknowledger::new(AckRule::Auto, delay)),
-            ..Attached::default()
+            ..Attachments::default()
         };
         let (carriage, inbox) = mpsc::channel(WAITING);
         let (begin, began) = oneshot::channel();

@@ -18,7 +18,7 @@ use crate::server::MTU;
 use crate::socket::Socket;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
-use bentpipe_quic::{Accept, Acceptor, Admission, Attached, Conn, Endpoint, RawStream, Task};
+use bentpipe_quic::{Accept, Acceptor, Admission, Attachments, Conn, Endpoint, RawStream, Task};
 use bentpipe_units::Bytes;
 use bytes::{Buf, Bytes as Piece, BytesMut};
 use std::io;
@@ -70,7 +70,7 @@ pub(in super::super) fn start(
                 drop(pass);
             }) as Task
         });
-        Some(Accept { config: Arc::new(config), attached: Attached::default(), app })
+        Some(Accept { config: Arc::new(config), attachments: Attachments::default(), app })
     });
     let mut endpoint =
         Endpoint::new(endpoint_config, base, Some((config, acceptor)), socket.max_segments(MTU.1));

@@ -54,7 +54,7 @@ impl TunnelConfig {
             // A header, too.
             stream_window: buffer + Bytes::new(64 * 1024),
             connection_window: memory,
-            send_window: together,
+            send_buffer: together,
             initial_mtu: MTU.0,
             max_mtu: MTU.1,
             idle_timeout: SILENCE,
@@ -100,7 +100,7 @@ impl TunnelConfig {
 
     /// Has a connection buffer and give credit as configured.
     fn govern(&self, conn: &Conn) {
-        conn.set_send_buffer(self.settings.send_window.get());
-        conn.set_flow_control(self.settings.connection_window, &self.settings.credit);
+        conn.set_send_buffer(self.settings.send_buffer.get());
+        conn.set_flow_control(self.settings.connection_window, &self.settings.flow_control);
     }
 }
