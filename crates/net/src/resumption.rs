@@ -4,12 +4,12 @@
 use crate::clock::WallClock;
 use crate::write_behind::WriteBehind;
 use bentpipe_quic::congestion::resume::ResumeState;
-use bentpipe_quic::congestion::{CongestionConfig, ControllerFactory, FastStart, ResumeHandle};
+use bentpipe_quic::congestion::{CongestionConfig, ResumeHandle};
 use bentpipe_quic::noq_proto::ServerConfig;
 use bentpipe_quic::path_memory::{Holder, Limits, MemoryStore, PathStore, Prefixes, StoreError};
 use bentpipe_quic::{
-    DEFAULT_LIFETIME, MakeController, PathLease, PathMemory, SenderMetrics, Settings,
-    SettingsError, StartLease, StartLimiter, controller_factory,
+    ConnectionConfig, DEFAULT_LIFETIME, PathLease, PathMemory, SenderMetrics, Settings,
+    SettingsError, StartLease, StartLimiter,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{IpAddr, SocketAddr};
@@ -61,9 +61,7 @@ pub struct Resumption {
     /// Nothing where only clients remember.
     memory: Option<PathMemory>,
     starts: StartLimiter<IpAddr>,
-    factory: ControllerFactory,
-    initial_window: u32,
-    pacing: bool,
+    config: ConnectionConfig,
     clock: WallClock,
 }
 
@@ -94,15 +92,8 @@ impl Resumption {
         let memory =
             PathMemory::new(store, Prefixes::default(), "any", DEFAULT_LIFETIME, clock.epoch());
         let settings = Settings { congestion: careful(), ..Settings::default() };
-        let (factory, Settings { initial_window, pacing, .. }) = (settings.controller()?, settings);
-        Ok(Self {
-            memory: Some(memory),
-            starts: StartLimiter::default(),
-            factory,
-            initial_window,
-            pacing,
-            clock,
-        })
+        let config = ConnectionConfig::new(settings, clock.base())?;
+        Ok(Self { memory: Some(memory), starts: StartLimiter::default(), config, clock })
     }
 
     /// The same with another congestion control. A recipe's own default resumes nothing: see
@@ -111,8 +102,8 @@ impl Resumption {
     /// # Errors
     /// A parameter that does not exist or lies out of range.
     pub fn with(self, congestion: CongestionConfig) -> Result<Self, ResumptionError> {
-        let factory = Settings { congestion, ..Settings::default() }.controller()?;
-        Ok(Self { factory, ..self })
+        let settings = Settings { congestion, ..Settings::default() };
+        Ok(Self { config: ConnectionConfig::new(settings, self.clock.base())?, ..self })
     }
 
     /// The same without a memory of its own.
@@ -128,24 +119,35 @@ impl Resumption {
         base: &ServerConfig,
         remote: SocketAddr,
     ) -> (Arc<ServerConfig>, PathUse) {
-        let begun = self.begin(remote.ip().to_canonical());
+        let (begun, remembered, starting) =
+            self.begin(self.config.clone(), remote.ip().to_canonical());
         let mut transport = base.transport.as_ref().clone();
-        transport.congestion_controller_factory(begun.factory);
+        transport.congestion_controller_factory(begun.sender());
         let mut config = base.clone();
         config.transport_config(Arc::new(transport));
         let path = PathUse {
-            notes: begun.notes.unwrap_or_default(),
-            remembered: begun.remembered,
-            starting: begun.starting,
+            notes: begun.resume_handle().unwrap_or_default(),
+            remembered,
+            starting,
             clock: self.clock.clone(),
         };
         (Arc::new(config), path)
     }
 
-    /// What a connection from `remote` begins with.
-    pub(crate) fn begin(&self, remote: IpAddr) -> Begun {
+    /// Completes the configuration of a connection from `remote`: congestion control, saved
+    /// parameters of the path, slot of a fast start.
+    pub(crate) fn configure(&self, config: ConnectionConfig, remote: IpAddr) -> ConnectionConfig {
+        self.begin(config, remote).0
+    }
+
+    fn begin(
+        &self,
+        config: ConnectionConfig,
+        remote: IpAddr,
+    ) -> (ConnectionConfig, Option<PathLease>, Option<StartLease>) {
         let now = self.clock.now();
-        let remembered = self.factory.resumes().then(|| {
+        let factory = self.config.controller();
+        let remembered = factory.resumes().then(|| {
             let Some(memory) = &self.memory else { return PathLease::without_store() };
             let mut holder = [0; 8];
             // Without random numbers two connections might hold one lease; better none.
@@ -157,23 +159,13 @@ impl Resumption {
                 PathLease::without_store()
             })
         });
-        let notes = remembered.as_ref().map(PathLease::resume_handle);
-        let starting = self.factory.needs_start_slot().then(|| self.starts.lease(remote));
-        let (factory, ticket, kept) = (self.factory.clone(), starting.clone(), notes.clone());
-        let make: MakeController = Arc::new(move |setup| {
-            let fast =
-                ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
-            factory.make(setup, fast, kept.clone())
-        });
-        let metrics = SenderMetrics::new(false);
-        let factory = controller_factory(
-            self.clock.base(),
-            self.initial_window,
-            self.pacing,
-            Some(metrics.clone()),
-            make,
-        );
-        Begun { factory, metrics, notes, remembered, starting }
+        let starting = factory.needs_start_slot().then(|| self.starts.lease(remote));
+        let config = config
+            .with_controller(factory.clone())
+            .with_metrics(SenderMetrics::new(false))
+            .with_path_lease(remembered.clone())
+            .with_start_lease(starting.clone());
+        (config, remembered, starting)
     }
 }
 
@@ -184,15 +176,6 @@ pub(crate) fn careful() -> CongestionConfig {
         resume: "careful".parse().unwrap_or_default(),
         ..CongestionConfig::default()
     }
-}
-
-/// What a connection begins with.
-pub(crate) struct Begun {
-    pub factory: Arc<dyn bentpipe_quic::noq_proto::congestion::ControllerFactory + Send + Sync>,
-    pub metrics: SenderMetrics,
-    pub notes: Option<ResumeHandle>,
-    pub remembered: Option<PathLease>,
-    pub starting: Option<StartLease>,
 }
 
 /// One connection's use of what is remembered of its path. Dropping it ends that use and writes

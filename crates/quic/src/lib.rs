@@ -34,8 +34,8 @@ pub mod tls;
 pub use crate::ack::{AckBy, AckRule, AckRuleError};
 pub use crate::clock::{Clock, EpochClock};
 pub use crate::config::{
-    Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia, Settings, SettingsError,
-    StockController, UDP_HEADER,
+    ConnectionConfig, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia,
+    Settings, SettingsError, StockController, UDP_HEADER,
 };
 pub use crate::connection::{Conn, FinishWhenDropped, Task};
 pub use crate::controller::{MakeController, controller_factory};

@@ -2,15 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_quic::noq_proto::congestion::CubicConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
-use bentpipe_quic::noq_proto::{
-    ClientConfig, ConnectionError, EndpointConfig, ServerConfig, TransportConfig,
-};
+use bentpipe_quic::noq_proto::{ClientConfig, ConnectionError, EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Admission, Attachments, Clock, Conn, Endpoint, EpochClock, RawStream, SenderMetrics,
-    Settings, Task,
+    Accept, Admission, Attachments, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, RawStream,
+    SenderMetrics, Settings, Task,
 };
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::BytesMut;
@@ -39,33 +36,23 @@ struct Pair {
 }
 
 fn pair(clock: Clock) -> (Pair, ClientConfig) {
-    pair_with(clock, Settings::default().transport().unwrap(), |conn| Box::pin(echo(conn)))
+    pair_with(clock, Settings::default(), |conn| Box::pin(echo(conn)))
 }
 
-fn pair_with(
-    clock: Clock,
-    transport: TransportConfig,
-    app: fn(Conn) -> Task,
-) -> (Pair, ClientConfig) {
-    let transport = Arc::new(transport);
+fn pair_with(clock: Clock, settings: Settings, app: fn(Conn) -> Task) -> (Pair, ClientConfig) {
+    let config = ConnectionConfig::new(settings, clock).unwrap();
     let epoch = EpochClock::new(1_767_225_600);
     let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
     let client_tls =
         Client::new(&identity, tls::ALPN_RAW, Randomness::System, epoch.clone()).unwrap();
     let server_tls =
         tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
-    let mut server_config = ServerConfig::with_crypto(Arc::new(server_tls));
-    server_config.transport_config(transport.clone());
-    let mut client_config = ClientConfig::new(Arc::new(client_tls.quic(false).unwrap()));
-    client_config.transport_config(transport);
-    let server_config = Arc::new(server_config);
-    let config = server_config.clone();
+    let server_config = Arc::new(ServerConfig::with_crypto(Arc::new(server_tls)));
+    let (client_config, _) = config.clone().client(Arc::new(client_tls.quic(false).unwrap()));
+    let base = server_config.clone();
     let acceptor = Box::new(move |_: SocketAddr| {
-        Some(Accept {
-            config: config.clone(),
-            attachments: Attachments::default(),
-            app: Box::new(app),
-        })
+        let (config, attachments) = config.clone().server(&base);
+        Some(Accept { config, attachments, app: Box::new(app) })
     });
     let segments = NonZeroUsize::new(4).unwrap();
     let pair = Pair {
@@ -213,9 +200,7 @@ fn talkative(identity: &Identity) -> ClientConfig {
 #[test]
 fn a_server_opens_streams_in_its_first_flight_though_the_hello_takes_two_packets() {
     let (mut pair, config) =
-        pair_with(Clock::new(), Settings::default().transport().unwrap(), |conn| {
-            Box::pin(greet(conn))
-        });
+        pair_with(Clock::new(), Settings::default(), |conn| Box::pin(greet(conn)));
     for (begin, config) in
         [(0, config), (1000, talkative(&Identity::self_signed("server.test", [1; 32]).unwrap()))]
     {
@@ -336,14 +321,12 @@ fn a_reader_that_is_busy_elsewhere_while_packets_are_missing_still_gets_everythi
         stream_window: window,
         connection_window: window,
         send_buffer: window,
+        // All at once: thousands of packets before the first acknowledgement.
+        initial_window: 10_000,
+        pacing: false,
         ..Settings::default()
     };
-    let mut transport = settings.transport().unwrap();
-    // All at once: thousands of packets before the first acknowledgement.
-    let mut cubic = CubicConfig::default();
-    cubic.initial_window(window.get());
-    transport.congestion_controller_factory(Arc::new(cubic));
-    let (mut pair, config) = pair_with(Clock::new(), transport, |conn| {
+    let (mut pair, config) = pair_with(Clock::new(), settings, |conn| {
         Box::pin(async move {
             let Ok(mut stream) = RawStream::accept(&conn).await else { return };
             let _ = stream.write_all(&vec![7; BYTES]).await;
@@ -389,8 +372,8 @@ fn a_task_that_panics_ends_its_connection_and_no_other() {
             let _ = stream.finish();
         }
     }
-    let transport = Settings::default().transport().unwrap();
-    let (mut pair, config) = pair_with(Clock::new(), transport, |conn| Box::pin(fragile(conn)));
+    let (mut pair, config) =
+        pair_with(Clock::new(), Settings::default(), |conn| Box::pin(fragile(conn)));
     let told = Arc::new(Mutex::new(Vec::new()));
     let heard = told.clone();
     pair.server.set_panic_handler(Box::new(move |remote, message| {

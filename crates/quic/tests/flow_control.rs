@@ -3,12 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig};
-use bentpipe_quic::observer::PacketObserver;
+use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Attachments, Clock, Conn, Endpoint, EpochClock, FlowControlReport, FlowControlRule,
-    RawStream, Settings, Task,
+    Accept, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, FlowControlReport,
+    FlowControlRule, RawStream, Settings, Task,
 };
 use bentpipe_units::{Bytes, Ratio, Span, Time};
 use bytes::BytesMut;
@@ -100,34 +99,29 @@ fn pair(window: u64, rule: FlowControlRule, streams: usize) -> Pair {
         flow_control: rule,
         ..Settings::default()
     };
-    let mut server_config = ServerConfig::with_crypto(Arc::new(server_tls));
-    server_config.transport_config(Arc::new(settings.transport().unwrap()));
-    let server_config = Arc::new(server_config);
-    let (config, written) = (server_config.clone(), Arc::<AtomicU64>::default());
+    let config = ConnectionConfig::new(settings, clock).unwrap();
+    let server_config = Arc::new(ServerConfig::with_crypto(Arc::new(server_tls)));
+    let (base, accepts) = (server_config.clone(), config.clone());
+    let written = Arc::<AtomicU64>::default();
     let count = written.clone();
     let acceptor = Box::new(move |_: SocketAddr| {
         let count = count.clone();
         let app = Box::new(|conn: Conn| Box::pin(answer(conn, count)) as Task);
-        Some(Accept { config: config.clone(), attachments: Attachments::default(), app })
+        let (config, attachments) = accepts.clone().server(&base);
+        Some(Accept { config, attachments, app })
     });
     let segments = NonZeroUsize::new(4).unwrap();
     let mut client = Endpoint::new(EndpointConfig::default(), clock, None, segments);
     let server =
         Endpoint::new(EndpointConfig::default(), clock, Some((server_config, acceptor)), segments);
-    let (watch, report) = (PacketObserver::default(), FlowControlReport::new(window, true));
-    let mut client_config =
-        ClientConfig::new(watch.client(Arc::new(client_tls.quic(false).unwrap())));
-    client_config.transport_config(Arc::new(settings.transport().unwrap()));
-    let attached = Attachments {
-        observer: Some(watch),
-        flow_control_received: Some(report.clone()),
-        ..Attachments::default()
-    };
+    let report = FlowControlReport::new(window, true);
+    let (client_config, attachments) = config
+        .with_flow_control_reports(Some(report.clone()), None)
+        .client(Arc::new(client_tls.quic(false).unwrap()));
     let reader = Arc::<Reader>::default();
     let app = {
         let reader = reader.clone();
         move |conn: Conn| {
-            conn.set_flow_control(window, &rule);
             for _ in 1..streams {
                 conn.spawn(reader.clone().read(conn.clone()));
             }
@@ -135,7 +129,7 @@ fn pair(window: u64, rule: FlowControlRule, streams: usize) -> Pair {
         }
     };
     let conn = client
-        .connect(Time::ZERO, client_config, SERVER.into(), "server.test", attached, app)
+        .connect(Time::ZERO, client_config, SERVER.into(), "server.test", attachments, app)
         .unwrap();
     Pair { client, server, wire: Vec::new(), now: Time::ZERO, conn, report, written, reader }
 }

@@ -5,7 +5,7 @@
 
 use bentpipe_quic::congestion::resume::ResumeHandle;
 use bentpipe_quic::noq_proto::{
-    ClientConfig, EndpointConfig, ServerConfig, TokenMemoryCache, ValidationTokenConfig,
+    EndpointConfig, ServerConfig, TokenMemoryCache, ValidationTokenConfig,
 };
 use bentpipe_quic::path_memory::token::{
     ClientWindows, KeyRing, Malformed, MemoryPathTokenStore, PathTokenStore, PathTokens, Secret,
@@ -14,7 +14,7 @@ use bentpipe_quic::path_memory::token::{
 use bentpipe_quic::path_memory::{IpPrefix, Prefixes, SavedPath};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Attachments, Clock, Conn, Endpoint, EpochClock, Http3, RawStream, Settings, Task,
+    Accept, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, Http3, RawStream, Settings, Task,
     take_tokens,
 };
 use bentpipe_units::{Bytes as Size, Epoch, Span, Time};
@@ -66,6 +66,7 @@ struct Accepted {
 }
 
 struct Lab {
+    clock: Clock,
     client: Endpoint,
     server: Endpoint,
     tls: Client,
@@ -113,7 +114,6 @@ fn lab(app: App, knows: bool, validation: u32) -> Lab {
     let mut config = ServerConfig::with_crypto(Arc::new(server_tls));
     let mut sent = ValidationTokenConfig::default();
     sent.sent(validation);
-    config.transport_config(Arc::new(settings.transport().unwrap()));
     config.validation_token_config(sent).time_source(Arc::new(epoch.clone()));
     let config = Arc::new(config);
     let issuer = knows.then(|| {
@@ -127,6 +127,8 @@ fn lab(app: App, knows: bool, validation: u32) -> Lab {
         )
     });
     let accepted = Arc::<Mutex<Vec<Accepted>>>::default();
+    let clock = Clock::new();
+    let accepts = ConnectionConfig::new(settings.clone(), clock).unwrap();
     let (own, issues, noted) = (config.clone(), issuer.clone(), accepted.clone());
     let acceptor = Box::new(move |_: SocketAddr| {
         let notes = ResumeHandle::new();
@@ -137,22 +139,15 @@ fn lab(app: App, knows: bool, validation: u32) -> Lab {
             App::Raw => Box::pin(raw_server(conn)) as Task,
             App::H3 => Box::pin(h3_server(conn)),
         });
-        Some(Accept {
-            config: own.clone(),
-            attachments: Attachments { tokens, ..Attachments::default() },
-            app: serve,
-        })
+        let (config, attachments) = accepts.clone().with_tokens(tokens).server(&own);
+        Some(Accept { config, attachments, app: serve })
     });
     let segments = NonZeroUsize::new(4).unwrap();
     Lab {
-        client: Endpoint::new(EndpointConfig::default(), Clock::new(), None, segments),
-        server: Endpoint::new(
-            EndpointConfig::default(),
-            Clock::new(),
-            Some((config, acceptor)),
-            segments,
-        ),
+        client: Endpoint::new(EndpointConfig::default(), clock, None, segments),
+        server: Endpoint::new(EndpointConfig::default(), clock, Some((config, acceptor)), segments),
         tls: client_tls,
+        clock,
         validations: Arc::default(),
         epoch,
         issuer,
@@ -225,18 +220,18 @@ async fn h3_client(conn: Conn, answers: Arc<Mutex<Vec<(usize, Time)>>>) {
 impl Lab {
     /// Begins a connection; the client brings what is in `jar`, or knows nothing of tokens.
     fn visit(&mut self, jar: Option<OneToken>, early: bool) -> Conn {
-        let mut config = ClientConfig::new(Arc::new(self.tls.quic(early).unwrap()));
-        config
-            .transport_config(Arc::new(self.settings.transport().unwrap()))
-            .token_store(self.validations.clone());
         let windows =
             ClientWindows { present: self.settings.connection_window, max: ClientWindows::MAX };
         let tokens = jar
             .map(|jar| Tokens::client(&TokenClient::new(jar, self.epoch.clone()), NAME, windows));
         let (app, answers) = (self.app, self.answers.clone());
-        let attached = Attachments { tokens, ..Attachments::default() };
+        let (mut config, attachments) = ConnectionConfig::new(self.settings.clone(), self.clock)
+            .unwrap()
+            .with_tokens(tokens)
+            .client(Arc::new(self.tls.quic(early).unwrap()));
+        config.token_store(self.validations.clone());
         let connected =
-            self.client.connect(self.now, config, SERVER.into(), NAME, attached, move |conn| {
+            self.client.connect(self.now, config, SERVER.into(), NAME, attachments, move |conn| {
                 match app {
                     App::Raw => Box::pin(raw_client(conn, answers)),
                     App::H3 => Box::pin(h3_client(conn, answers)),

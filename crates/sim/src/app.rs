@@ -16,8 +16,6 @@ pub const SERVER_NAME: &str = "server.test";
 
 /// The client's application: requests each object as soon as those it depends on are complete.
 pub fn client(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task {
-    conn.set_send_buffer(settings.send_buffer.get());
-    conn.set_flow_control(settings.connection_window, &settings.flow_control);
     let stream_window = settings.stream_window.get();
     match settings.http {
         Http::H3 => Box::pin(h3_client(conn, stream_window, progress)),
@@ -30,8 +28,6 @@ pub fn client(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task 
 
 /// The server's application: answers requests until the connection ends.
 pub fn server(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task {
-    conn.set_send_buffer(settings.send_buffer.get());
-    conn.set_flow_control(settings.connection_window, &settings.flow_control);
     let stream_window = settings.stream_window.get();
     match settings.http {
         Http::H3 => Box::pin(h3_server(conn, stream_window, progress)),

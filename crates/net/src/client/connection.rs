@@ -5,14 +5,10 @@ use crate::clock::WallClock;
 use crate::driver::Driver;
 use crate::server::MTU;
 use crate::socket::Socket;
-use bentpipe_quic::ack::Acknowledger;
-use bentpipe_quic::congestion::{CongestionConfig, FastStart};
-use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
-use bentpipe_quic::observer::PacketObserver;
+use bentpipe_quic::noq_proto::EndpointConfig;
 use bentpipe_quic::path_memory::token::{ClientWindows, Tokens};
 use bentpipe_quic::{
-    AckRule, Attachments, BidiStream, Conn, Endpoint, FlowControlRule, Http3, MakeController,
-    Settings, Task, controller_factory,
+    AckRule, BidiStream, Conn, ConnectionConfig, Endpoint, FlowControlRule, Http3, Settings, Task,
 };
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::{Buf, Bytes, BytesMut};
@@ -198,41 +194,25 @@ impl Connection {
             // The stack cannot change it later: it is the connection's that limits.
             stream_window: FlowControlRule::tuned().max_window,
             connection_window: WINDOW,
+            flow_control: FlowControlRule::tuned(),
             initial_mtu: MTU.0,
             max_mtu: MTU.1,
-            congestion: CongestionConfig::default(),
+            ack: AckRule::Auto,
+            ack_by: AckRule::Auto.by(),
             ..Settings::default()
         };
-        let mut transport = settings.transport().map_err(|error| fail(error.to_string()))?;
-        let prepared = settings.controller().map_err(|error| fail(error.to_string()))?;
-        // It sends requests, which need no start of their own.
-        let make: MakeController =
-            Arc::new(move |setup| prepared.make(setup, FastStart::Refused, None));
-        transport.congestion_controller_factory(controller_factory(
-            clock.base(),
-            settings.initial_window,
-            settings.pacing,
-            None,
-            make,
-        ));
-        let qlog = client.traces.as_ref().and_then(|traces| traces.desk().begin("client"));
-        if let Some(sink) = &qlog {
-            transport.qlog_factory(Arc::new(sink.clone()));
-        }
-        let watch = PacketObserver::default();
-        let mut config = ClientConfig::new(watch.client(client.tls[usize::from(early)].clone()));
-        config.transport_config(Arc::new(transport)).token_store(client.address_tokens.clone());
         let windows = ClientWindows { present: WINDOW, max: ClientWindows::MAX };
-        let attached = Attachments {
-            tokens: client
-                .path_tokens
-                .as_ref()
-                .map(|kept| Tokens::client(kept, &server.name(), windows)),
-            observer: Some(watch),
-            acknowledger: Some(Acknowledger::new(AckRule::Auto, settings.max_ack_delay)),
-            qlog,
-            ..Attachments::default()
-        };
+        let tokens =
+            client.path_tokens.as_ref().map(|kept| Tokens::client(kept, &server.name(), windows));
+        let (mut config, attached) = ConnectionConfig::new(settings, clock.base())
+            .map_err(|error| fail(error.to_string()))?
+            // It sends requests, which need no start of their own.
+            .without_fast_start()
+            .with_tokens(tokens)
+            .with_qlog(client.traces.as_ref().and_then(|traces| traces.desk().begin("client")))
+            .with_acknowledger()
+            .client(client.tls[usize::from(early)].clone());
+        config.token_store(client.address_tokens.clone());
         let (asks, inbox) = mpsc::channel(ASKS);
         let (begin, began) = oneshot::channel();
         let (host, name) = (server.host.clone(), server.name());
@@ -308,11 +288,8 @@ impl Connection {
 
 /// The application inside the connection.
 async fn serve(conn: Conn, mut asks: mpsc::Receiver<Ask>, server: String) {
-    conn.set_send_buffer(Settings::default().send_buffer.get());
-    let credit = FlowControlRule::tuned();
-    conn.set_flow_control(WINDOW, &credit);
-    let built =
-        h3::client::builder().build(Http3::new(conn.clone(), credit.max_window.get())).await;
+    let window = FlowControlRule::tuned().max_window.get();
+    let built = h3::client::builder().build(Http3::new(conn.clone(), window)).await;
     let Ok((mut connection, requests)) = built else { return };
     loop {
         tokio::select! {

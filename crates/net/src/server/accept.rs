@@ -4,10 +4,8 @@
 use super::Shared;
 use super::limits::IDLE_BUFFER;
 use super::reply::Origin;
-use crate::resumption::Begun;
-use bentpipe_quic::noq_proto::{ServerConfig, VarInt};
 use bentpipe_quic::path_memory::token::Tokens;
-use bentpipe_quic::{Accept, AckRule, Attachments, Conn, Settings, SettingsError, Task};
+use bentpipe_quic::{Accept, AckRule, Clock, ConnectionConfig, Settings, SettingsError, Task};
 use bentpipe_units::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,13 +29,17 @@ pub(super) const HEADER_MEMORY: u64 = 16 * 1024 * 1024;
 /// How connections of the server are tuned.
 #[derive(Debug)]
 pub(crate) struct Tuning {
-    settings: Settings,
+    config: ConnectionConfig,
     /// Bytes of a request's header fields, decoded.
     header: u64,
 }
 
 impl Tuning {
-    pub fn new(limits: &super::Limits, origin: &Origin) -> Result<Self, SettingsError> {
+    pub fn new(
+        limits: &super::Limits,
+        origin: &Origin,
+        clock: Clock,
+    ) -> Result<Self, SettingsError> {
         let least = match origin {
             // Requests are small, and content of theirs is not read.
             Origin::Files(_) => [LEAST_HEADER_WINDOW, 64 * 1024],
@@ -48,13 +50,15 @@ impl Tuning {
             connection_window: Bytes::new(limits.header.get().saturating_mul(4).max(least[1])),
             initial_mtu: MTU.0,
             max_mtu: MTU.1,
+            send_buffer: Bytes::new(IDLE_BUFFER),
             idle_timeout: limits.idle_time,
             ack: AckRule::Auto,
             ack_by: AckRule::Auto.by(),
             ..Settings::default()
         };
-        settings.transport()?;
-        Ok(Self { settings, header: limits.header.get() })
+        // Control, two of QPACK (RFC 9114 §6.2), one of path tokens, and room for reserved ones.
+        let config = ConnectionConfig::new(settings, clock)?.with_stream_limits(limits.requests, 8);
+        Ok(Self { config, header: limits.header.get() })
     }
 
     /// Longest HEADERS frame, bytes: it arrives whole within its stream's window. One whose fields
@@ -66,46 +70,21 @@ impl Tuning {
     }
 
     pub fn stream_window(&self) -> u64 {
-        self.settings.stream_window.get()
-    }
-
-    /// Has a connection give credit as configured.
-    pub fn set_flow_control(&self, conn: &Conn) {
-        conn.set_flow_control(self.settings.connection_window, &self.settings.flow_control);
+        self.config.settings().stream_window.get()
     }
 }
 
-/// What is done with a connection from `remote`; nothing where its transport cannot be configured.
+/// What is done with a connection from `remote`.
 pub(crate) fn accept(shared: &Arc<Shared>, remote: SocketAddr) -> Option<Accept> {
     let pass = shared.door.enter(remote.ip());
     shared.metrics.connections_quic.fetch_add(1, Relaxed);
-    let settings = &shared.tuning.settings;
-    let mut transport =
-        Settings { send_buffer: Bytes::new(IDLE_BUFFER), ..settings.clone() }.transport().ok()?;
-    transport.max_concurrent_bidi_streams(VarInt::from_u32(shared.door.limits().requests));
-    // Control, two of QPACK (RFC 9114 §6.2), one of path tokens, and room for reserved ones.
-    transport.max_concurrent_uni_streams(VarInt::from_u32(8));
-    let Begun { factory, metrics, notes, remembered, starting } =
-        shared.resumption.begin(remote.ip().to_canonical());
-    let saved = notes.as_ref().and_then(|notes| notes.resume_state().offered);
-    settings.ask(&mut transport, saved.as_ref());
+    let config =
+        shared.resumption.configure(shared.tuning.config.clone(), remote.ip().to_canonical());
+    let notes = config.resume_handle();
     let tokens = notes.as_ref().map(|notes| Tokens::server(&shared.tokens, notes.clone()));
-    transport.congestion_controller_factory(factory);
     let qlog = shared.qlog.as_ref().and_then(|desk| desk.begin("server"));
-    if let Some(sink) = &qlog {
-        transport.qlog_factory(Arc::new(sink.clone()));
-    }
-    let mut config = ServerConfig::clone(&shared.config);
-    config.transport_config(Arc::new(transport));
-    let attached = Attachments {
-        metrics: Some(metrics),
-        path_lease: remembered,
-        qlog,
-        tokens,
-        start_lease: starting,
-        ..Attachments::default()
-    };
+    let (config, attachments) = config.with_tokens(tokens).with_qlog(qlog).server(&shared.config);
     let shared = shared.clone();
     let app = Box::new(move |conn| Box::pin(super::h3::serve(conn, shared, pass, notes)) as Task);
-    Some(Accept { config: Arc::new(config), attachments: attached, app })
+    Some(Accept { config, attachments, app })
 }

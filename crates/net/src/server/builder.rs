@@ -254,7 +254,7 @@ impl ServerBuilder {
         let (resumption, tokens) =
             path_memory(store.as_deref().filter(|_| remembers), congestion, &clock)?;
         let resumption = if remembers { resumption } else { resumption.forgetful() };
-        let tuning = Tuning::new(&limits, &origin)?;
+        let tuning = Tuning::new(&limits, &origin, clock.base())?;
         let traces = qlog.map(|qlog| {
             let failed = |source| ServerError::Qlog { directory: qlog.directory.clone(), source };
             Traces::start(&qlog, clock.clone()).map_err(failed)

@@ -1,6 +1,6 @@
 //! HTTP/3: one task for each connection and one for each request, inside the endpoint's calls.
 
-use super::limits::{ConnectionGuard, IDLE_BUFFER, SendBufferGrant};
+use super::limits::{ConnectionGuard, SendBufferGrant};
 use super::reply::{Origin, StreamedResponse};
 use super::upstream::{Piece, Relay, RequestContext, Upload, announced, expects_continue};
 use super::{RequestLog, Shared};
@@ -43,8 +43,6 @@ pub(super) async fn serve(
     mut pass: ConnectionGuard,
     notes: Option<ResumeHandle>,
 ) {
-    conn.set_send_buffer(IDLE_BUFFER);
-    shared.tuning.set_flow_control(&conn);
     let limit = shared.door.limits().handshake_time;
     let (watched, counts) = (conn.clone(), shared.metrics.clone());
     conn.spawn(async move {

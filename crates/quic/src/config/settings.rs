@@ -115,11 +115,17 @@ fn varint(name: &'static str, value: u64) -> Result<VarInt, SettingsError> {
 }
 
 impl Settings {
-    /// The stack's configuration, without controller observation and qlog, which the endpoint adds.
+    /// Checks the settings, as [`crate::ConnectionConfig::new`] does.
     ///
     /// # Errors
-    /// A setting that QUIC cannot express.
-    pub fn transport(&self) -> Result<TransportConfig, SettingsError> {
+    /// QUIC cannot express a setting, or a parameter of the congestion control is invalid.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        self.transport()?;
+        self.controller().map(drop)
+    }
+
+    /// Returns the transport configuration, without congestion control and qlog.
+    pub(super) fn transport(&self) -> Result<TransportConfig, SettingsError> {
         for (name, value) in [("initial_mtu", self.initial_mtu), ("max_mtu", self.max_mtu)] {
             if !(MIN_UDP_PAYLOAD..=65_527).contains(&value) {
                 return Err(SettingsError::Mtu { name, value });
@@ -144,19 +150,22 @@ impl Settings {
         } else {
             config.mtu_discovery_config(None);
         }
-        self.ask(&mut config, None);
         Ok(config)
     }
 
-    /// What a sender asks of its peer's acknowledgements, put into `config`. `saved`: what it
-    /// remembers of the path.
+    /// Requests acknowledgements from the peer (ACK_FREQUENCY) in `config`. `saved`: the saved
+    /// parameters of the path.
     ///
-    /// A ratio where that is the policy. With `auto`, of which a peer need know nothing, one that
-    /// leaves twice as many ACKs a round trip of the remembered window as our own receiver sends at
-    /// most, so that it takes nothing from that, and never sparser than 1:10, what an initial
-    /// window bursts anyway; nothing where no path is remembered, since the ratio is fixed for the
-    /// connection.
-    pub fn ask(&self, config: &mut TransportConfig, saved: Option<&SavedParameters>) {
+    /// A ratio is requested if it is the policy and the sender decides. With `auto`, which a peer
+    /// need not know, the request leaves twice as many ACKs per RTT of the saved window as our own
+    /// receiver sends at most, so it does not limit that, and is never sparser than 1:10, which an
+    /// initial window bursts anyway. Without saved parameters `auto` requests nothing, since the
+    /// ratio is fixed for the connection.
+    pub(super) fn request_ack_frequency(
+        &self,
+        config: &mut TransportConfig,
+        saved: Option<&SavedParameters>,
+    ) {
         let every = match (self.ack, self.ack_by) {
             (AckRule::Every(packets), AckBy::Sender) => Some(packets),
             (AckRule::Auto, _) => saved.filter(|saved| saved.is_usable()).and_then(|saved| {
@@ -168,8 +177,8 @@ impl Settings {
         };
         if let Some(packets) = every {
             let mut frequency = AckFrequencyConfig::default();
-            // The frame's threshold counts the packets that may pass *without* an ACK: one less
-            // than the ratio.
+            // The threshold counts the packets that may pass *without* an ACK: one less than the
+            // ratio.
             frequency
                 .ack_eliciting_threshold(VarInt::from_u32(packets.saturating_sub(1)))
                 .max_ack_delay(Some(self.max_ack_delay.into()));
@@ -177,12 +186,8 @@ impl Settings {
         }
     }
 
-    /// What makes controllers, checked.
-    ///
-    /// # Errors
-    /// A window of no datagrams, or of absurdly many; a parameter that does not exist or lies out
-    /// of range.
-    pub fn controller(&self) -> Result<ControllerFactory, SettingsError> {
+    /// Returns the factory of the congestion controller.
+    pub(super) fn controller(&self) -> Result<ControllerFactory, SettingsError> {
         if !(1..=10_000).contains(&self.initial_window) {
             return Err(SettingsError::InitialWindow(self.initial_window));
         }
@@ -201,19 +206,20 @@ mod tests {
     }
 
     #[test]
-    fn auto_asks_for_few_acknowledgements_only_of_a_path_that_it_remembers_as_long() {
-        let asks = |window| {
+    fn auto_requests_few_acks_only_with_a_large_saved_window() {
+        let requests = |window| {
             let saved = SavedParameters {
                 window: Bytes::new(window),
                 rtt: Span::from_millis(600),
                 valid_until: None,
             };
             let mut config = TransportConfig::default();
-            Settings { ack: AckRule::Auto, ..Settings::default() }.ask(&mut config, Some(&saved));
+            Settings { ack: AckRule::Auto, ..Settings::default() }
+                .request_ack_frequency(&mut config, Some(&saved));
             !format!("{config:?}").contains("ack_frequency_config: None")
         };
-        assert!(asks(18_000_000));
-        assert!(!asks(0) && !asks(200_000));
+        assert!(requests(18_000_000));
+        assert!(!requests(0) && !requests(200_000));
     }
 
     #[test]

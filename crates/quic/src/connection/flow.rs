@@ -20,7 +20,7 @@ impl Conn {
     /// [`Reassembler`](crate::Reassembler)), and the stack takes them for consumed. From now on they
     /// are withheld from the connection's window until they are in order, as a receiver that reads
     /// in order would do. The window of a stream cannot be controlled this way.
-    pub fn set_flow_control(&self, connection_window: Bytes, rule: &FlowControlRule) {
+    pub(crate) fn set_flow_control(&self, connection_window: Bytes, rule: &FlowControlRule) {
         self.lock().flow_control.set_rule(connection_window, rule);
     }
 

@@ -2,16 +2,22 @@
 
 use super::start_limiter::StartLease;
 use crate::ack::Acknowledger;
-use crate::flow_control::FlowControlReport;
+use crate::flow_control::{FlowControlReport, FlowControlRule};
 use crate::observer::{PacketObserver, TrafficStats};
 use crate::path_memory::PathLease;
 use crate::path_memory::token::Tokens;
 use crate::qlog::QlogSink;
 use bentpipe_congestion::SenderMetrics;
+use bentpipe_units::Bytes;
 
 /// The parts of a connection outside the stack, besides its application.
-#[derive(Default)]
+/// [`crate::ConnectionConfig`] builds it together with the stack's configuration.
+#[derive(Clone, Default)]
 pub struct Attachments {
+    /// Size of its send buffer; by default that of its transport configuration.
+    pub send_buffer: Option<Bytes>,
+    /// Its receive window and the rule by which it grows; by default the stack decides.
+    pub flow_control: Option<(Bytes, FlowControlRule)>,
     /// Records the connection's sender, if its transport configuration carries the same metrics.
     pub metrics: Option<SenderMetrics>,
     /// The lease of its path's saved parameters, if its transport configuration carries the same

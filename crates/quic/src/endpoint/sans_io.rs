@@ -137,6 +137,12 @@ impl Endpoint {
         if let Some(report) = &attachments.flow_control_received {
             conn.lock().report_flow_control(report.clone());
         }
+        if let Some(send_buffer) = attachments.send_buffer {
+            conn.set_send_buffer(send_buffer.get());
+        }
+        if let Some((window, rule)) = &attachments.flow_control {
+            conn.set_flow_control(*window, rule);
+        }
         let tasks = FuturesUnordered::new();
         if let Some(tokens) = &attachments.tokens {
             conn.lock().set_tokens(tokens.clone());

@@ -99,18 +99,18 @@ impl PathMemory {
     }
 }
 
-/// One connection's lease of the saved set of its path.
-#[derive(Debug)]
+/// One connection's lease of the saved set of its path. Clones are the same lease.
+#[derive(Debug, Clone)]
 pub struct PathLease {
     /// Its place in a store, if there is one.
     place: Option<Place>,
     resume_handle: ResumeHandle,
     /// Updates that the store has had.
-    flushed: Mutex<Flushed>,
+    flushed: Arc<Mutex<Flushed>>,
 }
 
 /// A connection's place in a store.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Place {
     memory: PathMemory,
     key: PathKey,
@@ -128,7 +128,7 @@ impl PathLease {
     /// A lease without a store: the client brings the saved set in a token, and keeps what was
     /// measured.
     pub fn without_store() -> Self {
-        Self { place: None, resume_handle: ResumeHandle::new(), flushed: Mutex::default() }
+        Self { place: None, resume_handle: ResumeHandle::new(), flushed: Arc::default() }
     }
 
     /// Returns the handle for the connection's controller.

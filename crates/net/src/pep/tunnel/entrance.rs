@@ -19,12 +19,10 @@ use crate::clock::WallClock;
 use crate::driver::Driver;
 use crate::server::MTU;
 use crate::socket::Socket;
-use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::congestion::CongestionConfig;
+use bentpipe_quic::noq_proto::EndpointConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
-use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
-use bentpipe_quic::observer::PacketObserver;
-use bentpipe_quic::{AckRule, Attachments, Conn, Endpoint, RawStream, Task};
+use bentpipe_quic::{Conn, Endpoint, RawStream, Task};
 use bentpipe_units::{Bytes, Span};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -82,7 +80,7 @@ impl Tunnel {
         (buffer, memory): (Bytes, Bytes),
         clock: WallClock,
     ) -> Result<Self, PepError> {
-        let carrier = Arc::new(TunnelConfig::new(congestion, buffer, memory)?);
+        let carrier = Arc::new(TunnelConfig::new(congestion, buffer, memory, clock.base())?);
         let tls = Arc::new(secret.client()?);
         let (publish, present) = watch::channel(None);
         let (over, ending) = watch::channel(false);
@@ -188,23 +186,14 @@ impl TunnelSupervisor {
         );
         let (driver, _) = Driver::start(endpoint, socket, self.clock.clone());
         // The exit opens no streams.
-        let transport =
-            self.carrier.transport(self.clock.base(), 0).ok_or("impossible settings")?;
-        let watch = PacketObserver::default();
-        let mut config = ClientConfig::new(watch.client(self.tls.clone()));
-        config.transport_config(Arc::new(transport));
-        let delay = self.carrier.settings.max_ack_delay;
-        let attached = Attachments {
-            observer: Some(watch),
-            acknowledger: Some(Acknowledger::new(AckRule::Auto, delay)),
-            ..Attachments::default()
-        };
+        let (config, attached) =
+            self.carrier.connection(0).with_acknowledger().client(self.tls.clone());
         let (carriage, inbox) = mpsc::channel(WAITING);
         let (begin, began) = oneshot::channel();
-        let (exit, carrier) = (self.exit, self.carrier.clone());
+        let exit = self.exit;
         driver
             .run(move |endpoint, now| {
-                let app = |conn: Conn| Box::pin(take(conn, inbox, carrier)) as Task;
+                let app = |conn: Conn| Box::pin(take(conn, inbox)) as Task;
                 let begun = endpoint.connect(now, config, exit, Role::Exit.name(), attached, app);
                 // Whoever asked has gone where it cannot be told.
                 let _ = begin.send(begun.map_err(|error| error.to_string()));
@@ -223,8 +212,7 @@ impl TunnelSupervisor {
 }
 
 /// The application inside the connection: a task for each passenger.
-async fn take(conn: Conn, mut inbox: mpsc::Receiver<PendingStream>, carrier: Arc<TunnelConfig>) {
-    carrier.govern(&conn);
+async fn take(conn: Conn, mut inbox: mpsc::Receiver<PendingStream>) {
     let Ok(control) = RawStream::open(&conn).await else { return };
     let credits = Credits::default();
     let exchanging = credits.clone();

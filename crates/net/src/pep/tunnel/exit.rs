@@ -18,7 +18,7 @@ use crate::server::MTU;
 use crate::socket::Socket;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
-use bentpipe_quic::{Accept, Acceptor, Admission, Attachments, Conn, Endpoint, RawStream, Task};
+use bentpipe_quic::{Accept, Acceptor, Admission, Conn, Endpoint, RawStream, Task};
 use bentpipe_units::Bytes;
 use bytes::{Buf, Bytes as Piece, BytesMut};
 use std::io;
@@ -42,12 +42,13 @@ pub(in super::super) fn start(
     buffer: Bytes,
     shared: Arc<Shared>,
 ) -> Result<(Driver, JoinHandle<io::Result<()>>), PepError> {
-    let carrier = Arc::new(TunnelConfig::new(congestion, buffer, shared.door.limits().memory)?);
+    let clock = shared.clock.clone();
+    let memory = shared.door.limits().memory;
+    let carrier = Arc::new(TunnelConfig::new(congestion, buffer, memory, clock.base())?);
     let config = Arc::new(ServerConfig::with_crypto(Arc::new(secret.server()?)));
     let mut endpoint_config = EndpointConfig::default();
     let largest = endpoint_config.max_udp_payload_size(MTU.1.max(1472));
     largest.map_err(|error| PepError::System(io::Error::other(error.to_string())))?;
-    let clock = shared.clock.clone();
     // Memory is counted where streams become TCP connections.
     let limits = Limits {
         connections: TUNNELS,
@@ -56,24 +57,26 @@ pub(in super::super) fn start(
         ..*shared.door.limits()
     };
     let tunnels = AdmissionControl::new(limits);
-    let (door, base, accepted) = (tunnels.clone(), clock.base(), config.clone());
+    let (door, accepted) = (tunnels.clone(), config.clone());
     let acceptor: Acceptor = Box::new(move |remote| {
         let pass = door.enter(remote.ip(), (Bytes::new(0), Bytes::new(0))).ok()?;
-        let mut config = ServerConfig::clone(&accepted);
-        config.transport_config(Arc::new(
-            carrier.transport(base, shared.door.limits().connections.saturating_add(1))?,
-        ));
-        let (shared, carrier) = (shared.clone(), carrier.clone());
+        let streams = shared.door.limits().connections.saturating_add(1);
+        let (config, attachments) = carrier.connection(streams).server(&accepted);
+        let shared = shared.clone();
         let app = Box::new(move |conn: Conn| {
             Box::pin(async move {
-                take(conn, shared, carrier, remote).await;
+                take(conn, shared, remote).await;
                 drop(pass);
             }) as Task
         });
-        Some(Accept { config: Arc::new(config), attachments: Attachments::default(), app })
+        Some(Accept { config, attachments, app })
     });
-    let mut endpoint =
-        Endpoint::new(endpoint_config, base, Some((config, acceptor)), socket.max_segments(MTU.1));
+    let mut endpoint = Endpoint::new(
+        endpoint_config,
+        clock.base(),
+        Some((config, acceptor)),
+        socket.max_segments(MTU.1),
+    );
     endpoint.set_gatekeeper(Box::new(move |_, validated| match tunnels.inside() {
         inside if inside >= TUNNELS => Admission::Refuse,
         inside if inside >= UNSEEN && !validated => Admission::Retry,
@@ -83,8 +86,7 @@ pub(in super::super) fn start(
 }
 
 /// The application inside a connection: a task for each stream.
-async fn take(conn: Conn, shared: Arc<Shared>, carrier: Arc<TunnelConfig>, remote: SocketAddr) {
-    carrier.govern(&conn);
+async fn take(conn: Conn, shared: Arc<Shared>, remote: SocketAddr) {
     if !matches!(timeout(HANDSHAKE.into(), conn.handshaken()).await, Ok(Ok(()))) {
         return conn.close(0, b"");
     }

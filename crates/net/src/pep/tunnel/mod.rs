@@ -18,12 +18,10 @@ pub use secret::Secret;
 
 use super::PepError;
 use crate::server::MTU;
-use bentpipe_quic::congestion::{CongestionConfig, ControllerFactory, FastStart};
-use bentpipe_quic::noq_proto::{TransportConfig, VarInt};
-use bentpipe_quic::{AckRule, Clock, Conn, MakeController, Settings, controller_factory};
+use bentpipe_quic::congestion::CongestionConfig;
+use bentpipe_quic::{AckRule, Clock, ConnectionConfig, Settings};
 use bentpipe_units::{Bytes, Span};
 use std::io;
-use std::sync::Arc;
 
 /// Silence after which a tunnel is taken for broken, and how often it is kept from being silent:
 /// our choice.
@@ -39,15 +37,19 @@ pub(super) const LAST: Span = Span::from_secs(3);
 /// How connections of the tunnel are tuned.
 #[derive(Debug)]
 struct TunnelConfig {
-    settings: Settings,
-    factory: ControllerFactory,
+    config: ConnectionConfig,
 }
 
 impl TunnelConfig {
     /// `buffer`: the most that waits of one stream and direction; `memory`: of all. Peers keep to
     /// less than that by themselves ([`credit`]); the stack's own windows are there for those who
     /// do not.
-    fn new(congestion: &CongestionConfig, buffer: Bytes, memory: Bytes) -> Result<Self, PepError> {
+    fn new(
+        congestion: &CongestionConfig,
+        buffer: Bytes,
+        memory: Bytes,
+        clock: Clock,
+    ) -> Result<Self, PepError> {
         let together = Bytes::new(buffer.get().saturating_mul(TOGETHER));
         let settings = Settings {
             congestion: congestion.clone(),
@@ -62,45 +64,21 @@ impl TunnelConfig {
             ack_by: AckRule::Auto.by(),
             ..Settings::default()
         };
-        let fail =
-            |error: &dyn std::fmt::Display| PepError::System(io::Error::other(error.to_string()));
-        settings.transport().map_err(|error| fail(&error))?;
-        let factory = settings.controller().map_err(|error| fail(&error))?;
-        Ok(Self { settings, factory })
+        // One connection has the hop for all: it may start fast.
+        let config = ConnectionConfig::new(settings, clock)
+            .map_err(|error| PepError::System(io::Error::other(error.to_string())))?
+            .with_keep_alive(KEEPALIVE);
+        Ok(Self { config })
     }
 
-    /// The stack's configuration for one connection, in which the peer may have so many streams
-    /// open.
-    fn transport(&self, clock: Clock, streams: usize) -> Option<TransportConfig> {
-        let mut transport = self.settings.transport().ok()?;
-        let streams = VarInt::from_u32(u32::try_from(streams).unwrap_or(u32::MAX));
-        transport
-            .max_concurrent_bidi_streams(streams)
-            .max_concurrent_uni_streams(VarInt::from_u32(0))
-            .keep_alive_interval(Some(KEEPALIVE.into()));
-        let factory = self.factory.clone();
-        // One connection has the hop for all: it may start fast.
-        let make: MakeController =
-            Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None));
-        let Settings { initial_window, pacing, .. } = self.settings;
-        transport.congestion_controller_factory(controller_factory(
-            clock,
-            initial_window,
-            pacing,
-            None,
-            make,
-        ));
-        Some(transport)
+    /// The configuration of one connection, in which the peer may have so many streams open.
+    fn connection(&self, streams: usize) -> ConnectionConfig {
+        let streams = u32::try_from(streams).unwrap_or(u32::MAX);
+        self.config.clone().with_stream_limits(streams, 0)
     }
 
     /// The window of a stream with such a buffer, as it is told.
     fn window(buffer: Bytes) -> u32 {
         u32::try_from(buffer.get()).unwrap_or(u32::MAX)
-    }
-
-    /// Has a connection buffer and give credit as configured.
-    fn govern(&self, conn: &Conn) {
-        conn.set_send_buffer(self.settings.send_buffer.get());
-        conn.set_flow_control(self.settings.connection_window, &self.settings.flow_control);
     }
 }
