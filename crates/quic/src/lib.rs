@@ -1,21 +1,20 @@
-//! The QUIC endpoint of Bentpipe: noq-proto driven without sockets or clocks of its own, and HTTP/3
-//! over it.
+//! The QUIC endpoint of Bentpipe: noq-proto without sockets or clocks, and HTTP/3 over it.
 //!
-//! The same code runs under the virtual clock, where a simulator hands over datagrams, and under
-//! the real one, where a UDP socket does:
+//! The same code runs under the virtual clock, where a simulator passes datagrams, and under the
+//! real clock, where a UDP socket does:
 //!
 //! - [`Endpoint`] holds connections and runs their applications;
-//! - [`Conn`] is a connection as applications see it, [`Http3`] the same for the `h3` crate;
-//! - [`Settings`] says how a flow's endpoints are tuned, [`tls`] how they trust each other;
-//! - [`controller_factory`] lets the stack use the controllers of `bentpipe-congestion`,
-//!   [`SenderMetrics`] watches a sender there;
-//! - [`memory`] remembers paths between connections, [`PathMemory`] lets connections use it;
-//! - [`token`] seals what is remembered for clients to keep, and lets connections exchange it;
-//! - [`packets`] watches what passes the packet protection, [`ack`] decides when acknowledgements
-//!   leave, [`TrafficStats`] counts what did;
-//! - [`credit`] decides what a peer may send, and when it hears so;
-//! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
-//! - [`seeded`] replaces what is random by what is reproducible.
+//! - [`Conn`] is the connection for applications, [`Http3`] the connection for the `h3` crate;
+//! - [`ConnectionConfig`] builds a connection from [`Settings`], [`tls`] configures its
+//!   cryptography;
+//! - [`controller_factory`] connects the controllers of `bentpipe-congestion` to the stack, and
+//!   [`SenderMetrics`] records their sender;
+//! - [`path_memory`] saves the parameters of paths between connections, and
+//!   [`path_memory::token`] seals them for clients to keep;
+//! - [`observer`] observes packets inside the packet protection and counts them;
+//! - [`ack`] decides when acknowledgements leave, [`flow_control`] when a receive window grows;
+//! - [`qlog`] keeps traces in memory and converts them for older viewers;
+//! - [`seeded`] replaces random parts by reproducible ones.
 
 pub mod ack;
 mod clock;

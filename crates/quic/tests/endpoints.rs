@@ -424,13 +424,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_datagram_makes_an_endpoint_panic(datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..1500), 1..20)) {
+    fn no_datagram_makes_an_endpoint_panic(
+        datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..1500), 1..20),
+    ) {
         let (mut pair, config) = pair(Clock::new());
         let (_, answer) = ask(&mut pair, config, vec![7; 100], None);
         for (index, datagram) in datagrams.into_iter().enumerate() {
             pair.run(Time::from_millis(5 * index as u64));
-            pair.server.handle_datagram(pair.now, CLIENT.into(), None, BytesMut::from(&datagram[..]));
-            pair.client.handle_datagram(pair.now, SERVER.into(), None, BytesMut::from(&datagram[..]));
+            let datagram = BytesMut::from(&datagram[..]);
+            pair.server.handle_datagram(pair.now, CLIENT.into(), None, datagram.clone());
+            pair.client.handle_datagram(pair.now, SERVER.into(), None, datagram);
         }
         pair.run(Time::from_secs(5));
         prop_assert_eq!(answer.lock().unwrap().clone(), Some(vec![7; 100]));

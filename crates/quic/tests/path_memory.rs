@@ -2,7 +2,7 @@
 
 mod contract;
 
-use bentpipe_quic::path_memory::{Holder, Limits, MemoryStore, PathStore};
+use bentpipe_quic::path_memory::{Holder, Lease, Limits, MemoryStore, PathStore};
 use contract::{at, key, saved};
 use proptest::prelude::*;
 
@@ -20,13 +20,18 @@ proptest! {
         for (call, network, holder, second) in calls {
             let (key, now) = (key(network), at(second));
             match call {
-                0 | 1 => prop_assert_eq!(store.replace(&key, saved(1 + second, second), now), Ok(())),
+                0 | 1 => {
+                    let path = saved(1 + second, second);
+                    prop_assert_eq!(store.replace(&key, path, now), Ok(()));
+                }
                 2 | 3 => {
                     let listed = store.list(now).expect("a list");
                     let entry = listed.iter().find(|entry| entry.key == key);
-                    let taken = entry.and_then(|entry| entry.lease).filter(|lease| lease.holder != Holder(holder));
-                    let lent = store.lease(&key, now, Holder(holder)).expect("an answer");
-                    prop_assert_eq!(lent, entry.map(|entry| entry.path).filter(|path| path.is_current(now) && taken.is_none()));
+                    let other = |lease: &Lease| lease.holder != Holder(holder);
+                    let taken = entry.and_then(|entry| entry.lease).is_some_and(|lease| other(&lease));
+                    let current = entry.map(|entry| entry.path).filter(|path| path.is_current(now));
+                    let leased = store.lease(&key, now, Holder(holder)).expect("an answer");
+                    prop_assert_eq!(leased, current.filter(|_| !taken));
                 }
                 4 => prop_assert_eq!(store.release(&key, Holder(holder)), Ok(())),
                 5 => {

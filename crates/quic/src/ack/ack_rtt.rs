@@ -4,8 +4,8 @@ use crate::observer::{PacketInfo, Space};
 use bentpipe_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// Largest packet measured, in bytes: on a slow link, the transmission time of a larger one would be
-/// taken for propagation.
+/// Largest packet measured, in bytes: on a slow link, the transmission time of a larger one would
+/// be taken for propagation.
 const SMALL: u32 = 128;
 /// Most packets tracked: several RTTs of them.
 const MAX_PENDING: usize = 64;
@@ -15,8 +15,8 @@ const PERIOD: Span = Span::from_secs(10);
 
 /// The unacknowledged small ack-eliciting packets of this side, and the shortest RTT of others.
 ///
-/// The stack's RTT does not serve here: `Connection::rtt` is smoothed and mixes in the large packets
-/// of the handshake, and its minimum and latest sample are not accessible.
+/// The stack's RTT does not serve here: `Connection::rtt` is smoothed and mixes in the large
+/// packets of the handshake, and its minimum and latest sample are not accessible.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AckRtt {
     pending: VecDeque<(u64, Time)>,

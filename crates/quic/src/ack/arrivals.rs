@@ -2,9 +2,9 @@
 //!
 //! A sender measures the bytes acknowledged ([`bentpipe_congestion::resume`]), a receiver the bytes
 //! that arrived, so that a report can show both. Both count QUIC packets, that is UDP payload. A
-//! round is one smoothed RTT of the receiver, from the packets that it sent itself. A standing queue
-//! lengthens the round and fills it with bytes that the path does not hold, so the result is scaled
-//! by the smallest RTT over the current one, as at the sender.
+//! round is one smoothed RTT of the receiver, from the packets that it sent itself. A standing
+//! queue lengthens the round and fills it with bytes that the path does not hold, so the result is
+//! scaled by the smallest RTT over the current one, as at the sender.
 
 use bentpipe_congestion::SavedParameters;
 use bentpipe_units::{Bytes, Span, Time};

@@ -279,7 +279,11 @@ enum Event {
 
 fn history() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
-        8 => (prop_oneof![20 => Just(0u64), 1 => 1u64..5], prop::bool::weighted(0.02), prop::bool::weighted(0.02))
+        8 => (
+            prop_oneof![20 => Just(0u64), 1 => 1u64..5],
+            prop::bool::weighted(0.02),
+            prop::bool::weighted(0.02),
+        )
             .prop_map(|(skip, marked, immediate)| Event::Packet { skip, marked, immediate }),
         1 => (0u64..50).prop_map(Event::Old),
         6 => (0u64..3_000_000).prop_map(Event::Wait),
@@ -313,7 +317,8 @@ proptest! {
                     packet.frames.immediate = immediate;
                     receiver.on_packet_with(&packet, marked);
                     if skip > 0 && packet.number > skip + 1 && rule != "auto" {
-                        prop_assert_eq!(receiver.sent.last(), Some(&(receiver.now, receiver.largest)));
+                        let newest = (receiver.now, receiver.largest);
+                        prop_assert_eq!(receiver.sent.last(), Some(&newest));
                     }
                 }
                 Event::Old(back) => receiver.on_packet(receiver.largest.saturating_sub(back)),

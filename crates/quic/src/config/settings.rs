@@ -15,11 +15,11 @@ use thiserror::Error;
 pub struct Settings {
     /// Congestion control of both senders: controller, slow start, resumption.
     pub congestion: CongestionConfig,
-    /// A controller of the stack itself, with its own pacing, that replaces all of `congestion`. For
-    /// studies only; scenarios have no key for it.
+    /// A controller of the stack itself, with its own pacing, that replaces all of `congestion`.
+    /// For studies only; scenarios have no key for it.
     pub stock: Option<StockController>,
-    /// Where the saved parameters of a path are, for a server that sends. A client that sends has its
-    /// own path memory.
+    /// Where the saved parameters of a path are, for a server that sends. A client that sends has
+    /// its own path memory.
     pub resume_via: ResumeVia,
     /// The protocol above QUIC.
     pub http: Http,
@@ -29,8 +29,8 @@ pub struct Settings {
     pub ack_by: AckBy,
     /// Parameters of `auto`. For studies only; scenarios have no key for them.
     pub ack_auto: Auto,
-    /// Longest delay of an ACK (RFC 9000 §18.2, max_ack_delay; 25 ms there), requested together with
-    /// `ack`.
+    /// Longest delay of an ACK (RFC 9000 §18.2, max_ack_delay; 25 ms there), requested together
+    /// with `ack`.
     pub max_ack_delay: Span,
     /// RTT assumed before the first sample (RFC 9002 §6.2.2: 333 ms).
     pub initial_rtt: Span,
@@ -94,7 +94,8 @@ pub enum SettingsError {
     },
     /// A UDP payload below the minimum of QUIC, or above that of UDP.
     #[error(
-        "{name} of {value} bytes is out of range; allowed: {MIN_UDP_PAYLOAD} to 65527 bytes of UDP payload"
+        "{name} of {value} bytes is out of range; allowed: {MIN_UDP_PAYLOAD} to 65527 bytes of UDP \
+            payload"
     )]
     Mtu {
         /// Name of the setting.

@@ -69,8 +69,13 @@ impl State {
     /// (RFC 9000 §3.5). Otherwise neither side would free it.
     fn reset_stopped(&mut self, id: StreamId, code: VarInt) {
         // A stream that has ended already needs no reset.
-        if self.quic.send_stream(id).reset(code).is_ok() && id.dir() == Dir::Bi {
-            self.stopped.insert(id, code.into_inner());
+        if self.quic.send_stream(id).reset(code).is_err() || id.dir() == Dir::Uni {
+            return;
+        }
+        // A writer that is gone needs no code, and nobody would remove it.
+        let unaccepted = id.initiator() != self.quic.side() && id.index() >= self.accepted;
+        if unaccepted || self.writers.contains_key(&id) {
+            self.writers.insert(id, Some(code.into_inner()));
         }
     }
 

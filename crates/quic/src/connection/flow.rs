@@ -17,9 +17,9 @@ impl Conn {
     /// it grows ([`crate::flow_control`]).
     ///
     /// Bytes that wait behind a gap are read from the stack at once (see
-    /// [`Reassembler`](crate::Reassembler)), and the stack takes them for consumed. From now on they
-    /// are withheld from the connection's window until they are in order, as a receiver that reads
-    /// in order would do. The window of a stream cannot be controlled this way.
+    /// [`Reassembler`](crate::Reassembler)), and the stack takes them for consumed. From now on
+    /// they are withheld from the connection's window until they are in order, as a receiver that
+    /// reads in order would do. The window of a stream cannot be controlled this way.
     pub(crate) fn set_flow_control(&self, connection_window: Bytes, rule: &FlowControlRule) {
         self.lock().flow_control.set_rule(connection_window, rule);
     }

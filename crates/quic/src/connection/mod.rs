@@ -9,6 +9,8 @@ mod state;
 mod status;
 mod streams;
 mod task;
+#[cfg(test)]
+mod tests;
 mod tokens;
 mod unread;
 mod waiters;

@@ -32,8 +32,11 @@ pub(crate) struct State {
     pub now: Time,
     pub(super) clock: Clock,
     pub(super) streams: BTreeMap<StreamId, StreamWaiters>,
-    /// Codes of the peer's STOP_SENDING frames, for streams whose writers have yet to learn of it.
-    pub(super) stopped: BTreeMap<StreamId, u64>,
+    /// Bidirectional streams that have a writer, or will have one once they are accepted, with the
+    /// code of the peer's STOP_SENDING.
+    pub(super) writers: BTreeMap<StreamId, Option<u64>>,
+    /// Number of bidirectional streams of the peer that were accepted.
+    pub(super) accepted: u64,
     /// Streams that are finished, not reset, when dropped: see [`super::FinishWhenDropped`].
     pub(super) finished_when_dropped: BTreeSet<StreamId>,
     /// Streams that are read out of order, with the bytes collected while their reader was busy.
@@ -42,6 +45,7 @@ pub(crate) struct State {
     pub(super) accept: [Vec<Waker>; 2],
     /// Tasks that wait until the peer allows another stream, by direction.
     pub(super) open: [Vec<Waker>; 2],
+    /// Reason and time of the end and of the handshake: the stack gives only flags.
     pub(super) closed: Option<ConnectionError>,
     pub(super) connected: Option<Time>,
     /// Writers that flow control or the send buffer blocks.
@@ -50,7 +54,7 @@ pub(crate) struct State {
     pub(super) send_window: Option<u64>,
     /// Tasks that applications spawned and the endpoint has not yet taken over.
     pub spawned: Vec<Task>,
-    /// True once the peer's address is validated (RFC 9000 §8).
+    /// True once the peer's address is validated (RFC 9000 §8), which the stack keeps private.
     pub(super) validated: bool,
     /// Tasks that wait for `validated`.
     pub(super) validation: Vec<Waker>,
@@ -74,7 +78,8 @@ impl State {
             now,
             clock,
             streams: BTreeMap::new(),
-            stopped: BTreeMap::new(),
+            writers: BTreeMap::new(),
+            accepted: 0,
             finished_when_dropped: BTreeSet::new(),
             overflow: BTreeMap::new(),
             accept: [Vec::new(), Vec::new()],
@@ -110,8 +115,8 @@ impl State {
         self.blocked_writers > 0
     }
 
-    /// Returns the stack's smoothed RTT. `None` before the handshake completes, when it is only a
-    /// configured guess.
+    /// Returns the stack's smoothed RTT. `None` before the handshake completes, when it is only the
+    /// configured initial RTT.
     pub fn smoothed_rtt(&self) -> Option<Span> {
         self.connected?;
         self.quic.rtt(PathId::ZERO).map(Span::from)

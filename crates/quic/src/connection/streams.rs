@@ -14,6 +14,10 @@ impl Conn {
     ) -> Poll<Result<StreamId, ConnectionError>> {
         let mut state = self.lock();
         if let Some(id) = state.quic.streams().accept(dir) {
+            if dir == Dir::Bi {
+                state.accepted = id.index() + 1;
+                state.writers.entry(id).or_default();
+            }
             return Poll::Ready(Ok(id));
         }
         if let Some(error) = &state.closed {
@@ -34,6 +38,9 @@ impl Conn {
             return Poll::Ready(Err(error.clone()));
         }
         if let Some(id) = state.quic.streams().open(dir) {
+            if dir == Dir::Bi {
+                state.writers.insert(id, None);
+            }
             return Poll::Ready(Ok(id));
         }
         wait(&mut state.open[dir as usize], cx);

@@ -19,7 +19,7 @@ impl Conn {
         if let Some(error) = &state.closed {
             return Poll::Ready(Err(StreamFailure::Connection(error.clone())));
         }
-        if let Some(code) = state.stopped.get(&id) {
+        if let Some(Some(code)) = state.writers.get(&id) {
             return Poll::Ready(Err(StreamFailure::Terminated(*code)));
         }
         match state.quic.send_stream(id).write(data) {
@@ -42,7 +42,7 @@ impl Conn {
     /// Ends a stream: nothing more will be written.
     pub(crate) fn finish(&self, id: StreamId) -> Result<(), StreamFailure> {
         let mut state = self.lock();
-        if let Some(code) = state.stopped.get(&id) {
+        if let Some(Some(code)) = state.writers.get(&id) {
             return Err(StreamFailure::Terminated(*code));
         }
         match state.quic.send_stream(id).finish() {
@@ -73,7 +73,7 @@ impl Conn {
 
     /// Removes the writer of a stream that was finished or reset.
     pub(crate) fn release_write(&self, id: StreamId) {
-        self.lock().stopped.remove(&id);
+        self.lock().writers.remove(&id);
     }
 
     /// Removes the writer of a stream that was neither finished nor reset: resets it with `code`.
@@ -81,9 +81,8 @@ impl Conn {
         let mut state = self.lock();
         let finish = state.finished_when_dropped.contains(&id);
         // A stream that the peer stopped is reset already.
-        if state.stopped.remove(&id).is_none()
-            && !(finish && state.quic.send_stream(id).finish().is_ok())
-        {
+        let stopped = state.writers.remove(&id).flatten().is_some();
+        if !stopped && !(finish && state.quic.send_stream(id).finish().is_ok()) {
             let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
             let _ = state.quic.send_stream(id).reset(code);
         }

@@ -1,14 +1,19 @@
-//! The adapter that lets noq-proto use our controllers: it turns packet numbers into an order of
-//! sending, calls into acknowledgements and losses, and a probe timeout into an event.
+//! The adapter that lets noq-proto use our congestion controllers: it maps packet numbers to the
+//! order of sending, callbacks to acknowledgements and losses, and a probe timeout to an event.
 //!
-//! What noq-proto does not report, and what is done about it:
+//! noq-proto 1.4 does not report some things that the controllers need:
 //! - packet numbers of the three spaces collide: [`PacketNumberMap`] distinguishes packets by
 //!   number and time;
 //! - packets of discarded keys and lost MTU probes are removed without a report: bytes in flight
 //!   are taken from noq-proto at each ACK, and packets much older than the newest acknowledged one
 //!   are discarded;
-//! - a probe timeout is not reported: a packet sent after as long a pause is a probe (RFC 9002
-//!   §6.2.1).
+//! - a probe timeout is not reported, and the stack keeps its length and the RTT variation private:
+//!   a packet sent after a pause of that length is a probe (RFC 9002 §6.2.1);
+//! - its RTT samples are private, and its smoothed RTT deducts the peer's ACK delay: ours comes
+//!   from `SentPackets`, as for TCP, without that deduction;
+//! - `on_cwnd_limited` says that the window was full at some time of a flight: controllers get
+//!   `app_limited` with each ACK, and the bytes in flight of each packet, which tell that per
+//!   packet.
 
 use super::packet_number_map::PacketNumberMap;
 use crate::clock::Clock;
@@ -22,19 +27,19 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The highest rate that the stack is told, a byte a nanosecond: its pacer waits for what is
-/// missing, rounded to nanoseconds, and beyond this rate a wait may round to nothing, for ever.
-/// Without pacing it is the rate: where none is given, the stack paces by the window.
-const FASTEST: Rate = Rate::from_mbps(8_000);
+/// Highest pacing rate set in the stack, a byte per nanosecond: the stack's pacer rounds its waits
+/// to nanoseconds, and beyond this rate a wait may round to zero for ever. It is also the rate
+/// without pacing, since the stack paces by the window if it gets no rate.
+const MAX_RATE: Rate = Rate::from_mbps(8_000);
 
-/// Makes a controller for a connection that begins.
+/// Makes the controller of a connection.
 pub type MakeController =
     Arc<dyn Fn(&cc::ControllerConfig) -> Box<dyn cc::Controller> + Send + Sync>;
 
-/// A factory for noq-proto's transport configuration: connections get controllers made by `make`.
+/// Returns a factory for noq-proto's transport configuration, whose controllers `make` makes.
 ///
-/// `initial_window`: in datagrams, limited as RFC 9002 §7.2 has it. Without `pacing` all that the
-/// window admits leaves at once. `metrics` watches the connection's sender.
+/// `initial_window` is in datagrams, limited as in RFC 9002 §7.2. Without `pacing` the whole window
+/// leaves at once. `metrics` records the connection's sender.
 pub fn controller_factory(
     clock: Clock,
     initial_window: u32,
@@ -61,14 +66,14 @@ impl ControllerFactory for Factory {
         let datagrams = u64::from(self.initial_window);
         let mtu = u64::from(current_mtu);
         let initial_window = (datagrams * mtu).min(datagrams * 1472).max(2 * mtu);
-        let setup = cc::ControllerConfig {
+        let config = cc::ControllerConfig {
             now,
             mtu: Bytes::new(mtu),
             initial_window: Bytes::new(initial_window),
             distance_m: None,
             rtt: None,
         };
-        let controller = (self.make)(&setup);
+        let controller = (self.make)(&config);
         Box::new(Adapter {
             control: controller.send_control(),
             controller,
@@ -91,7 +96,7 @@ impl ControllerFactory for Factory {
 #[derive(Debug)]
 struct Adapter {
     controller: Box<dyn cc::Controller>,
-    /// The controller's limits after the last event: the stack asks for them several times per
+    /// The controller's limits after the last event, since the stack reads them several times per
     /// packet.
     control: cc::SendControl,
     sent_packets: cc::SentPackets,
@@ -100,21 +105,21 @@ struct Adapter {
     metrics: Option<SenderMetrics>,
     initial_window: u64,
     pacing: bool,
-    /// When the last ack-eliciting packet was sent.
+    /// Time at which the last ack-eliciting packet was sent.
     last_sent: Option<Time>,
-    /// When the last acknowledgement arrived.
+    /// Time at which the last acknowledgement arrived.
     last_ack_at: Time,
-    /// When the round trip after the first acknowledgement is over.
+    /// End of the RTT after the first acknowledgement.
     confirming_until: Option<Time>,
     mtu: u64,
-    /// RFC 9002 §5.3, rttvar.
+    /// Variation of the RTT (rttvar, RFC 9002 §5.3).
     rtt_variation: Span,
     now: Time,
 }
 
 impl Adapter {
-    /// RFC 9002 §6.2.1 without the peer's max_ack_delay, which is not known here; its default
-    /// stands in.
+    /// Returns the probe timeout (RFC 9002 §6.2.1), with the default max_ack_delay, since the
+    /// peer's is not known here.
     fn probe_timeout(&self) -> Span {
         let variation = (self.rtt_variation * 4).max(Span::from_millis(1));
         self.sent_packets.smoothed_rtt() + variation + Span::from_millis(25)
@@ -131,10 +136,10 @@ impl Controller for Adapter {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
         let now = self.clock.time(now);
         self.now = now;
-        let silent_since = self.last_sent.max(Some(self.last_ack_at)).unwrap_or(self.last_ack_at);
+        let idle_since = self.last_sent.max(Some(self.last_ack_at)).unwrap_or(self.last_ack_at);
         let waiting = !self.sent_packets.bytes_in_flight().is_zero()
             && !self.sent_packets.smoothed_rtt().is_zero();
-        if waiting && now.since(silent_since) >= self.probe_timeout() {
+        if waiting && now.since(idle_since) >= self.probe_timeout() {
             self.controller.on_timeout(now);
         }
         self.last_sent = Some(now);
@@ -178,7 +183,7 @@ impl Controller for Adapter {
             let deviation = if rtt > before { rtt - before } else { before - rtt };
             *rtt_variation =
                 if before.is_zero() { rtt / 2 } else { (*rtt_variation * 3 + deviation) / 4 };
-            // Far beyond what reordering and loss detection leave open (9/8 of a round trip).
+            // Far longer than reordering and loss detection take (9/8 of an RTT).
             let limit = self.sent_packets.smoothed_rtt() * 4 + Span::from_secs(1);
             self.sent_packets.discard_sent_before(sent_at.since_start().saturating_sub(limit));
             self.packet_numbers.discard_before(self.sent_packets.first_number());
@@ -254,10 +259,10 @@ impl Controller for Adapter {
         self.control = self.controller.send_control();
     }
 
-    /// In the round trip after the first acknowledgement, which is of the handshake, a packet more
-    /// than the controller says: where the first flight of data fills the window, the stack would
-    /// otherwise neither send HANDSHAKE_DONE nor start a probe timer for that data, and a loss in
-    /// it could stall the connection for good.
+    /// Returns the controller's window, and one packet more in the RTT after the first
+    /// acknowledgement, which is of the handshake. If the first flight of data fills the window,
+    /// the stack would otherwise neither send HANDSHAKE_DONE nor start a probe timer for that data,
+    /// and a loss in it could stall the connection for good.
     fn window(&self) -> u64 {
         let window = self.control.cwnd.get().max(1);
         let confirming = self.confirming_until.is_some_and(|until| self.now < until);
@@ -269,19 +274,18 @@ impl Controller for Adapter {
         metrics.congestion_window = self.control.cwnd.get().max(1);
         metrics.ssthresh = self.control.ssthresh.map(Bytes::get);
         let rate = pacing_rate(&self.control, self.sent_packets.smoothed_rtt());
-        // RFC 9002 §7.7: what an initial window admits may leave at once. The stack paces
-        // acknowledgements as it does data: a receiver, with next to nothing in flight, would
-        // otherwise hold them back.
+        // RFC 9002 §7.7: an initial window may leave at once. The stack also paces
+        // acknowledgements: a receiver, with almost nothing in flight, would otherwise delay them.
         let initial_window = Bytes::new(self.initial_window);
         let burst = self.sent_packets.bytes_in_flight() < initial_window;
         let rate = if !self.pacing {
-            FASTEST
+            MAX_RATE
         } else if burst {
             rate.max(Rate::over(initial_window, INITIAL_BURST_INTERVAL))
         } else {
             rate
         };
-        metrics.pacing_rate = Some(rate.min(FASTEST).as_bps() / 8);
+        metrics.pacing_rate = Some(rate.min(MAX_RATE).as_bps() / 8);
         metrics.send_quantum = self.control.send_quantum.map(Bytes::get);
         metrics
     }

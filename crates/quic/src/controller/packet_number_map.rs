@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 /// Maps packet numbers to positions in the order of sending.
 ///
-/// Numbers increase within each sequence, so that a search takes logarithmic time. There are as
-/// many sequences as packet number spaces in use at the same time; a packet joins the sequence
-/// whose last number is the largest below its own.
+/// Numbers increase within each sequence, so a search takes logarithmic time. There are as many
+/// sequences as packet-number spaces in use at the same time; a packet joins the sequence whose
+/// last number is the largest below its own.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PacketNumberMap(Vec<VecDeque<(u64, u64)>>);
 

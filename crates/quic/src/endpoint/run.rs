@@ -12,12 +12,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 impl Endpoint {
-    /// When [`Endpoint::handle_timeout`] is due.
+    /// Returns when [`Endpoint::handle_timeout`] is due.
     pub fn next_timeout(&self) -> Option<Time> {
         self.timeouts.first().map(|&(time, _)| time)
     }
 
-    /// Lets every timer that is due by `now` expire.
+    /// Handles every timer that is due by `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some(&(time, key)) = self.timeouts.first() {
             if time > now {
@@ -34,8 +34,8 @@ impl Endpoint {
         }
     }
 
-    /// Lets every connection act on what was done to it from outside: [`Conn::close`],
-    /// [`Conn::spawn`].
+    /// Runs every connection, after [`crate::Conn::close`] or [`crate::Conn::spawn`] were called
+    /// from outside.
     pub fn wake(&mut self, now: Time) {
         let keys: Vec<usize> = self.connections.keys().copied().collect();
         for key in keys {
@@ -43,7 +43,7 @@ impl Endpoint {
         }
     }
 
-    /// Ends every connection with an application error code: see [`Conn::close`].
+    /// Closes every connection with an application error code: see [`crate::Conn::close`].
     pub fn close_all(&mut self, now: Time, code: u64) {
         for entry in self.connections.values() {
             let mut state = entry.conn.lock();
@@ -54,7 +54,7 @@ impl Endpoint {
         self.wake(now);
     }
 
-    /// Lets those connections act whose tasks were woken from outside since the last call: see
+    /// Runs the connections whose tasks were woken from outside since the last call: see
     /// [`Endpoint::set_waker`].
     pub fn run_woken(&mut self, now: Time) {
         let mut keys = Vec::new();
@@ -64,16 +64,15 @@ impl Endpoint {
         }
     }
 
-    /// Puts the connection that transmits at present behind those that wait to. A driver that
-    /// transmits a lot does this now and then, so that one fast connection does not hold up the
-    /// others.
+    /// Moves the connection that transmits now behind those that wait to transmit. A busy driver
+    /// does this now and then, so that one fast connection does not block the others.
     pub fn next_in_turn(&mut self) {
         if let Some(key) = self.ready.pop_front() {
             self.ready.push_back(key);
         }
     }
 
-    /// Lets a connection's applications act on what has happened, and forgets it where it is over.
+    /// Runs the tasks of a connection after an event, and removes it if it is over.
     pub(super) fn run(&mut self, key: usize, now: Time) {
         let Some(entry) = self.connections.get_mut(&key) else { return };
         let waker = Waker::from(entry.waker.clone());
@@ -101,8 +100,8 @@ impl Endpoint {
             } else {
                 drop(state);
             }
-            // The set polls only those of its tasks that were woken. It may return before it has
-            // polled them all, and then wakes itself.
+            // The set polls only the tasks that were woken. If it returns before it has polled them
+            // all, it wakes itself.
             let tasks = &mut entry.tasks;
             let mut run =
                 || while let Poll::Ready(Some(())) = Pin::new(&mut *tasks).poll_next(&mut cx) {};
@@ -132,7 +131,7 @@ impl Endpoint {
         }
     }
 
-    /// Appends what is to be sent next to `buffer`. Call until `None`.
+    /// Appends the next transmission to `buffer`. Call until `None`.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
         if let Some((transmit, datagram)) = self.responses.pop_front() {
             buffer.extend_from_slice(&datagram);
@@ -156,7 +155,7 @@ impl Endpoint {
                     return Some(transmit);
                 }
             }
-            // Last: what the stack has made replaces what was held.
+            // Last: a new packet of the stack replaces the held one.
             if let Some(transmit) = entry.ack_scheduler.release(now, buffer) {
                 return Some(transmit);
             }
@@ -170,7 +169,7 @@ impl Endpoint {
                 .chain(state.flow_control_due())
                 .min()
                 .map(|at| at.max(now));
-            // Sending may have produced events for the endpoint.
+            // Sending may produce events for the endpoint.
             exchange_events(&mut self.noq, key, &mut state);
             drop(state);
             if let Some(metrics) = &entry.attachments.metrics {
@@ -190,7 +189,7 @@ impl Endpoint {
     }
 }
 
-/// Passes on what a connection has to say to its endpoint, and the answers.
+/// Passes a connection's events to the endpoint, and the answers back.
 fn exchange_events(noq: &mut noq_proto::Endpoint, key: usize, state: &mut State) {
     while let Some(event) = state.quic.poll_endpoint_events() {
         if let Some(answer) = noq.handle_event(ConnectionHandle(key), event) {

@@ -22,7 +22,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::task::Waker;
 
-/// Several connections of one address, sans-IO.
+/// The QUIC connections of one address, sans-IO.
 ///
 /// Call order: after [`Endpoint::connect`], [`Endpoint::handle_datagram`] or
 /// [`Endpoint::handle_timeout`], call [`Endpoint::poll_transmit`] until it returns `None`, then
@@ -55,9 +55,9 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that only begins connections, or, with an `acceptor`, answers them too.
+    /// An endpoint that begins connections and, with a `server`, accepts them too.
     ///
-    /// `max_segments`: how many datagrams one [`Transmit`] may hold.
+    /// `max_segments`: most datagrams in one [`Transmit`].
     pub fn new(
         config: EndpointConfig,
         clock: Clock,
@@ -81,34 +81,34 @@ impl Endpoint {
         }
     }
 
-    /// Asks `gatekeeper` before each connection that a peer begins; without one, all are admitted.
+    /// Asks `gatekeeper` about each connection that a peer begins. Without one, all are admitted.
     pub fn set_gatekeeper(&mut self, gatekeeper: Gatekeeper) {
         self.gatekeeper = Some(gatekeeper);
     }
 
-    /// Lets a task that panics end its own connection and no other (H3_INTERNAL_ERROR), and tells
-    /// `handler` of it. Without one, the panic goes on to whoever called the endpoint, as tests and
-    /// simulations want it.
+    /// Lets a task that panics end only its own connection (H3_INTERNAL_ERROR), and reports the
+    /// panic to `handler`. Without one, the panic unwinds to the caller of the endpoint, as in
+    /// tests and simulations.
     pub fn set_panic_handler(&mut self, handler: PanicHandler) {
         self.panic_handler = Some(handler);
     }
 
-    /// Whether panics of tasks go to a handler.
+    /// Returns true if panics of tasks go to a handler.
     pub fn handles_panics(&self) -> bool {
         self.panic_handler.is_some()
     }
 
-    /// Wakes `driver` when a task of a connection is waker from outside the calls to this endpoint:
-    /// by a file that was read, a channel, a timer. The driver answers with
-    /// [`Endpoint::run_waker`].
+    /// Wakes `driver` when a task of a connection is woken outside the calls to this endpoint, by a
+    /// file, a channel or a timer. The driver then calls [`Endpoint::run_woken`].
     pub fn set_waker(&mut self, driver: Waker) {
         self.outside.set_driver(driver);
     }
 
-    /// Begins a connection to `remote`, certified as `server_name`, and runs `app` on it.
+    /// Begins a connection to `remote`, whose certificate must be for `server_name`, and runs `app`
+    /// on it.
     ///
     /// # Errors
-    /// The address or the name is impossible, or no connection identifiers are left.
+    /// The address or the name is invalid, or no connection IDs are left.
     pub fn connect(
         &mut self,
         now: Time,
@@ -146,7 +146,7 @@ impl Endpoint {
         let tasks = FuturesUnordered::new();
         if let Some(tokens) = &attachments.tokens {
             conn.lock().set_tokens(tokens.clone());
-            // Before the application: a client's token is to arrive with the request, not after it.
+            // Before the application: a client's token must arrive with the request, not after it.
             tasks.push(Box::pin(exchange(conn.clone(), tokens.clone())) as Task);
         }
         tasks.push(app(conn.clone()));
@@ -167,12 +167,12 @@ impl Endpoint {
         self.run(key, now);
     }
 
-    /// Connections that are not yet forgotten.
+    /// Returns the number of connections, including those that are closing.
     pub fn open_connections(&self) -> usize {
         self.connections.len()
     }
 
-    /// Takes a datagram that arrived from `remote`. Its bytes count for [`Conn::received_view`]
+    /// Handles a datagram that arrived from `remote`. Its bytes count for [`Conn::received_view`]
     /// once the handshake is complete.
     pub fn handle_datagram(
         &mut self,
@@ -184,7 +184,7 @@ impl Endpoint {
         self.handle_datagram_at(now, remote, None, ecn, data);
     }
 
-    /// The same, for a datagram that came to `local`: what answers it leaves from there.
+    /// Handles a datagram that arrived at the address `local`; its answers leave from there.
     pub fn handle_datagram_at(
         &mut self,
         now: Time,

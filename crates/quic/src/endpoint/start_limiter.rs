@@ -1,8 +1,8 @@
 //! A limit of one fast start at a time for each client prefix.
 //!
-//! Several connections of one client share its link, so simultaneous fast starts would each take the
-//! capacity of all of it. The first connection gets a slot for the duration of its start; those that
-//! begin meanwhile start as in RFC 9002.
+//! Several connections of one client share its link, so simultaneous fast starts would each take
+//! the capacity of all of it. The first connection gets a slot for the duration of its start; those
+//! that begin meanwhile start as in RFC 9002.
 
 use bentpipe_congestion::{FastStart, StartSlot};
 use bentpipe_units::{Span, Time};

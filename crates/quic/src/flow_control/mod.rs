@@ -15,8 +15,8 @@
 //! reading pays off D before it raises L. A limit is therefore announced by raising R by the
 //! increase and lowering it again, and reads announce nothing while D lasts. Between updates, R
 //! rests at the part of the window that the rule leaves unused until the next update is due, less
-//! the bytes read and not consumed. If the rule misses bytes (those of abandoned streams, which only
-//! the stack sees), the stack continues by itself from there, and the next update corrects L.
+//! the bytes read and not consumed. If the rule misses bytes (those of abandoned streams, which
+//! only the stack sees), the stack continues by itself from there, and the next update corrects L.
 
 mod arrival_rate;
 mod control;

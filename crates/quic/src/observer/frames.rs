@@ -33,8 +33,8 @@ impl Frames {
     }
 }
 
-/// Parses `payload`, which may come from anyone: what cannot be parsed counts, with all that follows
-/// it, as other frames.
+/// Parses `payload`, which may come from anyone: what cannot be parsed counts, with all that
+/// follows it, as other frames.
 pub(super) fn walk(payload: &[u8]) -> Frames {
     let mut frames = Frames::default();
     let mut rest = Reader(payload);
@@ -220,8 +220,9 @@ mod tests {
 
     #[test]
     fn every_byte_is_counted() {
-        proptest::proptest!(|(payload in proptest::collection::vec(proptest::num::u8::ANY, 0..200))| {
-            proptest::prop_assert_eq!(walk(&payload).bytes() as usize, payload.len());
+        use proptest::prelude::*;
+        proptest!(|(payload in prop::collection::vec(any::<u8>(), 0..200))| {
+            prop_assert_eq!(walk(&payload).bytes() as usize, payload.len());
         });
     }
 }

@@ -3,12 +3,12 @@
 //!
 //! The stack reports neither packet numbers nor frame sizes. It does pass each packet in the clear
 //! to the configured cryptography: a [`PacketObserver`] wraps that and reads each packet without
-//! changing a byte. From it, a receiver's ACK policy knows gaps exactly, [`TrafficStats`] counts the
-//! return path exactly by layer, and a page can plot packet numbers.
+//! changing a byte. From it, a receiver's ACK policy knows gaps exactly, [`TrafficStats`] counts
+//! the return path exactly by layer, and a page can plot packet numbers.
 //!
-//! [`crate::ConnectionConfig`] wraps a connection's cryptography with an observer if something needs
-//! one. The [`Endpoint`](crate::Endpoint) takes the observed packets after every datagram and every
-//! transmission, so that few wait here at any time.
+//! [`crate::ConnectionConfig`] wraps a connection's cryptography with an observer if something
+//! needs one. The [`Endpoint`](crate::Endpoint) takes the observed packets after every datagram and
+//! every transmission, so that few wait here at any time.
 
 mod frames;
 mod keys;

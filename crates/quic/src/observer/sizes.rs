@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 /// Largest size that is counted exactly; larger ones are counted by the power of two below them.
 const EXACT: u32 = 255;
 
-/// A histogram of sizes in bytes: exact up to 255, by powers of two from there, so that it has never
-/// more than 280 entries.
+/// A histogram of sizes in bytes: exact up to 255, by powers of two from there, so that it has
+/// never more than 280 entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sizes {
     counts: BTreeMap<u32, u64>,
@@ -51,8 +51,8 @@ impl Sizes {
         })
     }
 
-    /// Returns sizes in order, with their counts; beyond 255 bytes, a size stands for all sizes below
-    /// its double.
+    /// Returns sizes in order, with their counts; beyond 255 bytes, a size stands for all sizes
+    /// below its double.
     pub fn counts(&self) -> &BTreeMap<u32, u64> {
         &self.counts
     }
@@ -84,14 +84,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn percentiles_are_those_of_the_sorted_sizes(bytes in prop::collection::vec(0..=EXACT, 1..300), percent in 0..=100u32) {
+        fn percentiles_are_those_of_the_sorted_sizes(
+            bytes in prop::collection::vec(0..=EXACT, 1..300),
+            percent in 0..=100u32,
+        ) {
             let mut sizes = Sizes::default();
             bytes.iter().for_each(|&bytes| sizes.add(bytes));
             let mut sorted = bytes.clone();
             sorted.sort_unstable();
             let rank = (bytes.len() * percent as usize).div_ceil(100).max(1);
             prop_assert_eq!(sizes.percentile(percent), Some(sorted[rank - 1]));
-            prop_assert_eq!((sizes.min(), sizes.max()), (sorted.first().copied(), sorted.last().copied()));
+            let ends = (sorted.first().copied(), sorted.last().copied());
+            prop_assert_eq!((sizes.min(), sizes.max()), ends);
             prop_assert_eq!(sizes.counts().values().sum::<u64>(), sizes.count());
         }
     }

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Counts the packets of one end of a connection by content, with series if asked to. Clones share
 /// the counters.
 ///
-/// The [`Endpoint`](crate::Endpoint) reports every packet that leaves and every packet that arrives.
-/// The stack's own `FrameStats` count frames, not bytes, and include the ACKs that a policy held
-/// back and never sent.
+/// The [`Endpoint`](crate::Endpoint) reports every packet that leaves and every packet that
+/// arrives. The stack's own `FrameStats` count frames, not bytes, and include the ACKs that a
+/// policy held back and never sent.
 #[derive(Clone, Default)]
 pub struct TrafficStats(Arc<Mutex<TrafficCounts>>);
 

@@ -132,9 +132,9 @@ impl FromStr for IpPrefix {
 /// The defaults are our choice:
 ///
 /// - **24 for IPv4**: the longest prefix that is routed between networks, so its addresses share a
-///   route from here; a terminal that gets a new address mostly stays in it. Other clients in it may
-///   have other tariffs. Then the saved set is wrong for them, which Careful Resume is designed to
-///   survive and [`Prefixes::HOST`] avoids.
+///   route from here; a terminal that gets a new address mostly stays in it. Other clients in it
+///   may have other tariffs. Then the saved set is wrong for them, which Careful Resume is designed
+///   to survive and [`Prefixes::HOST`] avoids.
 /// - **56 for IPv6**: commonly delegated to a site (RFC 6177 §2 asks for more than a /64; operators
 ///   assign /48 to /56). Temporary addresses (RFC 8981) and the networks within a site change the
 ///   bits after it.
@@ -213,8 +213,9 @@ pub struct PathKey {
 
 impl PathKey {
     /// The path from the local end `local`, an interface name or an address, to the network
-    /// `remote`, for packets marked `dscp`. The local end counts because a host with two uplinks has
-    /// two paths to each destination; the mark because satellite networks assign capacity by class.
+    /// `remote`, for packets marked `dscp`. The local end counts because a host with two uplinks
+    /// has two paths to each destination; the mark because satellite networks assign capacity by
+    /// class.
     ///
     /// # Errors
     /// A `local` longer than [`MAX_LOCAL`], a `dscp` above 63.
@@ -309,9 +310,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_network_contains_its_address_and_parses_as_it_prints(bits: u128, v6: bool, length in 0u8..=128) {
-            let address: IpAddr =
-                if v6 { Ipv6Addr::from_bits(bits).into() } else { Ipv4Addr::from_bits(bits as u32).into() };
+        fn a_network_contains_its_address_and_parses_as_it_prints(
+            bits: u128,
+            v6: bool,
+            length in 0u8..=128,
+        ) {
+            let address: IpAddr = if v6 {
+                Ipv6Addr::from_bits(bits).into()
+            } else {
+                Ipv4Addr::from_bits(bits as u32).into()
+            };
             if let Ok(network) = IpPrefix::new(address, length) {
                 prop_assert!(network.contains(address));
                 prop_assert_eq!(network.to_string().parse(), Ok(network));

@@ -180,8 +180,8 @@ pub trait PathStore: std::fmt::Debug + Send {
     fn forget(&mut self, key: &PathKey) -> Result<bool, StoreError>;
 
     /// Returns the entries that have not expired at `now`, in the order of keys, without expired
-    /// leases. Includes sets from the future, so that they can be found and deleted, though they are
-    /// not leased.
+    /// leases. Includes sets from the future, so that they can be found and deleted, though they
+    /// are not leased.
     ///
     /// # Errors
     /// The storage fails.
@@ -193,8 +193,9 @@ pub trait PathStore: std::fmt::Debug + Send {
     /// The storage fails.
     fn forget_all(&mut self) -> Result<usize, StoreError>;
 
-    /// Deletes the sets that have expired at `now`. Returns their number. [`replace`](Self::replace)
-    /// does this when the store is full; call it now and then to respect lifetimes otherwise.
+    /// Deletes the sets that have expired at `now`. Returns their number.
+    /// [`replace`](Self::replace) does this when the store is full; call it now and then to respect
+    /// lifetimes otherwise.
     ///
     /// # Errors
     /// The storage fails.

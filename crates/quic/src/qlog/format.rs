@@ -1,8 +1,8 @@
 //! The names and separators of the file format.
 
-/// What a sequential file calls itself (QlogFileSeq in the main schema).
+/// Schema of a sequential file (QlogFileSeq in the main schema).
 pub(super) const FILE_SCHEMA: &str = "urn:ietf:params:qlog:file:sequential";
-/// How it is written: JSON text sequences (RFC 7464).
+/// Serialization format: JSON text sequences (RFC 7464).
 pub(super) const SERIALIZATION_FORMAT: &str = "application/qlog+json-seq";
-/// Begins each record of a JSON text sequence (RFC 7464 §2.2).
+/// First byte of each record of a JSON text sequence (RFC 7464 §2.2).
 pub(super) const RECORD_SEPARATOR: u8 = 0x1e;

@@ -1,8 +1,8 @@
-//! qlog: what a connection did, event by event, as draft-ietf-quic-qlog-main-schema and
-//! draft-ietf-quic-qlog-quic-events describe it.
+//! qlog: the events of a connection (draft-ietf-quic-qlog-main-schema,
+//! draft-ietf-quic-qlog-quic-events).
 //!
-//! A [`QlogSink`] keeps the stack's trace in memory, in the current form; [`to_qvis`] rewrites such
-//! a trace for the qvis viewer, which reads versions up to 0.3.
+//! A [`QlogSink`] keeps the stack's trace in memory, in the current format; [`to_qvis`] converts
+//! such a trace for the qvis viewer, which reads versions up to 0.3.
 
 mod format;
 mod qvis;

@@ -1,11 +1,11 @@
 //! A check of the frames of an HTTP/3 stream (RFC 9114 §7) before the `h3` crate parses them.
 //!
-//! h3 0.0.8 buffers any frame but DATA until it is complete, whatever length it declares, and parses
-//! the buffer again with each piece that arrives. It also accepts a stream that ends inside a DATA
-//! frame as complete. This filter therefore checks the type and length of each frame as soon as they
-//! arrive: a frame that is too long or not allowed is an error at once, unknown frames are dropped as
-//! they arrive, short frames are passed on when complete, and the content of DATA frames passes
-//! without a copy.
+//! h3 0.0.8 buffers any frame but DATA until it is complete, whatever length it declares, and
+//! parses the buffer again with each piece that arrives. It also accepts a stream that ends inside
+//! a DATA frame as complete. This filter therefore checks the type and length of each frame as soon
+//! as they arrive: a frame that is too long or not allowed is an error at once, unknown frames are
+//! dropped as they arrive, short frames are passed on when complete, and the content of DATA frames
+//! passes without a copy.
 
 use bytes::{Buf, Bytes, BytesMut};
 use h3::error::Code;
@@ -312,8 +312,8 @@ mod tests {
         [integer(kind), integer(length)].concat()
     }
 
-    /// Filters `bytes` in pieces of `size`. Returns the bytes that pass, the most bytes held, and the
-    /// result.
+    /// Filters `bytes` in pieces of `size`. Returns the bytes that pass, the most bytes held, and
+    /// the result.
     fn filtered(
         mut filter: FrameFilter,
         bytes: &[u8],
@@ -432,7 +432,9 @@ mod tests {
             size in 1usize..50,
             uni in any::<bool>(),
         ) {
-            let filter = || if uni { FrameFilter::unidirectional(100) } else { FrameFilter::request(100) };
+            let filter = || {
+                if uni { FrameFilter::unidirectional(100) } else { FrameFilter::request(100) }
+            };
             let whole = filtered(filter(), &bytes, bytes.len());
             let pieces = filtered(filter(), &bytes, size);
             prop_assert_eq!((&whole.0, whole.2), (&pieces.0, pieces.2));

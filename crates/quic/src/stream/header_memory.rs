@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// A frame that is passed on whole is held until its last byte arrives, and held bytes are not
 /// returned to flow control, so a connection holds no more than its window. Many requests with
-/// interleaved headers could then block each other, so held bytes are returned while this budget has
-/// room for them.
+/// interleaved headers could then block each other, so held bytes are returned while this budget
+/// has room for them.
 #[derive(Debug, Clone)]
 pub struct HeaderMemory(Arc<Budget>);
 

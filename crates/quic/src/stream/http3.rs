@@ -32,8 +32,8 @@ struct HeaderLimits {
 }
 
 impl Http3 {
-    /// Wraps `conn`, whose streams have a receive window of `stream_window` bytes: a reader holds at
-    /// most twice that behind a gap. Streams of path tokens are hidden from `h3` if this side
+    /// Wraps `conn`, whose streams have a receive window of `stream_window` bytes: a reader holds
+    /// at most twice that behind a gap. Streams of path tokens are hidden from `h3` if this side
     /// exchanges tokens.
     pub fn new(conn: Conn, stream_window: u64) -> Self {
         let sorter = conn.has_tokens().then(Sorter::default);
@@ -41,9 +41,10 @@ impl Http3 {
         Self { conn, stream_window, sorter, headers }
     }
 
-    /// Accepts HEADERS frames of at most `max_frame` bytes, encoded; longer ones close the connection
-    /// (H3_EXCESSIVE_LOAD). The bytes of incomplete ones are returned to flow control while `memory`
-    /// has room. The default is [`MAX_HEADER_FRAME`], and bytes are returned with complete frames.
+    /// Accepts HEADERS frames of at most `max_frame` bytes, encoded; longer ones close the
+    /// connection (H3_EXCESSIVE_LOAD). The bytes of incomplete ones are returned to flow control
+    /// while `memory` has room. The default is [`MAX_HEADER_FRAME`], and bytes are returned with
+    /// complete frames.
     #[must_use]
     pub fn limit_headers(mut self, max_frame: u64, memory: HeaderMemory) -> Self {
         self.headers = HeaderLimits { max_frame, memory: Some(memory) };

@@ -1,7 +1,8 @@
 //! Reassembly of a stream that is read out of order.
 //!
-//! noq-proto closes a connection once about two thousand chunks wait behind a gap, and on a fast long
-//! path a single loss is enough for that. So every stream is read out of order and reassembled here.
+//! noq-proto closes a connection once about two thousand chunks wait behind a gap, and on a fast
+//! long path a single loss is enough for that. So every stream is read out of order and reassembled
+//! here.
 
 use bytes::Bytes;
 use std::collections::BTreeMap;

@@ -8,7 +8,8 @@ use noq_proto::{Dir, StreamId};
 use std::task::{Context, Poll, ready};
 
 /// The sending half of a stream. If a request stream is dropped before it was finished or reset, it
-/// is reset with H3_REQUEST_CANCELLED (RFC 9114 §4.1.1), so that the peer does not wait for the rest.
+/// is reset with H3_REQUEST_CANCELLED (RFC 9114 §4.1.1), so that the peer does not wait for the
+/// rest.
 pub struct SendStream {
     conn: Conn,
     id: StreamId,

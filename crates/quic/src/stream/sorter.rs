@@ -1,7 +1,7 @@
 //! The peer's unidirectional streams, sorted by type, the first integer on them (RFC 9114 §6.2).
 //!
-//! Streams of path tokens stay here. All others go to the application, with the bytes read so far, in
-//! the order in which their types arrived. A stream without its type does not block others.
+//! Streams of path tokens stay here. All others go to the application, with the bytes read so far,
+//! in the order in which their types arrived. A stream without its type does not block others.
 //!
 //! At most [`MAX_WAITING`] streams wait for their type, and at most eight bytes of each are held:
 //! types are read in order, so the rest stays in the stack and its flow control. A stream that ends
@@ -107,8 +107,8 @@ fn poll_type(
     }
 }
 
-/// Receives path tokens on a connection without other unidirectional streams. Returns at once if this
-/// side exchanges no tokens. HTTP/3 connections need no such task.
+/// Receives path tokens on a connection without other unidirectional streams. Returns at once if
+/// this side exchanges no tokens. HTTP/3 connections need no such task.
 pub async fn take_tokens(conn: Conn) {
     if !conn.has_tokens() {
         return;

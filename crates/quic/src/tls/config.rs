@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 /// Application protocol of HTTP/3 (RFC 9114 §3.1).
 pub const ALPN_H3: &[u8] = b"h3";
-/// Application protocol of bare streams, ours alone.
+/// Application protocol of bare streams, our own.
 pub const ALPN_RAW: &[u8] = b"bentpipe-raw";
 
-/// The cryptography that both sides use, drawing from `randomness`.
+/// Returns the cryptography of both sides, drawing from `randomness`.
 pub fn provider(randomness: Randomness) -> Arc<CryptoProvider> {
     let mut provider = provider::default_provider();
-    // AES-128 first: it is what QUIC deployments negotiate where the processor has AES
-    // instructions, and a third cheaper than the provider's default of AES-256.
+    // AES-128 first: QUIC deployments negotiate it if the CPU has AES instructions, and it is a
+    // third cheaper than the provider's default of AES-256.
     provider
         .cipher_suites
         .sort_by_key(|suite| suite.suite() != rustls::CipherSuite::TLS13_AES_128_GCM_SHA256);
@@ -26,7 +26,7 @@ pub fn provider(randomness: Randomness) -> Arc<CryptoProvider> {
     Arc::new(provider)
 }
 
-/// A server's TLS side: one identity, tickets and 0-RTT on.
+/// Returns a server's TLS configuration: one identity, with tickets and 0-RTT.
 ///
 /// # Errors
 /// rustls refuses the identity.
@@ -43,7 +43,7 @@ pub fn server(
             .with_no_client_auth()
             .with_single_cert(identity.certificates.clone(), identity.key.clone_key())?;
     config.alpn_protocols = vec![alpn.to_vec()];
-    // RFC 9001 §4.6.1: in QUIC this value only says whether 0-RTT is accepted at all.
+    // RFC 9001 §4.6.1: in QUIC this value only enables 0-RTT.
     config.max_early_data_size = u32::MAX;
     if let Some(secrets) = secrets {
         config.key_log = Arc::new(secrets);
@@ -51,12 +51,12 @@ pub fn server(
     QuicServerConfig::try_from(config).map_err(|_| TlsError::NoInitialSuite)
 }
 
-/// A client's TLS side, which keeps the tickets it is given.
+/// A client's TLS configuration, with the tickets that it receives.
 #[derive(Debug, Clone)]
 pub struct Client(rustls::ClientConfig);
 
 impl Client {
-    /// Trusts exactly `identity`.
+    /// A client that trusts exactly `identity`.
     ///
     /// # Errors
     /// rustls refuses the certificate as a root.
@@ -79,12 +79,12 @@ impl Client {
         Ok(Self(config))
     }
 
-    /// For QUIC: with `early_data` a ticket lets requests leave with the first flight; without, it
-    /// only shortens the handshake's cryptography. Tickets are shared between all configurations
-    /// made here: rustls takes up a session only with the very verifier that accepted it.
+    /// Returns the configuration for QUIC. With `early_data`, a ticket lets requests leave with the
+    /// first flight; without, it only shortens the handshake's cryptography. All configurations
+    /// from one client share its tickets: rustls resumes a session only with the same verifier.
     ///
     /// # Errors
-    /// The provider lacks what QUIC needs.
+    /// The provider lacks the cipher suite of QUIC's Initial packets.
     pub fn quic(&self, early_data: bool) -> Result<QuicClientConfig, TlsError> {
         let mut config = self.0.clone();
         config.enable_early_data = early_data;

@@ -2,19 +2,19 @@
 
 use thiserror::Error;
 
-/// Why no TLS configuration could be made.
+/// Why a TLS configuration failed.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// The certificate could not be made.
+    /// The certificate cannot be made.
     #[error("cannot make a certificate for {name}: {source}")]
     Certificate {
-        /// The host name it was for.
+        /// Its host name.
         name: String,
-        /// What the certificate library said.
+        /// The error of the certificate library.
         source: rcgen::Error,
     },
     /// rustls refused the certificate, the key or the protocol versions.
-    #[error("TLS configuration refused: {0}")]
+    #[error("rustls refused the TLS configuration: {0}")]
     Rustls(#[from] rustls::Error),
     /// The provider lacks TLS_AES_128_GCM_SHA256, which QUIC's Initial packets need (RFC 9001
     /// §5.2).

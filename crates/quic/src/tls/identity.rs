@@ -6,23 +6,22 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 /// A certificate and its key.
 #[derive(Debug)]
 pub struct Identity {
-    /// Chain as the server sends it, leaf first.
+    /// Certificate chain, leaf first.
     pub certificates: Vec<CertificateDer<'static>>,
     pub(super) key: PrivateKeyDer<'static>,
 }
 
 impl Identity {
-    /// A self-signed Ed25519 certificate for `name`, the same for the same `seed`.
+    /// Makes a self-signed Ed25519 certificate for `name`, reproducible from `seed`.
     ///
-    /// Ed25519, because its signatures have one length (RFC 8032): ECDSA's vary by a byte or two,
-    /// and with them the size of handshake packets from run to run. The serial number is fixed for
-    /// the same reason.
+    /// Ed25519 signatures have a fixed length (RFC 8032). Those of ECDSA vary by a byte or two, and
+    /// with them the size of handshake packets from run to run. The serial number is fixed for the
+    /// same reason.
     ///
     /// # Errors
-    /// `name` is no host name.
+    /// `name` is not a host name.
     pub fn self_signed(name: &str, seed: [u8; 32]) -> Result<Self, TlsError> {
-        // PKCS#8 version 1 frame of an Ed25519 private key (RFC 8410 §7): the seed follows as it
-        // is.
+        // PKCS#8 version 1 header of an Ed25519 private key (RFC 8410 §7); the seed follows.
         let mut pkcs8 = vec![
             0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22,
             0x04, 0x20,
@@ -38,7 +37,7 @@ impl Identity {
         Ok(Self { certificates: vec![certificate.der().clone()], key: PrivateKeyDer::Pkcs8(pkcs8) })
     }
 
-    /// Its private key, for configurations that are not made here.
+    /// Returns the private key, for configurations made elsewhere.
     pub fn private_key(&self) -> PrivateKeyDer<'static> {
         self.key.clone_key()
     }

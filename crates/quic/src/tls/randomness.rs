@@ -8,13 +8,13 @@ thread_local! {
     static SEEDED: RefCell<Option<rand_pcg::Pcg64Mcg>> = const { RefCell::new(None) };
 }
 
-/// Seeds the generator that [`Randomness::Seeded`] configurations draw from on this thread. A
-/// simulated run stays on one thread, so its draws come in one order whatever else runs.
+/// Seeds the generator of [`Randomness::Seeded`] configurations on this thread. A simulated run
+/// stays on one thread, so its draws have a fixed order whatever else runs.
 pub fn seed_this_thread(seed: [u8; 16]) {
     SEEDED.with_borrow_mut(|generator| *generator = Some(rand_pcg::Pcg64Mcg::from_seed(seed)));
 }
 
-/// The thread's seeded generator as rustls wants it: reproducible, and for simulation only.
+/// The thread's seeded generator for rustls. Reproducible, for simulation only.
 #[derive(Debug)]
 struct SeededRandom;
 
@@ -26,10 +26,10 @@ impl SecureRandom for SeededRandom {
     }
 }
 
-/// Where hello randoms, session identifiers and ticket ages come from.
+/// The source of hello randoms, session identifiers and ticket ages.
 ///
-/// Ephemeral keys always come from the operating system: the cryptography library takes no
-/// generator for them. They have one length, so nothing but the encrypted bytes depends on them.
+/// Ephemeral keys always come from the operating system, since the cryptography library accepts no
+/// other generator. Their length is fixed, so only the encrypted bytes depend on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Randomness {
     /// The operating system.
@@ -39,7 +39,7 @@ pub enum Randomness {
 }
 
 impl Randomness {
-    /// The generator itself, for nonces and secrets.
+    /// Returns the generator, for nonces and secrets.
     pub fn generator(self) -> &'static dyn SecureRandom {
         match self {
             Self::System => provider::default_provider().secure_random,

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Collects the secrets of every connection in the format that Wireshark reads (`SSLKEYLOGFILE`).
-/// Only for captures of simulated traffic.
+/// Collects the secrets of every connection in the format of Wireshark (`SSLKEYLOGFILE`). Only for
+/// captures of simulated traffic.
 #[derive(Debug, Clone, Default)]
 pub struct SecretLog(Arc<Mutex<String>>);
 
 impl SecretLog {
-    /// The lines so far.
+    /// Returns the lines so far.
     pub fn text(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

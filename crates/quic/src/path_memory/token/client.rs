@@ -50,8 +50,8 @@ impl ClientWindows {
     /// Default of the largest window. Our choice: 64 MB are 850 Mbps over 600 ms.
     pub const MAX: Bytes = Bytes::from_mb(64);
 
-    /// Returns the window for a token: twice the bytes that the path carried, since updates arrive an
-    /// RTT late; at most [`ClientWindows::max`], and at least the present window.
+    /// Returns the window for a token: twice the bytes that the path carried, since updates arrive
+    /// an RTT late; at most [`ClientWindows::max`], and at least the present window.
     pub fn for_token(&self, token: &ReadToken) -> Bytes {
         token.window.mul_f64(2.0).min(self.max).max(self.present)
     }

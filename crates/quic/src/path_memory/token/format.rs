@@ -25,7 +25,8 @@ pub(super) const MIN_SEAL: usize = 1 + 2 + 4 + TAG;
 #[error("{0} bytes are not a path token of version {VERSION}")]
 pub struct Malformed(pub usize);
 
-/// The part of a token that a client can read, to size its windows before the server's data arrives.
+/// The part of a token that a client can read, to size its windows before the server's data
+/// arrives.
 ///
 /// It is not authenticated to the client beyond TLS: the server describes its own future behaviour.
 /// A client applies its own limits.

@@ -1,5 +1,5 @@
-//! Keys that seal tokens, derived from a master secret by period, so that the servers of a farm agree
-//! on them without communication.
+//! Keys that seal tokens, derived from a master secret by period, so that the servers of a farm
+//! agree on them without communication.
 
 use super::format::KEY_ID;
 use bentpipe_units::{Epoch, Span};
@@ -94,8 +94,8 @@ impl KeyType for Length {
 /// for the clocks of a farm, the one after. A token is therefore valid at most until the end of the
 /// period after its own.
 ///
-/// AES-GCM with random nonces allows 2^32 seals with one key (NIST SP 800-38D §8.3), for all servers
-/// that share the secret: with the default period of 12 hours, 99,000 per second.
+/// AES-GCM with random nonces allows 2^32 seals with one key (NIST SP 800-38D §8.3), for all
+/// servers that share the secret: with the default period of 12 hours, 99,000 per second.
 pub struct KeyRing {
     master: Secret,
     /// The secret before, while its tokens are still accepted.

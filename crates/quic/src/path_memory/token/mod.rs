@@ -2,10 +2,11 @@
 //!
 //! A server that issues tokens needs no store: the client returns the measurements, and the seal
 //! proves that the server wrote them, for that address, recently
-//! (draft-kuhn-quic-bdpframe-extension-05 §2, "readable at the client"; the format is our own, since
-//! no draft defines one).
+//! (draft-kuhn-quic-bdpframe-extension-05 §2, "readable at the client"; the format is our own,
+//! since no draft defines one).
 //!
-//! - [`KeyRing`] holds the keys, [`PathTokens`] seals and opens, [`TokenCounts`] counts the outcomes;
+//! - [`KeyRing`] holds the keys, [`PathTokens`] seals and opens, [`TokenCounts`] counts the
+//!   outcomes;
 //! - [`ReadToken`] is the part that the client can read, [`PathTokenStore`] keeps tokens by server;
 //! - [`stream`] carries tokens in HTTP/3;
 //! - [`TokenServer`] and [`TokenClient`] let connections exchange them, [`Tokens`] is one
@@ -24,7 +25,9 @@
 //! | 1 to 8 | window (i) | saved_cwnd in bytes, above zero |
 //! | 1 to 8 | rtt (i) | saved_rtt in microseconds, rounded up, above zero |
 //! | 1 to 8 | expiry (i) | milliseconds since 1970 |
-//! | the rest | seal | AES-256-GCM (RFC 5116 §5.2) of the table below, with its tag of 16 bytes; all before is associated data |
+//! | the rest | seal | AES-256-GCM (RFC 5116 §5.2) of the table below, with a tag of 16 bytes |
+//!
+//! The bytes before the seal are its associated data.
 //!
 //! | sealed bytes | field | |
 //! |---|---|---|

@@ -106,9 +106,9 @@ impl TokenCounts {
 
 /// Seals and opens path tokens.
 ///
-/// A server has one, and a token opens once with it. Servers of a farm share keys but not the record
-/// of used tokens, so a token may open once at each of them; its content is then still true for the
-/// address that it was sealed for.
+/// A server has one, and a token opens once with it. Servers of a farm share keys but not the
+/// record of used tokens, so a token may open once at each of them; its content is then still true
+/// for the address that it was sealed for.
 #[derive(Debug)]
 pub struct PathTokens {
     keys: KeyRing,
@@ -138,8 +138,8 @@ impl PathTokens {
         self.counts
     }
 
-    /// Seals `path` in a token for clients of the network `bound`. The token expires with the set or
-    /// with its key, whichever is first. `random` is the system's generator; the seeded one in
+    /// Seals `path` in a token for clients of the network `bound`. The token expires with the set
+    /// or with its key, whichever is first. `random` is the system's generator; the seeded one in
     /// simulations.
     ///
     /// # Errors
@@ -173,9 +173,9 @@ impl PathTokens {
         Ok(token)
     }
 
-    /// Opens a token that `remote` sent, and marks it as used. The seal must be valid, and the token
-    /// within its lifetime, for that address, and unused. The set counts as measured when the token
-    /// was issued.
+    /// Opens a token that `remote` sent, and marks it as used. The seal must be valid, and the
+    /// token within its lifetime, for that address, and unused. The set counts as measured when the
+    /// token was issued.
     ///
     /// # Errors
     /// Why it is refused, counted in [`PathTokens::counts`].

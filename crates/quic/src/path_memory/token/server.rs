@@ -20,8 +20,8 @@ pub struct TokenServer {
 }
 
 impl TokenServer {
-    /// Issues `tokens` for client networks by `prefixes`, valid for `lifetime` by the `epoch` clock;
-    /// `random` draws their nonces.
+    /// Issues `tokens` for client networks by `prefixes`, valid for `lifetime` by the `epoch`
+    /// clock; `random` draws their nonces.
     pub fn new(
         tokens: PathTokens,
         prefixes: Prefixes,
@@ -57,8 +57,8 @@ impl TokenServer {
         sealed.inspect_err(|error| tracing::warn!(%error, "path token")).ok()
     }
 
-    /// Opens a token that `remote` sent. `Err`: a stream with invalid framing, and the length of its
-    /// token.
+    /// Opens a token that `remote` sent. `Err`: a stream with invalid framing, and the length of
+    /// its token.
     pub(super) fn open(
         &self,
         token: Result<&[u8], usize>,

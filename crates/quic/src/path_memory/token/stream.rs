@@ -4,8 +4,8 @@
 //! as the connection begins; peers that do not know the type ignore the stream (RFC 9114 §6.2).
 //!
 //! Frames follow the stream's type: type `(i)`, length `(i)`, content. [`PATH_TOKEN`] is the only
-//! type defined; frames of other types are skipped, for later extensions. The last token on a stream
-//! replaces those before.
+//! type defined; frames of other types are skipped, for later extensions. The last token on a
+//! stream replaces those before.
 
 use super::format::MAX_TOKEN;
 use noq_proto::VarInt;
@@ -13,10 +13,10 @@ use noq_proto::coding::{Decodable, Encodable};
 use thiserror::Error;
 
 /// Type of the stream. HTTP/3 has no range for private use (RFC 9114 §11.2.4), so it was chosen as
-/// RFC 9000 §22.1.2 asks for experiments, at random among the values of eight bytes: the low 62 bits
-/// of the first eight bytes of SHA-256 of `bentpipe path token`. It is not of the reserved form
-/// 0x1f·N + 0x21 (RFC 9114 §6.2.3), and IANA had assigned 0x00 to 0x03 and 0x54, nothing of eight
-/// bytes, when it was chosen.
+/// RFC 9000 §22.1.2 asks for experiments, at random among the values of eight bytes: the low 62
+/// bits of the first eight bytes of SHA-256 of `bentpipe path token`. It is not of the reserved
+/// form 0x1f·N + 0x21 (RFC 9114 §6.2.3), and IANA had assigned 0x00 to 0x03 and 0x54, nothing of
+/// eight bytes, when it was chosen.
 pub const STREAM_TYPE: u64 = 0x2b45_560f_8850_2680;
 /// Type of the frame with a token.
 pub const PATH_TOKEN: u8 = 0x01;
@@ -81,8 +81,8 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Returns the next token, if `input` completes one. Advances `input`, which is empty when `None`
-    /// is returned.
+    /// Returns the next token, if `input` completes one. Advances `input`, which is empty when
+    /// `None` is returned.
     ///
     /// # Errors
     /// A frame is too long; from then on always.

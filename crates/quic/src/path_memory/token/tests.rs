@@ -219,8 +219,8 @@ proptest! {
         } else {
             IpAddr::V4(std::net::Ipv4Addr::from_bits(bits as u32))
         };
-        let path = SavedPath::new(Bytes::new(window), Span::from_micros(rtt_us), at(0), Span::from_secs(lifetime));
-        let path = path.unwrap();
+        let (window, rtt) = (Bytes::new(window), Span::from_micros(rtt_us));
+        let path = SavedPath::new(window, rtt, at(0), Span::from_secs(lifetime)).unwrap();
         let mut tokens = tokens();
         let token = seal(&mut tokens, &path, IpPrefix::host(remote), at(0));
         prop_assert!((57..=83).contains(&token.len()), "{} bytes", token.len());
@@ -228,7 +228,10 @@ proptest! {
     }
 
     #[test]
-    fn no_other_bytes_open(bytes in prop::collection::vec(any::<u8>(), 0..300), head in 0usize..60) {
+    fn no_other_bytes_open(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+        head in 0usize..60,
+    ) {
         let (mut tokens, token) = sealed();
         let mut bytes = bytes;
         // Some begin like a token, to get past the key's identifier.
