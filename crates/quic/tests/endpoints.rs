@@ -290,14 +290,14 @@ fn a_task_that_waits_for_something_outside_wakes_the_driver_and_is_run_on() {
     assert_eq!(wakes.0.load(Ordering::SeqCst), 0, "what happens inside needs nobody from outside");
 
     let flag = Arc::new(Flag::default());
-    let told = poll_fn({
+    let woken = poll_fn({
         let flag = flag.clone();
         move |cx| flag.poll(cx)
     });
     let done = Arc::new(AtomicUsize::new(0));
     let seen = done.clone();
     conn.spawn(async move {
-        told.await;
+        woken.await;
         seen.store(1, Ordering::SeqCst);
     });
     pair.client.wake(pair.now);
@@ -374,10 +374,10 @@ fn a_task_that_panics_ends_its_connection_and_no_other() {
     }
     let (mut pair, config) =
         pair_with(Clock::new(), Settings::default(), |conn| Box::pin(fragile(conn)));
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let heard = told.clone();
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let received = reported.clone();
     pair.server.set_panic_handler(Box::new(move |remote, message| {
-        heard.lock().unwrap().push((remote, message.to_owned()));
+        received.lock().unwrap().push((remote, message.to_owned()));
     }));
     let (bad, unanswered) = ask(&mut pair, config.clone(), vec![0; 10], None);
     let (_, answer) = ask(&mut pair, config, vec![1; 10], None);
@@ -390,7 +390,7 @@ fn a_task_that_panics_ends_its_connection_and_no_other() {
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(*told.lock().unwrap(), [(Some(CLIENT.into()), "a zero".to_owned())]);
+    assert_eq!(*reported.lock().unwrap(), [(Some(CLIENT.into()), "a zero".to_owned())]);
 }
 
 #[test]

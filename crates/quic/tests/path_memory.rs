@@ -28,7 +28,8 @@ proptest! {
                     let listed = store.list(now).expect("a list");
                     let entry = listed.iter().find(|entry| entry.key == key);
                     let other = |lease: &Lease| lease.holder != Holder(holder);
-                    let taken = entry.and_then(|entry| entry.lease).is_some_and(|lease| other(&lease));
+                    let lease = entry.and_then(|entry| entry.lease);
+                    let taken = lease.is_some_and(|lease| other(&lease));
                     let current = entry.map(|entry| entry.path).filter(|path| path.is_current(now));
                     let leased = store.lease(&key, now, Holder(holder)).expect("an answer");
                     prop_assert_eq!(leased, current.filter(|_| !taken));
