@@ -2,8 +2,8 @@
 //! the stream decoder says does not depend on how its input is cut.
 #![no_main]
 
-use bentpipe_quic::token::stream::Decoder;
-use bentpipe_quic::token::{KeyRing, MAX_TOKEN, PathTokens, ReadToken, Secret};
+use bentpipe_quic::path_memory::token::stream::Decoder;
+use bentpipe_quic::path_memory::token::{KeyRing, MAX_TOKEN, PathTokens, ReadToken, Secret};
 use bentpipe_units::Epoch;
 use libfuzzer_sys::fuzz_target;
 use std::net::{IpAddr, Ipv4Addr};

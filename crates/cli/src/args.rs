@@ -8,7 +8,7 @@ mod values;
 pub use pep::{Mode, Pep, Side};
 pub use product::{Front, Get, LogStyle, Proxy, Serve};
 
-use bentpipe_quic::memory::IpPrefix;
+use bentpipe_quic::path_memory::IpPrefix;
 use bentpipe_units::{Bytes, Span};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroUsize;

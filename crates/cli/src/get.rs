@@ -7,7 +7,7 @@ use bentpipe_lab::LabError;
 use bentpipe_net::get::{Client, ClientError, Download, DownloadError, Outcome, discard, download};
 use bentpipe_net::store::{TokenFile, default_tokens};
 use bentpipe_net::{PathReport, Trust};
-use bentpipe_quic::memory::StoreError;
+use bentpipe_quic::path_memory::StoreError;
 use http::Uri;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;

@@ -6,7 +6,7 @@ use crate::status::USAGE;
 use crate::table::{Align, Table};
 use bentpipe_lab::LabError;
 use bentpipe_net::store::{SqliteStore, default_store};
-use bentpipe_quic::memory::{Entry, IpPrefix, Limits, PathStore, StoreError};
+use bentpipe_quic::path_memory::{Entry, IpPrefix, Limits, PathStore, StoreError};
 use bentpipe_units::Epoch;
 use serde_json::json;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use bentpipe_net::store::SqliteStore;
-use bentpipe_quic::memory::{Holder, Limits, PathKey, PathStore, Prefixes, SavedPath};
+use bentpipe_quic::path_memory::{Holder, Limits, PathKey, PathStore, Prefixes, SavedPath};
 use bentpipe_units::{Bytes, Epoch, Span};
 use std::path::Path;
 use std::process::{Command, Output};

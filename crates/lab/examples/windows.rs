@@ -124,7 +124,7 @@ fn print_row(profile: &str, start: &str, first: &str, size: u64, rate: Rate, flo
     let credit = flow.credit.unwrap_or_default();
     let product = rate.bytes_in(loaded).get().max(1) as f64;
     let (held, promised) =
-        (credit.held_most.get() as f64 / product, credit.window_most.get() as f64 / product);
+        (credit.max_held.get() as f64 / product, credit.max_window.get() as f64 / product);
     let lossy = flow.packets_lost_random > 0;
     let limit = if lossy { 4.0 } else { 2.0 };
     let rtts = still.as_secs_f64() / loaded.max(Span::from_nanos(1)).as_secs_f64();

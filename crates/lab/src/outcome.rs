@@ -1,7 +1,7 @@
 //! From what a simulator or emulator reports to what results contain.
 
-use bentpipe_quic::account::Sizes;
 use bentpipe_quic::congestion::SavedParameters;
+use bentpipe_quic::observer::Sizes;
 use bentpipe_results::fairness::{Contender, Fairness, LinkUse};
 use bentpipe_results::{
     Direction, Distribution, Flow, FlowMetrics, Link, LinkMetrics, Object, PathKnowledge, Point,
@@ -83,8 +83,8 @@ fn metrics(flow: &sim::FlowOutcome) -> FlowMetrics {
         packets_declared_lost: flow.packets_declared_lost,
         flow_control_blocked_s: seconds(flow.flow_control_blocked),
         flow_control_blocked_longest_s: seconds(flow.flow_control_blocked_longest),
-        receive_buffer_max_bytes: flow.credit.map(|stats| stats.held_most.get()),
-        receive_window_max_bytes: flow.credit.map(|stats| stats.window_most.get()),
+        receive_buffer_max_bytes: flow.credit.map(|stats| stats.max_held.get()),
+        receive_window_max_bytes: flow.credit.map(|stats| stats.max_window.get()),
         reverse_packets: flow.return_packets,
         reverse_overhead_percent: (flow.bytes_sent > 0)
             .then(|| reverse as f64 / flow.bytes_sent as f64 * 100.0),
@@ -130,11 +130,11 @@ fn reverse_bytes(bytes: &sim::ReturnBytes) -> ReverseBytes {
 
 fn distribution(sizes: &Sizes) -> Option<Distribution> {
     Some(Distribution {
-        n: sizes.n(),
-        min: sizes.least()?,
+        n: sizes.count(),
+        min: sizes.min()?,
         median: sizes.percentile(50)?,
         p99: sizes.percentile(99)?,
-        max: sizes.most()?,
+        max: sizes.max()?,
         counts: sizes.counts().clone(),
     })
 }

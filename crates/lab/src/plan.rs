@@ -343,7 +343,7 @@ mod tests {
         let settings = flow.stack.quic_mut().unwrap();
         // 4.0625 MB of path and as much of queue, twice.
         assert_eq!(settings.stream_window.get(), 16_250_000);
-        assert_eq!(settings.send_window.get(), 2_031_250);
+        assert_eq!(settings.send_buffer.get(), 2_031_250);
         assert_eq!((settings.initial_mtu, settings.max_mtu), (1472, 1472));
         let visits: Vec<(u64, bool)> = flow
             .visits
@@ -479,7 +479,7 @@ ping.duration = "20 s"
         assert_eq!(settings.ack, bentpipe_quic::AckRule::Auto);
         assert_eq!(settings.congestion.resume.as_str(), "careful");
         assert_eq!(settings.congestion.slow_start.as_str(), "auto");
-        assert_eq!(settings.credit, bentpipe_quic::FlowControlRule::tuned());
+        assert_eq!(settings.flow_control, bentpipe_quic::FlowControlRule::tuned());
         assert_eq!(
             (settings.connection_window, settings.stream_window),
             (Bytes::from_mb(4), Bytes::from_mb(64))
@@ -497,8 +497,8 @@ ping.duration = "20 s"
         assert_eq!(names, ("cubic", "standard", "none"));
         assert_eq!((settings.initial_window, settings.pacing), (10, product.pacing));
         assert_eq!(
-            (settings.connection_window, &settings.credit),
-            (product.connection_window, &product.credit)
+            (settings.connection_window, &settings.flow_control),
+            (product.connection_window, &product.flow_control)
         );
         assert_eq!(
             quic("preset = \"rfc\"\nslow_start = \"auto\"").congestion.slow_start.as_str(),
@@ -510,19 +510,19 @@ ping.duration = "20 s"
     fn a_program_s_windows_replace_tuned_ones_and_a_given_window_both() {
         let settings = quic("flow_control.preset = \"chrome\"");
         assert!(
-            !settings.credit.tuned && settings.connection_window == Bytes::new(15 << 20),
+            !settings.flow_control.tuned && settings.connection_window == Bytes::new(15 << 20),
             "{settings:?}"
         );
         let settings = quic("flow_control.connection_window = \"1 MB\"");
         assert!(
-            !settings.credit.tuned && settings.connection_window == Bytes::from_mb(1),
+            !settings.flow_control.tuned && settings.connection_window == Bytes::from_mb(1),
             "{settings:?}"
         );
         let settings = quic(
             "flow_control = { connection_window = \"tuned\", initial_receive_window = \"64 kB\" }",
         );
         assert!(
-            settings.credit.tuned && settings.connection_window == Bytes::new(64_000),
+            settings.flow_control.tuned && settings.connection_window == Bytes::new(64_000),
             "{settings:?}"
         );
     }

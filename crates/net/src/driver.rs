@@ -3,7 +3,7 @@
 use crate::clock::RealClock;
 use crate::socket::{MTU, ReceivedDatagram, Socket};
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
-use bentpipe_quic::{Attached, Conn, Endpoint, Task, Transmit};
+use bentpipe_quic::{Attachments, Conn, Endpoint, Task, Transmit};
 use bentpipe_units::{Span, Time};
 use std::future::poll_fn;
 use std::io;
@@ -116,12 +116,12 @@ impl Driver {
         config: ClientConfig,
         remote: SocketAddr,
         server_name: String,
-        attached: Attached,
+        attachments: Attachments,
         app: impl FnOnce(Conn) -> Task + Send + 'static,
     ) -> Result<(Conn, Time), String> {
         let (started, connection) = tokio::sync::oneshot::channel();
         self.run(move |endpoint, now| {
-            let conn = endpoint.connect(now, config, remote, &server_name, attached, app);
+            let conn = endpoint.connect(now, config, remote, &server_name, attachments, app);
             // The caller may be gone.
             let _ = started.send(conn.map(|conn| (conn, now)).map_err(|error| error.to_string()));
         })

@@ -3,12 +3,12 @@
 use crate::clock::RealClock;
 use crate::store::WriteBehind;
 use bentpipe_quic::congestion::resume::ResumeState;
-use bentpipe_quic::congestion::{CongestionConfig, ControllerFactory, FastStart, ResumeHandle};
-use bentpipe_quic::memory::{Holder, Limits, MemoryStore, PathStore, Prefixes, StoreError};
+use bentpipe_quic::congestion::{CongestionConfig, ResumeHandle};
 use bentpipe_quic::noq_proto::ServerConfig;
+use bentpipe_quic::path_memory::{Holder, Limits, MemoryStore, PathStore, Prefixes, StoreError};
 use bentpipe_quic::{
-    DEFAULT_LIFETIME, MakeController, PathLease, PathMemory, SenderMetrics, Settings,
-    SettingsError, StartLease, StartLimiter, controller_factory,
+    ConnectionConfig, DEFAULT_LIFETIME, PathLease, PathMemory, SenderMetrics, Settings,
+    SettingsError, StartLease, StartLimiter,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{IpAddr, SocketAddr};
@@ -61,9 +61,7 @@ pub struct Resumption {
     /// `None` if only clients remember paths.
     memory: Option<PathMemory>,
     start_limiter: StartLimiter<IpAddr>,
-    factory: ControllerFactory,
-    initial_window: u32,
-    pacing: bool,
+    config: ConnectionConfig,
     clock: RealClock,
 }
 
@@ -95,15 +93,8 @@ impl Resumption {
         let memory =
             PathMemory::new(store, Prefixes::default(), "any", DEFAULT_LIFETIME, clock.epoch());
         let settings = Settings { congestion: careful_resume(), ..Settings::default() };
-        let (factory, Settings { initial_window, pacing, .. }) = (settings.controller()?, settings);
-        Ok(Self {
-            memory: Some(memory),
-            start_limiter: StartLimiter::default(),
-            factory,
-            initial_window,
-            pacing,
-            clock,
-        })
+        let config = ConnectionConfig::new(settings, clock.base())?;
+        Ok(Self { memory: Some(memory), start_limiter: StartLimiter::default(), config, clock })
     }
 
     /// Sets the congestion control. The default of [`CongestionConfig::resume`] resumes no path.
@@ -111,8 +102,8 @@ impl Resumption {
     /// # Errors
     /// A parameter that does not exist or is out of range.
     pub fn with_congestion(self, congestion: CongestionConfig) -> Result<Self, ResumptionError> {
-        let factory = Settings { congestion, ..Settings::default() }.controller()?;
-        Ok(Self { factory, ..self })
+        let settings = Settings { congestion, ..Settings::default() };
+        Ok(Self { config: ConnectionConfig::new(settings, self.clock.base())?, ..self })
     }
 
     /// Removes the memory of its own.
@@ -128,24 +119,35 @@ impl Resumption {
         base: &ServerConfig,
         remote: SocketAddr,
     ) -> (Arc<ServerConfig>, PathUse) {
-        let setup = self.set_up(remote.ip().to_canonical());
+        let (started, path_lease, start_lease) =
+            self.start(self.config.clone(), remote.ip().to_canonical());
         let mut transport = base.transport.as_ref().clone();
-        transport.congestion_controller_factory(setup.factory);
+        transport.congestion_controller_factory(started.sender());
         let mut config = base.clone();
         config.transport_config(Arc::new(transport));
         let path = PathUse {
-            resume: setup.resume.unwrap_or_default(),
-            path_lease: setup.path_lease,
-            start_lease: setup.start_lease,
+            resume: started.resume_handle().unwrap_or_default(),
+            path_lease,
+            start_lease,
             clock: self.clock.clone(),
         };
         (Arc::new(config), path)
     }
 
-    /// Prepares a connection from `remote`.
-    pub(crate) fn set_up(&self, remote: IpAddr) -> ConnectionSetup {
+    /// Completes the configuration of a connection from `remote`: congestion control, saved
+    /// parameters of the path, and the slot of a fast start.
+    pub(crate) fn configure(&self, config: ConnectionConfig, remote: IpAddr) -> ConnectionConfig {
+        self.start(config, remote).0
+    }
+
+    fn start(
+        &self,
+        config: ConnectionConfig,
+        remote: IpAddr,
+    ) -> (ConnectionConfig, Option<PathLease>, Option<StartLease>) {
         let now = self.clock.now();
-        let path_lease = self.factory.resumes().then(|| {
+        let factory = self.config.controller();
+        let path_lease = factory.resumes().then(|| {
             let Some(memory) = &self.memory else { return PathLease::without_store() };
             let mut holder = [0; 8];
             // Without random numbers, two connections could hold one lease.
@@ -157,24 +159,13 @@ impl Resumption {
                 PathLease::without_store()
             })
         });
-        let resume = path_lease.as_ref().map(PathLease::notes);
-        let start_lease =
-            self.factory.needs_start_slot().then(|| self.start_limiter.ticket(remote));
-        let (factory, lease, handle) = (self.factory.clone(), start_lease.clone(), resume.clone());
-        let make: MakeController = Arc::new(move |setup| {
-            let fast =
-                lease.as_ref().map_or(FastStart::Allowed(None), |lease| lease.enter(setup.now));
-            factory.make(setup, fast, handle.clone())
-        });
-        let metrics = SenderMetrics::new(false);
-        let factory = controller_factory(
-            self.clock.base(),
-            self.initial_window,
-            self.pacing,
-            Some(metrics.clone()),
-            make,
-        );
-        ConnectionSetup { factory, metrics, resume, path_lease, start_lease }
+        let start_lease = factory.needs_start_slot().then(|| self.start_limiter.lease(remote));
+        let config = config
+            .with_controller(factory.clone())
+            .with_metrics(SenderMetrics::new(false))
+            .with_path_lease(path_lease.clone())
+            .with_start_lease(start_lease.clone());
+        (config, path_lease, start_lease)
     }
 }
 
@@ -185,15 +176,6 @@ pub(crate) fn careful_resume() -> CongestionConfig {
         resume: "careful".parse().unwrap_or_default(),
         ..CongestionConfig::default()
     }
-}
-
-/// What a new connection needs.
-pub(crate) struct ConnectionSetup {
-    pub factory: Arc<dyn bentpipe_quic::noq_proto::congestion::ControllerFactory + Send + Sync>,
-    pub metrics: SenderMetrics,
-    pub resume: Option<ResumeHandle>,
-    pub path_lease: Option<PathLease>,
-    pub start_lease: Option<StartLease>,
 }
 
 /// One connection's use of what is remembered of its path. Dropping it ends the use and saves what
@@ -228,7 +210,7 @@ impl PathUse {
 
     fn save(&self, ended: bool) -> Result<(), StoreError> {
         self.clock.now();
-        self.path_lease.as_ref().map_or(Ok(()), |lease| lease.settle(ended))
+        self.path_lease.as_ref().map_or(Ok(()), |lease| lease.flush(ended))
     }
 }
 

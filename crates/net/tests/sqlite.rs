@@ -6,7 +6,7 @@
 mod contract;
 
 use bentpipe_net::store::SqliteStore;
-use bentpipe_quic::memory::{Holder, Limits, PathStore, StoreError};
+use bentpipe_quic::path_memory::{Holder, Limits, PathStore, StoreError};
 use contract::{at, key, saved};
 use std::cell::Cell;
 use std::path::Path;

@@ -1,12 +1,12 @@
-//! The bridge between [`Time`], which every core takes as an argument, and the `Instant` that
-//! noq-proto counts in.
+//! Conversion between [`Time`], which every core takes as an argument, and the `Instant` of
+//! noq-proto.
 
 use bentpipe_units::{Epoch, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Maps the run's [`Time`] to `Instant`s and back. Two clocks made in one program differ only in
+/// Converts a run's [`Time`] to an `Instant` and back. Two clocks of one program differ only in
 /// their base.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
@@ -16,8 +16,8 @@ pub struct Clock {
 impl Clock {
     /// A clock whose [`Time::ZERO`] is now.
     ///
-    /// This is the one place below the operating-system crates that reads a clock: noq-proto needs
-    /// *an* `Instant` to start from, and only differences between instants ever reach the protocol.
+    /// The only place below the operating-system crates that reads a clock: noq-proto needs *an*
+    /// `Instant` to start from, and only differences between instants reach the protocol.
     #[allow(clippy::new_without_default, reason = "a default that reads the clock would surprise")]
     pub fn new() -> Self {
         #[allow(
@@ -27,21 +27,20 @@ impl Clock {
         Self { base: Instant::now() }
     }
 
-    /// `time` as an `Instant`.
+    /// Converts `time` to an `Instant`.
     pub fn instant(&self, time: Time) -> Instant {
         self.base + Duration::from_nanos(time.as_nanos())
     }
 
-    /// `instant` as time since the run began; instants before it become zero.
+    /// Converts `instant` to the time since the run began; instants before it become zero.
     pub fn time(&self, instant: Instant) -> Time {
         Time::ZERO + Span::from(instant.saturating_duration_since(self.base))
     }
 }
 
-/// Wall time of a simulated world, for what outlives a connection: ticket lifetimes, token
-/// lifetimes.
+/// Time of day of a run, for the lifetimes of tickets, tokens and saved parameters.
 ///
-/// Shared by every endpoint of a run and moved by whoever drives the run.
+/// Every endpoint of a run shares it, and the driver of the run advances it.
 #[derive(Debug, Clone)]
 pub struct EpochClock {
     nanos: Arc<AtomicU64>,
@@ -49,17 +48,17 @@ pub struct EpochClock {
 }
 
 impl EpochClock {
-    /// A clock that says `start_unix_secs` seconds after 1970 when the run begins.
+    /// A clock that starts the run at `start_unix_secs` seconds after 1970.
     pub fn new(start_unix_secs: u64) -> Self {
         Self { nanos: Arc::new(AtomicU64::new(0)), start_unix_secs }
     }
 
-    /// Moves the clock to `now`.
+    /// Advances the clock to `now`.
     pub fn set(&self, now: Time) {
         self.nanos.store(now.as_nanos(), Ordering::Relaxed);
     }
 
-    /// What the clock says, for path memory and tokens.
+    /// Returns the time of day.
     pub fn epoch(&self) -> Epoch {
         Epoch::from_unix_secs(self.start_unix_secs)
             + Span::from_nanos(self.nanos.load(Ordering::Relaxed))
@@ -88,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_survives_the_way_to_an_instant_and_back() {
+    fn time_converts_to_an_instant_and_back() {
         let clock = Clock::new();
         let time = Time::from_nanos(123_456_789_012);
         assert_eq!(clock.time(clock.instant(time)), time);

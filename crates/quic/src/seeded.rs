@@ -1,4 +1,4 @@
-//! Reproducible stand-ins for the random parts of an endpoint. For simulation only.
+//! Reproducible replacements of the random parts of an endpoint. For simulation only.
 
 use noq_proto::{ConnectionId, ConnectionIdGenerator, TokenLog, TokenReuseError};
 use rand_core::{Rng, SeedableRng};
@@ -7,18 +7,17 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// Length of the connection identifiers that simulated endpoints issue, bytes: what most
-/// deployments use.
+/// Length of the connection IDs that simulated endpoints issue, in bytes, as in most deployments.
 const CID_LENGTH: usize = 8;
-/// Length of a client's first destination identifier: at least 8 (RFC 9000 §7.2); the stack uses
-/// 20.
+/// Length of a client's first destination connection ID, in bytes: at least 8 (RFC 9000 §7.2); the
+/// stack uses 20.
 const INITIAL_CID_LENGTH: usize = 20;
 
-/// Connection identifiers from a seeded stream.
+/// Connection IDs from a seeded generator.
 pub struct SeededCids(Pcg64Mcg);
 
 impl SeededCids {
-    /// Identifiers drawn from `seed`.
+    /// Draws IDs from `seed`.
     pub fn new(seed: [u8; 16]) -> Self {
         Self(Pcg64Mcg::from_seed(seed))
     }
@@ -38,7 +37,7 @@ impl ConnectionIdGenerator for SeededCids {
     }
 }
 
-/// A provider of a client's first destination connection identifiers, drawn from `seed`.
+/// Returns a provider of a client's first destination connection IDs, drawn from `seed`.
 pub fn initial_cids(seed: [u8; 16]) -> Arc<dyn Fn() -> ConnectionId + Send + Sync> {
     let generator = Mutex::new(Pcg64Mcg::from_seed(seed));
     Arc::new(move || {
@@ -48,8 +47,8 @@ pub fn initial_cids(seed: [u8; 16]) -> Arc<dyn Fn() -> ConnectionId + Send + Syn
     })
 }
 
-/// Remembers every token used, exactly: the stack's Bloom filter is keyed at random and may,
-/// rarely, refuse a good one.
+/// An exact record of used tokens. The stack's Bloom filter is keyed at random and may, rarely,
+/// refuse an unused one.
 #[derive(Debug, Default)]
 pub struct ExactTokenLog(Mutex<BTreeSet<u128>>);
 

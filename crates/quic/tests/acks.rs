@@ -3,12 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_quic::ack::Acknowledger;
-use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig};
-use bentpipe_quic::packets::PacketObserver;
+use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Attached, Clock, Conn, Endpoint, EpochClock, RawStream, Settings, Task,
+    Accept, AckBy, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, RawStream, Settings, Task,
 };
 use bentpipe_units::{Bytes, Span, Time};
 use bytes::BytesMut;
@@ -46,18 +44,16 @@ fn download(rule: &str, wire: Wire) -> ObservedPackets {
     let settings = Settings {
         stream_window: window,
         connection_window: window,
-        send_window: window,
+        send_buffer: window,
         ..Settings::default()
     };
-    let transport = Arc::new(settings.transport().unwrap());
-    let mut server_config = ServerConfig::with_crypto(Arc::new(server_tls));
-    server_config.transport_config(transport.clone());
-    let watch = PacketObserver::default();
-    let mut client_config =
-        ClientConfig::new(watch.client(Arc::new(client_tls.quic(false).unwrap())));
-    client_config.transport_config(transport);
-    let server_config = Arc::new(server_config);
-    let config = server_config.clone();
+    let settings = Settings { ack: rule.parse().unwrap(), ack_by: AckBy::Receiver, ..settings };
+    let clock = Clock::new();
+    let config = ConnectionConfig::new(settings, clock).unwrap();
+    let (client_config, attachments) =
+        config.clone().with_acknowledger().client(Arc::new(client_tls.quic(false).unwrap()));
+    let server_config = Arc::new(ServerConfig::with_crypto(Arc::new(server_tls)));
+    let base = server_config.clone();
     let acceptor = Box::new(move |_: SocketAddr| {
         let app = Box::new(|conn: Conn| {
             Box::pin(async move {
@@ -68,32 +64,34 @@ fn download(rule: &str, wire: Wire) -> ObservedPackets {
                 std::future::pending::<()>().await;
             }) as Task
         });
-        Some(Accept { config: config.clone(), attached: Attached::default(), app })
+        let (config, attachments) = config.clone().server(&base);
+        Some(Accept { config, attachments, app })
     });
-    let clock = Clock::new();
     let segments = NonZeroUsize::new(4).unwrap();
     let mut client = Endpoint::new(EndpointConfig::default(), clock, None, segments);
     let mut server =
         Endpoint::new(EndpointConfig::default(), clock, Some((server_config, acceptor)), segments);
     let received = Arc::new(Mutex::new(0));
     let count = received.clone();
-    let attached = Attached {
-        watch: Some(watch),
-        acknowledger: Some(Acknowledger::new(rule.parse().unwrap(), settings.max_ack_delay)),
-        ..Attached::default()
-    };
     client
-        .connect(Time::ZERO, client_config, SERVER.into(), "server.test", attached, move |conn| {
-            Box::pin(async move {
-                let Ok(mut stream) = RawStream::open(&conn).await else { return };
-                stream.write_all(b"please").await.unwrap();
-                stream.finish().unwrap();
-                while let Ok(Some(data)) = stream.read().await {
-                    *count.lock().unwrap() += data.len();
-                }
-                std::future::pending::<()>().await;
-            })
-        })
+        .connect(
+            Time::ZERO,
+            client_config,
+            SERVER.into(),
+            "server.test",
+            attachments,
+            move |conn| {
+                Box::pin(async move {
+                    let Ok(mut stream) = RawStream::open(&conn).await else { return };
+                    stream.write_all(b"please").await.unwrap();
+                    stream.finish().unwrap();
+                    while let Ok(Some(data)) = stream.read().await {
+                        *count.lock().unwrap() += data.len();
+                    }
+                    std::future::pending::<()>().await;
+                })
+            },
+        )
         .unwrap();
 
     let mut flying: Vec<(Time, bool, Vec<u8>)> = Vec::new();

@@ -2,15 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_quic::noq_proto::congestion::CubicConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
-use bentpipe_quic::noq_proto::{
-    ClientConfig, ConnectionError, EndpointConfig, ServerConfig, TransportConfig,
-};
+use bentpipe_quic::noq_proto::{ClientConfig, ConnectionError, EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Admission, Attached, Clock, Conn, Endpoint, EpochClock, RawStream, SenderMetrics,
-    Settings, Task,
+    Accept, Admission, Attachments, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, RawStream,
+    SenderMetrics, Settings, Task,
 };
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::BytesMut;
@@ -39,29 +36,23 @@ struct Pair {
 }
 
 fn pair(clock: Clock) -> (Pair, ClientConfig) {
-    pair_with(clock, Settings::default().transport().unwrap(), |conn| Box::pin(echo(conn)))
+    pair_with(clock, Settings::default(), |conn| Box::pin(echo(conn)))
 }
 
-fn pair_with(
-    clock: Clock,
-    transport: TransportConfig,
-    app: fn(Conn) -> Task,
-) -> (Pair, ClientConfig) {
-    let transport = Arc::new(transport);
+fn pair_with(clock: Clock, settings: Settings, app: fn(Conn) -> Task) -> (Pair, ClientConfig) {
+    let config = ConnectionConfig::new(settings, clock).unwrap();
     let epoch = EpochClock::new(1_767_225_600);
     let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
     let client_tls =
         Client::new(&identity, tls::ALPN_RAW, Randomness::System, epoch.clone()).unwrap();
     let server_tls =
         tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
-    let mut server_config = ServerConfig::with_crypto(Arc::new(server_tls));
-    server_config.transport_config(transport.clone());
-    let mut client_config = ClientConfig::new(Arc::new(client_tls.quic(false).unwrap()));
-    client_config.transport_config(transport);
-    let server_config = Arc::new(server_config);
-    let config = server_config.clone();
+    let server_config = Arc::new(ServerConfig::with_crypto(Arc::new(server_tls)));
+    let (client_config, _) = config.clone().client(Arc::new(client_tls.quic(false).unwrap()));
+    let base = server_config.clone();
     let acceptor = Box::new(move |_: SocketAddr| {
-        Some(Accept { config: config.clone(), attached: Attached::default(), app: Box::new(app) })
+        let (config, attachments) = config.clone().server(&base);
+        Some(Accept { config, attachments, app: Box::new(app) })
     });
     let segments = NonZeroUsize::new(4).unwrap();
     let pair = Pair {
@@ -155,7 +146,7 @@ fn ask(
             config,
             SERVER.into(),
             "server.test",
-            Attached { metrics, ..Attached::default() },
+            Attachments { metrics, ..Attachments::default() },
             move |conn| {
                 Box::pin(async move {
                     let Ok(mut stream) = RawStream::open(&conn).await else { return };
@@ -209,9 +200,7 @@ fn talkative(identity: &Identity) -> ClientConfig {
 #[test]
 fn a_server_opens_streams_in_its_first_flight_though_the_hello_takes_two_packets() {
     let (mut pair, config) =
-        pair_with(Clock::new(), Settings::default().transport().unwrap(), |conn| {
-            Box::pin(greet(conn))
-        });
+        pair_with(Clock::new(), Settings::default(), |conn| Box::pin(greet(conn)));
     for (begin, config) in
         [(0, config), (1000, talkative(&Identity::self_signed("server.test", [1; 32]).unwrap()))]
     {
@@ -224,7 +213,7 @@ fn a_server_opens_streams_in_its_first_flight_though_the_hello_takes_two_packets
                 *hears.lock().unwrap() = stream.read().await.unwrap();
             })
         };
-        let attached = Attached::default();
+        let attached = Attachments::default();
         let conn = pair
             .client
             .connect(pair.now, config, SERVER.into(), "server.test", attached, app)
@@ -301,14 +290,14 @@ fn a_task_that_waits_for_something_outside_wakes_the_driver_and_is_run_on() {
     assert_eq!(wakes.0.load(Ordering::SeqCst), 0, "what happens inside needs nobody from outside");
 
     let flag = Arc::new(Flag::default());
-    let told = poll_fn({
+    let woken = poll_fn({
         let flag = flag.clone();
         move |cx| flag.poll(cx)
     });
     let done = Arc::new(AtomicUsize::new(0));
     let seen = done.clone();
     conn.spawn(async move {
-        told.await;
+        woken.await;
         seen.store(1, Ordering::SeqCst);
     });
     pair.client.wake(pair.now);
@@ -331,15 +320,13 @@ fn a_reader_that_is_busy_elsewhere_while_packets_are_missing_still_gets_everythi
     let settings = Settings {
         stream_window: window,
         connection_window: window,
-        send_window: window,
+        send_buffer: window,
+        // All at once: thousands of packets before the first acknowledgement.
+        initial_window: 10_000,
+        pacing: false,
         ..Settings::default()
     };
-    let mut transport = settings.transport().unwrap();
-    // All at once: thousands of packets before the first acknowledgement.
-    let mut cubic = CubicConfig::default();
-    cubic.initial_window(window.get());
-    transport.congestion_controller_factory(Arc::new(cubic));
-    let (mut pair, config) = pair_with(Clock::new(), transport, |conn| {
+    let (mut pair, config) = pair_with(Clock::new(), settings, |conn| {
         Box::pin(async move {
             let Ok(mut stream) = RawStream::accept(&conn).await else { return };
             let _ = stream.write_all(&vec![7; BYTES]).await;
@@ -363,7 +350,7 @@ fn a_reader_that_is_busy_elsewhere_while_packets_are_missing_still_gets_everythi
     };
     let conn = pair
         .client
-        .connect(pair.now, config, SERVER.into(), "server.test", Attached::default(), app)
+        .connect(pair.now, config, SERVER.into(), "server.test", Attachments::default(), app)
         .unwrap();
     pair.run(Time::from_secs(5));
     assert_eq!((conn.closed(), *answer.lock().unwrap()), (None, 0));
@@ -385,12 +372,12 @@ fn a_task_that_panics_ends_its_connection_and_no_other() {
             let _ = stream.finish();
         }
     }
-    let transport = Settings::default().transport().unwrap();
-    let (mut pair, config) = pair_with(Clock::new(), transport, |conn| Box::pin(fragile(conn)));
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let heard = told.clone();
+    let (mut pair, config) =
+        pair_with(Clock::new(), Settings::default(), |conn| Box::pin(fragile(conn)));
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let received = reported.clone();
     pair.server.set_panic_handler(Box::new(move |remote, message| {
-        heard.lock().unwrap().push((remote, message.to_owned()));
+        received.lock().unwrap().push((remote, message.to_owned()));
     }));
     let (bad, unanswered) = ask(&mut pair, config.clone(), vec![0; 10], None);
     let (_, answer) = ask(&mut pair, config, vec![1; 10], None);
@@ -403,7 +390,7 @@ fn a_task_that_panics_ends_its_connection_and_no_other() {
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(*told.lock().unwrap(), [(Some(CLIENT.into()), "a zero".to_owned())]);
+    assert_eq!(*reported.lock().unwrap(), [(Some(CLIENT.into()), "a zero".to_owned())]);
 }
 
 #[test]
@@ -437,13 +424,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_datagram_makes_an_endpoint_panic(datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..1500), 1..20)) {
+    fn no_datagram_makes_an_endpoint_panic(
+        datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..1500), 1..20),
+    ) {
         let (mut pair, config) = pair(Clock::new());
         let (_, answer) = ask(&mut pair, config, vec![7; 100], None);
         for (index, datagram) in datagrams.into_iter().enumerate() {
             pair.run(Time::from_millis(5 * index as u64));
-            pair.server.handle_datagram(pair.now, CLIENT.into(), None, BytesMut::from(&datagram[..]));
-            pair.client.handle_datagram(pair.now, SERVER.into(), None, BytesMut::from(&datagram[..]));
+            let datagram = BytesMut::from(&datagram[..]);
+            pair.server.handle_datagram(pair.now, CLIENT.into(), None, datagram.clone());
+            pair.client.handle_datagram(pair.now, SERVER.into(), None, datagram);
         }
         pair.run(Time::from_secs(5));
         prop_assert_eq!(answer.lock().unwrap().clone(), Some(vec![7; 100]));

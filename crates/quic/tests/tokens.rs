@@ -4,17 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_quic::congestion::resume::ResumeHandle;
-use bentpipe_quic::memory::{IpPrefix, Prefixes, SavedPath};
 use bentpipe_quic::noq_proto::{
-    ClientConfig, EndpointConfig, ServerConfig, TokenMemoryCache, ValidationTokenConfig,
+    EndpointConfig, ServerConfig, TokenMemoryCache, ValidationTokenConfig,
 };
-use bentpipe_quic::tls::{self, Client, Identity, Randomness};
-use bentpipe_quic::token::{
+use bentpipe_quic::path_memory::token::{
     ClientWindows, KeyRing, Malformed, MemoryPathTokenStore, PathTokenStore, PathTokens, Secret,
     TokenClient, TokenCounts, TokenOutcome, TokenServer, Tokens,
 };
+use bentpipe_quic::path_memory::{IpPrefix, Prefixes, SavedPath};
+use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Attached, Clock, Conn, Endpoint, EpochClock, Http3, RawStream, Settings, Task,
+    Accept, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, Http3, RawStream, Settings, Task,
     take_tokens,
 };
 use bentpipe_units::{Bytes as Size, Epoch, Span, Time};
@@ -66,6 +66,7 @@ struct Accepted {
 }
 
 struct Lab {
+    clock: Clock,
     client: Endpoint,
     server: Endpoint,
     tls: Client,
@@ -113,7 +114,6 @@ fn lab(app: App, knows: bool, validation: u32) -> Lab {
     let mut config = ServerConfig::with_crypto(Arc::new(server_tls));
     let mut sent = ValidationTokenConfig::default();
     sent.sent(validation);
-    config.transport_config(Arc::new(settings.transport().unwrap()));
     config.validation_token_config(sent).time_source(Arc::new(epoch.clone()));
     let config = Arc::new(config);
     let issuer = knows.then(|| {
@@ -127,32 +127,27 @@ fn lab(app: App, knows: bool, validation: u32) -> Lab {
         )
     });
     let accepted = Arc::<Mutex<Vec<Accepted>>>::default();
+    let clock = Clock::new();
+    let accepts = ConnectionConfig::new(settings.clone(), clock).unwrap();
     let (own, issues, noted) = (config.clone(), issuer.clone(), accepted.clone());
     let acceptor = Box::new(move |_: SocketAddr| {
         let notes = ResumeHandle::new();
         let tokens = issues.as_ref().map(|issuer| Tokens::server(issuer, notes.clone()));
-        let verdict = tokens.as_ref().and_then(Tokens::verdict).cloned();
+        let verdict = tokens.as_ref().and_then(Tokens::outcome).cloned();
         noted.lock().unwrap().push(Accepted { notes, verdict });
         let serve = Box::new(move |conn: Conn| match app {
             App::Raw => Box::pin(raw_server(conn)) as Task,
             App::H3 => Box::pin(h3_server(conn)),
         });
-        Some(Accept {
-            config: own.clone(),
-            attached: Attached { tokens, ..Attached::default() },
-            app: serve,
-        })
+        let (config, attachments) = accepts.clone().with_tokens(tokens).server(&own);
+        Some(Accept { config, attachments, app: serve })
     });
     let segments = NonZeroUsize::new(4).unwrap();
     Lab {
-        client: Endpoint::new(EndpointConfig::default(), Clock::new(), None, segments),
-        server: Endpoint::new(
-            EndpointConfig::default(),
-            Clock::new(),
-            Some((config, acceptor)),
-            segments,
-        ),
+        client: Endpoint::new(EndpointConfig::default(), clock, None, segments),
+        server: Endpoint::new(EndpointConfig::default(), clock, Some((config, acceptor)), segments),
         tls: client_tls,
+        clock,
         validations: Arc::default(),
         epoch,
         issuer,
@@ -225,18 +220,18 @@ async fn h3_client(conn: Conn, answers: Arc<Mutex<Vec<(usize, Time)>>>) {
 impl Lab {
     /// Begins a connection; the client brings what is in `jar`, or knows nothing of tokens.
     fn visit(&mut self, jar: Option<OneToken>, early: bool) -> Conn {
-        let mut config = ClientConfig::new(Arc::new(self.tls.quic(early).unwrap()));
-        config
-            .transport_config(Arc::new(self.settings.transport().unwrap()))
-            .token_store(self.validations.clone());
         let windows =
-            ClientWindows { present: self.settings.connection_window, most: ClientWindows::MOST };
+            ClientWindows { present: self.settings.connection_window, max: ClientWindows::MAX };
         let tokens = jar
             .map(|jar| Tokens::client(&TokenClient::new(jar, self.epoch.clone()), NAME, windows));
         let (app, answers) = (self.app, self.answers.clone());
-        let attached = Attached { tokens, ..Attached::default() };
+        let (mut config, attachments) = ConnectionConfig::new(self.settings.clone(), self.clock)
+            .unwrap()
+            .with_tokens(tokens)
+            .client(Arc::new(self.tls.quic(early).unwrap()));
+        config.token_store(self.validations.clone());
         let connected =
-            self.client.connect(self.now, config, SERVER.into(), NAME, attached, move |conn| {
+            self.client.connect(self.now, config, SERVER.into(), NAME, attachments, move |conn| {
                 match app {
                     App::Raw => Box::pin(raw_client(conn, answers)),
                     App::H3 => Box::pin(h3_client(conn, answers)),
@@ -434,7 +429,7 @@ fn a_client_makes_room_for_what_its_token_says() {
 
 #[test]
 fn a_window_never_shrinks_nor_leaves_its_bound() {
-    let windows = ClientWindows { present: Size::from_mb(1), most: Size::from_mb(3) };
+    let windows = ClientWindows { present: Size::from_mb(1), max: Size::from_mb(3) };
     let token = |window| {
         let path = SavedPath::new(window, DELAY, Epoch::from_unix_secs(BEGIN), Span::from_secs(60))
             .unwrap();
@@ -445,10 +440,10 @@ fn a_window_never_shrinks_nor_leaves_its_bound() {
             Epoch::from_unix_secs(BEGIN),
             Randomness::System.generator(),
         );
-        bentpipe_quic::token::ReadToken::parse(&sealed.unwrap()).unwrap()
+        bentpipe_quic::path_memory::token::ReadToken::parse(&sealed.unwrap()).unwrap()
     };
     for (window, after) in [(1, 1_000_000), (1_200_000, 2_400_000), ((1 << 62) - 1, 3_000_000)] {
-        assert_eq!(windows.after(&token(Size::new(window))), Size::new(after));
+        assert_eq!(windows.for_token(&token(Size::new(window))), Size::new(after));
     }
 }
 
@@ -458,11 +453,11 @@ fn a_jar_keeps_the_newest_token_of_each_server() {
     let now = Epoch::from_unix_secs(BEGIN);
     let (one, two) = (good(), good());
     for (server, token) in [("a.test", &one), ("b.test", &one), ("a.test", &two)] {
-        client.jar().put(server, token, now).unwrap();
+        client.store().put(server, token, now).unwrap();
     }
-    assert_eq!(client.jar().take("a.test", now), Some(two));
-    assert_eq!(client.jar().take("a.test", now), None);
-    assert_eq!(client.jar().take("b.test", now), Some(one));
+    assert_eq!(client.store().take("a.test", now), Some(two));
+    assert_eq!(client.store().take("a.test", now), None);
+    assert_eq!(client.store().take("b.test", now), Some(one));
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn spec(http: Http, trace: bool, qlog: bool) -> RunSpec {
                 http,
                 stream_window: bdp.mul_f64(4.0),
                 connection_window: bdp.mul_f64(4.0),
-                send_window: bdp.mul_f64(2.0),
+                send_buffer: bdp.mul_f64(2.0),
                 ..Settings::default()
             }),
             visits: vec![Visit {

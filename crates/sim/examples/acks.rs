@@ -52,15 +52,17 @@ impl Options {
     fn auto(&self) -> Result<Auto, Box<dyn Error>> {
         let default = Auto::default();
         Ok(Auto {
-            first: self.number("first", default.first)?,
-            most: self.number("most", default.most)?,
-            least: self.number("least", default.least)?,
+            initial: self.number("first", default.initial)?,
+            max: self.number("most", default.max)?,
+            min: self.number("least", default.min)?,
             inflation: self.number("inflation", default.inflation)?,
             up: self.number("up", default.up)?,
             down: self.number("down", default.down)?,
             share: self.number("share_of", default.share)?,
             ceiling: self.number("ceiling", default.ceiling)?,
-            caution: Span::from_secs_f64(self.number("caution", default.caution.as_secs_f64())?),
+            ceiling_duration: Span::from_secs_f64(
+                self.number("caution", default.ceiling_duration.as_secs_f64())?,
+            ),
             pings: self.number("pings", default.pings as f64)? as u64,
         })
     }
@@ -91,7 +93,7 @@ impl Options {
             stock,
             stream_window: window,
             connection_window: window,
-            send_window: window,
+            send_buffer: window,
             ..Settings::default()
         })
     }

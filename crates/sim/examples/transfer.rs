@@ -18,14 +18,14 @@ use std::sync::atomic::AtomicBool;
 /// Returns the stack called `name`, with windows that do not limit it on a path of `bdp`.
 fn stack(name: &str, chosen: Settings, bdp: Bytes) -> Result<Stack, String> {
     let window = bdp.mul_f64(4.0);
-    let send_window = bdp.mul_f64(2.0) + Bytes::from_mb(1);
+    let send_buffer = bdp.mul_f64(2.0) + Bytes::from_mb(1);
     let version = match name {
         "h3" | "raw" => {
             return Ok(Stack::quic(Settings {
                 http: if name == "raw" { Http::Raw } else { Http::H3 },
                 stream_window: window,
                 connection_window: window,
-                send_window,
+                send_buffer: send_buffer,
                 ..chosen
             }));
         }
@@ -42,7 +42,7 @@ fn stack(name: &str, chosen: Settings, bdp: Bytes) -> Result<Stack, String> {
     };
     let receive_buffer = bdp.mul_f64(8.0).max(Bytes::from_mb(1));
     let tcp =
-        bentpipe_tcp::Settings { receive_buffer, send_buffer: send_window, ..Default::default() };
+        bentpipe_tcp::Settings { receive_buffer, send_buffer: send_buffer, ..Default::default() };
     Ok(Stack::Tcp(Box::new(TcpStack { tcp, congestion: chosen.congestion, http, pep: None })))
 }
 

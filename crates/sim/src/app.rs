@@ -17,8 +17,6 @@ pub const SERVER_NAME: &str = "server.test";
 /// Runs the client's application, which requests each object as soon as its dependencies are
 /// complete.
 pub fn client(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task {
-    conn.set_send_buffer(settings.send_window.get());
-    conn.set_flow_control(settings.connection_window, &settings.credit);
     let stream_window = settings.stream_window.get();
     match settings.http {
         Http::H3 => Box::pin(h3_client(conn, stream_window, progress)),
@@ -31,8 +29,6 @@ pub fn client(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task 
 
 /// Runs the server's application, which responds to requests until the connection ends.
 pub fn server(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task {
-    conn.set_send_buffer(settings.send_window.get());
-    conn.set_flow_control(settings.connection_window, &settings.credit);
     let stream_window = settings.stream_window.get();
     match settings.http {
         Http::H3 => Box::pin(h3_server(conn, stream_window, progress)),

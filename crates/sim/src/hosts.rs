@@ -2,11 +2,11 @@
 
 use crate::error::SimError;
 use bentpipe_link::random;
-use bentpipe_quic::memory::{Limits, MemoryStore, Prefixes};
-use bentpipe_quic::tls::Randomness;
-use bentpipe_quic::token::{
+use bentpipe_quic::path_memory::token::{
     KeyRing, MemoryPathTokenStore, PathTokens, Secret, TokenClient, TokenServer,
 };
+use bentpipe_quic::path_memory::{Limits, MemoryStore, Prefixes};
+use bentpipe_quic::tls::Randomness;
 use bentpipe_quic::{DEFAULT_LIFETIME, EpochClock, PathMemory, StartLimiter};
 use rand_core::Rng;
 use std::collections::BTreeMap;

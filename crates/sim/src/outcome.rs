@@ -3,8 +3,8 @@
 use crate::spec::Direction;
 use bentpipe_link::Counters;
 use bentpipe_quic::FlowControlStats;
-use bentpipe_quic::account::{Layers, Sizes};
 use bentpipe_quic::congestion::SavedParameters;
+use bentpipe_quic::observer::{Layers, Sizes};
 use bentpipe_quic::qlog::{QlogError, to_qvis};
 use bentpipe_recorder::RunTrace;
 use bentpipe_units::{Span, Time};
@@ -105,7 +105,7 @@ impl ReturnBytes {
     pub(crate) fn split(&mut self, layers: &Layers) {
         self.quic_header = layers.header;
         self.ack = layers.ack;
-        self.credit = layers.credit;
+        self.credit = layers.flow_control;
         self.other = layers.other;
         self.padding = layers.padding;
         self.tag = layers.tag;

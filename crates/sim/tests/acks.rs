@@ -32,7 +32,7 @@ fn download(
         ack_by: ack.by(),
         stream_window: window,
         connection_window: window,
-        send_window: window,
+        send_buffer: window,
         ..Settings::default()
     };
     change(&mut settings);

@@ -46,7 +46,7 @@ fn quic(http: Http) -> Stack {
         http,
         stream_window: WINDOW,
         connection_window: WINDOW,
-        send_window: WINDOW,
+        send_buffer: WINDOW,
         ..Settings::default()
     })
 }

@@ -31,7 +31,7 @@ fn run(forward: &str, visits: Vec<Visit>) -> RunOutcome {
         },
         stream_window: window,
         connection_window: window,
-        send_window: window,
+        send_buffer: window,
         ..Settings::default()
     });
     let hops = vec![hop("satellite", direction(forward), direction(""))];

@@ -54,7 +54,7 @@ fn check(flow: &FlowOutcome) {
     if flow.transport == "tcp" {
         assert_eq!(bytes.ip + bytes.tcp + bytes.options + bytes.payload, bytes.total);
         assert_eq!((bytes.tcp, bytes.quic), (flow.return_packets * 20, 0));
-        assert_eq!(report.sizes.n(), report.only);
+        assert_eq!(report.sizes.count(), report.only);
         return;
     }
     assert_eq!(bytes.ip + bytes.udp + bytes.quic, bytes.total);
@@ -68,8 +68,8 @@ fn check(flow: &FlowOutcome) {
     );
     let sizes =
         report.sizes.counts().iter().map(|(&size, &count)| u64::from(size) * count).sum::<u64>();
-    assert!(report.sizes.most().unwrap() > 255 || sizes == bytes.ack, "{sizes} of {}", bytes.ack);
-    assert_eq!(report.sizes.n(), report.packets);
+    assert!(report.sizes.max().unwrap() > 255 || sizes == bytes.ack, "{sizes} of {}", bytes.ack);
+    assert_eq!(report.sizes.count(), report.packets);
 }
 
 proptest! {

@@ -29,7 +29,7 @@ fn geo(via: ResumeVia, http: Http, visits: Vec<Visit>) -> RunSpec {
         http,
         stream_window: window,
         connection_window: window,
-        send_window: window,
+        send_buffer: window,
         ..Settings::default()
     });
     let hops = vec![hop("satellite", direction(50), direction(10))];

@@ -26,7 +26,7 @@ fn geo(visits: Vec<Visit>) -> RunSpec {
         },
         stream_window: window,
         connection_window: window,
-        send_window: window,
+        send_buffer: window,
         ..Settings::default()
     });
     let queue = r#"queue = "1 BDP""#;
@@ -258,8 +258,8 @@ fn a_tuned_window_follows_the_path_without_blocking() {
         spec.hops[0].forward = direction(50, 325, &format!("{loss}queue = \"1 BDP\""));
         let free = run(&spec);
         let settings = spec.flows[0].stack.quic_mut().unwrap();
-        settings.credit = FlowControlRule::tuned();
-        settings.stream_window = settings.credit.most;
+        settings.flow_control = FlowControlRule::tuned();
+        settings.stream_window = settings.flow_control.max_window;
         settings.connection_window = Bytes::new(64_000);
         let outcome = run(&spec);
         spec.trace = true;
@@ -293,12 +293,8 @@ fn a_tuned_window_follows_the_path_without_blocking() {
         assert_eq!(flow.packets_lost_queue, 0);
         let factor = if loss.is_empty() { 2.0 } else { 4.0 };
         let credit = flow.credit.unwrap();
-        assert!(
-            credit.window_most <= product.mul_f64(factor),
-            "{} of {product}",
-            credit.window_most
-        );
-        assert!(credit.held_most <= credit.window_most, "{credit:?}");
+        assert!(credit.max_window <= product.mul_f64(factor), "{} of {product}", credit.max_window);
+        assert!(credit.max_held <= credit.max_window, "{credit:?}");
     }
 }
 
@@ -322,7 +318,7 @@ fn losses_on_a_fast_long_path_with_many_chunks_are_repaired() {
         direction(250, 325, "queue = \"2 BDP\"\nloss = { model = \"periodic\", every = 20000 }");
     let window = Bytes::from_mb(100);
     let settings = spec.flows[0].stack.quic_mut().unwrap();
-    (settings.stream_window, settings.connection_window, settings.send_window) =
+    (settings.stream_window, settings.connection_window, settings.send_buffer) =
         (window, window, window);
     let outcome = run(&spec);
     let flow = &outcome.flows[0];

@@ -4,7 +4,7 @@ use bentpipe_emu::{
     DirectionReport, LinkReport, PortCounters, Report, SocketState, TransferOutcome,
 };
 use bentpipe_quic::ResumeVia;
-use bentpipe_quic::account::Sizes;
+use bentpipe_quic::observer::Sizes;
 use bentpipe_recorder::{FlowTrace, LinkTrace, RunTrace, Series};
 use bentpipe_sim::{
     Acknowledgements, Direction, FlowOutcome, FlowSpec, LinkOutcome, ObjectOutcome, PathOutcome,

@@ -163,7 +163,7 @@ pub(super) fn stream_windows(keys: &Transport, sizes: Sizes, mtu: Bytes) -> (Byt
 }
 
 /// When QUIC announces larger windows.
-fn credit(keys: &Transport) -> FlowControlRule {
+fn flow_control_rule(keys: &Transport) -> FlowControlRule {
     let keys = &keys.flow_control;
     let tuned = match keys.connection_window {
         Some(window) => window == ConnectionWindow::Tuned,
@@ -172,9 +172,19 @@ fn credit(keys: &Transport) -> FlowControlRule {
     let default = if tuned { FlowControlRule::tuned() } else { FlowControlRule::default() };
     FlowControlRule {
         tuned,
-        most: keys.max_receive_window.as_ref().map_or(default.most, |most| *most.get_ref()),
-        after: keys.window_update_fraction.as_ref().map_or(default.after, |after| *after.get_ref()),
-        every: keys.window_update_interval.as_ref().map(|every| *every.get_ref()).or(default.every),
+        max_window: keys
+            .max_receive_window
+            .as_ref()
+            .map_or(default.max_window, |max| *max.get_ref()),
+        update_fraction: keys
+            .window_update_fraction
+            .as_ref()
+            .map_or(default.update_fraction, |fraction| *fraction.get_ref()),
+        update_interval: keys
+            .window_update_interval
+            .as_ref()
+            .map(|interval| *interval.get_ref())
+            .or(default.update_interval),
     }
 }
 
@@ -198,8 +208,8 @@ fn settings(flow: &Flow, http: Http, sizes: Sizes, mtu: Bytes) -> Result<Setting
         .as_ref()
         .map(|bytes| u16::try_from(bytes.get_ref().get()).unwrap_or(largest));
     let initial = initial.unwrap_or(if discovery { 1200 } else { largest });
-    let credit = credit(keys);
-    let (stream_window, connection_window) = windows(keys, &credit, sizes, mtu)?;
+    let flow_control = flow_control_rule(keys);
+    let (stream_window, connection_window) = windows(keys, &flow_control, sizes, mtu)?;
     Ok(Settings {
         congestion: congestion(keys, sizes, mtu),
         resume_via: keys.quic.resume_state.unwrap_or_default().into(),
@@ -209,7 +219,7 @@ fn settings(flow: &Flow, http: Http, sizes: Sizes, mtu: Bytes) -> Result<Setting
         ack_by,
         ack_auto: default.ack_auto,
         stock: None,
-        credit,
+        flow_control,
         max_ack_delay: keys.max_ack_delay.unwrap_or(default.max_ack_delay),
         initial_rtt: keys
             .quic
@@ -219,7 +229,7 @@ fn settings(flow: &Flow, http: Http, sizes: Sizes, mtu: Bytes) -> Result<Setting
         initial_window: initial_window(keys, default.initial_window),
         stream_window,
         connection_window,
-        send_window: sizes.window(keys.flow_control.send_buffer, sizes.auto(), mtu),
+        send_buffer: sizes.window(keys.flow_control.send_buffer, sizes.auto(), mtu),
         initial_mtu: initial,
         max_mtu: if discovery { largest } else { initial },
         idle_timeout: default.idle_timeout,
@@ -229,31 +239,34 @@ fn settings(flow: &Flow, http: Http, sizes: Sizes, mtu: Bytes) -> Result<Setting
 /// QUIC's windows of a stream and of the connection.
 fn windows(
     keys: &Transport,
-    credit: &FlowControlRule,
+    flow_control: &FlowControlRule,
     sizes: Sizes,
     mtu: Bytes,
 ) -> Result<(Bytes, Bytes), Problem> {
     let (stream, connection) = stream_windows(keys, sizes, mtu);
     let keys = &keys.flow_control;
     let preset = keys.preset.unwrap_or_default();
-    if credit.tuned {
+    if flow_control.tuned {
         let shipped = if preset == FlowControlPreset::Bentpipe {
-            SHIPPED_RECEIVE_WINDOW.min(credit.most)
+            SHIPPED_RECEIVE_WINDOW.min(flow_control.max_window)
         } else {
             Settings::default().connection_window
         };
         let first = keys.initial_receive_window.as_ref().map_or(shipped, |first| *first.get_ref());
-        if first > credit.most {
+        if first > flow_control.max_window {
             let place = keys.initial_receive_window.as_ref().or(keys.max_receive_window.as_ref());
             let message = format!(
                 "a window cannot start at {first} and grow to {}; allowed: an \
                     `initial_receive_window` up to `max_receive_window`",
-                credit.most
+                flow_control.max_window
             );
             return Err(Problem::new(place.map_or(0..0, Spanned::span), message));
         }
         // The stack cannot change a stream's window later: the connection's limits.
-        return Ok((if keys.stream_window.is_none() { credit.most } else { stream }, first));
+        return Ok((
+            if keys.stream_window.is_none() { flow_control.max_window } else { stream },
+            first,
+        ));
     }
     let auto = match keys.connection_window {
         None => !matches!(preset, FlowControlPreset::Program(_)),

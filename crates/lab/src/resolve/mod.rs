@@ -84,8 +84,7 @@ pub(crate) fn resolve(
         // What QUIC itself cannot express, such as a window beyond 2^62 on an absurd path, is wrong
         // here and not in a run.
         let Stack::Quic(settings) = &flow.stack else { continue };
-        let refused = settings.transport().map(drop).and_then(|()| settings.controller().map(drop));
-        refused.map_err(|error| {
+        settings.check().map_err(|error| {
             Problem::new(
                 scenario.path.span(),
                 format!("flow `{}` on this path: {error}", flow.name),

@@ -1,6 +1,6 @@
 //! Sets of addresses, for rules about clients and destinations.
 
-use bentpipe_quic::memory::IpPrefix;
+use bentpipe_quic::path_memory::IpPrefix;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;

@@ -1,6 +1,6 @@
 //! Which addresses count as one client, and how many connections each client has.
 
-use bentpipe_quic::memory::{IpPrefix, Prefixes};
+use bentpipe_quic::path_memory::{IpPrefix, Prefixes};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 

@@ -2,7 +2,7 @@
 
 use super::client::{ConnectionCounts, client_network};
 use bentpipe_quic::Admission;
-use bentpipe_quic::memory::IpPrefix;
+use bentpipe_quic::path_memory::IpPrefix;
 use bentpipe_units::Bytes;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! Slots for open files, bounded in total and for each client.
 
 use super::client::client_network;
-use bentpipe_quic::memory::IpPrefix;
+use bentpipe_quic::path_memory::IpPrefix;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! Memory for response data that was sent and is not acknowledged, shared by all responses.
 
 use super::client::{CLIENT_SHARE, client_network};
-use bentpipe_quic::memory::IpPrefix;
+use bentpipe_quic::path_memory::IpPrefix;
 use bentpipe_units::Bytes;
 use std::collections::BTreeMap;
 use std::net::IpAddr;

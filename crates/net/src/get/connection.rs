@@ -7,15 +7,11 @@ use crate::clock::RealClock;
 use crate::driver::Driver;
 use crate::qlog::Traces;
 use crate::socket::MTU;
-use bentpipe_quic::ack::Acknowledger;
-use bentpipe_quic::congestion::{CongestionConfig, FastStart};
+use bentpipe_quic::noq_proto::TokenStore;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
-use bentpipe_quic::noq_proto::{ClientConfig, TokenStore};
-use bentpipe_quic::packets::PacketObserver;
-use bentpipe_quic::token::{ClientWindows, TokenClient, Tokens};
+use bentpipe_quic::path_memory::token::{ClientWindows, TokenClient, Tokens};
 use bentpipe_quic::{
-    AckRule, Attached, BidiStream, Conn, FlowControlRule, Http3, MakeController, Settings, Task,
-    controller_factory,
+    AckRule, BidiStream, Conn, ConnectionConfig, FlowControlRule, Http3, Settings, Task,
 };
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::{Buf, Bytes, BytesMut};
@@ -99,49 +95,34 @@ impl Connection {
             Driver::for_client(address, &clock).map_err(|error| fail(error.to_string()))?;
         let settings = Settings {
             // The stack cannot change it later, so the connection's window is the limit.
-            stream_window: FlowControlRule::tuned().most,
+            stream_window: FlowControlRule::tuned().max_window,
             connection_window: WINDOW,
+            flow_control: FlowControlRule::tuned(),
             initial_mtu: MTU.0,
             max_mtu: MTU.1,
-            congestion: CongestionConfig::default(),
+            ack: AckRule::Auto,
+            ack_by: AckRule::Auto.by(),
             ..Settings::default()
         };
-        let mut transport = settings.transport().map_err(|error| fail(error.to_string()))?;
-        let factory = settings.controller().map_err(|error| fail(error.to_string()))?;
-        // Requests are small and need no fast start.
-        let make: MakeController =
-            Arc::new(move |setup| factory.make(setup, FastStart::Refused, None));
-        transport.congestion_controller_factory(controller_factory(
-            clock.base(),
-            settings.initial_window,
-            settings.pacing,
-            None,
-            make,
-        ));
-        let qlog = context.traces.as_ref().and_then(|traces| traces.writer().start("client"));
-        if let Some(sink) = &qlog {
-            transport.qlog_factory(Arc::new(sink.clone()));
-        }
-        let observer = PacketObserver::default();
-        let mut config =
-            ClientConfig::new(observer.client(context.tls[usize::from(early)].clone()));
-        config.transport_config(Arc::new(transport)).token_store(context.address_tokens.clone());
-        let windows = ClientWindows { present: WINDOW, most: ClientWindows::MOST };
-        let attached = Attached {
-            tokens: context
-                .path_tokens
-                .as_ref()
-                .map(|tokens| Tokens::client(tokens, &server.name(), windows)),
-            watch: Some(observer),
-            acknowledger: Some(Acknowledger::new(AckRule::Auto, settings.max_ack_delay)),
-            qlog,
-            ..Attached::default()
-        };
+        let windows = ClientWindows { present: WINDOW, max: ClientWindows::MAX };
+        let tokens = context
+            .path_tokens
+            .as_ref()
+            .map(|tokens| Tokens::client(tokens, &server.name(), windows));
+        let (mut config, attachments) = ConnectionConfig::new(settings, clock.base())
+            .map_err(|error| fail(error.to_string()))?
+            // Requests are small and need no fast start.
+            .without_fast_start()
+            .with_tokens(tokens)
+            .with_qlog(context.traces.as_ref().and_then(|traces| traces.writer().start("client")))
+            .with_acknowledger()
+            .client(context.tls[usize::from(early)].clone());
+        config.token_store(context.address_tokens.clone());
         let (requests, inbox) = mpsc::channel(QUEUE);
         let name = server.name();
         let app_name = name.clone();
         let app = |conn: Conn| Box::pin(serve(conn, inbox, app_name)) as Task;
-        let connecting = driver.connect(config, address, server.host.clone(), attached, app);
+        let connecting = driver.connect(config, address, server.host.clone(), attachments, app);
         let (conn, started) = connecting.await.map_err(fail)?;
         if !conn.has_0rtt() {
             driver.handshake(&conn, context.handshake_time).await.map_err(fail)?;
@@ -195,11 +176,8 @@ impl Connection {
 
 /// The connection's application.
 async fn serve(conn: Conn, mut pending: mpsc::Receiver<PendingRequest>, server: String) {
-    conn.set_send_buffer(Settings::default().send_window.get());
-    let flow_control = FlowControlRule::tuned();
-    conn.set_flow_control(WINDOW, &flow_control);
-    let built =
-        h3::client::builder().build(Http3::new(conn.clone(), flow_control.most.get())).await;
+    let window = FlowControlRule::tuned().max_window.get();
+    let built = h3::client::builder().build(Http3::new(conn.clone(), window)).await;
     let Ok((mut connection, requests)) = built else { return };
     loop {
         tokio::select! {

@@ -2,7 +2,7 @@
 
 use super::target::{Host, Target};
 use crate::admission::addresses::Addresses;
-use bentpipe_quic::memory::IpPrefix;
+use bentpipe_quic::path_memory::IpPrefix;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Clients and destinations that are allowed. All others are refused.

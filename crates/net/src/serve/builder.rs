@@ -24,11 +24,11 @@ use crate::socket::{MTU, Socket};
 use crate::store::WriteBehind;
 use crate::tls::Certificate;
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::memory::{self, MemoryStore, Prefixes, StoreError};
 use bentpipe_quic::noq_proto::ServerConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicServerConfig;
+use bentpipe_quic::path_memory::token::{KeyRing, KeyRingError, PathTokens, Secret, TokenServer};
+use bentpipe_quic::path_memory::{self, MemoryStore, Prefixes, StoreError};
 use bentpipe_quic::tls::{self, Randomness};
-use bentpipe_quic::token::{KeyRing, KeyRingError, PathTokens, Secret, TokenServer};
 use bentpipe_quic::{Acceptor, DEFAULT_LIFETIME, Endpoint, HeaderMemory, SettingsError};
 use bentpipe_units::Bytes;
 use http::HeaderValue;
@@ -264,7 +264,7 @@ impl ServerBuilder {
         let (resumption, tokens) =
             path_memory(store.as_deref().filter(|_| remember_paths), congestion, &clock)?;
         let resumption = if remember_paths { resumption } else { resumption.without_store() };
-        let tuning = Tuning::new(&limits, &origin)?;
+        let tuning = Tuning::new(&limits, &origin, clock.base())?;
         let traces = qlog.map(|qlog| {
             let failed = |source| ServerError::Qlog { directory: qlog.directory.clone(), source };
             Traces::start(&qlog, clock.clone()).map_err(failed)
@@ -396,7 +396,7 @@ fn path_memory(
     congestion: CongestionConfig,
     clock: &RealClock,
 ) -> Result<(Resumption, TokenServer), ServerError> {
-    let (limits, epoch) = (memory::Limits::default(), clock.epoch());
+    let (limits, epoch) = (path_memory::Limits::default(), clock.epoch());
     let resumption = match store {
         Some(file) => {
             let store = WriteBehind::open(file, limits, epoch.epoch())?;

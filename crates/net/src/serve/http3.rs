@@ -4,7 +4,6 @@ use super::origin::Origin;
 use super::request_log::RequestLog;
 use super::response::StreamedResponse;
 use super::shared::Shared;
-use super::tuning::IDLE_BUFFER;
 use crate::admission::control::ConnectionGuard;
 use crate::admission::send_memory::SendBufferGrant;
 use crate::path_report::{PathReport, accepts_trailers};
@@ -51,8 +50,6 @@ pub(super) async fn serve(
     mut guard: ConnectionGuard,
     resume: Option<ResumeHandle>,
 ) {
-    conn.set_send_buffer(IDLE_BUFFER);
-    shared.tuning.set_flow_control(&conn);
     let limit = shared.limits.handshake_time;
     let (watched, metrics) = (conn.clone(), shared.metrics.clone());
     conn.spawn(async move {

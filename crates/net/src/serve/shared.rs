@@ -15,7 +15,7 @@ use crate::qlog::TraceWriter;
 use crate::resumption::Resumption;
 use crate::shutdown::ShutdownSignal;
 use bentpipe_quic::noq_proto::ServerConfig;
-use bentpipe_quic::token::TokenServer;
+use bentpipe_quic::path_memory::token::TokenServer;
 use bentpipe_quic::{Admission, HeaderMemory};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

@@ -3,11 +3,11 @@
 use super::limits::Limits;
 use super::origin::Origin;
 use crate::socket::MTU;
-use bentpipe_quic::{AckRule, Conn, Settings, SettingsError};
+use bentpipe_quic::{AckRule, Clock, ConnectionConfig, Settings, SettingsError};
 use bentpipe_units::Bytes;
 
 /// Send buffer of a connection without a response, bytes: room for the control streams.
-pub(super) const IDLE_BUFFER: u64 = 32 * 1024;
+const IDLE_BUFFER: u64 = 32 * 1024;
 /// Flow-control window for the content of requests that the upstream has not taken, bytes: 14 Mbps
 /// over 600 ms. Our choice. It does not grow, because a client can fill this memory.
 const UPLOAD_WINDOW: u64 = 1024 * 1024;
@@ -22,14 +22,14 @@ pub(super) const HEADER_MEMORY: u64 = 16 * 1024 * 1024;
 /// Transport settings of the server's connections.
 #[derive(Debug)]
 pub(super) struct Tuning {
-    settings: Settings,
+    config: ConnectionConfig,
     /// Largest size of a request's header fields, decoded, bytes.
     header: u64,
 }
 
 impl Tuning {
     /// Returns the settings, which the transport accepts.
-    pub fn new(limits: &Limits, origin: &Origin) -> Result<Self, SettingsError> {
+    pub fn new(limits: &Limits, origin: &Origin, clock: Clock) -> Result<Self, SettingsError> {
         let min = match origin {
             // Requests are small, and their content is not read.
             Origin::Files(_) => [MIN_HEADER_WINDOW, 64 * 1024],
@@ -40,13 +40,16 @@ impl Tuning {
             connection_window: Bytes::new(limits.header.get().saturating_mul(4).max(min[1])),
             initial_mtu: MTU.0,
             max_mtu: MTU.1,
+            send_buffer: Bytes::new(IDLE_BUFFER),
             idle_timeout: limits.idle_time,
             ack: AckRule::Auto,
             ack_by: AckRule::Auto.by(),
             ..Settings::default()
         };
-        settings.transport()?;
-        Ok(Self { settings, header: limits.header.get() })
+        // One control stream, two of QPACK (RFC 9114 §6.2), one of path tokens, and four of
+        // reserved types.
+        let config = ConnectionConfig::new(settings, clock)?.with_stream_limits(limits.requests, 8);
+        Ok(Self { config, header: limits.header.get() })
     }
 
     /// Returns the largest HEADERS frame, bytes, which fits the window of its stream. A frame whose
@@ -58,16 +61,11 @@ impl Tuning {
 
     /// Returns the flow-control window of a stream, bytes.
     pub fn stream_window(&self) -> u64 {
-        self.settings.stream_window.get()
+        self.config.settings().stream_window.get()
     }
 
-    /// Configures the flow control of a connection.
-    pub fn set_flow_control(&self, conn: &Conn) {
-        conn.set_flow_control(self.settings.connection_window, &self.settings.credit);
-    }
-
-    /// Returns the settings of a connection that begins.
-    pub const fn settings(&self) -> &Settings {
-        &self.settings
+    /// Returns the configuration of a connection that begins.
+    pub fn connection(&self) -> ConnectionConfig {
+        self.config.clone()
     }
 }

@@ -1,6 +1,6 @@
 //! SQLite files of this crate: opening them, and their errors.
 
-use bentpipe_quic::memory::StoreError;
+use bentpipe_quic::path_memory::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The path store in an SQLite file, which processes may share and which survives crashes.
 
 use super::database::{damaged, failed, open, storage};
-use bentpipe_quic::memory::{
+use bentpipe_quic::path_memory::{
     Entry, Holder, IpPrefix, Lease, Limits, PathKey, PathStore, SavedPath, StoreError,
 };
 use bentpipe_units::{Bytes, Epoch, Span};
@@ -236,7 +236,7 @@ impl PathStore for SqliteStore {
             .transpose()
     }
 
-    fn is_lent(&self, key: &PathKey, now: Epoch) -> Result<bool, StoreError> {
+    fn is_leased(&self, key: &PathKey, now: Epoch) -> Result<bool, StoreError> {
         let (remote, local, dscp) = columns(key);
         let leased =
             || self.database.prepare(IS_LENT)?.exists(params![remote, local, dscp, millis(now)]);

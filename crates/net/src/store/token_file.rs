@@ -1,9 +1,9 @@
 //! A client's tokens in a file.
 
 use super::database::{failed, open, storage};
-use bentpipe_quic::memory::StoreError;
 use bentpipe_quic::noq_proto::TokenStore;
-use bentpipe_quic::token::{Malformed, PathTokenStore, ReadToken};
+use bentpipe_quic::path_memory::StoreError;
+use bentpipe_quic::path_memory::token::{Malformed, PathTokenStore, ReadToken};
 use bentpipe_units::Epoch;
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, params};

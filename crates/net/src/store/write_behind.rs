@@ -1,7 +1,7 @@
 //! A path store in memory, with a file that a thread of its own writes.
 
 use super::sqlite::SqliteStore;
-use bentpipe_quic::memory::{
+use bentpipe_quic::path_memory::{
     Entry, Holder, Limits, MemoryStore, PathKey, PathStore, SavedPath, StoreError,
 };
 use bentpipe_units::Epoch;
@@ -103,8 +103,8 @@ impl PathStore for WriteBehind {
         self.memory.lease(key, now, holder)
     }
 
-    fn is_lent(&self, key: &PathKey, now: Epoch) -> Result<bool, StoreError> {
-        self.memory.is_lent(key, now)
+    fn is_leased(&self, key: &PathKey, now: Epoch) -> Result<bool, StoreError> {
+        self.memory.is_leased(key, now)
     }
 
     fn release(&mut self, key: &PathKey, holder: Holder) -> Result<(), StoreError> {

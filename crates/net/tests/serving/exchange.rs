@@ -6,7 +6,7 @@ use bentpipe_net::{Driver, RealClock, Socket, Trust};
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
 use bentpipe_quic::tls::ALPN_H3;
-use bentpipe_quic::{Attached, Conn, Endpoint, Http3, Task};
+use bentpipe_quic::{Attachments, Conn, Endpoint, Http3, Task};
 use bytes::{Buf, Bytes};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -69,7 +69,9 @@ pub async fn over_http3(proxied: &Proxied, request: Request<Vec<u8>>) -> Result<
     };
     driver
         .run(move |endpoint, now| {
-            endpoint.connect(now, config, address, "localhost", Attached::default(), app).unwrap();
+            endpoint
+                .connect(now, config, address, "localhost", Attachments::default(), app)
+                .unwrap();
         })
         .await;
     let answered = answered.await.map_err(|error| error.to_string())?;

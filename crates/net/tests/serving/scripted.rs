@@ -4,7 +4,7 @@ use bentpipe_net::get::Client;
 use bentpipe_net::{Driver, RealClock, Socket, Trust};
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, ALPN_H3, Identity, Randomness};
-use bentpipe_quic::{Accept, Attached, Conn, Endpoint, Http3, Task};
+use bentpipe_quic::{Accept, Attachments, Conn, Endpoint, Http3, Task};
 use bentpipe_units::Span;
 use bytes::Bytes;
 use h3::error::Code;
@@ -83,7 +83,7 @@ impl Scripted {
         let acceptor = move |_| {
             let script = script.clone();
             let app = Box::new(move |conn| Box::pin(serve(conn, script)) as Task);
-            Some(Accept { config: accepted.clone(), attached: Attached::default(), app })
+            Some(Accept { config: accepted.clone(), attachments: Attachments::default(), app })
         };
         let socket = Socket::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let address = socket.local_addr().unwrap();

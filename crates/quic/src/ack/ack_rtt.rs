@@ -1,85 +1,85 @@
-//! Round trips that a receiver measures by its own packets.
+//! RTT samples from a receiver's own small packets.
 
-use crate::packets::{PacketInfo, Space};
+use crate::observer::{PacketInfo, Space};
 use bentpipe_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// Largest packet counted, bytes: the time that a larger one takes to be sent on a thin link would
-/// be taken for the path's.
+/// Largest packet measured, in bytes: on a slow link, the transmission time of a larger one would
+/// be taken for propagation.
 const SMALL: u32 = 128;
-/// Packets remembered at most: several round trips of them.
-const MOST: usize = 64;
-/// The shortest round trip is that of this time and of as much before, so that a path that became
-/// longer is believed. As BBR's filter of ten seconds.
-const MEMORY: Span = Span::from_secs(10);
+/// Most packets tracked: several RTTs of them.
+const MAX_PENDING: usize = 64;
+/// Half of the window of the minimum filter: the minimum is that of the current period and the one
+/// before, so that a path that became longer is noticed. As BBR's filter of ten seconds.
+const PERIOD: Span = Span::from_secs(10);
 
-/// The small ack-eliciting packets of this side that nobody has acknowledged, and how long others
-/// took.
+/// The unacknowledged small ack-eliciting packets of this side, and the shortest RTT of others.
+///
+/// The stack's RTT does not serve here: `Connection::rtt` is smoothed and mixes in the large
+/// packets of the handshake, and its minimum and latest sample are not accessible.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AckRtt {
     pending: VecDeque<(u64, Time)>,
-    /// The shortest since the time beside it.
-    present: Option<(Span, Time)>,
-    /// The shortest of the time before.
-    past: Option<Span>,
-    /// The peer has acknowledged something: it reads such packets.
-    heard: bool,
+    /// Minimum of the current period, and the period's start.
+    current: Option<(Span, Time)>,
+    /// Minimum of the period before.
+    previous: Option<Span>,
+    /// True once the peer has acknowledged something.
+    any_acknowledged: bool,
 }
 
 impl AckRtt {
-    /// `packet` left.
-    pub fn left(&mut self, now: Time, packet: &PacketInfo) {
+    /// Handles a packet that left.
+    pub fn on_sent(&mut self, now: Time, packet: &PacketInfo) {
         if packet.space == Space::Data && packet.frames.eliciting && packet.bytes() <= SMALL {
-            if self.pending.len() >= MOST {
+            if self.pending.len() >= MAX_PENDING {
                 self.pending.pop_front();
             }
             self.pending.push_back((packet.number, now));
         }
     }
 
-    /// `packet` arrived. The round trip of the newest packet that it acknowledges for the first
-    /// time.
-    pub fn received(&mut self, now: Time, packet: &PacketInfo) -> Option<Span> {
+    /// Handles a packet that arrived. Returns the RTT of the newest packet that it acknowledges for
+    /// the first time.
+    pub fn on_received(&mut self, now: Time, packet: &PacketInfo) -> Option<Span> {
         let acknowledges = packet.frames.acknowledges.filter(|_| packet.space == Space::Data)?;
-        self.heard = true;
-        let mut trip = None;
+        self.any_acknowledged = true;
+        let mut sample = None;
         while let Some(&(_, sent)) =
             self.pending.front().filter(|(number, _)| *number <= acknowledges)
         {
             self.pending.pop_front();
-            trip = Some(now.since(sent));
+            sample = Some(now.since(sent));
         }
-        if let Some(trip) = trip {
-            self.present = match self.present {
-                Some((shortest, since)) if now.since(since) < MEMORY => {
-                    Some((shortest.min(trip), since))
-                }
+        if let Some(sample) = sample {
+            self.current = match self.current {
+                Some((min, since)) if now.since(since) < PERIOD => Some((min.min(sample), since)),
                 old => {
-                    self.past = old.map(|(shortest, _)| shortest);
-                    Some((trip, now))
+                    self.previous = old.map(|(min, _)| min);
+                    Some((sample, now))
                 }
             };
         }
-        trip
+        sample
     }
 
-    /// Whether the peer has acknowledged anything: before that, it may not even have the keys.
-    pub fn heard(&self) -> bool {
-        self.heard
+    /// Returns true if the peer has acknowledged anything: before that, it may lack the keys.
+    pub fn any_acknowledged(&self) -> bool {
+        self.any_acknowledged
     }
 
-    /// How long the oldest has waited.
+    /// Returns the age of the oldest unacknowledged packet.
     pub fn waiting(&self, now: Time) -> Option<Span> {
         self.pending.front().map(|&(_, sent)| now.since(sent))
     }
 
-    /// When the newest left.
+    /// Returns the time at which the newest unacknowledged packet left.
     pub fn newest(&self) -> Option<Time> {
         self.pending.back().map(|&(_, sent)| sent)
     }
 
-    /// The shortest round trip of late.
-    pub fn shortest(&self) -> Option<Span> {
-        self.present.map(|(shortest, _)| shortest).into_iter().chain(self.past).min()
+    /// Returns the shortest RTT of the current period and the one before.
+    pub fn min(&self) -> Option<Span> {
+        self.current.map(|(min, _)| min).into_iter().chain(self.previous).min()
     }
 }

@@ -1,4 +1,4 @@
-//! ACK policies as scenarios write them.
+//! ACK policies as scenarios name them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,44 +11,44 @@ pub enum AckRule {
     /// `stack`: every other packet (RFC 9000 §13.2.2).
     #[default]
     Stack,
-    /// `1:10`: one ACK for so many ack-eliciting packets.
+    /// `1:10`: one ACK for that many ack-eliciting packets.
     Every(u32),
-    /// `1:2 for 100, then 1:10`: one for `every` packets until `packets` have arrived, and one for
-    /// `then` from there on.
+    /// `1:2 for 100, then 1:10`: one ACK for `every` packets until `packets` have arrived, and one
+    /// for `then` packets from there on.
     Stepwise {
-        /// Packets to an ACK at first.
+        /// Packets per ACK at first.
         every: u32,
-        /// For how many packets that holds.
+        /// Number of packets for which that holds.
         packets: u32,
-        /// Packets to an ACK after that.
+        /// Packets per ACK after that.
         then: u32,
     },
-    /// `rtt/4`: so many ACKs a round trip.
+    /// `rtt/4`: that many ACKs per RTT.
     PerRoundTrip(u32),
-    /// `auto`: found by the receiver itself.
+    /// `auto`: the receiver adapts the frequency to the return path.
     Auto,
 }
 
-/// Who decides.
+/// The side that decides how often the receiver acknowledges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AckBy {
-    /// The data's sender asks for it (ACK_FREQUENCY): `1:N` only.
+    /// The sender of the data requests it (ACK_FREQUENCY): `1:N` only.
     Sender,
     /// The receiver decides by itself.
     Receiver,
 }
 
-/// The text is no policy.
+/// A text that is not an ACK policy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{0}` is no ACK policy; allowed: \"stack\", \"1:N\" with N from 1 to 1000, \"1:N for P, then \
-        1:M\" with P from 1 to 1000000, \"rtt/N\" with N from 1 to 64, or \"auto\""
+    "`{0}` is not an ACK policy; allowed: \"stack\", \"1:N\" with N from 1 to 1000, \"1:N for P, \
+        then 1:M\" with P from 1 to 1000000, \"rtt/N\" with N from 1 to 64, or \"auto\""
 )]
 pub struct AckRuleError(String);
 
 impl AckRule {
-    /// Who decides where nobody says: what a sender can ask for, it asks for.
+    /// Returns the side that decides by default: the sender, if it can request the policy.
     pub fn by(self) -> AckBy {
         match self {
             Self::Stack | Self::Every(_) => AckBy::Sender,
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_read_as_people_write_them() {
+    fn policies_parse_as_they_print() {
         let stepwise = AckRule::Stepwise { every: 2, packets: 100, then: 10 };
         let all =
             [AckRule::Stack, AckRule::Every(10), stepwise, AckRule::PerRoundTrip(4), AckRule::Auto];

@@ -1,29 +1,27 @@
-//! Where packets leave a connection: what is only an acknowledgement may have to wait here.
+//! The last stage of sending: ACK-only packets may be held here.
 
-use super::{AckContext, AckDecision, Acknowledger};
-use crate::account::TrafficStats;
-use crate::credit::FlowControlReport;
-use crate::endpoint::{Attached, Transmit};
-use crate::packets::{PacketInfo, PacketObserver, Space};
+use super::acknowledger::{AckContext, AckDecision, Acknowledger};
+use crate::endpoint::{Attachments, Transmit};
+use crate::flow_control::FlowControlReport;
+use crate::observer::{PacketInfo, PacketObserver, Space, TrafficStats};
 use bentpipe_units::{Span, Time};
 
-/// The last that a connection passes on its way out, and the first on its way in, where it is
-/// watched.
+/// The last stage of a connection's sending and the first of its receiving, if it is observed.
 #[derive(Debug)]
 pub(crate) struct AckScheduler {
-    watch: Option<PacketObserver>,
+    observer: Option<PacketObserver>,
     acknowledger: Option<Acknowledger>,
-    account: Option<TrafficStats>,
-    credit: Option<FlowControlReport>,
-    credit_heard: Option<FlowControlReport>,
+    traffic: Option<TrafficStats>,
+    flow_control_received: Option<FlowControlReport>,
+    flow_control_sent: Option<FlowControlReport>,
     held: Option<Held>,
-    /// Whether the datagram that arrived last was marked CE.
+    /// Whether the last datagram that arrived was marked CE.
     marked: bool,
     /// Kept for its allocation.
     packets: Vec<PacketInfo>,
 }
 
-/// A datagram that does nothing but acknowledge.
+/// A datagram that only acknowledges.
 #[derive(Debug)]
 struct Held {
     until: Time,
@@ -33,50 +31,50 @@ struct Held {
 }
 
 impl AckScheduler {
-    /// An outlet that passes everything where there is no watch. Takes what it needs out of
-    /// `attached`.
-    pub fn new(attached: &mut Attached) -> Self {
+    /// Takes its parts out of `attachments`. Without an observer it passes everything on.
+    pub fn new(attachments: &mut Attachments) -> Self {
         Self {
-            watch: attached.watch.take(),
-            acknowledger: attached.acknowledger.take(),
-            account: attached.account.take(),
-            credit: attached.credit.clone(),
-            credit_heard: attached.credit_heard.take(),
+            observer: attachments.observer.take(),
+            acknowledger: attachments.acknowledger.take(),
+            traffic: attachments.traffic.take(),
+            flow_control_received: attachments.flow_control_received.clone(),
+            flow_control_sent: attachments.flow_control_sent.take(),
             held: None,
             marked: false,
             packets: Vec::new(),
         }
     }
 
-    /// When what is held leaves at the latest.
+    /// Returns the time at which the held datagram leaves at the latest.
     pub fn due(&self) -> Option<Time> {
         self.held.as_ref().map(|held| held.until)
     }
 
-    /// A datagram arrives, with CE or without (RFC 3168).
-    pub fn arrives(&mut self, marked: bool) {
+    /// Handles a datagram that arrives, with a CE mark or without (RFC 3168). The stack keeps its
+    /// own record of marks private.
+    pub fn on_datagram(&mut self, marked: bool) {
         self.marked = marked;
     }
 
-    /// Packets may have arrived. `smoothed_rtt`: as this side knows it, where it does. True where
-    /// the next packet should elicit an acknowledgement.
-    pub fn received(&mut self, now: Time, smoothed_rtt: impl FnOnce() -> Option<Span>) -> bool {
-        let Some(watch) = &self.watch else { return false };
+    /// Handles the packets that have arrived, if any. `smoothed_rtt`: that of this side, if known.
+    /// Returns true if the next packet should elicit an acknowledgement.
+    pub fn on_received(&mut self, now: Time, smoothed_rtt: impl FnOnce() -> Option<Span>) -> bool {
+        let Some(observer) = &self.observer else { return false };
         self.packets.clear();
-        watch.take_received(&mut self.packets);
+        observer.take_received(&mut self.packets);
         if self.packets.is_empty() {
             return false;
         }
-        let seen = AckContext { marked: self.marked, smoothed_rtt: smoothed_rtt() };
+        let context = AckContext { marked: self.marked, smoothed_rtt: smoothed_rtt() };
         for packet in &self.packets {
-            if let Some(account) = &self.account {
-                account.received(now, packet);
+            if let Some(traffic) = &self.traffic {
+                traffic.on_received(now, packet);
             }
-            if let (Some(credit), Some(limit)) = (&self.credit_heard, packet.frames.max_data) {
-                credit.heard(now, limit);
+            if let (Some(report), Some(limit)) = (&self.flow_control_sent, packet.frames.max_data) {
+                report.on_received(now, limit);
             }
             if let Some(acknowledger) = &mut self.acknowledger {
-                acknowledger.received(now, packet, seen);
+                acknowledger.on_received(now, packet, context);
             }
         }
         let Some(acknowledger) = &self.acknowledger else { return false };
@@ -86,16 +84,16 @@ impl AckScheduler {
         acknowledger.wants_ping(now)
     }
 
-    /// Appends what was held and is due.
+    /// Appends the held datagram to `buffer`, if it is due.
     pub fn release(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let held = self.held.take_if(|held| held.until <= now)?;
         buffer.extend_from_slice(&held.datagram);
-        self.left(now, &held.packet);
+        self.on_sent(now, &held.packet);
         Some(held.transmit)
     }
 
-    /// The stack has appended a transmission to `buffer` from `start` on. Takes it out again where
-    /// it has to wait.
+    /// Handles a transmission that the stack has appended to `buffer` from `start` on. Takes it out
+    /// of the buffer again if it is held.
     pub fn pass(
         &mut self,
         now: Time,
@@ -103,11 +101,11 @@ impl AckScheduler {
         start: usize,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        let Some(watch) = &self.watch else { return Some(transmit) };
+        let Some(observer) = &self.observer else { return Some(transmit) };
         let mut packets = std::mem::take(&mut self.packets);
         packets.clear();
-        watch.take_sent(&mut packets);
-        let decide = match (&mut self.acknowledger, packets.as_slice()) {
+        observer.take_sent(&mut packets);
+        let decision = match (&mut self.acknowledger, packets.as_slice()) {
             (Some(acknowledger), [packet])
                 if packet.space == Space::Data && packet.is_ack_only() =>
             {
@@ -115,19 +113,19 @@ impl AckScheduler {
             }
             _ => AckDecision::Send,
         };
-        let passed = match (decide, packets.first()) {
+        let passed = match (decision, packets.first()) {
             (AckDecision::Hold(until), Some(&packet)) if until > now => {
                 let datagram = buffer.split_off(start.min(buffer.len()));
                 self.held = Some(Held { until, transmit, datagram, packet });
                 None
             }
             _ => {
-                // What acknowledges now acknowledges all that the one held does.
+                // An ACK that leaves now covers everything that the held one does.
                 if packets.iter().any(|packet| packet.space == Space::Data && packet.frames.ack > 0)
                 {
                     self.held = None;
                 }
-                packets.iter().for_each(|packet| self.left(now, packet));
+                packets.iter().for_each(|packet| self.on_sent(now, packet));
                 Some(transmit)
             }
         };
@@ -135,15 +133,15 @@ impl AckScheduler {
         passed
     }
 
-    fn left(&mut self, now: Time, packet: &PacketInfo) {
-        if let Some(account) = &self.account {
-            account.sent(now, packet);
+    fn on_sent(&mut self, now: Time, packet: &PacketInfo) {
+        if let Some(traffic) = &self.traffic {
+            traffic.on_sent(now, packet);
         }
-        if let (Some(credit), Some(limit)) = (&self.credit, packet.frames.max_data) {
-            credit.announced(now, limit);
+        if let (Some(report), Some(limit)) = (&self.flow_control_received, packet.frames.max_data) {
+            report.on_announced(now, limit);
         }
         if let Some(acknowledger) = &mut self.acknowledger {
-            acknowledger.left(now, packet);
+            acknowledger.on_sent(now, packet);
         }
     }
 }

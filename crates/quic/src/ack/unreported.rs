@@ -1,37 +1,36 @@
-//! What has arrived and was not yet acknowledged.
+//! Packets that arrived and are not yet acknowledged.
 
-use crate::packets::{PacketInfo, Space};
+use crate::observer::{PacketInfo, Space};
 use bentpipe_units::Time;
 
-/// Packets that arrived since the last ACK that left. Numbers only: it takes the same memory
-/// whatever arrives.
+/// Packets that arrived since the last ACK left. Counters only, so its memory is constant.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unreported {
-    /// Largest number seen.
+    /// Largest packet number.
     largest: Option<u64>,
-    /// Largest number of an ack-eliciting packet.
+    /// Largest packet number of an ack-eliciting packet.
     largest_eliciting: Option<u64>,
     /// Ack-eliciting packets since the connection began.
     total: u64,
     /// Ack-eliciting packets that no ACK which left covers.
     packets: u64,
-    /// Those that arrived since the stack last made an ACK.
-    unanswered: u64,
-    /// When the oldest and the newest of them arrived.
+    /// Ack-eliciting packets that arrived since the stack last made an ACK.
+    since_ack_made: u64,
+    /// Arrival times of the oldest and the newest ack-eliciting packet.
     oldest: Option<Time>,
     newest: Time,
-    /// Something happened that the sender is to know soon: a gap, a packet out of order, a mark
-    /// after packets without (RFC 9000 §13.2.1).
+    /// Something happened that the sender needs to know soon: a gap, a packet out of order, a mark
+    /// after unmarked packets (RFC 9000 §13.2.1).
     event: bool,
-    /// The sender asked for an ACK at once.
-    asked: bool,
+    /// The sender requested an ACK at once.
+    requested: bool,
     /// Whether the last packet was marked.
     marked: bool,
 }
 
 impl Unreported {
-    /// `packet` arrived; `marked`: it carried CE (RFC 3168).
-    pub fn received(&mut self, now: Time, packet: &PacketInfo, marked: bool) {
+    /// Handles a packet that arrived; `marked`: with a CE mark (RFC 3168).
+    pub fn on_received(&mut self, now: Time, packet: &PacketInfo, marked: bool) {
         if packet.space != Space::Data {
             return;
         }
@@ -40,25 +39,25 @@ impl Unreported {
             self.largest.is_some_and(|largest| packet.number != largest.saturating_add(1));
         self.event |= marked && !self.marked;
         self.marked = marked;
-        self.asked |= packet.frames.immediate;
+        self.requested |= packet.frames.immediate;
         self.largest = self.largest.max(Some(packet.number));
         if packet.frames.eliciting {
             self.largest_eliciting = self.largest_eliciting.max(Some(packet.number));
             self.total = self.total.saturating_add(1);
             self.packets = self.packets.saturating_add(1);
-            self.unanswered = self.unanswered.saturating_add(1);
+            self.since_ack_made = self.since_ack_made.saturating_add(1);
             self.oldest.get_or_insert(now);
             self.newest = now;
         }
     }
 
-    /// The stack made a packet that acknowledges, whether it leaves or not.
-    pub fn answered(&mut self) {
-        self.unanswered = 0;
+    /// Handles an ACK that the stack made, whether it leaves or not.
+    pub fn on_ack_made(&mut self) {
+        self.since_ack_made = 0;
     }
 
-    /// `packet` left.
-    pub fn left(&mut self, packet: &PacketInfo) {
+    /// Handles a packet that left.
+    pub fn on_sent(&mut self, packet: &PacketInfo) {
         let Some(acknowledges) = packet.frames.acknowledges.filter(|_| packet.space == Space::Data)
         else {
             return;
@@ -66,9 +65,9 @@ impl Unreported {
         let largest = self.largest_eliciting.unwrap_or_default();
         if acknowledges >= largest {
             (self.packets, self.oldest) = (0, None);
-            (self.event, self.asked) = (false, false);
+            (self.event, self.requested) = (false, false);
         } else {
-            // It was made before the newest arrived.
+            // It was made before the newest packet arrived.
             self.packets = self.packets.min(largest - acknowledges);
             self.oldest = self.oldest.map(|_| self.newest);
         }
@@ -82,8 +81,8 @@ impl Unreported {
         self.packets
     }
 
-    pub fn unanswered(&self) -> u64 {
-        self.unanswered
+    pub fn since_ack_made(&self) -> u64 {
+        self.since_ack_made
     }
 
     pub fn oldest(&self) -> Option<Time> {
@@ -98,7 +97,7 @@ impl Unreported {
         self.event
     }
 
-    pub fn asked(&self) -> bool {
-        self.asked
+    pub fn requested(&self) -> bool {
+        self.requested
     }
 }

@@ -1,57 +1,57 @@
-//! A trace in the form that the qvis viewer reads: qlog 0.3, as draft-ietf-quic-qlog-main-schema-02
-//! and draft-ietf-quic-qlog-quic-events-01 had it.
+//! Conversion of a trace for the qvis viewer: to qlog 0.3 (draft-ietf-quic-qlog-main-schema-02,
+//! draft-ietf-quic-qlog-quic-events-01).
 
-use super::{FILE_SCHEMA, RECORD_SEPARATOR, SERIALIZATION_FORMAT};
+use super::format::{FILE_SCHEMA, RECORD_SEPARATOR, SERIALIZATION_FORMAT};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Time zero of the rewritten trace, milliseconds after 1970: any but zero, which the viewer takes
-/// for none.
+/// Reference time of the converted trace, in milliseconds after 1970. Any value but zero, which the
+/// viewer ignores.
 const REFERENCE_TIME: f64 = 1.0;
 
-/// Why a trace cannot be rewritten.
+/// Why a trace cannot be converted.
 #[derive(Debug, Error)]
 pub enum QlogError {
-    /// The bytes are no JSON text sequence (RFC 7464), or end within a record.
-    #[error("record {record} is not framed as a JSON text sequence has it, or is cut off")]
+    /// The bytes are not a JSON text sequence (RFC 7464), or end within a record.
+    #[error("record {record} is truncated, or not a record of a JSON text sequence (RFC 7464)")]
     Framing {
         /// The record, counted from 1.
         record: usize,
     },
-    /// A record is not the JSON that its place asks for.
+    /// A record is not the expected JSON.
     #[error("record {record}: {source}")]
     Json {
         /// The record, counted from 1.
         record: usize,
-        /// What is wrong with it.
+        /// The JSON error.
         source: serde_json::Error,
     },
-    /// There is nothing, not even a head.
-    #[error("an empty trace")]
+    /// The trace is empty.
+    #[error("the trace is empty")]
     Empty,
-    /// The head tells of a form that this is no reader of.
-    #[error("{field} is `{found}`, not `{expected}`")]
+    /// The trace has another format.
+    #[error("`{field}` of the trace is `{found}`; allowed: `{expected}`")]
     Form {
         /// Field of the head.
         field: &'static str,
-        /// What it says.
+        /// Its value.
         found: String,
-        /// What it would have to say.
+        /// The expected value.
         expected: &'static str,
     },
 }
 
-/// Rewrites a sequential trace of the current form, as [`super::QlogSink`] gives it, for qvis.
+/// Converts a sequential trace of the current format, as from [`super::QlogSink`], for qvis.
 ///
-/// What the viewer draws keeps its place and order: packets, parameters, metrics. Timers and
-/// network paths, which it knows nothing of, are left out. The result is at most a few times as
-/// long as `current`, and is made record by record.
+/// Packets, parameters and metrics, which the viewer draws, keep their order. Timers and network
+/// paths, which it does not know, are dropped. The conversion works record by record, and its
+/// result is at most a few times as long as `current`.
 ///
 /// # Errors
-/// The trace is of another form, damaged or cut off.
+/// The trace has another format, is damaged or truncated.
 pub fn to_qvis(current: &[u8]) -> Result<Vec<u8>, QlogError> {
     let mut out = Vec::with_capacity(current.len() + current.len() / 8 + 512);
     let mut rest = current;
@@ -60,7 +60,7 @@ pub fn to_qvis(current: &[u8]) -> Result<Vec<u8>, QlogError> {
         record += 1;
         let framing = QlogError::Framing { record };
         let Some(text) = rest.strip_prefix(&[RECORD_SEPARATOR]) else { return Err(framing) };
-        // Neither separator nor line feed can stand within JSON text on one line.
+        // JSON text on one line contains neither separator nor line feed.
         let Some(end) = text.iter().position(|&byte| byte == b'\n') else { return Err(framing) };
         let (text, after) = (&text[..end], &text[end + 1..]);
         let json = |source| QlogError::Json { record, source };
@@ -112,7 +112,7 @@ struct CommonFields<'a> {
     time_format: Option<Cow<'a, str>>,
 }
 
-/// Version and format stand first: the viewer looks for them in the first 1024 bytes.
+/// Version and format come first: the viewer looks for them in the first 1024 bytes.
 #[derive(Serialize)]
 struct OldHead<'a> {
     qlog_version: &'static str,
@@ -209,7 +209,7 @@ struct Raw {
     length: Option<u64>,
 }
 
-/// Rewrites one event.
+/// Converts one event.
 fn event(text: &[u8], out: &mut Vec<u8>) -> serde_json::Result<()> {
     let event: Event<'_> = serde_json::from_slice(text)?;
     let time = event.time.get();
@@ -237,7 +237,7 @@ fn event(text: &[u8], out: &mut Vec<u8>) -> serde_json::Result<()> {
     Ok(())
 }
 
-/// Rewrites the data of a packet: its frames carried the length of their content themselves.
+/// Converts the data of a packet: in qlog 0.3, frames have the length of their content themselves.
 fn packet(text: &str, out: &mut Vec<u8>) -> serde_json::Result<()> {
     let packet: Packet<'_> = serde_json::from_str(text)?;
     out.extend_from_slice(b"{\"header\":");
@@ -279,7 +279,7 @@ fn packet(text: &str, out: &mut Vec<u8>) -> serde_json::Result<()> {
     Ok(())
 }
 
-/// The name that an event had; none where the viewer knows nothing of it.
+/// Returns the old name of an event. `None` if the viewer does not know it.
 fn old_name(name: &str) -> Option<Cow<'_, str>> {
     let Some(event) = name.strip_prefix("quic:") else {
         return Some(match name.strip_prefix("http3:") {
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn the_viewer_finds_what_it_looks_for() {
+    fn the_viewer_finds_its_fields() {
         let out = to_qvis(&trace()).unwrap();
         assert!(out.starts_with(b"\x1e{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\","));
         let records = records(&out);
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_are_refused() {
+    fn other_formats_are_refused() {
         assert!(matches!(to_qvis(b""), Err(QlogError::Empty)));
         for (from, to) in [
             ("file:sequential", "file:contained"),
@@ -402,13 +402,13 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_with_its_record() {
-        let tell = |records: &[&str]| to_qvis(&sequence(records)).unwrap_err().to_string();
-        assert!(tell(&[HEAD, "{}"]).starts_with("record 2: missing field"));
-        assert!(tell(&[HEAD, r#"{"time":"now","name":"a:b","data":{}}"#]).contains("is a number"));
-        assert!(tell(&[HEAD, r#"{"time":0,"name":"a:b","data":{}} {}"#]).contains("trailing"));
+    fn damage_is_reported_with_its_record() {
+        let error = |records: &[&str]| to_qvis(&sequence(records)).unwrap_err().to_string();
+        assert!(error(&[HEAD, "{}"]).starts_with("record 2: missing field"));
+        assert!(error(&[HEAD, r#"{"time":"now","name":"a:b","data":{}}"#]).contains("is a number"));
+        assert!(error(&[HEAD, r#"{"time":0,"name":"a:b","data":{}} {}"#]).contains("trailing"));
         assert!(
-            tell(&[
+            error(&[
                 HEAD,
                 r#"{"time":0,"name":"quic:packet_sent","data":{"header":{},"frames":[7]}}"#
             ])
@@ -416,7 +416,7 @@ mod tests {
         );
         assert_eq!(
             to_qvis(b"{}\n").unwrap_err().to_string(),
-            "record 1 is not framed as a JSON text sequence has it, or is cut off"
+            "record 1 is truncated, or not a record of a JSON text sequence (RFC 7464)"
         );
     }
 
@@ -442,14 +442,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn arbitrary_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
             let _ = to_qvis(&bytes);
             let _ = to_qvis(&[sequence(&[HEAD]), bytes].concat());
         }
 
         #[test]
-        fn what_is_rewritten_can_be_read(
-            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 1..4)
+        fn a_converted_trace_can_be_parsed(
+            changes in proptest::collection::vec(
+                (any::<prop::sample::Index>(), any::<u8>(), any::<bool>()),
+                1..4,
+            )
         ) {
             let mut trace = trace();
             for (index, byte, replace) in changes {

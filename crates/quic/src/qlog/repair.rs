@@ -1,31 +1,30 @@
-//! What noq-proto 1.4 writes that the drafts say otherwise, put right record by record.
+//! Repair of noq-proto 1.4's deviations from the drafts, record by record.
 //!
-//! Records are not parsed: the few places are found by their text, in the one form in which the
-//! stack writes them. A record that looks otherwise goes through as it is.
+//! Records are not parsed: the few places are found by their text, in the exact form in which the
+//! stack writes them. Any other record passes unchanged.
 
 use noq_proto::Side;
 use std::io::Write;
 
-/// Delay exponent of peers that announce none, and before they do (RFC 9000 §18.2).
+/// Default ack_delay_exponent, also before the peer's is known (RFC 9000 §18.2).
 const DEFAULT_EXPONENT: u32 = 3;
-/// Largest one allowed there.
+/// Largest ack_delay_exponent (RFC 9000 §18.2).
 const MAX_EXPONENT: u32 = 20;
-/// Authentication tag of Initial packets: AEAD_AES_128_GCM (RFC 9001 §5.2).
+/// Authentication tag of Initial packets, in bytes: AEAD_AES_128_GCM (RFC 9001 §5.2).
 const INITIAL_TAG: u64 = 16;
 
 /// Name of the events that are left out.
 pub(super) const TIMER_UPDATED: &[u8] = b"quic:timer_updated";
 
-/// Puts one trace right.
+/// Repairs one trace.
 pub(super) struct Repair {
     /// Exponents of the delays in ACK frames that this side sends, and that it receives.
     exponents: [u32; 2],
-    /// The next Initial that this side receives is its first: the stack measures it without its
-    /// tag.
+    /// True until this side receives its first Initial, whose size the stack gives without the tag.
     first_initial: bool,
 }
 
-/// Which way a packet went.
+/// The kind of a packet event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Packet {
     Sent,
@@ -38,8 +37,8 @@ impl Repair {
         Self { exponents: [DEFAULT_EXPONENT; 2], first_initial: side == Side::Server }
     }
 
-    /// Appends `record`, with its separator and line feed, to `out`; or does not, where it should
-    /// not be there.
+    /// Appends the repaired `record`, with its separator and line feed, to `out`, unless it is
+    /// dropped.
     pub fn record(&mut self, record: &[u8], out: &mut Vec<u8>) {
         let length = out.len();
         let done = match event_name(record) {
@@ -70,11 +69,10 @@ impl Repair {
         }
     }
 
-    /// The packet's size stands in `header.length`, which is the Length field of a long header
-    /// (PacketHeader in quic-events): `raw.length` is its place.
+    /// Moves the packet's size from `header.length`, which is the Length field of a long header
+    /// (PacketHeader in quic-events), to `raw.length`.
     ///
-    /// Lost packets of size zero are those that were not in flight, ACKs for the most part: their
-    /// size is not known.
+    /// Lost packets of size zero were not in flight, mostly ACKs: their size is unknown.
     fn packet(
         &mut self,
         kind: Packet,
@@ -108,11 +106,11 @@ impl Repair {
     }
 }
 
-/// Copies frames; in those that acknowledge, the delay becomes milliseconds instead of the field's
-/// value as it was sent, and ranges end with the last packet acknowledged instead of the number
-/// after it (AckFrame in quic-events).
+/// Copies frames. In ACK frames, the delay becomes milliseconds instead of the encoded field, and
+/// ranges end with the last acknowledged packet instead of the number after it (AckFrame in
+/// quic-events).
 fn acks(mut frames: &[u8], exponent: u32, out: &mut Vec<u8>) {
-    // Searched by a tail of the name whose first byte is rare.
+    // The search uses a suffix of the name whose first byte is rare.
     const DELAY: &[u8] = b"k_delay\":";
     const RANGES: &[u8] = b",\"acked_ranges\":[";
     while let Some(at) = find(frames, DELAY) {
@@ -146,7 +144,7 @@ fn acks(mut frames: &[u8], exponent: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(frames);
 }
 
-/// Writes the delay that `text` begins with in milliseconds; returns what follows it.
+/// Writes the delay at the start of `text` in milliseconds. Returns the rest.
 fn delay<'a>(text: &'a [u8], exponent: u32, out: &mut Vec<u8>) -> Option<&'a [u8]> {
     let (whole, rest) = integer(text)?;
     let rest = rest.strip_prefix(b".0")?;
@@ -159,15 +157,15 @@ fn delay<'a>(text: &'a [u8], exponent: u32, out: &mut Vec<u8>) -> Option<&'a [u8
     Some(rest)
 }
 
-/// The range `[first,end]` that `text` begins with, and what follows it.
+/// Parses the range `[first,end]` at the start of `text`. Returns it and the rest.
 fn range(text: &[u8]) -> Option<(u64, u64, &[u8])> {
     let (first, rest) = integer(text.strip_prefix(b"[")?)?;
     let (end, rest) = integer(rest.strip_prefix(b",")?)?;
     Some((first, end, rest.strip_prefix(b"]")?))
 }
 
-/// A threshold of all ones means that there is none yet; pacing rates are in bytes, not bits, per
-/// second (RecoveryMetricsUpdated in quic-events).
+/// Drops an ssthresh of all ones, which stands for none, and converts pacing rates from bytes to
+/// bits per second (RecoveryMetricsUpdated in quic-events).
 fn metrics(record: &[u8], out: &mut Vec<u8>) -> Option<()> {
     const NO_THRESHOLD: &[u8] = b",\"ssthresh\":18446744073709551615";
     const PACING_RATE: &[u8] = b"\"pacing_rate\":";
@@ -186,7 +184,7 @@ fn metrics(record: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// The name of an event, and what follows it.
+/// Returns the name of an event, and the rest.
 fn event_name(record: &[u8]) -> Option<(&[u8], &[u8])> {
     let rest = record.strip_prefix(b"\x1e{\"time\":")?;
     let rest = &rest[position(rest, b',')?..];
@@ -203,18 +201,18 @@ fn number(number: u64, out: &mut Vec<u8>) {
     serde_json::to_writer(out, &number).expect("writing to memory does not fail");
 }
 
-/// The digits that `text` begins with, and what follows them.
+/// Splits `text` after its leading digits.
 fn digits(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// The integer that `text` begins with, and what follows it.
+/// Parses the integer at the start of `text`. Returns it and the rest.
 fn integer(text: &[u8]) -> Option<(u64, &[u8])> {
     let (number, rest) = digits(text);
     Some((std::str::from_utf8(number).ok()?.parse().ok()?, rest))
 }
 
-/// Where `needle` first stands in `text`.
+/// Returns the first position of `needle` in `text`.
 fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     let (&first, tail) = needle.split_first()?;
     let mut from = 0;
@@ -227,7 +225,8 @@ fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     None
 }
 
-/// Where `byte` first stands in `text`. Sixteen at a time: the compiler makes one comparison of it.
+/// Returns the first position of `byte` in `text`. Compares sixteen bytes at a time, which the
+/// compiler turns into one instruction.
 fn position(text: &[u8], byte: u8) -> Option<usize> {
     let absent = |chunk: &[u8; 16]| {
         !chunk.iter().fold(false, |found, &candidate| found | (candidate == byte))
@@ -237,7 +236,7 @@ fn position(text: &[u8], byte: u8) -> Option<usize> {
     text[skipped..].iter().position(|&candidate| candidate == byte).map(|at| skipped + at)
 }
 
-/// What stands in `text` before `suffix`, its end.
+/// Returns `text` without `suffix`, its end.
 fn before<'a>(text: &'a [u8], suffix: &[u8]) -> &'a [u8] {
     &text[..text.len() - suffix.len()]
 }
@@ -261,22 +260,22 @@ mod tests {
     }
 
     #[test]
-    fn a_packets_size_moves_and_its_acks_are_put_right() {
+    fn a_packets_size_moves_and_its_acks_are_repaired() {
         let sent = r#"{"time":902.161,"name":"quic:packet_sent","data":{"header":{"packet_type":"1RTT","packet_number":7,"path_id":0,"length":39,"dcid":"bf"},"frames":[{"frame_type":"ack","ack_delay":3125.0,"acked_ranges":[[0,1],[262,492],[493,515]],"ect1":0},{"frame_type":"ping"}]},"tuple":"p0"}"#;
         let right = r#"{"time":902.161,"name":"quic:packet_sent","data":{"header":{"packet_type":"1RTT","packet_number":7,"path_id":0,"dcid":"bf"},"raw":{"length":39},"frames":[{"frame_type":"ack","ack_delay":25,"acked_ranges":[[0],[262,491],[493,514]],"ect1":0},{"frame_type":"ping"}]},"tuple":"p0"}"#;
         assert_eq!(repaired(Side::Client, &[sent]), [right]);
     }
 
     #[test]
-    fn delays_follow_the_exponent_of_whoever_sent_them() {
+    fn delays_use_the_exponent_of_their_sender() {
         let parameters = |initiator: &str, exponent: u32| {
             format!(
                 r#"{{"time":0.0,"name":"quic:parameters_set","data":{{"initiator":"{initiator}","ack_delay_exponent":{exponent},"max_ack_delay":25}}}}"#
             )
         };
-        let ack = |way: &str| {
+        let ack = |direction: &str| {
             format!(
-                r#"{{"time":0.0,"name":"quic:packet_{way}","data":{{"header":{{"packet_type":"1RTT","length":30}},"frames":[{{"frame_type":"ack","ack_delay":100.0,"acked_ranges":[[1,3]]}}]}}}}"#
+                r#"{{"time":0.0,"name":"quic:packet_{direction}","data":{{"header":{{"packet_type":"1RTT","length":30}},"frames":[{{"frame_type":"ack","ack_delay":100.0,"acked_ranges":[[1,3]]}}]}}}}"#
             )
         };
         let (local, remote) = (parameters("local", 0), parameters("remote", 10));
@@ -304,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_in_flight_has_no_size_and_timers_are_left_out() {
+    fn packets_not_in_flight_have_no_size_and_timers_are_dropped() {
         let lost = |length: u32| {
             format!(
                 r#"{{"time":0.0,"name":"quic:packet_lost","data":{{"header":{{"packet_type":"1RTT","packet_number":3,"length":{length}}},"trigger":"time_threshold"}}}}"#
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_in_bits_and_no_threshold_is_no_number() {
+    fn rates_are_in_bits_and_a_missing_threshold_is_dropped() {
         let metrics = |text: &str| {
             format!(
                 r#"{{"time":0.0,"name":"quic:recovery_metrics_updated","data":{{"path_id":0{text}}}}}"#
@@ -341,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_goes_through() {
+    fn unknown_records_pass_unchanged() {
         for record in [
             "",
             "{}",
@@ -356,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn other_delays_are_left_alone() {
+    fn other_delays_pass_unchanged() {
         let record = r#"{"time":0.0,"name":"quic:packet_sent","data":{"header":{"packet_type":"1RTT","length":9},"frames":[{"frame_type":"ack_frequency","requested_max_ack_delay":25000},{"frame_type":"ack","ack_delay":1e9,"acked_ranges":[]},{"frame_type":"ack","ack_delay":8.0,"acked_ranges":[[1,"#;
         let out = repaired(Side::Client, &[record]).remove(0);
         assert!(

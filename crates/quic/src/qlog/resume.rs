@@ -1,12 +1,13 @@
-//! Careful Resume's events (draft-ietf-tsvwg-careful-resume-qlog): the change of phase, with what
-//! the sender then knew.
+//! Events of Careful Resume (draft-ietf-tsvwg-careful-resume-qlog): changes of phase, with the
+//! state of the sender.
 
-use super::{QlogSink, RECORD_SEPARATOR};
+use super::format::RECORD_SEPARATOR;
+use super::sink::QlogSink;
 use bentpipe_congestion::resume::Transition;
 use serde::Serialize;
 
-/// The event's name. The draft names the type CarefulResumePhaseUpdated and puts it into the QUIC
-/// events, without spelling the string; this is how current qlog spells its names.
+/// Name of the event. The draft names the type CarefulResumePhaseUpdated among the QUIC events,
+/// without the string; this is the spelling of current qlog.
 const PHASE_UPDATED: &str = "quic:careful_resume_phase_updated";
 
 #[derive(Serialize)]
@@ -49,7 +50,7 @@ struct RestoredData {
 }
 
 impl QlogSink {
-    /// Notes a change of Careful Resume's phase.
+    /// Writes a change of Careful Resume's phase.
     pub fn careful_resume(&self, transition: &Transition) {
         let event = Event {
             time: self.millis(transition.at),
@@ -71,7 +72,7 @@ impl QlogSink {
                 trigger: transition.trigger.map(|trigger| trigger.name()),
             },
         };
-        // Numbers and fixed names: nothing that JSON could refuse.
+        // Numbers and fixed names always serialize.
         if let Ok(json) = serde_json::to_vec(&event) {
             self.append(|bytes| {
                 bytes.push(RECORD_SEPARATOR);

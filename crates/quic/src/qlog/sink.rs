@@ -1,7 +1,7 @@
-//! The stack's trace of one connection, kept in memory.
+//! The stack's trace of one connection, in memory.
 
+use super::format::{FILE_SCHEMA, RECORD_SEPARATOR, SERIALIZATION_FORMAT};
 use super::repair::{Repair, TIMER_UPDATED};
-use super::{FILE_SCHEMA, RECORD_SEPARATOR, SERIALIZATION_FORMAT};
 use crate::clock::Clock;
 use bentpipe_units::{Epoch, Span, Time};
 use noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side};
@@ -11,52 +11,51 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The draft whose events the stack writes (its documentation says so); drafts append their number
-/// to the URI.
+/// Schema of the stack's events, by its documentation; drafts append their number to the URI.
 const EVENT_SCHEMA: &str = "urn:ietf:params:qlog:events:quic-12";
-/// Of the event that a trace ends with which was cut off: the main schema's own.
+/// Schema of the last event of a truncated trace, in the main schema.
 const LOGLEVEL_SCHEMA: &str = "urn:ietf:params:qlog:events:loglevel-13";
-/// A record of usual length, so that its buffer need not grow.
+/// Initial capacity of the record buffer, in bytes: a record of usual length.
 const RECORD: usize = 512;
 
-/// Receives the trace of one connection: the first that is configured with it. Clones share what
-/// was received.
+/// Receives the trace of one connection, the first that is configured with it. Clones share the
+/// trace.
 ///
-/// Timers are left out: they are more than half of what the stack writes, and `pto_count` in the
-/// metrics tells of those that matter.
+/// Timer events are left out: they are more than half of the stack's output, and `pto_count` in the
+/// metrics shows those that matter.
 #[derive(Clone)]
 pub struct QlogSink {
     trace: Arc<Mutex<Trace>>,
     title: String,
     clock: Clock,
     begin: Time,
-    /// What the wall's clock said at `begin`.
+    /// Time of day at `begin`.
     wall: Option<Epoch>,
 }
 
 #[derive(Default)]
 struct Trace {
     bytes: Vec<u8>,
-    /// A connection writes here already.
+    /// True once a connection writes here.
     taken: bool,
-    /// How many bytes may wait to be taken, where there is a bound.
-    most: Option<usize>,
-    /// More would have had to wait, or nobody wants more: what comes is not kept.
+    /// Most bytes that may wait to be taken, if bounded.
+    max: Option<usize>,
+    /// True if the trace is truncated: further records are dropped.
     cut: bool,
 }
 
 impl Trace {
-    /// Adds a whole record, and says where it is the last.
+    /// Adds a whole record. Truncates the trace if it is too long.
     fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if !self.cut {
             write(&mut self.bytes);
-            self.cut = self.most.is_some_and(|most| self.bytes.len() > most);
+            self.cut = self.max.is_some_and(|max| self.bytes.len() > max);
         }
     }
 }
 
 impl QlogSink {
-    /// A sink for the trace called `title`, whose times count from the run's beginning.
+    /// A sink for the trace called `title`, with times from the start of the run.
     pub fn new(title: &str, clock: Clock) -> Self {
         Self {
             trace: Arc::default(),
@@ -67,11 +66,11 @@ impl QlogSink {
         }
     }
 
-    /// A sink for a connection of a program that goes on and on: times count from `begin`, when the
-    /// wall's clock said `wall`. No more than about `most` bytes wait to be taken; a trace of which
-    /// more would have to is cut off there.
-    pub fn bounded(title: &str, clock: Clock, begin: Time, wall: Epoch, most: usize) -> Self {
-        let trace = Trace { most: Some(most), ..Trace::default() };
+    /// A sink for a connection of a long-running program: times count from `begin`, at the time of
+    /// day `wall`. At most about `max` bytes wait to be taken; a trace that exceeds it is
+    /// truncated.
+    pub fn bounded(title: &str, clock: Clock, begin: Time, wall: Epoch, max: usize) -> Self {
+        let trace = Trace { max: Some(max), ..Trace::default() };
         Self {
             trace: Arc::new(Mutex::new(trace)),
             title: title.to_owned(),
@@ -81,24 +80,23 @@ impl QlogSink {
         }
     }
 
-    /// Takes what was written so far: whole records of a JSON text sequence (RFC 7464), the head
-    /// first.
+    /// Takes the records so far, of a JSON text sequence (RFC 7464) that begins with the head.
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut lock(&self.trace).bytes)
     }
 
-    /// Whether nobody has a clone of this any more: the connection is forgotten, and its trace is
-    /// complete once it is taken.
+    /// Returns true if no clone is left: the connection is gone, and its trace is complete once it
+    /// is taken.
     pub fn is_over(&self) -> bool {
         Arc::strong_count(&self.trace) == 1
     }
 
-    /// Whether the trace was cut off: what was taken and what is there to take is all of it.
+    /// Returns true if the trace was truncated.
     pub fn is_cut(&self) -> bool {
         lock(&self.trace).cut
     }
 
-    /// Cuts the trace off. Gives its last record, which says `why`.
+    /// Truncates the trace. Returns its last record, a warning with the text `why`.
     pub fn cut(&self, now: Time, why: &str) -> Vec<u8> {
         lock(&self.trace).cut = true;
         let event = Warning {
@@ -107,7 +105,7 @@ impl QlogSink {
             data: Message { message: why },
         };
         let mut record = vec![RECORD_SEPARATOR];
-        // Numbers and text: nothing that JSON could refuse.
+        // Numbers and text always serialize.
         if serde_json::to_writer(&mut record, &event).is_err() {
             return Vec::new();
         }
@@ -115,13 +113,13 @@ impl QlogSink {
         record
     }
 
-    /// A time as events have it.
+    /// Converts a time to that of events, in milliseconds.
     pub(super) fn millis(&self, at: Time) -> f64 {
         let since: Span = at.since(self.begin);
         since.as_secs_f64() * 1e3
     }
 
-    /// Adds a whole record. Only once the head is there.
+    /// Adds a whole record, if the head is written.
     pub(super) fn append(&self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut trace = lock(&self.trace);
         if trace.taken {
@@ -156,8 +154,8 @@ fn lock(trace: &Mutex<Trace>) -> MutexGuard<'_, Trace> {
     trace.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// First record of a sequential file (QlogFileSeq in the main schema). The schema and the format
-/// stand in its first 256 bytes, where readers look for them.
+/// First record of a sequential file (QlogFileSeq in the main schema). Schema and format are in its
+/// first 256 bytes, where readers look for them.
 #[derive(Serialize)]
 struct Head<'a> {
     file_schema: &'a str,
@@ -209,7 +207,7 @@ struct Message<'a> {
 
 impl<'a> Head<'a> {
     fn new(title: &'a str, side: Side, initial_dst_cid: ConnectionId, wall: Option<Epoch>) -> Self {
-        // One that may be cut off says with which event.
+        // A trace that may be truncated lists the schema of the warning.
         let event_schemas =
             if wall.is_some() { vec![EVENT_SCHEMA, LOGLEVEL_SCHEMA] } else { vec![EVENT_SCHEMA] };
         Self {
@@ -225,8 +223,7 @@ impl<'a> Head<'a> {
                 common_fields: CommonFields {
                     group_id: initial_dst_cid.to_string(),
                     time_format: "relative_to_epoch",
-                    // Monotonic clocks have no epoch that could be told (ReferenceTime in the main
-                    // schema).
+                    // Monotonic clocks have no known epoch (ReferenceTime in the main schema).
                     reference_time: ReferenceTime {
                         clock_type: "monotonic",
                         epoch: "unknown",
@@ -238,20 +235,20 @@ impl<'a> Head<'a> {
     }
 }
 
-/// As RFC 3339 has it.
+/// Formats a time of day by RFC 3339, with milliseconds.
 fn to_the_millisecond(wall: Epoch) -> String {
     let seconds = wall.to_string();
     format!("{}.{:03}Z", seconds.trim_end_matches('Z'), wall.as_unix_millis() % 1000)
 }
 
-/// Gathers the stack's many small writes into records and hands those on, repaired.
+/// Collects the stack's many small writes into records, and repairs those.
 struct Writer {
     trace: Arc<Mutex<Trace>>,
-    /// The record under way.
+    /// The current record.
     record: Vec<u8>,
-    /// The stack's own head has gone by: it is left out for ours.
+    /// True after the stack's own head, which is replaced by ours.
     begun: bool,
-    /// The rest of the record under way is not wanted.
+    /// True if the rest of the current record is dropped.
     skipping: bool,
     repair: Repair,
 }
@@ -267,8 +264,7 @@ impl Writer {
         }
     }
 
-    /// Apart, as [`Self::word`] is, from the path taken most often, which then need save no
-    /// registers.
+    /// Not inlined, like [`Self::word`], so that the most frequent path saves no registers.
     #[inline(never)]
     fn end_record(&mut self) -> io::Result<()> {
         if self.begun && !self.skipping {
@@ -284,7 +280,7 @@ impl Writer {
     #[inline(never)]
     fn word(&mut self, data: &[u8]) -> io::Result<()> {
         self.record.extend_from_slice(data);
-        // `Repair` would leave it out: this saves the copying.
+        // `Repair` would drop it; this saves the copy.
         self.skipping = data == TIMER_UPDATED;
         Ok(())
     }
@@ -296,10 +292,10 @@ impl Write for Writer {
         Ok(data.len())
     }
 
-    /// Called some seventy times for a record, mostly with a single byte.
+    /// Called about seventy times per record, mostly with a single byte.
     fn write_all(&mut self, data: &[u8]) -> io::Result<()> {
         match data {
-            // Text on one line holds no line feed: this one ends the record.
+            // A record is one line: a line feed ends it.
             [b'\n'] => self.end_record(),
             _ if self.skipping => Ok(()),
             &[byte] if self.record.len() < self.record.capacity() => {
@@ -337,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bounded_trace_ends_with_a_whole_record_and_says_why() {
+    fn a_bounded_trace_ends_with_a_whole_record_and_a_reason() {
         let clock = Clock::new();
         let begin = Time::from_secs(60);
         let sink =
@@ -368,9 +364,10 @@ mod tests {
         assert!(sink.is_cut() && !sink.is_over());
         assert_eq!(sink.take().len(), 11 * 37);
         write(1);
-        assert_eq!(sink.take(), b"", "what is cut stays cut");
+        assert_eq!(sink.take(), b"", "a truncated trace stays so");
         let last = sink.cut(begin + Span::from_millis(1500), "full");
-        assert_eq!(last, b"\x1e{\"time\":1500.0,\"name\":\"loglevel:warning\",\"data\":{\"message\":\"full\"}}\n");
+        let event = r#"{"time":1500.0,"name":"loglevel:warning","data":{"message":"full"}}"#;
+        assert_eq!(last, format!("\x1e{event}\n").into_bytes());
         drop((writer, config));
         assert!(sink.is_over());
     }

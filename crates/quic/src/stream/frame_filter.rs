@@ -1,22 +1,22 @@
-//! Frames of an HTTP/3 stream (RFC 9114 §7), checked before the `h3` crate sees them.
+//! A check of the frames of an HTTP/3 stream (RFC 9114 §7) before the `h3` crate parses them.
 //!
-//! h3 0.0.8 collects any frame but DATA in its buffer until it is complete, whatever length it
-//! declares, and parses the buffer anew with each piece that arrives. It also takes a stream that
-//! ends inside a DATA frame for a complete one. This filter therefore looks at the type and length
-//! of each frame as soon as they arrive: a frame that is too long or not allowed is an error at
-//! once, unknown frames are dropped as they arrive, short frames are handed on when they are
-//! complete, and the content of DATA frames passes without a copy.
+//! h3 0.0.8 buffers any frame but DATA until it is complete, whatever length it declares, and
+//! parses the buffer again with each piece that arrives. It also accepts a stream that ends inside
+//! a DATA frame as complete. This filter therefore checks the type and length of each frame as soon
+//! as they arrive: a frame that is too long or not allowed is an error at once, unknown frames are
+//! dropped as they arrive, short frames are passed on when complete, and the content of DATA frames
+//! passes without a copy.
 
 use bytes::{Buf, Bytes, BytesMut};
 use h3::error::Code;
 use std::collections::VecDeque;
 use thiserror::Error;
 
-/// Longest HEADERS frame that a client accepts in a response, bytes: our choice, as in Chromium.
+/// Longest HEADERS frame that a client accepts in a response, in bytes. Our choice, as in Chromium.
 pub const MAX_HEADER_FRAME: u64 = 256 * 1024;
-/// Longest SETTINGS frame, bytes: our choice, room for 256 settings of 16 bytes.
+/// Longest SETTINGS frame, in bytes. Our choice: room for 256 settings of 16 bytes.
 const MAX_SETTINGS_FRAME: u64 = 4096;
-/// Longest payload of a frame that consists of one variable-length integer (RFC 9000 §16).
+/// Longest payload of a frame with one variable-length integer, in bytes (RFC 9000 §16).
 const MAX_INTEGER: u64 = 8;
 
 /// Frame types (RFC 9114 §11.2.1).
@@ -28,36 +28,36 @@ mod frame {
     pub const PUSH_PROMISE: u64 = 0x5;
     pub const GOAWAY: u64 = 0x7;
     pub const MAX_PUSH_ID: u64 = 0xd;
-    /// Types that HTTP/2 used: their receipt is an error (RFC 9114 §7.2.8).
+    /// Types of HTTP/2, whose receipt is an error (RFC 9114 §7.2.8).
     pub const OF_HTTP2: [u64; 4] = [0x2, 0x6, 0x8, 0x9];
 }
 
 /// Type of the control stream (RFC 9114 §6.2.1).
 const CONTROL_STREAM: u64 = 0x0;
 
-/// A breach of HTTP/3's framing, for which the connection is closed with [`FrameError::code`].
+/// A violation of HTTP/3's framing. The connection is closed with [`FrameError::code`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// A frame is longer than its receiver accepts.
-    #[error("a frame of type {kind:#x} declares {length} bytes, allowed: {max}")]
+    #[error("a frame of type {kind:#x} declares {length} bytes; allowed: at most {max}")]
     TooLong {
         /// Type of the frame.
         kind: u64,
-        /// Length that it declares, bytes.
+        /// Declared length, in bytes.
         length: u64,
-        /// Longest that is accepted, bytes.
+        /// Longest length accepted, in bytes.
         max: u64,
     },
-    /// A frame of one integer has a payload that is longer than any integer.
+    /// A frame of one integer has a payload longer than any integer.
     #[error("a frame of type {kind:#x} declares {length} bytes for one integer")]
     Malformed {
         /// Type of the frame.
         kind: u64,
-        /// Length that it declares, bytes.
+        /// Declared length, in bytes.
         length: u64,
     },
-    /// A frame on a stream where its type is not allowed.
-    #[error("a frame of type {kind:#x} where it is not allowed")]
+    /// A frame whose type is not allowed on its stream.
+    #[error("a frame of type {kind:#x} is not allowed on this stream")]
     Unexpected {
         /// Type of the frame.
         kind: u64,
@@ -65,13 +65,13 @@ pub enum FrameError {
     /// The stream ended cleanly inside a frame (RFC 9114 §7.1).
     #[error("the stream ended inside a frame, {missing} bytes before its end")]
     Truncated {
-        /// Bytes that are missing, at least.
+        /// Number of missing bytes, at least.
         missing: u64,
     },
 }
 
 impl FrameError {
-    /// The code to close the connection with (RFC 9114 §8.1).
+    /// Returns the code to close the connection with (RFC 9114 §8.1).
     pub const fn code(&self) -> Code {
         match self {
             Self::TooLong { .. } => Code::H3_EXCESSIVE_LOAD,
@@ -81,32 +81,32 @@ impl FrameError {
     }
 }
 
-/// What the next byte of the stream belongs to.
+/// The element to which the next byte of the stream belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
     /// The type of a unidirectional stream (RFC 9114 §6.2).
     StreamType,
     /// A frame's type or length.
     FrameHeader,
-    /// The payload of a DATA frame: so many bytes are still to come.
+    /// The payload of a DATA frame, and the bytes left of it.
     Data(u64),
-    /// The payload of a frame that is collected.
+    /// The payload of a frame that is buffered, and the bytes left of it.
     Collect(u64),
-    /// The payload of an unknown frame.
+    /// The payload of an unknown frame, and the bytes left of it.
     Discard(u64),
     /// A stream without frames.
     Unframed,
 }
 
-/// Filters the bytes of one stream. Call [`FrameFilter::push`] with them in order, take what it
-/// lets through with [`FrameFilter::pop`], and call [`FrameFilter::end`] at the stream's clean end.
+/// Filters the bytes of one stream. Call [`FrameFilter::push`] with bytes in order, take the bytes
+/// that pass with [`FrameFilter::pop`], and call [`FrameFilter::end`] at the stream's clean end.
 #[derive(Debug)]
 pub(super) struct FrameFilter {
     position: Position,
     /// Whether the stream is a control stream rather than a request stream.
     is_control: bool,
     max_header_frame: u64,
-    /// Type and length read so far, then the whole frame that is collected.
+    /// Type and length read so far, then the frame that is buffered.
     partial: BytesMut,
     passed: VecDeque<Bytes>,
 }
@@ -117,7 +117,7 @@ impl FrameFilter {
         Self::new(Position::FrameHeader, max_header_frame)
     }
 
-    /// For a stream of the peer's in one direction, which begins with its type.
+    /// For a unidirectional stream of the peer, which begins with its type.
     pub fn unidirectional(max_header_frame: u64) -> Self {
         Self::new(Position::StreamType, max_header_frame)
     }
@@ -127,12 +127,12 @@ impl FrameFilter {
         Self { position, is_control: false, max_header_frame, partial, passed }
     }
 
-    /// Bytes that are kept until their frame is complete.
+    /// Returns the number of bytes held until their frame is complete.
     pub fn held(&self) -> u64 {
         self.partial.len() as u64
     }
 
-    /// The next bytes that may be handed on.
+    /// Removes and returns the next bytes that pass.
     pub fn pop(&mut self) -> Option<Bytes> {
         self.passed.pop_front()
     }
@@ -140,7 +140,7 @@ impl FrameFilter {
     /// Takes the next bytes of the stream.
     ///
     /// # Errors
-    /// The peer broke a rule: nothing may be read any more.
+    /// The peer violated the framing. Read no further.
     pub fn push(&mut self, mut bytes: Bytes) -> Result<(), FrameError> {
         while !bytes.is_empty() {
             match self.position {
@@ -169,10 +169,10 @@ impl FrameFilter {
         Ok(())
     }
 
-    /// The stream ended cleanly.
+    /// Handles the clean end of the stream.
     ///
     /// # Errors
-    /// It ended inside a frame.
+    /// The stream ended inside a frame.
     pub fn end(&self) -> Result<(), FrameError> {
         let missing = match self.position {
             Position::StreamType | Position::Unframed => 0,
@@ -211,7 +211,7 @@ impl FrameFilter {
         Ok(())
     }
 
-    /// What is done with the payload of a frame of type `kind` (RFC 9114 §7.2, table 1).
+    /// Returns how to handle the payload of a frame of type `kind` (RFC 9114 §7.2, table 1).
     fn payload_of(&self, kind: u64) -> Result<Payload, FrameError> {
         let on_request = !self.is_control;
         match kind {
@@ -234,7 +234,7 @@ impl FrameFilter {
         }
     }
 
-    /// Of the frame that is collected, `left` bytes are still to come.
+    /// Continues the frame that is buffered, with `left` bytes missing.
     fn collected(&mut self, left: u64) {
         if left > 0 {
             self.position = Position::Collect(left);
@@ -264,22 +264,22 @@ impl FrameFilter {
     }
 }
 
-/// What is done with a frame's payload.
+/// How to handle a frame's payload.
 enum Payload {
-    /// It is handed on as it arrives.
+    /// Pass it on as it arrives.
     Pass,
-    /// The frame is handed on whole, if it has at most `max` bytes.
+    /// Pass the frame on whole, if it has at most `max` bytes.
     Collect { max: u64 },
-    /// It is dropped as it arrives.
+    /// Drop it as it arrives.
     Discard,
 }
 
-/// At most `most` bytes from the front of `bytes`.
-fn take(bytes: &mut Bytes, most: u64) -> Bytes {
-    bytes.split_to(usize::try_from(most).unwrap_or(usize::MAX).min(bytes.len()))
+/// Removes at most `max` bytes from the front of `bytes`.
+fn take(bytes: &mut Bytes, max: u64) -> Bytes {
+    bytes.split_to(usize::try_from(max).unwrap_or(usize::MAX).min(bytes.len()))
 }
 
-/// The first `N` variable-length integers of `bytes`, if they are complete.
+/// Parses the first `N` variable-length integers of `bytes`, if they are complete.
 fn integers<const N: usize>(mut bytes: &[u8]) -> Option<[u64; N]> {
     let mut integers = [0; N];
     for integer in &mut integers {
@@ -299,7 +299,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A variable-length integer of four bytes, which holds all that tests need.
+    /// A variable-length integer of four bytes, enough for the tests.
     fn integer(value: u64) -> [u8; 4] {
         (0x8000_0000 | u32::try_from(value).unwrap()).to_be_bytes()
     }
@@ -312,7 +312,8 @@ mod tests {
         [integer(kind), integer(length)].concat()
     }
 
-    /// What passes of `bytes` in pieces of `size`, and the most that was held.
+    /// Filters `bytes` in pieces of `size`. Returns the bytes that pass, the most bytes held, and
+    /// the result.
     fn filtered(
         mut filter: FrameFilter,
         bytes: &[u8],
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_may_hold_passes_and_unknown_frames_do_not() {
+    fn frames_of_a_request_pass_and_unknown_frames_do_not() {
         let headers = frame(frame::HEADERS, &[7; 300]);
         let data = frame(frame::DATA, &[8; 5000]);
         let unknown = frame(0x21, &[9; 3000]);
@@ -396,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn control_frames_pass_and_streams_of_other_types_are_not_looked_at() {
+    fn control_frames_pass_and_streams_of_other_types_are_not_parsed() {
         let control = [
             &[0x00][..],
             &frame(frame::SETTINGS, &[0; 30]),
@@ -410,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_inside_a_frame_is_an_error_wherever_it_comes() {
+    fn an_end_inside_a_frame_is_an_error() {
         let stream =
             [frame(frame::HEADERS, &[1; 9]), frame(frame::DATA, &[2; 9]), frame(0x21, &[3; 9])]
                 .concat();
@@ -426,12 +427,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_split_into_pieces_changes_nothing(
+        fn the_size_of_pieces_does_not_matter(
             bytes in proptest::collection::vec(any::<u8>(), 0..400),
             size in 1usize..50,
             uni in any::<bool>(),
         ) {
-            let filter = || if uni { FrameFilter::unidirectional(100) } else { FrameFilter::request(100) };
+            let filter = || {
+                if uni { FrameFilter::unidirectional(100) } else { FrameFilter::request(100) }
+            };
             let whole = filtered(filter(), &bytes, bytes.len());
             let pieces = filtered(filter(), &bytes, size);
             prop_assert_eq!((&whole.0, whole.2), (&pieces.0, pieces.2));

@@ -1,14 +1,14 @@
-//! Memory for frames of which only a part has arrived, shared by the connections of a server.
+//! A memory budget for incomplete frames, shared by the connections of a server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A budget for bytes of incomplete HTTP/3 frames. Clones share it.
+/// A budget for the bytes of incomplete HTTP/3 frames. Clones share it.
 ///
-/// A frame that is handed on whole is held until its last byte is there, and what is held does not
-/// return flow-control credit: a connection holds no more than its window. Many requests whose
-/// headers arrive interleaved could then wait for each other, so held bytes return their credit as
-/// long as this budget has room for them.
+/// A frame that is passed on whole is held until its last byte arrives, and held bytes are not
+/// returned to flow control, so a connection holds no more than its window. Many requests with
+/// interleaved headers could then block each other, so held bytes are returned while this budget
+/// has room for them.
 #[derive(Debug, Clone)]
 pub struct HeaderMemory(Arc<Budget>);
 
@@ -24,19 +24,19 @@ impl HeaderMemory {
         Self(Arc::new(Budget { max_bytes, used_bytes: AtomicU64::new(0) }))
     }
 
-    /// Bytes taken at present.
+    /// Returns the number of bytes taken.
     pub fn used(&self) -> u64 {
         self.0.used_bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes `bytes` if there is room for all of them.
+    /// Takes `bytes` if there is room for all of them. Returns false otherwise.
     pub(super) fn try_take(&self, bytes: u64) -> bool {
         let max = self.0.max_bytes;
         let taken = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= max);
         self.0.used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).is_ok()
     }
 
-    /// Gives back `bytes` that were taken.
+    /// Returns `bytes` that were taken to the budget.
     pub(super) fn give_back(&self, bytes: u64) {
         self.0.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_is_taken_than_there_is_and_what_comes_back_can_be_taken_again() {
+    fn the_budget_is_not_exceeded_and_returned_bytes_can_be_taken_again() {
         let memory = HeaderMemory::new(100);
         let clone = memory.clone();
         assert!(memory.try_take(60) && !clone.try_take(41) && clone.try_take(40));

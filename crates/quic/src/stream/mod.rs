@@ -1,16 +1,21 @@
-//! Streams as applications use them: in order, framed for HTTP/3 or bare.
+//! Streams for applications: in order, framed for HTTP/3 or bare.
 
+mod errors;
 mod frame_filter;
 mod header_memory;
 mod http3;
 pub(crate) mod overflow;
 mod raw;
 mod reassembler;
+mod recv;
+mod send;
 mod sorter;
 
 pub use frame_filter::{FrameError, MAX_HEADER_FRAME};
 pub use header_memory::HeaderMemory;
-pub use http3::{BidiStream, Http3, RecvStream, SendStream};
+pub use http3::{BidiStream, Http3};
 pub use raw::{RawStream, StreamEnd};
 pub use reassembler::Reassembler;
+pub use recv::RecvStream;
+pub use send::SendStream;
 pub use sorter::take_tokens;

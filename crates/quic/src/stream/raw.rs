@@ -1,7 +1,7 @@
-//! Bare bidirectional streams: for measuring what HTTP/3 costs, and for protocols of one's own.
+//! Bare bidirectional streams, to measure the cost of HTTP/3 and for other protocols.
 
 use super::reassembler::Reassembler;
-use crate::conn::{Conn, Read, StreamFailure};
+use crate::connection::{Conn, Read, StreamFailure};
 use bytes::Bytes;
 use noq_proto::{ConnectionError, Dir, StreamId};
 use std::fmt;
@@ -15,27 +15,27 @@ pub struct RawStream {
     id: StreamId,
     reader: Reassembler,
     ended: bool,
-    /// Bytes behind a hole that the connection knows of.
-    told: u64,
+    /// Bytes behind a gap that were reported to flow control.
+    reported: u64,
 }
 
 impl Drop for RawStream {
     fn drop(&mut self) {
-        self.conn.waits(&mut self.told, 0);
+        self.conn.set_waiting(&mut self.reported, 0);
         self.conn.unsubscribe(self.id, self.reader.held());
-        // Whoever drops a bare stream has finished or abandoned it.
-        self.conn.release_send(self.id);
+        // The owner has finished or abandoned the stream.
+        self.conn.release_write(self.id);
     }
 }
 
-/// What ended a bare stream before its time.
+/// Why a bare stream ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamEnd {
-    /// The peer gave it up, with this code.
+    /// The peer stopped or reset it with this code.
     Peer(u64),
     /// The connection ended.
     Connection(ConnectionError),
-    /// The peer sent more than it was allowed to.
+    /// The peer sent more than flow control allowed.
     Overfull,
     /// It was ended on this side.
     Closed,
@@ -56,39 +56,39 @@ impl fmt::Display for StreamEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connection(error) => error.fmt(f),
-            Self::Peer(code) => write!(f, "stream ended by the peer with code {code}"),
-            Self::Overfull => f.write_str("more waits behind holes than the windows allow"),
-            Self::Closed => f.write_str("stream closed on this side"),
+            Self::Peer(code) => write!(f, "the peer ended the stream with code {code}"),
+            Self::Overfull => f.write_str("more bytes wait behind gaps than flow control allows"),
+            Self::Closed => f.write_str("the stream is closed on this side"),
         }
     }
 }
 
 impl RawStream {
     fn new(conn: Conn, id: StreamId) -> Self {
-        Self { conn, id, reader: Reassembler::default(), ended: false, told: 0 }
+        Self { conn, id, reader: Reassembler::default(), ended: false, reported: 0 }
     }
 
-    /// Opens a stream, waiting for the peer's permission.
+    /// Opens a stream, waiting while the peer's stream limit is reached.
     ///
     /// # Errors
-    /// The connection ended, in words.
+    /// Why the connection ended.
     pub async fn open(conn: &Conn) -> Result<Self, String> {
         let id =
             poll_fn(|cx| conn.poll_open(Dir::Bi, cx)).await.map_err(|error| error.to_string())?;
         Ok(Self::new(conn.clone(), id))
     }
 
-    /// The next stream that the peer opens.
+    /// Waits for the next stream that the peer opens.
     ///
     /// # Errors
-    /// The connection ended, in words.
+    /// Why the connection ended.
     pub async fn accept(conn: &Conn) -> Result<Self, String> {
         let id =
             poll_fn(|cx| conn.poll_accept(Dir::Bi, cx)).await.map_err(|error| error.to_string())?;
         Ok(Self::new(conn.clone(), id))
     }
 
-    /// Its number (RFC 9000 §2.1), the same at both ends.
+    /// Returns the stream ID (RFC 9000 §2.1).
     pub fn id(&self) -> u64 {
         noq_proto::VarInt::from(self.id).into_inner()
     }
@@ -96,7 +96,7 @@ impl RawStream {
     /// Writes all of `data`.
     ///
     /// # Errors
-    /// The stream or the connection ended, in words.
+    /// Why the stream or the connection ended.
     pub async fn write_all(&mut self, mut data: &[u8]) -> Result<(), String> {
         while !data.is_empty() {
             let written =
@@ -106,15 +106,15 @@ impl RawStream {
         Ok(())
     }
 
-    /// Says that nothing more will be written.
+    /// Ends the stream: nothing more will be written.
     ///
     /// # Errors
-    /// The stream was ended already, in words.
+    /// The stream was ended already.
     pub fn finish(&mut self) -> Result<(), String> {
         self.conn.finish(self.id).map_err(|failure| StreamEnd::from(failure).to_string())
     }
 
-    /// Writes as much of `data` as windows and the send buffer admit now; waits where they admit
+    /// Writes as much of `data` as flow control and the send buffer admit. Pending if they admit
     /// nothing.
     ///
     /// # Errors
@@ -127,26 +127,26 @@ impl RawStream {
         self.conn.poll_write(self.id, data, cx).map_err(StreamEnd::from)
     }
 
-    /// Gives up both directions with `code` (RFC 9000 §2.4): what is under way is forgotten.
+    /// Abandons both directions with `code` (RFC 9000 §2.4), and drops unsent data.
     pub fn abandon(&mut self, code: u64) {
         self.conn.reset(self.id, code);
         self.stop(code);
     }
 
-    /// Gives up what the peer sends, with `code`.
+    /// Asks the peer to stop sending, with `code`.
     pub fn stop(&mut self, code: u64) {
         self.conn.stop(self.id, code);
     }
 
-    /// The next bytes in order; `None` at the end of the stream.
+    /// Reads the next bytes in order. `None` at the end of the stream.
     ///
     /// # Errors
-    /// The stream or the connection ended early, in words.
+    /// Why the stream or the connection ended early.
     pub async fn read(&mut self) -> Result<Option<Bytes>, String> {
         poll_fn(|cx| self.poll_read(cx)).await.map_err(|end| end.to_string())
     }
 
-    /// The next bytes in order; `None` at the end of the stream; waits where there are none.
+    /// Polls for the next bytes in order. `None` at the end of the stream.
     ///
     /// # Errors
     /// The stream or the connection ended early.
@@ -164,7 +164,7 @@ impl RawStream {
                 .conn
                 .poll_read(self.id, u64::MAX, cx, |offset, bytes| reader.insert(offset, bytes));
             if read.is_pending() {
-                self.conn.waits(&mut self.told, self.reader.held());
+                self.conn.set_waiting(&mut self.reported, self.reader.held());
             }
             match ready!(read)? {
                 Read::More => {}

@@ -1,19 +1,19 @@
-//! Putting a stream's bytes back in order after they were read unordered.
+//! Reassembly of a stream that is read out of order.
 //!
-//! noq-proto closes a connection once about two thousand chunks wait behind a hole, which one loss
-//! on a fast long path is enough for. So every stream is read unordered, and the order is restored
+//! noq-proto closes a connection once about two thousand chunks wait behind a gap, and on a fast
+//! long path a single loss is enough for that. So every stream is read out of order and reassembled
 //! here.
 
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
-/// A chunk smaller than this is copied out of the datagram it arrived in, and neighbours below it
-/// are merged, so that a peer sending tiny frames cannot pin a whole datagram with each byte.
+/// A chunk smaller than this, in bytes, is copied out of its datagram, and small neighbours are
+/// merged, so that a peer that sends tiny frames cannot pin a whole datagram with each byte.
 const SMALL: usize = 512;
-/// Merged chunks stop growing here: a copy per byte, not a copy per byte per merge.
+/// Largest merged chunk, in bytes: a copy per byte, not a copy per byte per merge.
 const MERGED: usize = 4096;
 
-/// A stream's bytes that have arrived, from the first not yet delivered on.
+/// The bytes of a stream that have arrived and are not yet delivered.
 ///
 /// Bounded by the flow-control window: the caller stops reading from the transport while
 /// [`Reassembler::held`] exceeds its limit.
@@ -21,32 +21,32 @@ const MERGED: usize = 4096;
 pub struct Reassembler {
     next: u64,
     held: u64,
-    /// By offset; never overlapping, never empty, never below `next`.
+    /// Chunks by offset; never overlapping, never empty, never below `next`.
     chunks: BTreeMap<u64, Bytes>,
 }
 
 impl Reassembler {
-    /// Begins `offset` bytes into the stream: those were delivered otherwise.
-    pub fn beginning_at(offset: u64) -> Self {
+    /// Starts at `offset`: the bytes before were delivered otherwise.
+    pub fn starting_at(offset: u64) -> Self {
         Self { next: offset, ..Self::default() }
     }
 
-    /// Offset of the next byte to deliver: everything below it was delivered.
+    /// Returns the offset of the next byte to deliver.
     pub fn next_offset(&self) -> u64 {
         self.next
     }
 
-    /// Bytes that wait here, delivered ones excluded.
+    /// Returns the number of bytes that wait here.
     pub fn held(&self) -> u64 {
         self.held
     }
 
-    /// Pieces that wait here.
-    pub fn pieces(&self) -> usize {
+    /// Returns the number of chunks that wait here.
+    pub fn chunks(&self) -> usize {
         self.chunks.len()
     }
 
-    /// Takes `bytes` that stand at `offset`. Bytes that are already here are ignored.
+    /// Inserts `bytes` at `offset`. Ignores bytes that are already here.
     pub fn insert(&mut self, mut offset: u64, mut bytes: Bytes) {
         if offset < self.next {
             let known = self.next - offset;
@@ -96,8 +96,8 @@ impl Reassembler {
                 && before + chunk.len() as u64 == offset
                 && chunk.len() + bytes.len() <= MERGED
             {
-                // Grown in place where nobody else holds the buffer, so that merging tiny
-                // neighbours stays linear.
+                // Grows in place if the buffer is not shared, so that merging tiny neighbours stays
+                // linear.
                 if let Some(chunk) = self.chunks.remove(&before) {
                     let mut grown = chunk.try_into_mut().unwrap_or_else(|shared| {
                         let mut own = bytes::BytesMut::with_capacity(MERGED);
@@ -115,12 +115,12 @@ impl Reassembler {
         self.chunks.insert(offset, bytes);
     }
 
-    /// All that waits here, by offset, whatever is missing between.
-    pub(crate) fn into_pieces(self) -> impl Iterator<Item = (u64, Bytes)> {
+    /// Returns all chunks by offset, whatever is missing between them.
+    pub(crate) fn into_chunks(self) -> impl Iterator<Item = (u64, Bytes)> {
         self.chunks.into_iter()
     }
 
-    /// The next bytes in order, or nothing while they are missing.
+    /// Removes and returns the next bytes in order. `None` while they are missing.
     pub fn pop(&mut self) -> Option<Bytes> {
         let entry = self.chunks.first_entry()?;
         if *entry.key() != self.next {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_holds_back_what_follows() {
+    fn a_gap_holds_back_the_bytes_behind_it() {
         let mut reader = Reassembler::default();
         reader.insert(3, Bytes::from_static(b"def"));
         assert_eq!(reader.pop(), None);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_chunks_behind_a_hole_are_no_error() {
+    fn ten_thousand_chunks_behind_a_gap_are_no_error() {
         let mut reader = Reassembler::default();
         for index in 1..10_000u64 {
             reader.insert(index * 1000, Bytes::from(vec![index as u8; 1000]));
@@ -178,12 +178,12 @@ mod tests {
             reader.insert(offset + 1, datagram.slice(..1));
         }
         assert_eq!(reader.held(), 40_000);
-        assert!(reader.pieces() <= 40_000 / MERGED + 1, "{} pieces", reader.pieces());
+        assert!(reader.chunks() <= 40_000 / MERGED + 1, "{} chunks", reader.chunks());
     }
 
     proptest! {
         #[test]
-        fn any_cover_in_any_order_gives_the_stream(
+        fn chunks_in_any_order_give_the_stream(
             pieces in proptest::collection::vec((0u64..3000, 1usize..700), 0..60),
             total in 1usize..3000,
         ) {

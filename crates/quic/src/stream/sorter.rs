@@ -1,34 +1,31 @@
-//! Sorting the peer's unidirectional streams by their type, which is the first integer on them (RFC
-//! 9114 §6.2).
+//! The peer's unidirectional streams, sorted by type, the first integer on them (RFC 9114 §6.2).
 //!
-//! Streams of path tokens are ours; all others are the application's, with the bytes read so far,
-//! in the order in which their types became known. A stream whose type is still on its way holds
-//! none of the others up.
+//! Streams of path tokens stay here. All others go to the application, with the bytes read so far,
+//! in the order in which their types arrived. A stream without its type does not block others.
 //!
-//! At most [`MOST_WAITING`] streams wait for their type and at most eight bytes of each are held:
-//! types are read in order, so that what follows stays with the stack and its flow control. A
-//! stream that ends before its type is complete is forgotten (RFC 9114 §6.2 asks to tolerate that).
+//! At most [`MAX_WAITING`] streams wait for their type, and at most eight bytes of each are held:
+//! types are read in order, so the rest stays in the stack and its flow control. A stream that ends
+//! before its type is complete is dropped, which RFC 9114 §6.2 requires to tolerate.
 
-use crate::conn::Conn;
-use crate::token::stream::STREAM_TYPE;
+use crate::connection::Conn;
+use crate::path_memory::token::stream::STREAM_TYPE;
 use bytes::Bytes;
 use noq_proto::coding::Decodable;
 use noq_proto::{ConnectionError, Dir, StreamId, VarInt};
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-/// Streams that may wait for their type: as many as a peer may have open
-/// ([`crate::Settings::transport`]), so that only what the stack itself let through too many is
-/// turned down.
-const MOST_WAITING: usize = 100;
+/// Most streams that may wait for their type: as many as a peer may open
+/// ([`crate::ConnectionConfig::new`]), so that this refuses only streams beyond the stack's limit.
+const MAX_WAITING: usize = 100;
 
-/// Where streams come from.
+/// A source of streams.
 pub(crate) trait Streams {
-    /// The next stream that the peer opened.
+    /// Polls for the next stream that the peer opened.
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<StreamId, ConnectionError>>;
-    /// Up to `most` bytes in order; none at the end.
-    fn poll_bytes(&self, id: StreamId, most: usize, cx: &mut Context<'_>) -> Poll<Option<Bytes>>;
-    /// Refuses to read on.
+    /// Polls for up to `max` bytes in order. `None` at the end.
+    fn poll_bytes(&self, id: StreamId, max: usize, cx: &mut Context<'_>) -> Poll<Option<Bytes>>;
+    /// Refuses a stream.
     fn refuse(&self, id: StreamId);
 }
 
@@ -36,8 +33,8 @@ impl Streams for Conn {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<StreamId, ConnectionError>> {
         Self::poll_accept(self, Dir::Uni, cx)
     }
-    fn poll_bytes(&self, id: StreamId, most: usize, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        self.poll_read_ordered(id, most, cx)
+    fn poll_bytes(&self, id: StreamId, max: usize, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.poll_read_ordered(id, max, cx)
     }
     fn refuse(&self, id: StreamId) {
         self.stop(id, h3::error::Code::H3_EXCESSIVE_LOAD.value());
@@ -47,20 +44,20 @@ impl Streams for Conn {
 /// A stream whose type is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sorted {
-    /// Which stream.
+    /// The stream.
     pub id: StreamId,
     /// Its first bytes: the type.
     pub head: Vec<u8>,
-    /// It carries path tokens.
+    /// Whether it carries path tokens.
     pub tokens: bool,
 }
 
-/// Streams whose type is not known yet, in the order of their arrival.
+/// Streams without a type so far, in the order of arrival.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sorter(Vec<(StreamId, Vec<u8>)>);
 
 impl Sorter {
-    /// The next stream whose type is known.
+    /// Polls for the next stream whose type is known.
     pub(crate) fn poll_next(
         &mut self,
         streams: &impl Streams,
@@ -68,7 +65,7 @@ impl Sorter {
     ) -> Poll<Result<Sorted, ConnectionError>> {
         let end = loop {
             match streams.poll_accept(cx) {
-                Poll::Ready(Ok(id)) if self.0.len() < MOST_WAITING => self.0.push((id, Vec::new())),
+                Poll::Ready(Ok(id)) if self.0.len() < MAX_WAITING => self.0.push((id, Vec::new())),
                 Poll::Ready(Ok(id)) => streams.refuse(id),
                 Poll::Ready(Err(error)) => break Some(error),
                 Poll::Pending => break None,
@@ -89,7 +86,7 @@ impl Sorter {
     }
 }
 
-/// Reads the type of a stream, to `head` first; none where the stream ends before.
+/// Reads the type of a stream, through `head`. `None` if the stream ends before.
 fn poll_type(
     streams: &impl Streams,
     id: StreamId,
@@ -100,7 +97,7 @@ fn poll_type(
         if let Ok(kind) = VarInt::decode(&mut &head[..]) {
             return Poll::Ready(Some(kind.into_inner()));
         }
-        // The first two bits say how long it is (RFC 9000 §16).
+        // The first two bits give its length (RFC 9000 §16).
         let length = head.first().map_or(1, |first| 1usize << (first >> 6));
         match streams.poll_bytes(id, length - head.len(), cx) {
             Poll::Ready(Some(bytes)) => head.extend_from_slice(&bytes),
@@ -110,8 +107,8 @@ fn poll_type(
     }
 }
 
-/// Takes path tokens from a connection that has no use for other unidirectional streams. Does
-/// nothing where this side has nothing to do with tokens; HTTP/3 connections sort by themselves.
+/// Receives path tokens on a connection without other unidirectional streams. Returns at once if
+/// this side exchanges no tokens. HTTP/3 connections need no such task.
 pub async fn take_tokens(conn: Conn) {
     if !conn.has_tokens() {
         return;
@@ -119,7 +116,7 @@ pub async fn take_tokens(conn: Conn) {
     let mut sorter = Sorter::default();
     while let Ok(Sorted { id, tokens, .. }) = poll_fn(|cx| sorter.poll_next(&conn, cx)).await {
         if tokens {
-            crate::token::receive(&conn, id);
+            crate::path_memory::token::receive(&conn, id);
         } else {
             conn.stop(id, h3::error::Code::H3_STREAM_CREATION_ERROR.value());
         }
@@ -134,7 +131,7 @@ mod tests {
     use std::collections::{BTreeMap, VecDeque};
     use std::task::Waker;
 
-    /// Streams that a test fills by hand.
+    /// Streams that a test fills.
     #[derive(Default)]
     struct Fake {
         opened: RefCell<VecDeque<StreamId>>,
@@ -171,15 +168,10 @@ mod tests {
                 None => Poll::Pending,
             }
         }
-        fn poll_bytes(
-            &self,
-            id: StreamId,
-            most: usize,
-            _: &mut Context<'_>,
-        ) -> Poll<Option<Bytes>> {
+        fn poll_bytes(&self, id: StreamId, max: usize, _: &mut Context<'_>) -> Poll<Option<Bytes>> {
             let mut streams = self.bytes.borrow_mut();
             let (bytes, ended) = streams.get_mut(&id).unwrap();
-            let count = bytes.len().min(most);
+            let count = bytes.len().min(max);
             match count {
                 0 if *ended => Poll::Ready(None),
                 0 => Poll::Pending,
@@ -198,17 +190,17 @@ mod tests {
         }
     }
 
-    fn ours() -> Vec<u8> {
+    fn token_type() -> Vec<u8> {
         let mut bytes = Vec::new();
-        crate::token::stream::encode_type(&mut bytes);
+        crate::path_memory::token::stream::encode_type(&mut bytes);
         bytes
     }
 
     #[test]
-    fn streams_come_in_order_with_their_type_and_nothing_else_is_taken() {
+    fn streams_are_sorted_in_order_and_only_their_type_is_read() {
         let (mut sorter, fake) = (Sorter::default(), Fake::default());
         fake.open(0, &[0x00, 4, 1, 2]);
-        fake.open(1, &[&ours()[..], &[1, 0]].concat());
+        fake.open(1, &[&token_type()[..], &[1, 0]].concat());
         fake.open(2, &[0x40, 0x54, 9]);
         assert_eq!(
             next(&mut sorter, &fake),
@@ -216,7 +208,7 @@ mod tests {
         );
         assert_eq!(
             next(&mut sorter, &fake),
-            Some(Sorted { id: id(1), head: ours(), tokens: true })
+            Some(Sorted { id: id(1), head: token_type(), tokens: true })
         );
         assert_eq!(
             next(&mut sorter, &fake),
@@ -227,14 +219,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_without_its_type_holds_up_no_other() {
+    fn a_stream_without_its_type_blocks_no_other() {
         let (mut sorter, fake) = (Sorter::default(), Fake::default());
         fake.open(0, &[]);
-        fake.open(1, &ours()[..7]);
+        fake.open(1, &token_type()[..7]);
         fake.open(2, &[0x02]);
         assert_eq!(next(&mut sorter, &fake).map(|sorted| sorted.id), Some(id(2)));
         assert_eq!(next(&mut sorter, &fake), None);
-        fake.more(1, &ours()[7..]);
+        fake.more(1, &token_type()[7..]);
         assert_eq!(
             next(&mut sorter, &fake).map(|sorted| (sorted.id, sorted.tokens)),
             Some((id(1), true))
@@ -244,9 +236,9 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_ends_before_its_type_is_forgotten() {
+    fn a_stream_that_ends_before_its_type_is_dropped() {
         let (mut sorter, fake) = (Sorter::default(), Fake::default());
-        fake.open(0, &ours()[..3]);
+        fake.open(0, &token_type()[..3]);
         fake.end(0);
         assert_eq!(next(&mut sorter, &fake), None);
         assert!(sorter.0.is_empty());
@@ -255,14 +247,14 @@ mod tests {
     #[test]
     fn too_many_streams_without_a_type_are_refused() {
         let (mut sorter, fake) = (Sorter::default(), Fake::default());
-        (0..=MOST_WAITING as u64).for_each(|index| fake.open(index, &[]));
+        (0..=MAX_WAITING as u64).for_each(|index| fake.open(index, &[]));
         assert_eq!(next(&mut sorter, &fake), None);
-        assert_eq!(*fake.refused.borrow(), [id(MOST_WAITING as u64)]);
-        assert_eq!(sorter.0.len(), MOST_WAITING);
+        assert_eq!(*fake.refused.borrow(), [id(MAX_WAITING as u64)]);
+        assert_eq!(sorter.0.len(), MAX_WAITING);
     }
 
     #[test]
-    fn what_arrived_before_the_connection_ended_is_still_handed_on() {
+    fn streams_from_before_the_end_of_the_connection_are_still_passed_on() {
         let (mut sorter, fake) = (Sorter::default(), Fake { closed: true, ..Fake::default() });
         fake.open(0, &[0x00]);
         assert_eq!(next(&mut sorter, &fake).map(|sorted| sorted.id), Some(id(0)));

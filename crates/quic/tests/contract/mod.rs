@@ -1,7 +1,9 @@
 //! What every `PathStore` keeps to. Each store's tests include this file and call [`keeps`] with a
 //! way to make stores.
 
-use bentpipe_quic::memory::{Holder, Limits, PathKey, PathStore, Prefixes, SavedPath, StoreError};
+use bentpipe_quic::path_memory::{
+    Holder, Limits, PathKey, PathStore, Prefixes, SavedPath, StoreError,
+};
 use bentpipe_units::{Bytes, Epoch, Span};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -87,13 +89,13 @@ fn one_holder_at_a_time(make: Make<'_>) {
     assert_eq!(store.lease(&key(1), at(1), ONE), Ok(Some(saved(4, 0))));
     assert_eq!(store.lease(&key(1), at(2), TWO), Ok(None));
     assert_eq!(
-        (store.is_lent(&key(1), at(2)), store.is_lent(&key(2), at(2))),
+        (store.is_leased(&key(1), at(2)), store.is_leased(&key(2), at(2))),
         (Ok(true), Ok(false))
     );
     let lease = store.list(at(2)).expect("a list")[0].lease.expect("a lease");
     assert_eq!((lease.holder, lease.since, lease.until), (ONE, at(1), at(61)));
     assert_eq!(store.release(&key(1), ONE), Ok(()));
-    assert_eq!(store.is_lent(&key(1), at(2)), Ok(false));
+    assert_eq!(store.is_leased(&key(1), at(2)), Ok(false));
     assert_eq!(store.lease(&key(1), at(3), TWO), Ok(Some(saved(4, 0))));
     assert_eq!(store.list(at(3)).expect("a list")[0].lease.expect("a lease").holder, TWO);
 }

@@ -10,8 +10,8 @@ use crate::spec::{DatagramTraffic, FlowSpec, Stack, Visit};
 use crate::visit_progress::VisitProgress;
 use bentpipe_link::DropCause;
 use bentpipe_quic::FlowControlReport;
-use bentpipe_quic::account::Layers;
 use bentpipe_quic::congestion::{PathChangeFeed, SenderStats};
+use bentpipe_quic::observer::Layers;
 use bentpipe_recorder::{FlowTrace, Series};
 use bentpipe_units::{Span, Time};
 
@@ -300,7 +300,7 @@ impl FlowProgress {
             packets_declared_lost: Some(record.packets_declared_lost),
             flow_control_blocked: Some(record.window_blocked),
             flow_control_blocked_longest: Some(record.window_blocked_longest),
-            credit: report.credit.as_ref().map(FlowControlReport::figures),
+            credit: report.credit.as_ref().map(FlowControlReport::stats),
             return_packets: counters.return_packets,
             return_bytes: counters.return_bytes,
             acknowledgements: report.reverse.acknowledgements.clone(),
@@ -445,7 +445,7 @@ fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'
             .unwrap_or_default(),
     );
     add("flow_control_limit", "bytes", credit.announced);
-    add("flow_control_limit_at_sender", "bytes", credit.heard);
+    add("flow_control_limit_at_sender", "bytes", credit.received);
     add("consumed", "bytes", credit.consumed);
     series.extend(reverse.into_iter().filter(|series| !series.points.is_empty()));
     let mut marks = Vec::new();

@@ -10,22 +10,18 @@ use crate::outcome::{Acknowledgements, PathOutcome, QlogFile, ReturnBytes};
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{Direction, FlowSpec};
 use bentpipe_link::{Ecn, Packet};
-use bentpipe_quic::account::{Keep, PerAck, TrafficStats};
-use bentpipe_quic::ack::Acknowledger;
-use bentpipe_quic::congestion::{FastStart, ResumeHandle};
-use bentpipe_quic::memory::Holder;
+use bentpipe_quic::congestion::ResumeHandle;
 use bentpipe_quic::noq_proto::{
-    ClientConfig, ConnectionId, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig,
-    ValidationTokenConfig, crypto,
+    ConnectionId, EndpointConfig, ServerConfig, TokenMemoryCache, ValidationTokenConfig, crypto,
 };
-use bentpipe_quic::packets::PacketObserver;
+use bentpipe_quic::observer::{PerAck, TrafficSeries, TrafficStats};
+use bentpipe_quic::path_memory::Holder;
+use bentpipe_quic::path_memory::token::{ClientWindows, TokenOutcome, Tokens};
 use bentpipe_quic::qlog::QlogSink;
 use bentpipe_quic::tls::{self, Identity, Randomness};
-use bentpipe_quic::token::{ClientWindows, TokenOutcome, Tokens};
 use bentpipe_quic::{
-    Accept, AckBy, Attached, Conn, Endpoint, FlowControlReport, Handshake, Http, IP_HEADER,
-    IP_UDP_HEADER, MakeController, PathLease, ResumeVia, SenderMetrics, Settings, Transmit,
-    UDP_HEADER, controller_factory, seeded,
+    Accept, Conn, ConnectionConfig, Endpoint, FlowControlReport, Handshake, Http, IP_HEADER,
+    IP_UDP_HEADER, PathLease, ResumeVia, SenderMetrics, Settings, Transmit, UDP_HEADER, seeded,
 };
 use bentpipe_recorder::Series;
 use bentpipe_units::Time;
@@ -122,10 +118,10 @@ impl Running {
 
 impl ConnectionTraffic {
     fn new(record: bool) -> Self {
-        let keep = if record { Keep::Acknowledgements } else { Keep::Totals };
+        let keep = if record { TrafficSeries::Acknowledgements } else { TrafficSeries::Totals };
         Self {
             receiver: TrafficStats::new(keep),
-            sender: record.then(|| TrafficStats::new(Keep::Numbers)),
+            sender: record.then(|| TrafficStats::new(TrafficSeries::Numbers)),
         }
     }
 
@@ -255,31 +251,32 @@ impl QuicFlow {
         format!("{}-visit{visit}-{side}", self.progress.spec.name)
     }
 
-    /// Returns the configuration of a sender at `side`, and the state of its connection.
-    fn endpoint_parts(
+    /// Returns the configuration of the connection at `side`.
+    fn connection_config(
         &self,
         side: Role,
-        (metrics, credit): (&SenderMetrics, &FlowControlReport),
+        (metrics, report): (&SenderMetrics, &FlowControlReport),
         sink: Option<&QlogSink>,
         accounts: &ConnectionTraffic,
         now: Time,
         shared: &Shared,
-    ) -> Result<(TransportConfig, Attached), SimError> {
+    ) -> Result<ConnectionConfig, SimError> {
         let fail = |source| SimError::Settings { flow: self.progress.spec.name.clone(), source };
         let settings = &self.settings;
-        let mut transport = settings.transport().map_err(fail)?;
-        let mut controller = settings.controller().map_err(fail)?;
-        if self.progress.data_direction().is_some_and(|toward| toward.source() == side) {
-            controller = controller.with_path_changes(self.progress.path_changes.clone());
+        let mut config = ConnectionConfig::new(settings.clone(), shared.clock).map_err(fail)?;
+        let sends = self.progress.data_direction().is_some_and(|toward| toward.source() == side);
+        let receives = self.progress.data_direction().is_some_and(|toward| toward.source() != side);
+        if sends {
+            config = config.with_path_changes(self.progress.path_changes.clone());
         }
         let peer = self.socket(side.peer()).ip();
         let host = shared.hosts.get(match side {
             Role::Server => &self.progress.spec.server,
             Role::Client => &self.progress.spec.name,
         })?;
-        let by_token = controller.resumes() && settings.resume_via == ResumeVia::Token;
-        let remembered = controller
-            .resumes()
+        let resumes = config.controller().resumes();
+        let by_token = resumes && settings.resume_via == ResumeVia::Token;
+        let path_lease = resumes
             .then(|| {
                 // Unique in the run: flow, visit and side.
                 let holder = Holder(
@@ -294,64 +291,40 @@ impl QuicFlow {
             })
             .transpose()
             .map_err(|error| SimError::Spec(error.to_string()))?;
-        let notes = remembered.as_ref().map(PathLease::notes);
-        let saved = notes.as_ref().and_then(|notes| notes.resume_state().offered);
-        settings.ask(&mut transport, saved.as_ref());
-        let tokens = match (side, &notes) {
-            (Role::Server, Some(notes)) if by_token => {
-                Some(Tokens::server(&host.token_server, notes.clone()))
+        let tokens = match (side, &path_lease) {
+            (Role::Server, Some(lease)) if by_token => {
+                Some(Tokens::server(&host.token_server, lease.resume_handle()))
             }
             (Role::Client, _) if by_token => {
                 let windows = ClientWindows {
                     present: settings.connection_window,
-                    most: settings.credit.most,
+                    max: settings.flow_control.max_window,
                 };
                 Some(Tokens::client(&host.token_client, &self.progress.spec.server, windows))
             }
             _ => None,
         };
         // A sending client does not know other clients behind its address.
-        let starting = (side == Role::Server && controller.needs_start_slot())
-            .then(|| host.start_limiter.ticket(peer));
-        let ticket = starting.clone();
-        let make: MakeController = Arc::new(move |setup| {
-            let fast =
-                ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
-            controller.make(setup, fast, notes.clone())
-        });
-        let factory = match settings.stock {
-            Some(stock) => stock.factory(),
-            None => controller_factory(
-                shared.clock,
-                settings.initial_window,
-                settings.pacing,
-                Some(metrics.clone()),
-                make,
-            ),
-        };
-        transport.congestion_controller_factory(factory);
-        if let Some(sink) = sink {
-            transport.qlog_factory(Arc::new(sink.clone()));
-        }
-        let receives = self.progress.data_direction().is_some_and(|toward| toward.source() != side);
-        let acknowledger = (receives && settings.ack_by == AckBy::Receiver)
-            .then(|| Acknowledger::with(settings.ack, settings.max_ack_delay, settings.ack_auto));
-        let account =
-            if receives { Some(accounts.receiver.clone()) } else { accounts.sender.clone() };
-        let watch = account.is_some().then(PacketObserver::default);
-        let attached = Attached {
-            metrics: Some(metrics.clone()),
-            remembered,
-            qlog: sink.cloned(),
-            tokens,
-            starting,
-            watch,
-            acknowledger,
-            account,
-            credit: receives.then(|| credit.clone()),
-            credit_heard: (!receives).then(|| credit.clone()),
-        };
-        Ok((transport, attached))
+        let start_lease = (side == Role::Server && config.controller().needs_start_slot())
+            .then(|| host.start_limiter.lease(peer));
+        // Only series record the flow control of the data sent.
+        let observed = receives || accounts.sender.is_some();
+        config = config
+            .with_path_lease(path_lease)
+            .with_tokens(tokens)
+            .with_start_lease(start_lease)
+            .with_metrics(metrics.clone())
+            .with_qlog(sink.cloned())
+            .with_traffic(if receives {
+                Some(accounts.receiver.clone())
+            } else {
+                accounts.sender.clone()
+            })
+            .with_flow_control_reports(
+                receives.then(|| report.clone()),
+                (observed && !receives).then(|| report.clone()),
+            );
+        Ok(if receives { config.with_acknowledger() } else { config })
     }
 
     /// Position of the data's sender, if `toward` is its direction and time series are recorded.
@@ -388,61 +361,49 @@ impl Flow for QuicFlow {
         let accounts = ConnectionTraffic::new(trace);
         let (server_settings, client_settings) = (self.settings.clone(), self.settings.clone());
 
-        let server_sink = sinks.as_ref().map(|sinks| &sinks.1);
-        let (transport, attached) = self.endpoint_parts(
+        let config = self.connection_config(
             Role::Server,
             (&server_probe, &credit),
-            server_sink,
+            sinks.as_ref().map(|sinks| &sinks.1),
             &accounts,
             now,
             shared,
         )?;
-        let mut config = self.server_config.clone();
-        config.transport_config(Arc::new(transport));
-        if let Some(watch) = &attached.watch {
-            config.crypto = watch.server(config.crypto);
-        }
+        let server_notes = config.resume_handle();
+        let (config, attachments) = config.server(&self.server_config);
+        let verdict = attachments.tokens.as_ref().and_then(Tokens::outcome).cloned();
         let server_progress = progress.clone();
         let server_conn = Arc::<Mutex<Option<Conn>>>::default();
         let slot = server_conn.clone();
-        let verdict = attached.tokens.as_ref().and_then(Tokens::verdict).cloned();
-        let notes = |attached: &Attached| attached.remembered.as_ref().map(PathLease::notes);
-        let server_notes = notes(&attached);
         *self.next_accept.lock().unwrap_or_else(PoisonError::into_inner) = Some(Accept {
-            config: Arc::new(config),
-            attached,
+            config,
+            attachments,
             app: Box::new(move |conn| {
                 *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(conn.clone());
                 app::server(conn, &server_settings, server_progress)
             }),
         });
 
-        let client_sink = sinks.as_ref().map(|sinks| &sinks.0);
-        let (transport, attached) = self.endpoint_parts(
+        let config = self.connection_config(
             Role::Client,
             (&client_probe, &credit),
-            client_sink,
+            sinks.as_ref().map(|sinks| &sinks.0),
             &accounts,
             now,
             shared,
         )?;
+        let client_notes = config.resume_handle();
         let Client { crypto, initial_cids } =
             &self.clients[usize::from(visit.handshake == Handshake::ZeroRtt)];
-        let crypto = attached
-            .watch
-            .as_ref()
-            .map_or_else(|| crypto.clone(), |watch| watch.client(crypto.clone()));
-        let mut config = ClientConfig::new(crypto);
+        let (mut config, attachments) = config.client(crypto.clone());
         config
             .initial_dst_cid_provider(initial_cids.clone())
-            .token_store(self.client_tokens.clone())
-            .transport_config(Arc::new(transport));
+            .token_store(self.client_tokens.clone());
         let client_progress = progress.clone();
-        let client_notes = notes(&attached);
         let remote = self.socket(Role::Server);
         let conn = self
             .client
-            .connect(now, config, remote, app::SERVER_NAME, attached, move |conn| {
+            .connect(now, config, remote, app::SERVER_NAME, attachments, move |conn| {
                 app::client(conn, &client_settings, client_progress)
             })
             .map_err(|error| SimError::Connect {

@@ -12,7 +12,7 @@ use crate::spec::{Direction, FlowSpec, TcpStack, Visit};
 use crate::tcp_connections::{TcpConnection, TcpConnections, earliest};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::congestion::{ControllerFactory, FastStart, ResumeHandle};
-use bentpipe_quic::memory::Holder;
+use bentpipe_quic::path_memory::Holder;
 use bentpipe_quic::{Handshake, PathLease, StartLease};
 use bentpipe_tcp::http::{self, Exchange, ExchangeEvent, Opening};
 use bentpipe_tcp::{CloseReason, MakeController};
@@ -96,13 +96,13 @@ impl TcpFlow {
             );
             // A failing store must not prevent a connection.
             if let Ok(remembered) = hosts.memory.begin(*peer, holder, now) {
-                notes = Some(remembered.notes());
+                notes = Some(remembered.resume_handle());
                 running.remembered.push(remembered);
             }
         }
         // A sending client does not know other clients behind its address.
         let needs_start_slot = *direction == Direction::Download && controller.needs_start_slot();
-        let ticket = needs_start_slot.then(|| hosts.start_limiter.ticket(*peer));
+        let ticket = needs_start_slot.then(|| hosts.start_limiter.lease(*peer));
         running.tickets.extend(ticket.clone());
         let factory = controller.with_path_changes(progress.path_changes.clone());
         let sender: MakeController = Arc::new(move |setup| {
@@ -274,12 +274,12 @@ impl Flow for TcpFlow {
         running.tickets.iter().for_each(StartLease::leave);
         for remembered in &running.remembered {
             // As on a server, a failing store does not end the visit.
-            let _ = remembered.settle(true);
+            let _ = remembered.flush(true);
         }
         let known = running
             .remembered
             .first()
-            .map(|first| first.notes().resume_state())
+            .map(|first| first.resume_handle().resume_state())
             .unwrap_or_default();
         let metrics = self.tcp_connections.record();
         let mut record = metrics.stats();

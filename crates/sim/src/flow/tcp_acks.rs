@@ -3,7 +3,7 @@
 use super::progress::ReverseReport;
 use crate::outcome::Acknowledgements;
 use bentpipe_quic::SenderSeries;
-use bentpipe_quic::account::{PerAck, Points};
+use bentpipe_quic::observer::{PerAck, Points};
 use bentpipe_recorder::Series;
 use bentpipe_tcp::Segment;
 use bentpipe_units::Time;
@@ -29,7 +29,7 @@ impl TcpAckCounter {
         }
         self.counted.data += 1;
         if let Some(per_ack) = &mut self.per_ack {
-            per_ack.data(now);
+            per_ack.on_data(now);
         }
     }
 
@@ -44,7 +44,7 @@ impl TcpAckCounter {
             self.counted.sizes.add(segment.option_bytes());
         }
         if let Some(per_ack) = &mut self.per_ack {
-            per_ack.acknowledgement(now);
+            per_ack.on_ack(now);
         }
     }
 

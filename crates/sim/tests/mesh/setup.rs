@@ -145,7 +145,7 @@ pub fn quic() -> Stack {
         http: Http::Raw,
         stream_window: window,
         connection_window: window,
-        send_window: window,
+        send_buffer: window,
         ..Settings::default()
     })
 }

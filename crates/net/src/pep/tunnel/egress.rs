@@ -19,7 +19,7 @@ use crate::pep::stream::TcpProxyStream;
 use crate::socket::{MTU, Socket};
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::noq_proto::ServerConfig;
-use bentpipe_quic::{Accept, Acceptor, Attached, Conn, Endpoint, RawStream, Task};
+use bentpipe_quic::{Accept, Acceptor, Conn, Endpoint, RawStream, Task};
 use bentpipe_units::Bytes;
 use bytes::{Buf, Bytes as Piece, BytesMut};
 use std::io;
@@ -44,8 +44,7 @@ pub(in crate::pep) fn start(
     shared: Arc<Shared>,
     clock: RealClock,
 ) -> Result<(Driver, JoinHandle<io::Result<()>>), PepError> {
-    let tunnel = TunnelConfig::new(congestion, shared.buffer, shared.limits.memory)?;
-    let tunnel = Arc::new(tunnel);
+    let tunnel = TunnelConfig::new(congestion, shared.buffer, shared.limits.memory, clock.base())?;
     let config = Arc::new(ServerConfig::with_crypto(Arc::new(secret.server()?)));
     let endpoint_config = server_endpoint_config().map_err(PepError::system)?;
     // The memory of streams is reserved when they become TCP connections.
@@ -57,18 +56,17 @@ pub(in crate::pep) fn start(
     let (admission, base, accepted) = (tunnels.clone(), clock.base(), config.clone());
     let acceptor: Acceptor = Box::new(move |remote| {
         let guard = admission.reserve(remote.ip(), |_| Some(())).ok()?;
-        let mut config = ServerConfig::clone(&accepted);
         // One more stream for flow control.
         let streams = shared.limits.connections.saturating_add(1);
-        config.transport_config(Arc::new(tunnel.transport(base, streams)?));
-        let (shared, tunnel) = (shared.clone(), tunnel.clone());
+        let (config, attachments) = tunnel.connection(streams).server(&accepted);
+        let shared = shared.clone();
         let app = Box::new(move |conn: Conn| {
             Box::pin(async move {
-                accept_streams(conn, shared, tunnel, remote).await;
+                accept_streams(conn, shared, remote).await;
                 drop(guard);
             }) as Task
         });
-        Some(Accept { config: Arc::new(config), attached: Attached::default(), app })
+        Some(Accept { config, attachments, app })
     });
     let mut endpoint =
         Endpoint::new(endpoint_config, base, Some((config, acceptor)), socket.max_segments(MTU.1));
@@ -80,13 +78,7 @@ pub(in crate::pep) fn start(
 }
 
 /// The application of a tunnel: a task for each stream.
-async fn accept_streams(
-    conn: Conn,
-    shared: Arc<Shared>,
-    tunnel: Arc<TunnelConfig>,
-    remote: SocketAddr,
-) {
-    tunnel.apply(&conn);
+async fn accept_streams(conn: Conn, shared: Arc<Shared>, remote: SocketAddr) {
     if !matches!(timeout(HANDSHAKE_TIME.into(), conn.handshaken()).await, Ok(Ok(()))) {
         return conn.close(0, b"");
     }

@@ -19,12 +19,9 @@ use crate::pep::relay::{IdleTimeouts, relay};
 use crate::pep::stream::{ProxyStream, StreamError, TcpProxyStream};
 use crate::pep::target::Target;
 use crate::shutdown::{Shutdown, ShutdownSignal};
-use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::noq_proto::ClientConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
-use bentpipe_quic::packets::PacketObserver;
-use bentpipe_quic::{AckRule, Attached, Conn, RawStream, Task};
+use bentpipe_quic::{Conn, RawStream, Task};
 use bentpipe_units::{Bytes, Span};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -83,7 +80,7 @@ impl Tunnel {
         (buffer, memory): (Bytes, Bytes),
         clock: RealClock,
     ) -> Result<Self, PepError> {
-        let config = Arc::new(TunnelConfig::new(congestion, buffer, memory)?);
+        let config = Arc::new(TunnelConfig::new(congestion, buffer, memory, clock.base())?);
         let tls = Arc::new(secret.client()?);
         let (publish, current) = watch::channel(None);
         let (shutdown, supervisor) =
@@ -178,33 +175,19 @@ impl TunnelSupervisor {
         let driver =
             Driver::for_client(self.egress, &self.clock).map_err(|error| error.to_string())?;
         // The egress opens no streams.
-        let transport =
-            self.config.transport(self.clock.base(), 0).ok_or("the settings are invalid")?;
-        let observer = PacketObserver::default();
-        let mut config = ClientConfig::new(observer.client(self.tls.clone()));
-        config.transport_config(Arc::new(transport));
-        let attached = Attached {
-            watch: Some(observer),
-            acknowledger: Some(Acknowledger::new(AckRule::Auto, self.config.max_ack_delay())),
-            ..Attached::default()
-        };
+        let (config, attachments) =
+            self.config.connection(0).with_acknowledger().client(self.tls.clone());
         let (sender, inbox) = mpsc::channel(QUEUE);
-        let tunnel = self.config.clone();
-        let app = |conn: Conn| Box::pin(open_streams(conn, inbox, tunnel)) as Task;
+        let app = |conn: Conn| Box::pin(open_streams(conn, inbox)) as Task;
         let name = Role::Egress.name().to_owned();
-        let (conn, _) = driver.connect(config, self.egress, name, attached, app).await?;
+        let (conn, _) = driver.connect(config, self.egress, name, attachments, app).await?;
         driver.handshake(&conn, HANDSHAKE_TIME).await?;
         Ok((conn, sender, driver))
     }
 }
 
 /// The application of the QUIC connection: a task for each TCP connection.
-async fn open_streams(
-    conn: Conn,
-    mut inbox: mpsc::Receiver<PendingStream>,
-    config: Arc<TunnelConfig>,
-) {
-    config.apply(&conn);
+async fn open_streams(conn: Conn, mut inbox: mpsc::Receiver<PendingStream>) {
     let Ok(control) = RawStream::open(&conn).await else { return };
     let limits = StreamLimits::default();
     let records = limits.clone();

@@ -1,0 +1,240 @@
+//! The configuration of one connection.
+
+use super::settings::{Settings, SettingsError};
+use crate::ack::{AckBy, Acknowledger};
+use crate::clock::Clock;
+use crate::controller::{MakeController, controller_factory};
+use crate::endpoint::{Attachments, StartLease};
+use crate::flow_control::FlowControlReport;
+use crate::observer::{PacketObserver, TrafficStats};
+use crate::path_memory::PathLease;
+use crate::path_memory::token::Tokens;
+use crate::qlog::QlogSink;
+use bentpipe_congestion::{
+    ControllerFactory, FastStart, PathChangeFeed, ResumeHandle, SenderMetrics,
+};
+use bentpipe_units::Span;
+use noq_proto::{ClientConfig, ServerConfig, TransportConfig, VarInt, congestion, crypto};
+use std::sync::Arc;
+
+/// Everything that one side of a connection is built from: transport parameters, flow-control
+/// windows, congestion control, ACK policy, resumption and observers.
+///
+/// Checked by [`ConnectionConfig::new`]. Clone it for each connection, add the parts of that
+/// connection, and finish with [`ConnectionConfig::client`] or [`ConnectionConfig::server`].
+#[derive(Clone)]
+pub struct ConnectionConfig {
+    settings: Settings,
+    clock: Clock,
+    transport: TransportConfig,
+    controller: ControllerFactory,
+    fast_start: bool,
+    attachments: Attachments,
+}
+
+impl std::fmt::Debug for ConnectionConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConnectionConfig").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl ConnectionConfig {
+    /// A connection with these settings, without path memory, tokens, qlog and observers, on an
+    /// endpoint with that clock. Peers may open 1000 bidirectional and 100 unidirectional streams.
+    ///
+    /// # Errors
+    /// QUIC cannot express a setting, or a parameter of the congestion control is invalid.
+    pub fn new(settings: Settings, clock: Clock) -> Result<Self, SettingsError> {
+        let transport = settings.transport()?;
+        let controller = settings.controller()?;
+        let attachments = Attachments {
+            send_buffer: Some(settings.send_buffer),
+            flow_control: Some((settings.connection_window, settings.flow_control)),
+            ..Attachments::default()
+        };
+        Ok(Self { settings, clock, transport, controller, fast_start: true, attachments })
+    }
+
+    /// Returns the settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns the factory of its congestion controller.
+    pub fn controller(&self) -> &ControllerFactory {
+        &self.controller
+    }
+
+    /// Returns the handle to the saved parameters of its path, if it has a lease of them.
+    pub fn resume_handle(&self) -> Option<ResumeHandle> {
+        self.attachments.path_lease.as_ref().map(PathLease::resume_handle)
+    }
+
+    /// Limits the streams that the peer may have open.
+    #[must_use]
+    pub fn with_stream_limits(mut self, bidirectional: u32, unidirectional: u32) -> Self {
+        self.transport
+            .max_concurrent_bidi_streams(VarInt::from_u32(bidirectional))
+            .max_concurrent_uni_streams(VarInt::from_u32(unidirectional));
+        self
+    }
+
+    /// Sends a PING after each `interval` without packets.
+    #[must_use]
+    pub fn with_keep_alive(mut self, interval: Span) -> Self {
+        self.transport.keep_alive_interval(Some(interval.into()));
+        self
+    }
+
+    /// Replaces the congestion control of the settings.
+    #[must_use]
+    pub fn with_controller(mut self, controller: ControllerFactory) -> Self {
+        self.controller = controller;
+        self
+    }
+
+    /// Announces changes of the path to the congestion controller.
+    #[must_use]
+    pub fn with_path_changes(mut self, feed: PathChangeFeed) -> Self {
+        self.controller = self.controller.with_path_changes(feed);
+        self
+    }
+
+    /// Never starts fast. Without this and without a [`StartLease`], it may.
+    #[must_use]
+    pub fn without_fast_start(mut self) -> Self {
+        self.fast_start = false;
+        self
+    }
+
+    /// Starts fast only if `lease` allows it.
+    #[must_use]
+    pub fn with_start_lease(mut self, lease: Option<StartLease>) -> Self {
+        self.attachments.start_lease = lease;
+        self
+    }
+
+    /// Uses the saved parameters of the path, and saves those that it measures.
+    #[must_use]
+    pub fn with_path_lease(mut self, lease: Option<PathLease>) -> Self {
+        self.attachments.path_lease = lease;
+        self
+    }
+
+    /// Exchanges path tokens.
+    #[must_use]
+    pub fn with_tokens(mut self, tokens: Option<Tokens>) -> Self {
+        self.attachments.tokens = tokens;
+        self
+    }
+
+    /// Records the sender in `metrics`.
+    #[must_use]
+    pub fn with_metrics(mut self, metrics: SenderMetrics) -> Self {
+        self.attachments.metrics = Some(metrics);
+        self
+    }
+
+    /// Writes its trace to `sink`.
+    #[must_use]
+    pub fn with_qlog(mut self, sink: Option<QlogSink>) -> Self {
+        self.attachments.qlog = sink;
+        self
+    }
+
+    /// Applies the ACK policy of the settings to the acknowledgements of this side, if the receiver
+    /// decides.
+    #[must_use]
+    pub fn with_acknowledger(mut self) -> Self {
+        let Settings { ack, ack_by, max_ack_delay, ack_auto, .. } = self.settings;
+        self.attachments.acknowledger =
+            (ack_by == AckBy::Receiver).then(|| Acknowledger::with(ack, max_ack_delay, ack_auto));
+        self
+    }
+
+    /// Counts its packets in `traffic`.
+    #[must_use]
+    pub fn with_traffic(mut self, traffic: Option<TrafficStats>) -> Self {
+        self.attachments.traffic = traffic;
+        self
+    }
+
+    /// Records the flow control of the data that it receives in `received`, and of the data that it
+    /// sends in `sent`.
+    #[must_use]
+    pub fn with_flow_control_reports(
+        mut self,
+        received: Option<FlowControlReport>,
+        sent: Option<FlowControlReport>,
+    ) -> Self {
+        self.attachments.flow_control_received = received;
+        self.attachments.flow_control_sent = sent;
+        self
+    }
+
+    /// Builds a client's connection. The caller may still set the parts of [`ClientConfig`] other
+    /// than cryptography and transport.
+    pub fn client(mut self, crypto: Arc<dyn crypto::ClientConfig>) -> (ClientConfig, Attachments) {
+        let crypto = match self.observe() {
+            Some(observer) => observer.client(crypto),
+            None => crypto,
+        };
+        let mut config = ClientConfig::new(crypto);
+        let (transport, attachments) = self.build();
+        config.transport_config(Arc::new(transport));
+        (config, attachments)
+    }
+
+    /// Builds a server's connection: `base`, with the transport configuration of this connection.
+    pub fn server(mut self, base: &ServerConfig) -> (Arc<ServerConfig>, Attachments) {
+        let mut config = base.clone();
+        if let Some(observer) = self.observe() {
+            config.crypto = observer.server(config.crypto);
+        }
+        let (transport, attachments) = self.build();
+        config.transport_config(Arc::new(transport));
+        (Arc::new(config), attachments)
+    }
+
+    /// Builds the congestion control alone, for a program with an endpoint of its own.
+    pub fn sender(&self) -> Arc<dyn congestion::ControllerFactory + Send + Sync> {
+        if let Some(stock) = self.settings.stock {
+            return stock.factory();
+        }
+        let (controller, fast_start) = (self.controller.clone(), self.fast_start);
+        let (lease, resume_handle) = (self.attachments.start_lease.clone(), self.resume_handle());
+        let make: MakeController = Arc::new(move |config| {
+            let fast = match &lease {
+                Some(lease) => lease.enter(config.now),
+                None if fast_start => FastStart::Allowed(None),
+                None => FastStart::Refused,
+            };
+            controller.make(config, fast, resume_handle.clone())
+        });
+        let Settings { initial_window, pacing, .. } = self.settings;
+        let metrics = self.attachments.metrics.clone();
+        controller_factory(self.clock, initial_window, pacing, metrics, make)
+    }
+
+    /// Adds an observer if a part needs one.
+    fn observe(&mut self) -> Option<PacketObserver> {
+        let attachments = &mut self.attachments;
+        let needed = attachments.acknowledger.is_some()
+            || attachments.traffic.is_some()
+            || attachments.flow_control_received.is_some()
+            || attachments.flow_control_sent.is_some();
+        attachments.observer = needed.then(PacketObserver::default);
+        attachments.observer.clone()
+    }
+
+    fn build(mut self) -> (TransportConfig, Attachments) {
+        let saved = self.resume_handle().and_then(|handle| handle.resume_state().offered);
+        self.settings.request_ack_frequency(&mut self.transport, saved.as_ref());
+        let sender = self.sender();
+        self.transport.congestion_controller_factory(sender);
+        if let Some(sink) = &self.attachments.qlog {
+            self.transport.qlog_factory(Arc::new(sink.clone()));
+        }
+        (self.transport, self.attachments)
+    }
+}

@@ -1,0 +1,13 @@
+//! The configuration of a connection.
+
+mod connection_config;
+mod headers;
+mod options;
+mod settings;
+mod stock;
+
+pub use connection_config::ConnectionConfig;
+pub use headers::{IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, UDP_HEADER};
+pub use options::{Handshake, Http, ResumeVia};
+pub use settings::{Settings, SettingsError};
+pub use stock::StockController;

@@ -1,0 +1,23 @@
+//! A connection that several tasks share: the protocol state, and the tasks that wait for it.
+
+mod events;
+mod flow;
+mod handle;
+mod outcome;
+mod read;
+mod state;
+mod status;
+mod streams;
+mod task;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod unread;
+mod waiters;
+mod write;
+
+pub use handle::Conn;
+pub(crate) use outcome::{Read, StreamFailure};
+pub(crate) use state::State;
+pub use task::Task;
+pub use write::FinishWhenDropped;

@@ -1,0 +1,188 @@
+//! The state of a connection that its tasks and its endpoint share.
+
+use super::task::Task;
+use super::waiters::{StreamWaiters, wake_all};
+use crate::ack::Arrivals;
+use crate::clock::Clock;
+use crate::flow_control::{FlowControl, FlowControlReport};
+use crate::path_memory::token::Tokens;
+use crate::stream::overflow::OverflowBuffer;
+use bentpipe_congestion::resume::ResumeState;
+use bentpipe_units::{Span, Time};
+use noq_proto::{Connection, ConnectionError, PathId, StreamId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::task::Waker;
+
+/// Free space that a full send buffer must have before writers are woken, in bytes; at most an
+/// eighth of the buffer.
+const REFILL: u64 = 1024 * 1024;
+
+/// How far writers may fill the send buffer.
+#[derive(Clone, Copy)]
+pub(super) enum Watermark {
+    /// The whole buffer.
+    High,
+    /// Less than the whole buffer: writers wait for space.
+    Low,
+}
+
+/// The state of a connection that its tasks and its endpoint share.
+pub(crate) struct State {
+    pub quic: Connection,
+    pub now: Time,
+    pub(super) clock: Clock,
+    pub(super) streams: BTreeMap<StreamId, StreamWaiters>,
+    /// Bidirectional streams that have a writer, or will have one once they are accepted, with the
+    /// code of the peer's STOP_SENDING.
+    pub(super) writers: BTreeMap<StreamId, Option<u64>>,
+    /// Number of bidirectional streams of the peer that were accepted.
+    pub(super) accepted: u64,
+    /// Streams that are finished, not reset, when dropped: see [`super::FinishWhenDropped`].
+    pub(super) finished_when_dropped: BTreeSet<StreamId>,
+    /// Streams that are read out of order, with the bytes collected while their reader was busy.
+    pub(super) overflow: BTreeMap<StreamId, OverflowBuffer>,
+    /// Tasks that wait for streams opened by the peer, by direction.
+    pub(super) accept: [Vec<Waker>; 2],
+    /// Tasks that wait until the peer allows another stream, by direction.
+    pub(super) open: [Vec<Waker>; 2],
+    /// Reason and time of the end and of the handshake: the stack gives only flags.
+    pub(super) closed: Option<ConnectionError>,
+    pub(super) connected: Option<Time>,
+    /// Writers that flow control or the send buffer blocks.
+    pub(super) blocked_writers: usize,
+    /// Size of the send buffer, if it was set: the high-water mark.
+    pub(super) send_window: Option<u64>,
+    /// Tasks that applications spawned and the endpoint has not yet taken over.
+    pub spawned: Vec<Task>,
+    /// True once the peer's address is validated (RFC 9000 §8), which the stack keeps private.
+    pub(super) validated: bool,
+    /// Tasks that wait for `validated`.
+    pub(super) validation: Vec<Waker>,
+    /// Tasks that wait for the end of the handshake or of the connection.
+    pub(super) state_changes: Vec<Waker>,
+    /// What the connection knows about its path.
+    pub(super) resume_state: ResumeState,
+    /// The task that waits for a change of `resume_state`.
+    pub(super) resume_waiter: Option<Waker>,
+    /// This side's part in the exchange of path tokens, and whether the peer's stream of them was
+    /// seen.
+    pub(super) tokens: Option<(Tokens, bool)>,
+    pub(super) arrivals: Arrivals,
+    pub(super) flow_control: FlowControl,
+}
+
+impl State {
+    pub(super) fn new(quic: Connection, now: Time, clock: Clock) -> Self {
+        Self {
+            quic,
+            now,
+            clock,
+            streams: BTreeMap::new(),
+            writers: BTreeMap::new(),
+            accepted: 0,
+            finished_when_dropped: BTreeSet::new(),
+            overflow: BTreeMap::new(),
+            accept: [Vec::new(), Vec::new()],
+            open: [Vec::new(), Vec::new()],
+            closed: None,
+            connected: None,
+            blocked_writers: 0,
+            send_window: None,
+            spawned: Vec::new(),
+            validated: false,
+            validation: Vec::new(),
+            state_changes: Vec::new(),
+            resume_state: ResumeState::default(),
+            resume_waiter: None,
+            tokens: None,
+            arrivals: Arrivals::default(),
+            flow_control: FlowControl::default(),
+        }
+    }
+
+    /// Returns the time at which the handshake completed.
+    pub fn connected(&self) -> Option<Time> {
+        self.connected
+    }
+
+    /// Returns true if the connection has ended.
+    pub fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
+    /// Returns true if flow control or the send buffer blocks a writer.
+    pub fn writers_blocked(&self) -> bool {
+        self.blocked_writers > 0
+    }
+
+    /// Returns the stack's smoothed RTT. `None` before the handshake completes, when it is only the
+    /// configured initial RTT.
+    pub fn smoothed_rtt(&self) -> Option<Span> {
+        self.connected?;
+        self.quic.rtt(PathId::ZERO).map(Span::from)
+    }
+
+    /// Marks the peer's address as validated.
+    pub fn set_validated(&mut self) {
+        self.validated = true;
+        wake_all(&mut self.validation);
+    }
+
+    /// Sets this side's part in the exchange of path tokens.
+    pub fn set_tokens(&mut self, tokens: Tokens) {
+        self.tokens = Some((tokens, false));
+    }
+
+    /// Updates what the connection knows about its path.
+    pub fn set_resume_state(&mut self, resume_state: ResumeState) {
+        if self.resume_state != resume_state {
+            self.resume_state = resume_state;
+            self.resume_waiter.take().into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Sets the size of the send buffer, in bytes.
+    pub(super) fn set_send_buffer(&mut self, send_window: u64) {
+        self.send_window = Some(send_window);
+        let mark = if self.writers_blocked() { Watermark::Low } else { Watermark::High };
+        self.set_watermark(mark);
+    }
+
+    /// Sets how far writers may fill the send buffer. A buffer that was full is refilled only once
+    /// it has a good amount of free space.
+    ///
+    /// Otherwise each ACK would let a writer add a few kilobytes, and the stack, which searches the
+    /// chunks of its buffer one by one for what to send next, would spend half of all CPU time
+    /// there on a fast long path.
+    pub(super) fn set_watermark(&mut self, mark: Watermark) {
+        let Some(high) = self.send_window else { return };
+        let window = match mark {
+            Watermark::High => high,
+            Watermark::Low => high - (high / 8).min(REFILL),
+        };
+        self.quic.set_send_window(window);
+    }
+
+    /// Reports flow control of the bytes received to `report`.
+    pub fn report_flow_control(&mut self, report: FlowControlReport) {
+        self.flow_control.report_to(report);
+    }
+
+    /// Makes the stack announce the flow-control limits that are due. Call before sending.
+    pub fn update_flow_control(&mut self) {
+        self.flow_control.update(self.now, &mut self.quic);
+    }
+
+    /// Returns when [`State::update_flow_control`] is due, if nothing happens before.
+    pub fn flow_control_due(&self) -> Option<Time> {
+        self.flow_control.due()
+    }
+
+    /// Counts a datagram of `bytes` that has arrived.
+    pub fn on_datagram(&mut self, bytes: u64) {
+        if let Some(rtt) = self.smoothed_rtt() {
+            self.arrivals.on_datagram(self.now, bytes, rtt);
+            self.flow_control.on_arrival(self.now, bytes, rtt);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Writing to streams.
+
+use super::handle::Conn;
+use super::outcome::StreamFailure;
+use super::state::Watermark;
+use noq_proto::{FinishError, StreamId, VarInt, WriteError};
+use std::task::{Context, Poll};
+
+impl Conn {
+    /// Writes as much of `data` as flow control and the send buffer admit. Pending if they admit
+    /// nothing.
+    pub(crate) fn poll_write(
+        &self,
+        id: StreamId,
+        data: &[u8],
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<usize, StreamFailure>> {
+        let mut state = self.lock();
+        if let Some(error) = &state.closed {
+            return Poll::Ready(Err(StreamFailure::Connection(error.clone())));
+        }
+        if let Some(Some(code)) = state.writers.get(&id) {
+            return Poll::Ready(Err(StreamFailure::Terminated(*code)));
+        }
+        match state.quic.send_stream(id).write(data) {
+            Ok(written) => Poll::Ready(Ok(written)),
+            Err(WriteError::Blocked) => {
+                state.set_watermark(Watermark::Low);
+                let waiters = state.streams.entry(id).or_default();
+                if waiters.write.replace(cx.waker().clone()).is_none() {
+                    state.blocked_writers += 1;
+                }
+                Poll::Pending
+            }
+            Err(WriteError::Stopped(code)) => {
+                Poll::Ready(Err(StreamFailure::Terminated(code.into_inner())))
+            }
+            Err(WriteError::ClosedStream) => Poll::Ready(Err(StreamFailure::Closed)),
+        }
+    }
+
+    /// Ends a stream: nothing more will be written.
+    pub(crate) fn finish(&self, id: StreamId) -> Result<(), StreamFailure> {
+        let mut state = self.lock();
+        if let Some(Some(code)) = state.writers.get(&id) {
+            return Err(StreamFailure::Terminated(*code));
+        }
+        match state.quic.send_stream(id).finish() {
+            Ok(()) => Ok(()),
+            Err(FinishError::Stopped(code)) => Err(StreamFailure::Terminated(code.into_inner())),
+            Err(FinishError::ClosedStream) => Err(StreamFailure::Closed),
+        }
+    }
+
+    /// Polls until the peer has acknowledged everything that was written or stopped the stream, or
+    /// the connection has ended.
+    pub(crate) fn poll_acknowledged(&self, id: StreamId, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        // The stack removes the stream with its last acknowledgement.
+        if state.is_closed() || !matches!(state.quic.send_stream(id).stopped(), Ok(None)) {
+            return Poll::Ready(());
+        }
+        state.streams.entry(id).or_default().acknowledged = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Resets a stream with `code`.
+    pub(crate) fn reset(&self, id: StreamId, code: u64) {
+        let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
+        // A stream that is closed already needs no reset.
+        let _ = self.lock().quic.send_stream(id).reset(code);
+    }
+
+    /// Removes the writer of a stream that was finished or reset.
+    pub(crate) fn release_write(&self, id: StreamId) {
+        self.lock().writers.remove(&id);
+    }
+
+    /// Removes the writer of a stream that was neither finished nor reset: resets it with `code`.
+    pub(crate) fn abandon_write(&self, id: StreamId, code: u64) {
+        let mut state = self.lock();
+        let finish = state.finished_when_dropped.contains(&id);
+        // A stream that the peer stopped is reset already.
+        let stopped = state.writers.remove(&id).flatten().is_some();
+        if !stopped && !(finish && state.quic.send_stream(id).finish().is_ok()) {
+            let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
+            let _ = state.quic.send_stream(id).reset(code);
+        }
+    }
+
+    /// Has a request stream finished, not reset, if it is dropped while the returned value lives.
+    /// For responses of `h3` itself (431), which leave their stream unfinished.
+    pub fn finish_when_dropped(&self, stream: h3::quic::StreamId) -> FinishWhenDropped {
+        let id = VarInt::from_u64(stream.into_inner())
+            .map_or(StreamId::from(VarInt::MAX), StreamId::from);
+        self.lock().finished_when_dropped.insert(id);
+        FinishWhenDropped { conn: self.clone(), id }
+    }
+}
+
+/// Guard that [`Conn::finish_when_dropped`] returns.
+#[derive(Debug)]
+#[must_use]
+pub struct FinishWhenDropped {
+    conn: Conn,
+    id: StreamId,
+}
+
+impl Drop for FinishWhenDropped {
+    fn drop(&mut self) {
+        self.conn.lock().finished_when_dropped.remove(&self.id);
+    }
+}

@@ -1,0 +1,310 @@
+//! The adapter that lets noq-proto use our congestion controllers: it maps packet numbers to the
+//! order of sending, callbacks to acknowledgements and losses, and a probe timeout to an event.
+//!
+//! noq-proto 1.4 does not report some things that the controllers need:
+//! - packet numbers of the three spaces collide: [`PacketNumberMap`] distinguishes packets by
+//!   number and time;
+//! - packets of discarded keys and lost MTU probes are removed without a report: bytes in flight
+//!   are taken from noq-proto at each ACK, and packets much older than the newest acknowledged one
+//!   are discarded;
+//! - a probe timeout is not reported, and the stack keeps its length and the RTT variation private:
+//!   a packet sent after a pause of that length is a probe (RFC 9002 §6.2.1);
+//! - its RTT samples are private, and its smoothed RTT deducts the peer's ACK delay: ours comes
+//!   from `SentPackets`, as for TCP, without that deduction;
+//! - `on_cwnd_limited` says that the window was full at some time of a flight: controllers get
+//!   `app_limited` with each ACK, and the bytes in flight of each packet, which tell that per
+//!   packet.
+
+use super::packet_number_map::PacketNumberMap;
+use crate::clock::Clock;
+use bentpipe_congestion as cc;
+use bentpipe_congestion::metrics::SenderMetrics;
+use bentpipe_congestion::pacing::{INITIAL_BURST_INTERVAL, pacing_rate};
+use bentpipe_units::{Bytes, Rate, Span, Time};
+use noq_proto::RttEstimator;
+use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Highest pacing rate set in the stack, a byte per nanosecond: the stack's pacer rounds its waits
+/// to nanoseconds, and beyond this rate a wait may round to zero for ever. It is also the rate
+/// without pacing, since the stack paces by the window if it gets no rate.
+const MAX_RATE: Rate = Rate::from_mbps(8_000);
+
+/// Makes the controller of a connection.
+pub type MakeController =
+    Arc<dyn Fn(&cc::ControllerConfig) -> Box<dyn cc::Controller> + Send + Sync>;
+
+/// Returns a factory for noq-proto's transport configuration, whose controllers `make` makes.
+///
+/// `initial_window` is in datagrams, limited as in RFC 9002 §7.2. Without `pacing` the whole window
+/// leaves at once. `metrics` records the connection's sender.
+pub fn controller_factory(
+    clock: Clock,
+    initial_window: u32,
+    pacing: bool,
+    metrics: Option<SenderMetrics>,
+    make: MakeController,
+) -> Arc<dyn ControllerFactory + Send + Sync> {
+    Arc::new(Factory { clock, initial_window, pacing, metrics, make })
+}
+
+struct Factory {
+    clock: Clock,
+    initial_window: u32,
+    pacing: bool,
+    metrics: Option<SenderMetrics>,
+    make: MakeController,
+}
+
+impl ControllerFactory for Factory {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        let now = self.clock.time(now);
+        // RFC 9002 §7.2: datagrams times their size, limited to the larger of 14,720 bytes and two
+        // datagrams at ten of them.
+        let datagrams = u64::from(self.initial_window);
+        let mtu = u64::from(current_mtu);
+        let initial_window = (datagrams * mtu).min(datagrams * 1472).max(2 * mtu);
+        let config = cc::ControllerConfig {
+            now,
+            mtu: Bytes::new(mtu),
+            initial_window: Bytes::new(initial_window),
+            distance_m: None,
+            rtt: None,
+        };
+        let controller = (self.make)(&config);
+        Box::new(Adapter {
+            control: controller.send_control(),
+            controller,
+            sent_packets: cc::SentPackets::new(),
+            packet_numbers: PacketNumberMap::default(),
+            clock: self.clock,
+            metrics: self.metrics.clone(),
+            initial_window,
+            pacing: self.pacing,
+            last_sent: None,
+            last_ack_at: now,
+            confirming_until: None,
+            mtu,
+            rtt_variation: Span::ZERO,
+            now,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Adapter {
+    controller: Box<dyn cc::Controller>,
+    /// The controller's limits after the last event, since the stack reads them several times per
+    /// packet.
+    control: cc::SendControl,
+    sent_packets: cc::SentPackets,
+    packet_numbers: PacketNumberMap,
+    clock: Clock,
+    metrics: Option<SenderMetrics>,
+    initial_window: u64,
+    pacing: bool,
+    /// Time at which the last ack-eliciting packet was sent.
+    last_sent: Option<Time>,
+    /// Time at which the last acknowledgement arrived.
+    last_ack_at: Time,
+    /// End of the RTT after the first acknowledgement.
+    confirming_until: Option<Time>,
+    mtu: u64,
+    /// Variation of the RTT (rttvar, RFC 9002 §5.3).
+    rtt_variation: Span,
+    now: Time,
+}
+
+impl Adapter {
+    /// Returns the probe timeout (RFC 9002 §6.2.1), with the default max_ack_delay, since the
+    /// peer's is not known here.
+    fn probe_timeout(&self) -> Span {
+        let variation = (self.rtt_variation * 4).max(Span::from_millis(1));
+        self.sent_packets.smoothed_rtt() + variation + Span::from_millis(25)
+    }
+
+    fn update_metrics(&self) {
+        if let Some(metrics) = &self.metrics {
+            metrics.on_state(self.now, &self.control, self.sent_packets.bytes_in_flight());
+        }
+    }
+}
+
+impl Controller for Adapter {
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
+        let now = self.clock.time(now);
+        self.now = now;
+        let idle_since = self.last_sent.max(Some(self.last_ack_at)).unwrap_or(self.last_ack_at);
+        let waiting = !self.sent_packets.bytes_in_flight().is_zero()
+            && !self.sent_packets.smoothed_rtt().is_zero();
+        if waiting && now.since(idle_since) >= self.probe_timeout() {
+            self.controller.on_timeout(now);
+        }
+        self.last_sent = Some(now);
+        let packet = self.sent_packets.on_sent(now, Bytes::new(u64::from(bytes)));
+        self.packet_numbers.push(pn, packet.number);
+        self.controller.on_packet_sent(&packet);
+        self.control = self.controller.send_control();
+        if let Some(metrics) = &self.metrics {
+            metrics.on_packet_sent(now, &packet);
+        }
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, _: u64, pn: u64, _: bool, _: &RttEstimator) {
+        let (now, sent) = (self.clock.time(now), self.clock.time(sent));
+        let sent_packets = &self.sent_packets;
+        let number = self.packet_numbers.find(pn, |number| {
+            sent_packets.get(number).is_some_and(|packet| packet.sent_at == sent)
+        });
+        if let Some(number) = number {
+            self.sent_packets.on_acked(now, number);
+        }
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _: Option<u64>) {
+        let now = self.clock.time(now);
+        self.now = now;
+        self.last_ack_at = now;
+        self.sent_packets.set_bytes_in_flight(Bytes::new(in_flight));
+        let Self { sent_packets, controller, metrics, rtt_variation, .. } = self;
+        let before = sent_packets.smoothed_rtt();
+        let mut newest = None;
+        sent_packets.report_ack(now, app_limited, |ack| {
+            controller.on_ack(ack);
+            newest = Some((ack.newest().sent_at, ack.rtt));
+            if let Some(metrics) = metrics {
+                metrics.on_ack(ack);
+            }
+        });
+        if let Some((sent_at, rtt)) = newest {
+            self.confirming_until.get_or_insert(now + rtt);
+            let deviation = if rtt > before { rtt - before } else { before - rtt };
+            *rtt_variation =
+                if before.is_zero() { rtt / 2 } else { (*rtt_variation * 3 + deviation) / 4 };
+            // Far longer than reordering and loss detection take (9/8 of an RTT).
+            let limit = self.sent_packets.smoothed_rtt() * 4 + Span::from_secs(1);
+            self.sent_packets.discard_sent_before(sent_at.since_start().saturating_sub(limit));
+            self.packet_numbers.discard_before(self.sent_packets.first_number());
+        }
+        self.control = self.controller.send_control();
+        if app_limited {
+            self.sent_packets.set_app_limited();
+        }
+        if let Some(metrics) = &self.metrics {
+            metrics.on_ack_end(now, app_limited);
+        }
+        self.update_metrics();
+    }
+
+    fn on_packet_lost(&mut self, _: u16, pn: u64, now: Instant) {
+        let sent_packets = &self.sent_packets;
+        let number = self.packet_numbers.find(pn, |number| sent_packets.get(number).is_some());
+        if let Some(number) = number
+            && let Some(packet) = self.sent_packets.get(number).copied()
+        {
+            self.sent_packets.on_lost(number);
+            if let Some(metrics) = &self.metrics {
+                metrics.on_packet_lost(self.clock.time(now), &packet);
+            }
+        }
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        _: Instant,
+        is_persistent_congestion: bool,
+        is_ecn: bool,
+        _: u64,
+        largest_pn: u64,
+    ) {
+        let now = self.clock.time(now);
+        self.now = now;
+        let Self { sent_packets, controller, .. } = self;
+        if is_ecn {
+            let newest = self
+                .packet_numbers
+                .find(largest_pn, |_| true)
+                .unwrap_or_else(|| sent_packets.next_number().saturating_sub(1));
+            controller.on_ecn_ce(&cc::EcnCe {
+                now,
+                newest,
+                bytes_in_flight: sent_packets.bytes_in_flight(),
+                next_number: sent_packets.next_number(),
+            });
+        } else {
+            sent_packets
+                .report_loss(now, is_persistent_congestion, |loss| controller.on_loss(loss));
+        }
+        self.control = self.controller.send_control();
+        if let Some(metrics) = &self.metrics {
+            metrics.on_congestion_event();
+        }
+        self.update_metrics();
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        self.controller.on_spurious_loss(self.now);
+        self.control = self.controller.send_control();
+        if let Some(metrics) = &self.metrics {
+            metrics.on_spurious_loss();
+        }
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.mtu = u64::from(new_mtu);
+        self.controller.on_mtu_update(Bytes::new(self.mtu));
+        self.control = self.controller.send_control();
+    }
+
+    /// Returns the controller's window, and one packet more in the RTT after the first
+    /// acknowledgement, which is of the handshake. If the first flight of data fills the window,
+    /// the stack would otherwise neither send HANDSHAKE_DONE nor start a probe timer for that data,
+    /// and a loss in it could stall the connection for good.
+    fn window(&self) -> u64 {
+        let window = self.control.cwnd.get().max(1);
+        let confirming = self.confirming_until.is_some_and(|until| self.now < until);
+        if confirming { window + self.mtu } else { window }
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.control.cwnd.get().max(1);
+        metrics.ssthresh = self.control.ssthresh.map(Bytes::get);
+        let rate = pacing_rate(&self.control, self.sent_packets.smoothed_rtt());
+        // RFC 9002 §7.7: an initial window may leave at once. The stack also paces
+        // acknowledgements: a receiver, with almost nothing in flight, would otherwise delay them.
+        let initial_window = Bytes::new(self.initial_window);
+        let burst = self.sent_packets.bytes_in_flight() < initial_window;
+        let rate = if !self.pacing {
+            MAX_RATE
+        } else if burst {
+            rate.max(Rate::over(initial_window, INITIAL_BURST_INTERVAL))
+        } else {
+            rate
+        };
+        metrics.pacing_rate = Some(rate.min(MAX_RATE).as_bps() / 8);
+        metrics.send_quantum = self.control.send_quantum.map(Bytes::get);
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Self {
+            controller: self.controller.clone_box(),
+            sent_packets: self.sent_packets.clone(),
+            packet_numbers: self.packet_numbers.clone(),
+            metrics: self.metrics.clone(),
+            ..*self
+        })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.initial_window
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

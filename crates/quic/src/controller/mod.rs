@@ -1,0 +1,6 @@
+//! The congestion controllers of `bentpipe-congestion` inside the QUIC stack.
+
+mod adapter;
+mod packet_number_map;
+
+pub use adapter::{MakeController, controller_factory};

@@ -1,0 +1,199 @@
+//! Running the connections of an endpoint: their tasks, their timers, and what they send.
+
+use super::sans_io::Endpoint;
+use super::transmit::Transmit;
+use crate::connection::State;
+use crate::path_memory::token::Tokens;
+use bentpipe_units::Time;
+use futures_util::stream::Stream;
+use noq_proto::ConnectionHandle;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+impl Endpoint {
+    /// Returns when [`Endpoint::handle_timeout`] is due.
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.timeouts.first().map(|&(time, _)| time)
+    }
+
+    /// Handles every timer that is due by `now`.
+    pub fn handle_timeout(&mut self, now: Time) {
+        while let Some(&(time, key)) = self.timeouts.first() {
+            if time > now {
+                break;
+            }
+            self.timeouts.remove(&(time, key));
+            let Some(entry) = self.connections.get_mut(&key) else { continue };
+            entry.timeout = None;
+            let mut state = entry.conn.lock();
+            state.now = now;
+            state.quic.handle_timeout(self.clock.instant(now));
+            drop(state);
+            self.run(key, now);
+        }
+    }
+
+    /// Runs every connection, after [`crate::Conn::close`] or [`crate::Conn::spawn`] were called
+    /// from outside.
+    pub fn wake(&mut self, now: Time) {
+        let keys: Vec<usize> = self.connections.keys().copied().collect();
+        for key in keys {
+            self.run(key, now);
+        }
+    }
+
+    /// Closes every connection with an application error code: see [`crate::Conn::close`].
+    pub fn close_all(&mut self, now: Time, code: u64) {
+        for entry in self.connections.values() {
+            let mut state = entry.conn.lock();
+            state.now = now;
+            drop(state);
+            entry.conn.close(code, b"");
+        }
+        self.wake(now);
+    }
+
+    /// Runs the connections whose tasks were woken from outside since the last call: see
+    /// [`Endpoint::set_waker`].
+    pub fn run_woken(&mut self, now: Time) {
+        let mut keys = Vec::new();
+        self.outside.take(&mut keys);
+        for key in keys {
+            self.run(key, now);
+        }
+    }
+
+    /// Moves the connection that transmits now behind those that wait to transmit. A busy driver
+    /// does this now and then, so that one fast connection does not block the others.
+    pub fn next_in_turn(&mut self) {
+        if let Some(key) = self.ready.pop_front() {
+            self.ready.push_back(key);
+        }
+    }
+
+    /// Runs the tasks of a connection after an event, and removes it if it is over.
+    pub(super) fn run(&mut self, key: usize, now: Time) {
+        let Some(entry) = self.connections.get_mut(&key) else { return };
+        let waker = Waker::from(entry.waker.clone());
+        let mut cx = Context::from_waker(&waker);
+        entry.waker.begin();
+        loop {
+            let mut state = entry.conn.lock();
+            state.now = now;
+            if entry.ack_scheduler.on_received(now, || state.smoothed_rtt()) {
+                state.quic.ping();
+            }
+            exchange_events(&mut self.noq, key, &mut state);
+            state.dispatch_events();
+            if let Some(resume_state) =
+                entry.attachments.tokens.as_ref().and_then(Tokens::resume_state)
+            {
+                state.set_resume_state(resume_state);
+            }
+            if !state.spawned.is_empty() {
+                let spawned = std::mem::take(&mut state.spawned);
+                drop(state);
+                entry.tasks.extend(spawned);
+            } else if !entry.waker.again() {
+                break;
+            } else {
+                drop(state);
+            }
+            // The set polls only the tasks that were woken. If it returns before it has polled them
+            // all, it wakes itself.
+            let tasks = &mut entry.tasks;
+            let mut run =
+                || while let Poll::Ready(Some(())) = Pin::new(&mut *tasks).poll_next(&mut cx) {};
+            match &mut self.panic_handler {
+                None => run(),
+                Some(handler) => {
+                    if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+                        entry.end_after_panic(&*panic, handler);
+                    }
+                }
+            }
+        }
+        let state = entry.conn.lock();
+        let (over, drained) = (state.is_closed(), state.quic.is_drained());
+        drop(state);
+        entry.flush(now, over);
+        if drained {
+            if let Some(timeout) = entry.timeout {
+                self.timeouts.remove(&(timeout, key));
+            }
+            self.connections.remove(&key);
+            return;
+        }
+        if !entry.queued {
+            entry.queued = true;
+            self.ready.push_back(key);
+        }
+    }
+
+    /// Appends the next transmission to `buffer`. Call until `None`.
+    pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        if let Some((transmit, datagram)) = self.responses.pop_front() {
+            buffer.extend_from_slice(&datagram);
+            return Some(transmit);
+        }
+        let instant = self.clock.instant(now);
+        while let Some(&key) = self.ready.front() {
+            let Some(entry) = self.connections.get_mut(&key) else {
+                self.ready.pop_front();
+                continue;
+            };
+            let mut state = entry.conn.lock();
+            state.now = now;
+            state.update_flow_control();
+            let start = buffer.len();
+            while let Some(transmit) = state.quic.poll_transmit(instant, self.max_segments, buffer)
+            {
+                if let Some(transmit) =
+                    entry.ack_scheduler.pass(now, Transmit::from(&transmit), start, buffer)
+                {
+                    return Some(transmit);
+                }
+            }
+            // Last: a new packet of the stack replaces the held one.
+            if let Some(transmit) = entry.ack_scheduler.release(now, buffer) {
+                return Some(transmit);
+            }
+            self.ready.pop_front();
+            entry.queued = false;
+            let blocked = state.writers_blocked();
+            let timeout = state.quic.poll_timeout().map(|at| self.clock.time(at));
+            let timeout = timeout
+                .into_iter()
+                .chain(entry.ack_scheduler.due())
+                .chain(state.flow_control_due())
+                .min()
+                .map(|at| at.max(now));
+            // Sending may produce events for the endpoint.
+            exchange_events(&mut self.noq, key, &mut state);
+            drop(state);
+            if let Some(metrics) = &entry.attachments.metrics {
+                metrics.on_writers_blocked(blocked, now);
+            }
+            if entry.timeout != timeout {
+                if let Some(old) = entry.timeout {
+                    self.timeouts.remove(&(old, key));
+                }
+                if let Some(new) = timeout {
+                    self.timeouts.insert((new, key));
+                }
+                entry.timeout = timeout;
+            }
+        }
+        None
+    }
+}
+
+/// Passes a connection's events to the endpoint, and the answers back.
+fn exchange_events(noq: &mut noq_proto::Endpoint, key: usize, state: &mut State) {
+    while let Some(event) = state.quic.poll_endpoint_events() {
+        if let Some(answer) = noq.handle_event(ConnectionHandle(key), event) {
+            state.quic.handle_event(answer);
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The frames of a packet by purpose (RFC 9000 §19, draft-ietf-quic-ack-frequency §4 and
+//! §5).
+
+/// Bytes of a packet's frames by purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Frames {
+    /// ACK frames.
+    pub ack: u32,
+    /// MAX_DATA and MAX_STREAM_DATA.
+    pub flow_control: u32,
+    /// PADDING.
+    pub padding: u32,
+    /// STREAM frames with their headers.
+    pub stream: u32,
+    /// All other frames.
+    pub other: u32,
+    /// Whether the packet is ack-eliciting (RFC 9000 §13.2).
+    pub eliciting: bool,
+    /// Largest packet number that its ACK frame acknowledges.
+    pub acknowledges: Option<u64>,
+    /// Ranges of that ACK frame.
+    pub ranges: u32,
+    /// Whether it requests an ACK at once (IMMEDIATE_ACK).
+    pub immediate: bool,
+    /// Limit of the last MAX_DATA frame.
+    pub max_data: Option<u64>,
+}
+
+impl Frames {
+    /// Returns the bytes of all frames.
+    pub fn bytes(&self) -> u32 {
+        self.ack + self.flow_control + self.padding + self.stream + self.other
+    }
+}
+
+/// Parses `payload`, which may come from anyone: what cannot be parsed counts, with all that
+/// follows it, as other frames.
+pub(super) fn walk(payload: &[u8]) -> Frames {
+    let mut frames = Frames::default();
+    let mut rest = Reader(payload);
+    while !rest.0.is_empty() {
+        let before = rest.0.len();
+        let kind = frame(&mut rest, &mut frames);
+        let known = kind.is_some();
+        let bytes = if known { before - rest.0.len() } else { before } as u32;
+        match kind.unwrap_or(Kind::Other) {
+            Kind::Padding => frames.padding += bytes,
+            Kind::Ack => frames.ack += bytes,
+            Kind::FlowControl => frames.flow_control += bytes,
+            Kind::Stream => frames.stream += bytes,
+            Kind::Other => frames.other += bytes,
+            Kind::Close => {
+                frames.other += bytes;
+                continue;
+            }
+        }
+        frames.eliciting |= !matches!(kind, Some(Kind::Padding | Kind::Ack));
+        if !known {
+            break;
+        }
+    }
+    frames
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Padding,
+    Ack,
+    FlowControl,
+    Stream,
+    Other,
+    /// CONNECTION_CLOSE, which is not ack-eliciting.
+    Close,
+}
+
+/// Skips one frame. `None` if it is unknown or truncated.
+fn frame(rest: &mut Reader<'_>, frames: &mut Frames) -> Option<Kind> {
+    let kind = rest.varint()?;
+    Some(match kind {
+        0x00 => {
+            let padding = rest.0.iter().take_while(|&&byte| byte == 0).count();
+            rest.skip(padding as u64)?;
+            Kind::Padding
+        }
+        0x02 | 0x03 => {
+            frames.acknowledges = Some(rest.varint()?);
+            rest.varint()?;
+            let more = rest.varint()?;
+            rest.varint()?;
+            // Each takes at least two bytes, so a wrong count ends soon.
+            for _ in 0..more {
+                rest.varints(2)?;
+            }
+            frames.ranges = frames
+                .ranges
+                .saturating_add(u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1));
+            if kind == 0x03 {
+                rest.varints(3)?;
+            }
+            Kind::Ack
+        }
+        0x10 => {
+            frames.max_data = Some(rest.varint()?);
+            Kind::FlowControl
+        }
+        0x11 => {
+            rest.varints(2)?;
+            Kind::FlowControl
+        }
+        0x08..=0x0f => {
+            rest.varint()?;
+            if kind & 0x04 != 0 {
+                rest.varint()?;
+            }
+            let bytes = if kind & 0x02 != 0 { rest.varint()? } else { rest.0.len() as u64 };
+            rest.skip(bytes)?;
+            Kind::Stream
+        }
+        other => {
+            match other {
+                0x01 | 0x1e => {}
+                0x1f => frames.immediate = true,
+                0x12..=0x14 | 0x16 | 0x17 | 0x19 => rest.varints(1)?,
+                0x05 | 0x15 => rest.varints(2)?,
+                0x04 => rest.varints(3)?,
+                0xaf => rest.varints(4)?,
+                0x06 => {
+                    rest.varint()?;
+                    rest.text()?;
+                }
+                0x07 | 0x31 => rest.text()?,
+                0x30 => rest.skip(rest.0.len() as u64)?,
+                0x18 => {
+                    rest.varints(2)?;
+                    let bytes = *rest.0.first()?;
+                    rest.skip(1 + u64::from(bytes) + 16)?;
+                }
+                0x1a | 0x1b => rest.skip(8)?,
+                0x1c | 0x1d => {
+                    rest.varints(if other == 0x1c { 2 } else { 1 })?;
+                    rest.text()?;
+                    return Some(Kind::Close);
+                }
+                _ => return None,
+            }
+            Kind::Other
+        }
+    })
+}
+
+/// The bytes that are left to read.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    /// Reads a variable-length integer (RFC 9000 §16).
+    fn varint(&mut self) -> Option<u64> {
+        let first = *self.0.first()?;
+        let length = 1usize << (first >> 6);
+        let bytes = self.0.get(..length)?;
+        self.0 = self.0.get(length..)?;
+        let (first, others) = bytes.split_first()?;
+        Some(
+            others
+                .iter()
+                .fold(u64::from(first & 0x3f), |value, &byte| value << 8 | u64::from(byte)),
+        )
+    }
+
+    fn varints(&mut self, count: usize) -> Option<()> {
+        (0..count).try_for_each(|_| self.varint().map(drop))
+    }
+
+    fn skip(&mut self, bytes: u64) -> Option<()> {
+        self.0 = self.0.get(usize::try_from(bytes).ok()?..)?;
+        Some(())
+    }
+
+    /// Skips a length and as many bytes.
+    fn text(&mut self) -> Option<()> {
+        let bytes = self.varint()?;
+        self.skip(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ack_is_parsed() {
+        // Largest 10, delay 1, one more range; first range 2, gap 0, length 1. Then MAX_DATA of 64
+        // and padding.
+        let frames = walk(&[0x02, 10, 1, 1, 2, 0, 1, 0x10, 0x40, 64, 0, 0]);
+        let expected = Frames {
+            ack: 7,
+            flow_control: 3,
+            padding: 2,
+            eliciting: true,
+            acknowledges: Some(10),
+            ranges: 2,
+            max_data: Some(64),
+            ..Frames::default()
+        };
+        assert_eq!(frames, expected);
+        assert_eq!(frames.bytes(), 12);
+    }
+
+    #[test]
+    fn an_ack_with_padding_is_not_ack_eliciting() {
+        let frames = walk(&[0x03, 10, 1, 0, 2, 1, 0, 0, 0]);
+        assert!(!frames.eliciting);
+        assert_eq!((frames.ack, frames.padding, frames.ranges), (8, 1, 1));
+    }
+
+    #[test]
+    fn a_stream_without_length_reaches_the_end() {
+        let frames = walk(&[0x01, 0x08, 4, 1, 2, 3]);
+        assert_eq!((frames.other, frames.stream), (1, 5));
+    }
+
+    #[test]
+    fn every_byte_is_counted() {
+        use proptest::prelude::*;
+        proptest!(|(payload in prop::collection::vec(any::<u8>(), 0..200))| {
+            prop_assert_eq!(walk(&payload).bytes() as usize, payload.len());
+        });
+    }
+}

@@ -1,0 +1,26 @@
+//! Observation of a connection's packets inside the packet protection: the number, the sizes and
+//! the frames of every packet, and counters of them.
+//!
+//! The stack reports neither packet numbers nor frame sizes. It does pass each packet in the clear
+//! to the configured cryptography: a [`PacketObserver`] wraps that and reads each packet without
+//! changing a byte. From it, a receiver's ACK policy knows gaps exactly, [`TrafficStats`] counts
+//! the return path exactly by layer, and a page can plot packet numbers.
+//!
+//! [`crate::ConnectionConfig`] wraps a connection's cryptography with an observer if something
+//! needs one. The [`Endpoint`](crate::Endpoint) takes the observed packets after every datagram and
+//! every transmission, so that few wait here at any time.
+
+mod frames;
+mod keys;
+mod packet_info;
+mod packet_observer;
+mod per_ack;
+mod sizes;
+mod traffic;
+
+pub use frames::Frames;
+pub use packet_info::{PacketInfo, Space};
+pub use packet_observer::PacketObserver;
+pub use per_ack::PerAck;
+pub use sizes::Sizes;
+pub use traffic::{Layers, Numbers, Points, TrafficCounts, TrafficSeries, TrafficStats};

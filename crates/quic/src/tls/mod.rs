@@ -1,0 +1,13 @@
+//! TLS 1.3 for QUIC: identities, configurations of both sides, and their two sources of randomness.
+
+mod config;
+mod error;
+mod identity;
+mod randomness;
+mod secret_log;
+
+pub use config::{ALPN_H3, ALPN_RAW, Client, provider, server};
+pub use error::TlsError;
+pub use identity::Identity;
+pub use randomness::{Randomness, seed_this_thread};
+pub use secret_log::SecretLog;
