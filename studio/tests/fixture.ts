@@ -1,4 +1,5 @@
-import type { Flow, Point, Published, Report, Run, SeriesRef, Trace } from "../src/data/schema.ts";
+import type { Point } from "../src/data/points.ts";
+import type { Figure, Flow, Report, Run, SeriesRef, Trace } from "../src/data/report.types.ts";
 import { BlobWriter, type Fixture } from "./blobwriter.ts";
 import { type FlowOutcome, modelFlow, random, type Samples } from "./flowmodel.ts";
 import { summarise } from "./summarise.ts";
@@ -21,11 +22,11 @@ function flowOf(o: FlowOutcome, bytes: number, variant: string, shift: number): 
     goodput_mbps: (bytes * 8) / completion / 1e6,
     packets_sent: o.sent,
     packets_lost_queue: o.lostQueue,
-    packets_lost_random: o.lostRandom,
+    packets_lost_channel: o.lostRandom,
     packets_declared_lost: o.declared,
     flow_control_blocked_s: 0,
-    return_packets: o.acks,
-    return_bytes: { ip: o.acks * 20, udp: o.acks * 8, quic: o.acks * 38, total: o.acks * 66 },
+    reverse_packets: o.acks,
+    reverse_bytes: { ip: o.acks * 20, udp: o.acks * 8, quic: o.acks * 38, total: o.acks * 66 },
     rtt_min_ms: 650.4,
     rtt_mean_ms: 702.18,
     rtt_p99_ms: 861.02,
@@ -88,7 +89,7 @@ export function geoReport({
               packets: o.sent,
               bytes: o.sent * 1378,
               dropped_queue: o.lostQueue,
-              dropped_loss: o.lostRandom,
+              dropped_channel: o.lostRandom,
               queue_max_bytes: 1.3e6,
               utilisation: Math.min(1, (bytes * 8) / 50e6 / f.completion_s!),
             },
@@ -97,7 +98,7 @@ export function geoReport({
               packets: o.acks,
               bytes: o.acks * 66,
               dropped_queue: 0,
-              dropped_loss: 0,
+              dropped_channel: 0,
               queue_max_bytes: 900,
               utilisation: 0.012,
             },
@@ -134,7 +135,9 @@ export function geoReport({
               throughput: add(o.link.throughput, "Mbps"),
               queue: add(o.link.queue, "bytes"),
               dropped_queue: add(o.link.dropped_queue, ""),
-              ...(o.link.dropped_channel.t.length ? { dropped_channel: add(o.link.dropped_channel, "") } : {}),
+              ...(o.link.dropped_channel.t.length
+                ? { dropped_channel: add(o.link.dropped_channel, "") }
+                : {}),
             },
           },
           {
@@ -148,7 +151,7 @@ export function geoReport({
     });
   }
   const objective: Record<string, number> = { "2 MB": 3, "10 MB": 5, "30 MB": 9 };
-  const published: Published[] = sizes.map((size) => ({
+  const published: Figure[] = sizes.map((size) => ({
     label: "objective on the 50/10 use case",
     kind: "objective",
     metric: "completion_s",
@@ -234,7 +237,7 @@ export function geoReport({
     ],
     published,
     traces: recorded,
-    skies: [],
+    constellations: [],
   };
   return { report, blob: traces ? blob.bytes() : null };
 }

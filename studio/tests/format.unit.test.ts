@@ -84,13 +84,13 @@ describe("metrics", () => {
       better: "lower",
     });
     expect(metricOf("goodput_mbps")).toMatchObject({ unit: "Mbps", better: "higher" });
-    expect(metricOf("return_bytes.total")).toMatchObject({ label: "Reverse bytes", unit: "B" });
-    expect(metricOf("return_bytes.tcp_options")).toMatchObject({
+    expect(metricOf("reverse_bytes.total")).toMatchObject({ label: "Reverse bytes", unit: "B" });
+    expect(metricOf("reverse_bytes.tcp_options")).toMatchObject({
       label: "Reverse bytes, TCP options",
       unit: "B",
     });
     expect(metricOf(METRIC.receiveBuffer)).toMatchObject({ unit: "B" });
-    expect(metricOf("pep_held_bytes")).toMatchObject({
+    expect(metricOf("pep_buffer_max_bytes")).toMatchObject({
       label: "Largest proxy buffer",
       unit: "B",
       better: null,

@@ -12,7 +12,7 @@ import { goodputsAt, groupsAt } from "../src/data/groups.ts";
 import { metricsOf } from "../src/data/offered.ts";
 import { pointsOf } from "../src/data/points.ts";
 import { normalise } from "../src/data/read.ts";
-import type { Report } from "../src/data/schema.ts";
+import type { Report } from "../src/data/report.types.ts";
 import { tableRows } from "../src/data/table.ts";
 import { contrast } from "../src/format/palette.ts";
 import { matrixReport } from "./matrixfixture.ts";
@@ -95,12 +95,12 @@ describe("a competition", () => {
       "jain",
       "bottleneck_queue_ms",
       "bottleneck_utilisation",
-      "aggregate_mbps",
+      "aggregate_goodput_mbps",
     ])
       expect(cell(bare, metric, 1, 2)).toBe(cell(report, metric, 1, 2));
   });
   it("begins with its own metrics, and its flows together are no flow among the others", () => {
-    expect(metricsOf(report).slice(0, 3)).toEqual(["share", "jain", "share_ratio"]);
+    expect(metricsOf(report).slice(0, 3)).toEqual(["share", "jain", "min_max_ratio"]);
     expect(flowsOf(report).map((f) => f.name)).toEqual(["near", "far", "ping"]);
     const rows = tableRows(report, flowsOf(report), ["jain", "goodput_mbps"]);
     expect(new Set(rows.filter((r) => r.metric === "jain").map((r) => r.flow.name))).toEqual(

@@ -3,7 +3,7 @@ import { flowsOf } from "../src/data/flows.ts";
 import { chooseLinks, linksOf, rankLinks } from "../src/data/links.ts";
 import { isTimed, metricsOf } from "../src/data/offered.ts";
 import { normalise } from "../src/data/read.ts";
-import type { Report } from "../src/data/schema.ts";
+import type { Report } from "../src/data/report.types.ts";
 import { besideOf, tableRows } from "../src/data/table.ts";
 import { outlook } from "../src/sky/view.ts";
 
@@ -33,7 +33,7 @@ function meshReport(few = Infinity): Report {
       packets: 10,
       bytes: 1e6,
       dropped_queue: name === "orb-1-4>ground" ? 7 : 0,
-      dropped_loss: 0,
+      dropped_channel: 0,
       queue_max_bytes: 100,
       utilisation,
     }));
@@ -48,7 +48,7 @@ function meshReport(few = Infinity): Report {
     start_s: 0,
     completion_s: 200,
     goodput_mbps: goodput,
-    return_bytes: {},
+    reverse_bytes: {},
     objects: [],
   });
   const runs = ["a", "b"].map((variant, i) => ({
@@ -62,8 +62,8 @@ function meshReport(few = Infinity): Report {
       from_s: 40,
       to_s: 200,
       jain: 0.96 + i / 50,
-      share_ratio: 66 + i,
-      aggregate_mbps: 10,
+      min_max_ratio: 66 + i,
+      aggregate_goodput_mbps: 10,
       bottleneck: i === 0 ? "orb-1-3>orb-1-4" : null,
     },
   }));
@@ -94,7 +94,7 @@ function meshReport(few = Infinity): Report {
         { flow: "near", t_s: 5, nodes: [6, 2, 3, 5] },
       ],
     })),
-    skies: [
+    constellations: [
       {
         begins: "",
         satellites: {
@@ -187,9 +187,14 @@ describe("flows that last for a time", () => {
   });
   it("are about how they shared first, with what each got beside it", () => {
     const metrics = metricsOf(report);
-    expect(metrics.slice(0, 4)).toEqual(["share_ratio", "jain", "aggregate_mbps", "goodput_mbps"]);
+    expect(metrics.slice(0, 4)).toEqual([
+      "min_max_ratio",
+      "jain",
+      "aggregate_goodput_mbps",
+      "goodput_mbps",
+    ]);
     const beside = besideOf("goodput_mbps", metrics)!;
-    expect(beside).toEqual(["share_ratio", "jain", "aggregate_mbps", "goodput_mbps"]);
+    expect(beside).toEqual(["min_max_ratio", "jain", "aggregate_goodput_mbps", "goodput_mbps"]);
     expect(tableRows(report, flowsOf(report), beside)).toHaveLength(2 * (3 + 2));
     expect(besideOf("completion_s", metrics)).toBe(null);
   });

@@ -1,4 +1,5 @@
-import type { Flow, Point, Report, Run, Summary } from "../src/data/schema.ts";
+import type { Point } from "../src/data/points.ts";
+import type { Flow, Report, Run, Summary } from "../src/data/report.types.ts";
 import { BlobWriter, type Fixture } from "./blobwriter.ts";
 import { geoReport } from "./fixture.ts";
 import { random } from "./flowmodel.ts";
@@ -62,12 +63,12 @@ export function matrixReport(names = CONTROLLERS, paths = ["leo", "geo"]): Fixtu
           from_s: 20,
           to_s: 120,
           jain,
-          share_ratio: (100 * Math.min(share, 1 - share)) / Math.max(share, 1 - share),
+          min_max_ratio: (100 * Math.min(share, 1 - share)) / Math.max(share, 1 - share),
           bottleneck: "ground link",
           bottleneck_utilisation: 0.9 + 0.09 * draw(),
           bottleneck_queue_ms: 20 + 60 * draw(),
           convergence_s: jain > 0.8 ? 10 + 40 * draw() : null,
-          aggregate_mbps: sum,
+          aggregate_goodput_mbps: sum,
         };
         runs.push({
           variant: "tcp",
@@ -95,8 +96,8 @@ export function matrixReport(names = CONTROLLERS, paths = ["leo", "geo"]): Fixtu
           line("near", "goodput_mbps", goodput[0]),
           line("far", "goodput_mbps", goodput[1]),
           line("all", "jain", jain),
-          line("all", "share_ratio", fairness.share_ratio),
-          line("all", "aggregate_mbps", sum),
+          line("all", "min_max_ratio", fairness.min_max_ratio),
+          line("all", "aggregate_goodput_mbps", sum),
           line("all", "bottleneck_utilisation", fairness.bottleneck_utilisation),
           line("all", "bottleneck_queue_ms", fairness.bottleneck_queue_ms),
           line("all", "convergence_s", fairness.convergence_s),

@@ -5,13 +5,13 @@ import { runOf } from "../src/data/groups.ts";
 import { everyLink } from "../src/data/links.ts";
 import { flowMetric } from "../src/data/metrics.ts";
 import { normalise } from "../src/data/read.ts";
+import type { Report } from "../src/data/report.types.ts";
 import {
   hasReverseTraffic,
   isNoteworthy,
   reverseCapacity,
   reverseTraffic,
 } from "../src/data/reverse.ts";
-import type { Report } from "../src/data/schema.ts";
 import { SeriesCache } from "../src/data/series-cache.ts";
 import { contrast } from "../src/format/palette.ts";
 import { panelsOfFlow, panelsOfRuns } from "../src/panels/index.ts";
@@ -52,7 +52,7 @@ const overlaid = (report: Report): ComparedRun[] =>
 describe("reverse bytes by layer", () => {
   it("add up to the total, with neither a sum nor an empty layer among them", () => {
     for (const run of loaded().report.runs) {
-      const of = run.flows[0]!.return_bytes;
+      const of = run.flows[0]!.reverse_bytes;
       const parts = partsOf(of);
       expect(parts.reduce((sum, p) => sum + p.bytes, 0)).toBe(of.total);
       expect(parts.map((p) => p.layer.key)).not.toContain("quic");
@@ -81,8 +81,8 @@ describe("reverse bytes by layer", () => {
   });
   it("are metrics too, in bytes and in per cent of the bytes with data", () => {
     const f = loaded().report.runs[1]!.flows[0]!;
-    expect(flowMetric(f, "return_overhead_percent.ack")).toBeCloseTo(
-      (100 * f.return_bytes.ack!) / f.bytes_sent!,
+    expect(flowMetric(f, "reverse_overhead_percent.ack")).toBeCloseTo(
+      (100 * f.reverse_bytes.ack!) / f.bytes_sent!,
       12,
     );
     expect(flowMetric(f, "ack_frame_median_bytes")).toBe(5);
@@ -135,8 +135,8 @@ describe("the reverse traffic of variants", () => {
   const sides = reverseTraffic(report, {}, flow);
   it("is known for every variant with reverse bytes, with its share of the link", () => {
     expect(sides.map((s) => s.variant)).toEqual(report.variants);
-    const { return_bytes, completion_s } = report.runs[1]!.flows[0]!;
-    expect(sides[1]!.rate).toBeCloseTo((return_bytes.total! * 8) / completion_s! / 1000, 9);
+    const { reverse_bytes, completion_s } = report.runs[1]!.flows[0]!;
+    expect(sides[1]!.rate).toBeCloseTo((reverse_bytes.total! * 8) / completion_s! / 1000, 9);
     expect(sides[1]!.share).toBeCloseTo(sides[1]!.rate! / 1500, 12);
     expect(sides[0]!.sizesOf).toBe("options");
   });

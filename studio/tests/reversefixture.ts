@@ -1,4 +1,4 @@
-import type { Distribution, Flow, SeriesRef, Trace } from "../src/data/schema.ts";
+import type { Distribution, Flow, SeriesRef, Trace } from "../src/data/report.types.ts";
 import { BlobWriter, type Fixture } from "./blobwriter.ts";
 import { geoReport } from "./fixture.ts";
 import { modelFlow, random, type Samples } from "./flowmodel.ts";
@@ -104,11 +104,11 @@ export function reverseReport({
       bytes_sent: o.sent * 1378,
       flow_control_blocked_s: blocked * 2,
       flow_control_blocked_longest_s: blocked,
-      return_packets: n,
-      return_bytes: { ...layers, total },
-      return_overhead_percent: (100 * total) / (o.sent * 1378),
-      return_acks: n,
-      return_acks_only: n - 3,
+      reverse_packets: n,
+      reverse_bytes: { ...layers, total },
+      reverse_overhead_percent: (100 * total) / (o.sent * 1378),
+      reverse_acks: n,
+      reverse_acks_only: n - 3,
       data_per_ack: o.sent / n,
       ack_frame_bytes: tcp ? null : distribution(sizes),
       ack_option_bytes: tcp ? distribution(sizes.map((s) => (s > 5 ? 24 : 12))) : null,
@@ -165,7 +165,7 @@ export function reverseReport({
               { t: acked.t, v: acked.v.map((v) => Math.floor(v / 1350)) },
               "packets",
             ),
-            return_rate: add(
+            reverse_rate: add(
               bins((acks) => (acks * (total / n) * 8) / 100),
               "kbps",
             ),
@@ -179,7 +179,7 @@ export function reverseReport({
                   ack_frame_bytes: add({ t: acked.t, v: sizes }, "bytes"),
                   credit: add(credit, "bytes"),
                   consumed: add(consumed, "bytes"),
-                  credit_at_sender: add(
+                  flow_control_limit_at_sender: add(
                     { t: credit.t.map((t) => t + 0.315), v: credit.v },
                     "bytes",
                   ),

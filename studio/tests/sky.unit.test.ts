@@ -1,8 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { commonBeginning } from "../src/data/links.ts";
 import { normalise } from "../src/data/read.ts";
+import type {
+  ConstellationView,
+  FlowSeries,
+  Route,
+  StationPlace,
+} from "../src/data/report.types.ts";
 import { linksAround, Routes } from "../src/data/routes.ts";
-import type { RouteEntry, Sky, Station, TraceFlow } from "../src/data/schema.ts";
 import { routeChanges } from "../src/panels/panel.ts";
 import { greatArc } from "../src/sky/map.ts";
 import { EARTH_KM, SkyModel } from "../src/sky/model.ts";
@@ -15,10 +20,10 @@ import { STARLINK, skyOf } from "./skyfixture.ts";
 type Place = [latitude: number, longitude: number, km: number];
 
 /** A sky of satellites given by their places at each instant. */
-function model(instants: Place[][], step_s = 10, stations: Station[] = []): SkyModel {
+function model(instants: Place[][], step_s = 10, stations: StationPlace[] = []): SkyModel {
   const blob = new Float32Array(instants.flat(2)).buffer;
   const n = instants[0]!.length;
-  const sky: Sky = {
+  const sky: ConstellationView = {
     begins: "",
     satellites: {
       names: Array.from({ length: n }, (_, i) => `s${i}`),
@@ -110,7 +115,7 @@ describe("positions between samples", () => {
   it("that do not lie in the blob are refused", () => {
     const sky = model([[[0, 0, 500]]]).sky;
     const at =
-      (positions: Partial<Sky["satellites"]["positions"]>): (() => SkyModel) =>
+      (positions: Partial<ConstellationView["satellites"]["positions"]>): (() => SkyModel) =>
       () =>
         new SkyModel(
           {
@@ -137,7 +142,7 @@ describe("positions between samples", () => {
 
 describe("a way", () => {
   it("is as long as its straight links on the ellipsoid", () => {
-    const stations: Station[] = [
+    const stations: StationPlace[] = [
       { name: "equator", latitude_deg: 0, longitude_deg: 0, altitude_m: 0 },
       { name: "pole", latitude_deg: 90, longitude_deg: 0, altitude_m: 0 },
     ];
@@ -179,9 +184,9 @@ describe("a way", () => {
     ]);
   });
   it("stands in the plots where it changes, unless it does so all the time", () => {
-    const entries = (n: number): RouteEntry[] =>
+    const entries = (n: number): Route[] =>
       Array.from({ length: n }, (_, i) => ({ flow: "f", t_s: i, nodes: [i] }));
-    const flow: TraceFlow = { name: "f", visit: 1, start_s: 0, marks: [], phases: [], series: {} };
+    const flow: FlowSeries = { name: "f", visit: 1, start_s: 0, marks: [], phases: [], series: {} };
     const marks = (n: number): number =>
       routeChanges(
         { variant: "", point: {}, run: 0, flows: [flow], links: [], sky: 0, paths: entries(n) },
@@ -270,8 +275,12 @@ describe("a report with a sky", () => {
     stations: [{ name: "x", latitude_deg: 1, longitude_deg: 2, altitude_m: 3 }],
     isls: [[0, 1], [0, 7], [1, 1], "no"],
   };
-  const read = (trace: object, skies: unknown = [sky]): ReturnType<typeof normalise> =>
-    normalise({ runs: skies === null ? [] : undefined, skies, traces: [{ flows: [], ...trace }] });
+  const read = (trace: object, constellations: unknown = [sky]): ReturnType<typeof normalise> =>
+    normalise({
+      runs: constellations === null ? [] : undefined,
+      constellations,
+      traces: [{ flows: [], ...trace }],
+    });
   it("is read without runs, and what cannot be is left out", () => {
     const report = read({
       sky: 0,
@@ -282,7 +291,7 @@ describe("a report with a sky", () => {
       ],
     });
     expect(report.runs).toEqual([]);
-    expect(report.skies[0]).toMatchObject({
+    expect(report.constellations[0]).toMatchObject({
       satellites: { shell: [0, 0], positions: { offset: 8, times: 3, step_s: 5 } },
       isls: [[0, 1]],
     });
@@ -293,6 +302,6 @@ describe("a report with a sky", () => {
   });
   it("has a sky only where there is one of that index", () => {
     expect(read({ sky: 1 }).traces[0]!.sky).toBeUndefined();
-    expect(read({}, null).skies).toEqual([]);
+    expect(read({}, null).constellations).toEqual([]);
   });
 });

@@ -52,7 +52,7 @@ describe("groups", () => {
       "first_byte_s",
       "handshake_s",
     ]);
-    expect(metrics).toContain("return_bytes.total");
+    expect(metrics).toContain("reverse_bytes.total");
     expect(metrics).not.toContain("visit");
   });
   it("have no interval at n = 1", () => {
@@ -97,7 +97,7 @@ describe("files", () => {
   it("hold a line per flow of every run", () => {
     const lines = runsTable(report);
     expect(lines).toHaveLength(1 + report.runs.length);
-    expect(lines[0]).toContain("return_bytes.total");
+    expect(lines[0]).toContain("reverse_bytes.total");
   });
 });
 

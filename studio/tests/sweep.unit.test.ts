@@ -130,7 +130,7 @@ describe("axes and intervals", () => {
     expect(rangeOf([2, 2])).toEqual([1.8, 2.2]);
   });
   it("carry units on their ticks", () => {
-    const m = metricOf("return_bytes.total");
+    const m = metricOf("reverse_bytes.total");
     expect(
       axisTicks(axis(0, 4e6, 0, 100), 3, metricScale(m, 4e6)).map((t) =>
         t.label.replace("\u00a0", " "),

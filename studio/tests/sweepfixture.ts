@@ -1,4 +1,5 @@
-import type { Point, Report, Run } from "../src/data/schema.ts";
+import type { Point } from "../src/data/points.ts";
+import type { Report, Run } from "../src/data/report.types.ts";
 import type { Fixture } from "./blobwriter.ts";
 import { geoReport } from "./fixture.ts";
 import { random } from "./flowmodel.ts";

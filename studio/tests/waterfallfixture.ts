@@ -1,4 +1,4 @@
-import type { Flow } from "../src/data/schema.ts";
+import type { Flow } from "../src/data/report.types.ts";
 import { BlobWriter, type Fixture } from "./blobwriter.ts";
 import { geoReport } from "./fixture.ts";
 
@@ -36,7 +36,7 @@ export function pageReport(n = 40): Fixture {
       connections: first ? 6 : 1,
       start_s: 20,
       objects: page(n, 0.25, first ? 1 : n),
-      return_bytes: {
+      reverse_bytes: {
         ip: 16_380,
         udp: 0,
         quic: 0,
@@ -45,7 +45,7 @@ export function pageReport(n = 40): Fixture {
         tcp_payload: 33_136,
         total: 75_772,
       },
-      pep_held_bytes: first ? null : 252_558,
+      pep_buffer_max_bytes: first ? null : 252_558,
       pep_acks_dropped: first ? null : 12,
     });
   }

@@ -1,0 +1,84 @@
+import { swatch } from "../charts/static/marks.ts";
+import type { FlowSettings, Report, VariantSettings } from "../data/report.types.ts";
+import { NONE } from "../format/numbers.ts";
+import { type Child, h } from "../page/dom.ts";
+
+/** Settings in the order of their columns. */
+const COLUMNS: [key: keyof FlowSettings, words: string][] = [
+  ["transport", "transport"],
+  ["congestion", "congestion control"],
+  ["slow_start", "slow start"],
+  ["ack", "ACK policy"],
+  ["preset", "preset"],
+];
+
+const capital = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
+
+/** A flow's settings in words, such as "quic, congestion control cubic". */
+function inWords(flow: FlowSettings): string {
+  const [, ...others] = COLUMNS;
+  const rest = others.flatMap(([key, words]) =>
+    flow[key] === null ? [] : `${words} ${flow[key]}`,
+  );
+  return [flow.transport, ...rest].join(", ");
+}
+
+/** True if some values of the settings are swept, so that they hold for the first point only. */
+const isSwept = (report: Report): boolean =>
+  report.sweep.some(({ key }) => COLUMNS.some(([name]) => key.split(".").at(-1) === name));
+
+/** The settings of the variants: a line if all have the same, a table if they differ. */
+export function variantSettings(report: Report): Child {
+  const all: VariantSettings[] = report.variant_settings.filter((v) => v.flows.length > 0);
+  if (all.length === 0) return null;
+  const swept = isSwept(report) ? " at the first point of the sweep" : "";
+  const kinds = new Set(all.map((v) => JSON.stringify(v.flows)));
+  if (kinds.size === 1) {
+    const who = all.length > 1 ? `All ${all.length} variants` : "Flows";
+    const words = all[0]!.flows.map(inWords).join("; ");
+    return h("p", { class: "settings-line" }, h("b", {}, `${who}${swept}: `), words);
+  }
+  const shown = COLUMNS.filter(([key]) => all.some((v) => v.flows.some((f) => f[key] !== null)));
+  const heads = ["Variant", ...shown.map(([, words]) => capital(words))];
+  const row = (variant: VariantSettings, flow: FlowSettings, i: number): HTMLElement =>
+    h(
+      "tr",
+      { class: i === 0 ? "first" : null },
+      i === 0 &&
+        h(
+          "th",
+          { scope: "row", rowspan: variant.flows.length },
+          swatch(Math.max(0, report.variants.indexOf(variant.name))),
+          " ",
+          variant.name,
+        ),
+      shown.map(([key]) => h("td", {}, flow[key] ?? NONE)),
+    );
+  return h(
+    "div",
+    { class: "card settings" },
+    h("h3", {}, "Variants", swept && h("small", {}, swept)),
+    h(
+      "div",
+      { class: "table-wrap", tabindex: 0, role: "region", "aria-label": "Settings of variants" },
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            heads.map((t) => h("th", { scope: "col" }, t)),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          all.flatMap((v) => v.flows.map((f, i) => row(v, f, i))),
+        ),
+      ),
+    ),
+  );
+}
