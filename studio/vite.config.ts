@@ -44,13 +44,14 @@ function inlineAll(): Plugin {
 
 /** Leaves out of the report's schema what does not restrict values: texts, and the metrics. */
 function leanSchema(): Plugin {
-  const texts = ["title", "description", "default", "format", "x-metrics", "$schema"];
+  const texts = ["title", "description", "default", "format", "$schema"];
   const lean = (node: unknown, names = false): unknown => {
     if (Array.isArray(node)) return node.map((item) => lean(item));
     if (typeof node !== "object" || node === null) return node;
     // Below these keys are names of properties and definitions.
     const inner = (key: string): boolean => key === "properties" || key === "$defs";
-    const kept = Object.entries(node).filter(([key]) => names || !texts.includes(key));
+    const isText = (key: string): boolean => texts.includes(key) || key.startsWith("x-");
+    const kept = Object.entries(node).filter(([key]) => names || !isText(key));
     return Object.fromEntries(kept.map(([key, value]) => [key, lean(value, !names && inner(key))]));
   };
   return {

@@ -4,7 +4,7 @@ import { BYTE_LAYERS, isSplit, partsOf } from "../src/data/byte-layers.ts";
 import { runOf } from "../src/data/groups.ts";
 import { everyLink } from "../src/data/links.ts";
 import { flowMetric } from "../src/data/metrics.ts";
-import { normalise } from "../src/data/read.ts";
+import { readReport } from "../src/data/read.ts";
 import type { Report } from "../src/data/report.types.ts";
 import {
   hasReverseTraffic,
@@ -18,6 +18,7 @@ import { panelsOfFlow, panelsOfRuns } from "../src/panels/index.ts";
 import type { ComparedRun } from "../src/panels/panel.ts";
 import { reverseFacts } from "../src/sections/reverse-facts.ts";
 import { layersOf } from "../src/sections/run-facts.ts";
+import { layers } from "./base.ts";
 import { geoReport } from "./fixture.ts";
 import { type ReverseOptions, reverseReport } from "./reversefixture.ts";
 
@@ -35,7 +36,7 @@ function loaded(options: ReverseOptions = {}): ReturnType<typeof load> {
 function load(options: ReverseOptions): { report: Report; cache: SeriesCache } {
   const { report, blob } = reverseReport({ bytes: 1e6, ...options });
   return {
-    report: normalise(JSON.parse(JSON.stringify(report))),
+    report: readReport(JSON.parse(JSON.stringify(report))),
     cache: new SeriesCache(blob!.slice().buffer),
   };
 }
@@ -59,8 +60,8 @@ describe("reverse bytes by layer", () => {
       expect(parts.every((p) => p.bytes > 0)).toBe(true);
     }
   });
-  it("of earlier versions have QUIC as one layer", () => {
-    const of = { ip: 20, udp: 8, quic: 38, total: 66 };
+  it("have QUIC as one layer if it was not parsed", () => {
+    const of = layers({ ip: 20, udp: 8, quic: 38, total: 66 });
     expect(isSplit(of)).toBe(false);
     expect(partsOf(of).map((p) => p.layer.key)).toEqual(["ip", "udp", "quic"]);
   });
@@ -178,7 +179,7 @@ describe("the reverse traffic of variants", () => {
     expect(worth({ ...alike, returnMbps: 0.1 })).toBe(true);
     expect(worth({ ...alike, terminals: ["t1"] })).toBe(true);
   });
-  it("is not there in reports of earlier versions", () => {
+  it("is not there if it was neither counted nor split", () => {
     expect(hasReverseTraffic(report)).toBe(true);
     expect(hasReverseTraffic(geoReport({ repeats: 1, sizes: ["2 MB"] }).report)).toBe(false);
   });
@@ -237,12 +238,12 @@ describe("plots of one run", () => {
       cache,
     });
   };
-  it("have credit, folded where flow control held nobody up for a round trip", () => {
-    const credit = (options: ReverseOptions): string | undefined =>
+  it("have flow control, folded if it blocked nobody for an RTT", () => {
+    const folded = (options: ReverseOptions): string | undefined =>
       panels(options).find((p) => p.id === "flow-control")!.folded;
-    expect(credit({})).toBe("never blocked the sender");
-    expect(credit({ blocked: 0.5 })).toContain("at most 0.500\u00a0s");
-    expect(credit({ blocked: 0.7 })).toBeUndefined();
+    expect(folded({})).toBe("never blocked the sender");
+    expect(folded({ blocked: 0.5 })).toContain("at most 0.500\u00a0s");
+    expect(folded({ blocked: 0.7 })).toBeUndefined();
     expect(panels({}, 0).map((p) => p.id)).not.toContain("flow-control");
   });
   it("have no plot of unknown series for what another section draws", () => {

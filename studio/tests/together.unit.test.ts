@@ -12,7 +12,14 @@ const flow = (name: string, visit: number): FlowSeries => ({
   marks: [],
   phases: [],
 });
-const path = (rtt_ms: number): PathSummary => ({ name: "", hops: [], rtt_ms, bdp_bytes: 1 });
+const path = (rtt_ms: number): PathSummary => ({
+  name: "",
+  hops: [],
+  rtt_ms,
+  bdp_bytes: 1,
+  profile: null,
+  source: null,
+});
 
 describe("rates of flows", () => {
   it("add up to what was received, bin by bin, and end with zero", () => {

@@ -116,27 +116,26 @@ describe("reverse bytes", () => {
   it("are in words, the sum first, without the layers of another transport", () => {
     expect(layersOf(report.runs[0]!.flows[0]!)).toEqual([
       ["Reverse bytes", 75_772],
-      ["Reverse bytes, IP", 16_380],
-      ["Reverse bytes, TCP header", 16_380],
-      ["Reverse bytes, TCP options", 9876],
-      ["Reverse bytes, TCP payload", 33_136],
+      ["Reverse bytes: IP", 16_380],
+      ["Reverse bytes: TCP", 16_380],
+      ["Reverse bytes: TCP options", 9876],
+      ["Reverse bytes: TCP payload", 33_136],
     ]);
   });
   it("are offered as metrics for layers that some run used", () => {
     const metrics = metricsOf(report);
     expect(metrics).toEqual(
       expect.arrayContaining([
-        "reverse_bytes.total",
+        "reverse_bytes",
         "reverse_bytes.tcp_options",
         "pep_buffer_max_bytes",
         "pep_acks_dropped",
-        "connections",
       ]),
     );
     expect(metrics).not.toContain("reverse_bytes.quic");
     expect(metrics).not.toContain("reverse_bytes.udp");
     const quic = metricsOf(geoReport({ traces: false }).report);
-    for (const key of ["reverse_bytes.tcp", "pep_buffer_max_bytes", "connections"])
+    for (const key of ["reverse_bytes.tcp", "pep_buffer_max_bytes"])
       expect(quic).not.toContain(key);
   });
   it("have one sum, whether the summary knows it or not", () => {

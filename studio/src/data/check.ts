@@ -34,7 +34,7 @@ const KEYWORDS = new Set(
     "$ref type const oneOf anyOf properties required additionalProperties patternProperties " +
     "items prefixItems minItems maxItems minimum " +
     // These do not restrict values.
-    "$schema $defs title description default format x-metrics"
+    "$schema $defs title description default format"
   ).split(" "),
 );
 
@@ -156,7 +156,7 @@ function arrayCheck(node: Node): Check {
 
 /** The check of a part of the schema. Throws at a keyword that it does not know. */
 function checkOf(node: Node): Check {
-  const unknown = Object.keys(node).filter((key) => !KEYWORDS.has(key));
+  const unknown = Object.keys(node).filter((key) => !KEYWORDS.has(key) && !key.startsWith("x-"));
   if (unknown.length > 0) throw new Error(`unknown keyword ${unknown[0]} in the report's schema`);
   const checks: Check[] = [];
   if (node.$ref) checks.push(referred(node.$ref));
