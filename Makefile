@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page build demo test test-rust test-page test-report lint docs bench peers matrix validate clocks fuzz clean
+.PHONY: help setup page build demo test test-rust test-page test-report lint docs docs-check bench peers matrix validate clocks fuzz clean
 
 # Where the demonstration leaves its reports.
 OUT ?= out
@@ -54,6 +54,18 @@ lint: studio/node_modules/.installed ## Formatting, retired words, clippy, docum
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	cd studio && npm run --silent lint
+
+# mdBook of the system, or our own build of it; the book opens from disk.
+MDBOOK := $(or $(shell command -v mdbook),target/tools/bin/mdbook)
+
+target/tools/bin/mdbook:
+	cargo install mdbook --version 0.5.4 --locked --quiet --root target/tools
+
+docs: $(MDBOOK) ## Build the book: target/book/index.html
+	$(MDBOOK) build docs
+
+docs-check: build ## The book shows what the command prints, and its links lead somewhere
+	scripts/docs-check --bentpipe $(BENTPIPE)
 
 bench: ## Speed: criterion benches, then whole processes
 	cargo bench --locked -p bentpipe-sim

@@ -6,9 +6,10 @@ use crate::controller::{Controller, ControllerConfig};
 use crate::parameters::{Parameter, ParameterValues};
 use crate::resume::{self, ResumeMode};
 use crate::slow_start::{SlowStart, hystart, hystart_plus_plus, long_path, search};
+use std::sync::{PoisonError, RwLock};
+use thiserror::Error;
 
 /// A component that can be chosen by name.
-#[derive(Debug)]
 pub struct Registration<T: 'static> {
     /// Name in scenarios.
     pub name: &'static str,
@@ -19,7 +20,16 @@ pub struct Registration<T: 'static> {
     /// Parameters.
     pub parameters: &'static [Parameter],
     /// Creates an instance.
-    pub make: fn(&ControllerConfig, &ParameterValues) -> T,
+    pub make: &'static Make<T>,
+}
+
+/// Creates an instance of a component.
+pub type Make<T> = dyn Fn(&ControllerConfig, &ParameterValues) -> T + Send + Sync;
+
+impl<T> std::fmt::Debug for Registration<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registration").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl<T> PartialEq for Registration<T> {
@@ -29,70 +39,121 @@ impl<T> PartialEq for Registration<T> {
     }
 }
 
-/// All congestion controllers.
+/// Controllers that programs have registered, each once. They live as long as the process.
+static REGISTERED: RwLock<Vec<&'static Registration<Box<dyn Controller>>>> =
+    RwLock::new(Vec::new());
+
+/// A name that cannot be registered.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RegistrationError {
+    /// Scenarios could not write it.
+    #[error("`{0}` is no name; allowed: lower-case letters, digits, `-` and `+`")]
+    Name(String),
+    /// Another component has it.
+    #[error("`{0}` is the name of another component")]
+    Taken(String),
+}
+
+/// Registers a congestion controller, so that scenarios and [`ControllerName`] accept its name in
+/// this process from now on.
+///
+/// The registry is one for the process because names are parsed wherever scenarios are read. A
+/// registration cannot be taken back.
+///
+/// # Errors
+/// The name is empty, has other characters than lower-case letters, digits, `-` and `+`, or is
+/// taken.
+///
+/// [`ControllerName`]: crate::ControllerName
+pub fn register(registration: Registration<Box<dyn Controller>>) -> Result<(), RegistrationError> {
+    let name = registration.name;
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-+".contains(c);
+    if name.is_empty() || !name.chars().all(fits) {
+        return Err(RegistrationError::Name(name.to_owned()));
+    }
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    let slow_starts = SLOW_STARTS.iter().map(|registration| registration.name);
+    let resumptions = RESUMPTIONS.iter().map(|registration| registration.name);
+    let controllers = CONTROLLERS.iter().map(|registration| registration.name);
+    let own = registered.iter().map(|registration| registration.name);
+    let mut taken = slow_starts.chain(resumptions).chain(controllers).chain(own);
+    if taken.any(|other| other == name) || name == "auto" || name == "standard" {
+        return Err(RegistrationError::Taken(name.to_owned()));
+    }
+    registered.push(Box::leak(Box::new(registration)));
+    Ok(())
+}
+
+/// All controllers: those of the catalogue, then registered ones.
+pub fn controllers() -> Vec<&'static Registration<Box<dyn Controller>>> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    CONTROLLERS.iter().chain(registered.iter().copied()).collect()
+}
+
+/// Congestion controllers of the catalogue.
 pub const CONTROLLERS: &[Registration<Box<dyn Controller>>] = &[
     Registration {
         name: "newreno",
         about: "half the window at a loss, a packet more each round trip",
         source: "RFC 9002 §7",
         parameters: newreno::Parameters::TABLE,
-        make: |config, values| Box::new(newreno::NewReno::new(config, &values.into())),
+        make: &|config, values| Box::new(newreno::NewReno::new(config, &values.into())),
     },
     Registration {
         name: "cubic",
         about: "growth by the time since the last loss instead of round trips",
         source: "RFC 9438",
         parameters: cubic::Parameters::TABLE,
-        make: |config, values| Box::new(cubic::Cubic::new(config, &values.into())),
+        make: &|config, values| Box::new(cubic::Cubic::new(config, &values.into())),
     },
     Registration {
         name: "vegas",
         about: "a few packets of its own in the bottleneck's queue",
         source: "Brakmo and Peterson, IEEE JSAC 13(8), 1995",
         parameters: vegas::Parameters::TABLE,
-        make: |config, values| Box::new(vegas::Vegas::new(config, &values.into())),
+        make: &|config, values| Box::new(vegas::Vegas::new(config, &values.into())),
     },
     Registration {
         name: "hybla",
         about: "as fast in time on a long path as NewReno on one of 25 ms",
         source: "Caini and Firrincieli, IJSCN 22, 2004",
         parameters: hybla::Parameters::TABLE,
-        make: |config, values| Box::new(hybla::Hybla::new(config, &values.into())),
+        make: &|config, values| Box::new(hybla::Hybla::new(config, &values.into())),
     },
     Registration {
         name: "geo-reno",
         about: "NewReno with growth in proportion to the distance between the endpoints",
         source: "rule published with Hypatia experiments; alpha is our reading",
         parameters: geo_reno::Parameters::TABLE,
-        make: |config, values| Box::new(geo_reno::GeoReno::new(config, &values.into())),
+        make: &|config, values| Box::new(geo_reno::GeoReno::new(config, &values.into())),
     },
     Registration {
         name: "copa",
         about: "a target rate from the queueing delay; competes where others fill the queue",
         source: "Arun and Balakrishnan, NSDI 2018",
         parameters: copa::Parameters::TABLE,
-        make: |config, values| Box::new(copa::Copa::new(config, &values.into())),
+        make: &|config, values| Box::new(copa::Copa::new(config, &values.into())),
     },
     Registration {
         name: "bbr1",
         about: "models the path's rate and round trip; losses change next to nothing",
         source: "draft-cardwell-iccrg-bbr-congestion-control-00",
         parameters: v1::Parameters::TABLE,
-        make: |config, values| Box::new(v1::Bbr1::new(config, &values.into())),
+        make: &|config, values| Box::new(v1::Bbr1::new(config, &values.into())),
     },
     Registration {
         name: "bbr3",
         about: "models the path's rate and round trip; bears losses of up to 2 % while it probes",
         source: "draft-ietf-ccwg-bbr",
         parameters: v3::Parameters::TABLE,
-        make: |config, values| Box::new(v3::Bbr3::new(config, &values.into())),
+        make: &|config, values| Box::new(v3::Bbr3::new(config, &values.into())),
     },
     Registration {
         name: "fixed-rate",
         about: "unsafe where others share the path: a rate that was told, whatever is lost",
         source: "what proxies do on links whose rate they know; RFC 3135 §3.1",
         parameters: fixed_rate::Parameters::TABLE,
-        make: |config, values| Box::new(fixed_rate::FixedRate::new(config, &values.into())),
+        make: &|config, values| Box::new(fixed_rate::FixedRate::new(config, &values.into())),
     },
 ];
 
@@ -103,7 +164,7 @@ pub const SLOW_STARTS: &[Registration<Box<dyn SlowStart>>] = &[
         about: "slow start that ends when the round trip stays grown",
         source: "RFC 9406",
         parameters: hystart_plus_plus::Parameters::TABLE,
-        make: |config, values| {
+        make: &|config, values| {
             Box::new(hystart_plus_plus::HyStartPlusPlus::new(config, &values.into()))
         },
     },
@@ -112,14 +173,14 @@ pub const SLOW_STARTS: &[Registration<Box<dyn SlowStart>>] = &[
         about: "slow start that ends at the first sign of a queue, as Linux's CUBIC has it",
         source: "Ha, Rhee, Computer Networks 55 (2011); Linux 6.18, tcp_cubic.c",
         parameters: hystart::Parameters::TABLE,
-        make: |config, values| Box::new(hystart::HyStart::new(config, &values.into())),
+        make: &|config, values| Box::new(hystart::HyStart::new(config, &values.into())),
     },
     Registration {
         name: "search",
         about: "slow start that ends when deliveries fall behind what was sent",
         source: "draft-chung-ccwg-search",
         parameters: search::Parameters::TABLE,
-        make: |config, values| Box::new(search::Search::new(config, &values.into())),
+        make: &|config, values| Box::new(search::Search::new(config, &values.into())),
     },
     Registration {
         name: "long-path",
@@ -127,7 +188,7 @@ pub const SLOW_STARTS: &[Registration<Box<dyn SlowStart>>] = &[
             satellites",
         source: "ours: docs/decisions/0005-long-path-start.md",
         parameters: long_path::Parameters::TABLE,
-        make: |config, values| Box::new(long_path::LongPath::new(config, &values.into())),
+        make: &|config, values| Box::new(long_path::LongPath::new(config, &values.into())),
     },
 ];
 
@@ -138,7 +199,7 @@ pub const RESUMPTIONS: &[Registration<ResumeMode>] = &[
         about: "the path is only measured",
         source: "RFC 9959 §3.1",
         parameters: resume::Parameters::TABLE,
-        make: |_, _| ResumeMode::Observe,
+        make: &|_, _| ResumeMode::Observe,
     },
     Registration {
         name: "careful",
@@ -146,14 +207,14 @@ pub const RESUMPTIONS: &[Registration<ResumeMode>] = &[
             validated",
         source: "RFC 9959",
         parameters: resume::Parameters::TABLE,
-        make: |_, _| ResumeMode::Careful,
+        make: &|_, _| ResumeMode::Careful,
     },
     Registration {
         name: "jump",
         about: "unsafe: the whole saved window from the first flight on, to compare with",
         source: "what RFC 9959 §4.3 warns of",
         parameters: resume::Parameters::TABLE,
-        make: |_, _| ResumeMode::Jump,
+        make: &|_, _| ResumeMode::Jump,
     },
 ];
 

@@ -1,7 +1,7 @@
 //! The choice of a controller, a slow start and a way to resume, with their parameters, as users
 //! write it.
 
-use crate::catalogue::{CONTROLLERS, RESUMPTIONS, SLOW_STARTS, find};
+use crate::catalogue::{CONTROLLERS, RESUMPTIONS, SLOW_STARTS, controllers, find};
 use crate::factory::ControllerFactory;
 use crate::parameters::{Parameter, ParameterError, ParameterValues};
 use crate::path_change::PathChangeResponse;
@@ -81,7 +81,7 @@ macro_rules! name {
 
 name! {
     /// Name of a congestion controller.
-    ControllerName, "congestion controller", "cubic", CONTROLLERS.iter().map(|registration| registration.name).collect()
+    ControllerName, "congestion controller", "cubic", controllers().into_iter().map(|registration| registration.name).collect()
 }
 name! {
     /// Name of a slow start: `auto`, `standard`, or one of the catalogue.
@@ -126,7 +126,7 @@ const FAST_START: &str = "long-path";
 /// Returns the parameters of every component by its name.
 fn declared() -> impl Iterator<Item = (&'static str, &'static [Parameter])> {
     let controllers =
-        CONTROLLERS.iter().map(|registration| (registration.name, registration.parameters));
+        controllers().into_iter().map(|registration| (registration.name, registration.parameters));
     let slow_starts =
         SLOW_STARTS.iter().map(|registration| (registration.name, registration.parameters));
     let resumptions =
@@ -159,7 +159,9 @@ impl CongestionConfig {
             }
             values(&self.parameters, component)?;
         }
-        let controller = find(CONTROLLERS, self.controller.as_str()).unwrap_or(&CONTROLLERS[0]);
+        let all = controllers();
+        let named = all.iter().find(|one| one.name == self.controller.as_str());
+        let controller = named.copied().unwrap_or(&CONTROLLERS[0]);
         let slow_start = match self.slow_start.as_str() {
             "auto" => find(SLOW_STARTS, FAST_START),
             name => find(SLOW_STARTS, name),

@@ -7,9 +7,11 @@
 //! Same scenario, seed and version: byte-identical results, on any number of threads.
 
 mod error;
+mod library;
 pub mod orbit;
 mod outcome;
 pub mod plan;
+#[cfg(feature = "real-clock")]
 mod real_clock;
 mod rebuild;
 mod record;
@@ -22,7 +24,9 @@ mod testing;
 mod tests;
 
 pub use error::LabError;
+pub use library::Lab;
 pub use plan::{Changes, Plan, Task};
+#[cfg(feature = "real-clock")]
 pub use real_clock::{LiveStats, RealClock, StatsObserver, TOLERATED};
 pub use rebuild::rebuild;
 pub use record::{Recorded, record};

@@ -1,12 +1,11 @@
 //! From what a simulator or emulator reports to what results contain.
 
-use bentpipe_emu as emu;
 use bentpipe_quic::account::Sizes;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_results::fairness::{Contender, Fairness, LinkUse};
 use bentpipe_results::{
-    Direction, DirectionEmulation, Distribution, Emulation, Flow, FlowMetrics, Link, LinkMetrics,
-    Object, PathKnowledge, Point, ReverseBytes, Run,
+    Direction, Distribution, Flow, FlowMetrics, Link, LinkMetrics, Object, PathKnowledge, Point,
+    ReverseBytes, Run,
 };
 use bentpipe_sim as sim;
 use bentpipe_units::{Bytes, Span};
@@ -37,26 +36,6 @@ pub(crate) fn direction(direction: sim::Direction) -> Direction {
     match direction {
         sim::Direction::Download => Direction::Download,
         sim::Direction::Upload => Direction::Upload,
-    }
-}
-
-/// The report of the emulator; packets may be `tolerated` late.
-pub(crate) fn emulation(report: &emu::Report, tolerated: Span) -> Emulation {
-    let us = |span: Span| span.as_nanos() as f64 / 1e3;
-    let direction = |direction: &emu::DirectionReport| DirectionEmulation {
-        name: direction.name.to_owned(),
-        packets: direction.packets_read,
-        dropped: direction.dropped_by_emulator(),
-        unaccounted: i64::try_from(direction.unaccounted()).unwrap_or(i64::MAX),
-        late_p50_us: us(direction.lateness.p50),
-        late_p99_us: us(direction.lateness.p99),
-        late_max_us: us(direction.lateness.max),
-        realtime: direction.without_realtime.is_none(),
-        cpu_s: direction.cpu_time.as_secs_f64(),
-    };
-    Emulation {
-        warnings: report.warnings(tolerated),
-        directions: report.directions().map(direction).into(),
     }
 }
 

@@ -2,7 +2,6 @@
 //! anything runs.
 
 use crate::error::LabError;
-use crate::real_clock::check_supported;
 use crate::resolve::{Case, resolve, resolve_path};
 use bentpipe_results::{Clock, Point};
 use bentpipe_results::{Figure, PathSummary, Rule, VariantSettings};
@@ -10,7 +9,7 @@ use bentpipe_scenario::{
     Axis, Document, Output, Scenario, TimeSeries, check, figures, is_planned, rules, variant_names,
 };
 use bentpipe_scenario::{Problem, ScenarioError, Source};
-use bentpipe_sim::{RunSpec, Stack};
+use bentpipe_sim::RunSpec;
 use std::path::Path;
 
 /// More runs than this are a slip of the pen.
@@ -58,7 +57,8 @@ pub struct Plan {
     pub(crate) figures: Vec<Figure>,
     pub(crate) output: Output,
     /// Runs of each case, where they differ.
-    repeat: u64,
+    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "the real clock's"))]
+    pub(crate) repeat: u64,
 }
 
 /// One run of one case.
@@ -114,48 +114,6 @@ impl Plan {
         for case in &self.cases {
             case.virtual_clock().map_err(|reason| case.refused("--clock virtual", reason))?;
         }
-        Ok(self)
-    }
-
-    /// The same runs on the real clock: where nothing is drawn either, since two of them are never
-    /// the same.
-    ///
-    /// # Errors
-    /// Something that only the virtual clock can do, by its key.
-    pub fn on_real_clock(mut self) -> Result<Self, LabError> {
-        let mut quic = false;
-        for case in &self.cases {
-            let spec = case.spec(self.seed, 0)?;
-            quic |= spec.flows.iter().any(|flow| matches!(flow.stack, Stack::Quic(_)));
-            case.real_clock().map_err(|reason| case.refused("--clock real", reason))?;
-            check_supported(&spec).map_err(|reason| case.refused("--clock real", reason))?;
-        }
-        let random = random_notes(&self.cases, self.repeat);
-        self.notes.retain(|note| !random.contains(note));
-        if self.output.qlog && quic {
-            self.notes.push(
-                "times in qlog count from each connection's beginning; `reference_time` of each \
-                    says when that was"
-                    .to_owned(),
-            );
-        }
-        if self.output.capture.is_some() {
-            self.notes.push(
-                "captures are of the server's interface, whichever hop `output.capture` names"
-                    .to_owned(),
-            );
-        }
-        if quic {
-            self.notes.push(
-                "QUIC is `bentpipe serve` and `bentpipe get`, with their windows, acknowledgements \
-                    and packet sizes"
-                    .to_owned(),
-            );
-        }
-        let all = 0..self.cases.len();
-        self.tasks =
-            all.flat_map(|case| (0..self.repeat).map(move |run| Task { case, run })).collect();
-        self.clock = Clock::Real;
         Ok(self)
     }
 
@@ -302,7 +260,7 @@ fn point(axes: &[Axis<'_>], choice: &[usize]) -> Point {
 }
 
 /// What is said where runs do not differ.
-fn random_notes(cases: &[Case], repeat: u64) -> Vec<String> {
+pub(crate) fn random_notes(cases: &[Case], repeat: u64) -> Vec<String> {
     let fixed = cases.iter().filter(|case| !case.random).count();
     if fixed == cases.len() {
         return vec![
@@ -341,6 +299,7 @@ fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_sim::Stack;
 
     #[test]
     fn combinations_run_through_the_last_axis_first() {

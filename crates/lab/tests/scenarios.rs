@@ -63,7 +63,7 @@ fn the_reference_has_a_row_for_every_transport_key_and_no_other() {
         wanted.extend(keys(table).iter().map(|key| format!("{name}.{key}")));
     }
     wanted.sort();
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/scenarios.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/reference/scenarios.md");
     let page = std::fs::read_to_string(page).expect("the reference");
     let section = page
         .split("\n## Transport keys")

@@ -83,13 +83,13 @@ metrics! {
     /// Smallest share over the largest: 1 if all flows receive the same.
     "Min-max ratio", "", Higher: min_max_ratio: f64,
     /// Goodput of all flows together.
-    "Aggregate goodput", "Mbps", Higher: aggregate_goodput_mbps: f64,
+    "Total goodput", "Mbps", Higher: aggregate_goodput_mbps: f64,
     /// Fraction of time that the bottleneck spent transmitting.
-    "Bottleneck utilisation", "", Higher: bottleneck_utilisation: Option<f64>,
+    "Bottleneck use", "", Higher: bottleneck_utilisation: Option<f64>,
     /// Mean queueing delay at the bottleneck.
-    "Bottleneck queueing delay", "ms", Lower: bottleneck_queue_ms: Option<f64>,
+    "Bottleneck delay", "ms", Lower: bottleneck_queue_ms: Option<f64>,
     /// Time from the start of the last flow until the shares first are what they are in the end.
-    "Convergence time", "s", Lower: convergence_s: Option<f64>,
+    "Convergence", "s", Lower: convergence_s: Option<f64>,
 }
 
 metrics! {

@@ -4,7 +4,9 @@
 //! endpoints are those of the machine. What a run is told, and what comes out, are the types of the
 //! simulator, so that results, report and expectations do not know which clock ran.
 
+mod emulation;
 mod outcome;
+mod plan;
 mod program;
 mod quic;
 mod stats;
@@ -71,7 +73,7 @@ impl Runner for RealClock {
             return Err(RunError::Interrupted);
         }
         let visits = visits.map_err(failed)?;
-        let emulation = crate::outcome::emulation(&report, TOLERATED);
+        let emulation = emulation::emulation(&report, TOLERATED);
         let mut outcome = outcome(spec, visits, report);
         if spec.capture.is_some() {
             outcome.capture = std::fs::read(&file).ok();

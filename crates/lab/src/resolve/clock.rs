@@ -10,7 +10,9 @@ pub(super) struct Needs {
     flow: String,
     workload: &'static str,
     clocks: Clocks,
+    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "the real clock's"))]
     protocol: Protocol,
+    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "the real clock's"))]
     virtual_only: Vec<String>,
 }
 
@@ -44,6 +46,7 @@ impl Needs {
         ))
     }
 
+    #[cfg(feature = "real-clock")]
     pub fn real_clock(&self) -> Result<(), String> {
         let Self { flow, workload, .. } = self;
         let runs = match self.protocol {

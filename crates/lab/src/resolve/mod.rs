@@ -187,6 +187,7 @@ impl Case {
     ///
     /// # Errors
     /// The workload or the key, and what is allowed.
+    #[cfg(feature = "real-clock")]
     pub(crate) fn real_clock(&self) -> Result<(), String> {
         self.clocks.iter().try_for_each(Needs::real_clock)
     }

@@ -8,6 +8,7 @@ mod external;
 mod objects;
 mod ping;
 mod upload;
+mod video;
 mod visits;
 mod web_page;
 
@@ -16,6 +17,7 @@ pub use cbr::Cbr;
 pub use external::External;
 pub use objects::Object;
 pub use ping::Ping;
+pub use video::Video;
 pub use visits::{Sequence, Visit, VisitKeys, VisitTable, Work};
 
 use super::section::section;
@@ -49,6 +51,9 @@ pub struct Task {
     /// (docs: TCP and HTTP).
     #[schemars(with = "Option<u64>", range(min = 1, max = 1000))]
     pub web_page: Option<Spanned<u64>>,
+    /// Segments of a video, requested at regular times.
+    #[schemars(with = "Option<Video>")]
+    pub video: Option<Spanned<Video>>,
     /// Data without end for a fixed time.
     #[schemars(with = "Option<Bulk>")]
     pub bulk: Option<Spanned<Bulk>>,
@@ -82,6 +87,8 @@ pub enum Workload {
     Objects(Vec<Object>, Direction),
     /// `web_page`
     WebPage(usize),
+    /// `video`
+    Video(Video),
     /// `bulk`
     Bulk(Bulk),
     /// `cbr`
@@ -141,6 +148,7 @@ impl Task {
             ("upload", self.upload.is_some()),
             ("objects", self.objects.is_some()),
             ("web_page", self.web_page.is_some()),
+            ("video", self.video.is_some()),
             ("bulk", self.bulk.is_some()),
             ("cbr", self.cbr.is_some()),
             ("ping", self.ping.is_some()),
@@ -174,6 +182,8 @@ impl Task {
             objects::check(&objects).map(|()| Workload::Objects(objects.into_inner(), direction))
         } else if let Some(count) = self.web_page {
             web_page::check(&count).map(|()| Workload::WebPage(count.into_inner() as usize))
+        } else if let Some(video) = self.video {
+            video.get_ref().check(limit).map(|()| Workload::Video(video.into_inner()))
         } else if let Some(bulk) = self.bulk {
             bulk.get_ref().check(limit).map(|()| Workload::Bulk(bulk.into_inner()))
         } else if let Some(cbr) = self.cbr {
@@ -199,6 +209,7 @@ impl Workload {
             Self::Upload(_) => "upload",
             Self::Objects(..) => "objects",
             Self::WebPage(_) => "web_page",
+            Self::Video(_) => "video",
             Self::Bulk(_) => "bulk",
             Self::Cbr(_) => "cbr",
             Self::Ping(_) => "ping",
@@ -213,6 +224,7 @@ impl Workload {
             Self::Upload(size) => upload::transfer(*size),
             Self::Objects(objects, direction) => objects::transfer(objects, *direction),
             Self::WebPage(count) => web_page::transfer(*count, seed),
+            Self::Video(video) => video.transfer(),
             Self::Bulk(bulk) => bulk.transfer(),
             Self::Cbr(cbr) => cbr.transfer(),
             Self::Ping(ping) => ping.transfer(),
@@ -227,6 +239,7 @@ impl Workload {
             Self::Upload(_) => upload::CLOCKS,
             Self::Objects(..) => objects::CLOCKS,
             Self::WebPage(_) => web_page::CLOCKS,
+            Self::Video(_) => video::CLOCKS,
             Self::Bulk(_) => bulk::CLOCKS,
             Self::Cbr(_) => cbr::CLOCKS,
             Self::Ping(_) => ping::CLOCKS,

@@ -1,0 +1,222 @@
+//! The laboratory as a library: scenarios run in memory, with controllers of one's own.
+
+use crate::error::LabError;
+use crate::plan::{Changes, Plan, Task};
+use crate::run::{Observer, Simulator, execute};
+use bentpipe_quic::congestion::catalogue::{Registration, register};
+use bentpipe_quic::congestion::{Controller, ControllerConfig};
+use bentpipe_results::Results;
+use bentpipe_sim::{RunOutcome, RunSpec};
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// Runs scenarios on the virtual clock and returns their results.
+///
+/// Call [`Lab::controller`] for each controller of your own before [`Lab::run`]; scenarios then
+/// name it like any other. Nothing is written, and one thread is used unless [`Lab::jobs`] says
+/// otherwise. The same scenario and seed give the same results.
+///
+/// ```
+/// let results = bentpipe_lab::Lab::new().run(
+///     r#"
+///     name = "example"
+///     [path]
+///     profile = "geo-50-10"
+///     [workload]
+///     download = "100 kB"
+///     "#,
+/// )?;
+/// assert!(results.runs[0].flows[0].completed);
+/// # Ok::<(), bentpipe_lab::LabError>(())
+/// ```
+#[derive(Debug)]
+pub struct Lab {
+    changes: Changes,
+    jobs: NonZeroUsize,
+    directory: PathBuf,
+    /// The first registration that failed, reported by `run`.
+    failed: Option<String>,
+}
+
+impl Default for Lab {
+    fn default() -> Self {
+        Self {
+            changes: Changes::default(),
+            jobs: NonZeroUsize::MIN,
+            directory: PathBuf::new(),
+            failed: None,
+        }
+    }
+}
+
+impl Lab {
+    /// A laboratory with the controllers of the catalogue.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Registers a congestion controller under `name`, for QUIC and TCP, in every laboratory of
+    /// this process. `make` creates one for each connection. A name that is taken or malformed
+    /// makes [`Lab::run`] fail.
+    #[must_use]
+    pub fn controller<C: Controller + 'static>(
+        mut self,
+        name: &'static str,
+        make: impl Fn(&ControllerConfig) -> C + Send + Sync + 'static,
+    ) -> Self {
+        let registered = register(Registration {
+            name,
+            about: "registered by a program",
+            source: "the program",
+            parameters: &[],
+            // The registry lives as long as the process.
+            make: Box::leak(Box::new(move |config: &ControllerConfig, _: &_| {
+                Box::new(make(config)) as Box<dyn Controller>
+            })),
+        });
+        if let Err(error) = registered {
+            self.failed.get_or_insert(error.to_string());
+        }
+        self
+    }
+
+    /// Changes a key of every scenario, as `--set KEY=VALUE` does.
+    #[must_use]
+    pub fn set(mut self, assignment: impl Into<String>) -> Self {
+        self.changes.sets.push(assignment.into());
+        self
+    }
+
+    /// Overrides the seed of every scenario.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.changes.seed = Some(seed);
+        self
+    }
+
+    /// Overrides the number of runs of every scenario.
+    #[must_use]
+    pub fn repeat(mut self, repeat: u64) -> Self {
+        self.changes.repeat = Some(repeat);
+        self
+    }
+
+    /// Number of threads; it does not change the results.
+    #[must_use]
+    pub fn jobs(mut self, jobs: NonZeroUsize) -> Self {
+        self.jobs = jobs;
+        self
+    }
+
+    /// Directory of the files that scenarios name, such as traces; the current one by default.
+    #[must_use]
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = directory.into();
+        self
+    }
+
+    /// Runs the scenario `text` (TOML).
+    ///
+    /// # Errors
+    /// The scenario is wrong, a controller could not be registered, or a run failed.
+    pub fn run(&self, text: &str) -> Result<Results, LabError> {
+        self.run_in("scenario", text, &self.directory)
+    }
+
+    /// Runs the scenario in `file`.
+    ///
+    /// # Errors
+    /// As of [`Lab::run`], or the file cannot be read.
+    pub fn run_file(&self, file: &Path) -> Result<Results, LabError> {
+        let text = fs::read_to_string(file).map_err(|error| LabError::read(file, error))?;
+        let directory = file.parent().unwrap_or(Path::new(""));
+        self.run_in(&file.display().to_string(), &text, directory)
+    }
+
+    fn run_in(&self, name: &str, text: &str, directory: &Path) -> Result<Results, LabError> {
+        if let Some(reason) = &self.failed {
+            return Err(LabError::Usage { argument: "controller", reason: reason.clone() });
+        }
+        let plan = Plan::parse(name, text, directory, &self.changes)?.on_virtual_clock()?;
+        let executed = execute(&plan, &Simulator, self.jobs, &AtomicBool::new(false), &Ignore);
+        let results = executed.results(&plan);
+        executed.failure.map_or(Ok(results), Err)
+    }
+}
+
+/// An observer without interest.
+struct Ignore;
+
+impl Observer for Ignore {
+    fn finished(&self, _: usize, _: Task, _: &RunSpec, _: &RunOutcome) -> Result<(), LabError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_quic::congestion::catalogue::CONTROLLERS;
+    use bentpipe_quic::congestion::{Ack, EcnCe, Loss, Restart, SendControl};
+    use bentpipe_units::Bytes;
+
+    /// A window that never changes.
+    #[derive(Debug, Clone)]
+    struct Constant(Bytes);
+
+    impl Controller for Constant {
+        fn on_ack(&mut self, _: &Ack<'_>) {}
+        fn on_loss(&mut self, _: &Loss<'_>) {}
+        fn on_ecn_ce(&mut self, _: &EcnCe) {}
+        fn restart(&mut self, _: &Restart) {}
+        fn send_control(&self) -> SendControl {
+            SendControl::window(self.0, false, "constant")
+        }
+        fn clone_box(&self) -> Box<dyn Controller> {
+            Box::new(self.clone())
+        }
+    }
+
+    const SCENARIO: &str = r#"
+name = "own"
+[path]
+profile = "geo-50-10"
+[workload]
+download = "1 MB"
+[defaults]
+congestion = "constant"
+slow_start = "standard"
+[[variant]]
+name = "quic"
+[[variant]]
+name = "tcp"
+transport = "tcp"
+"#;
+
+    #[test]
+    fn a_registered_controller_limits_quic_and_tcp() {
+        let window = Bytes::new(50_000);
+        let lab = Lab::new().controller("constant", move |_| Constant(window));
+        let results = lab.run(SCENARIO).unwrap();
+        for run in &results.runs {
+            // 1 MB in windows of 50 kB takes 20 RTTs of 650 ms, and the handshake one to three.
+            let took = run.flows[0].metrics.completion_s.unwrap();
+            assert!((13.0..16.5).contains(&took), "{}: {took} s", run.variant);
+            assert_eq!(run.flows[0].congestion, "constant");
+        }
+        let error = lab.controller("constant", move |_| Constant(window)).run(SCENARIO);
+        assert!(error.unwrap_err().to_string().contains("`constant` is the name of another"));
+    }
+
+    #[test]
+    fn names_of_the_catalogue_cannot_be_taken() {
+        for name in [CONTROLLERS[0].name, "long-path", "careful", "auto", "standard"] {
+            let lab = Lab::new().controller(name, |_| Constant(Bytes::new(1)));
+            assert!(lab.run(SCENARIO).is_err(), "{name}");
+        }
+        let lab = Lab::new().controller("Two Words", |_| Constant(Bytes::new(1)));
+        assert!(lab.run(SCENARIO).unwrap_err().to_string().contains("is no name"));
+    }
+}
