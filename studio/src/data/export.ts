@@ -3,8 +3,8 @@ import type { Report } from "./report.types.ts";
 
 /** The results document as `bentpipe run --json` prints it. */
 export function resultsJson(report: Report): string {
-  const { scenario, seed, clock, version, runs, summary, expectations, published } = report;
-  const document = { scenario, seed, clock, version, runs, summary, expectations, published };
+  const { scenario, seed, clock, version, runs, summary, expectations } = report;
+  const document = { scenario, seed, clock, version, runs, summary, expectations };
   return `${JSON.stringify(document, null, 2)}\n`;
 }
 

@@ -22,7 +22,7 @@ function axesOf(points: Point[]): Report["sweep"] {
 /** What a `results.json` lacks of a report: everything that a run directory has in other files. */
 const LACKING: Omit<
   Report,
-  "scenario" | "seed" | "clock" | "version" | "runs" | "summary" | "expectations" | "published"
+  "scenario" | "seed" | "clock" | "version" | "runs" | "summary" | "expectations"
 > = {
   title: "",
   description: null,
@@ -34,6 +34,7 @@ const LACKING: Omit<
   variant_settings: [],
   sweep: [],
   path: null,
+  published: [],
   notes: [],
   files: [],
   source: "",

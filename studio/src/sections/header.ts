@@ -89,7 +89,7 @@ function expectations(list: Expectation[]): Child {
     h(
       "h2",
       { id: "expect-title" },
-      `Expectations: ${passed === list.length ? "all" : `${passed} of`} ${list.length} passed`,
+      `Expectations: ${passed === list.length && passed > 1 ? "all" : `${passed} of`} ${list.length} passed`,
     ),
     h("ul", { class: list.length > 6 ? "many" : null }, list.map(expectation)),
   );

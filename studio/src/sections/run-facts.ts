@@ -54,7 +54,7 @@ export function sharingFacts(report: Report, trace: Trace, title: string): HTMLE
     keys.map((key) => metricFact(key, sharedValue(report, run, key)));
   const late =
     sharedValue(report, run, METRIC.convergence) === null &&
-    fact("Convergence time", "not within the run");
+    fact(metricOf(METRIC.convergence).label, "not within the run");
   const whole: string[] = [METRIC.jainIndex, METRIC.minMaxRatio, METRIC.aggregateGoodput];
   const rest = RUN_METRICS.filter((key) => key !== METRIC.share && !whole.includes(key));
   return h(

@@ -32,13 +32,24 @@ export function variantSettings(report: Report): Child {
   const all: VariantSettings[] = report.variant_settings.filter((v) => v.flows.length > 0);
   if (all.length === 0) return null;
   const swept = isSwept(report) ? " at the first point of the sweep" : "";
-  const kinds = new Set(all.map((v) => JSON.stringify(v.flows)));
-  if (kinds.size === 1) {
-    const who = all.length > 1 ? `All ${all.length} variants` : "Flows";
-    const words = all[0]!.flows.map(inWords).join("; ");
+  const same = (a: FlowSettings, b: FlowSettings): boolean =>
+    COLUMNS.every(([key]) => a[key] === b[key]);
+  const isCommon = (flow: FlowSettings): boolean =>
+    all.every((v) => v.flows.some((f) => same(f, flow)));
+  const differ = all.filter((v) => !v.flows.every(isCommon)).length;
+  // Flows that all have stand above the table, if each variant has others.
+  const common = differ === 0 || differ === all.length ? all[0]!.flows.filter(isCommon) : [];
+  const own = all.map(({ name, flows }) => ({
+    name,
+    flows: common.length > 0 ? flows.filter((f) => !isCommon(f)) : flows,
+  }));
+  if (differ === 0) {
+    const many = all.length > 2 ? `All ${all.length} variants` : "Both variants";
+    const who = all.length > 1 ? many : "Flows";
+    const words = common.map(inWords).join("; ");
     return h("p", { class: "settings-line" }, h("b", {}, `${who}${swept}: `), words);
   }
-  const shown = COLUMNS.filter(([key]) => all.some((v) => v.flows.some((f) => f[key] !== null)));
+  const shown = COLUMNS.filter(([key]) => own.some((v) => v.flows.some((f) => f[key] !== null)));
   const heads = ["Variant", ...shown.map(([, words]) => capital(words))];
   const row = (variant: VariantSettings, flow: FlowSettings, i: number): HTMLElement =>
     h(
@@ -57,7 +68,13 @@ export function variantSettings(report: Report): Child {
   return h(
     "div",
     { class: "card settings" },
-    h("h3", {}, "Variants", swept && h("small", {}, swept)),
+    h(
+      "h3",
+      {},
+      "Variants",
+      swept && h("small", {}, swept),
+      common.length > 0 && h("small", {}, `; all have ${common.map(inWords).join("; ")}`),
+    ),
     h(
       "div",
       { class: "table-wrap", tabindex: 0, role: "region", "aria-label": "Settings of variants" },
@@ -76,7 +93,7 @@ export function variantSettings(report: Report): Child {
         h(
           "tbody",
           {},
-          all.flatMap((v) => v.flows.map((f, i) => row(v, f, i))),
+          own.flatMap((v) => v.flows.map((f, i) => row(v, f, i))),
         ),
       ),
     ),
