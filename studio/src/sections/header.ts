@@ -83,13 +83,14 @@ function expectation(e: Expectation): HTMLElement {
 function expectations(list: Expectation[]): Child {
   if (list.length === 0) return null;
   const passed = list.filter((e) => e.passed).length;
+  const all = passed === list.length && passed > 1;
   return h(
     "section",
     { class: "card expectations", "aria-labelledby": "expect-title" },
     h(
       "h2",
       { id: "expect-title" },
-      `Expectations: ${passed === list.length && passed > 1 ? "all" : `${passed} of`} ${list.length} passed`,
+      `Expectations: ${all ? "all" : `${passed} of`} ${list.length} passed`,
     ),
     h("ul", { class: list.length > 6 ? "many" : null }, list.map(expectation)),
   );
