@@ -189,8 +189,7 @@ describe("a realistic report", () => {
     const before = await ink();
     expect(before).toBeGreaterThan(500);
     await page.click(".panel[data-panel=window] button.chip:has-text('cwnd')");
-    await page.waitForTimeout(100);
-    expect(await ink()).toBeLessThan(before / 10);
+    await expect.poll(ink).toBeLessThan(before / 10);
     await page.close();
   });
 
