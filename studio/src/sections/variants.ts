@@ -73,7 +73,7 @@ export function variantSettings(report: Report): Child {
       {},
       "Variants",
       swept && h("small", {}, swept),
-      common.length > 0 && h("small", {}, `; all have ${common.map(inWords).join("; ")}`),
+      common.length > 0 && h("small", {}, ` each also has ${common.map(inWords).join("; ")}`),
     ),
     h(
       "div",
