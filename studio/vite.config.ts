@@ -42,6 +42,27 @@ function inlineAll(): Plugin {
   };
 }
 
+/** Leaves out of the report's schema what does not restrict values: texts, and the metrics. */
+function leanSchema(): Plugin {
+  const texts = ["title", "description", "default", "format", "$schema"];
+  const lean = (node: unknown, names = false): unknown => {
+    if (Array.isArray(node)) return node.map((item) => lean(item));
+    if (typeof node !== "object" || node === null) return node;
+    // Below these keys are names of properties and definitions.
+    const inner = (key: string): boolean => key === "properties" || key === "$defs";
+    const isText = (key: string): boolean => texts.includes(key) || key.startsWith("x-");
+    const kept = Object.entries(node).filter(([key]) => names || !isText(key));
+    return Object.fromEntries(kept.map(([key, value]) => [key, lean(value, !names && inner(key))]));
+  };
+  return {
+    name: "bentpipe-lean-schema",
+    apply: "build",
+    enforce: "pre",
+    transform: (code, id) =>
+      id.endsWith("report.schema.json") ? JSON.stringify(lean(JSON.parse(code))) : null,
+  };
+}
+
 /** Authors and licences of the globe's script, as the licences require. */
 const NOTICE = `/*! Contains globe.gl, three-globe, three-render-objects and others by Vasco
 Asturiano, three.js by its authors, tween.js, tinycolor2, polished and lodash-es (MIT licence); parts
@@ -91,7 +112,7 @@ const globe: UserConfig = {
 };
 
 const page: UserConfig = {
-  plugins: [inlineAll()],
+  plugins: [leanSchema(), inlineAll()],
   build: {
     target: "es2022",
     cssCodeSplit: false,

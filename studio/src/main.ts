@@ -3,16 +3,16 @@ import "./style/index.css";
 import { flowKey, flowsOf } from "./data/flows.ts";
 import { METRIC } from "./data/metrics.ts";
 import { hasRuns, metricsOf } from "./data/offered.ts";
-import { embedded, normalise } from "./data/read.ts";
+import { embedded, readReport } from "./data/read.ts";
+import type { Report } from "./data/report.types.ts";
 import { hasReverseTraffic } from "./data/reverse.ts";
-import type { Report } from "./data/schema.ts";
 import { SeriesSource } from "./data/series-cache.ts";
 import { h, replace, scrollTo } from "./page/dom.ts";
 import { parseHash, type State, Store } from "./page/state.ts";
 import { dataSection } from "./sections/data.ts";
 import { emptyState } from "./sections/empty.ts";
 import { header, themeToggle } from "./sections/header.ts";
-import { reasonOf } from "./sections/parts.ts";
+import { reasonOf, versionOf } from "./sections/parts.ts";
 import { ResultsSection } from "./sections/results.ts";
 import { ReverseSection } from "./sections/reverse.ts";
 import { ALL, RunSection, seriesTitle } from "./sections/run.ts";
@@ -103,7 +103,8 @@ function show(report: Report, traces: string | null): void {
     ...(reverse ? ([["reverse", "ACKs", reverse.el]] as [string, string, HTMLElement][]) : []),
     ["data", "Data", dataSection(report)],
   ];
-  const { version, scenario, seed, clock } = report;
+  const { scenario, seed, clock } = report;
+  const version = versionOf(report);
   replace(
     app,
     topBar(sections.map(([id, name]) => [id, name])),
@@ -133,7 +134,7 @@ const text = embedded("bentpipe-report");
 if (text === null) empty(null);
 else {
   try {
-    show(normalise(JSON.parse(text)), embedded("bentpipe-traces"));
+    show(readReport(JSON.parse(text)), embedded("bentpipe-traces"));
   } catch (error) {
     empty(`The report in this page cannot be read: ${reasonOf(error)}`);
   }

@@ -1,4 +1,4 @@
-import type { Report, SeriesRef } from "../src/data/schema.ts";
+import type { Report, SeriesRef } from "../src/data/report.types.ts";
 
 /** Collects series into one blob, each at a multiple of eight bytes. */
 export class BlobWriter {

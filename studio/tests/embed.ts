@@ -26,6 +26,7 @@ export function embed(page: string, { report, blob }: Fixture): string {
     data += `\n<script type="${type}" id="bentpipe-traces">${text}</script>`;
   }
   // The globe goes only where there is a sky; its build has made it fit to stand in an element.
-  if (report.skies?.length) data += `\n<script id="bentpipe-globe">${builtGlobe()}</script>`;
+  if (report.constellations?.length)
+    data += `\n<script id="bentpipe-globe">${builtGlobe()}</script>`;
   return page.replace(PLACEHOLDER, () => data);
 }

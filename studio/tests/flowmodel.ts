@@ -74,7 +74,7 @@ export function modelFlow(m: FlowModel): FlowOutcome {
     received: make(),
     lost: make(),
     dropped_queue: make(),
-    dropped_loss: make(),
+    dropped_channel: make(),
     cwnd: make(),
     bytes_in_flight: make(),
     ssthresh: make(),
@@ -169,7 +169,7 @@ export function modelFlow(m: FlowModel): FlowOutcome {
       if (m.random() < m.loss) {
         p.dropped = true;
         lostRandom++;
-        put(s.dropped_loss, linkFree + owd * 0.5, seq * MSS);
+        put(s.dropped_channel, linkFree + owd * 0.5, seq * MSS);
         put(link.dropped_channel, linkFree + owd * 0.5, 1);
       } else {
         p.arrives = linkFree + owd;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { METRIC, metricOf } from "../src/data/metrics.ts";
+import { metricOf } from "../src/data/metrics.ts";
 import { metricValue, plainValue } from "../src/format/metric.ts";
 import {
   bytes,
@@ -77,30 +77,32 @@ describe("numbers", () => {
 });
 
 describe("metrics", () => {
-  it("are known by name or by the ending", () => {
+  it("are known by name, and unknown ones are made readable", () => {
     expect(metricOf("completion_s")).toMatchObject({
       label: "Completion time",
       unit: "s",
       better: "lower",
     });
     expect(metricOf("goodput_mbps")).toMatchObject({ unit: "Mbps", better: "higher" });
-    expect(metricOf("return_bytes.total")).toMatchObject({ label: "Reverse bytes", unit: "B" });
-    expect(metricOf("return_bytes.tcp_options")).toMatchObject({
-      label: "Reverse bytes, TCP options",
-      unit: "B",
+    expect(metricOf("reverse_bytes")).toMatchObject({ label: "Reverse bytes", unit: "bytes" });
+    expect(metricOf("reverse_bytes.tcp_options")).toMatchObject({
+      label: "Reverse bytes: TCP options",
+      unit: "bytes",
     });
-    expect(metricOf(METRIC.receiveBuffer)).toMatchObject({ unit: "B" });
-    expect(metricOf("pep_held_bytes")).toMatchObject({
+    expect(metricOf("packets_lost_queue").unit).toBe("packets");
+    expect(metricOf("packets_sent").unit).toBe("");
+    expect(metricOf("min_max_ratio").unit).toBe("fraction");
+    expect(metricOf("pep_buffer_max_bytes")).toMatchObject({
       label: "Largest proxy buffer",
-      unit: "B",
-      better: null,
+      unit: "bytes",
+      better: "lower",
     });
     expect(metricOf("pep_acks_dropped")).toMatchObject({
-      label: "ACKs dropped by the proxy",
+      label: "ACKs suppressed by a proxy",
       unit: "",
-      better: null,
+      better: "neither",
     });
-    expect(metricOf("queue_wait_ms")).toMatchObject({ label: "Queue wait", unit: "ms" });
+    expect(metricOf("queue_wait_ms")).toMatchObject({ label: "Queue wait ms", unit: "" });
     expect(metricOf("constructor")).toMatchObject({ label: "Constructor", unit: "" });
   });
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { metricOf, RUN_METRICS } from "../src/data/metrics.ts";
 import { Bench, clean, layoutFaults } from "./browser.ts";
 import { matrixReport } from "./matrixfixture.ts";
 import { lossReport } from "./sweepfixture.ts";
@@ -72,16 +73,9 @@ it("offers other metrics and lines, flows without values, and all flows together
   const { page } = opened;
   const labels = (name: string): Promise<string[]> =>
     page.locator(`#results label:has(span:text-is("${name}")) option`).allTextContents();
-  expect((await labels("Metric")).slice(0, 7)).toEqual([
-    "Share of the first flow",
-    "Jain's index",
-    "Min-max goodput ratio",
-    "Aggregate goodput",
-    "Bottleneck utilisation",
-    "Bottleneck queueing delay",
-    "Convergence time",
-  ]);
-  await page.selectOption("#results select >> nth=0", { label: "Convergence time" });
+  const shared = RUN_METRICS.map((name) => metricOf(name).label);
+  expect((await labels("Metric")).slice(0, 7)).toEqual(shared);
+  await page.selectOption("#results select >> nth=0", { label: shared.at(-1)! });
   expect(await page.locator(".heat td.none").count()).toBe(
     matrix.report.runs.filter((r) => r.fairness!.convergence_s === null).length,
   );

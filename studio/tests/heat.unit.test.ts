@@ -11,14 +11,15 @@ import { flowsOf } from "../src/data/flows.ts";
 import { goodputsAt, groupsAt } from "../src/data/groups.ts";
 import { metricsOf } from "../src/data/offered.ts";
 import { pointsOf } from "../src/data/points.ts";
-import { normalise } from "../src/data/read.ts";
-import type { Report } from "../src/data/schema.ts";
+import { readReport } from "../src/data/read.ts";
+import type { Report } from "../src/data/report.types.ts";
 import { tableRows } from "../src/data/table.ts";
 import { contrast } from "../src/format/palette.ts";
+import { sweepAxis } from "./base.ts";
 import { matrixReport } from "./matrixfixture.ts";
 import { lossReport, sweepReport } from "./sweepfixture.ts";
 
-const report = normalise(
+const report = readReport(
   JSON.parse(JSON.stringify(matrixReport(["cubic", "bbr1", "copa"]).report)),
 );
 const flow = { name: "near", place: 1 };
@@ -45,7 +46,7 @@ describe("a competition", () => {
     expect(competitionOf(lossReport().report)).toBeNull();
     expect(
       competitionOf(
-        sweepReport([{ key: "flow.a.congestion", values: ["x", "y"] }], ["v"], 1, () => 1).report,
+        sweepReport([sweepAxis("flow.a.congestion", ["x", "y"])], ["v"], 1, () => 1).report,
       ),
     ).toBeNull();
   });
@@ -68,9 +69,9 @@ describe("a competition", () => {
         r.point["flow.near.congestion"] === "cubic" && r.point["flow.far.congestion"] === "copa",
     )!;
     const [a, b] = run.flows.map((f) => f.goodput_mbps!);
-    expect(sharedValue(report, run, "share")).toBeCloseTo((100 * a!) / (a! + b!), 12);
-    expect(cell(report, "share", 0, 2)).toBeCloseTo((100 * a!) / (a! + b!), 12);
-    expect(cell(report, "jain", 0, 2)).toBe(run.fairness!.jain);
+    expect(sharedValue(report, run, "share")).toBeCloseTo(a! / (a! + b!), 12);
+    expect(cell(report, "share", 0, 2)).toBeCloseTo(a! / (a! + b!), 12);
+    expect(cell(report, "jain_index", 0, 2)).toBe(run.fairness!.jain_index);
     expect(shareOf(0, 0)).toBeNull();
     expect(shareOf(null, 3)).toBeNull();
     expect(shareOf(0, 3)).toBe(0);
@@ -79,10 +80,10 @@ describe("a competition", () => {
     const counted = structuredClone(report);
     for (const run of counted.runs)
       run.fairness!.flows = [
-        { flow: "far", goodput_mbps: 9 },
-        { flow: "near", goodput_mbps: 3 },
+        { flow: "far", goodput_mbps: 9, share: 0.75 },
+        { flow: "near", goodput_mbps: 3, share: 0.25 },
       ];
-    expect(cell(counted, "share", 0, 2)).toBe(25);
+    expect(cell(counted, "share", 0, 2)).toBe(0.25);
     expect(goodputsAt(counted, counted.runs[0]!)).toEqual([3, 9]);
   });
   it("takes shares from medians without runs, and metrics from runs without a summary", () => {
@@ -92,22 +93,22 @@ describe("a competition", () => {
     );
     const bare = { ...report, summary: [] };
     for (const metric of [
-      "jain",
+      "jain_index",
       "bottleneck_queue_ms",
       "bottleneck_utilisation",
-      "aggregate_mbps",
+      "aggregate_goodput_mbps",
     ])
       expect(cell(bare, metric, 1, 2)).toBe(cell(report, metric, 1, 2));
   });
   it("begins with its own metrics, and its flows together are no flow among the others", () => {
-    expect(metricsOf(report).slice(0, 3)).toEqual(["share", "jain", "share_ratio"]);
+    expect(metricsOf(report).slice(0, 3)).toEqual(["share", "jain_index", "min_max_ratio"]);
     expect(flowsOf(report).map((f) => f.name)).toEqual(["near", "far", "ping"]);
-    const rows = tableRows(report, flowsOf(report), ["jain", "goodput_mbps"]);
-    expect(new Set(rows.filter((r) => r.metric === "jain").map((r) => r.flow.name))).toEqual(
+    const rows = tableRows(report, flowsOf(report), ["jain_index", "goodput_mbps"]);
+    expect(new Set(rows.filter((r) => r.metric === "jain_index").map((r) => r.flow.name))).toEqual(
       new Set(["all"]),
     );
     expect(rows.some((r) => r.metric === "goodput_mbps" && r.flow.name === "all")).toBe(false);
-    expect(rows.filter((r) => r.metric === "jain")).toHaveLength(18);
+    expect(rows.filter((r) => r.metric === "jain_index")).toHaveLength(18);
   });
 });
 
@@ -120,10 +121,7 @@ describe("a sweep of two keys", () => {
       null,
     ]);
     const small = sweepReport(
-      [
-        { key: "a", values: ["1", "2", "3"] },
-        { key: "b", values: ["x", "y"] },
-      ],
+      [sweepAxis("a", ["1", "2", "3"]), sweepAxis("b", ["x", "y"])],
       ["v"],
       1,
       () => 1,
@@ -131,8 +129,8 @@ describe("a sweep of two keys", () => {
     expect(heatAxes(small)).toBeNull();
     const mixed = sweepReport(
       [
-        { key: "a", values: ["1 MB", "20 kB", "3 MB"] },
-        { key: "b", values: ["z", "y", "x"] },
+        { ...sweepAxis("a", ["1 MB", "20 kB", "3 MB"]), numbers: [1e6, 2e4, 3e6] },
+        sweepAxis("b", ["z", "y", "x"]),
       ],
       ["v"],
       1,
@@ -147,14 +145,14 @@ describe("a sweep of two keys", () => {
 
 describe("colours", () => {
   it("of shares have their middle at one half, those of known ranges their ends there", () => {
-    const share = heatScale("share", [40, 60]);
-    expect([share.kind, placeOn(share, 0), placeOn(share, 50), placeOn(share, 100)]).toEqual([
+    const share = heatScale("share", [0.4, 0.6]);
+    expect([share.kind, placeOn(share, 0), placeOn(share, 0.5), placeOn(share, 1)]).toEqual([
       "diverging",
       0,
       0.5,
       1,
     ]);
-    expect(placeOn(heatScale("jain", [0.9]), 0.5)).toBe(0);
+    expect(placeOn(heatScale("jain_index", [0.9]), 0.5)).toBe(0);
     const time = heatScale("completion_s", [1, 10, 100]);
     expect([time.kind, time.log]).toEqual(["sequential", true]);
     expect(placeOn(time, 10)).toBeCloseTo(0.5, 12);

@@ -39,8 +39,9 @@ describe("the sources", () => {
       );
     expect(found).toEqual([]);
   });
-  it("have at most 400 lines each", () => {
-    const long = files.filter((f) => text(f).split("\n").length > 401);
+  it("have at most 400 lines each, except generated ones", () => {
+    const written = files.filter((f) => !text(f).startsWith("// Generated"));
+    const long = written.filter((f) => text(f).split("\n").length > 401);
     expect(long).toEqual([]);
   });
 });

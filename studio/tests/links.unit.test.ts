@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import { flowsOf } from "../src/data/flows.ts";
 import { chooseLinks, linksOf, rankLinks } from "../src/data/links.ts";
 import { isTimed, metricsOf } from "../src/data/offered.ts";
-import { normalise } from "../src/data/read.ts";
-import type { Report } from "../src/data/schema.ts";
+import { readReport } from "../src/data/read.ts";
+import type { Flow, Report } from "../src/data/report.types.ts";
 import { besideOf, tableRows } from "../src/data/table.ts";
 import { outlook } from "../src/sky/view.ts";
+import { fairnessWith, flowWith, linkWith, reportWith } from "./base.ts";
 
 const SATELLITES = ["orb-1-1", "orb-1-2", "orb-1-3", "orb-1-4"];
 /** Names of links and how much of the time each was in use. */
@@ -28,44 +29,24 @@ const USED: Record<string, number> = {
 function meshReport(few = Infinity): Report {
   const links = Object.entries(USED)
     .slice(0, few)
-    .map(([name, utilisation]) => ({
+    .map(([name, utilisation]) =>
+      linkWith({ name, dropped_queue: name === "orb-1-4>ground" ? 7 : 0, utilisation }),
+    );
+  const flow = (name: string, goodput: number): Flow =>
+    flowWith({
       name,
-      packets: 10,
-      bytes: 1e6,
-      dropped_queue: name === "orb-1-4>ground" ? 7 : 0,
-      dropped_loss: 0,
-      queue_max_bytes: 100,
-      utilisation,
-    }));
-  const flow = (name: string, goodput: number): object => ({
-    name,
-    visit: 1,
-    transport: "tcp",
-    congestion: "newreno",
-    direction: "upload",
-    bytes: goodput * 25e6,
-    completed: true,
-    start_s: 0,
-    completion_s: 200,
-    goodput_mbps: goodput,
-    return_bytes: {},
-    objects: [],
-  });
+      direction: "upload",
+      bytes: goodput * 25e6,
+      completion_s: 200,
+      goodput_mbps: goodput,
+    });
   const runs = ["a", "b"].map((variant, i) => ({
     variant,
     point: {},
     run: 0,
     links,
     flows: [flow("far", 6 - i), flow("near", 4 + i)],
-    fairness: {
-      flows: [],
-      from_s: 40,
-      to_s: 200,
-      jain: 0.96 + i / 50,
-      share_ratio: 66 + i,
-      aggregate_mbps: 10,
-      bottleneck: i === 0 ? "orb-1-3>orb-1-4" : null,
-    },
+    fairness: fairnessWith({ bottleneck: i === 0 ? "orb-1-3>orb-1-4" : null }),
   }));
   const stations = ["Here", "There", "Near"].map((name, i) => ({
     name,
@@ -73,28 +54,35 @@ function meshReport(few = Infinity): Report {
     longitude_deg: 0,
     altitude_m: 0,
   }));
-  return normalise({
-    scenario: "mesh",
+  const report = reportWith({
+    variants: ["a", "b"],
     runs,
     traces: runs.map(({ variant }) => ({
       variant,
       point: {},
       run: 0,
-      sky: 0,
-      flows: ["far", "near"].map((name) => ({ name, visit: 1, start_s: 0, series: {}, marks: [] })),
+      constellation: 0,
+      flows: ["far", "near"].map((name) => ({
+        name,
+        visit: 1,
+        start_s: 0,
+        series: {},
+        marks: [],
+        phases: [],
+      })),
       links: links.map(({ name }) => ({
         name,
         rate_mbps: 10,
         queue_limit_bytes: null,
         series: {},
       })),
-      paths: [
+      routes: [
         { flow: "far", t_s: 0, nodes: [4, 0, 1, 2, 3, 5] },
         { flow: "near", t_s: 0, nodes: [] },
         { flow: "near", t_s: 5, nodes: [6, 2, 3, 5] },
       ],
     })),
-    skies: [
+    constellations: [
       {
         begins: "",
         satellites: {
@@ -107,6 +95,7 @@ function meshReport(few = Infinity): Report {
       },
     ],
   });
+  return readReport(JSON.parse(JSON.stringify(report)));
 }
 
 const id = (name: string): { name: string; visit: number } => ({ name, visit: 1 });
@@ -167,7 +156,7 @@ describe("links of a network", () => {
   });
   it("go by use alone where no way is known", () => {
     const blind = meshReport();
-    delete blind.traces[0]!.sky;
+    delete blind.traces[0]!.constellation;
     expect(chooseLinks(blind, blind.traces[0]!, [id("far")], false).many!.words).toBe(
       "The 6 most used of 12 links.",
     );
@@ -183,13 +172,23 @@ describe("flows that last for a time", () => {
     expect(isTimed(sized)).toBe(false);
     const one = { ...report, runs: report.runs.slice(0, 1) };
     expect(isTimed(one)).toBe(false);
-    expect(isTimed({ ...one, source: '[[flow]]\nlasts = "200 s"\n' })).toBe(true);
+    expect(isTimed({ ...one, source: '[[flow]]\nduration = "200 s"\n' })).toBe(true);
   });
   it("are about how they shared first, with what each got beside it", () => {
     const metrics = metricsOf(report);
-    expect(metrics.slice(0, 4)).toEqual(["share_ratio", "jain", "aggregate_mbps", "goodput_mbps"]);
+    expect(metrics.slice(0, 4)).toEqual([
+      "min_max_ratio",
+      "jain_index",
+      "aggregate_goodput_mbps",
+      "goodput_mbps",
+    ]);
     const beside = besideOf("goodput_mbps", metrics)!;
-    expect(beside).toEqual(["share_ratio", "jain", "aggregate_mbps", "goodput_mbps"]);
+    expect(beside).toEqual([
+      "min_max_ratio",
+      "jain_index",
+      "aggregate_goodput_mbps",
+      "goodput_mbps",
+    ]);
     expect(tableRows(report, flowsOf(report), beside)).toHaveLength(2 * (3 + 2));
     expect(besideOf("completion_s", metrics)).toBe(null);
   });

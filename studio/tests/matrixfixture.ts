@@ -1,4 +1,6 @@
-import type { Flow, Point, Report, Run, Summary } from "../src/data/schema.ts";
+import type { Point } from "../src/data/points.ts";
+import type { Flow, Report, Run, Summary } from "../src/data/report.types.ts";
+import { fairnessWith, sweepAxis } from "./base.ts";
 import { BlobWriter, type Fixture } from "./blobwriter.ts";
 import { geoReport } from "./fixture.ts";
 import { random } from "./flowmodel.ts";
@@ -57,18 +59,17 @@ export function matrixReport(names = CONTROLLERS, paths = ["leo", "geo"]): Fixtu
         });
         const ping: Flow = { ...flow("ping", 0, "none"), transport: "ping", goodput_mbps: null };
         const jain = 1 / (2 * (share ** 2 + (1 - share) ** 2));
-        const fairness = {
-          flows: [],
+        const fairness = fairnessWith({
           from_s: 20,
           to_s: 120,
-          jain,
-          share_ratio: (100 * Math.min(share, 1 - share)) / Math.max(share, 1 - share),
+          jain_index: jain,
+          min_max_ratio: Math.min(share, 1 - share) / Math.max(share, 1 - share),
           bottleneck: "ground link",
           bottleneck_utilisation: 0.9 + 0.09 * draw(),
           bottleneck_queue_ms: 20 + 60 * draw(),
           convergence_s: jain > 0.8 ? 10 + 40 * draw() : null,
-          aggregate_mbps: sum,
-        };
+          aggregate_goodput_mbps: sum,
+        });
         runs.push({
           variant: "tcp",
           point,
@@ -94,9 +95,9 @@ export function matrixReport(names = CONTROLLERS, paths = ["leo", "geo"]): Fixtu
         summary.push(
           line("near", "goodput_mbps", goodput[0]),
           line("far", "goodput_mbps", goodput[1]),
-          line("all", "jain", jain),
-          line("all", "share_ratio", fairness.share_ratio),
-          line("all", "aggregate_mbps", sum),
+          line("all", "jain_index", jain),
+          line("all", "min_max_ratio", fairness.min_max_ratio),
+          line("all", "aggregate_goodput_mbps", sum),
           line("all", "bottleneck_utilisation", fairness.bottleneck_utilisation),
           line("all", "bottleneck_queue_ms", fairness.bottleneck_queue_ms),
           line("all", "convergence_s", fairness.convergence_s),
@@ -112,10 +113,11 @@ export function matrixReport(names = CONTROLLERS, paths = ["leo", "geo"]): Fixtu
     title: "Every controller against every other",
     description: "Two flows share one bottleneck, each with every controller.",
     variants: ["tcp"],
+    variant_settings: [],
     sweep: [
-      { key: "path.profile", values: paths },
-      { key: "flow.near.congestion", values: names },
-      { key: "flow.far.congestion", values: names },
+      sweepAxis("path.profile", paths),
+      sweepAxis("flow.near.congestion", names),
+      sweepAxis("flow.far.congestion", names),
     ],
     runs,
     summary,

@@ -1,3 +1,4 @@
+import { sweepAxis } from "./base.ts";
 import { BlobWriter, type Fixture } from "./blobwriter.ts";
 import { geoReport } from "./fixture.ts";
 import { summarise } from "./summarise.ts";
@@ -81,7 +82,7 @@ export function hostileReport(): Fixture {
     ];
   }
   report.variants[0] = name;
-  report.sweep = [{ key: "__proto__.x", values: [evil(2)] }];
+  report.sweep = [sweepAxis("__proto__.x", [evil(2)])];
   report.summary = summarise(report.runs);
   report.title = evil(4);
   report.description = evil(5);

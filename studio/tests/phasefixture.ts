@@ -1,11 +1,11 @@
-import type { Report, SeriesRef, TraceFlow } from "../src/data/schema.ts";
+import type { FlowSeries, Report, SeriesRef } from "../src/data/report.types.ts";
 import { BlobWriter, type Fixture } from "./blobwriter.ts";
 import { geoReport } from "./fixture.ts";
 import { type FlowModel, type FlowOutcome, modelFlow, random } from "./flowmodel.ts";
 
 const UNITS: Record<string, string> = { rtt: "ms", smoothed_rtt: "ms", pacing_rate: "Mbps" };
 
-function traceFlow(name: string, o: FlowOutcome, start_s: number, blob: BlobWriter): TraceFlow {
+function traceFlow(name: string, o: FlowOutcome, start_s: number, blob: BlobWriter): FlowSeries {
   const later = <T extends { t_s: number }>(list: T[]): T[] =>
     list.map((x) => ({ ...x, t_s: x.t_s + start_s }));
   const series = Object.entries(o.series).filter(([, s]) => s.t.length > 0);

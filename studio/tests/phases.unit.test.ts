@@ -9,7 +9,6 @@ import {
   phasesOf,
   shortName,
 } from "../src/data/phases.ts";
-import { normalise } from "../src/data/read.ts";
 import { contrast, phaseColour } from "../src/format/palette.ts";
 import { blend, distance, VISIONS } from "./vision.ts";
 
@@ -41,18 +40,6 @@ describe("phases of a trace", () => {
     expect(made(9, [1, "startup"]).end).toBe(9);
     expect(made(9, [1, "startup"], [12, "drain"]).end).toBe(12);
     expect(phasesOf([], 9)).toBeNull();
-  });
-  it("are missing in older reports", () => {
-    const flow = { name: "f", visit: 1, start_s: 0, series: {}, marks: [] };
-    const read = (more: object): unknown =>
-      normalise({ runs: [], traces: [{ flows: [{ ...flow, ...more }] }] }).traces[0]!.flows[0]!
-        .phases;
-    expect(read({})).toEqual([]);
-    expect(read({ phases: "x" })).toEqual([]);
-    expect(read({ phases: [{ t_s: 1, label: "startup" }, { t_s: "2" }, { t_s: 3 }] })).toEqual([
-      { t_s: 1, label: "startup" },
-      { t_s: 3, label: "" },
-    ]);
   });
   it("are known by name, and unknown ones too", () => {
     expect(

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { env } from "node:process";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Report } from "../src/data/schema.ts";
+import type { Report } from "../src/data/report.types.ts";
 import { Bench, clean, ink, layoutFaults, type Opened, view } from "./browser.ts";
 
 const file = env.BENTPIPE_REPORT;

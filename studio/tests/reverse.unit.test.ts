@@ -4,20 +4,21 @@ import { BYTE_LAYERS, isSplit, partsOf } from "../src/data/byte-layers.ts";
 import { runOf } from "../src/data/groups.ts";
 import { everyLink } from "../src/data/links.ts";
 import { flowMetric } from "../src/data/metrics.ts";
-import { normalise } from "../src/data/read.ts";
+import { readReport } from "../src/data/read.ts";
+import type { Report } from "../src/data/report.types.ts";
 import {
   hasReverseTraffic,
   isNoteworthy,
   reverseCapacity,
   reverseTraffic,
 } from "../src/data/reverse.ts";
-import type { Report } from "../src/data/schema.ts";
 import { SeriesCache } from "../src/data/series-cache.ts";
 import { contrast } from "../src/format/palette.ts";
 import { panelsOfFlow, panelsOfRuns } from "../src/panels/index.ts";
 import type { ComparedRun } from "../src/panels/panel.ts";
 import { reverseFacts } from "../src/sections/reverse-facts.ts";
 import { layersOf } from "../src/sections/run-facts.ts";
+import { layers } from "./base.ts";
 import { geoReport } from "./fixture.ts";
 import { type ReverseOptions, reverseReport } from "./reversefixture.ts";
 
@@ -35,7 +36,7 @@ function loaded(options: ReverseOptions = {}): ReturnType<typeof load> {
 function load(options: ReverseOptions): { report: Report; cache: SeriesCache } {
   const { report, blob } = reverseReport({ bytes: 1e6, ...options });
   return {
-    report: normalise(JSON.parse(JSON.stringify(report))),
+    report: readReport(JSON.parse(JSON.stringify(report))),
     cache: new SeriesCache(blob!.slice().buffer),
   };
 }
@@ -52,15 +53,15 @@ const overlaid = (report: Report): ComparedRun[] =>
 describe("reverse bytes by layer", () => {
   it("add up to the total, with neither a sum nor an empty layer among them", () => {
     for (const run of loaded().report.runs) {
-      const of = run.flows[0]!.return_bytes;
+      const of = run.flows[0]!.reverse_bytes;
       const parts = partsOf(of);
       expect(parts.reduce((sum, p) => sum + p.bytes, 0)).toBe(of.total);
       expect(parts.map((p) => p.layer.key)).not.toContain("quic");
       expect(parts.every((p) => p.bytes > 0)).toBe(true);
     }
   });
-  it("of earlier versions have QUIC as one layer", () => {
-    const of = { ip: 20, udp: 8, quic: 38, total: 66 };
+  it("have QUIC as one layer if it was not parsed", () => {
+    const of = layers({ ip: 20, udp: 8, quic: 38, total: 66 });
     expect(isSplit(of)).toBe(false);
     expect(partsOf(of).map((p) => p.layer.key)).toEqual(["ip", "udp", "quic"]);
   });
@@ -81,8 +82,8 @@ describe("reverse bytes by layer", () => {
   });
   it("are metrics too, in bytes and in per cent of the bytes with data", () => {
     const f = loaded().report.runs[1]!.flows[0]!;
-    expect(flowMetric(f, "return_overhead_percent.ack")).toBeCloseTo(
-      (100 * f.return_bytes.ack!) / f.bytes_sent!,
+    expect(flowMetric(f, "reverse_overhead_percent.ack")).toBeCloseTo(
+      (100 * f.reverse_bytes.ack!) / f.bytes_sent!,
       12,
     );
     expect(flowMetric(f, "ack_frame_median_bytes")).toBe(5);
@@ -135,8 +136,8 @@ describe("the reverse traffic of variants", () => {
   const sides = reverseTraffic(report, {}, flow);
   it("is known for every variant with reverse bytes, with its share of the link", () => {
     expect(sides.map((s) => s.variant)).toEqual(report.variants);
-    const { return_bytes, completion_s } = report.runs[1]!.flows[0]!;
-    expect(sides[1]!.rate).toBeCloseTo((return_bytes.total! * 8) / completion_s! / 1000, 9);
+    const { reverse_bytes, completion_s } = report.runs[1]!.flows[0]!;
+    expect(sides[1]!.rate).toBeCloseTo((reverse_bytes.total! * 8) / completion_s! / 1000, 9);
     expect(sides[1]!.share).toBeCloseTo(sides[1]!.rate! / 1500, 12);
     expect(sides[0]!.sizesOf).toBe("options");
   });
@@ -178,7 +179,7 @@ describe("the reverse traffic of variants", () => {
     expect(worth({ ...alike, returnMbps: 0.1 })).toBe(true);
     expect(worth({ ...alike, terminals: ["t1"] })).toBe(true);
   });
-  it("is not there in reports of earlier versions", () => {
+  it("is not there if it was neither counted nor split", () => {
     expect(hasReverseTraffic(report)).toBe(true);
     expect(hasReverseTraffic(geoReport({ repeats: 1, sizes: ["2 MB"] }).report)).toBe(false);
   });
@@ -237,12 +238,12 @@ describe("plots of one run", () => {
       cache,
     });
   };
-  it("have credit, folded where flow control held nobody up for a round trip", () => {
-    const credit = (options: ReverseOptions): string | undefined =>
+  it("have flow control, folded if it blocked nobody for an RTT", () => {
+    const folded = (options: ReverseOptions): string | undefined =>
       panels(options).find((p) => p.id === "flow-control")!.folded;
-    expect(credit({})).toBe("never blocked the sender");
-    expect(credit({ blocked: 0.5 })).toContain("at most 0.500\u00a0s");
-    expect(credit({ blocked: 0.7 })).toBeUndefined();
+    expect(folded({})).toBe("never blocked the sender");
+    expect(folded({ blocked: 0.5 })).toContain("at most 0.500\u00a0s");
+    expect(folded({ blocked: 0.7 })).toBeUndefined();
     expect(panels({}, 0).map((p) => p.id)).not.toContain("flow-control");
   });
   it("have no plot of unknown series for what another section draws", () => {

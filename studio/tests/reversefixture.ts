@@ -1,4 +1,11 @@
-import type { Distribution, Flow, SeriesRef, Trace } from "../src/data/schema.ts";
+import type {
+  Distribution,
+  Flow,
+  ReverseBytes,
+  SeriesRef,
+  Trace,
+} from "../src/data/report.types.ts";
+import { layers } from "./base.ts";
 import { BlobWriter, type Fixture } from "./blobwriter.ts";
 import { geoReport } from "./fixture.ts";
 import { modelFlow, random, type Samples } from "./flowmodel.ts";
@@ -78,20 +85,20 @@ export function reverseReport({
     const acked = each(o.series.acked!, Math.max(1, every / 2));
     const sizes = acked.t.map(() => (draw() < 0.8 ? 5 : 5 + Math.floor(draw() * draw() * 40)) * 1);
     const n = acked.t.length;
-    const layers: Record<string, number> = tcp
+    const own: Partial<ReverseBytes> = tcp
       ? { ip: 20 * n, udp: 0, quic: 0, tcp: 20 * n, tcp_options: 14 * n, tcp_payload: 900 }
       : {
           ip: 20 * n,
           udp: 8 * n,
           quic_header: 11 * n,
           ack: sizes.reduce((a, b) => a + b, 0),
-          credit: 260,
+          flow_control: 260,
           other: 1900,
           padding: 2400,
           tag: 16 * n,
         };
-    const total = Object.values(layers).reduce((a, b) => a + b, 0);
-    if (!tcp) layers.quic = total - layers.ip! - layers.udp!;
+    const total = Object.values(own).reduce((a, b) => a + b, 0);
+    if (!tcp) own.quic = total - own.ip! - own.udp!;
     const flow: Flow = {
       ...model.flows[0]!,
       transport: tcp ? "tcp" : "quic",
@@ -104,11 +111,11 @@ export function reverseReport({
       bytes_sent: o.sent * 1378,
       flow_control_blocked_s: blocked * 2,
       flow_control_blocked_longest_s: blocked,
-      return_packets: n,
-      return_bytes: { ...layers, total },
-      return_overhead_percent: (100 * total) / (o.sent * 1378),
-      return_acks: n,
-      return_acks_only: n - 3,
+      reverse_packets: n,
+      reverse_bytes: layers({ ...own, total }),
+      reverse_overhead_percent: (100 * total) / (o.sent * 1378),
+      reverse_acks: n,
+      reverse_acks_only: n - 3,
       data_per_ack: o.sent / n,
       ack_frame_bytes: tcp ? null : distribution(sizes),
       ack_option_bytes: tcp ? distribution(sizes.map((s) => (s > 5 ? 24 : 12))) : null,
@@ -117,6 +124,7 @@ export function reverseReport({
       variant,
       point: {},
       run: 0,
+      fairness: null,
       flows: [flow],
       links: [{ ...model.links[0]! }, { ...model.links[1]!, name: "geo/return", utilisation: 0.2 }],
     });
@@ -136,7 +144,7 @@ export function reverseReport({
     const kept = perAck.v.flatMap((v, i) => (Number.isNaN(v) ? [] : [i]));
     const consumed = o.series.received!;
     const window = blocked > 0 ? 500e3 : 1.25e6 * 8;
-    const credit = {
+    const limit = {
       t: [0, ...each(consumed, 40).t],
       v: [window, ...each(consumed, 40).v.map((v) => v + window)],
     };
@@ -165,7 +173,7 @@ export function reverseReport({
               { t: acked.t, v: acked.v.map((v) => Math.floor(v / 1350)) },
               "packets",
             ),
-            return_rate: add(
+            reverse_rate: add(
               bins((acks) => (acks * (total / n) * 8) / 100),
               "kbps",
             ),
@@ -177,10 +185,10 @@ export function reverseReport({
               ? {}
               : {
                   ack_frame_bytes: add({ t: acked.t, v: sizes }, "bytes"),
-                  credit: add(credit, "bytes"),
+                  flow_control_limit: add(limit, "bytes"),
                   consumed: add(consumed, "bytes"),
-                  credit_at_sender: add(
-                    { t: credit.t.map((t) => t + 0.315), v: credit.v },
+                  flow_control_limit_at_sender: add(
+                    { t: limit.t.map((t) => t + 0.315), v: limit.v },
                     "bytes",
                   ),
                 }),
@@ -228,6 +236,7 @@ export function reverseReport({
       ...report,
       title: "How often to acknowledge",
       variants: policies.map((p) => p.variant),
+      variant_settings: [],
       runs,
       summary: summarise(runs),
       expectations: [],

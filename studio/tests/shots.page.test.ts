@@ -151,7 +151,7 @@ describe.skipIf(!dir)("screenshots", () => {
       width: 1280,
       height: 720,
       dark: true,
-      hash: "#metric=jain",
+      hash: "#metric=jain_index",
     },
     {
       name: "single-1280-light",

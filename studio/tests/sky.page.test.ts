@@ -176,7 +176,7 @@ describe("without WebGL", () => {
 
   it("positions that cannot be read are said, and the plots stay", async () => {
     const report = structuredClone(orbit.report);
-    report.skies[0]!.satellites.positions.times = 1e6;
+    report.constellations![0]!.satellites.positions.times = 1e6;
     const opened = await bench.open({ report, blob: orbit.blob });
     await bench.plots(opened);
     expect(await opened.page.innerText("[role=status]:visible")).toContain(

@@ -1,24 +1,32 @@
 import { describe, expect, it } from "vitest";
 import { commonBeginning } from "../src/data/links.ts";
-import { normalise } from "../src/data/read.ts";
-import { linksAround, Routes } from "../src/data/routes.ts";
-import type { RouteEntry, Sky, Station, TraceFlow } from "../src/data/schema.ts";
+import { readReport } from "../src/data/read.ts";
+import type {
+  ConstellationView,
+  FlowSeries,
+  Report,
+  Route,
+  StationPlace,
+  Trace,
+} from "../src/data/report.types.ts";
+import { constellationOf, linksAround, Routes } from "../src/data/routes.ts";
 import { routeChanges } from "../src/panels/panel.ts";
 import { greatArc } from "../src/sky/map.ts";
 import { EARTH_KM, SkyModel } from "../src/sky/model.ts";
 import { usualSpeed } from "../src/sky/player.ts";
 import { nearest } from "../src/sky/view.ts";
 import { unrolled } from "../src/sky/world.ts";
+import { reportWith } from "./base.ts";
 import { BlobWriter } from "./blobwriter.ts";
 import { STARLINK, skyOf } from "./skyfixture.ts";
 
 type Place = [latitude: number, longitude: number, km: number];
 
 /** A sky of satellites given by their places at each instant. */
-function model(instants: Place[][], step_s = 10, stations: Station[] = []): SkyModel {
+function model(instants: Place[][], step_s = 10, stations: StationPlace[] = []): SkyModel {
   const blob = new Float32Array(instants.flat(2)).buffer;
   const n = instants[0]!.length;
-  const sky: Sky = {
+  const sky: ConstellationView = {
     begins: "",
     satellites: {
       names: Array.from({ length: n }, (_, i) => `s${i}`),
@@ -110,7 +118,7 @@ describe("positions between samples", () => {
   it("that do not lie in the blob are refused", () => {
     const sky = model([[[0, 0, 500]]]).sky;
     const at =
-      (positions: Partial<Sky["satellites"]["positions"]>): (() => SkyModel) =>
+      (positions: Partial<ConstellationView["satellites"]["positions"]>): (() => SkyModel) =>
       () =>
         new SkyModel(
           {
@@ -137,7 +145,7 @@ describe("positions between samples", () => {
 
 describe("a way", () => {
   it("is as long as its straight links on the ellipsoid", () => {
-    const stations: Station[] = [
+    const stations: StationPlace[] = [
       { name: "equator", latitude_deg: 0, longitude_deg: 0, altitude_m: 0 },
       { name: "pole", latitude_deg: 90, longitude_deg: 0, altitude_m: 0 },
     ];
@@ -179,12 +187,20 @@ describe("a way", () => {
     ]);
   });
   it("stands in the plots where it changes, unless it does so all the time", () => {
-    const entries = (n: number): RouteEntry[] =>
+    const entries = (n: number): Route[] =>
       Array.from({ length: n }, (_, i) => ({ flow: "f", t_s: i, nodes: [i] }));
-    const flow: TraceFlow = { name: "f", visit: 1, start_s: 0, marks: [], phases: [], series: {} };
+    const flow: FlowSeries = { name: "f", visit: 1, start_s: 0, marks: [], phases: [], series: {} };
     const marks = (n: number): number =>
       routeChanges(
-        { variant: "", point: {}, run: 0, flows: [flow], links: [], sky: 0, paths: entries(n) },
+        {
+          variant: "",
+          point: {},
+          run: 0,
+          flows: [flow],
+          links: [],
+          constellation: 0,
+          routes: entries(n),
+        },
         [flow],
       ).length;
     expect([marks(0), marks(1), marks(4), marks(500)]).toEqual([0, 0, 3, 0]);
@@ -263,36 +279,30 @@ it("a run plays in about 25 s, however long it is", () => {
   expect([0.5, 20, 200, 86_400].map(usualSpeed)).toEqual([0.1, 1, 10, 1800]);
 });
 
-describe("a report with a sky", () => {
-  const sky = {
+describe("a report with a constellation", () => {
+  const over = {
     begins: "2000-01-01T00:00:00Z",
-    satellites: { names: ["a", "b"], shell: [0], positions: { offset: 8, times: 3, step_s: 5 } },
+    satellites: { names: ["a", "b"], shell: [0, 0], positions: { offset: 8, times: 3, step_s: 5 } },
     stations: [{ name: "x", latitude_deg: 1, longitude_deg: 2, altitude_m: 3 }],
-    isls: [[0, 1], [0, 7], [1, 1], "no"],
+    isls: [[0, 1]] as [number, number][],
   };
-  const read = (trace: object, skies: unknown = [sky]): ReturnType<typeof normalise> =>
-    normalise({ runs: skies === null ? [] : undefined, skies, traces: [{ flows: [], ...trace }] });
-  it("is read without runs, and what cannot be is left out", () => {
-    const report = read({
-      sky: 0,
-      paths: [
-        { flow: "f", t_s: 4, nodes: [2, 9] },
-        { flow: "f", t_s: 1, nodes: [2, 0, 2] },
-        { flow: "f" },
-      ],
-    });
+  const bare = { variant: "", point: {}, run: 0, flows: [], links: [] };
+  const read = (trace: Partial<Trace>, constellation = over): Report =>
+    readReport(reportWith({ constellations: [constellation], traces: [{ ...bare, ...trace }] }));
+  it("is read without runs", () => {
+    const routes = [{ flow: "f", t_s: 1, nodes: [2, 0, 2] }];
+    const report = read({ constellation: 0, routes });
     expect(report.runs).toEqual([]);
-    expect(report.skies[0]).toMatchObject({
-      satellites: { shell: [0, 0], positions: { offset: 8, times: 3, step_s: 5 } },
-      isls: [[0, 1]],
-    });
-    expect(report.traces[0]!.paths).toEqual([
-      { flow: "f", t_s: 1, nodes: [2, 0, 2] },
-      { flow: "f", t_s: 4, nodes: [] },
-    ]);
+    expect(constellationOf(report, report.traces[0])).toEqual(over);
+    expect(Routes.of(report.traces[0]!).at("f", 2)!.nodes).toEqual([2, 0, 2]);
   });
-  it("has a sky only where there is one of that index", () => {
-    expect(read({ sky: 1 }).traces[0]!.sky).toBeUndefined();
-    expect(read({}, null).skies).toEqual([]);
+  it("is refused with the name of what does not exist", () => {
+    expect(() => read({ constellation: 1 })).toThrow("constellation 1 does not exist");
+    const routes = [{ flow: "f", t_s: 1, nodes: [2, 9] }];
+    expect(() => read({ constellation: 0, routes })).toThrow("node 9 does not exist");
+    expect(() => read({}, { ...over, isls: [[0, 7]] })).toThrow("satellite 7 does not exist");
+  });
+  it("may have traces without one", () => {
+    expect(constellationOf(read({}), read({}).traces[0])).toBeUndefined();
   });
 });

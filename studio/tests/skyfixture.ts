@@ -1,5 +1,11 @@
-import type { Report, RouteEntry, Sky, Station, TraceFlow } from "../src/data/schema.ts";
+import type {
+  ConstellationView,
+  FlowSeries,
+  Route,
+  StationPlace,
+} from "../src/data/report.types.ts";
 import { EARTH_KM, earthFixed, LIGHT_KM_PER_MS } from "../src/sky/model.ts";
+import { fairnessWith, flowWith, layers, reportWith } from "./base.ts";
 import { BlobWriter, type Fixture } from "./blobwriter.ts";
 import { random } from "./flowmodel.ts";
 
@@ -20,7 +26,7 @@ export const MANY: Shell[] = [550, 570, 540, 1200, 630, 610, 1015].map((altitude
   altitudeKm,
 }));
 
-export const PLACES: Station[] = [
+export const PLACES: StationPlace[] = [
   { name: "Toronto", latitude_deg: 43.65, longitude_deg: -79.38, altitude_m: 76 },
   { name: "Washington", latitude_deg: 38.91, longitude_deg: -77.04, altitude_m: 2 },
   { name: "Wuhan", latitude_deg: 30.59, longitude_deg: 114.31, altitude_m: 37 },
@@ -52,7 +58,7 @@ export function skyOf(
   times: number,
   step_s: number,
   blob: BlobWriter,
-): { sky: Sky; at: (t: number) => Float64Array } {
+): { sky: ConstellationView; at: (t: number) => Float64Array } {
   const list = shells.flatMap((s, k) =>
     Array.from({ length: s.planes * s.perPlane }, (_, i) => ({
       s,
@@ -77,7 +83,7 @@ export function skyOf(
     }
     base += planes * perPlane;
   }
-  const sky: Sky = {
+  const sky: ConstellationView = {
     begins: "2000-01-01T00:00:00Z",
     satellites: {
       names: list.map(
@@ -110,7 +116,7 @@ const GROUND_KM = 1090;
 
 /** Shortest way between two stations, and its length in kilometres; null where there is none. */
 function route(
-  sky: Sky,
+  sky: ConstellationView,
   links: number[][],
   xyz: Float64Array,
   from: number,
@@ -176,7 +182,7 @@ export function orbitReport(
 ): Fixture {
   const blob = new BlobWriter();
   const { sky, at } = skyOf(shells, Math.floor(length / step) + 1, step, blob);
-  const paths: RouteEntry[] = [];
+  const routes: Route[] = [];
   const links: number[][] = sky.satellites.names.map(() => []);
   for (const [a, b] of sky.isls) {
     links[a]!.push(b);
@@ -195,11 +201,11 @@ export function orbitReport(
       };
       series[i]!.t.push(t);
       series[i]!.v.push((2 * km) / LIGHT_KM_PER_MS);
-      if (nodes.join() !== before[i]) paths.push({ flow, t_s: t, nodes });
+      if (nodes.join() !== before[i]) routes.push({ flow, t_s: t, nodes });
       before[i] = nodes.join();
     });
   }
-  const flows: TraceFlow[] = PAIRS.map(([name], i) => ({
+  const flows: FlowSeries[] = PAIRS.map(([name], i) => ({
     name,
     visit: 1,
     start_s: 0,
@@ -207,7 +213,7 @@ export function orbitReport(
     phases: [],
     series: { rtt: blob.add(series[i]!, "ms") },
   }));
-  const report: Report = {
+  const report = reportWith({
     scenario: "two-pairs",
     title: "Two pairs that share the last links",
     description:
@@ -215,8 +221,6 @@ export function orbitReport(
     seed: 1,
     clock: "virtual",
     version: "0.4.0",
-    complete: true,
-    notes: [],
     source: 'name = "two-pairs"\n',
     variants: [],
     sweep: [],
@@ -224,9 +228,9 @@ export function orbitReport(
     summary: [],
     expectations: [],
     published: [],
-    traces: [{ variant: "", point: {}, run: 0, flows, links: [], sky: 0, paths }],
-    skies: [sky],
-  };
+    traces: [{ variant: "", point: {}, run: 0, flows, links: [], constellation: 0, routes }],
+    constellations: [sky],
+  });
   return { report, blob: blob.bytes() };
 }
 
@@ -242,9 +246,16 @@ export function constellationReport(): Fixture {
   const rates = [6.1, 3.4];
   const rtts = [11, 105];
   const { sky } = skyOf([STARLINK], 21, 5, blob);
-  report.skies = [sky];
+  report.constellations = [sky];
   report.variants = ["reno"];
-  report.path = { name: "Starlink-550", hops: [], rtt_ms: 105, bdp_bytes: 130_000 };
+  report.path = {
+    name: "Starlink-550",
+    hops: [],
+    rtt_ms: 105,
+    bdp_bytes: 130_000,
+    profile: null,
+    source: null,
+  };
   report.traces[0]!.variant = "reno";
   report.traces[0]!.flows = PAIRS.map(([name], i) => {
     const saw = t.map((x) => ((x + i * 3) % [8, 31][i]!) / [8, 31][i]!);
@@ -268,50 +279,51 @@ export function constellationReport(): Fixture {
       variant: "reno",
       point: {},
       run: 0,
-      flows: PAIRS.map(([name], i) => ({
-        ...{
-          name,
-          visit: 1,
-          transport: "tcp",
-          congestion: "newreno",
-          direction: "download",
-          bytes: rates[i]! * 1.25e7,
-          completed: true,
-          start_s: i * 0.1,
-        },
-        ...{
-          handshake_s: 0.011,
-          first_byte_s: 0.03,
-          completion_s: 100,
-          goodput_mbps: rates[i]!,
-          packets_sent: 50_000,
-          packets_lost_queue: 120,
-          packets_lost_random: 0,
-          packets_declared_lost: 121,
-        },
-        ...{
-          flow_control_blocked_s: null,
-          return_packets: 25_000,
-          return_bytes: { total: 1_300_000 },
-          rtt_min_ms: rtts[i]!,
-          rtt_mean_ms: rtts[i]! + 30,
-          rtt_p99_ms: rtts[i]! + 60,
-          objects: [],
-        },
-      })),
+      flows: PAIRS.map(([name], i) =>
+        flowWith({
+          ...{
+            name,
+            visit: 1,
+            transport: "tcp",
+            congestion: "newreno",
+            direction: "download",
+            bytes: rates[i]! * 1.25e7,
+            completed: true,
+            start_s: i * 0.1,
+          },
+          ...{
+            handshake_s: 0.011,
+            first_byte_s: 0.03,
+            completion_s: 100,
+            goodput_mbps: rates[i]!,
+            packets_sent: 50_000,
+            packets_lost_queue: 120,
+            packets_lost_channel: 0,
+            packets_declared_lost: 121,
+          },
+          ...{
+            flow_control_blocked_s: null,
+            reverse_packets: 25_000,
+            reverse_bytes: layers({ total: 1_300_000 }),
+            rtt_min_ms: rtts[i]!,
+            rtt_mean_ms: rtts[i]! + 30,
+            rtt_p99_ms: rtts[i]! + 60,
+            objects: [],
+          },
+        }),
+      ),
       links: [],
-      fairness: {
-        flows: [],
+      fairness: fairnessWith({
         from_s: 10,
         to_s: 100,
-        jain: 0.93,
-        share_ratio: 55.7,
+        jain_index: 0.93,
+        min_max_ratio: 0.557,
         bottleneck: "isl 12-4 > 12-5",
         bottleneck_utilisation: 0.953,
         bottleneck_queue_ms: 31.5,
         convergence_s: null,
-        aggregate_mbps: 9.5,
-      },
+        aggregate_goodput_mbps: 9.5,
+      }),
     },
   ];
   return { report, blob: blob.bytes() };

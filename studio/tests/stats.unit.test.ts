@@ -4,11 +4,13 @@ import { resultsJson, runsTable } from "../src/data/export.ts";
 import { groupsAt } from "../src/data/groups.ts";
 import { metricsOf } from "../src/data/offered.ts";
 import { pointKey, pointLabel, pointsOf, within } from "../src/data/points.ts";
-import { normalise } from "../src/data/read.ts";
+import { readReport } from "../src/data/read.ts";
+import type { Report } from "../src/data/report.types.ts";
 import { cdf, quantile } from "../src/data/statistics.ts";
 import { tableCells, tableRows } from "../src/data/table.ts";
 import { cell, delimited } from "../src/page/files.ts";
 import { formatHash, parseHash, type State } from "../src/page/state.ts";
+import { flowWith, reportWith } from "./base.ts";
 import { geoReport, singleReport } from "./fixture.ts";
 
 const flow = { name: "download", place: 1 };
@@ -52,7 +54,7 @@ describe("groups", () => {
       "first_byte_s",
       "handshake_s",
     ]);
-    expect(metrics).toContain("return_bytes.total");
+    expect(metrics).toContain("reverse_bytes");
     expect(metrics).not.toContain("visit");
   });
   it("have no interval at n = 1", () => {
@@ -87,9 +89,9 @@ describe("the table", () => {
 describe("files", () => {
   const { report } = geoReport({ repeats: 2, traces: false });
   it("hold the results contract and can be read back", () => {
-    const back = normalise(JSON.parse(resultsJson(report)));
+    const back = readReport(JSON.parse(resultsJson(report)));
     expect(back.variants).toEqual(report.variants);
-    expect(back.sweep).toEqual(report.sweep);
+    expect(back.sweep).toMatchObject(report.sweep.map(({ key, values }) => ({ key, values })));
     expect(back.runs).toEqual(report.runs);
     expect(back.summary).toEqual(report.summary);
     expect(pointsOf(back)).toEqual(pointsOf(report));
@@ -97,22 +99,64 @@ describe("files", () => {
   it("hold a line per flow of every run", () => {
     const lines = runsTable(report);
     expect(lines).toHaveLength(1 + report.runs.length);
-    expect(lines[0]).toContain("return_bytes.total");
+    expect(lines[0]).toContain("reverse_bytes");
   });
 });
 
 describe("loading", () => {
   it("refuses what is not a report", () => {
     for (const bad of [null, 3, [], {}, { runs: 3 }])
-      expect(() => normalise(bad)).toThrow(/no list of runs/);
+      expect(() => readReport(bad)).toThrow(/no list of runs/);
   });
-  it("survives missing parts", () => {
-    const r = normalise({
-      scenario: "x",
-      runs: [{ variant: "a", run: 0, flows: [{ name: "f", visit: 1, completion_s: 2 }] }],
-    });
-    expect(r).toMatchObject({ title: "x", variants: ["a"], sweep: [], traces: [] });
-    expect(groupsAt(r, {}, { name: "f", place: 1 }, "completion_s")[0]!.median).toBe(2);
+  it("takes a bare results document, and reads variants and sweep from its runs", () => {
+    const { report } = geoReport({ repeats: 1, traces: false });
+    const r = readReport(JSON.parse(resultsJson(report)));
+    expect(r).toMatchObject({ title: "geo-resume", variants: report.variants, traces: [] });
+    expect(r.sweep[0]!.values).toEqual(["2 MB", "10 MB", "30 MB"]);
+  });
+  it("names the first value that does not fit the schema", () => {
+    const report = (): Report => geoReport({ repeats: 1, traces: false }).report;
+    const broken = (change: (r: Report) => unknown): (() => Report) => {
+      const r = report();
+      change(r);
+      return () => readReport(r);
+    };
+    const flow = (r: Report): Record<string, unknown> =>
+      r.runs[1]!.flows[0] as unknown as Record<string, unknown>;
+    expect(() => readReport(report())).not.toThrow();
+    for (const [change, message] of [
+      [(r: Report) => delete flow(r).completion_s, "runs[1].flows[0] has no completion_s"],
+      [(r: Report) => (flow(r).bytes = "x"), 'runs[1].flows[0].bytes is "x": expected integer'],
+      [(r: Report) => (flow(r).bytes = 0.5), "runs[1].flows[0].bytes is 0.5: expected integer"],
+      [(r: Report) => (flow(r).bytes = -1), "runs[1].flows[0].bytes is -1: expected at least 0"],
+      [
+        (r: Report) => (flow(r).direction = "up"),
+        'runs[1].flows[0].direction is "up": expected download or upload',
+      ],
+      [
+        (r: Report) => (flow(r).completion_s = []),
+        "runs[1].flows[0].completion_s is a list: expected number or null",
+      ],
+      [
+        (r: Report) => (flow(r).ack_frame_bytes = { n: 1 }),
+        "runs[1].flows[0].ack_frame_bytes has no min",
+      ],
+      [
+        (r: Report) => (r.runs[0]!.point = { key: 3 } as never),
+        "runs[0].point.key is 3: expected string",
+      ],
+      [(r: Report) => (r.path = 3 as never), "path is 3: expected object"],
+    ] as const)
+      expect(broken(change)).toThrow(message);
+  });
+  it("checks names of entries, and lists of a given length", () => {
+    const counts = { x: 1 } as never;
+    const sizes = { n: 1, min: 1, median: 1, p99: 1, max: 1, counts };
+    const flows = [flowWith({ ack_frame_bytes: sizes })];
+    const run = { variant: "a", point: {}, run: 0, flows, links: [], fairness: null };
+    expect(() => readReport(reportWith({ runs: [run] }))).toThrow(
+      'runs[0].flows[0].ack_frame_bytes.counts has an unknown entry "x"',
+    );
   });
 });
 

@@ -1,4 +1,5 @@
-import type { Point, Run, Summary } from "../src/data/schema.ts";
+import type { Point } from "../src/data/points.ts";
+import type { Run, Summary } from "../src/data/report.types.ts";
 
 const METRICS = ["completion_s", "goodput_mbps", "first_byte_s", "handshake_s"] as const;
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sweepAxis } from "./base.ts";
 import { Bench, clean, layoutFaults } from "./browser.ts";
 import { failedReport, lossReport, resumedReport, sweepReport } from "./sweepfixture.ts";
 
@@ -72,7 +73,7 @@ describe("many points", () => {
       "geo",
     ];
     const opened = await bench.open(
-      sweepReport([{ key: "path.profile", values: names }], ["a", "b"], 4, (_, v) => 4 + v),
+      sweepReport([sweepAxis("path.profile", names)], ["a", "b"], 4, (_, v) => 4 + v),
       { width: 1000 },
     );
     const { page } = opened;

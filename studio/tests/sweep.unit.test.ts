@@ -5,11 +5,12 @@ import { flowLabel, flowsOf, visitOf } from "../src/data/flows.ts";
 import { groupsAt } from "../src/data/groups.ts";
 import { metricOf } from "../src/data/metrics.ts";
 import { pointsOf } from "../src/data/points.ts";
-import { inOrder, quantities, quantity, sweepOf } from "../src/data/sweep.ts";
+import { inOrder, numbersOf, sweepOf } from "../src/data/sweep.ts";
 import { tableCells, tableRows } from "../src/data/table.ts";
 import { interval, metricScale } from "../src/format/metric.ts";
 import { opening } from "../src/sections/header.ts";
 import { headline } from "../src/sections/results-parts.ts";
+import { sweepAxis } from "./base.ts";
 import { failedReport, lossReport, resumedReport, sweepReport } from "./sweepfixture.ts";
 
 const main = { name: "main", place: 1 };
@@ -70,19 +71,20 @@ describe("the headline", () => {
 });
 
 describe("swept values", () => {
-  it("are read as quantities", () => {
-    expect(quantity("10 MB")).toEqual({ value: 1e7, kind: "size" });
-    expect(quantity("250ms")).toEqual({ value: 0.25, kind: "time" });
-    expect(quantity("0.5 BDP")).toEqual({ value: 0.5, kind: "BDP" });
-    for (const name of ["geo-50-10", "wired", "", "10 apples", "1 constructor"])
-      expect(quantity(name)).toBeNull();
-    expect(quantities(["0", "0.1 %", "1 %"])).toEqual([0, 0.1, 1]);
-    expect(quantities(["1 MB", "0.5 BDP"])).toBeNull();
-    expect(quantities(["1.7 %", "wired"])).toBeNull();
+  it("are the numbers that the report gives, or those of one unit", () => {
+    expect(numbersOf(sweepAxis("a", ["10 MB", "2 MB"]))).toEqual([1e7, 2e6]);
+    expect(numbersOf(sweepAxis("a", ["10 MB", "2 MB"]), ["2 MB"])).toEqual([2e6]);
+    const bare = (...values: string[]): number[] | null =>
+      numbersOf({ key: "a", values, numbers: [], unit: null });
+    expect(bare("0.5 BDP", "2 BDP")).toEqual([0.5, 2]);
+    expect(bare("20 packets", "100 packets")).toEqual([20, 100]);
+    expect(bare("1 MB", "0.5 BDP")).toBeNull();
+    expect(bare("1.7 %", "wired")).toBeNull();
+    expect(bare("geo-50-10", "geo-250-3")).toBeNull();
   });
   it("go along the axis where they are numbers, and into panels where not", () => {
-    const profiles = { key: "path.profile", values: ["geo-50-10", "geo-250-3", "geo-10-2", "leo"] };
-    const sizes = { key: "workload.download", values: ["100 MB", "2 MB", "10 MB"] };
+    const profiles = sweepAxis("path.profile", ["geo-50-10", "geo-250-3", "geo-10-2", "leo"]);
+    const sizes = sweepAxis("workload.download", ["100 MB", "2 MB", "10 MB"]);
     const { report } = sweepReport([profiles, sizes], ["a"], 1, () => 1);
     const sweep = sweepOf(report.sweep, pointsOf(report))!;
     expect(sweep).toMatchObject({ key: "workload.download", name: "download", log: true });
@@ -130,7 +132,7 @@ describe("axes and intervals", () => {
     expect(rangeOf([2, 2])).toEqual([1.8, 2.2]);
   });
   it("carry units on their ticks", () => {
-    const m = metricOf("return_bytes.total");
+    const m = metricOf("reverse_bytes");
     expect(
       axisTicks(axis(0, 4e6, 0, 100), 3, metricScale(m, 4e6)).map((t) =>
         t.label.replace("\u00a0", " "),

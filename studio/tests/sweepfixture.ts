@@ -1,4 +1,6 @@
-import type { Point, Report, Run } from "../src/data/schema.ts";
+import type { Point } from "../src/data/points.ts";
+import type { Report, Run } from "../src/data/report.types.ts";
+import { sweepAxis } from "./base.ts";
 import type { Fixture } from "./blobwriter.ts";
 import { geoReport } from "./fixture.ts";
 import { random } from "./flowmodel.ts";
@@ -39,6 +41,7 @@ export function sweepReport(
     report: {
       ...report,
       variants,
+      variant_settings: [],
       sweep,
       runs,
       summary: summarise(runs),
@@ -53,8 +56,8 @@ export function sweepReport(
 /** Losses by round trips, as a table of a paper has them. */
 export function lossReport(variants = ["cubic", "newreno"], repeats = 1): Fixture {
   const sweep = [
-    { key: "path.rtt", values: ["100 ms", "150 ms", "200 ms", "300 ms", "450 ms", "650 ms"] },
-    { key: "path.forward.loss", values: ["0 %", "0.01 %", "0.05 %", "0.1 %", "0.5 %"] },
+    sweepAxis("path.rtt", ["100 ms", "150 ms", "200 ms", "300 ms", "450 ms", "650 ms"]),
+    sweepAxis("path.forward.loss", ["0 %", "0.01 %", "0.05 %", "0.1 %", "0.5 %"]),
   ];
   return sweepReport(
     sweep,
@@ -107,20 +110,17 @@ export function failedReport(): Fixture {
  */
 export function policySweep(): Fixture {
   const sweep = [
-    {
-      key: "path.return.rate",
-      values: [
-        "10 kbps",
-        "25 kbps",
-        "50 kbps",
-        "100 kbps",
-        "250 kbps",
-        "500 kbps",
-        "1 Mbps",
-        "1.5 Mbps",
-        "3 Mbps",
-      ],
-    },
+    sweepAxis("path.return.rate", [
+      "10 kbps",
+      "25 kbps",
+      "50 kbps",
+      "100 kbps",
+      "250 kbps",
+      "500 kbps",
+      "1 Mbps",
+      "1.5 Mbps",
+      "3 Mbps",
+    ]),
   ];
   const packets: Record<string, number> = {
     "1:2": 2,

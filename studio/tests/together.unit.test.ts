@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { pyramid } from "../src/data/pyramid.ts";
-import type { PathInfo, TraceFlow } from "../src/data/schema.ts";
+import type { FlowSeries, PathSummary } from "../src/data/report.types.ts";
 import { binOf, rateOf } from "../src/panels/goodput.ts";
 import { flowName } from "../src/panels/panel.ts";
 
-const flow = (name: string, visit: number): TraceFlow => ({
+const flow = (name: string, visit: number): FlowSeries => ({
   name,
   visit,
   start_s: 0,
@@ -12,7 +12,14 @@ const flow = (name: string, visit: number): TraceFlow => ({
   marks: [],
   phases: [],
 });
-const path = (rtt_ms: number): PathInfo => ({ name: "", hops: [], rtt_ms, bdp_bytes: 1 });
+const path = (rtt_ms: number): PathSummary => ({
+  name: "",
+  hops: [],
+  rtt_ms,
+  bdp_bytes: 1,
+  profile: null,
+  source: null,
+});
 
 describe("rates of flows", () => {
   it("add up to what was received, bin by bin, and end with zero", () => {

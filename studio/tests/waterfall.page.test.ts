@@ -124,10 +124,10 @@ it("a visit over several connections says whose series it has, and what a proxy 
   ]);
   const [h1, h2] = (await page.locator(".run-card").allInnerTexts()).map(plain);
   expect(h1).toContain("6 connections");
-  expect(h1).toContain("Reverse bytes, TCP options");
+  expect(h1).toContain("Reverse bytes: TCP options");
   expect(h1).not.toMatch(/proxy|QUIC|UDP/);
   expect(h2).toMatch(/Largest proxy buffer\s+253 kB/);
-  expect(h2).toMatch(/ACKs dropped by the proxy\s+12/);
+  expect(h2).toMatch(/ACKs suppressed by a proxy\s+12/);
   clean(opened);
   await page.close();
 });

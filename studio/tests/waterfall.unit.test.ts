@@ -116,27 +116,26 @@ describe("reverse bytes", () => {
   it("are in words, the sum first, without the layers of another transport", () => {
     expect(layersOf(report.runs[0]!.flows[0]!)).toEqual([
       ["Reverse bytes", 75_772],
-      ["Reverse bytes, IP", 16_380],
-      ["Reverse bytes, TCP header", 16_380],
-      ["Reverse bytes, TCP options", 9876],
-      ["Reverse bytes, TCP payload", 33_136],
+      ["Reverse bytes: IP", 16_380],
+      ["Reverse bytes: TCP", 16_380],
+      ["Reverse bytes: TCP options", 9876],
+      ["Reverse bytes: TCP payload", 33_136],
     ]);
   });
   it("are offered as metrics for layers that some run used", () => {
     const metrics = metricsOf(report);
     expect(metrics).toEqual(
       expect.arrayContaining([
-        "return_bytes.total",
-        "return_bytes.tcp_options",
-        "pep_held_bytes",
+        "reverse_bytes",
+        "reverse_bytes.tcp_options",
+        "pep_buffer_max_bytes",
         "pep_acks_dropped",
-        "connections",
       ]),
     );
-    expect(metrics).not.toContain("return_bytes.quic");
-    expect(metrics).not.toContain("return_bytes.udp");
+    expect(metrics).not.toContain("reverse_bytes.quic");
+    expect(metrics).not.toContain("reverse_bytes.udp");
     const quic = metricsOf(geoReport({ traces: false }).report);
-    for (const key of ["return_bytes.tcp", "pep_held_bytes", "connections"])
+    for (const key of ["reverse_bytes.tcp", "pep_buffer_max_bytes"])
       expect(quic).not.toContain(key);
   });
   it("have one sum, whether the summary knows it or not", () => {
@@ -147,7 +146,7 @@ describe("reverse bytes", () => {
         point: {},
         flow: "download",
         visit: 1,
-        metric: "return_bytes",
+        metric: "reverse_bytes",
         n: 2,
         median: 75_772,
         p5: null,
@@ -158,9 +157,9 @@ describe("reverse bytes", () => {
       },
     ];
     expect(metricsOf(with_).filter((m) => metricOf(m).label === "Reverse bytes")).toEqual([
-      "return_bytes",
+      "reverse_bytes",
     ]);
-    expect(flowMetric(with_.runs[0]!.flows[0]!, "return_bytes")).toBe(75_772);
+    expect(flowMetric(with_.runs[0]!.flows[0]!, "reverse_bytes")).toBe(75_772);
   });
 });
 

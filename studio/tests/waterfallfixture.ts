@@ -1,4 +1,5 @@
-import type { Flow } from "../src/data/schema.ts";
+import type { Flow } from "../src/data/report.types.ts";
+import { layers } from "./base.ts";
 import { BlobWriter, type Fixture } from "./blobwriter.ts";
 import { geoReport } from "./fixture.ts";
 
@@ -25,6 +26,7 @@ export function pageReport(n = 40): Fixture {
   const { report } = geoReport({ repeats: 2, sizes: ["2 MB"], traces: false });
   const blob = new BlobWriter();
   report.variants = ["h1", "h2"];
+  report.variant_settings = [];
   report.runs = report.runs.filter((r) => r.variant === "tcp-cubic" || r.variant === "quic-1rtt");
   report.summary = [];
   report.published = [];
@@ -36,16 +38,14 @@ export function pageReport(n = 40): Fixture {
       connections: first ? 6 : 1,
       start_s: 20,
       objects: page(n, 0.25, first ? 1 : n),
-      return_bytes: {
+      reverse_bytes: layers({
         ip: 16_380,
-        udp: 0,
-        quic: 0,
         tcp: 16_380,
         tcp_options: 9876,
         tcp_payload: 33_136,
         total: 75_772,
-      },
-      pep_held_bytes: first ? null : 252_558,
+      }),
+      pep_buffer_max_bytes: first ? null : 252_558,
       pep_acks_dropped: first ? null : 12,
     });
   }

@@ -1,4 +1,4 @@
-import type { SeriesRef } from "./schema.ts";
+import type { SeriesRef } from "./report.types.ts";
 
 /** One decoded series: times ascending, in seconds since the run began. */
 export interface Series {

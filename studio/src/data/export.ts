@@ -1,5 +1,5 @@
-import { METRIC, RUN_COLUMNS } from "./metrics.ts";
-import type { Report } from "./schema.ts";
+import { FLOW_COLUMNS, flowMetric, METRIC_COLUMNS } from "./metrics.ts";
+import type { Report } from "./report.types.ts";
 
 /** The results document as `bentpipe run --json` prints it. */
 export function resultsJson(report: Report): string {
@@ -12,21 +12,16 @@ export function resultsJson(report: Report): string {
 export function runsTable(report: Report): (string | number | null)[][] {
   const keys = report.sweep.map((s) => s.key);
   const flows = report.runs.flatMap((run) => run.flows.map((flow) => ({ run, flow })));
-  const layers = [...new Set(flows.flatMap(({ flow }) => Object.keys(flow.return_bytes)))];
-  const byLayer = layers.map((l) => `${METRIC.reverseBytes}.${l}`);
   return [
-    ["variant", ...keys, "run", "flow", "visit", ...RUN_COLUMNS, ...byLayer],
+    ["variant", ...keys, "run", "flow", "visit", ...FLOW_COLUMNS, ...METRIC_COLUMNS],
     ...flows.map(({ run, flow }) => [
       run.variant,
       ...keys.map((key) => run.point[key] ?? null),
       run.run,
       flow.name,
       flow.visit,
-      ...RUN_COLUMNS.map((c) => {
-        const value = flow[c];
-        return typeof value === "boolean" ? String(value) : (value ?? null);
-      }),
-      ...layers.map((l) => flow.return_bytes[l] ?? null),
+      ...FLOW_COLUMNS.map((c) => (c === "completed" ? String(flow[c]) : flow[c])),
+      ...METRIC_COLUMNS.map((c) => flowMetric(flow, c)),
     ]),
   ];
 }

@@ -1,18 +1,8 @@
-import { METRIC } from "./metrics.ts";
-import type { Fairness, Report, Run } from "./schema.ts";
+import { isShared, METRIC, type SharedName } from "./metrics.ts";
+import type { Report, Run } from "./report.types.ts";
 
 /** Flow name that summaries give to metrics of all flows of a run together. */
 export const ALL_FLOWS = "all";
-
-/** Metrics that a run's fairness has under their own names. */
-const OF_RUN = [
-  METRIC.jainIndex,
-  METRIC.minMaxRatio,
-  METRIC.aggregateGoodput,
-  METRIC.bottleneckUtilisation,
-  METRIC.bottleneckQueue,
-  METRIC.convergence,
-] as const satisfies (keyof Fairness)[];
 
 /** Two flows that compete, and the swept keys of their controllers. */
 export interface Competition {
@@ -41,8 +31,7 @@ export function competitionOf(report: Report): Competition | null {
 /** The value of a metric of all flows in one run; null if there is none. */
 export function sharedValue(report: Report, run: Run, metric: string): number | null {
   if (metric === METRIC.share) return shareOf(...goodputsOf(report, run));
-  const name = OF_RUN.find((m) => m === metric);
-  return name ? (run.fairness?.[name] ?? null) : null;
+  return isShared(metric) ? (run.fairness?.[metric as SharedName] ?? null) : null;
 }
 
 /**
@@ -58,7 +47,7 @@ export function goodputsOf(report: Report, run: Run): [number | null, number | n
   return [of(a), of(b)];
 }
 
-/** The first value's part of the sum of both, in per cent; null if it is not defined. */
+/** The first value's part of the sum of both, as a fraction; null if it is not defined. */
 export function shareOf(a: number | null | undefined, b: number | null | undefined): number | null {
-  return typeof a === "number" && typeof b === "number" && a + b > 0 ? (100 * a) / (a + b) : null;
+  return typeof a === "number" && typeof b === "number" && a + b > 0 ? a / (a + b) : null;
 }

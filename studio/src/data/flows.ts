@@ -1,6 +1,6 @@
 import { ALL_FLOWS } from "./fairness.ts";
 import { isShared } from "./metrics.ts";
-import type { Report } from "./schema.ts";
+import type { Report } from "./report.types.ts";
 
 /**
  * A flow that can be chosen: its name, and which of its reported visits (1 is the first). A variant

@@ -1,8 +1,9 @@
 import { ALL_FLOWS, competitionOf, goodputsOf, sharedValue, shareOf } from "./fairness.ts";
 import { type FlowId, visitOf } from "./flows.ts";
 import { flowMetric, isShared, METRIC } from "./metrics.ts";
+import type { Point } from "./points.ts";
 import { pointKey, within } from "./points.ts";
-import type { Flow, Point, Published, Report, Run, Summary, Trace } from "./schema.ts";
+import type { Figure, Flow, Report, Run, Summary, Trace } from "./report.types.ts";
 import { quantile } from "./statistics.ts";
 
 /** One variant at one point: every run's value, and their statistics. */
@@ -22,7 +23,7 @@ export interface Group {
   median: number | null;
   p5: number | null;
   p95: number | null;
-  published: Published[];
+  published: Figure[];
 }
 
 interface Index {
@@ -76,6 +77,7 @@ export function groupsAt(report: Report, point: Point, flow: FlowId, metric: str
           report,
           { variant, index: i, point, visit: summary?.visit ?? 1, values, failed: [], summary },
           metric,
+          ALL_FLOWS,
           instead,
         ),
       ];
@@ -93,7 +95,14 @@ export function groupsAt(report: Report, point: Point, flow: FlowId, metric: str
     const summary =
       index.summary.get(JSON.stringify([variant, key, flow.name, visit, metric])) ?? null;
     if (values.length === 0 && !summary) return [];
-    return [groupOf(report, { variant, index: i, point, visit, values, failed, summary }, metric)];
+    return [
+      groupOf(
+        report,
+        { variant, index: i, point, visit, values, failed, summary },
+        metric,
+        flow.name,
+      ),
+    ];
   });
 }
 
@@ -124,6 +133,7 @@ function groupOf(
   report: Report,
   found: Pick<Group, "variant" | "index" | "point" | "visit" | "values" | "failed" | "summary">,
   metric: string,
+  flow: string,
   instead: number | null = null,
 ): Group {
   const { summary } = found;
@@ -141,7 +151,8 @@ function groupOf(
     published: report.published.filter(
       (p) =>
         p.metric === metric &&
-        (p.variant === undefined || p.variant === found.variant) &&
+        (p.variant ?? found.variant) === found.variant &&
+        (p.flow ?? flow) === flow &&
         within(p.point, found.point),
     ),
   };

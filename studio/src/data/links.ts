@@ -1,12 +1,12 @@
 import { flowIn, runOf } from "./groups.ts";
 import { LINK_SERIES } from "./names.ts";
-import { skyOf } from "./routes.ts";
-import type { LinkResult, Report, Trace, TraceLink } from "./schema.ts";
+import type { Link, LinkSeries, Report, Trace } from "./report.types.ts";
+import { constellationOf } from "./routes.ts";
 
 /** Runs with up to this many links show all of them. */
 export const FEW_LINKS = 8;
 /** Packets that a link's full queue dropped. */
-export const queueDrops = (link: LinkResult | undefined): number => link?.dropped_queue ?? 0;
+export const queueDrops = (link: Link | undefined): number => link?.dropped_queue ?? 0;
 
 /** Number of links shown first of runs that have more. */
 const BUSIEST = 6;
@@ -19,11 +19,11 @@ export const CAPACITY_SERIES: readonly string[] = [
 ];
 
 /** True if the series are of a terminal that shares a carrier and requests capacity. */
-export const isTerminal = (link: TraceLink): boolean =>
+export const isTerminal = (link: LinkSeries): boolean =>
   link.series[LINK_SERIES.allocated] !== undefined;
 
 /** True if the series are of a terminal's capacity only, so that it is no link of its own. */
-export const isOnlyTerminal = (link: TraceLink): boolean =>
+export const isOnlyTerminal = (link: LinkSeries): boolean =>
   isTerminal(link) && Object.keys(link.series).every((key) => CAPACITY_SERIES.includes(key));
 
 /** The links of a run, ranked for some of its flows. */
@@ -40,9 +40,9 @@ export interface LinkRanking {
 
 /** The links of a run that are drawn. */
 export interface LinkChoice {
-  links: TraceLink[];
+  links: LinkSeries[];
   /** Terminals with allocated capacity, whatever links are drawn. */
-  terminals: TraceLink[];
+  terminals: LinkSeries[];
   brief: (name: string) => string;
   /** If there are too many links to show at once: their number, if all are drawn, a sentence. */
   many: { total: number; all: boolean; words: string } | null;
@@ -75,15 +75,15 @@ export function commonBeginning(names: string[]): number {
  * constellation are named `from>to`, `from>sky` or `from>ground`.
  */
 export function linksOf(report: Report, trace: Trace, id: Id): Set<string> {
-  const sky = skyOf(report, trace);
+  const over = constellationOf(report, trace);
   const out = new Set<string>();
-  if (!sky) return out;
+  if (!over) return out;
   const run = runOf(report, trace);
   const upload = (run && flowIn(run, id))?.direction === "upload";
-  const satellites = sky.satellites.names.length;
+  const satellites = over.satellites.names.length;
   const name = (node: number): string =>
-    sky.satellites.names[node] ?? sky.stations[node - satellites]?.name ?? "";
-  for (const { flow, nodes } of trace.paths ?? []) {
+    over.satellites.names[node] ?? over.stations[node - satellites]?.name ?? "";
+  for (const { flow, nodes } of trace.routes ?? []) {
     if (flow !== id.name) continue;
     for (let i = 1; i < nodes.length; i++) {
       const [from, to] = upload ? [nodes[i - 1]!, nodes[i]!] : [nodes[i]!, nodes[i - 1]!];
@@ -107,7 +107,7 @@ function inTurn(lists: string[][]): string[] {
  */
 export function rankLinks(report: Report, trace: Trace, flows: Id[]): LinkRanking {
   const run = runOf(report, trace);
-  const results = new Map<string, LinkResult>(run?.links.map((l) => [l.name, l]));
+  const results = new Map<string, Link>(run?.links.map((l) => [l.name, l]));
   const drawn = trace.links.filter((l) => !isOnlyTerminal(l)).map((l) => l.name);
   const names = [...new Set([...results.keys(), ...drawn])];
   if (names.length <= FEW_LINKS)
@@ -122,7 +122,7 @@ export function rankLinks(report: Report, trace: Trace, flows: Id[]): LinkRankin
     return names.filter((n) => set.has(n));
   });
   const bottleneck = names.filter((n) => n === run?.fairness?.bottleneck);
-  const satellites = skyOf(report, trace)?.satellites.names ?? [];
+  const satellites = constellationOf(report, trace)?.satellites.names ?? [];
   const common = (satellites[0] ?? "").slice(0, commonBeginning(satellites));
   const cut = (part: string): string =>
     part.startsWith(common) ? part.slice(common.length) : part;

@@ -1,13 +1,6 @@
 import { competitionOf, sharedValue } from "./fairness.ts";
-import {
-  FIRST,
-  FIRST_OF_TIMED,
-  METRIC,
-  metricsOfFlow,
-  REVERSE_TOTAL,
-  RUN_METRICS,
-} from "./metrics.ts";
-import type { Report } from "./schema.ts";
+import { FIRST, FIRST_OF_TIMED, metricsOfFlow, RUN_METRICS } from "./metrics.ts";
+import type { Report } from "./report.types.ts";
 
 /** True if a report has runs or statistics; a report of paths alone has neither. */
 export const hasRuns = (report: Report): boolean =>
@@ -32,7 +25,7 @@ export function isTimed(report: Report): boolean {
   }
   const all = [...flows.values()];
   if (all.length === 0 || all.some((f) => f.times.size > 1)) return false;
-  return all.some((f) => f.bytes.size > 1) || /^\s*(lasts|duration)\s*=/m.test(report.source);
+  return all.some((f) => f.bytes.size > 1) || /^\s*duration\s*=/m.test(report.source);
 }
 
 /** Metrics that have a value in a report, the most asked for first. */
@@ -43,8 +36,6 @@ export function metricsOf(report: Report): string[] {
     for (const key of RUN_METRICS) if (sharedValue(report, run, key) !== null) keys.add(key);
     for (const flow of run.flows) for (const key of metricsOfFlow(flow)) keys.add(key);
   }
-  // Two names for the same number: the summary's has the interval.
-  if (keys.has(METRIC.reverseBytes)) keys.delete(REVERSE_TOTAL);
   // If flows compete, how they share comes first.
   const usual = isTimed(report)
     ? [...FIRST_OF_TIMED, ...RUN_METRICS, ...FIRST]

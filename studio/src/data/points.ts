@@ -1,4 +1,7 @@
-import type { Point, Report } from "./schema.ts";
+import type { Report, Run } from "./report.types.ts";
+
+/** Values of the swept keys, as text. */
+export type Point = Run["point"];
 
 const keys = new WeakMap<Point, string>();
 
@@ -35,7 +38,7 @@ export function within(part: Point, whole: Point): boolean {
 }
 
 /** Sweep points in order of appearance. */
-export function pointsOf(report: Report): Point[] {
+export function pointsOf(report: Pick<Report, "runs" | "summary">): Point[] {
   const all = [...report.runs, ...report.summary].map(({ point }) => point);
   const seen = new Map<string, Point>();
   for (const point of all) if (!seen.has(pointKey(point))) seen.set(pointKey(point), point);

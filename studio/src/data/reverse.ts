@@ -2,10 +2,11 @@ import { type ByteLayer, isSplit, partsOf } from "./byte-layers.ts";
 import { type FlowId, visitOf } from "./flows.ts";
 import { flowIn } from "./groups.ts";
 import { isTerminal } from "./links.ts";
-import { flowMetric, isAckCounted, METRIC, REVERSE_TOTAL } from "./metrics.ts";
+import { flowMetric, isAckCounted, METRIC } from "./metrics.ts";
 import { FORWARD_LINK, RETURN_LINK, SERIES } from "./names.ts";
+import type { Point } from "./points.ts";
 import { pointKey } from "./points.ts";
-import type { Flow, Point, Report, Run, Trace } from "./schema.ts";
+import type { Flow, Report, Run, Trace } from "./report.types.ts";
 import { mean } from "./statistics.ts";
 
 /** Share of the link's rate from which reverse traffic is worth a look; our choice. */
@@ -51,9 +52,9 @@ export function reverseCapacity({ trace, upload }: ReversePath): number | null {
   return rates.length > 0 && rates.every((r) => r !== null) ? Math.min(...rates) * 1000 : null;
 }
 
-/** True if a report has reverse traffic by layer or over time; those of early versions have not. */
+/** True if a report has reverse traffic by layer or over time. */
 export function hasReverseTraffic(report: Report): boolean {
-  const counted = (f: Flow): boolean => isAckCounted(f) || isSplit(f.return_bytes);
+  const counted = (f: Flow): boolean => isAckCounted(f) || isSplit(f.reverse_bytes);
   return (
     report.runs.some((r) => r.flows.some(counted)) ||
     report.traces.some((t) => t.flows.some((f) => f.series[SERIES.reverseRate] !== undefined))
@@ -75,14 +76,14 @@ export function reverseTraffic(report: Report, point: Point, flow: FlowId): Reve
       .filter(mine)
       .flatMap((run) => flowIn(run, { name: flow.name, visit }) ?? []);
     if (flows.length === 0) return [];
-    const layers = flows.flatMap((f) => partsOf(f.return_bytes));
+    const layers = flows.flatMap((f) => partsOf(f.reverse_bytes));
     const parts = [...new Set(layers.map((p) => p.layer))].map((layer) => ({
       layer,
       bytes: layers.reduce((sum, p) => sum + (p.layer === layer ? p.bytes : 0), 0) / flows.length,
     }));
     const total = parts.reduce((sum, p) => sum + p.bytes, 0);
     if (total === 0) return [];
-    const bytes = (f: Flow): number => flowMetric(f, REVERSE_TOTAL) ?? 0;
+    const bytes = (f: Flow): number => f.reverse_bytes.total;
     const rate = mean(
       flows.map((f) => (f.completion_s ? (bytes(f) * 8) / f.completion_s / 1000 : null)),
     );
@@ -102,7 +103,7 @@ export function reverseTraffic(report: Report, point: Point, flow: FlowId): Reve
         dataPerAck: mean(flows.map((f) => flowMetric(f, METRIC.dataPerAck))),
         rate,
         share: rate !== null && capacity !== null && capacity > 0 ? rate / capacity : null,
-        overhead: mean(flows.map((f) => (f.bytes_sent ? bytes(f) / f.bytes_sent : null))),
+        overhead: mean(flows.map((f) => (f.bytes_sent > 0 ? bytes(f) / f.bytes_sent : null))),
         sizes: [...sizes].sort(([a], [b]) => a - b),
         sizesOf: flows.some((f) => f.ack_frame_bytes) ? "frames" : "options",
       },

@@ -1,7 +1,7 @@
-import type { Report, RouteEntry, Sky, Trace } from "./schema.ts";
+import type { ConstellationView, Report, Route, Trace } from "./report.types.ts";
 
 /** The route of a flow at a time. */
-export interface Route {
+export interface RouteAt {
   /** Nodes from one end to the other; empty if there is no route. */
   nodes: number[];
   /** When it began, and when the next route begins (null: never). */
@@ -10,21 +10,24 @@ export interface Route {
 }
 
 /** The constellation over a trace's path, if there is one. */
-export function skyOf(report: Report, trace: Trace | undefined): Sky | undefined {
-  return trace?.sky === undefined ? undefined : report.skies[trace.sky];
+export function constellationOf(
+  report: Report,
+  trace: Trace | undefined,
+): ConstellationView | undefined {
+  return report.constellations?.[trace?.constellation ?? -1];
 }
 
 /** True if a trace's path goes over a constellation. */
-export const hasSky = (trace: Trace): boolean => trace.sky !== undefined;
+export const hasConstellation = (trace: Trace): boolean => typeof trace.constellation === "number";
 
 /** Routes of all flows of a run over time. */
 export class Routes {
   /** Flows that have routes, in the order of their first entry. */
   readonly flows: string[];
-  readonly #of = new Map<string, RouteEntry[]>();
+  readonly #of = new Map<string, Route[]>();
 
   /** `entries` ascend in time. */
-  constructor(entries: RouteEntry[]) {
+  constructor(entries: Route[]) {
     for (const entry of entries) {
       const list = this.#of.get(entry.flow);
       // The same route written again is no change.
@@ -36,11 +39,11 @@ export class Routes {
 
   /** The routes of a trace. */
   static of(trace: Trace): Routes {
-    return new Routes(trace.paths ?? []);
+    return new Routes(trace.routes ?? []);
   }
 
   /** The route of a flow at a time of the run; null before its first entry. */
-  at(flow: string, time: number): Route | null {
+  at(flow: string, time: number): RouteAt | null {
     const list = this.#of.get(flow) ?? [];
     let lo = 0;
     let hi = list.length;

@@ -1,6 +1,6 @@
 import { inflateBase64, seriesAt } from "./blob.ts";
 import { type Pyramid, pyramid } from "./pyramid.ts";
-import type { SeriesRef } from "./schema.ts";
+import type { SeriesRef } from "./report.types.ts";
 
 /** Decodes series on demand and keeps their pyramids. */
 export class SeriesCache {

@@ -1,54 +1,25 @@
-import { keyLabel, pointKey, pointLabel } from "./points.ts";
-import type { Point } from "./schema.ts";
+import { keyLabel, type Point, pointKey, pointLabel } from "./points.ts";
+import type { Report } from "./report.types.ts";
 
-/** Units of quantities: what they measure, and their size in the smallest unit. */
-const UNITS: Record<string, [kind: string, factor: number]> = {
-  "": ["number", 1],
-  "%": ["ratio", 1],
-  ns: ["time", 1e-9],
-  us: ["time", 1e-6],
-  µs: ["time", 1e-6],
-  ms: ["time", 1e-3],
-  s: ["time", 1],
-  min: ["time", 60],
-  h: ["time", 3600],
-  d: ["time", 86_400],
-  b: ["size", 1],
-  byte: ["size", 1],
-  bytes: ["size", 1],
-  kb: ["size", 1e3],
-  mb: ["size", 1e6],
-  gb: ["size", 1e9],
-  tb: ["size", 1e12],
-  kib: ["size", 2 ** 10],
-  mib: ["size", 2 ** 20],
-  gib: ["size", 2 ** 30],
-  bps: ["rate", 1],
-  kbps: ["rate", 1e3],
-  mbps: ["rate", 1e6],
-  gbps: ["rate", 1e9],
-  bdp: ["BDP", 1],
-  packet: ["packets", 1],
-  packets: ["packets", 1],
-};
+/** A swept key and its values. */
+type Axis = Report["sweep"][number];
 
-/** Reads a swept value as a number with a unit; null for names, such as a profile's. */
-export function quantity(text: string): { value: number; kind: string } | null {
-  const m = /^\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(%|[a-zµ/]*)\s*$/i.exec(text);
-  const unit = m && m[2]!.toLowerCase();
-  if (!m || unit === null || !Object.hasOwn(UNITS, unit)) return null;
-  const [kind, factor] = UNITS[unit]!;
-  return { value: Number(m[1]) * factor, kind };
+/** Numbers with one unit that has no base unit here, such as "0.5 BDP" and "20 packets". */
+function ofOneUnit(values: string[]): number[] | null {
+  const parts = values.map((text) => /^([-+]?[\d.]+)\s*(\D*)$/.exec(text));
+  const units = new Set(parts.map((p) => p?.[2]));
+  const numbers = parts.map((p) => Number(p?.[1]));
+  return units.size === 1 && numbers.every(Number.isFinite) ? numbers : null;
 }
 
-/** The values of a key as numbers of one kind (a bare 0 is of any kind), or null. */
-export function quantities(values: string[]): number[] | null {
-  const all = values.map(quantity);
-  if (all.some((q) => q === null)) return null;
-  const kinds = new Set(
-    all.flatMap((q) => (q!.value === 0 && q!.kind === "number" ? [] : [q!.kind])),
-  );
-  return kinds.size <= 1 ? all.map((q) => q!.value) : null;
+/**
+ * Some values of a key as numbers: those that the report gives, in base units, or else those of one
+ * unit; null for names.
+ */
+export function numbersOf(axis: Axis, values = axis.values): number[] | null {
+  const known = new Map(axis.values.map((text, i) => [text, axis.numbers[i] ?? null]));
+  const given = values.flatMap((text) => known.get(text) ?? []);
+  return given.length === values.length ? given : ofOneUnit(values);
 }
 
 /** The layout of a sweep: the key on the axis, and a panel per combination of the others. */
@@ -63,12 +34,12 @@ export interface Sweep {
 }
 
 /** Lays a sweep out: the axis has the quantity with most values, or else the key with most. */
-export function sweepOf(sweep: { key: string; values: string[] }[], points: Point[]): Sweep | null {
+export function sweepOf(sweep: Axis[], points: Point[]): Sweep | null {
   const keys = sweep.map((s) => {
     const values = [...new Set([...s.values, ...points.flatMap((p) => p[s.key] ?? [])])].filter(
       (v) => points.some((p) => p[s.key] === v),
     );
-    return { key: s.key, values, numbers: quantities(values) };
+    return { key: s.key, values, numbers: numbersOf(s, values) };
   });
   const varied = keys.filter((k) => k.values.length > 1);
   const most = (list: typeof keys): (typeof keys)[number] | undefined =>

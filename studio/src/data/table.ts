@@ -2,14 +2,14 @@ import { type FlowId, TOGETHER } from "./flows.ts";
 import { type Group, groupsAt } from "./groups.ts";
 import { isShared, METRIC, SHARING } from "./metrics.ts";
 import { pointsOf } from "./points.ts";
-import type { Published, Report } from "./schema.ts";
+import type { Figure, Report } from "./report.types.ts";
 
 /** One row of the table: a group's statistics against at most one published value. */
 export interface Row {
   group: Group;
   flow: FlowId;
   metric: string;
-  published: Published | null;
+  published: Figure | null;
 }
 
 /** The rows for some metrics of some flows, with a row for each published value that applies. */

@@ -17,7 +17,7 @@ export function metricValue(m: Metric, x: number | null | undefined): string {
   if (x === null || x === undefined || !Number.isFinite(x)) return NONE;
   if (m.unit === "s") return seconds(x);
   if (m.unit === "ms") return ms(x);
-  if (m.unit === "B") return bytes(x);
+  if (m.unit === "bytes") return bytes(x);
   if (m.unit === "%") return percent(x / 100);
   if (m.unit === "fraction") return percent(x);
   if (m.unit === "Mbps") return `${significant(x)}\u00a0Mbps`;
@@ -26,7 +26,7 @@ export function metricValue(m: Metric, x: number | null | undefined): string {
 
 /** Unit and divisor for values of a metric up to `max`, which share an axis or a column. */
 export function metricScale(m: Metric, max: number): Scale {
-  if (m.unit === "B") return byteScale(max);
+  if (m.unit === "bytes") return byteScale(max);
   if (m.unit === "fraction") return { unit: "%", divisor: 0.01 };
   if (m.unit === "Mbps") return rateScale(max);
   if (m.unit === "s" && max < 0.1) return { unit: "ms", divisor: 1e-3 };

@@ -35,6 +35,7 @@ export type Role =
   | "droppedPolicer"
   | "droppedQueue"
   | "droppedChannel"
+  | "droppedRouting"
   | "cwnd"
   | "flight"
   | "ssthresh"
@@ -55,6 +56,7 @@ const ROLES: Record<Role, [light: string, dark: string]> = {
   droppedPolicer: ["#8a3fb0", "#cf9cf0"],
   droppedQueue: ["#a86400", "#f0b13c"],
   droppedChannel: ["#c02a5c", "#ff86ac"],
+  droppedRouting: ["#5a6472", "#a9b4c2"],
   cwnd: ["#0060a8", "#62b5ff"],
   flight: ["#c8500a", "#ff9559"],
   ssthresh: ["#5a616b", "#b4bcc6"],

@@ -1,7 +1,7 @@
 import type { Layer, PanelSpec, Reference } from "../charts/time/spec.ts";
 import { CAPACITY_SERIES } from "../data/links.ts";
 import { LINK_SERIES } from "../data/names.ts";
-import type { TraceLink } from "../data/schema.ts";
+import type { LinkSeries } from "../data/report.types.ts";
 import { type Role, roleColour, variantColour, variantDash } from "../format/palette.ts";
 import { BASE, type LinksView, type Panel, reference } from "./panel.ts";
 
@@ -9,10 +9,10 @@ import { BASE, type LinksView, type Panel, reference } from "./panel.ts";
 interface Terminal {
   carrier: string;
   name: string;
-  link: TraceLink;
+  link: LinkSeries;
 }
 
-function terminalOf(link: TraceLink): Terminal {
+function terminalOf(link: LinkSeries): Terminal {
   const at = link.name.lastIndexOf("#");
   if (at < 0) return { carrier: link.name, name: "", link };
   return { carrier: link.name.slice(0, at), name: link.name.slice(at + 1), link };

@@ -1,6 +1,6 @@
 import { flowMetric, METRIC, metricOf } from "../data/metrics.ts";
 import { SERIES } from "../data/names.ts";
-import type { Flow } from "../data/schema.ts";
+import type { Flow } from "../data/report.types.ts";
 import { metricValue } from "../format/metric.ts";
 import { BASE, firstConnection, layersOf, marksOf, type Panel, type Plan } from "./panel.ts";
 

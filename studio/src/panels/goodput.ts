@@ -1,6 +1,6 @@
 import { SERIES } from "../data/names.ts";
 import { type Pyramid, pyramid, sampleAt } from "../data/pyramid.ts";
-import type { PathInfo } from "../data/schema.ts";
+import type { PathSummary } from "../data/report.types.ts";
 import { shortest } from "../format/numbers.ts";
 import { perFlow } from "./lines.ts";
 import { BASE, type Panel, routeChanges } from "./panel.ts";
@@ -9,7 +9,7 @@ import { BASE, type Panel, routeChanges } from "./panel.ts";
 const BINS = 20_000;
 
 /** Length of the bins of rates, in seconds: one RTT, within which a window is used once. */
-export function binOf(path: PathInfo | undefined, durations: number[]): number {
+export function binOf(path: PathSummary | undefined, durations: number[]): number {
   const rtt = path && path.rtt_ms > 0 ? path.rtt_ms / 1000 : 0.5;
   return Math.max(0.05, rtt, Math.max(0, ...durations) / BINS);
 }

@@ -2,9 +2,9 @@ import type { Layer, Mark, PanelSpec, Reference, Style } from "../charts/time/sp
 import type { LinkChoice } from "../data/links.ts";
 import { SENDER_SERIES, SERIES } from "../data/names.ts";
 import { type Phases, phasesOf } from "../data/phases.ts";
+import type { Flow, FlowSeries, PathSummary, Trace } from "../data/report.types.ts";
 import type { ReversePath } from "../data/reverse.ts";
-import { hasSky, Routes } from "../data/routes.ts";
-import type { Flow, PathInfo, Trace, TraceFlow } from "../data/schema.ts";
+import { hasConstellation, Routes } from "../data/routes.ts";
 import type { SeriesCache } from "../data/series-cache.ts";
 import { count } from "../format/numbers.ts";
 import { type Role, roleColour } from "../format/palette.ts";
@@ -12,8 +12,8 @@ import { type Role, roleColour } from "../format/palette.ts";
 /** What the plots of one flow are made from. */
 export interface FlowView {
   trace: Trace;
-  flow: TraceFlow;
-  path: PathInfo | undefined;
+  flow: FlowSeries;
+  path: PathSummary | undefined;
   /** What the flow measured, if that is known. */
   result: Flow | undefined;
   links: LinkChoice;
@@ -23,7 +23,7 @@ export interface FlowView {
 /** What the plots of all flows of a run in one axis are made from. */
 export interface FlowsView {
   trace: Trace;
-  path: PathInfo | undefined;
+  path: PathSummary | undefined;
   /** Most connections that a flow took. */
   connections: number;
   links: LinkChoice;
@@ -42,7 +42,7 @@ export interface ComparedRun extends ReversePath {
   name: string;
   /** Index of its variant, which gives its colour. */
   index: number;
-  flow: TraceFlow;
+  flow: FlowSeries;
 }
 
 /** What packets are counted in. */
@@ -118,7 +118,7 @@ const MOST_CHANGES = 60;
 export const CHANGES = " Thin vertical lines mark route changes.";
 
 /** Marks where the routes of some flows change; none if there are too many. */
-export function routeChanges(trace: Trace, flows: TraceFlow[]): Mark[] {
+export function routeChanges(trace: Trace, flows: FlowSeries[]): Mark[] {
   const routes = Routes.of(trace);
   const times = [...new Set(flows.map((f) => f.name))].flatMap((name) => routes.changesOf(name));
   return times.length <= MOST_CHANGES ? times.map((t) => ({ t, label: "" })).sort(byTime) : [];
@@ -127,7 +127,7 @@ export function routeChanges(trace: Trace, flows: TraceFlow[]): Mark[] {
 const byTime = (a: Mark, b: Mark): number => a.t - b.t;
 
 /** Named instants of a flow, such as the end of its handshake. */
-export const namedMarks = (flow: TraceFlow): Mark[] =>
+export const namedMarks = (flow: FlowSeries): Mark[] =>
   flow.marks.map((m) => ({ t: m.t_s, label: m.label })).sort(byTime);
 
 /** All marks of a flow: named instants and route changes. */
@@ -137,7 +137,7 @@ export const marksOf = ({ trace, flow }: Pick<FlowView, "trace" | "flow">): Mark
 /** True if a flow only has the RTT of its route, as it sent no packets. */
 export function isRouteOnly({ trace, flow, cache }: FlowView): boolean {
   const sender = [...SENDER_SERIES, SERIES.smoothedRtt];
-  return hasSky(trace) && !sender.some((key) => cache.get(flow.series[key]));
+  return hasConstellation(trace) && !sender.some((key) => cache.get(flow.series[key]));
 }
 
 /** Phases of a flow's congestion control, which end with its series; null if unknown. */
@@ -149,6 +149,6 @@ export function phasesIn({ flow, cache }: FlowView): { data: Phases; shown: bool
 }
 
 /** Name of a flow among the flows of its run, with the visit if there are several. */
-export function flowName(flows: TraceFlow[], f: TraceFlow): string {
+export function flowName(flows: FlowSeries[], f: FlowSeries): string {
   return flows.some((o) => o.visit !== f.visit) ? `${f.name}, visit ${f.visit}` : f.name;
 }

@@ -18,9 +18,10 @@ function drops(view: LinksView, key: string, title: string, what: string, role?:
 export const queue: Panel = {
   linkSeries: [
     LINK_SERIES.queue,
-    LINK_SERIES.dropsQueue,
-    LINK_SERIES.dropsPolicer,
-    LINK_SERIES.dropsChannel,
+    LINK_SERIES.droppedQueue,
+    LINK_SERIES.droppedPolicer,
+    LINK_SERIES.droppedChannel,
+    LINK_SERIES.droppedRouting,
   ],
   ofLinks: (view) => [
     {
@@ -30,20 +31,27 @@ export const queue: Panel = {
       unit: "bytes",
       layers: [
         ...perLink(view, LINK_SERIES.queue, "Bytes queued at"),
-        ...drops(view, LINK_SERIES.dropsQueue, "Drops of the full queue at", "drops"),
+        ...drops(view, LINK_SERIES.droppedQueue, "Drops of the full queue at", "drops"),
         ...drops(
           view,
-          LINK_SERIES.dropsPolicer,
+          LINK_SERIES.droppedPolicer,
           "Drops of the policer at",
           "policer drops",
           "droppedPolicer",
         ),
         ...drops(
           view,
-          LINK_SERIES.dropsChannel,
+          LINK_SERIES.droppedChannel,
           "Channel losses on",
           "channel losses",
           "droppedChannel",
+        ),
+        ...drops(
+          view,
+          LINK_SERIES.droppedRouting,
+          "Routing losses on",
+          "routing losses",
+          "droppedRouting",
         ),
       ],
       references: levels(view, LINK_SERIES.queue, "limit", (l) => l.queue_limit_bytes),

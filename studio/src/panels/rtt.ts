@@ -1,6 +1,6 @@
 import { SERIES } from "../data/names.ts";
-import { hasSky } from "../data/routes.ts";
-import type { PathInfo, Trace } from "../data/schema.ts";
+import type { PathSummary, Trace } from "../data/report.types.ts";
+import { hasConstellation } from "../data/routes.ts";
 import { perFlow } from "./lines.ts";
 import {
   BASE,
@@ -53,8 +53,8 @@ const FIXED =
   "RTT above the dotted line is queueing (and ACK delay at the receiver). A ramp followed by " +
   "losses is a queue that filled up; a step that stays is a change of the path itself.";
 
-const emptyPath = (trace: Trace, path: PathInfo | undefined) =>
-  hasSky(trace) ? [] : reference("path with empty queues", path?.rtt_ms);
+const emptyPath = (trace: Trace, path: PathSummary | undefined) =>
+  hasConstellation(trace) ? [] : reference("path with empty queues", path?.rtt_ms);
 
 /** RTT, as samples and smoothed. */
 export const rtt: Panel = {
@@ -62,7 +62,7 @@ export const rtt: Panel = {
   ofFlow: (view) => {
     const { trace, path, result } = view;
     const alone = isRouteOnly(view);
-    const howto = alone ? OF_ROUTE : hasSky(trace) ? OVER_SATELLITES : FIXED;
+    const howto = alone ? OF_ROUTE : hasConstellation(trace) ? OVER_SATELLITES : FIXED;
     return [
       {
         ...BASE,
@@ -86,7 +86,7 @@ export const rtt: Panel = {
     const smoothed = trace.flows.some((f) => f.series[SERIES.smoothedRtt]);
     const key = smoothed ? SERIES.smoothedRtt : SERIES.rtt;
     const howto =
-      hasSky(trace) && !smoothed
+      hasConstellation(trace) && !smoothed
         ? OF_ROUTE
         : "Flows through the same queue see it grow and drain at the same time.";
     return [

@@ -64,6 +64,14 @@ const PLANS: Plan[] = [
     role: "droppedChannel",
     width: 1.8,
   },
+  {
+    key: SERIES.droppedRouting,
+    name: "lost by routing",
+    title: "Packets lost without a link's fault: link down, no route, or hop limit",
+    style: "plus",
+    role: "droppedRouting",
+    width: 1.8,
+  },
 ];
 
 /** The time-sequence plot of one flow: packets, ACKs, deliveries, losses. */

@@ -1,6 +1,6 @@
 import type { PanelSpec, Reference } from "../charts/time/spec.ts";
 import { LINK_SERIES } from "../data/names.ts";
-import type { TraceLink } from "../data/schema.ts";
+import type { LinkSeries } from "../data/report.types.ts";
 import { roleColour, variantColour } from "../format/palette.ts";
 import { perLink } from "./lines.ts";
 import { BASE, type LinksView, type Panel } from "./panel.ts";
@@ -18,7 +18,7 @@ export function levels(
   { links: { links, many } }: LinksView,
   key: string,
   name: string,
-  of: (link: TraceLink) => number | null,
+  of: (link: LinkSeries) => number | null,
 ): Reference[] {
   const known = links.flatMap((l, i): Reference[] => {
     const value = of(l) ?? 0;

@@ -1,13 +1,13 @@
 import { resultsJson, runsTable } from "../data/export.ts";
-import type { Report } from "../data/schema.ts";
+import type { Report } from "../data/report.types.ts";
 import { button, h } from "../page/dom.ts";
 import { delimited, download, fileName } from "../page/files.ts";
+import { versionOf } from "./parts.ts";
 
 /** The section with the resolved scenario and files to save. */
 export function dataSection(report: Report): HTMLElement {
-  const { scenario, seed, source } = report;
-  const clock = report.clock || "unknown";
-  const version = report.version || "of unknown version";
+  const { scenario, seed, source, clock } = report;
+  const version = versionOf(report);
   const save = (label: string, name: string, type: string, text: () => string): HTMLElement =>
     button(label, () => download(fileName(scenario, name), type, text()));
   const hasRuns = report.runs.length > 0;

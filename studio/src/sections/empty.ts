@@ -1,5 +1,5 @@
-import { normalise } from "../data/read.ts";
-import type { Report } from "../data/schema.ts";
+import { readReport } from "../data/read.ts";
+import type { Report } from "../data/report.types.ts";
 import { h } from "../page/dom.ts";
 import { reasonOf } from "./parts.ts";
 
@@ -9,7 +9,7 @@ export function emptyState(problem: string | null, loaded: (report: Report) => v
   const read = async (file: File | undefined): Promise<void> => {
     if (!file) return;
     try {
-      loaded(normalise(JSON.parse(await file.text())));
+      loaded(readReport(JSON.parse(await file.text())));
     } catch (error) {
       said.hidden = false;
       said.textContent = `${file.name} could not be shown: ${reasonOf(error)}`;

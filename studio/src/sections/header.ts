@@ -1,8 +1,9 @@
 import { pathView } from "../charts/static/path-drawing.ts";
-import { hasPassed } from "../data/expectations.ts";
-import type { Expectation, Report } from "../data/schema.ts";
+import type { Expectation, Report } from "../data/report.types.ts";
 import { count, NONE, shortest } from "../format/numbers.ts";
 import { type Child, h, remeasure, replace } from "../page/dom.ts";
+import { versionOf } from "./parts.ts";
+import { variantSettings } from "./variants.ts";
 
 type Theme = "auto" | "light" | "dark";
 
@@ -55,7 +56,7 @@ export function themeToggle(changed: () => void): HTMLElement {
 }
 
 function expectation(e: Expectation): HTMLElement {
-  const outcome = hasPassed(e);
+  const outcome = e.passed;
   const [mark, word, kind] =
     outcome === null
       ? ["?", "not decided", "open"]
@@ -81,14 +82,15 @@ function expectation(e: Expectation): HTMLElement {
 
 function expectations(list: Expectation[]): Child {
   if (list.length === 0) return null;
-  const passed = list.filter(hasPassed).length;
+  const passed = list.filter((e) => e.passed).length;
+  const all = passed === list.length && passed > 1;
   return h(
     "section",
     { class: "card expectations", "aria-labelledby": "expect-title" },
     h(
       "h2",
       { id: "expect-title" },
-      `Expectations: ${passed === list.length ? "all" : `${passed} of`} ${list.length} passed`,
+      `Expectations: ${all ? "all" : `${passed} of`} ${list.length} passed`,
     ),
     h("ul", { class: list.length > 6 ? "many" : null }, list.map(expectation)),
   );
@@ -159,7 +161,7 @@ export function header(report: Report): HTMLElement {
       fact("scenario", report.scenario),
       fact("seed", String(report.seed)),
       fact("clock", report.clock),
-      fact("bentpipe", report.version),
+      fact("bentpipe", versionOf(report)),
       report.runs.length > 0 && fact("runs", runsInWords(report)),
     ),
     notes(report),
@@ -168,6 +170,7 @@ export function header(report: Report): HTMLElement {
         report.path,
         swept.map((s) => s.key),
       ),
+    variantSettings(report),
     expectations(report.expectations),
   );
 }

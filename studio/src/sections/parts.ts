@@ -1,8 +1,13 @@
+import type { Report } from "../data/report.types.ts";
 import { h } from "../page/dom.ts";
 
 /** The reason of a failure, in words. */
 export const reasonOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
+
+/** The version of Bentpipe that wrote a report, with its commit if that is known. */
+export const versionOf = ({ version, commit }: Report): string =>
+  commit ? `${version} (${commit})` : version;
 
 /** Distance from the window at which sections start to work, in CSS pixels. */
 const NEAR = "800px";

@@ -26,7 +26,7 @@ export function headline(
   const known = groups.flatMap((g) =>
     g.median !== null && g.median > 0 ? [{ ...g, median: g.median }] : [],
   );
-  const comparable = m.better && (m.unit === "s" || m.unit === "Mbps");
+  const comparable = m.better !== "neither" && (m.unit === "s" || m.unit === "Mbps");
   if (known.length < 2 || !comparable || groups.some((g) => g.failed.length > 0)) return null;
   const lower = m.better === "lower";
   known.sort((a, b) => (lower ? a.median - b.median : b.median - a.median));
@@ -88,7 +88,7 @@ export function reasons(groups: Group[]): Child {
 /** How to read strip plots; `single` if there is one run of each variant. */
 export function howto(m: Metric, single: boolean): string {
   const side = m.better === "lower" ? "left" : "right";
-  const better = m.better ? `; further ${side} is better` : "";
+  const better = m.better !== "neither" ? `; further ${side} is better` : "";
   return single
     ? `Each dot is the one run of its variant${better}. A diamond is a published value for the ` +
         "same case: hollow for an objective, filled for a measurement."

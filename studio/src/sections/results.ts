@@ -8,8 +8,9 @@ import { flowFor, flowKey, flowLabel, flowsOf } from "../data/flows.ts";
 import { type Group, goodputsAt, groupsAt } from "../data/groups.ts";
 import { isShared, METRIC, type Metric, metricOf } from "../data/metrics.ts";
 import { metricsOf } from "../data/offered.ts";
+import type { Point } from "../data/points.ts";
 import { pointKey, pointLabel, pointsOf } from "../data/points.ts";
-import type { Point, Published, Report } from "../data/schema.ts";
+import type { Figure, Report } from "../data/report.types.ts";
 import { inOrder, type Sweep, sweepOf } from "../data/sweep.ts";
 import { type Child, h, replace, scrollTo, select, svg } from "../page/dom.ts";
 import type { State, Store } from "../page/state.ts";
@@ -243,7 +244,7 @@ export class ResultsSection {
     const variants = [...new Set(all.map((g) => g.index))].sort((a, b) => a - b);
     const kinds = new Set(all.flatMap((g) => g.published.map((p) => p.kind)));
     const box = { class: "swatch", viewBox: "-8 -8 16 16", width: 16, height: 16 };
-    const mark = (kind: Published["kind"], name: string): Child =>
+    const mark = (kind: Figure["kind"], name: string): Child =>
       kinds.has(kind) &&
       h("span", {}, svg("svg", { ...box, "aria-hidden": "true" }, publishedMark(kind)), name);
     return h(

@@ -3,7 +3,7 @@ import { reachOf } from "../charts/time/waterfall.ts";
 import { flowIn, runOf } from "../data/groups.ts";
 import { chooseLinks } from "../data/links.ts";
 import { pointLabel } from "../data/points.ts";
-import type { Report, Trace, TraceFlow } from "../data/schema.ts";
+import type { FlowSeries, Report, Trace } from "../data/report.types.ts";
 import type { SeriesCache } from "../data/series-cache.ts";
 import { panelsOfFlow, panelsOfFlows } from "../panels/index.ts";
 
@@ -13,7 +13,7 @@ export type Window = [number, number];
 /** One column of plots: a run, the flows shown, and the specs of its plots. */
 export interface Column {
   trace: Trace;
-  flows: TraceFlow[];
+  flows: FlowSeries[];
   /** When the first of these flows began, in the run's time. */
   start: number;
   /** The run's time at which the axis shows zero. */
@@ -34,11 +34,11 @@ export function traceLabel(report: Report, trace: Trace): string {
 export function panelsOf(
   report: Report,
   trace: Trace,
-  flows: TraceFlow[],
+  flows: FlowSeries[],
   cache: SeriesCache,
   allLinks: boolean,
 ): PanelSpec[] {
-  const { path } = report;
+  const path = report.path ?? undefined;
   const run = runOf(report, trace);
   const results = flows.map((f) => run && flowIn(run, f));
   const links = chooseLinks(report, trace, flows, allLinks);

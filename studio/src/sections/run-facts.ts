@@ -9,7 +9,7 @@ import {
   RUN_METRICS,
   reverseMetrics,
 } from "../data/metrics.ts";
-import type { Flow, PathView, Report, Trace } from "../data/schema.ts";
+import type { Flow, PathKnowledge, Report, Trace } from "../data/report.types.ts";
 import { metricValue } from "../format/metric.ts";
 import { bytes, count, ms, percent, seconds } from "../format/numbers.ts";
 import { type Child, h } from "../page/dom.ts";
@@ -18,14 +18,15 @@ import { linkTable, objectTable } from "./run-tables.ts";
 /** Number of links whose use is among the facts if a run has many links. */
 const NAMED = 3;
 
-const fact = (name: string, value: string): Child =>
-  h("div", {}, h("dt", {}, name), h("dd", {}, value));
+const fact = (name: string, value: string, about = ""): Child =>
+  h("div", {}, h("dt", { title: about || null }, name), h("dd", {}, value));
 
 const metricFact = (key: string, value: number | null): Child =>
-  value !== null && fact(metricOf(key).label, metricValue(metricOf(key), value));
+  value !== null &&
+  fact(metricOf(key).label, metricValue(metricOf(key), value), metricOf(key).about);
 
 /** What the ends knew of the path, each view as window and RTT. */
-export function pathFacts(path: PathView): [string, string][] {
+export function pathFacts(path: PathKnowledge): [string, string][] {
   const views: [string, number | null, number | null][] = [
     ["Saved path", path.saved_window_bytes, path.saved_rtt_ms],
     ["Path observed by the sender", path.observed_window_bytes, path.observed_rtt_ms],
@@ -48,13 +49,12 @@ export function sharingFacts(report: Report, trace: Trace, title: string): HTMLE
   const run = runOf(report, trace);
   const f = run?.fairness;
   if (!f) return null;
-  const known = f.from_s !== null && f.to_s !== null;
-  const when = known ? ` from ${seconds(f.from_s!)} to ${seconds(f.to_s!)}` : "";
+  const when = ` from ${seconds(f.from_s)} to ${seconds(f.to_s)}`;
   const shared = (keys: readonly string[]): Child =>
     keys.map((key) => metricFact(key, sharedValue(report, run, key)));
   const late =
     sharedValue(report, run, METRIC.convergence) === null &&
-    fact("Convergence time", "not within the run");
+    fact(metricOf(METRIC.convergence).label, "not within the run");
   const whole: string[] = [METRIC.jainIndex, METRIC.minMaxRatio, METRIC.aggregateGoodput];
   const rest = RUN_METRICS.filter((key) => key !== METRIC.share && !whole.includes(key));
   return h(
@@ -66,9 +66,10 @@ export function sharingFacts(report: Report, trace: Trace, title: string): HTMLE
       { class: "grid-facts" },
       shared(whole),
       f.flows.map((o) =>
-        o.goodput_mbps === null
-          ? null
-          : fact(`Goodput of ${o.flow}`, metricValue(metricOf(METRIC.goodput), o.goodput_mbps)),
+        fact(
+          `Goodput of ${o.flow}`,
+          `${metricValue(metricOf(METRIC.goodput), o.goodput_mbps)}, ${percent(o.share)}`,
+        ),
       ),
       f.bottleneck !== null && fact("Bottleneck", f.bottleneck),
       shared(rest),
@@ -87,16 +88,15 @@ export function runFacts(
   const run = runOf(report, trace);
   const flow = run && flowIn(run, id);
   if (!run || !flow) return null;
-  const known = run.links.filter((l) => Number.isFinite(l.utilisation));
-  const byName = new Map(known.map((l) => [l.name, l]));
+  const byName = new Map(run.links.map((l) => [l.name, l]));
   const ranking = rankLinks(report, trace, [id]);
   const links = ranking.order.flatMap((name) => byName.get(name) ?? []);
   const what = [
     flow.transport,
     flow.congestion,
-    (flow.connections ?? 1) > 1 && `${count(flow.connections!)} connections`,
+    flow.connections > 1 && `${count(flow.connections)} connections`,
     flow.direction,
-    Number.isFinite(flow.bytes) && bytes(flow.bytes),
+    bytes(flow.bytes),
     !flow.completed && "not completed",
   ];
   return h(
@@ -109,7 +109,7 @@ export function runFacts(
       { class: "grid-facts" },
       RUN_FACTS.map((key) => metricFact(key, flowMetric(flow, key))),
       layersOf(flow).map(([name, n]) => fact(name, bytes(n))),
-      flow.path && pathFacts(flow.path).map(([name, value]) => fact(name, value)),
+      pathFacts(flow.path).map(([name, value]) => fact(name, value)),
       (ranking.many ? links.slice(0, NAMED) : links).map((l) =>
         fact(`Utilisation of ${ranking.brief(l.name)}`, percent(l.utilisation)),
       ),

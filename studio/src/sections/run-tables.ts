@@ -1,6 +1,7 @@
 import { inOrderOfStart } from "../charts/time/waterfall.ts";
 import { type LinkRanking, queueDrops } from "../data/links.ts";
-import type { Flow, LinkResult } from "../data/schema.ts";
+import { METRIC, metricOf } from "../data/metrics.ts";
+import type { Flow, Link } from "../data/report.types.ts";
 import { bytes, count, percent, seconds } from "../format/numbers.ts";
 import { type Child, h } from "../page/dom.ts";
 
@@ -63,24 +64,32 @@ export function objectTable({ objects }: Flow): Child {
   );
 }
 
+/** Columns of the table of links. */
+const LINK_METRICS = [
+  METRIC.linkUtilisation,
+  METRIC.linkBytes,
+  METRIC.linkDroppedQueue,
+  METRIC.linkQueueMax,
+];
+
 /** All links of a run as a table, those that carried the flow's data first. */
-export function linkTable(links: LinkResult[], { carried, brief }: LinkRanking): Child {
+export function linkTable(links: Link[], { carried, brief }: LinkRanking): Child {
   const known = carried.size > 0;
-  const use = (l: LinkResult): string =>
+  const use = (l: Link): string =>
     l.utilisation > 0 && l.utilisation < 1e-4 ? "< 0.01\u00a0%" : percent(l.utilisation);
-  const row = (l: LinkResult): HTMLElement =>
+  const row = (l: Link): HTMLElement =>
     h(
       "tr",
       {},
       h("th", { scope: "row", title: l.name }, brief(l.name)),
       known && h("td", {}, carried.has(l.name) ? "yes" : ""),
-      numbers([use(l), bytes(l.bytes), count(queueDrops(l)), bytes(l.queue_max_bytes)]),
+      numbers([use(l), bytes(l.bytes), count(queueDrops(l)), bytes(l[METRIC.linkQueueMax])]),
     );
   const own = "Data of this flow";
   return folded(
     `All ${count(links.length)} links`,
     "Links of this run",
-    ["Link", ...(known ? [own] : []), "Utilisation", "Bytes", "Queue drops", "Longest queue"],
+    ["Link", ...(known ? [own] : []), ...LINK_METRICS.map((m) => metricOf(m).label)],
     ["Link", own],
     () => links.map(row),
   );

@@ -1,8 +1,8 @@
 import { PlotStack } from "../charts/time/stack.ts";
 import { hasRuns } from "../data/offered.ts";
 import { pointKey } from "../data/points.ts";
-import { Routes, skyOf } from "../data/routes.ts";
-import type { Report, Trace, TraceFlow } from "../data/schema.ts";
+import type { ConstellationView, FlowSeries, Report, Trace } from "../data/report.types.ts";
+import { constellationOf, Routes } from "../data/routes.ts";
 import type { SeriesCache, SeriesSource } from "../data/series-cache.ts";
 import { h, replace, scrollTo, select } from "../page/dom.ts";
 import { fileName } from "../page/files.ts";
@@ -15,7 +15,7 @@ import { type Column, panelsOf, rangesOf, traceLabel, type Window } from "./run-
 import { runFacts, sharingFacts } from "./run-facts.ts";
 
 /** A flow of a run as text. A trace may have several visits, so it is by visit number. */
-const visitKey = (f: TraceFlow): string => JSON.stringify([f.name, f.visit]);
+const visitKey = (f: FlowSeries): string => JSON.stringify([f.name, f.visit]);
 
 /** Stands for all flows in the choice of flows; no key of a flow reads so. */
 export const ALL = "all";
@@ -37,7 +37,7 @@ export class RunSection {
   /** The plots, and the sky beside or above them. */
   readonly #body = h("div", {});
   readonly #status = new Status();
-  readonly #models = new Map<number, SkyModel>();
+  readonly #models = new Map<ConstellationView, SkyModel>();
   #sky: SkyPanel | null = null;
   #columns: Column[] = [];
   /** Counts calls of `show`, so that an overtaken one stops. */
@@ -114,7 +114,7 @@ export class RunSection {
     return traceFlow === ALL && (this.report.traces[run]?.flows.length ?? 0) > 1;
   }
 
-  #flows({ flows }: Trace): TraceFlow[] {
+  #flows({ flows }: Trace): FlowSeries[] {
     if (this.#together) return flows;
     const chosen = flows.find((f) => visitKey(f) === this.store.state.traceFlow) ?? flows[0];
     return chosen ? [chosen] : [];
@@ -193,7 +193,7 @@ export class RunSection {
     return [{ trace, flows, start, t0, panels: this.#panels(trace, flows, cache) }];
   }
 
-  #panels(trace: Trace, flows: TraceFlow[], cache: SeriesCache): Column["panels"] {
+  #panels(trace: Trace, flows: FlowSeries[], cache: SeriesCache): Column["panels"] {
     const all = this.store.state.links === "all";
     return panelsOf(this.report, trace, flows, cache, all);
   }
@@ -202,7 +202,7 @@ export class RunSection {
     const { report } = this;
     const column = ({ trace, flows }: Column): HTMLElement => {
       const run = traceLabel(report, trace);
-      const title = (f: TraceFlow): string =>
+      const title = (f: FlowSeries): string =>
         trace.flows.length > 1 ? `${run} · ${flowName(trace.flows, f)}` : run;
       const each = flows.map((f) => runFacts(report, trace, f, title(f)));
       return h(
@@ -226,12 +226,11 @@ export class RunSection {
 
   /** The satellites over a run, made once; null if there are none or they cannot be read. */
   #skyModel(trace: Trace | undefined, blob: ArrayBuffer): SkyModel | null {
-    const sky = skyOf(this.report, trace);
+    const sky = constellationOf(this.report, trace);
     if (!sky) return null;
-    const index = this.report.skies.indexOf(sky);
     try {
-      const model = this.#models.get(index) ?? new SkyModel(sky, blob);
-      this.#models.set(index, model);
+      const model = this.#models.get(sky) ?? new SkyModel(sky, blob);
+      this.#models.set(sky, model);
       return model;
     } catch (error) {
       this.#status.say(`The satellites could not be read: ${reasonOf(error)}`);

@@ -2,7 +2,7 @@ import { swatch } from "../charts/static/marks.ts";
 import { flowLabel } from "../data/flows.ts";
 import { METRIC, metricOf } from "../data/metrics.ts";
 import { keyLabel } from "../data/points.ts";
-import type { Report } from "../data/schema.ts";
+import type { Report } from "../data/report.types.ts";
 import { groupBy } from "../data/statistics.ts";
 import type { Row } from "../data/table.ts";
 import { interval, metricScale, plainValue } from "../format/metric.ts";
@@ -20,9 +20,7 @@ interface Column {
 function measuredOver(report: Report): string {
   const parts = new Set(
     report.runs.flatMap(({ fairness: f }) =>
-      f && f.from_s !== null && f.to_s !== null
-        ? [`${seconds(f.from_s)} to ${seconds(f.to_s)}`]
-        : [],
+      f ? [`${seconds(f.from_s)} to ${seconds(f.to_s)}`] : [],
     ),
   );
   return parts.size === 1 ? `, from ${[...parts][0]} of the run` : "";

@@ -2,7 +2,7 @@ import { swatch } from "../charts/static/marks.ts";
 import { flowLabel, flowsOf } from "../data/flows.ts";
 import { metricOf } from "../data/metrics.ts";
 import { keyLabel } from "../data/points.ts";
-import type { Report } from "../data/schema.ts";
+import type { Report } from "../data/report.types.ts";
 import type { Row } from "../data/table.ts";
 import { interval, metricScale, plainValue } from "../format/metric.ts";
 import { NONE, type Scale, shortest, significant } from "../format/numbers.ts";

@@ -1,7 +1,7 @@
 import { flowFor, flowsOf } from "../data/flows.ts";
 import { METRIC } from "../data/metrics.ts";
 import { metricsOf } from "../data/offered.ts";
-import type { Report } from "../data/schema.ts";
+import type { Report } from "../data/report.types.ts";
 import { besideOf, type Row, tableCells, tableRows } from "../data/table.ts";
 import { button, h, replace } from "../page/dom.ts";
 import { copy, delimited, download, fileName } from "../page/files.ts";

@@ -1,5 +1,5 @@
 import { commonBeginning } from "../data/links.ts";
-import type { Sky, Station } from "../data/schema.ts";
+import type { ConstellationView, StationPlace } from "../data/report.types.ts";
 
 /** Mean radius of the Earth in kilometres (IUGG); pictures show the Earth as such a sphere. */
 export const EARTH_KM = 6371.0088;
@@ -78,7 +78,7 @@ export class SkyModel {
 
   /** Throws if the positions do not lie inside the blob. */
   constructor(
-    readonly sky: Sky,
+    readonly sky: ConstellationView,
     blob: ArrayBuffer,
   ) {
     const { offset, times, step_s } = sky.satellites.positions;
@@ -109,7 +109,7 @@ export class SkyModel {
     const sample = (): Sample => ({ k: -1, to: new Float32Array(n * 3), km: new Float32Array(n) });
     this.#from = sample();
     this.#to = sample();
-    sky.stations.forEach((s: Station, i) => {
+    sky.stations.forEach((s: StationPlace, i) => {
       direction(s.latitude_deg, s.longitude_deg, this.xyz, (n + i) * 3);
       this.km[n + i] = s.altitude_m / 1000;
     });

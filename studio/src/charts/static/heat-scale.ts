@@ -1,9 +1,10 @@
 import { type Competition, competitionOf } from "../../data/fairness.ts";
 import type { Group } from "../../data/groups.ts";
 import { isShared, METRIC } from "../../data/metrics.ts";
+import type { Point } from "../../data/points.ts";
 import { keyLabel, pointKey, pointLabel } from "../../data/points.ts";
-import type { Point, Report } from "../../data/schema.ts";
-import { quantities } from "../../data/sweep.ts";
+import type { Report } from "../../data/report.types.ts";
+import { numbersOf } from "../../data/sweep.ts";
 import { contrast } from "../../format/palette.ts";
 import { wide } from "./axes.ts";
 
@@ -37,8 +38,9 @@ export interface HeatMap {
  */
 export function heatAxes(report: Report): HeatAxes | null {
   const keys = report.sweep.map((s) => s.key);
-  const side = ({ key, values }: Report["sweep"][number], name = keyLabel(key, keys)): Side => {
-    const numbers = quantities(values);
+  const side = (of: Report["sweep"][number], name = keyLabel(of.key, keys)): Side => {
+    const { key, values } = of;
+    const numbers = numbersOf(of);
     const order = values
       .map((text, i) => ({ text, number: numbers?.[i] ?? 0 }))
       .sort((a, b) => a.number - b.number);
@@ -106,8 +108,8 @@ export interface HeatScale {
 
 /** Metrics with a fixed range, so that maps of different reports have the same colours. */
 const RANGES: Record<string, [number, number]> = {
-  [METRIC.share]: [0, 100],
-  [METRIC.minMaxRatio]: [0, 100],
+  [METRIC.share]: [0, 1],
+  [METRIC.minMaxRatio]: [0, 1],
   [METRIC.jainIndex]: [0.5, 1],
 };
 

@@ -1,4 +1,4 @@
-import type { PathInfo } from "../../data/schema.ts";
+import type { PathSummary } from "../../data/report.types.ts";
 import { bytes, ms } from "../../format/numbers.ts";
 import { type Child, h, onWidth, svg } from "../../page/dom.ts";
 
@@ -6,7 +6,7 @@ const NODE = 54;
 const LINE = 17;
 
 /** True if the words of a hop say that it goes over a satellite. */
-function overSatellite(path: PathInfo, i: number): boolean {
+function overSatellite(path: PathSummary, i: number): boolean {
   const words = /\b(geo|leo|meo|sat|satellite|space|bent|orbit|ka|ku)/i;
   const hop = path.hops[i]!;
   if (words.test(hop.name)) return true;
@@ -62,7 +62,7 @@ function satellite(x: number, y: number): Child {
 }
 
 /** Draws one hop between two nodes: its name on top, forward above the line, return below it. */
-function drawHop(path: PathInfo, i: number, x0: number, x1: number, ground: number): Child {
+function drawHop(path: PathSummary, i: number, x0: number, x1: number, ground: number): Child {
   const hop = path.hops[i]!;
   const middle = (x0 + x1) / 2;
   const room = Math.max(8, Math.floor((x1 - x0 - 22) / 6.7));
@@ -110,7 +110,7 @@ function drawHop(path: PathInfo, i: number, x0: number, x1: number, ground: numb
   return parts;
 }
 
-function drawing(path: PathInfo, width: number): SVGSVGElement {
+function drawing(path: PathSummary, width: number): SVGSVGElement {
   const hops = path.hops.length;
   const step = (width - 2 * NODE) / hops;
   const room = Math.max(8, Math.floor((step - NODE - 20) / 6.7));
@@ -149,7 +149,7 @@ function drawing(path: PathInfo, width: number): SVGSVGElement {
   return root;
 }
 
-function describe(path: PathInfo): string {
+function describe(path: PathSummary): string {
   const hops = path.hops.map((hop) => `${hop.name}, forward ${hop.forward}, return ${hop.return}`);
   return `Path from client to server: ${hops.join("; ")}`;
 }
@@ -158,7 +158,7 @@ function describe(path: PathInfo): string {
  * The path as a drawing, or as a list if there is no room, with its RTT and bandwidth-delay
  * product.
  */
-export function pathView(path: PathInfo, swept: string[] = []): HTMLElement {
+export function pathView(path: PathSummary, swept: string[] = []): HTMLElement {
   const stage = h("div", { class: "path-stage" });
   onWidth(stage, (width) => {
     const wide = path.hops.length > 0 && width >= 2 * NODE + path.hops.length * 165;

@@ -1,5 +1,5 @@
 import type { Group } from "../../data/groups.ts";
-import type { Point } from "../../data/schema.ts";
+import type { Point } from "../../data/points.ts";
 import type { Sweep } from "../../data/sweep.ts";
 import { variantColour, variantDash } from "../../format/palette.ts";
 import { h, onWidth, svg } from "../../page/dom.ts";

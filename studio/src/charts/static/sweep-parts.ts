@@ -1,7 +1,7 @@
 import type { Group } from "../../data/groups.ts";
 import type { Metric } from "../../data/metrics.ts";
+import type { Point } from "../../data/points.ts";
 import { pointKey, pointLabel } from "../../data/points.ts";
-import type { Point } from "../../data/schema.ts";
 import type { Sweep } from "../../data/sweep.ts";
 import { interval, metricValue } from "../../format/metric.ts";
 import type { Scale } from "../../format/numbers.ts";

@@ -1,6 +1,6 @@
 import type { Group } from "../../data/groups.ts";
 import type { Metric } from "../../data/metrics.ts";
-import type { Point } from "../../data/schema.ts";
+import type { Point } from "../../data/points.ts";
 import type { Sweep } from "../../data/sweep.ts";
 import { metricScale } from "../../format/metric.ts";
 import { h } from "../../page/dom.ts";

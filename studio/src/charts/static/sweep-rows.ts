@@ -1,4 +1,4 @@
-import type { Point } from "../../data/schema.ts";
+import type { Point } from "../../data/points.ts";
 import { variantColour } from "../../format/palette.ts";
 import { h, onWidth, svg } from "../../page/dom.ts";
 import { axis, drawXAxis } from "./axes.ts";

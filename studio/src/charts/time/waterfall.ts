@@ -1,4 +1,4 @@
-import type { Flow } from "../../data/schema.ts";
+import type { Flow } from "../../data/report.types.ts";
 import { bytes, count, seconds } from "../../format/numbers.ts";
 import { variantColour } from "../../format/palette.ts";
 

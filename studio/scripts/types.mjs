@@ -1,0 +1,122 @@
+/**
+ * Generates the types and the table of metrics from src/data/report.schema.json.
+ *
+ *     npm run types              # writes both files
+ *     npm run types -- --check   # fails if they differ from the schema
+ *
+ * The schema itself is generated from the Rust types by a test of the crate `bentpipe-report`.
+ */
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { compile } from "json-schema-to-typescript";
+
+const WIDTH = 100;
+const BANNER = "// Generated from report.schema.json by `npm run types`; do not edit.\n\n";
+
+/** Names that would hide globals of JavaScript. */
+const RENAMED = { Object: "FlowObject" };
+
+const path = (name) => fileURLToPath(new URL(`../src/data/${name}`, import.meta.url));
+const schema = JSON.parse(readFileSync(path("report.schema.json"), "utf8"));
+
+/** Splits a text into lines of at most `room` characters. */
+function wrapped(text, room) {
+  const lines = [""];
+  for (const word of text.split(/\s+/)) {
+    const last = lines.at(-1);
+    if (last && last.length + 1 + word.length > room) lines.push(word);
+    else lines[lines.length - 1] = last ? `${last} ${word}` : word;
+  }
+  return lines;
+}
+
+/** The schema as json-schema-to-typescript understands it, with texts that fit into lines. */
+function prepared(node, depth = 0) {
+  if (Array.isArray(node)) return node.map((item) => prepared(item, depth));
+  if (node === null || typeof node !== "object") return node;
+  // A description beside a reference would replace that of the type.
+  if (node.$ref) return { $ref: node.$ref.replace(/\w+$/, (name) => RENAMED[name] ?? name) };
+  const { prefixItems, oneOf, description, ...rest } = node;
+  const out = Object.fromEntries(
+    Object.entries(rest).map(([key, value]) => [key, prepared(value, depth + 1)]),
+  );
+  if (prefixItems) out.items = prepared(prefixItems, depth);
+  if (typeof description === "string") out.description = wrapped(description, WIDTH - 8).join("\n");
+  else if (description) out.description = prepared(description, depth + 1);
+  if (oneOf?.every((option) => "const" in option)) out.enum = oneOf.map((option) => option.const);
+  else if (oneOf) out.oneOf = prepared(oneOf, depth);
+  return out;
+}
+
+async function types() {
+  const { "x-metrics": _, $defs, ...report } = schema;
+  const definitions = Object.fromEntries(
+    Object.entries(prepared($defs)).map(([name, type]) => [
+      RENAMED[name] ?? name,
+      { ...type, title: RENAMED[name] ?? name },
+    ]),
+  );
+  const text = await compile({ ...prepared(report), $defs: definitions }, "Report", {
+    additionalProperties: false,
+    bannerComment: "",
+    format: false,
+  });
+  // Short comments stand on one line.
+  return text.replace(/\/\*\*\n\s*\* ([^\n]*)\n\s*\*\//g, (comment, line) =>
+    line.length < WIDTH - 10 ? `/** ${line} */` : comment,
+  );
+}
+
+function metrics() {
+  const literal = (text) => {
+    const parts = wrapped(text, WIDTH - 14);
+    return parts.map((line, i) => JSON.stringify(i < parts.length - 1 ? `${line} ` : line));
+  };
+  const rows = schema["x-metrics"].map(
+    ({ name, scope, unit, better, label, about, detail }) =>
+      `{ name: ${JSON.stringify(name)}, scope: "${scope}", unit: ${JSON.stringify(unit)}, ` +
+      `better: "${better}", label: ${JSON.stringify(label)}, ` +
+      `about: ${literal(about).join(" + ")}, detail: ${detail} },`,
+  );
+  return `/** Every metric of the results: of a flow, of flows that share a path, of a link. */
+export const METRICS = [
+${rows.join("\n")}
+] as const satisfies readonly {
+  name: string;
+  scope: "flow" | "shared" | "link";
+  unit: string;
+  better: "lower" | "higher" | "neither";
+  label: string;
+  about: string;
+  /** True for parts of another metric, which are of interest to few. */
+  detail: boolean;
+}[];
+`;
+}
+
+/** Formats source text as the rest of the page's sources. */
+function formatted(name, text) {
+  const biome = fileURLToPath(new URL("../node_modules/.bin/biome", import.meta.url));
+  const run = spawnSync(biome, ["format", `--stdin-file-path=src/data/${name}`], {
+    input: BANNER + text,
+    encoding: "utf8",
+  });
+  if (run.status !== 0) throw new Error(`biome: ${run.stderr}`);
+  // A blank line between types.
+  return run.stdout.replace(/\n}\n(?=\S)/g, "\n}\n\n");
+}
+
+const files = [
+  ["report.types.ts", await types()],
+  ["metrics.generated.ts", metrics()],
+];
+for (const [name, text] of files) {
+  const fresh = formatted(name, text);
+  if (!process.argv.includes("--check")) writeFileSync(path(name), fresh);
+  else if (fresh !== readFileSync(path(name), "utf8")) {
+    console.error(`src/data/${name} differs from report.schema.json: run \`npm run types\``);
+    process.exitCode = 1;
+  }
+}
