@@ -2,24 +2,24 @@
 //! No panic, bounds kept, pieces change nothing.
 #![no_main]
 
-use bentpipe_net::pep::{Credentials, Entry, Event, Header, LONGEST, Target, read_header, write_header};
+use bentpipe_net::pep::{ClientHandshake, Credentials, Event, Header, MAX_HANDSHAKE, Target, read_header, write_header};
 use libfuzzer_sys::fuzz_target;
 
 /// Plays `bytes` in pieces of up to `piece` bytes; what was sent, and how it ended.
 fn play(credentials: Option<&Credentials>, bytes: &[u8], piece: usize) -> (Vec<u8>, Event) {
-    let mut entry = Entry::new(credentials.cloned());
+    let mut handshake = ClientHandshake::new(credentials.cloned());
     let (mut sent, mut rest) = (Vec::new(), bytes);
     loop {
-        match entry.step() {
+        match handshake.next_event() {
             Event::Send(answer) => sent.extend(answer),
-            Event::More if rest.is_empty() => return (sent, Event::More),
-            Event::More => {
-                let (now, later) = rest.split_at(piece.min(entry.room()).clamp(1, rest.len()));
-                entry.take(now);
+            Event::NeedMore if rest.is_empty() => return (sent, Event::NeedMore),
+            Event::NeedMore => {
+                let (now, later) = rest.split_at(piece.min(handshake.capacity()).clamp(1, rest.len()));
+                handshake.receive(now);
                 rest = later;
             }
             event => {
-                assert!(sent.len() <= 4 && entry.rest().len() <= LONGEST);
+                assert!(sent.len() <= 4 && handshake.into_remainder().len() <= MAX_HANDSHAKE);
                 return (sent, event);
             }
         }

@@ -1,16 +1,17 @@
-//! `bentpipe controllers`.
+//! `bentpipe controllers`: lists congestion controllers, slow-start algorithms and resumption.
 
+use crate::output;
+use crate::status::USAGE;
 use crate::table::{Align, Table};
-use crate::{USAGE, output};
 use bentpipe_congestion::Parameter;
 use bentpipe_congestion::catalogue::{CONTROLLERS, RESUMPTIONS, Registration, SLOW_STARTS};
 use bentpipe_lab::LabError;
 use serde_json::json;
 use std::fmt::Write;
 
-/// Something that can be chosen by name.
+/// An algorithm that can be selected by name.
 struct Entry {
-    /// What it is chosen as: `controller`, `slow_start` or `resume`.
+    /// The key that selects it: `controller`, `slow_start` or `resume`.
     kind: &'static str,
     name: &'static str,
     about: &'static str,
@@ -18,12 +19,12 @@ struct Entry {
     parameters: &'static [Parameter],
 }
 
-/// The two choices that are not parts of the catalogue, since they make nothing.
+/// Choices that are not in the catalogue, because they select other entries.
 const CHOICES: [Entry; 2] = [
     Entry {
         kind: "slow_start",
         name: "auto",
-        about: "long-path, where no other connection of the same client is at it; else standard",
+        about: "long-path, or standard while another connection of the same client uses long-path",
         source: "ours: docs/decisions/0005-long-path-start.md",
         parameters: &[],
     },
@@ -31,7 +32,7 @@ const CHOICES: [Entry; 2] = [
         kind: "slow_start",
         name: "standard",
         about: "the controller's own slow start or Startup",
-        source: "that of the controller",
+        source: "the controller's",
         parameters: &[],
     },
 ];
@@ -47,7 +48,7 @@ fn entries() -> Vec<Entry> {
     of("controller", CONTROLLERS).chain(starts).chain(of("resume", RESUMPTIONS)).collect()
 }
 
-/// Lists controllers, slow-start algorithms and resumption; all, or the one of that name.
+/// Lists all controllers, slow-start algorithms and resumption modes, or the one called `name`.
 pub fn print(name: Option<&str>, json: bool) -> Result<u8, LabError> {
     let mut list = entries();
     if let Some(name) = name {
@@ -55,8 +56,8 @@ pub fn print(name: Option<&str>, json: bool) -> Result<u8, LabError> {
             let allowed: Vec<&str> = list.iter().map(|entry| entry.name).collect();
             let label = output::paint(output::coloured(&std::io::stderr()), "1;31", "error:");
             eprintln!(
-                "{label} `{name}` is no controller, slow-start algorithm or resumption; allowed: \
-                    {}",
+                "{label} `{name}` is not a controller, slow-start algorithm or resumption mode; \
+                 allowed: {}",
                 allowed.join(", ")
             );
             return Ok(USAGE);
@@ -76,7 +77,14 @@ pub fn print(name: Option<&str>, json: bool) -> Result<u8, LabError> {
 fn as_json(entry: &Entry) -> serde_json::Value {
     let parameters = entry.parameters.iter().map(|parameter| {
         let Parameter { name, default, range: (low, high), unit, about } = parameter;
-        json!({ "name": name, "default": default, "low": low, "high": high, "unit": unit, "about": about })
+        json!({
+            "name": name,
+            "default": default,
+            "low": low,
+            "high": high,
+            "unit": unit,
+            "about": about,
+        })
     });
     json!({
         "kind": entry.kind,
@@ -90,8 +98,11 @@ fn as_json(entry: &Entry) -> serde_json::Value {
 fn text(list: &[Entry], colour: bool) -> String {
     let mut text = String::new();
     if list.len() > 1 {
-        let mut table =
-            Table::new(&[("kind", Align::Left), ("name", Align::Left), ("what", Align::Left)]);
+        let mut table = Table::new(&[
+            ("kind", Align::Left),
+            ("name", Align::Left),
+            ("description", Align::Left),
+        ]);
         for entry in list {
             table.row([entry.kind, entry.name, entry.about].map(str::to_owned));
         }
@@ -114,7 +125,7 @@ fn detail(entry: &Entry, colour: bool) -> String {
         ("default", Align::Right),
         ("range", Align::Left),
         ("unit", Align::Left),
-        ("what", Align::Left),
+        ("description", Align::Left),
     ]);
     for Parameter { name, default, range: (low, high), unit, about } in entry.parameters {
         let range = format!("{low} to {high}");
@@ -138,7 +149,7 @@ mod tests {
     use bentpipe_congestion::{ControllerName, ResumeName, SlowStartName};
 
     #[test]
-    fn every_name_that_scenarios_may_use_is_listed_once_and_as_what_it_is() {
+    fn every_name_of_the_catalogue_is_listed_once_under_its_kind() {
         let names = |kind| {
             entries().iter().filter(|entry| entry.kind == kind).map(|entry| entry.name).collect()
         };
@@ -146,16 +157,16 @@ mod tests {
         assert_eq!(listed, [ControllerName::all(), SlowStartName::all(), ResumeName::all()]);
         let mut all: Vec<&str> = listed.concat();
         all.sort_unstable();
-        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "one name for two things: {all:?}");
+        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "duplicate name: {all:?}");
     }
 
     #[test]
-    fn a_controller_is_shown_with_its_source_and_parameters() {
+    fn details_contain_source_and_parameters() {
         let list: Vec<Entry> =
             entries().into_iter().filter(|entry| entry.name == "newreno").collect();
         let text = text(&list, false);
         for part in ["RFC 9002 §7", "parameter", "beta", "0.5", "0.1 to 0.95"] {
-            assert!(text.contains(part), "without {part}:\n{text}");
+            assert!(text.contains(part), "missing {part}:\n{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Errors as people read them: a scenario's with the line that is wrong.
+//! Error messages for people. Those of a scenario show the line with the error.
 
 use crate::output;
 use bentpipe_lab::LabError;
@@ -9,25 +9,25 @@ use miette::{
 };
 use std::fmt;
 
-/// A scenario's error in the form that miette draws.
-struct Drawn<'a> {
+/// A scenario's error as a miette diagnostic.
+struct Diagnosed<'a> {
     error: &'a ScenarioError,
     source: NamedSource<String>,
 }
 
-impl fmt::Debug for Drawn<'_> {
+impl fmt::Debug for Diagnosed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
-impl fmt::Display for Drawn<'_> {
+impl fmt::Display for Diagnosed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
 }
-impl std::error::Error for Drawn<'_> {}
+impl std::error::Error for Diagnosed<'_> {}
 
-impl Diagnostic for Drawn<'_> {
+impl Diagnostic for Diagnosed<'_> {
     fn source_code(&self) -> Option<&dyn SourceCode> {
         Some(&self.source)
     }
@@ -41,7 +41,7 @@ impl Diagnostic for Drawn<'_> {
     }
 }
 
-/// `error` for standard error, with a newline at its end.
+/// Formats `error` for standard error, with a newline at its end.
 pub fn render(error: &LabError) -> String {
     draw(error, output::coloured(&std::io::stderr()))
 }
@@ -52,10 +52,10 @@ fn draw(error: &LabError, colour: bool) -> String {
     };
     let source = NamedSource::new(&scenario.name, scenario.text.clone());
     let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    // Lines are left whole: whoever greps for a message finds it.
+    // Does not wrap lines, so that messages can be found with grep.
     let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false).with_width(400);
     let mut text = String::new();
-    match handler.render_report(&mut text, &Drawn { error: scenario, source }) {
+    match handler.render_report(&mut text, &Diagnosed { error: scenario, source }) {
         Ok(()) => text.trim_start_matches('\n').to_owned(),
         Err(_) => format!("error: {error}\n"),
     }
@@ -67,25 +67,28 @@ mod tests {
     use bentpipe_lab::{Changes, Plan};
     use std::path::Path;
 
-    fn drawn(text: &str, changes: &Changes) -> String {
+    fn rendered(text: &str, changes: &Changes) -> String {
         match Plan::parse("my.toml", text, Path::new("."), changes) {
             Ok(_) => "no error".to_owned(),
             Err(error) => draw(&LabError::Scenario(error), false),
         }
     }
 
-    const GOOD: &str =
+    const VALID: &str =
         "name = \"mine\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"10 MB\"\n";
 
     #[test]
-    fn an_unknown_key_is_shown_in_its_line_with_what_is_allowed() {
-        insta::assert_snapshot!(drawn(&GOOD.replace("download", "downlod"), &Changes::default()));
+    fn an_unknown_key_is_shown_with_its_line_and_allowed_keys() {
+        insta::assert_snapshot!(rendered(
+            &VALID.replace("download", "downlod"),
+            &Changes::default()
+        ));
     }
 
     #[test]
-    fn a_wrong_value_from_the_command_line_is_shown_as_it_was_given() {
+    fn an_invalid_value_of_set_is_shown_as_given() {
         let changes =
             Changes { sets: vec!["path.forward.rate=50 ms".to_owned()], ..Changes::default() };
-        insta::assert_snapshot!(drawn(GOOD, &changes));
+        insta::assert_snapshot!(rendered(VALID, &changes));
     }
 }

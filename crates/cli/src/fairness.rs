@@ -1,7 +1,8 @@
 //! How competing flows shared a link, as a table.
 
 use crate::output::paint;
-use crate::table::{Align, Table, find, number, published, runs, short};
+use crate::result_cells::{find, number, published, runs, short};
+use crate::table::{Align, Table};
 use bentpipe_lab::Plan;
 use bentpipe_results::fairness::ALL_FLOWS;
 use bentpipe_results::metrics::SHARED;

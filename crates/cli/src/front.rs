@@ -1,30 +1,32 @@
-//! What `bentpipe serve` and `bentpipe proxy` have in common: their side towards clients, from the
-//! start to the end.
+//! Client side of `bentpipe serve` and `bentpipe proxy`, from start to end.
 
 use crate::args::{Front, LogStyle};
-use crate::stop::Asked;
-use crate::{FAILED, OK, USAGE, output};
-use bentpipe_net::{Certificate, Limits, ServerBuilder, default_store, raise_descriptor_limit};
+use crate::output;
+use crate::status::{FAILED, OK, USAGE};
+use crate::stop::StopSignals;
+use bentpipe_net::serve::{Limits, ServerBuilder};
+use bentpipe_net::store::default_store;
+use bentpipe_net::{Certificate, raise_descriptor_limit};
 use bentpipe_quic::congestion::CongestionConfig;
 use serde_json::json;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a server needs open descriptors for, besides its clients.
+/// Open descriptors that a server needs in addition to those of its clients.
 #[derive(Debug, Clone, Copy)]
-pub enum Opens {
-    /// Files that it sends.
+pub enum ExtraDescriptors {
+    /// Files to send.
     Files,
-    /// So many connections to an upstream.
+    /// Connections to an upstream, at most this many.
     Upstream(usize),
 }
 
-/// Serves what `begin` makes of the certificate, called `what`, until told to stop. Gives the exit
-/// status.
+/// Runs the server that `begin` builds with the certificate until a signal stops it. `what` names
+/// its content in messages. Returns the exit status.
 pub fn run(
     args: &Front,
     what: &str,
-    opens: Opens,
+    opens: ExtraDescriptors,
     begin: impl FnOnce(Certificate) -> ServerBuilder,
 ) -> u8 {
     let limits = match limits(args, opens) {
@@ -32,7 +34,7 @@ pub fn run(
         Err(reason) => return output::refuse(&reason, USAGE),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        // Threads that read files: more would only wait for the same disk.
+        // These threads read files. More would only wait for the same disk.
         .max_blocking_threads(32)
         .enable_all()
         .build();
@@ -44,13 +46,13 @@ pub fn run(
     served.unwrap_or_else(|(reason, status)| output::refuse(&reason, status))
 }
 
-/// What the server takes on, within the limit on open descriptors.
-fn limits(args: &Front, opens: Opens) -> Result<Limits, String> {
+/// Returns the server's limits, within the limit on open descriptors.
+fn limits(args: &Front, opens: ExtraDescriptors) -> Result<Limits, String> {
     let traces = args.qlog.qlog().map_or(0, |qlog| qlog.files as u64);
     let limits = Limits { per_client: args.max_per_client, ..Limits::default() };
     let (limits, others) = match opens {
-        Opens::Files => (limits, traces),
-        Opens::Upstream(connections) => {
+        ExtraDescriptors::Files => (limits, traces),
+        ExtraDescriptors::Upstream(connections) => {
             (Limits { open_files: 0, ..limits }, traces + connections as u64)
         }
     };
@@ -71,8 +73,8 @@ async fn serve(
         _ if args.self_signed => Certificate::self_signed(&names(args.listen.ip(), &args.name)),
         _ => {
             return Err((
-                "no certificate is named; allowed: --cert FILE with --key FILE, or for tests \
-                    --self-signed"
+                "no certificate is given; allowed: --cert FILE with --key FILE, or --self-signed \
+                 for tests"
                     .to_owned(),
                 USAGE,
             ));
@@ -107,13 +109,14 @@ async fn serve(
         builder = builder.qlog(qlog);
     }
     if let Some(format) = args.log.format() {
-        builder = builder.log(format, Box::new(std::io::stdout()));
+        builder = builder.access_log(format, Box::new(std::io::stdout()));
     }
     let mut server = builder.start().await.map_err(|error| usage(&error))?;
-    // Whoever is told that it listens may stop it at once.
-    let mut asked = Asked::new().map_err(|error| failed(&error))?;
+    // Handles signals before printing the address, because a reader may then stop the server at
+    // once.
+    let mut signals = StopSignals::new().map_err(|error| failed(&error))?;
     let url = format!("https://{}", server.address());
-    // A reader of standard output that has gone misses nothing else than the log.
+    // If the reader of standard output has gone, it only misses the log.
     let _ = output::print(&match args.log {
         LogStyle::Json => format!("{}\n", json!({ "listening": server.address(), "url": url })),
         _ => format!("serving {what} at {url} (HTTP/3, HTTP/2, HTTP/1.1)\n"),
@@ -126,26 +129,28 @@ async fn serve(
     }
     tokio::select! {
         error = server.failed() => return Err(failed(&error)),
-        () = asked.again() => {}
+        () = signals.next() => {}
     }
     let counts = server.qlog_counts();
-    asked.tell(server.connections(), args.drain);
+    signals.announce_stop(server.connections(), args.drain);
     let left = tokio::select! {
         left = server.stop(args.drain) => left,
-        () = asked.again() => return Ok(FAILED),
+        () = signals.next() => return Ok(FAILED),
     };
     if let Some(counts) = counts {
-        let [traces, left_out, cut] =
-            [&counts.traces, &counts.left_out, &counts.cut].map(|count| count.load(Relaxed));
-        eprintln!("qlog: {traces} traces, {cut} of them cut off; {left_out} connections have none");
+        let [traces, skipped, truncated] =
+            [&counts.traces, &counts.skipped, &counts.truncated].map(|count| count.load(Relaxed));
+        eprintln!(
+            "qlog: {traces} traces, {truncated} of them truncated; {skipped} connections untraced"
+        );
     }
     if left > 0 {
-        eprintln!("{left} connections were cut off");
+        eprintln!("{left} connections were closed before they finished");
     }
     Ok(OK)
 }
 
-/// What a self-signed certificate is for: the address, the loopback's names, and those given.
+/// Names of a self-signed certificate: the address, the loopback's names, and those given.
 fn names(address: IpAddr, given: &[String]) -> Vec<String> {
     let mut names = given.to_vec();
     names.extend(["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()]);

@@ -1,12 +1,12 @@
-//! `bentpipe get`: files over HTTP/3.
+//! `bentpipe get`: downloads files over HTTP/3.
 
 use crate::args::Get;
-use crate::{FAILED, NOT_HELD, OK, USAGE, output};
+use crate::output;
+use crate::status::{FAILED, NOT_MET, OK, USAGE};
 use bentpipe_lab::LabError;
-use bentpipe_net::{
-    Client, ClientError, Download, DownloadError, Outcome, PathReport, TokenFile, Trust,
-    default_tokens, discard, download,
-};
+use bentpipe_net::get::{Client, ClientError, Download, DownloadError, Outcome, discard, download};
+use bentpipe_net::store::{TokenFile, default_tokens};
+use bentpipe_net::{PathReport, Trust};
 use bentpipe_quic::memory::StoreError;
 use http::Uri;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -15,19 +15,19 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The standard output, as the library names it.
+/// Standard output, by the name that the library expects.
 const STANDARD_OUTPUT: &str = "/dev/stdout";
 
-/// Why there is no file, and the exit status that says so.
+/// Error message and exit status.
 type Failed = (String, u8);
 
-/// What to get, and the file to write, if any.
-struct Wanted {
+/// A URL to download, and the file to write, if any.
+struct Target {
     url: Uri,
     file: Option<PathBuf>,
 }
 
-/// Downloads each URL in turn, over one connection to each server unless told otherwise.
+/// Downloads each URL in turn, over one connection to each server unless `--no-reuse` is given.
 pub fn run(args: &Get) -> Result<u8, LabError> {
     let runtime =
         match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
@@ -35,13 +35,13 @@ pub fn run(args: &Get) -> Result<u8, LabError> {
             Err(error) => return Ok(output::refuse(&error.to_string(), FAILED)),
         };
     let (text, ended) = runtime.block_on(get(args));
-    // What still runs is an aborted download's; what has arrived is in its file.
+    // A task that still runs belongs to an aborted download, whose file has what has arrived.
     runtime.shutdown_timeout(Duration::from_secs(1));
     output::print(&text)?;
     Ok(ended.map_or_else(|(reason, status)| output::refuse(&reason, status), |()| OK))
 }
 
-/// What to say on standard output, and how it ended.
+/// Returns the text for standard output, and the result.
 async fn get(args: &Get) -> (String, Result<(), Failed>) {
     let (wanted, client) = match wanted(args).and_then(|wanted| Ok((wanted, client(args)?))) {
         Ok(made) => made,
@@ -51,11 +51,10 @@ async fn get(args: &Get) -> (String, Result<(), Failed>) {
     let ended = tokio::select! {
         ended = all(&client, &wanted, args, &mut results) => ended,
         _ = tokio::signal::ctrl_c() => {
-            Err(("interrupted; what has arrived of a file is kept, and the same command resumes \
-                it".to_owned(), FAILED))
+            Err(("interrupted; the same command resumes a partial file".to_owned(), FAILED))
         }
     };
-    // A server that is told frees what it holds; one that is not finds out by itself.
+    // Closing the connection lets the server free its resources. Otherwise it waits for a timeout.
     let _ = tokio::time::timeout(Duration::from_secs(1), client.disconnect()).await;
     let text = match args.json {
         true => format!(
@@ -67,37 +66,38 @@ async fn get(args: &Get) -> (String, Result<(), Failed>) {
     (text, ended)
 }
 
-fn wanted(args: &Get) -> Result<Vec<Wanted>, Failed> {
+fn wanted(args: &Get) -> Result<Vec<Target>, Failed> {
     let usage = |reason: String| (reason, USAGE);
     if args.output.is_some() && args.urls.len() > 1 {
-        return Err(usage(format!("--output names one file for {} URLs", args.urls.len())));
+        return Err(usage(format!(
+            "--output names one file, but there are {} URLs; allowed: one URL",
+            args.urls.len()
+        )));
     }
-    // As many programs have it; a file of that name is `./-`.
+    // By convention, `-` is standard output. A file of that name is `./-`.
     let output = args
         .output
         .as_deref()
         .map(|file| if file == "-" { Path::new(STANDARD_OUTPUT) } else { file });
     if args.json && output == Some(Path::new(STANDARD_OUTPUT)) {
         return Err(usage(
-            "--json and --output - both want the standard output; write the file elsewhere"
-                .to_owned(),
+            "--json and --output - both write to standard output; allowed: another file".to_owned(),
         ));
     }
     let read = args.urls.iter().map(|url| {
         let parsed: Uri =
-            url.parse().map_err(|error| usage(format!("`{url}` is no URL: {error}")))?;
-        let file =
-            match output {
-                _ if args.discard => None,
-                Some(file) => Some(file.to_owned()),
-                None => {
-                    let file = name_of(&parsed);
-                    Some(file.ok_or_else(|| {
-                        usage(format!("{url} names no file; give one with --output"))
-                    })?)
-                }
-            };
-        Ok(Wanted { url: parsed, file })
+            url.parse().map_err(|error| usage(format!("`{url}` is not a URL: {error}")))?;
+        let file = match output {
+            _ if args.discard => None,
+            Some(file) => Some(file.to_owned()),
+            None => {
+                let file = name_of(&parsed);
+                Some(file.ok_or_else(|| {
+                    usage(format!("{url} does not end in a file name; name the file with --output"))
+                })?)
+            }
+        };
+        Ok(Target { url: parsed, file })
     });
     read.collect()
 }
@@ -106,8 +106,7 @@ fn client(args: &Get) -> Result<Client, Failed> {
     let mut builder = Client::builder();
     if args.insecure {
         eprintln!(
-            "warning: the server's certificate is not looked at: what is received may come from \
-                anyone"
+            "warning: the server's certificate is not verified, so anyone may have sent the content"
         );
         builder = builder.trust(Trust::Anybody);
     } else if let Some(file) = &args.ca {
@@ -136,7 +135,7 @@ fn client(args: &Get) -> Result<Client, Failed> {
 
 async fn all(
     client: &Client,
-    wanted: &[Wanted],
+    wanted: &[Target],
     args: &Get,
     results: &mut Vec<serde_json::Value>,
 ) -> Result<(), Failed> {
@@ -157,13 +156,13 @@ async fn all(
         if args.json {
             results.push(result(what, &outcome));
         } else {
-            eprintln!("{}", told(what, &outcome));
+            eprintln!("{}", summary_line(what, &outcome));
         }
     }
     Ok(())
 }
 
-async fn one(client: &Client, what: &Wanted, args: &Get) -> Result<Outcome, DownloadError> {
+async fn one(client: &Client, what: &Target, args: &Get) -> Result<Outcome, DownloadError> {
     let bar = bar(args, what);
     let progress = |have, total| {
         if let Some(total) = total {
@@ -184,14 +183,14 @@ async fn one(client: &Client, what: &Wanted, args: &Get) -> Result<Outcome, Down
 
 fn failed(error: &DownloadError) -> Failed {
     let status = match error {
-        DownloadError::Status { .. } => NOT_HELD,
+        DownloadError::Status { .. } => NOT_MET,
         DownloadError::Client(ClientError::Url { .. }) | DownloadError::Destination { .. } => USAGE,
         _ => FAILED,
     };
     (error.to_string(), status)
 }
 
-fn told(what: &Wanted, outcome: &Outcome) -> String {
+fn summary_line(what: &Target, outcome: &Outcome) -> String {
     let took = outcome.timings.completion.map_or(0.0, |span| span.as_secs_f64());
     let fresh = outcome.bytes - outcome.resumed_at;
     let mbps = fresh as f64 * 8e-6 / took.max(1e-9);
@@ -199,14 +198,14 @@ fn told(what: &Wanted, outcome: &Outcome) -> String {
     let path = if outcome.path == Some(PathReport::Resumed) { ", path resumed" } else { "" };
     let resumed = match outcome.resumed_at {
         0 => String::new(),
-        at => format!(", resumed at {at}"),
+        at => format!(", resumed at byte {at}"),
     };
     let name =
         what.file.as_ref().map_or_else(|| what.url.to_string(), |file| file.display().to_string());
     format!("{name}: {} bytes in {took:.3} s, {mbps:.1} Mbps{early}{path}{resumed}", outcome.bytes)
 }
 
-fn result(what: &Wanted, outcome: &Outcome) -> serde_json::Value {
+fn result(what: &Target, outcome: &Outcome) -> serde_json::Value {
     let timings = &outcome.timings;
     json!({
         "url": what.url.to_string(),
@@ -222,8 +221,8 @@ fn result(what: &Wanted, outcome: &Outcome) -> serde_json::Value {
     })
 }
 
-/// On a terminal, unless told otherwise.
-fn bar(args: &Get, what: &Wanted) -> ProgressBar {
+/// Returns a progress bar, hidden if standard error is not a terminal or on request.
+fn bar(args: &Get, what: &Target) -> ProgressBar {
     if args.json || args.quiet || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
@@ -238,7 +237,7 @@ fn bar(args: &Get, what: &Wanted) -> ProgressBar {
     bar
 }
 
-/// The last part of the URL's path, as a file of the present directory.
+/// Returns the last segment of the URL's path as a file of the current directory.
 fn name_of(url: &Uri) -> Option<PathBuf> {
     let below = bentpipe_net::http::RequestPath::parse(url.path()).ok()?;
     below.below().file_name().filter(|_| !below.is_directory()).map(PathBuf::from)

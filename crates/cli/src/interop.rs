@@ -1,11 +1,12 @@
-//! `bentpipe interop`: other people's clients and servers over emulated paths.
+//! `bentpipe interop`: other implementations' clients and servers over emulated paths.
 
 use crate::args::interop::Interop;
 use crate::matrix::heat_map;
+use crate::output;
 use crate::output::paint;
 use crate::run::stop_on_interrupt;
+use crate::status::{FAILED, NOT_MET, OK};
 use crate::table::{Align, Table};
-use crate::{FAILED, NOT_HELD, OK, output};
 use bentpipe_interop::{Cell, Matrix, Outcome, Participant, Peer, Progress, read_all};
 use bentpipe_lab::LabError;
 use bentpipe_scenario::profiles::{Profile, profile, profiles};
@@ -16,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Plays everyone against everyone. Everything is read first: where something is wrong, nothing
-/// runs.
+/// Runs every client against every server. Reads all descriptions first, so that an error there
+/// prevents any run.
 pub fn run(args: &Interop) -> Result<u8, LabError> {
     let matrix = matrix(args)?;
     if args.list {
@@ -31,7 +32,7 @@ pub fn run(args: &Interop) -> Result<u8, LabError> {
         let missing: Vec<String> =
             absent(&participants(&matrix)).map(|peer| peer.install.clone()).collect();
         let reason = format!(
-            "no client and server that are installed speak the same; to install: {}",
+            "no installed client and server support the same HTTP version; to install more: {}",
             missing.join("; ")
         );
         return Err(LabError::Usage { argument: "--clients, --servers", reason });
@@ -40,7 +41,7 @@ pub fn run(args: &Interop) -> Result<u8, LabError> {
     let bar = progress_bar(matrix.planned());
     let outcome = matrix.play(&stop, &|ended| {
         bar.inc(1);
-        bar.suspend(|| eprintln!("{}", told(&ended)));
+        bar.suspend(|| eprintln!("{}", progress_line(&ended)));
     });
     bar.finish_and_clear();
     let outcome = outcome?;
@@ -61,14 +62,14 @@ fn status(outcome: &Outcome, interrupted: bool) -> u8 {
     match (interrupted, whole) {
         (true, _) => FAILED,
         (false, true) => OK,
-        (false, false) => NOT_HELD,
+        (false, false) => NOT_MET,
     }
 }
 
 fn matrix(args: &Interop) -> Result<Matrix, LabError> {
     let installed =
         args.installed.clone().or_else(|| std::env::var_os("BENTPIPE_PEERS").map(PathBuf::from));
-    // Programs run in folders of their own: what they are told of must not depend on ours.
+    // Programs run in directories of their own, so their paths must be absolute.
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let installed = absolute(&installed.unwrap_or_else(|| PathBuf::from("target/peers")));
     let peers = read_all(&absolute(&args.peers), &installed)?;
@@ -94,30 +95,30 @@ fn matrix(args: &Interop) -> Result<Matrix, LabError> {
     })
 }
 
-/// Those asked for, or all that can.
+/// Returns the requested peers, or all that can take the role.
 fn named(
     peers: &[Peer],
-    asked: &[String],
+    requested: &[String],
     argument: &'static str,
     can: impl Fn(&Peer) -> bool,
 ) -> Result<Vec<String>, LabError> {
     let able: Vec<&str> =
         peers.iter().filter(|peer| can(peer)).map(|peer| peer.name.as_str()).collect();
-    for (place, name) in asked.iter().enumerate() {
+    for (index, name) in requested.iter().enumerate() {
         let reason = if !able.contains(&name.as_str()) {
             let allowed = if able.is_empty() { "none".to_owned() } else { able.join(", ") };
-            format!("no such peer `{name}`; allowed: {allowed}")
-        } else if asked[..place].contains(name) {
-            format!("`{name}` stands twice; allowed: each once")
+            format!("no peer is named `{name}`; allowed: {allowed}")
+        } else if requested[..index].contains(name) {
+            format!("`{name}` is given twice; allowed: each once")
         } else {
             continue;
         };
         return Err(LabError::Usage { argument, reason });
     }
-    Ok(if asked.is_empty() {
+    Ok(if requested.is_empty() {
         able.into_iter().map(str::to_owned).collect()
     } else {
-        asked.to_vec()
+        requested.to_vec()
     })
 }
 
@@ -130,12 +131,12 @@ fn path(name: &str) -> Result<&'static Profile, LabError> {
 }
 
 fn participants(matrix: &Matrix) -> Vec<Participant> {
-    let asked =
+    let takes_part =
         |peer: &&Peer| matrix.clients.contains(&peer.name) || matrix.servers.contains(&peer.name);
     matrix
         .peers
         .iter()
-        .filter(asked)
+        .filter(takes_part)
         .map(|peer| Participant::new(peer, peer.version.clone()))
         .collect()
 }
@@ -156,30 +157,30 @@ fn list(matrix: &Matrix, json: bool) -> Result<u8, LabError> {
         ("installed", Align::Left),
     ]);
     for peer in &participants {
-        let speaks = |protocols: &[bentpipe_interop::Protocol]| {
+        let supported = |protocols: &[bentpipe_interop::Protocol]| {
             protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(" ")
         };
         let installed = match peer.missing.as_slice() {
             [] => "yes".to_owned(),
             missing => format!("no {}: {}", missing.join(", "), peer.install),
         };
-        let version = peer.version.clone().unwrap_or_else(|| "the system's".to_owned());
+        let version = peer.version.clone().unwrap_or_else(|| "system".to_owned());
         table.row([
             peer.name.clone(),
             version,
-            speaks(&peer.client),
-            speaks(&peer.server),
+            supported(&peer.client),
+            supported(&peer.server),
             installed,
         ]);
     }
     output::print(&table.render(output::coloured(&std::io::stdout())))
 }
 
-/// A line for a download that has ended.
-fn told(ended: &Progress<'_>) -> String {
+/// Returns the progress line of a finished download.
+fn progress_line(ended: &Progress<'_>) -> String {
     let Cell { client, server, profile, bytes, protocol, .. } = ended.cell;
     let what = format!(
-        "{client} from {server}, {} by {} over {profile}",
+        "{client} from {server}, {} with {} over {profile}",
         Bytes::new(*bytes),
         protocol.name()
     );
@@ -189,7 +190,7 @@ fn told(ended: &Progress<'_>) -> String {
     }
 }
 
-/// Everything that is printed.
+/// Returns the text of all results.
 fn text(outcome: &Outcome, directory: &Path, colour: bool) -> String {
     let mut text = String::new();
     let mut maps: Vec<(&str, u64, bentpipe_interop::Protocol)> = Vec::new();
@@ -219,9 +220,9 @@ fn text(outcome: &Outcome, directory: &Path, colour: bool) -> String {
         let target = cells
             .first()
             .and_then(|cell| cell.target_s)
-            .map_or(String::new(), |target| format!(", at most {target} s"));
+            .map_or(String::new(), |target| format!(", target {target} s"));
         let head = format!(
-            "{} by {} over {profile}{target}: median seconds",
+            "{} with {} over {profile}{target}: median seconds",
             Bytes::new(bytes),
             protocol.name()
         );
@@ -234,7 +235,7 @@ fn text(outcome: &Outcome, directory: &Path, colour: bool) -> String {
             cell.completion_s.filter(|_| cell.completed == cell.runs.len() as u64)
         };
         let slowest = cells.iter().filter_map(|cell| cell.completion_s).fold(1.0, f64::max);
-        // On a scale of ratios: twice as long is as much at any size.
+        // Colours by logarithm, so that equal ratios look equal.
         let fastest =
             cells.iter().filter_map(|cell| cell.completion_s).fold(slowest, f64::min).max(1e-3);
         let heat =
@@ -251,7 +252,7 @@ fn text(outcome: &Outcome, directory: &Path, colour: bool) -> String {
         let (size, reason) = (Bytes::new(cell.bytes), cell.reason().unwrap_or_default());
         let _ = writeln!(
             text,
-            "{} from {}, {size} by {} over {}: {reason}",
+            "{} from {}, {size} with {} over {}: {reason}",
             cell.client,
             cell.server,
             cell.protocol.name(),
@@ -276,7 +277,7 @@ fn text(outcome: &Outcome, directory: &Path, colour: bool) -> String {
     if doubtful > 0 {
         let _ = writeln!(
             text,
-            "note: the emulator fell behind in {doubtful} downloads: results.json says how"
+            "note: the emulator fell behind in {doubtful} downloads; see results.json"
         );
     }
     for note in &outcome.notes {
@@ -290,16 +291,16 @@ fn absent(participants: &[Participant]) -> impl Iterator<Item = &Participant> {
     participants.iter().filter(|peer| !peer.missing.is_empty())
 }
 
-/// Which pairings met what the path's source asks for.
+/// Returns the table of pairings and whether they met the targets of the path's source.
 fn verdicts(outcome: &Outcome, colour: bool) -> String {
     let mut table = Table::new(&[
         ("client", Align::Left),
         ("server", Align::Left),
-        ("by", Align::Left),
-        ("over", Align::Left),
+        ("HTTP", Align::Left),
+        ("path", Align::Left),
         ("objectives", Align::Left),
-        ("within time", Align::Left),
-        ("not", Align::Left),
+        ("within target", Align::Left),
+        ("missed", Align::Left),
     ]);
     let sizes = |bytes: &[u64]| {
         bytes.iter().map(|bytes| Bytes::new(*bytes).to_string()).collect::<Vec<_>>().join(", ")
@@ -321,7 +322,7 @@ fn verdicts(outcome: &Outcome, colour: bool) -> String {
     if any { table.render(colour) + "\n" } else { String::new() }
 }
 
-/// A bar with the time left on standard error, where that is a terminal.
+/// Returns a progress bar with the remaining time, on standard error if that is a terminal.
 fn progress_bar(downloads: usize) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(downloads as u64), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} downloads, {eta} left");
@@ -362,21 +363,21 @@ mod tests {
     }
 
     #[test]
-    fn a_pairing_is_told_with_its_time_and_verdict_and_a_failure_with_its_reason() {
+    fn results_show_times_verdicts_and_reasons_of_failures() {
         let whole = text(&outcome(None), Path::new("out"), false);
         assert!(
-            whole.contains("10 MB by h3 over geo-50-10, at most 5 s") && whole.contains("4.25"),
+            whole.contains("10 MB with h3 over geo-50-10, target 5 s") && whole.contains("4.25"),
             "{whole}"
         );
-        assert!(whole.contains("a       b       h3  geo-50-10  met         10 MB"), "{whole}");
+        assert!(whole.contains("a       b       h3    geo-50-10  met         10 MB"), "{whole}");
         let failed = text(&outcome(Some("no route")), Path::new("out"), false);
         assert!(
-            failed.contains("a from b, 10 MB by h3 over geo-50-10: no route")
+            failed.contains("a from b, 10 MB with h3 over geo-50-10: no route")
                 && failed.contains("not met"),
             "{failed}"
         );
         assert_eq!(status(&outcome(None), false), OK);
-        assert_eq!(status(&outcome(Some("no")), false), NOT_HELD);
+        assert_eq!(status(&outcome(Some("no")), false), NOT_MET);
         assert_eq!(status(&outcome(None), true), FAILED);
     }
 }

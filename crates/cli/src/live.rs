@@ -1,15 +1,15 @@
-//! What an emulated path carries while it works: a line for a moment.
+//! Live statistics of an emulated path, one line per interval.
 
 use bentpipe_emu::{DirectionStats, PathStats};
 use bentpipe_lab::{LiveStats, StatsObserver};
 use bentpipe_units::Span;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-/// What came of the path between `before` and `now`, `elapsed` after it began, in columns: what
-/// matters most stands first, where a narrow terminal shows it.
+/// Returns the statistics of the path between `before` and `now`, `elapsed` after its start, in
+/// columns. The most important ones stand first, so that a narrow terminal shows them.
 ///
-/// Throughput is of IP packets that were handed to their receiver, delay the mean time that these
-/// were on the path. Queues are as they are at the end, losses are all since the beginning.
+/// Throughput counts IP packets delivered to their receiver, and the delay is the mean time of
+/// these on the path. Queues are those at the end of the interval, and losses count from the start.
 pub fn line(elapsed: Span, before: &PathStats, now: &PathStats) -> String {
     let direction = |name, before: &DirectionStats, now: &DirectionStats| {
         let delay = mean_delay(before, now)
@@ -26,7 +26,8 @@ pub fn line(elapsed: Span, before: &PathStats, now: &PathStats) -> String {
     let lost = sum(now, |direction| direction.lost);
     let new = lost.saturating_sub(sum(before, |direction| direction.lost));
     let new = if new > 0 { format!(" (+{new})") } else { String::new() };
-    // Not the path's doing, but the machine's: results are in doubt.
+    // Drops by the emulator come from the machine, not from the path, and cast doubt on the
+    // results.
     let dropped = match sum(now, |direction| direction.dropped) {
         0 => String::new(),
         dropped => format!("  {dropped} dropped by the emulator"),
@@ -34,48 +35,48 @@ pub fn line(elapsed: Span, before: &PathStats, now: &PathStats) -> String {
     format!("{:>6.1} s  {forward}  {reverse}  {lost} lost{new}{dropped}", elapsed.as_secs_f64())
 }
 
-/// What arrived, between the times at which the figures were written down.
+/// Throughput of delivered packets, between the times at which the statistics were taken.
 fn mbps(before: &DirectionStats, now: &DirectionStats) -> f64 {
     let took = now.at.since(before.at);
     let bytes = now.bytes_written.saturating_sub(before.bytes_written);
     if took.is_zero() { 0.0 } else { bytes as f64 * 8e-6 / took.as_secs_f64() }
 }
 
-/// Of the packets that arrived, if any did.
+/// Mean delay of the delivered packets, if there are any.
 fn mean_delay(before: &DirectionStats, now: &DirectionStats) -> Option<Span> {
     let packets = now.packets_written.saturating_sub(before.packets_written);
     (packets > 0).then(|| now.delays.saturating_sub(before.delays) / packets)
 }
 
-/// One line at the terminal for each run that is under way, below what else is shown there.
+/// One line on the terminal for each active run, below the progress bars.
 #[derive(Debug)]
-pub struct Lines(MultiProgress);
+pub struct LiveLines(MultiProgress);
 
-impl Lines {
-    /// Lines among `bars`.
+impl LiveLines {
+    /// Creates lines below `bars`.
     pub fn below(bars: &MultiProgress) -> Self {
         Self(bars.clone())
     }
 }
 
-impl StatsObserver for Lines {
+impl StatsObserver for LiveLines {
     fn start(&self, run: &str) -> Box<dyn FnMut(&LiveStats) + Send> {
-        let shown = Shown::new(&self.0);
+        let shown = LiveLine::new(&self.0);
         let (run, mut before) = (run.to_owned(), PathStats::default());
         Box::new(move |live| {
-            shown.tell(format!("{run}  {}", line(live.elapsed, &before, &live.path)));
+            shown.set(format!("{run}  {}", line(live.elapsed, &before, &live.path)));
             before = live.path;
         })
     }
 }
 
-/// A line at the terminal, gone when this is.
-struct Shown {
+/// A line on the terminal, removed when dropped.
+struct LiveLine {
     bars: MultiProgress,
     line: ProgressBar,
 }
 
-impl Shown {
+impl LiveLine {
     fn new(bars: &MultiProgress) -> Self {
         let line = bars.add(ProgressBar::new_spinner());
         line.set_style(
@@ -85,12 +86,12 @@ impl Shown {
         Self { bars: bars.clone(), line }
     }
 
-    fn tell(&self, text: String) {
+    fn set(&self, text: String) {
         self.line.set_message(text);
     }
 }
 
-impl Drop for Shown {
+impl Drop for LiveLine {
     fn drop(&mut self) {
         self.line.finish_and_clear();
         self.bars.remove(&self.line);
@@ -102,7 +103,8 @@ mod tests {
     use super::*;
     use bentpipe_units::Time;
 
-    /// Half a second in which 2000 packets of 1500 bytes took 371.25 ms each, and 3 were lost.
+    /// Statistics at two times, 500 ms apart: 2000 packets of 1500 bytes took 371.25 ms each, and 3
+    /// were lost.
     fn moments() -> (PathStats, PathStats) {
         let before = DirectionStats {
             at: Time::from_millis(12_000),
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_tells_of_the_interval_and_of_losses_since_the_beginning() {
+    fn a_line_covers_the_interval_and_all_losses() {
         let (before, after) = moments();
         assert_eq!(
             line(Span::from_millis(12_500), &before, &after),
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_go_by_the_time_of_the_figures_and_not_by_that_of_the_line() {
+    fn rates_use_the_time_of_the_statistics() {
         let (before, mut after) = moments();
         after.forward.at = Time::from_millis(12_250);
         let text = line(Span::from_millis(12_500), &before, &after);
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_emulator_dropped_is_told_apart_from_what_the_path_lost() {
+    fn drops_by_the_emulator_are_shown_separately() {
         let (before, mut after) = moments();
         after.reverse.dropped = 7;
         let text = line(Span::from_millis(12_500), &before, &after);

@@ -1,6 +1,6 @@
-//! The command `bentpipe`.
-// The one place that may look at a clock: the progress bar does, and the age of saved paths needs
-// it.
+//! The `bentpipe` command.
+// The only crate that may read the clock directly: progress bars need it, and the age of remembered
+// paths.
 #![allow(clippy::disallowed_methods)]
 
 mod args;
@@ -18,27 +18,22 @@ mod path_memory;
 mod pep;
 mod profiles;
 mod proxy;
+mod result_cells;
 mod run;
 mod serve;
 mod settings_table;
 mod shell;
+mod status;
 mod stop;
+mod summary;
 mod table;
 mod version;
 
 use args::{Cli, Command};
 use bentpipe_lab::LabError;
 use clap::{CommandFactory, Parser};
+use status::{FAILED, USAGE};
 use std::process::ExitCode;
-
-/// Everything well.
-const OK: u8 = 0;
-/// An expectation did not hold.
-const NOT_HELD: u8 = 1;
-/// The scenario or the command line is wrong.
-const USAGE: u8 = 2;
-/// A run failed, or was interrupted.
-const FAILED: u8 = 3;
 
 fn main() -> ExitCode {
     let status = match Cli::parse().command {

@@ -1,9 +1,11 @@
-//! `bentpipe matrix`: every congestion controller against every other on a path, as heat maps.
+//! `bentpipe matrix`: runs every congestion controller against every other on a path, and prints
+//! heat maps.
 
 use crate::args::Matrix;
+use crate::output;
 use crate::output::paint;
 use crate::run::{bars, json, one, stop_on_interrupt, verdict};
-use crate::{OK, USAGE, output};
+use crate::status::{OK, USAGE};
 use bentpipe_congestion::catalogue::{self, CONTROLLERS};
 use bentpipe_lab::{Changes, LabError, Plan, Recorded, Simulator};
 use bentpipe_results::{Fairness, Results, Stats};
@@ -12,23 +14,24 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// What is played without a file: two flows in low orbits, and two over a geostationary satellite.
+/// Scenarios that run if no file is given: two flows each, over low Earth orbits and over a
+/// geostationary satellite.
 const BUILT_IN: [(&str, &str); 2] = [
     ("matrix-leo.toml", include_str!("../../../scenarios/published/matrix-leo.toml")),
     ("matrix-geo.toml", include_str!("../../../scenarios/published/matrix-geo.toml")),
 ];
-/// What is told its rate does not compete.
-const NOT_PLAYED: &str = "fixed-rate";
+/// Not included by default, because a fixed rate does not compete.
+const NOT_COMPETING: &str = "fixed-rate";
 
 /// A path, and the two flows that compete over it.
 struct Contest {
     plan: Plan,
-    /// Names of the flows: rows are the first one's controllers.
+    /// Names of the flows. The controllers of the first one are the rows.
     flows: [String; 2],
 }
 
-/// Plays everyone against everyone on each path. All are read first: where one is wrong, nothing
-/// runs.
+/// Runs every controller against every other on each path. Reads all scenarios first, so that an
+/// error there prevents any run.
 pub fn run(args: &Matrix) -> Result<u8, LabError> {
     let controllers = controllers(&args.controllers)?;
     let contests = contests(args, &controllers)?;
@@ -62,26 +65,29 @@ pub fn run(args: &Matrix) -> Result<u8, LabError> {
     Ok(status)
 }
 
-/// Those asked for, or all that compete.
-fn controllers(asked: &[String]) -> Result<Vec<String>, LabError> {
-    if asked.is_empty() {
-        let all = CONTROLLERS.iter().map(|part| part.name).filter(|name| *name != NOT_PLAYED);
+/// Returns the requested controllers, or all that compete.
+fn controllers(requested: &[String]) -> Result<Vec<String>, LabError> {
+    if requested.is_empty() {
+        let all = CONTROLLERS.iter().map(|part| part.name).filter(|name| *name != NOT_COMPETING);
         return Ok(all.map(str::to_owned).collect());
     }
-    for (place, name) in asked.iter().enumerate() {
+    for (index, name) in requested.iter().enumerate() {
         if catalogue::find(CONTROLLERS, name).is_none() {
             let names: Vec<String> =
                 CONTROLLERS.iter().map(|part| format!("`{}`", part.name)).collect();
-            return Err(wrong(format!("no controller `{name}`; allowed: {}", names.join(", "))));
+            return Err(usage(format!(
+                "no controller is named `{name}`; allowed: {}",
+                names.join(", ")
+            )));
         }
-        if asked[..place].contains(name) {
-            return Err(wrong(format!("`{name}` stands twice; allowed: each controller once")));
+        if requested[..index].contains(name) {
+            return Err(usage(format!("`{name}` is given twice; allowed: each controller once")));
         }
     }
-    Ok(asked.to_vec())
+    Ok(requested.to_vec())
 }
 
-fn wrong(reason: String) -> LabError {
+fn usage(reason: String) -> LabError {
     LabError::Usage { argument: "--controllers", reason }
 }
 
@@ -109,19 +115,19 @@ fn contests(args: &Matrix, controllers: &[String]) -> Result<Vec<Contest>, LabEr
     Ok(contests)
 }
 
-/// The scenario with its flows' controllers swept: an ordinary plan.
+/// Returns a plan of the scenario that sweeps the controllers of its flows.
 fn contest(
     args: &Matrix,
     controllers: &[String],
     read: &dyn Fn(&Changes) -> Result<Plan, LabError>,
 ) -> Result<Contest, LabError> {
     let mut changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: args.repeat };
-    let as_it_is = read(&changes)?;
-    let names = as_it_is.controlled_flows();
+    let unswept = read(&changes)?;
+    let names = unswept.controlled_flows();
     let [first, second] = names.as_slice() else {
         let reason = format!(
-            "scenario `{}` has {} flows that congestion control holds back; allowed: two",
-            as_it_is.name,
+            "scenario `{}` has {} congestion-controlled flows; allowed: two",
+            unswept.name,
             names.len()
         );
         return Err(LabError::Usage { argument: "FILE", reason });
@@ -129,7 +135,7 @@ fn contest(
     let flows = [first.clone(), second.clone()];
     let list = format!("[\"{}\"]", controllers.join("\", \""));
     for flow in &flows {
-        // A dot in a name is no step of the path.
+        // Quotes a name with a dot, so that it stays one part of the key.
         let quote = if flow.contains('.') { "\"" } else { "" };
         changes.sets.push(format!("sweep.'flow.{quote}{flow}{quote}.congestion'={list}"));
     }
@@ -140,22 +146,22 @@ fn target(args: &Matrix, plan: &Plan) -> PathBuf {
     args.out.as_deref().unwrap_or(Path::new("out")).join(&plan.name)
 }
 
-/// What a cell shows of the runs of one pair.
+/// Reads the value of a cell from a run.
 type Reader<'a> = &'a dyn Fn(&Fairness) -> Option<f64>;
 
-/// The heat maps of one path.
+/// Returns the heat maps of one path.
 fn text(contest: &Contest, controllers: &[String], recorded: &Recorded, colour: bool) -> String {
     let Contest { plan, flows: [first, second] } = contest;
     let mut text = format!("{}, seed {}\n", paint(colour, "1", &plan.title), plan.seed);
     let _ = writeln!(
         text,
-        "rows: controllers of flow `{first}`; columns: of flow `{second}`; medians over runs"
+        "controllers of flow `{first}` in rows, of flow `{second}` in columns; medians of runs"
     );
     let share = |fairness: &Fairness| {
         fairness.flows.iter().find(|flow| flow.flow == *first).map(|flow| flow.share * 100.0)
     };
     let maps: [(String, usize, Reader<'_>); 3] = [
-        (format!("share of `{first}`, percent of what both received"), 0, &share),
+        (format!("share of `{first}` in the bytes received by both, percent"), 0, &share),
         ("Jain's index".to_owned(), 2, &|fairness| Some(fairness.metrics.jain_index)),
         ("bottleneck utilisation".to_owned(), 2, &|fairness| {
             fairness.metrics.bottleneck_utilisation
@@ -164,7 +170,7 @@ fn text(contest: &Contest, controllers: &[String], recorded: &Recorded, colour: 
     for (head, digits, read) in maps {
         let _ = write!(text, "\n{}\n", paint(colour, "1", &head));
         let value = |row: &str, column: &str| median(contest, &recorded.results, row, column, read);
-        // Shares are best in the middle; indices and utilisations at 1.
+        // A share of 50 % is ideal. Indices and utilisations are ideal at 1.
         let heat = |value: f64| if digits == 0 { value / 100.0 } else { value };
         text.push_str(&heat_map(controllers, controllers, digits, &value, &heat, colour));
     }
@@ -178,7 +184,7 @@ fn text(contest: &Contest, controllers: &[String], recorded: &Recorded, colour: 
     text
 }
 
-/// The median over the runs of one pair.
+/// Returns the median over the runs of one pair.
 fn median(
     contest: &Contest,
     results: &Results,
@@ -186,12 +192,11 @@ fn median(
     column: &str,
     read: Reader<'_>,
 ) -> Option<f64> {
-    let plays = |flow: &str, controller: &str, run: &bentpipe_results::Run| {
+    let uses = |flow: &str, controller: &str, run: &bentpipe_results::Run| {
         run.point.get(&format!("flow.{flow}.congestion")).is_some_and(|value| value == controller)
     };
     let [first, second] = &contest.flows;
-    let runs =
-        results.runs.iter().filter(|run| plays(first, row, run) && plays(second, column, run));
+    let runs = results.runs.iter().filter(|run| uses(first, row, run) && uses(second, column, run));
     let values: Vec<f64> = runs.filter_map(|run| run.fairness.as_ref()).filter_map(read).collect();
     Some(Stats::of(&values)?.median)
 }
@@ -199,7 +204,7 @@ fn median(
 /// Colours from cold to hot: the 256-colour palette's blues, greys and reds.
 const PALETTE: [&str; 9] = ["25", "31", "67", "103", "240", "137", "173", "167", "160"];
 
-/// Rows and columns with a value in each cell, or a dash.
+/// Formats a matrix with a value or a dash in each cell.
 pub(crate) fn heat_map(
     rows: &[String],
     columns: &[String],
@@ -222,8 +227,8 @@ pub(crate) fn heat_map(
         for column in columns {
             match value(row, column) {
                 Some(value) => {
-                    let place = heat(value).clamp(0.0, 1.0) * (PALETTE.len() - 1) as f64;
-                    let shade = format!("97;48;5;{}", PALETTE[place.round() as usize]);
+                    let position = heat(value).clamp(0.0, 1.0) * (PALETTE.len() - 1) as f64;
+                    let shade = format!("97;48;5;{}", PALETTE[position.round() as usize]);
                     text.push_str(&paint(colour, &shade, &format!("{value:>cell$.digits$}")));
                 }
                 None => _ = write!(text, "{:>cell$}", "–"),
@@ -252,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_paths_are_played_by_every_controller_that_competes_in_both_orders() {
+    fn built_in_scenarios_pair_all_competing_controllers_in_both_orders() {
         let controllers = controllers(&[]).unwrap();
         assert_eq!(controllers.len(), CONTROLLERS.len() - 1);
         let contests = contests(&args(&[]), &controllers).unwrap();
@@ -268,11 +273,11 @@ mod tests {
     }
 
     #[test]
-    fn controllers_that_are_none_and_those_named_twice_are_refused() {
+    fn unknown_and_repeated_controllers_are_rejected() {
         let error = controllers(&["cubic".to_owned(), "qubic".to_owned()]).unwrap_err();
         assert!(
             error.is_usage()
-                && error.to_string().contains("no controller `qubic`; allowed: `newreno`")
+                && error.to_string().contains("no controller is named `qubic`; allowed: `newreno`")
         );
         assert!(
             controllers(&["cubic".to_owned(), "cubic".to_owned()])
@@ -284,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heat_map_lines_up_and_is_coloured_where_it_may_be() {
+    fn heat_maps_are_aligned_and_coloured() {
         let names = ["cubic".to_owned(), "bbr3".to_owned()];
         let value = |row: &str, column: &str| match (row, column) {
             ("cubic", "bbr3") => Some(100.0),

@@ -1,5 +1,5 @@
-//! `bentpipe orbit`: the ways that a network of satellites offers, without packets. `bentpipe
-//! constellations`, `bentpipe cities`: what it knows by name.
+//! `bentpipe orbit`: the routes through a satellite network, without packets. Also `bentpipe
+//! constellations` and `bentpipe cities`, which list built-in names.
 
 use crate::args::Orbit;
 use crate::output;
@@ -12,12 +12,12 @@ use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Rows that a table of samples has beside those of changes.
+/// Number of evenly spaced samples in a table, in addition to route changes.
 const ROWS: usize = 20;
-/// How often sharing is looked for where nothing is said: way changes are tens of seconds apart.
+/// Default interval at which sharing is examined. Route changes are tens of seconds apart.
 const SHARING_STEP: Span = Span::from_secs(1);
 
-/// Prints, and writes what files are asked for.
+/// Prints the survey, and writes the requested files.
 pub fn run(args: &Orbit) -> Result<u8, LabError> {
     let (plan, path) = path(args)?;
     let step = match (path.step, args.step) {
@@ -69,32 +69,32 @@ fn pretty(value: &serde_json::Value) -> String {
     format!("{}\n", serde_json::to_string_pretty(value).unwrap_or_default())
 }
 
-/// The scenario and its network; a preset's name is a scenario of its own.
+/// Reads the scenario and its network. The name of a preset stands for a scenario around it.
 fn path(args: &Orbit) -> Result<(Plan, OrbitPath), LabError> {
     let changes = Changes { sets: args.set.clone(), ..Changes::default() };
     let name = args.scenario.display().to_string();
     let plan = if !args.scenario.exists() && presets::shells(&name).is_ok() {
         let (from, to) = match (&args.from, &args.to) {
             (Some(from), Some(to)) => (from.as_str(), to.as_str()),
-            // Some flow must be there; with `--sharing` it is replaced.
+            // The scenario needs a flow, which `--sharing` replaces.
             _ if args.sharing.is_some_and(|cities| cities > 0) => ("Tokyo", "Delhi"),
             _ => {
                 return Err(usage(
                     "SCENARIO",
-                    "a constellation alone has no flows; allowed: --from PLACE --to PLACE",
+                    "a constellation has no flows of its own; allowed: --from PLACE --to PLACE",
                 ));
             }
         };
         for (option, city) in [("--from", from), ("--to", to)] {
             cities::find(city).map_err(|error| usage(option, error))?;
         }
-        Plan::parse(&name, &alone(&name, from, to), Path::new(""), &changes)?
+        Plan::parse(&name, &preset_scenario(&name, from, to), Path::new(""), &changes)?
     } else {
         Plan::read(&args.scenario, &changes)?
     };
     let path = plan.cases.first().and_then(|case| case.orbit()).cloned();
     let path = path.ok_or_else(|| {
-        usage("SCENARIO", "its path has no orbit; allowed: one with [path.orbit]")
+        usage("SCENARIO", "its path has no orbit; allowed: a scenario with [path.orbit]")
     })?;
     match (&args.from, &args.to) {
         (Some(from), Some(to)) => {
@@ -105,13 +105,12 @@ fn path(args: &Orbit) -> Result<(Plan, OrbitPath), LabError> {
     }
 }
 
-/// A scenario around a preset.
-fn alone(constellation: &str, from: &str, to: &str) -> String {
+/// Returns the text of a scenario around a preset.
+fn preset_scenario(constellation: &str, from: &str, to: &str) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     format!(
-        "name = \"orbit\"\ntitle = {0}\n[path.orbit]\nconstellation = {0}\nlinks.all = {{ rate \
-            = \"10 Mbps\" }}\n\
-         [workload]\nfrom = {1}\nto = {2}\ndownload = \"1 MB\"\n",
+        "name = \"orbit\"\ntitle = {0}\n[path.orbit]\nconstellation = {0}\nlinks.all = {{ rate = \
+         \"10 Mbps\" }}\n[workload]\nfrom = {1}\nto = {2}\ndownload = \"1 MB\"\n",
         quoted(constellation),
         quoted(from),
         quoted(to)
@@ -126,7 +125,7 @@ fn csv(survey: &Survey) -> String {
     let mut text =
         "flow,t_s,rtt_ms,hops,visible_from,visible_to,attached_from,attached_to\n".to_owned();
     for pair in &survey.flows {
-        // Names of flows have neither commas nor quotes.
+        // Flow names contain neither commas nor quotes.
         for sample in &pair.samples {
             let rtt = sample.rtt_ms.map_or_else(String::new, |rtt| rtt.to_string());
             let hops = sample.hops.map_or_else(String::new, |hops| hops.to_string());
@@ -144,8 +143,7 @@ fn csv(survey: &Survey) -> String {
 
 fn text(survey: &Survey, plan: &Plan, colour: bool) -> String {
     let mut text = String::new();
-    let step =
-        survey.step_s.map_or_else(|| "standing still".to_owned(), |step| format!("every {step} s"));
+    let step = survey.step_s.map_or_else(|| "static".to_owned(), |step| format!("every {step} s"));
     let _ = writeln!(
         text,
         "{}, {} satellites, {} s from {}, {step}",
@@ -158,13 +156,13 @@ fn text(survey: &Survey, plan: &Plan, colour: bool) -> String {
         let _ = write!(text, "\n{}\n", output::paint(colour, "1", &heading(pair)));
         text.push_str(&summary(pair));
         text.push_str(&table(pair, colour));
-        for (index, way) in pair.disjoint.iter().enumerate() {
+        for (index, route) in pair.disjoint.iter().enumerate() {
             let _ = writeln!(
                 text,
-                "way {} at the beginning: {} ms, {}",
+                "route {} at the start: {} ms, {}",
                 index + 1,
-                ms(way.rtt_ms),
-                way.nodes.join(" – ")
+                ms(route.rtt_ms),
+                route.nodes.join(" – ")
             );
         }
     }
@@ -183,7 +181,7 @@ fn heading(pair: &Pair) -> String {
 fn summary(pair: &Pair) -> String {
     let all = &pair.summary;
     let mut text = format!(
-        "RTT {} / {} / {} ms (min / median / max); {} changes of way, {:.1} a minute",
+        "RTT {} / {} / {} ms (min / median / max); {} route changes, {:.1} per minute",
         ms(all.rtt_min_ms),
         ms(all.rtt_median_ms),
         ms(all.rtt_max_ms),
@@ -199,7 +197,7 @@ fn summary(pair: &Pair) -> String {
     if all.outages > 0 {
         let _ = write!(
             text,
-            "; {} outages, the longest {:.1} s, {:.1} % of the time",
+            "; {} outages, longest {:.1} s, {:.1} % of the time",
             all.outages,
             all.longest_outage_s,
             all.outage_share * 100.0
@@ -208,14 +206,14 @@ fn summary(pair: &Pair) -> String {
     text + "\n"
 }
 
-/// Changes of the way, and samples evenly between.
+/// Returns a table of route changes, with evenly spaced samples between them.
 fn table(pair: &Pair, colour: bool) -> String {
     let mut table = Table::new(&[
         ("t", Align::Right),
         ("RTT ms", Align::Right),
         ("hops", Align::Right),
-        ("sees", Align::Left),
-        ("talks to", Align::Left),
+        ("visible", Align::Left),
+        ("attached", Align::Left),
         ("route", Align::Left),
     ]);
     let every = pair.samples.len().div_ceil(ROWS).max(1);
@@ -233,7 +231,7 @@ fn table(pair: &Pair, colour: bool) -> String {
     table.render(colour)
 }
 
-/// The way without its ends, which the heading names.
+/// Formats a route without its ends, which the heading shows.
 fn inner(nodes: &[String]) -> String {
     match nodes {
         [_, inner @ .., _] if inner.len() > 8 => {
@@ -258,7 +256,7 @@ fn row(sample: &Sample) -> [String; 5] {
 fn sharing_text(path: &OrbitPath, found: &[SharedBy]) -> String {
     if found.is_empty() {
         return format!(
-            "of {} flows no two share a link with visibly different round trips\n",
+            "none of {} flows share a link and differ noticeably in RTT\n",
             path.flows.len()
         );
     }
@@ -293,7 +291,7 @@ fn sharing_text(path: &OrbitPath, found: &[SharedBy]) -> String {
     table.render(output::coloured(&std::io::stdout()))
 }
 
-/// Lists the constellations that have names.
+/// Lists the built-in constellations.
 pub fn constellations(as_json: bool) -> Result<u8, LabError> {
     let shells = |name: &str| presets::shells(name).unwrap_or_default();
     if as_json {
@@ -320,7 +318,7 @@ pub fn constellations(as_json: bool) -> Result<u8, LabError> {
         ("constellation", Align::Left),
         ("satellites", Align::Right),
         ("min. elevation", Align::Right),
-        ("what", Align::Left),
+        ("description", Align::Left),
     ]);
     for (name, note) in presets::names() {
         let shells = shells(name);
@@ -337,26 +335,32 @@ pub fn constellations(as_json: bool) -> Result<u8, LabError> {
     output::print(&table.render(output::coloured(&std::io::stdout())))
 }
 
-/// Lists the places that have names; those that hold `part` only, where it is given.
+/// Lists the built-in cities, or those whose name contains `part`.
 pub fn list_cities(part: Option<&str>, as_json: bool) -> Result<u8, LabError> {
     let part = part.unwrap_or_default().to_lowercase();
     let found = cities::all().iter().filter(|(name, _)| name.to_lowercase().contains(&part));
     if as_json {
         let list: Vec<_> = found
-            .map(|(name, place)| json!({ "name": name, "latitude_deg": place.latitude_deg, "longitude_deg": place.longitude_deg }))
+            .map(|(name, location)| {
+                json!({
+                    "name": name,
+                    "latitude_deg": location.latitude_deg,
+                    "longitude_deg": location.longitude_deg,
+                })
+            })
             .collect();
         return output::print(&pretty(&json!(list)));
     }
     let mut table = Table::new(&[
-        ("place", Align::Left),
+        ("city", Align::Left),
         ("latitude", Align::Right),
         ("longitude", Align::Right),
     ]);
-    for (name, place) in found {
+    for (name, location) in found {
         table.row([
             (*name).to_owned(),
-            format!("{:.3}°", place.latitude_deg),
-            format!("{:.3}°", place.longitude_deg),
+            format!("{:.3}°", location.latitude_deg),
+            format!("{:.3}°", location.longitude_deg),
         ]);
     }
     output::print(&table.render(output::coloured(&std::io::stdout())))

@@ -1,23 +1,24 @@
-//! `bentpipe path-memory`: what is remembered of paths, and how to be rid of it.
+//! `bentpipe path-memory`: lists and deletes remembered paths.
 
 use crate::args::{PathMemory, Store};
+use crate::output;
+use crate::status::USAGE;
 use crate::table::{Align, Table};
-use crate::{USAGE, output};
 use bentpipe_lab::LabError;
-use bentpipe_net::{SqliteStore, default_store};
+use bentpipe_net::store::{SqliteStore, default_store};
 use bentpipe_quic::memory::{Entry, IpPrefix, Limits, PathStore, StoreError};
 use bentpipe_units::Epoch;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Lists or forgets.
+/// Lists or forgets paths.
 pub fn run(command: &PathMemory) -> Result<u8, LabError> {
     let (PathMemory::List { store, .. } | PathMemory::Forget { store, .. }) = command;
     let Some(file) = store.store.clone().or_else(default_store) else {
         return Ok(output::refuse(
-            "neither XDG_STATE_HOME nor HOME says where the path store is; name it with --store \
-                FILE",
+            "the path store is unknown, because neither XDG_STATE_HOME nor HOME is set; \
+             name it with --store FILE",
             USAGE,
         ));
     };
@@ -33,7 +34,7 @@ fn answer(
     file: &PathBuf,
     now: Epoch,
 ) -> Result<String, StoreError> {
-    // A store that is not there remembers nothing; looking does not make it.
+    // A missing store has no paths, and is not created.
     let mut opened =
         if file.exists() { Some(SqliteStore::open(file, Limits::default())?) } else { None };
     Ok(match command {
@@ -71,8 +72,8 @@ fn forget(
     Ok(forgotten)
 }
 
-/// Whether one of `prefixes` holds the path's network, or lies in it: whoever names an address
-/// means its path.
+/// Returns true if one of `prefixes` contains the path's network or lies in it. So an address
+/// selects its path.
 fn concerns(prefixes: &[IpPrefix], entry: &Entry) -> bool {
     let network = entry.key.remote();
     prefixes.iter().any(|prefix| prefix.covers(network) || network.covers(*prefix))
@@ -119,7 +120,7 @@ fn list_text(file: &Path, entries: &[Entry], now: Epoch) -> String {
     for Entry { key, path, lease } in entries {
         table.row([
             key.remote().to_string(),
-            // The name came from a file: nothing in it may steer a terminal.
+            // Escapes the name, which came from a file, so that it cannot control a terminal.
             key.local().escape_debug().to_string(),
             key.dscp().to_string(),
             path.window.to_string(),

@@ -1,8 +1,9 @@
-//! `bentpipe pep`: splits TCP connections that cross it.
+//! `bentpipe pep`: a performance-enhancing proxy, which splits TCP connections.
 
 use crate::args::{LogStyle, Mode, Pep as Args, Side};
-use crate::stop::Asked;
-use crate::{FAILED, OK, USAGE, output};
+use crate::output;
+use crate::status::{FAILED, OK, USAGE};
+use crate::stop::StopSignals;
 use bentpipe_lab::LabError;
 use bentpipe_net::pep::{
     Config, Credentials, Limits, Listener, NextHop, Pep, SatelliteSide, Secret, rules,
@@ -14,14 +15,14 @@ use bentpipe_units::Bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
-/// A reason, and the exit status that goes with it.
+/// Error message and exit status.
 type Failed = (String, u8);
 
 fn usage(error: impl std::fmt::Display) -> Failed {
     (error.to_string(), USAGE)
 }
 
-/// Runs until told to stop.
+/// Runs until a signal stops it.
 pub fn run(args: &Args) -> Result<u8, LabError> {
     if let Some(file) = &args.make_secret {
         return Ok(Secret::make(file)
@@ -32,18 +33,18 @@ pub fn run(args: &Args) -> Result<u8, LabError> {
         Err((reason, status)) => return Ok(output::refuse(&reason, status)),
     };
     if args.print_rules {
-        // The command line requires it.
+        // `--print-rules` requires `--interface`.
         let interface = args.interface.as_deref().unwrap_or_default();
-        return match rules(&config.entrance, config.listen, interface) {
+        return match rules(&config.listener, config.listen, interface) {
             Some(text) => output::print(&text),
             None => Ok(output::refuse(
-                "no rules are needed here; they are for --mode transparent and redirect",
+                "--print-rules is only for --mode transparent and redirect",
                 USAGE,
             )),
         };
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        // Threads that look up names: more wait.
+        // These threads resolve names. More requests wait.
         .max_blocking_threads(64)
         .enable_all()
         .build();
@@ -62,23 +63,24 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
         .log
         .format()
         .map(|format| (format, Box::new(std::io::stdout()) as Box<dyn std::io::Write + Send>));
-    let what = match (&config.entrance, &config.way) {
+    let what = match (&config.listener, &config.next_hop) {
         (Listener::Explicit { .. }, _) => "explicit proxy (SOCKS5, HTTP CONNECT)",
         (Listener::Transparent { .. }, _) => "transparent proxy",
         (Listener::Redirected, _) => "proxy for redirected connections",
         (Listener::Tunnel { .. }, _) => "exit of tunnels",
     };
-    let way = match &config.way {
+    let next_hop = match &config.next_hop {
         NextHop::Direct => String::new(),
-        NextHop::Tunnel { exit, .. } => format!(", through a tunnel to {exit}"),
+        NextHop::Tunnel { egress, .. } => format!(", through a tunnel to {egress}"),
     };
     let mut pep = Pep::start(config, log).await.map_err(usage)?;
-    // Whoever is told that it listens may stop it at once.
-    let mut asked = Asked::new().map_err(|error| failed(&error))?;
-    // For people, and for scripts that wait for it. Whoever does not read it does not need it.
+    // Handles signals before printing the address, because a reader may then stop the proxy at
+    // once.
+    let mut signals = StopSignals::new().map_err(|error| failed(&error))?;
+    // For people, and for scripts that wait for it. Missing readers are not an error.
     let _ = output::print(&match args.log {
         LogStyle::Json => format!("{}\n", serde_json::json!({ "listening": pep.address() })),
-        _ => format!("{what} at {}{way}\n", pep.address()),
+        _ => format!("{what} at {}{next_hop}\n", pep.address()),
     });
     pep.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     if let Some(address) = pep.metrics_address() {
@@ -86,12 +88,12 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
     }
     tokio::select! {
         error = pep.failed() => return Err(failed(&error)),
-        () = asked.again() => {}
+        () = signals.next() => {}
     }
-    asked.tell(pep.connections(), args.drain);
+    signals.announce_stop(pep.connections(), args.drain);
     let left = tokio::select! {
         left = pep.stop(args.drain) => left,
-        () = asked.again() => return Ok(FAILED),
+        () = signals.next() => return Ok(FAILED),
     };
     if left > 0 {
         eprintln!("{left} connections were reset");
@@ -105,7 +107,7 @@ fn config(args: &Args) -> Result<Config, Failed> {
         return refuse("--secret", "--tunnel-to and --tunnel-listen");
     }
     let secret = args.secret.as_deref().map(Secret::from_file).transpose().map_err(usage)?;
-    let entrance = match (args.tunnel_listen, &secret, args.mode) {
+    let listener = match (args.tunnel_listen, &secret, args.mode) {
         (Some(_), Some(secret), _) => Listener::Tunnel { secret: secret.clone() },
         (_, _, Mode::Explicit) => Listener::Explicit {
             credentials: args.credentials.as_deref().map(credentials).transpose()?,
@@ -119,10 +121,10 @@ fn config(args: &Args) -> Result<Config, Failed> {
     if args.credentials.is_some() && args.mode != Mode::Explicit {
         return refuse("--credentials", "--mode explicit");
     }
-    let mut config = Config::new(entrance);
+    let mut config = Config::new(listener);
     config.listen = args.tunnel_listen.unwrap_or(args.listen);
-    config.way = match (&args.tunnel_to, secret) {
-        (Some(exit), Some(secret)) => NextHop::Tunnel { exit: resolve(exit)?, secret },
+    config.next_hop = match (&args.tunnel_to, secret) {
+        (Some(egress), Some(secret)) => NextHop::Tunnel { egress: resolve(egress)?, secret },
         _ => NextHop::Direct,
     };
     if !args.clients.is_empty() {
@@ -138,7 +140,7 @@ fn config(args: &Args) -> Result<Config, Failed> {
     };
     if args.tunnel_to.is_some() || args.tunnel_listen.is_some() {
         if let Some(name) = &args.congestion {
-            config.carrier = CongestionConfig {
+            config.tunnel_congestion = CongestionConfig {
                 controller: name.parse().map_err(usage)?,
                 ..CongestionConfig::default()
             };
@@ -160,29 +162,29 @@ fn config(args: &Args) -> Result<Config, Failed> {
     Ok(config)
 }
 
-/// Descriptors of a connection: a socket to the client, and one to the server.
+/// Descriptors per connection: one socket to the client, and one to the server.
 const DESCRIPTORS: u64 = 2;
 
-/// Connections at a time: as many as are asked for, or up to the default as many as the limit on
-/// open descriptors has room for.
-fn connections(asked: Option<usize>) -> Result<usize, Failed> {
+/// Returns the maximum number of connections: as requested, or the default reduced to the limit on
+/// open descriptors.
+fn connections(requested: Option<usize>) -> Result<usize, Failed> {
     let limit = raise_descriptor_limit();
-    let wanted = asked.unwrap_or(Limits::default().connections);
+    let wanted = requested.unwrap_or(Limits::default().connections);
     match check_descriptors(limit, wanted, DESCRIPTORS, 0) {
         Ok(()) => Ok(wanted),
-        Err(error) if asked.is_none() && error.fitting > 0 => {
+        Err(error) if requested.is_none() && error.fitting > 0 => {
             Ok(usize::try_from(error.fitting).unwrap_or(wanted))
         }
         Err(error) => Err(usage(error)),
     }
 }
 
-/// What is asked for, or twice the bandwidth-delay product of the path that is named: a window as
-/// large as what is under way, and as much again for what waits in a queue of that size.
+/// Returns the requested buffer, or twice the BDP of the given path: one BDP for packets in flight,
+/// and one for a queue of that size.
 fn buffer(args: &Args) -> Result<Option<Bytes>, Failed> {
     let bdp = match (&args.profile, args.rate, args.rtt) {
         (Some(name), ..) => profile(name).map(|profile| profile.bdp()).ok_or_else(|| {
-            usage(format!("no profile `{name}`; allowed: one of `bentpipe profiles`"))
+            usage(format!("no profile is named `{name}`; allowed: one of `bentpipe profiles`"))
         })?,
         (None, Some(rate), Some(rtt)) => rate.bytes_in(rtt),
         _ => return Ok(args.buffer),
@@ -193,8 +195,12 @@ fn buffer(args: &Args) -> Result<Option<Bytes>, Failed> {
 fn credentials(file: &Path) -> Result<Credentials, Failed> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| usage(format!("{}: {error}", file.display())))?;
-    Credentials::parse(&text)
-        .ok_or_else(|| usage(format!("{}: one line NAME:PASSWORD is expected", file.display())))
+    Credentials::parse(&text).ok_or_else(|| {
+        usage(format!(
+            "{} has no valid credentials; allowed: one line NAME:PASSWORD",
+            file.display()
+        ))
+    })
 }
 
 fn resolve(exit: &str) -> Result<SocketAddr, Failed> {

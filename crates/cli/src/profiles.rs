@@ -1,4 +1,4 @@
-//! `bentpipe profiles`.
+//! `bentpipe profiles`: lists the built-in paths.
 
 use crate::output;
 use crate::table::{Align, Table};
@@ -39,7 +39,7 @@ fn text(colour: bool) -> String {
         ("BDP", Align::Right),
         ("2/10/100 MB down", Align::Right),
         ("up", Align::Right),
-        ("what", Align::Left),
+        ("description", Align::Left),
     ]);
     for profile in profiles() {
         table.row([
@@ -66,7 +66,7 @@ fn text(colour: bool) -> String {
     text
 }
 
-/// `3/5/20 s`, or a dash where the source asks for nothing.
+/// Formats targets as `3/5/20 s`, or as a dash if the source has none.
 fn targets(profile: &Profile, direction: Direction) -> String {
     let wanted = profile.targets.iter().filter(|target| target.direction == direction);
     let seconds: Vec<String> = wanted.map(|target| target.seconds.to_string()).collect();

@@ -1,17 +1,20 @@
-//! `bentpipe proxy`: HTTP/3, and HTTP/1.1 and HTTP/2 beside it, in front of a web server.
+//! `bentpipe proxy`: a reverse proxy for HTTP/3, HTTP/2 and HTTP/1.1.
 
 use crate::args::Proxy;
-use crate::front::Opens;
-use crate::{USAGE, front, output};
+use crate::front::ExtraDescriptors;
+use crate::status::USAGE;
+use crate::{front, output};
 use bentpipe_lab::LabError;
-use bentpipe_net::{Server, Trust, Upstream};
+use bentpipe_net::Trust;
+use bentpipe_net::proxy::Upstream;
+use bentpipe_net::serve::Server;
 
-/// Serves until told to stop.
+/// Serves until a signal stops it.
 pub fn run(args: &Proxy) -> Result<u8, LabError> {
     Ok(match upstream(args) {
         Ok(upstream) => {
-            let opens = Opens::Upstream(args.upstream_connections);
-            front::run(&args.front, &args.upstream, opens, |certificate| {
+            let descriptors = ExtraDescriptors::Upstream(args.upstream_connections);
+            front::run(&args.front, &args.upstream, descriptors, |certificate| {
                 Server::proxy(upstream, certificate)
             })
         }
@@ -24,7 +27,7 @@ fn upstream(args: &Proxy) -> Result<Upstream, String> {
     if let Some(host) = &args.upstream_host {
         upstream = upstream.host(host).map_err(|error| error.to_string())?;
     }
-    // Whoever names one believes that it is looked at.
+    // These options would have no effect, so a user might wrongly rely on them.
     if !upstream.is_https() {
         let unused = [
             ("--upstream-ca", args.upstream_ca.is_some()),
@@ -32,7 +35,7 @@ fn upstream(args: &Proxy) -> Result<Upstream, String> {
         ];
         if let Some((option, _)) = unused.into_iter().find(|(_, given)| *given) {
             return Err(format!(
-                "{option} is only for an https upstream, and this is {}",
+                "{option} is only for an https upstream, but the upstream is {}",
                 args.upstream
             ));
         }
@@ -47,7 +50,7 @@ fn upstream(args: &Proxy) -> Result<Upstream, String> {
         .answer_time(args.upstream_timeout)
         .connections(args.upstream_connections);
     Ok(match args.max_body {
-        Some(most) => upstream.max_body(most),
+        Some(limit) => upstream.max_body(limit),
         None => upstream,
     })
 }

@@ -1,10 +1,12 @@
-//! `bentpipe run`.
+//! `bentpipe run`: runs scenarios and prints their results.
 
 use crate::args::{Clock, Run};
-use crate::live::Lines;
-use crate::{FAILED, NOT_HELD, OK, USAGE, errors, output, table};
-use bentpipe_lab::StatsObserver;
-use bentpipe_lab::{Changes, LabError, Plan, RealClock, Recorded, Runner, Simulator, record};
+use crate::live::LiveLines;
+use crate::status::{FAILED, NOT_MET, OK, USAGE};
+use crate::{errors, output, summary};
+use bentpipe_lab::{
+    Changes, LabError, Plan, RealClock, Recorded, Runner, Simulator, StatsObserver, record,
+};
 use bentpipe_results::Results;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -14,7 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Runs the scenarios one after another. All are read first: where one is wrong, nothing runs.
+/// Runs the scenarios one after another. Reads all of them first, so that an error there prevents
+/// any run.
 pub fn run(args: &Run) -> Result<u8, LabError> {
     let changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: args.repeat };
     let plans: Result<Vec<Plan>, LabError> = args
@@ -33,7 +36,7 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
     if args.clock == Clock::Real
         && let Err(error) = bentpipe_emu::prepare()
     {
-        // The process has one thread yet, which this needs.
+        // Needs a process with one thread, as it still is here.
         eprintln!(
             "{} {error}",
             output::paint(output::coloured(&std::io::stderr()), "1;31", "error:")
@@ -52,17 +55,17 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
     }
     let jobs = match args.clock {
         Clock::Virtual => args.jobs.or_else(|| std::thread::available_parallelism().ok()),
-        // Runs beside each other would take the processor from each other, unless somebody knows
-        // better.
+        // Parallel runs would compete for the CPU, so they run one at a time unless requested
+        // otherwise.
         Clock::Real => args.jobs,
     };
     let jobs = jobs.unwrap_or(NonZeroUsize::MIN);
     let bentpipe = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("bentpipe"));
     let bars = bars();
-    // Elsewhere nobody would look on.
+    // Without a terminal, live lines have no reader.
     let observer = std::io::stderr()
         .is_terminal()
-        .then(|| Arc::new(Lines::below(&bars)) as Arc<dyn StatsObserver>);
+        .then(|| Arc::new(LiveLines::below(&bars)) as Arc<dyn StatsObserver>);
     let (simulator, real) = (Simulator, RealClock { bentpipe, observer, ..RealClock::default() });
     let runner: &dyn Runner = if args.clock == Clock::Real { &real } else { &simulator };
     let stop = stop_on_interrupt();
@@ -73,7 +76,11 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
         let recorded = one(plan, runner, target, jobs, &stop, &bars)?;
         status = status.max(verdict(&recorded, plan));
         if !args.json {
-            output::print(&table::results(plan, &recorded, output::coloured(&std::io::stdout())))?;
+            output::print(&summary::results(
+                plan,
+                &recorded,
+                output::coloured(&std::io::stdout()),
+            ))?;
         }
         documents.push(recorded.results);
         if stop.load(Ordering::Relaxed) || status >= USAGE {
@@ -94,7 +101,7 @@ fn target(args: &Run, plan: &Plan) -> PathBuf {
     }
 }
 
-/// One document, or a list of them where several files were asked for.
+/// Formats one document, or a list of them if there are several files.
 pub(crate) fn json(documents: &[Results], several: bool) -> String {
     match documents {
         [one] if !several => one.to_json().unwrap_or_default(),
@@ -122,11 +129,11 @@ pub(crate) fn one(
     Ok(recorded)
 }
 
-/// The exit status that the results amount to; says what is missing.
+/// Returns the exit status that follows from the results. Reports missing runs.
 pub(crate) fn verdict(recorded: &Recorded, plan: &Plan) -> u8 {
     if recorded.complete {
-        // With the real clock, a flow may fail for reasons that are no result: a program that is
-        // not there, a socket that breaks.
+        // With the real clock, a flow may fail for reasons other than the scenario, such as a
+        // missing program or a socket error.
         let failed = plan.clock == bentpipe_results::Clock::Real
             && recorded
                 .results
@@ -137,28 +144,28 @@ pub(crate) fn verdict(recorded: &Recorded, plan: &Plan) -> u8 {
         return match (failed, recorded.results.all_passed()) {
             (true, _) => FAILED,
             (false, true) => OK,
-            (false, false) => NOT_HELD,
+            (false, false) => NOT_MET,
         };
     }
     let (done, planned) = (recorded.results.runs.len(), plan.tasks.len());
     match &recorded.directory {
         Some(directory) => {
             eprintln!(
-                "incomplete: {done} of {planned} runs ended, and are in {}",
+                "incomplete: {done} of {planned} runs finished; results are in {}",
                 directory.display()
             );
         }
-        None => eprintln!("incomplete: no run of {planned} ended, and nothing was written"),
+        None => eprintln!("incomplete: none of {planned} runs finished; nothing was written"),
     }
     FAILED
 }
 
-/// What is shown on standard error while a plan runs, where that is a terminal.
+/// Progress bars on standard error while a plan runs, if that is a terminal.
 pub(crate) fn bars() -> MultiProgress {
     MultiProgress::with_draw_target(ProgressDrawTarget::stderr())
 }
 
-/// A bar with the time left.
+/// Returns a progress bar with the remaining time.
 fn progress_bar(plan: &Plan, bars: &MultiProgress) -> ProgressBar {
     let bar = bars.add(ProgressBar::new(plan.tasks.len() as u64));
     let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs, {eta} left");
@@ -168,7 +175,8 @@ fn progress_bar(plan: &Plan, bars: &MultiProgress) -> ProgressBar {
     bar
 }
 
-/// Set by the first Ctrl-C, so that runs that have ended are kept; the second ends the process.
+/// Returns a flag that the first Ctrl-C sets, so that finished runs are kept. The second ends the
+/// process.
 pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&stop);
@@ -176,10 +184,10 @@ pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {
         if seen.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(FAILED));
         }
-        eprintln!("stopping: runs that have ended are kept (Ctrl-C again to stop at once)");
+        eprintln!("stopping; finished runs are kept (Ctrl-C again to stop at once)");
     });
     if let Err(error) = handler {
-        eprintln!("warning: Ctrl-C will lose what has been run: {error}");
+        eprintln!("warning: Ctrl-C will discard finished runs: {error}");
     }
     stop
 }

@@ -1,14 +1,14 @@
-//! `bentpipe serve`: the files of a directory over HTTP/3, and over HTTP/1.1 and HTTP/2 beside it.
+//! `bentpipe serve`: serves the files of a directory over HTTP/3, HTTP/2 and HTTP/1.1.
 
 use crate::args::Serve;
-use crate::front::{self, Opens};
+use crate::front::{self, ExtraDescriptors};
 use bentpipe_lab::LabError;
-use bentpipe_net::Server;
+use bentpipe_net::serve::Server;
 
-/// Serves until told to stop.
+/// Serves until a signal stops it.
 pub fn run(args: &Serve) -> Result<u8, LabError> {
     let what = args.dir.display().to_string();
-    Ok(front::run(&args.front, &what, Opens::Files, |certificate| {
+    Ok(front::run(&args.front, &what, ExtraDescriptors::Files, |certificate| {
         Server::builder(&args.dir, certificate)
     }))
 }

@@ -1,7 +1,8 @@
-//! `bentpipe shell`: a command behind an emulated path.
+//! `bentpipe shell`: runs a command behind an emulated path.
 
 use crate::args::Shell;
-use crate::{FAILED, USAGE, live, output};
+use crate::status::{FAILED, USAGE};
+use crate::{live, output};
 use bentpipe_emu::{
     CaptureConfig, CaptureReport, DirectionReport, EmuError, Emulator, Hop, Monitor, PathSpec,
     PathStats, Program, Report, Settings, TcpForwarder, Testbed, UdpForwarder, client_addresses,
@@ -18,24 +19,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A program that is not there, and one that cannot be run: as shells say it (POSIX.1-2017, XCU
+/// Exit statuses if a program does not exist or cannot be run, as in shells (POSIX.1-2017, XCU
 /// 2.8.2).
 const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
-/// How long a server may take until it listens.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a server may take to end.
+/// Time limit for the server to listen.
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time limit for the server to end.
 const GRACE: Duration = Duration::from_secs(2);
-/// Packets that leave later than this at the 99th percentile make results doubtful: our choice, a
-/// tenth of a frame of most satellite systems.
-const TOLERATED: Span = Span::from_millis(1);
+/// 99th percentile of lateness above which results are doubtful. Our choice: a tenth of a frame of
+/// most satellite systems.
+const MAX_LATENESS: Span = Span::from_millis(1);
 
-/// Runs the command. What the path did is said on standard error, or as JSON on standard output.
+/// Runs the command. Prints the summary of the path on standard error, or as JSON on standard
+/// output.
 pub fn run(args: &Shell) -> Result<u8, LabError> {
     let (path, terminals) = path(args)?;
     let watch = Monitor { capture: capture(args)?, ..Monitor::default() };
     let mut notes = Vec::new();
-    match behind(args, &path, terminals, &watch, &mut notes) {
+    match run_behind(args, &path, terminals, &watch, &mut notes) {
         Ok(done) => {
             let document = json(args, &done, &notes);
             if args.json {
@@ -64,13 +66,13 @@ pub fn run(args: &Shell) -> Result<u8, LabError> {
     }
 }
 
-/// The path of a profile or of a scenario's first variant at its first point, as run number 0 of a
-/// simulation has it, and the number of its terminals.
+/// Returns the path of a profile or of a scenario's first variant at its first sweep point, as in
+/// run 0 of a simulation, and the number of its terminals.
 fn path(args: &Shell) -> Result<(PathSpec, usize), LabError> {
     let changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: None };
     let plan = match profile(&args.path) {
         Some(profile) => {
-            // A scenario needs somebody who talks. Nobody will: only its path is used.
+            // A scenario needs a workload. Only its path is used.
             let text = format!(
                 "name = \"shell\"\n[path]\nprofile = \"{}\"\n[workload]\ndownload = \"1 MB\"\n",
                 profile.name
@@ -91,8 +93,8 @@ fn path(args: &Shell) -> Result<(PathSpec, usize), LabError> {
     let spec = plan.spec(Task { case: 0, run: 0 })?;
     if spec.mesh.is_some() {
         let reason =
-            "a path over a constellation is not emulated; allowed: a profile such as `leo`, or \
-                hops"
+            "paths over a constellation cannot be emulated; allowed: a profile such as `leo`, or \
+             hops"
                 .to_owned();
         return Err(LabError::Usage { argument: "PROFILE", reason });
     }
@@ -108,13 +110,13 @@ fn path(args: &Shell) -> Result<(PathSpec, usize), LabError> {
     Ok((path, spec.terminals.max(1)))
 }
 
-/// What came of it.
+/// Result of a command.
 struct Done {
     status: i32,
     report: Report,
 }
 
-/// What to capture. Each file is of its own.
+/// Returns the requested captures. Each needs a file of its own.
 fn capture(args: &Shell) -> Result<CaptureConfig, LabError> {
     let named = [
         ("--capture", &args.capture),
@@ -123,10 +125,12 @@ fn capture(args: &Shell) -> Result<CaptureConfig, LabError> {
     ];
     let files = named.iter().filter_map(|(option, file)| Some((*option, file.as_ref()?)));
     let files: Vec<(&'static str, &PathBuf)> = files.collect();
-    for (place, (option, file)) in files.iter().enumerate() {
-        if let Some((other, _)) = files[..place].iter().find(|(_, other)| other == file) {
-            let reason =
-                format!("`{}` is the file of {other}; allowed: a file of its own", file.display());
+    for (index, (option, file)) in files.iter().enumerate() {
+        if let Some((other, _)) = files[..index].iter().find(|(_, other)| other == file) {
+            let reason = format!(
+                "`{}` is already used by {other}; allowed: a file of its own",
+                file.display()
+            );
             return Err(LabError::Usage { argument: option, reason });
         }
     }
@@ -139,20 +143,20 @@ fn capture(args: &Shell) -> Result<CaptureConfig, LabError> {
     })
 }
 
-/// Tells what the path carries, now and then.
-struct Teller {
-    period: Span,
+/// Prints live statistics at regular intervals.
+struct StatsPrinter {
+    interval: Span,
     next: Time,
     before: PathStats,
 }
 
-impl Teller {
-    fn new(period: Span) -> Self {
-        Self { period, next: Time::ZERO + period, before: PathStats::default() }
+impl StatsPrinter {
+    fn new(interval: Span) -> Self {
+        Self { interval, next: Time::ZERO + interval, before: PathStats::default() }
     }
 
-    /// Writes a line where it is time for one. Nobody who reads it is a reason to go on without.
-    fn tell(&mut self, emulator: &Emulator) {
+    /// Prints a line if it is due. A failed write is ignored.
+    fn print_if_due(&mut self, emulator: &Emulator) {
         let now = emulator.now();
         if now < self.next {
             return;
@@ -160,14 +164,14 @@ impl Teller {
         let carried = emulator.stats().read();
         let line = live::line(now.since_start(), &self.before, &carried);
         let _ = writeln!(std::io::stderr(), "bentpipe: {line}");
-        let next = self.next + self.period;
-        // Lines that come too late are not made up for.
-        self.next = if next > now { next } else { now + self.period };
+        let next = self.next + self.interval;
+        // Skips lines that are overdue.
+        self.next = if next > now { next } else { now + self.interval };
         self.before = carried;
     }
 }
 
-fn behind(
+fn run_behind(
     args: &Shell,
     path: &PathSpec,
     terminals: usize,
@@ -176,126 +180,130 @@ fn behind(
 ) -> Result<Done, EmuError> {
     prepare()?;
     let interrupted = interrupts();
-    // The command is at the first terminal. The others are silent, and count where capacity is
+    // The command runs at the first terminal. The others are idle, but matter if capacity is
     // allocated.
-    let ground = Testbed::new(terminals, args.mtu)?;
+    let testbed = Testbed::new(terminals, args.mtu)?;
     for (key, value) in args.sysctl.iter().map(|set| set.split_once('=').unwrap_or((set, ""))) {
-        for namespace in ground.namespaces() {
+        for namespace in testbed.namespaces() {
             namespace.set(key.trim(), value.trim())?;
         }
     }
     let mut server = None;
     if let Some(serve) = &args.serve {
         let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(filled(serve));
+        command.arg("-c").arg(with_addresses(serve));
         command.stdin(Stdio::null()).stdout(Stdio::from(std::io::stderr()));
-        let mut program = Program::start(ground.server(), command)?;
-        if let Some(note) = listens(&mut program, &ground, &interrupted)? {
+        let mut program = Program::start(testbed.server(), command)?;
+        if let Some(note) = listens(&mut program, &testbed, &interrupted)? {
             notes.push(note);
         }
         server = Some(program);
     }
-    let relays: Result<Vec<TcpForwarder>, EmuError> = args
+    let tcp_forwarders: Result<Vec<TcpForwarder>, EmuError> = args
         .forward
         .iter()
-        .map(|forward| TcpForwarder::start(ground.server(), forward.port, &forward.target))
+        .map(|forward| TcpForwarder::start(testbed.server(), forward.port, &forward.target))
         .collect();
-    let relays = relays?;
-    let datagrams: Result<Vec<UdpForwarder>, EmuError> = args
+    let tcp_forwarders = tcp_forwarders?;
+    let udp_forwarders: Result<Vec<UdpForwarder>, EmuError> = args
         .forward
         .iter()
-        .map(|forward| UdpForwarder::start(ground.server(), forward.port, &forward.target))
+        .map(|forward| UdpForwarder::start(testbed.server(), forward.port, &forward.target))
         .collect();
-    let datagrams = datagrams?;
+    let udp_forwarders = udp_forwarders?;
 
     let settings =
         Settings { busy_poll: args.busy_poll, realtime: !args.no_realtime, ..Settings::default() };
-    let emulator = Emulator::start_monitored(ground, path, settings, watch)?;
+    let emulator = Emulator::start_monitored(testbed, path, settings, watch)?;
     let Some(client) = emulator.testbed().client(0) else { return Err(no_client()) };
     let mut program = Program::start(client, command(args))?;
-    let mut asked = false;
-    let mut teller = args.stats.map(Teller::new);
+    let mut terminated = false;
+    let mut printer = args.stats.map(StatsPrinter::new);
     let status = loop {
         if let Some(status) = program.wait_for(Duration::from_millis(100))? {
             break status;
         }
-        if let Some(teller) = &mut teller {
-            teller.tell(&emulator);
+        if let Some(printer) = &mut printer {
+            printer.print_if_due(&emulator);
         }
         if !emulator.is_working() {
-            // Its error is told by `stop`; there is no path for the command any more.
+            // `stop` returns its error. The command no longer has a path.
             program.kill();
         }
-        // At a terminal the command has been interrupted itself, and may do about it what it likes.
-        if interrupted.load(Ordering::Relaxed) && !asked && !std::io::stdin().is_terminal() {
+        // At a terminal, the command has received the interrupt itself and decides what to do.
+        if interrupted.load(Ordering::Relaxed) && !terminated && !std::io::stdin().is_terminal() {
             program.terminate();
-            asked = true;
+            terminated = true;
         }
     };
     if let Some(mut server) = server {
         match server.wait_for(Duration::ZERO)? {
-            Some(status) => notes.push(format!("the server had ended, with status {status}")),
+            Some(status) => notes.push(format!("the server ended early with status {status}")),
             None => {
                 server.terminate();
                 server.wait_for(GRACE)?;
             }
         }
     }
-    for (forward, relay) in args.forward.iter().zip(&relays) {
-        let report = relay.report();
+    for (forward, forwarder) in args.forward.iter().zip(&tcp_forwarders) {
+        let report = forwarder.report();
         if report.refused + report.failed > 0 {
             notes.push(format!(
-                "port {}: of {} connections {} found {} unreachable; {} more were refused, since \
-                    256 were open",
-                forward.port, report.taken, report.failed, forward.target, report.refused
+                "port {}: {} connections, {} of which could not reach {}; {} more were refused, \
+                 because 256 were open",
+                forward.port, report.accepted, report.failed, forward.target, report.refused
             ));
         }
     }
-    for (forward, relay) in args.forward.iter().zip(&datagrams) {
-        let refused = relay.report().refused;
+    for (forward, forwarder) in args.forward.iter().zip(&udp_forwarders) {
+        let refused = forwarder.report().refused;
         if refused > 0 {
             notes.push(format!(
-                "port {}: {refused} datagrams were refused, since 256 addresses sent some",
+                "port {}: {refused} datagrams were refused, because 256 client addresses were in \
+                 use",
                 forward.port
             ));
         }
     }
-    drop((relays, datagrams));
+    drop((tcp_forwarders, udp_forwarders));
     let report = emulator.stop()?;
-    notes.extend(report.warnings(TOLERATED));
+    notes.extend(report.warnings(MAX_LATENESS));
     Ok(Done { status, report })
 }
 
-/// Not what a ground of one client can say.
+/// Cannot occur, since a testbed has at least one client.
 fn no_client() -> EmuError {
-    EmuError::Spec { what: "no client".to_owned(), allowed: "one".to_owned() }
+    EmuError::Spec { what: "the testbed has no client".to_owned(), allowed: "one".to_owned() }
 }
 
-/// Waits until the server listens; a word about it where it does not.
+/// Waits until the server listens. Returns a note if it does not.
 fn listens(
     server: &mut Program,
-    ground: &Testbed,
+    testbed: &Testbed,
     interrupted: &AtomicBool,
 ) -> Result<Option<String>, EmuError> {
     let begin = Instant::now();
-    while !ground.server().is_listening()? {
+    while !testbed.server().is_listening()? {
         if let Some(status) = server.wait_for(Duration::from_millis(20))? {
             return Ok(Some(format!("the server ended with status {status} before it listened")));
         }
-        if begin.elapsed() > PATIENCE || interrupted.load(Ordering::Relaxed) {
-            return Ok(Some(format!("the server did not listen within {} s", PATIENCE.as_secs())));
+        if begin.elapsed() > LISTEN_TIMEOUT || interrupted.load(Ordering::Relaxed) {
+            return Ok(Some(format!(
+                "the server did not listen within {} s",
+                LISTEN_TIMEOUT.as_secs()
+            )));
         }
     }
     Ok(None)
 }
 
-/// The command, or the user's shell.
+/// Returns the command, or the user's shell.
 fn command(args: &Shell) -> Command {
     let shell = || vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned())];
     let words = if args.command.is_empty() {
         shell()
     } else {
-        args.command.iter().map(|word| filled(word)).collect()
+        args.command.iter().map(|word| with_addresses(word)).collect()
     };
     let mut command = Command::new(words.first().map_or("", String::as_str));
     command.args(words.iter().skip(1));
@@ -308,25 +316,25 @@ fn command(args: &Shell) -> Command {
     command
 }
 
-/// Placeholders and the addresses they stand for.
+/// Placeholders and their addresses.
 fn addresses() -> [(&'static str, String); 4] {
     let ([server, server6], [client, client6]) = (server_addresses(), client_addresses(0));
     [("server", server), ("client", client), ("server6", server6), ("client6", client6)]
         .map(|(name, address)| (name, address.to_string()))
 }
 
-fn filled(text: &str) -> String {
+fn with_addresses(text: &str) -> String {
     addresses().iter().fold(text.to_owned(), |text, (name, address)| {
         text.replace(&format!("{{{name}}}"), address)
     })
 }
 
-/// Keeps an interrupt from ending this process, which has a summary to write; true once there was
-/// one.
+/// Returns a flag that interrupts set. They no longer end this process, which has a summary to
+/// write.
 fn interrupts() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
-    // Without a handler an interrupt ends everything, and nothing is left all the same.
+    // Without a handler, an interrupt ends the process, and nothing is left behind.
     let _ = ctrlc::set_handler(move || set.store(true, Ordering::Relaxed));
     flag
 }
@@ -337,7 +345,7 @@ fn text(args: &Shell, done: &Done, notes: &[String]) -> String {
         let DirectionReport { name, lateness, .. } = direction;
         let _ = writeln!(
             text,
-            "  {name:<8} {} packets in, {} out, {} in flight; late {} median, {} p99, {} most{}",
+            "  {name:<8} {} packets in, {} out, {} in flight; lateness {} median, {} p99, {} max{}",
             direction.packets_read,
             direction.packets_written,
             direction.in_flight,
@@ -366,7 +374,7 @@ fn text(args: &Shell, done: &Done, notes: &[String]) -> String {
             };
             let _ = writeln!(
                 text,
-                "    {}: {} packets, {:.3} MB through; {dropped}; queue up to {:.3} MB",
+                "    {}: {} packets, {:.3} MB; {dropped}; queue up to {:.3} MB",
                 link.name,
                 counters.packets_out,
                 counters.bytes_out as f64 / 1e6,
@@ -383,20 +391,20 @@ fn text(args: &Shell, done: &Done, notes: &[String]) -> String {
     text
 }
 
-/// What became of a capture, in words.
+/// Returns the summary of a capture.
 fn captured(capture: &CaptureReport) -> String {
     let CaptureReport { file, packets, missed, error } = capture;
     let missed = match missed {
         0 => String::new(),
-        missed => format!(", {missed} more are not in it: it was full, or written too slowly"),
+        missed => format!(", {missed} more missed because the file was full or the disk too slow"),
     };
-    let error =
-        error.as_ref().map(|error| format!("; it ended early: {error}")).unwrap_or_default();
+    let error = error.as_ref().map(|error| format!("; ended early: {error}")).unwrap_or_default();
     format!("{}: {packets} packets{missed}{error}", file.display())
 }
 
 fn json(args: &Shell, done: &Done, notes: &[String]) -> serde_json::Value {
     let us = |span: Span| span.as_nanos() as f64 / 1e3;
+    let seconds = done.report.length.as_secs_f64();
     let directions = done.report.directions().map(|direction| {
         let links = direction.links.iter().map(|link| {
             let counters = &link.counters;
@@ -410,7 +418,7 @@ fn json(args: &Shell, done: &Done, notes: &[String]) -> serde_json::Value {
                 "marked_ce": counters.marked_ce,
                 "in_flight": counters.in_flight.packets,
                 "queue_max_bytes": counters.queue_max_bytes,
-                "utilisation": counters.busy.as_secs_f64() / done.report.length.as_secs_f64().max(1e-9),
+                "utilisation": counters.busy.as_secs_f64() / seconds.max(1e-9),
             })
         });
         serde_json::json!({
@@ -435,13 +443,14 @@ fn json(args: &Shell, done: &Done, notes: &[String]) -> serde_json::Value {
             "links": links.collect::<Vec<_>>(),
         })
     });
-    let captures = done.report.captures.iter().map(|CaptureReport { file, packets, missed, error }| {
+    let captures = done.report.captures.iter().map(|capture| {
+        let CaptureReport { file, packets, missed, error } = capture;
         serde_json::json!({ "file": file, "packets": packets, "missed": missed, "error": error })
     });
     serde_json::json!({
         "path": args.path,
         "status": done.status,
-        "length_s": done.report.length.as_secs_f64(),
+        "length_s": seconds,
         "directions": directions,
         "captures": captures.collect::<Vec<_>>(),
         "notes": notes,
@@ -451,9 +460,9 @@ fn json(args: &Shell, done: &Done, notes: &[String]) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn placeholders_become_addresses_and_other_braces_stay() {
+    fn only_known_placeholders_are_replaced() {
         assert_eq!(
-            super::filled("http://{server}:80/{x} [{server6}] {client}"),
+            super::with_addresses("http://{server}:80/{x} [{server6}] {client}"),
             "http://198.19.0.1:80/{x} [2001:2:0:2::1] 198.18.0.1"
         );
     }

@@ -1,17 +1,17 @@
-//! How a service is told to stop: by SIGINT or SIGTERM, once to finish what is under way, and again
-//! to leave it.
+//! Stopping a service by SIGINT or SIGTERM: the first lets connections finish, the second ends it
+//! at once.
 
 use bentpipe_units::Span;
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Waits for those signals, which end nothing by themselves from now on.
-pub struct Asked {
+/// Receives these signals, which no longer end the process by themselves.
+pub struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-impl Asked {
+impl StopSignals {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -19,18 +19,19 @@ impl Asked {
         })
     }
 
-    /// Waits until one comes, or one more.
-    pub async fn again(&mut self) {
+    /// Waits for the next signal.
+    pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
         }
     }
 
-    /// Says what comes now.
-    pub fn tell(&self, connections: usize, drain: Span) {
+    /// Prints that the service stops.
+    pub fn announce_stop(&self, connections: usize, drain: Span) {
         eprintln!(
-            "stopping: {connections} connections have {drain} to finish; again to stop at once"
+            "stopping: {connections} connections have {drain} to finish; signal again to stop at \
+             once"
         );
     }
 }

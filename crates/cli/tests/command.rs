@@ -1,11 +1,12 @@
-//! The command as people use it, with the real simulator.
-// Waiting for a process takes a clock.
+//! The command with the real simulator: `run`, its files and its output.
+// The tests wait for processes.
 #![allow(clippy::disallowed_methods)]
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-/// Small transfers with loss, frames and both handshakes: what could differ between threads does.
+/// Small transfers with random loss, frames and both handshakes, which could differ between
+/// threads.
 const SMALL: &str = r#"
 name = "small"
 repeat = 3
@@ -33,31 +34,31 @@ fn command(directory: &Path, args: &[&str]) -> Command {
 }
 
 fn bentpipe(directory: &Path, args: &[&str]) -> Output {
-    command(directory, args).output().expect("the command runs")
+    command(directory, args).output().expect("command runs")
 }
 
-fn place(scenario: &str) -> tempfile::TempDir {
-    let place = tempfile::tempdir().expect("a directory");
-    std::fs::write(place.path().join("s.toml"), scenario).expect("the scenario");
-    place
+fn dir(scenario: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("creates a directory");
+    std::fs::write(dir.path().join("s.toml"), scenario).expect("writes the scenario");
+    dir
 }
 
 fn json(bytes: &[u8]) -> serde_json::Value {
-    serde_json::from_slice(bytes).expect("one JSON document and nothing else")
+    serde_json::from_slice(bytes).expect("one JSON document")
 }
 
 #[test]
-fn results_are_the_same_bytes_for_any_number_of_jobs() {
-    let place = place(SMALL);
+fn results_do_not_depend_on_the_number_of_jobs() {
+    let dir = dir(SMALL);
     let outputs = ["1", "2", "4"].map(|jobs| {
-        bentpipe(place.path(), &["run", "s.toml", "--json", "--jobs", jobs, "--out", jobs])
+        bentpipe(dir.path(), &["run", "s.toml", "--json", "--jobs", jobs, "--out", jobs])
     });
     for (output, jobs) in outputs.iter().zip(["1", "2", "4"]) {
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(output.stdout == outputs[0].stdout, "{jobs} jobs differ from one");
+        assert!(output.stdout == outputs[0].stdout, "results of {jobs} jobs");
         let file =
-            std::fs::read(place.path().join(jobs).join("results.json")).expect("the results");
-        assert!(file == output.stdout, "the document on standard output is the file");
+            std::fs::read(dir.path().join(jobs).join("results.json")).expect("reads the results");
+        assert!(file == output.stdout, "standard output equals the file");
     }
     let results = json(&outputs[0].stdout);
     let runs = results["runs"].as_array().expect("runs");
@@ -70,9 +71,9 @@ fn results_are_the_same_bytes_for_any_number_of_jobs() {
 }
 
 #[test]
-fn a_table_is_printed_without_colours_and_the_report_is_named() {
-    let place = place(SMALL);
-    let output = bentpipe(place.path(), &["run", "s.toml", "--repeat", "1"]);
+fn output_has_a_table_without_colours_and_the_path_of_the_report() {
+    let dir = dir(SMALL);
+    let output = bentpipe(dir.path(), &["run", "s.toml", "--repeat", "1"]);
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(
         text.contains("download")
@@ -82,38 +83,38 @@ fn a_table_is_printed_without_colours_and_the_report_is_named() {
     );
     assert!(!text.contains('\u{1b}'));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "no progress bar without a terminal");
-    let report = bentpipe(place.path(), &["report", "out/small"]);
+    let report = bentpipe(dir.path(), &["report", "out/small"]);
     assert_eq!(String::from_utf8_lossy(&report.stdout), "out/small/report.html\n");
-    let entries = std::fs::read_dir(place.path().join("out")).expect("out").count();
-    assert_eq!(entries, 1, "nothing temporary is left");
+    let entries = std::fs::read_dir(dir.path().join("out")).expect("out").count();
+    assert_eq!(entries, 1, "temporary files remain");
 }
 
 #[test]
-fn several_files_give_a_list_of_documents_and_a_directory_each() {
-    let place = place(SMALL);
-    std::fs::write(place.path().join("t.toml"), SMALL.replace("small", "other"))
-        .expect("the scenario");
+fn several_files_produce_a_list_and_a_directory_each() {
+    let dir = dir(SMALL);
+    std::fs::write(dir.path().join("t.toml"), SMALL.replace("small", "other"))
+        .expect("writes the scenario");
     let output = bentpipe(
-        place.path(),
+        dir.path(),
         &["run", "s.toml", "t.toml", "--json", "--repeat", "1", "--out", "results"],
     );
     let names: Vec<_> = json(&output.stdout)
         .as_array()
-        .expect("a list")
+        .expect("list")
         .iter()
         .map(|one| one["scenario"].clone())
         .collect();
     assert_eq!(names, ["small", "other"]);
     assert!(
-        place.path().join("results/small/report.html").is_file()
-            && place.path().join("results/other/manifest.json").is_file()
+        dir.path().join("results/small/report.html").is_file()
+            && dir.path().join("results/other/manifest.json").is_file()
     );
 }
 
 #[test]
-fn an_expectation_that_does_not_hold_makes_the_status_one() {
-    let place = place(&format!("{SMALL}\n[[expect]]\nmetric = \"completion_s\"\nbelow = 0.001\n"));
-    let output = bentpipe(place.path(), &["run", "s.toml", "--repeat", "1", "--json"]);
+fn a_failed_expectation_sets_exit_status_1() {
+    let dir = dir(&format!("{SMALL}\n[[expect]]\nmetric = \"completion_s\"\nbelow = 0.001\n"));
+    let output = bentpipe(dir.path(), &["run", "s.toml", "--repeat", "1", "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let results = json(&output.stdout);
     assert_eq!(results["expectations"][0]["held"], false);
@@ -123,12 +124,11 @@ fn an_expectation_that_does_not_hold_makes_the_status_one() {
 }
 
 #[test]
-fn a_transfer_that_cannot_finish_ends_at_the_limit_with_nulls() {
-    let place = place(
-        "name = \"never\"\ntime_limit = \"20 s\"\n[path]\nprofile = \"geo-10-2\"\nforward = \
-            { loss = 1 }\n[workload]\ndownload = \"1 MB\"\n",
-    );
-    let output = bentpipe(place.path(), &["run", "s.toml", "--json"]);
+fn an_incomplete_transfer_ends_at_the_time_limit_with_nulls() {
+    let dir =
+        dir("name = \"never\"\ntime_limit = \"20 s\"\n[path]\nprofile = \"geo-10-2\"\nforward = \
+            { loss = 1 }\n[workload]\ndownload = \"1 MB\"\n");
+    let output = bentpipe(dir.path(), &["run", "s.toml", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let flow = &json(&output.stdout)["runs"][0]["flows"][0];
     assert_eq!(flow["completed"], false);
@@ -140,21 +140,21 @@ fn a_transfer_that_cannot_finish_ends_at_the_limit_with_nulls() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     for args in [["schema"], ["profiles"], ["controllers"]] {
         let mut child = command(Path::new("."), &args)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .expect("a start");
+            .expect("command starts");
         drop(child.stdout.take());
-        let output = child.wait_with_output().expect("an end");
+        let output = child.wait_with_output().expect("command ends");
         assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{args:?}");
     }
 }
 
 #[test]
-fn the_schema_the_profiles_and_the_controllers_are_json_and_completions_are_made() {
+fn lists_and_schema_are_json_and_completions_exist() {
     let schema = json(&bentpipe(Path::new("."), &["schema"]).stdout);
     assert!(
         schema["properties"]["path"].is_object() && schema["properties"]["variant"].is_object()
@@ -164,7 +164,7 @@ fn the_schema_the_profiles_and_the_controllers_are_json_and_completions_are_made
     assert_eq!(profiles[1]["bdp_bytes"], 4_062_500);
     let all = json(&bentpipe(Path::new("."), &["controllers", "--json"]).stdout);
     let kinds: Vec<_> =
-        all.as_array().expect("a list").iter().map(|entry| entry["kind"].clone()).collect();
+        all.as_array().expect("list").iter().map(|entry| entry["kind"].clone()).collect();
     assert!(
         ["controller", "slow_start", "resume"].iter().all(|kind| kinds.contains(&(*kind).into())),
         "{kinds:?}"
@@ -180,30 +180,28 @@ fn the_schema_the_profiles_and_the_controllers_are_json_and_completions_are_made
     assert!(String::from_utf8_lossy(&bash.stdout).contains("_bentpipe()"));
 }
 
-/// A child that is ended with its test.
-struct Ended(Child);
+/// A child process that is killed when dropped.
+struct KilledOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
     }
 }
 
 #[test]
-fn an_interrupt_keeps_the_runs_that_ended() {
-    let place = place(
-        &SMALL
-            .replace("repeat = 3", "repeat = 100000")
-            .replace("qlog = true", "time_series = \"none\""),
-    );
-    let child = command(place.path(), &["run", "s.toml", "--jobs", "2"])
+fn an_interrupt_keeps_finished_runs() {
+    let dir = dir(&SMALL
+        .replace("repeat = 3", "repeat = 100000")
+        .replace("qlog = true", "time_series = \"none\""));
+    let child = command(dir.path(), &["run", "s.toml", "--jobs", "2"])
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
         .spawn();
-    let mut child = Ended(child.expect("a start"));
-    // The staging directory shows that the handler stands; some runs then end.
+    let mut child = KilledOnDrop(child.expect("command starts"));
+    // Once the staging directory exists, the signal handler is installed. Some runs then finish.
     for _ in 0..600 {
-        if place.path().join("out").is_dir() {
+        if dir.path().join("out").is_dir() {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -211,15 +209,16 @@ fn an_interrupt_keeps_the_runs_that_ended() {
     std::thread::sleep(std::time::Duration::from_secs(1));
     let kill = Command::new("kill").args(["-INT", &child.0.id().to_string()]).status();
     assert!(kill.is_ok_and(|status| status.success()));
-    assert_eq!(child.0.wait().expect("an end").code(), Some(3));
-    let manifest =
-        json(&std::fs::read(place.path().join("out/small/manifest.json")).expect("the manifest"));
+    assert_eq!(child.0.wait().expect("command ends").code(), Some(3));
+    let manifest = json(
+        &std::fs::read(dir.path().join("out/small/manifest.json")).expect("reads the manifest"),
+    );
     assert_eq!(manifest["complete"], false);
     let done = manifest["runs_done"].as_u64().unwrap_or_default();
     assert!(done > 0 && done < 400_000, "{done}");
     let results =
-        json(&std::fs::read(place.path().join("out/small/results.json")).expect("the results"));
+        json(&std::fs::read(dir.path().join("out/small/results.json")).expect("reads the results"));
     assert_eq!(results["runs"].as_array().map(|runs| runs.len() as u64), Some(done));
-    let entries = std::fs::read_dir(place.path().join("out")).expect("out").count();
-    assert_eq!(entries, 1, "nothing temporary is left");
+    let entries = std::fs::read_dir(dir.path().join("out")).expect("out").count();
+    assert_eq!(entries, 1, "temporary files remain");
 }

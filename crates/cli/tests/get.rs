@@ -1,6 +1,6 @@
-//! `bentpipe get` as a program: where it writes, what it leaves alone, how it ends.
+//! `bentpipe get`: output files, existing files, resumption, and exit status.
 
-// Waiting for a process takes a clock.
+// The tests wait for processes.
 #![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -23,44 +23,44 @@ fn content() -> Vec<u8> {
     (0..BYTES).map(|index| (index % 251) as u8).collect()
 }
 
-/// A server of `file.bin`, and a directory to download into.
-struct Got {
-    place: TempDir,
+/// A server of `file.bin`, and a directory to download to.
+struct Fixture {
+    dir: TempDir,
     url: String,
     running: Running,
 }
 
-impl Got {
-    /// From `bentpipe serve`.
+impl Fixture {
+    /// With `bentpipe serve`.
     fn new() -> Self {
-        let place = tempfile::tempdir().unwrap();
-        fs::create_dir(place.path().join("public")).unwrap();
-        fs::write(place.path().join("public/file.bin"), content()).unwrap();
-        Self::from(place, &["serve", "public"])
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("public")).unwrap();
+        fs::write(dir.path().join("public/file.bin"), content()).unwrap();
+        Self::from(dir, &["serve", "public"])
     }
 
-    /// From a web server at `port`, with `bentpipe proxy` in front of it.
+    /// With a web server at `port` behind `bentpipe proxy`.
     fn proxied(port: u16) -> Self {
         let upstream = format!("http://127.0.0.1:{port}");
         Self::from(tempfile::tempdir().unwrap(), &["proxy", "--upstream", &upstream])
     }
 
-    fn from(place: TempDir, begin: &[&str]) -> Self {
-        let listening =
+    fn from(dir: TempDir, command: &[&str]) -> Self {
+        let options =
             ["--listen", "127.0.0.1:0", "--no-store", "--self-signed", "--save-cert", "server.pem"];
-        let running = Running::begin(place.path(), &[begin, &listening].concat());
+        let running = Running::start(dir.path(), &[command, &options].concat());
         let url = format!("{}/file.bin", running.first["url"].as_str().unwrap());
-        fs::create_dir(place.path().join("here")).unwrap();
-        Self { place, url, running }
+        fs::create_dir(dir.path().join("here")).unwrap();
+        Self { dir, url, running }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.place.path().join("here").join(name)
+        self.dir.path().join("here").join(name)
     }
 
     fn command(&self, output: &str, options: &[&str]) -> Command {
-        let mut command = bentpipe(self.place.path());
-        command.current_dir(self.place.path().join("here"));
+        let mut command = bentpipe(self.dir.path());
+        command.current_dir(self.dir.path().join("here"));
         command.args(["get", "--ca", "../server.pem", &self.url, "--output", output]).args(options);
         command
     }
@@ -69,14 +69,17 @@ impl Got {
         self.command(output, &[]).output().unwrap()
     }
 
-    /// Asserts that the output is refused with that status, for that reason.
+    /// Asserts that a download to `output` fails with this status and reason.
     fn refused(&self, output: &str, status: i32, reason: &str) {
-        let Output { status: ended, stderr, .. } = self.get(output);
-        let said = String::from_utf8_lossy(&stderr);
-        assert!(ended.code() == Some(status) && said.contains(reason), "{output}: {ended}, {said}");
+        let Output { status: ended, stderr: bytes, .. } = self.get(output);
+        let stderr = String::from_utf8_lossy(&bytes);
+        assert!(
+            ended.code() == Some(status) && stderr.contains(reason),
+            "{output}: {ended}, {stderr}"
+        );
     }
 
-    /// The names in the directory, sorted.
+    /// Names in the directory, sorted.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path("")).unwrap();
         let mut names: Vec<_> =
@@ -85,7 +88,7 @@ impl Got {
         names
     }
 
-    /// Makes a device or a FIFO (mknod(1)), or says why there can be none.
+    /// Creates a device or a FIFO (mknod(1)), or returns why that is not possible.
     fn node(&self, name: &str, kind: &[&str]) -> Result<(), String> {
         let path = self.path(name);
         let made = Command::new("mknod").arg(&path).args(kind).output().unwrap();
@@ -97,10 +100,10 @@ impl Got {
         opened.map(drop).map_err(|error| format!("{name} cannot be opened: {error}"))
     }
 
-    /// A character device like the one in `/dev`, or why there can be none.
+    /// Creates a character device like the one in `/dev`, or returns why that is not possible.
     fn device(&self, name: &str, minor: &str) -> Result<PathBuf, String> {
         if fs::metadata("/proc/self").unwrap().uid() != 0 {
-            // Root could replace the system's own, nobody else can.
+            // Root could replace the system's own device, so it gets another.
             return Ok(Path::new("/dev").join(name));
         }
         self.node(name, &["c", "1", minor]).map(|()| self.path(name))
@@ -112,106 +115,113 @@ fn assert_ok(output: &Output) {
 }
 
 #[test]
-fn a_device_is_written_to_and_stays_a_device() {
-    let got = Got::new();
-    let (null, full) = match (got.device("null", "3"), got.device("full", "7")) {
+fn a_device_is_written_to_and_not_replaced() {
+    let fixture = Fixture::new();
+    let (null, full) = match (fixture.device("null", "3"), fixture.device("full", "7")) {
         (Ok(null), Ok(full)) => (null, full),
         (Err(reason), _) | (_, Err(reason)) => return eprintln!("skipped: {reason}"),
     };
-    assert_ok(&got.get(null.to_str().unwrap()));
-    got.refused(full.to_str().unwrap(), 3, "No space left on device");
+    assert_ok(&fixture.get(null.to_str().unwrap()));
+    fixture.refused(full.to_str().unwrap(), 3, "No space left on device");
     for device in [null, full] {
         let kind = fs::symlink_metadata(&device).unwrap().file_type();
-        assert!(kind.is_char_device(), "{} is replaced", device.display());
+        assert!(kind.is_char_device(), "{} was replaced", device.display());
     }
-    assert!(got.names().iter().all(|name| name == "null" || name == "full"), "{:?}", got.names());
+    assert!(
+        fixture.names().iter().all(|name| name == "null" || name == "full"),
+        "{:?}",
+        fixture.names()
+    );
 }
 
 #[test]
-fn a_fifo_passes_the_content_to_its_reader() {
-    let got = Got::new();
-    got.node("fifo", &["p"]).unwrap();
-    let mut end = File::options().read(true).write(true).open(got.path("fifo")).unwrap();
+fn a_fifo_receives_the_content() {
+    let fixture = Fixture::new();
+    fixture.node("fifo", &["p"]).unwrap();
+    let mut end = File::options().read(true).write(true).open(fixture.path("fifo")).unwrap();
     let reader = std::thread::spawn(move || {
         let mut content = vec![0; BYTES];
         end.read_exact(&mut content).map(|()| content)
     });
-    assert_ok(&got.get("fifo"));
+    assert_ok(&fixture.get("fifo"));
     assert!(
-        fs::symlink_metadata(got.path("fifo")).unwrap().file_type().is_fifo(),
-        "it is replaced"
+        fs::symlink_metadata(fixture.path("fifo")).unwrap().file_type().is_fifo(),
+        "FIFO was replaced"
     );
     assert!(reader.join().unwrap().unwrap() == content());
 }
 
 #[test]
-fn standard_output_gets_the_content_and_nothing_else() {
-    let got = Got::new();
+fn standard_output_receives_only_the_content() {
+    let fixture = Fixture::new();
     for output in ["-", "/dev/stdout"] {
-        let piped = got.get(output);
+        let piped = fixture.get(output);
         assert_ok(&piped);
         assert!(piped.stdout == content(), "{output}: {} bytes", piped.stdout.len());
-        // A file that it is redirected to goes on where it stands.
-        let log = got.path("log");
+        // Output redirected to a file continues at its position.
+        let log = fixture.path("log");
         fs::write(&log, "before").unwrap();
         let appended = File::options().append(true).open(&log).unwrap();
-        let mut child = got.command(output, &[]).stdout(appended).spawn().unwrap();
+        let mut child = fixture.command(output, &[]).stdout(appended).spawn().unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(0), "{output}");
         assert!(fs::read(&log).unwrap() == [b"before", &content()[..]].concat(), "{output}");
-        assert_eq!(got.names(), ["log"], "{output}");
+        assert_eq!(fixture.names(), ["log"], "{output}");
         refused(
-            &got.path(""),
-            &["get", "--insecure", &got.url, "--output", output, "--json"],
+            &fixture.path(""),
+            &["get", "--insecure", &fixture.url, "--output", output, "--json"],
             "--json",
         );
     }
 }
 
 #[test]
-fn standard_output_whose_reader_leaves_is_a_failure() {
-    let got = Got::new();
+fn a_closed_standard_output_is_an_error() {
+    let fixture = Fixture::new();
     let mut child =
-        got.command("-", &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        fixture.command("-", &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdout.take().unwrap().read_exact(&mut [0; 1000]).unwrap();
-    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&stderr);
-    assert!(status.code() == Some(3) && said.contains("Broken pipe"), "{status}: {said}");
+    let Output { status, stderr: bytes, .. } = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&bytes);
+    assert!(status.code() == Some(3) && stderr.contains("Broken pipe"), "{status}: {stderr}");
 }
 
 #[test]
-fn a_directory_or_what_lies_in_none_is_refused() {
-    let got = Got::new();
-    fs::create_dir(got.path("directory")).unwrap();
-    got.refused("directory", 2, "directory cannot be the output: it is a directory");
-    got.refused("directory/", 2, "is a directory");
-    got.refused("absent/file", 2, "absent does not exist");
-    assert_eq!((got.names().len(), fs::read_dir(got.path("directory")).unwrap().count()), (1, 0));
+fn directories_and_files_in_missing_directories_are_rejected() {
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("directory")).unwrap();
+    fixture.refused("directory", 2, "cannot write to directory: it is a directory");
+    fixture.refused("directory/", 2, "is a directory");
+    fixture.refused("absent/file", 2, "absent does not exist");
+    assert_eq!(
+        (fixture.names().len(), fs::read_dir(fixture.path("directory")).unwrap().count()),
+        (1, 0)
+    );
 }
 
 #[test]
-fn links_are_followed_where_they_are_the_output_and_nowhere_else() {
-    let got = Got::new();
-    fs::write(got.path("old"), "old").unwrap();
+fn symlinks_are_followed_only_for_the_output() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("old"), "old").unwrap();
     for (link, target) in [("to-old", "old"), ("dangling", "new")] {
-        symlink(target, got.path(link)).unwrap();
-        assert_ok(&got.get(link));
-        assert!(got.path(link).is_symlink(), "{link} is replaced");
-        assert!(fs::read(got.path(target)).unwrap() == content(), "{link}");
+        symlink(target, fixture.path(link)).unwrap();
+        assert_ok(&fixture.get(link));
+        assert!(fixture.path(link).is_symlink(), "{link} was replaced");
+        assert!(fs::read(fixture.path(target)).unwrap() == content(), "{link}");
     }
     for planted in ["copy.part", "copy.part.json"] {
-        fs::write(got.path("old"), "old").unwrap();
-        symlink("old", got.path(planted)).unwrap();
-        got.refused("copy", 3, planted);
-        assert_eq!(fs::read_to_string(got.path("old")).unwrap(), "old");
-        assert!(!got.path("copy").exists());
-        fs::remove_file(got.path(planted)).unwrap();
-        // It may have been made before the record was looked at.
-        let _ = fs::remove_file(got.path("copy.part"));
+        fs::write(fixture.path("old"), "old").unwrap();
+        symlink("old", fixture.path(planted)).unwrap();
+        fixture.refused("copy", 3, planted);
+        assert_eq!(fs::read_to_string(fixture.path("old")).unwrap(), "old");
+        assert!(!fixture.path("copy").exists());
+        fs::remove_file(fixture.path(planted)).unwrap();
+        // It may have been created before the record was checked.
+        let _ = fs::remove_file(fixture.path("copy.part"));
     }
 }
 
-/// A web server whose first response waits in the middle until the test lets it go on.
-fn halting() -> (u16, std::sync::mpsc::Sender<()>) {
+/// A web server that pauses in the middle of its first response until the test lets it continue.
+fn pausing_server() -> (u16, std::sync::mpsc::Sender<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let (go, gate) = channel();
@@ -220,15 +230,15 @@ fn halting() -> (u16, std::sync::mpsc::Sender<()>) {
         for stream in listener.incoming().flatten() {
             let gate = gate.take();
             std::thread::spawn(move || {
-                // How a connection ends is the proxy's affair.
-                let _ = halt(stream, gate);
+                // Connections may end with any error.
+                let _ = respond(stream, gate);
             });
         }
     });
     (port, go)
 }
 
-fn halt(stream: TcpStream, mut gate: Option<Receiver<()>>) -> std::io::Result<()> {
+fn respond(stream: TcpStream, mut gate: Option<Receiver<()>>) -> std::io::Result<()> {
     let (mut reader, mut head) = (BufReader::new(stream), String::new());
     while reader.read_line(&mut head)? > 0 {
         if !head.ends_with("\r\n\r\n") {
@@ -246,7 +256,7 @@ fn halt(stream: TcpStream, mut gate: Option<Receiver<()>>) -> std::io::Result<()
         let (first, second) = content[begin..].split_at(left / 2);
         stream.write_all(first)?;
         if let Some(gate) = gate.take() {
-            // A test that has failed has gone.
+            // A failed test has dropped the sender.
             let _ = gate.recv();
         }
         stream.write_all(second)?;
@@ -259,10 +269,10 @@ fn wait(child: Child) -> Output {
     child.wait_with_output().unwrap()
 }
 
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);
     while !holds() {
-        assert!(Instant::now() < end, "{what} does not come about");
+        assert!(Instant::now() < end, "timed out waiting until {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -272,32 +282,32 @@ fn length(path: &Path) -> usize {
 }
 
 #[test]
-fn of_two_at_a_time_the_second_is_told_and_the_first_is_whole() {
-    let (port, go) = halting();
-    let got = Got::proxied(port);
-    let first = got.command("copy", &[]).stderr(Stdio::piped()).spawn().unwrap();
-    until("the first half", || length(&got.path("copy.part")) == BYTES / 2);
-    got.refused("copy", 3, "another download");
+fn a_second_download_of_the_same_file_is_rejected() {
+    let (port, go) = pausing_server();
+    let fixture = Fixture::proxied(port);
+    let first = fixture.command("copy", &[]).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the first half has arrived", || length(&fixture.path("copy.part")) == BYTES / 2);
+    fixture.refused("copy", 3, "another download");
     go.send(()).unwrap();
     assert_ok(&wait(first));
-    assert!(fs::read(got.path("copy")).unwrap() == content());
-    assert_eq!(got.names(), ["copy"]);
+    assert!(fs::read(fixture.path("copy")).unwrap() == content());
+    assert_eq!(fixture.names(), ["copy"]);
 }
 
 #[test]
-fn a_download_that_is_killed_is_resumed_by_the_same_command() {
-    let (port, go) = halting();
-    let mut got = Got::proxied(port);
-    let mut first = got.command("copy", &[]).stderr(Stdio::piped()).spawn().unwrap();
-    until("the first half", || length(&got.path("copy.part")) == BYTES / 2);
+fn a_killed_download_is_resumed_by_the_same_command() {
+    let (port, go) = pausing_server();
+    let mut fixture = Fixture::proxied(port);
+    let mut first = fixture.command("copy", &[]).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the first half has arrived", || length(&fixture.path("copy.part")) == BYTES / 2);
     first.kill().unwrap();
     first.wait().unwrap();
     drop(go);
-    let second = got.get("copy");
+    let second = fixture.get("copy");
     assert_ok(&second);
-    let said = String::from_utf8_lossy(&second.stderr);
-    assert!(said.contains("resumed at 1000000"), "{said}");
-    assert!(fs::read(got.path("copy")).unwrap() == content());
-    assert_eq!(got.names(), ["copy"]);
-    assert_eq!(got.running.terminate(), Some(0));
+    let stderr = String::from_utf8_lossy(&second.stderr);
+    assert!(stderr.contains("resumed at byte 1000000"), "{stderr}");
+    assert!(fs::read(fixture.path("copy")).unwrap() == content());
+    assert_eq!(fixture.names(), ["copy"]);
+    assert_eq!(fixture.running.terminate(), Some(0));
 }

@@ -1,7 +1,7 @@
-//! `bentpipe interop` on a real kernel: our own client and server, programs that do wrong, and
-//! other people's where they are installed.
+//! `bentpipe interop` on a real kernel: Bentpipe's own client and server, misbehaving programs, and
+//! other implementations if installed.
 //!
-//! Needs root, or `unshare -Ur`. Without, a reason is printed.
+//! The tests need root, or `unshare -Ur`. Without it, they print the reason and pass.
 
 use bentpipe_emu::Testbed;
 use bentpipe_units::Bytes;
@@ -10,39 +10,39 @@ use std::process::{Command, Output};
 
 const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../peers");
 
-/// True, with a word on standard error, where the kernel does not let this process make namespaces.
+/// Returns true, with a note on standard error, if this process may not create namespaces.
 fn cannot_run() -> bool {
-    Testbed::new(1, Bytes::new(1500)).inspect_err(|error| eprintln!("not run: {error}")).is_err()
+    Testbed::new(1, Bytes::new(1500)).inspect_err(|error| eprintln!("skipped: {error}")).is_err()
 }
 
-fn matrix(place: &Path, args: &[&str]) -> (Output, serde_json::Value) {
+fn matrix(dir: &Path, args: &[&str]) -> (Output, serde_json::Value) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
     let output = command
-        .current_dir(place)
+        .current_dir(dir)
         .args(["interop", "--json"])
         .args(args)
         .output()
-        .expect("it runs");
+        .expect("command runs");
     let results = serde_json::from_slice(&output.stdout).unwrap_or_default();
     (output, results)
 }
 
 fn describe(peers: &Path, name: &str, role: &str) {
     let folder = peers.join(name);
-    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::create_dir_all(&folder).expect("creates the folder");
     let text = format!(
         "name = \"{name}\"\ntitle = \"\"\nsource = \"\"\nversion = \"1\"\nneeds = [\"sh\"]\n{role}"
     );
-    std::fs::write(folder.join("peer.toml"), text).expect("a description");
+    std::fs::write(folder.join("peer.toml"), text).expect("writes the description");
 }
 
 #[test]
-fn our_client_completes_from_our_server_and_programs_that_do_wrong_are_found_out() {
+fn own_client_and_server_complete_and_misbehaving_programs_are_detected() {
     if cannot_run() {
         return;
     }
-    let place = tempfile::tempdir().expect("a directory");
-    let peers = place.path().join("peers");
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let peers = dir.path().join("peers");
     describe(
         &peers,
         "liar",
@@ -56,20 +56,20 @@ fn our_client_completes_from_our_server_and_programs_that_do_wrong_are_found_out
             3\"]\n",
     );
     std::os::unix::fs::symlink(Path::new(PEERS).join("bentpipe"), peers.join("bentpipe"))
-        .expect("a link");
+        .expect("creates the link");
     let args = ["--profiles", "terrestrial", "--size", "1 MB", "--clients", "bentpipe,liar"];
-    let (output, results) = matrix(place.path(), &args);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let (output, results) = matrix(dir.path(), &args);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
     let reason = |client: &str, server: &str| {
         let cells = results["cells"].as_array().expect("cells");
         let cell = cells
             .iter()
             .find(|cell| cell["client"] == client && cell["server"] == server)
-            .expect("the pairing");
+            .expect("pairing exists");
         cell["runs"][0]["reason"].clone()
     };
-    assert_eq!(reason("bentpipe", "bentpipe"), serde_json::Value::Null, "{said}");
+    assert_eq!(reason("bentpipe", "bentpipe"), serde_json::Value::Null, "{stderr}");
     let broken = reason("bentpipe", "broken");
     assert!(
         broken
@@ -85,12 +85,12 @@ fn our_client_completes_from_our_server_and_programs_that_do_wrong_are_found_out
     assert!(ours.is_some_and(|cell| {
         cell["completion_s"].as_f64().is_some_and(|seconds| (0.02..20.0).contains(&seconds))
     }));
-    assert!(place.path().join("out/interop/report.html").is_file());
+    assert!(dir.path().join("out/interop/report.html").is_file());
 }
 
-/// The cheapest pairing of other people's programs.
+/// The cheapest pairing of other implementations.
 #[test]
-fn what_is_installed_completes() {
+fn installed_peers_complete_a_download() {
     if cannot_run() {
         return;
     }
@@ -100,53 +100,54 @@ fn what_is_installed_completes() {
     let there = [format!("{client}/venv/bin/python"), format!("{server}/bin/peer-{server}")];
     if let Some(missing) = there.iter().find(|file| !installed.join(file).exists()) {
         eprintln!(
-            "not run: {} is missing: peers/install {client} {server}",
+            "skipped: {} is missing: peers/install {client} {server}",
             installed.join(missing).display()
         );
         return;
     }
-    let place = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("creates a directory");
     let installed = installed.display().to_string();
     let args =
         ["--peers", PEERS, "--installed", &installed, "--clients", client, "--servers", server];
-    let (output, results) = matrix(
-        place.path(),
-        &[&args[..], &["--profiles", "terrestrial", "--size", "1 MB"]].concat(),
-    );
+    let (output, results) =
+        matrix(dir.path(), &[&args[..], &["--profiles", "terrestrial", "--size", "1 MB"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(results["cells"][0]["completed"], 1, "{results}");
 }
 
 #[test]
-fn peers_that_are_none_and_descriptions_that_are_wrong_are_refused_and_nothing_runs() {
-    let place = tempfile::tempdir().expect("a directory");
-    let peers = place.path().join("peers");
+fn unknown_peers_and_invalid_descriptions_are_rejected() {
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let peers = dir.path().join("peers");
     describe(&peers, "a", "[client]\nprotocols = [\"h3\"]\ncommand = [\"sh\"]\n");
-    for (args, says) in [
-        (&["--clients", "b"][..], "no such peer `b`; allowed: a"),
-        (&["--servers", "a"], "no such peer `a`; allowed: none"),
-        (&["--clients", "a,a"], "`a` stands twice"),
+    for (args, expected) in [
+        (&["--clients", "b"][..], "no peer is named `b`; allowed: a"),
+        (&["--servers", "a"], "no peer is named `a`; allowed: none"),
+        (&["--clients", "a,a"], "`a` is given twice"),
         (&["--profiles", "moon"], "no profile is named `moon`; allowed: geo-10-2"),
-        (&["--protocols", "h4"], "`h4` is no version of HTTP; allowed: h3, h2, h1"),
+        (&["--protocols", "h4"], "`h4` is not an HTTP version; allowed: h3, h2, h1"),
         (&["--peers", "nowhere"], "cannot read"),
     ] {
-        let (output, _) = matrix(place.path(), args);
+        let (output, _) = matrix(dir.path(), args);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{error}");
-        assert!(error.split_whitespace().collect::<Vec<_>>().join(" ").contains(says), "{error}");
+        assert!(
+            error.split_whitespace().collect::<Vec<_>>().join(" ").contains(expected),
+            "{error}"
+        );
     }
     describe(&peers, "a", "[client]\nprotocols = [\"h3\"]\ncommand = [\"{hom}\"]\n");
-    let (output, _) = matrix(place.path(), &[]);
+    let (output, _) = matrix(dir.path(), &[]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(2) && error.contains("peer.toml:8"), "{error}");
-    assert!(!place.path().join("out").exists());
+    assert!(!dir.path().join("out").exists());
 }
 
 #[test]
-fn those_that_are_not_installed_are_listed_with_what_installs_them() {
-    let place = tempfile::tempdir().expect("a directory");
+fn missing_peers_are_listed_with_their_install_command() {
+    let dir = tempfile::tempdir().expect("creates a directory");
     let (output, list) =
-        matrix(place.path(), &["--peers", PEERS, "--installed", "nowhere", "--list"]);
+        matrix(dir.path(), &["--peers", PEERS, "--installed", "nowhere", "--list"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let quinn = list
         .as_array()

@@ -1,9 +1,9 @@
-//! `bentpipe matrix` as people use it, with the real simulator.
+//! `bentpipe matrix` with the real simulator.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Two flows that share a link for a while.
+/// Two flows that share a link.
 const TWO: &str = r#"
 name = "small"
 [path]
@@ -27,16 +27,16 @@ time_series = "none"
 "#;
 
 fn matrix(directory: &Path, scenario: &str, args: &[&str]) -> Output {
-    std::fs::write(directory.join("s.toml"), scenario).expect("the scenario");
+    std::fs::write(directory.join("s.toml"), scenario).expect("writes the scenario");
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    command.current_dir(directory).arg("matrix").args(args).output().expect("the command runs")
+    command.current_dir(directory).arg("matrix").args(args).output().expect("command runs")
 }
 
 #[test]
-fn every_pair_is_played_once_and_its_shares_are_told() {
-    let place = tempfile::tempdir().expect("a directory");
+fn every_pair_runs_once_and_its_shares_are_reported() {
+    let dir = tempfile::tempdir().expect("creates a directory");
     let output = matrix(
-        place.path(),
+        dir.path(),
         TWO,
         &["s.toml", "--controllers", "newreno,vegas", "--out", "o", "--json"],
     );
@@ -70,13 +70,13 @@ fn every_pair_is_played_once_and_its_shares_are_told() {
     }
     let jain = results["summary"]
         .as_array()
-        .expect("a summary")
+        .expect("summary")
         .iter()
         .filter(|row| row["metric"] == "jain");
     assert!(jain.clone().all(|row| row["flow"] == "all" && row["n"] == 1) && jain.count() == 4);
-    assert!(place.path().join("o/small/report.html").is_file());
+    assert!(dir.path().join("o/small/report.html").is_file());
 
-    let output = matrix(place.path(), TWO, &["s.toml", "--controllers", "cubic"]);
+    let output = matrix(dir.path(), TWO, &["s.toml", "--controllers", "cubic"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
         text.contains("share of `first`")
@@ -84,29 +84,29 @@ fn every_pair_is_played_once_and_its_shares_are_told() {
             && text.contains("\ncubic "),
         "{text}"
     );
-    assert!(place.path().join("out/small/results.json").is_file());
+    assert!(dir.path().join("out/small/results.json").is_file());
 }
 
 #[test]
-fn what_is_no_contest_of_two_is_refused_and_nothing_is_left() {
-    let place = tempfile::tempdir().expect("a directory");
+fn scenarios_without_two_controlled_flows_are_rejected() {
+    let dir = tempfile::tempdir().expect("creates a directory");
     let alone = TWO.replace(
         "name = \"sec.ond\"\nbulk.duration = \"6 s\"",
         "name = \"other\"\nping = { interval = \"1 s\", duration = \"6 s\" }",
     );
-    for (scenario, args, says) in [
+    for (scenario, args, expected) in [
+        (alone.as_str(), &["s.toml"][..], "has 1 congestion-controlled flows; allowed: two"),
         (
-            alone.as_str(),
-            &["s.toml"][..],
-            "has 1 flows that congestion control holds back; allowed: two",
+            TWO,
+            &["s.toml", "--controllers", "reno"],
+            "no controller is named `reno`; allowed: `newreno`",
         ),
-        (TWO, &["s.toml", "--controllers", "reno"], "no controller `reno`; allowed: `newreno`"),
         (TWO, &["s.toml", "s.toml"], "two scenarios are named `small`"),
     ] {
-        let output = matrix(place.path(), scenario, args);
+        let output = matrix(dir.path(), scenario, args);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{error}");
-        assert!(error.contains(says) && output.stdout.is_empty(), "{error}");
-        assert!(!place.path().join("out").exists());
+        assert!(error.contains(expected) && output.stdout.is_empty(), "{error}");
+        assert!(!dir.path().join("out").exists());
     }
 }

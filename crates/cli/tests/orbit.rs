@@ -1,4 +1,4 @@
-//! `bentpipe orbit` and what it knows by name, as people use them.
+//! `bentpipe orbit`, `bentpipe constellations` and `bentpipe cities`.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ fn bentpipe(directory: &Path, args: &[&str]) -> Output {
         .current_dir(directory)
         .args(args)
         .output()
-        .expect("the command runs");
+        .expect("command runs");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     output
 }
@@ -18,11 +18,10 @@ fn text(directory: &Path, args: &[&str]) -> String {
 }
 
 fn json(directory: &Path, args: &[&str]) -> serde_json::Value {
-    serde_json::from_slice(&bentpipe(directory, args).stdout)
-        .expect("one JSON document and nothing else")
+    serde_json::from_slice(&bentpipe(directory, args).stdout).expect("one JSON document")
 }
 
-const WAY: [&str; 10] = [
+const ROUTE: [&str; 10] = [
     "orbit",
     "kuiper-630",
     "--from",
@@ -36,13 +35,13 @@ const WAY: [&str; 10] = [
 ];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    WAY.iter().chain(more).copied().collect()
+    ROUTE.iter().chain(more).copied().collect()
 }
 
 #[test]
-fn a_constellation_and_two_cities_are_enough() {
-    let place = tempfile::tempdir().expect("a directory");
-    let text = text(place.path(), &WAY);
+fn a_constellation_and_two_cities_suffice() {
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let text = text(dir.path(), &ROUTE);
     assert!(
         text.starts_with(
             "kuiper-630, 1156 satellites, 20 s from 2000-01-01T00:00:00Z, every 1 s\n"
@@ -54,55 +53,55 @@ fn a_constellation_and_two_cities_are_enough() {
         "{text}"
     );
     assert!(
-        std::fs::read_dir(place.path()).expect("it").next().is_none(),
-        "nothing is written unless asked for"
+        std::fs::read_dir(dir.path()).expect("reads the directory").next().is_none(),
+        "files are written only on request"
     );
 }
 
 #[test]
-fn json_csv_and_text_tell_of_the_same_samples() {
-    let place = tempfile::tempdir().expect("a directory");
-    let survey = json(place.path(), &with(&["--json", "--disjoint", "3"]));
+fn json_csv_and_text_contain_the_same_samples() {
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let survey = json(dir.path(), &with(&["--json", "--disjoint", "3"]));
     let flow = &survey["flows"][0];
     let samples = flow["samples"].as_array().expect("samples");
     assert_eq!(samples.len(), 21);
     let rtts: Vec<f64> = samples.iter().filter_map(|sample| sample["rtt_ms"].as_f64()).collect();
-    // Light on the geodesic of 12,221 km and back takes 81.5 ms; a grid of satellites takes detours.
+    // Light takes 81.5 ms on the geodesic of 12,221 km and back. A grid of satellites has detours.
     assert!(rtts.len() == 21 && rtts.iter().all(|rtt| (81.5..125.0).contains(rtt)), "{rtts:?}");
     let least = rtts.iter().copied().fold(f64::INFINITY, f64::min);
     assert_eq!(flow["summary"]["rtt_min_ms"].as_f64(), Some(least));
-    let disjoint = flow["disjoint"].as_array().expect("ways");
-    assert_eq!(disjoint[0]["rtt_ms"], samples[0]["rtt_ms"], "the first is the shortest");
+    let disjoint = flow["disjoint"].as_array().expect("routes");
+    assert_eq!(disjoint[0]["rtt_ms"], samples[0]["rtt_ms"], "first route is the shortest");
     assert!(disjoint.windows(2).all(|two| two[0]["rtt_ms"].as_f64() <= two[1]["rtt_ms"].as_f64()));
-    let csv = text(place.path(), &with(&["--csv"]));
+    let csv = text(dir.path(), &with(&["--csv"]));
     let rows: Vec<&str> = csv.lines().collect();
     assert_eq!((rows.len(), rows[0].split(',').count()), (22, 8));
     assert_eq!(rows[1].split(',').nth(2).and_then(|rtt| rtt.parse().ok()), Some(rtts[0]));
 }
 
 #[test]
-fn a_globe_and_czml_are_written_where_asked_for() {
-    let place = tempfile::tempdir().expect("a directory");
-    text(place.path(), &with(&["--czml", "way.czml", "--html", "way.html"]));
-    let czml = std::fs::read(place.path().join("way.czml")).expect("CZML");
+fn globe_and_czml_files_are_written() {
+    let dir = tempfile::tempdir().expect("creates a directory");
+    text(dir.path(), &with(&["--czml", "routes.czml", "--html", "routes.html"]));
+    let czml = std::fs::read(dir.path().join("routes.czml")).expect("CZML");
     let packets: Vec<serde_json::Value> = serde_json::from_slice(&czml).expect("JSON");
     assert_eq!((&packets[0]["id"], &packets[0]["version"]), (&"document".into(), &"1.0".into()));
-    assert!(packets.len() > 1 + 1156 + 2, "a document, satellites, stations and ways");
-    let page = std::fs::read_to_string(place.path().join("way.html")).expect("a page");
+    assert!(packets.len() > 1 + 1156 + 2, "document, satellites, stations and routes");
+    let page = std::fs::read_to_string(dir.path().join("routes.html")).expect("reads the page");
     assert!(page.contains("kuiper-630") && page.ends_with('\n') | page.ends_with('>'));
 }
 
 #[test]
-fn pairs_that_share_a_link_are_found_among_cities() {
-    let place = tempfile::tempdir().expect("a directory");
+fn pairs_of_cities_that_share_a_link_are_found() {
+    let dir = tempfile::tempdir().expect("creates a directory");
     let args =
         ["orbit", "kuiper-630", "--sharing=6", "--duration", "20 s", "--step", "5 s", "--json"];
-    let found = json(place.path(), &args);
-    let list = found["sharing"].as_array().expect("a list");
+    let found = json(dir.path(), &args);
+    let list = found["sharing"].as_array().expect("list");
     assert!(!list.is_empty());
     for pair in list {
         let rtts =
-            [&pair["rtt_ms"][0], &pair["rtt_ms"][1]].map(|rtt| rtt.as_f64().expect("a number"));
+            [&pair["rtt_ms"][0], &pair["rtt_ms"][1]].map(|rtt| rtt.as_f64().expect("number"));
         assert!(
             rtts[1] / rtts[0] >= 1.5 && pair["from_s"].as_f64() < pair["to_s"].as_f64(),
             "{pair}"
@@ -111,18 +110,18 @@ fn pairs_that_share_a_link_are_found_among_cities() {
 }
 
 #[test]
-fn constellations_and_places_are_listed_and_every_listed_name_is_known() {
-    let place = tempfile::tempdir().expect("a directory");
-    let list = json(place.path(), &["constellations", "--json"]);
+fn listed_constellations_and_cities_are_accepted_as_names() {
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let list = json(dir.path(), &["constellations", "--json"]);
     let names: Vec<&str> =
-        list.as_array().expect("a list").iter().filter_map(|each| each["name"].as_str()).collect();
+        list.as_array().expect("list").iter().filter_map(|each| each["name"].as_str()).collect();
     assert!(names.contains(&"starlink-550"), "{names:?}");
     for name in names {
         text(
-            place.path(),
+            dir.path(),
             &["orbit", name, "--from", "London", "--to", "Paris", "--duration", "0 s"],
         );
     }
-    let cities = text(place.path(), &["cities", "toron"]);
+    let cities = text(dir.path(), &["cities", "toron"]);
     assert!(cities.lines().count() == 2 && cities.contains("Toronto"), "{cities}");
 }

@@ -1,19 +1,19 @@
-//! `bentpipe path-memory` as people use it.
-// The command reads the clock, so the paths it lists are saved now.
+//! `bentpipe path-memory`.
+// The command reads the clock, so the tests save paths with the current time.
 #![allow(clippy::disallowed_methods)]
 
-use bentpipe_net::SqliteStore;
+use bentpipe_net::store::SqliteStore;
 use bentpipe_quic::memory::{Holder, Limits, PathKey, PathStore, Prefixes, SavedPath};
 use bentpipe_units::{Bytes, Epoch, Span};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::SystemTime;
 
-/// The command in `home`, whose default store is there.
+/// Returns the command in `home`, which contains the default store.
 fn bentpipe(home: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
     command.current_dir(home).env("XDG_STATE_HOME", home).env("HOME", home).args(args);
-    command.output().expect("the command runs")
+    command.output().expect("command runs")
 }
 
 fn text(output: &Output) -> String {
@@ -22,23 +22,23 @@ fn text(output: &Output) -> String {
 }
 
 fn json(output: &Output) -> serde_json::Value {
-    serde_json::from_str(&text(output)).expect("one JSON document and nothing else")
+    serde_json::from_str(&text(output)).expect("one JSON document")
 }
 
-/// A store in `file` with paths to three networks, the first in use.
+/// Fills a store in `file` with paths to three networks. The first path is in use.
 fn fill(file: &Path) {
     let now = Epoch::from(SystemTime::now());
-    let mut store = SqliteStore::open(file, Limits::default()).expect("a store");
+    let mut store = SqliteStore::open(file, Limits::default()).expect("opens the store");
     for (remote, megabytes) in [("192.0.2.7", 4), ("198.51.100.7", 5), ("2001:db8:1::7", 6)] {
-        let network = Prefixes::default().of(remote.parse().expect("an address"));
-        let key = PathKey::new(network, "eth0", 0).expect("a key");
+        let network = Prefixes::default().of(remote.parse().expect("valid address"));
+        let key = PathKey::new(network, "eth0", 0).expect("valid key");
         let path = SavedPath::new(
             Bytes::from_mb(megabytes),
             Span::from_millis(600),
             now,
             Span::from_secs(3600),
         );
-        store.replace(&key, path.expect("a set"), now).expect("saved");
+        store.replace(&key, path.expect("valid path"), now).expect("saves the path");
         if megabytes == 4 {
             store.lease(&key, now, Holder(1)).expect("lent");
         }
@@ -47,7 +47,7 @@ fn fill(file: &Path) {
 
 #[test]
 fn remembered_paths_are_listed() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("creates a directory");
     fill(&home.path().join("bentpipe/paths.sqlite"));
     let listed = text(&bentpipe(home.path(), &["path-memory", "list"]));
     let lines: Vec<&str> = listed.lines().collect();
@@ -72,8 +72,8 @@ fn remembered_paths_are_listed() {
 }
 
 #[test]
-fn an_address_forgets_its_network_and_all_forgets_the_rest() {
-    let home = tempfile::tempdir().expect("a directory");
+fn forget_accepts_addresses_networks_and_all() {
+    let home = tempfile::tempdir().expect("creates a directory");
     let file = home.path().join("my.sqlite");
     fill(&file);
     let forget = |args: &[&str]| {
@@ -96,8 +96,8 @@ fn an_address_forgets_its_network_and_all_forgets_the_rest() {
 }
 
 #[test]
-fn looking_for_a_store_does_not_make_one() {
-    let home = tempfile::tempdir().expect("a directory");
+fn reading_does_not_create_a_store() {
+    let home = tempfile::tempdir().expect("creates a directory");
     assert!(
         text(&bentpipe(home.path(), &["path-memory", "list"]))
             .starts_with("no paths remembered in ")
@@ -106,26 +106,26 @@ fn looking_for_a_store_does_not_make_one() {
         text(&bentpipe(home.path(), &["path-memory", "forget", "--all"]))
             .starts_with("0 paths forgotten in ")
     );
-    assert_eq!(std::fs::read_dir(home.path()).expect("the directory").count(), 0);
+    assert_eq!(std::fs::read_dir(home.path()).expect("reads the directory").count(), 0);
 }
 
 #[test]
-fn wrong_input_is_refused_with_what_is_allowed() {
-    let home = tempfile::tempdir().expect("a directory");
-    std::fs::write(home.path().join("text"), "no paths are in this file").expect("a file");
-    for (args, says) in [
+fn invalid_arguments_are_rejected_with_allowed_values() {
+    let home = tempfile::tempdir().expect("creates a directory");
+    std::fs::write(home.path().join("text"), "no paths are in this file").expect("writes the file");
+    for (args, expected) in [
         (&["list", "192.0.2"][..], &["`192.0.2`", "192.0.2.0/24"][..]),
         (&["list", "192.0.2.0/33"], &["prefix length 33", "0 to 32"]),
         (&["forget"], &["PREFIX", "--help"]),
         (&["forget", "--all", "192.0.2.7"], &["--all", "cannot be used with"]),
         (&["list", "--store", "text"], &["path store text", "not a database", "delete it"]),
-        (&["list", "--store", "."], &["path store .", "name a place"]),
+        (&["list", "--store", "."], &["path store .", "name a dir"]),
     ] {
         let output = bentpipe(home.path(), &[&["path-memory"], args].concat());
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}: {stderr}");
-        for part in says {
-            assert!(stderr.contains(part), "{args:?} does not say {part}: {stderr}");
+        for part in expected {
+            assert!(stderr.contains(part), "{args:?}: {part} is missing in {stderr}");
         }
     }
     let mut homeless = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
@@ -134,7 +134,7 @@ fn wrong_input_is_refused_with_what_is_allowed() {
         .env_remove("HOME")
         .args(["path-memory", "list"])
         .output();
-    let output = output.expect("the command runs");
+    let output = output.expect("command runs");
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--store FILE"));
 }

@@ -1,6 +1,6 @@
-//! `bentpipe proxy` as a program: in front of web servers of every kind, and of none.
+//! `bentpipe proxy` in front of web servers that work, are down, or use TLS.
 
-// Waiting for a process takes a clock.
+// The tests wait for processes.
 #![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -14,27 +14,26 @@ use std::path::Path;
 use std::process::Output;
 use std::sync::mpsc::{Receiver, channel};
 
-/// What the web server answers with.
+/// Response body of the web server.
 const HELLO: &str = "hello from behind";
 
-/// A web server; what it gives are the heads of requests that it gets, which it answers with
-/// [`HELLO`].
+/// Runs a web server that responds with [`HELLO`]. Returns the heads of its requests.
 fn web(listener: TcpListener) -> Receiver<String> {
     let (heads, seen) = channel();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let heads = heads.clone();
             std::thread::spawn(move || {
-                // How a connection ends is the proxy's affair.
-                let _ = answer(stream, |head| heads.send(head).is_ok());
+                // Connections may end with any error.
+                let _ = respond(stream, |head| heads.send(head).is_ok());
             });
         }
     });
     seen
 }
 
-/// Answers requests without content for as long as `seen` wants to.
-fn answer(stream: TcpStream, seen: impl Fn(String) -> bool) -> std::io::Result<()> {
+/// Responds to requests without a body until `seen` returns false.
+fn respond(stream: TcpStream, seen: impl Fn(String) -> bool) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while reader.read_line(&mut head)? > 0 {
@@ -49,21 +48,21 @@ fn answer(stream: TcpStream, seen: impl Fn(String) -> bool) -> std::io::Result<(
     Ok(())
 }
 
-/// `bentpipe proxy` in front of `upstream`, on the loopback.
-fn proxy(place: &Path, upstream: &str, options: &[&str]) -> Running {
-    proxy_at(place, "127.0.0.1:0", upstream, options)
+/// Starts `bentpipe proxy` in front of `upstream`, on the loopback.
+fn proxy(dir: &Path, upstream: &str, options: &[&str]) -> Running {
+    proxy_at(dir, "127.0.0.1:0", upstream, options)
 }
 
-fn proxy_at(place: &Path, address: &str, upstream: &str, options: &[&str]) -> Running {
+fn proxy_at(dir: &Path, address: &str, upstream: &str, options: &[&str]) -> Running {
     let begin = ["proxy", "--upstream", upstream, "--listen", address, "--no-store"];
     let certificate = ["--self-signed", "--save-cert", "proxy.pem"];
-    Running::begin(place, &[&begin[..], &certificate, options].concat())
+    Running::start(dir, &[&begin[..], &certificate, options].concat())
 }
 
-/// `bentpipe serve` of a directory with `hello`, at `address`; its certificate is in
+/// Starts `bentpipe serve` at `address`, for a directory with `hello`. Its certificate is in
 /// `upstream.pem`.
-fn tls(place: &Path, address: &str) -> (Running, u16) {
-    let public = place.join("public");
+fn tls(dir: &Path, address: &str) -> (Running, u16) {
+    let public = dir.join("public");
     std::fs::create_dir_all(&public).unwrap();
     std::fs::write(public.join("hello"), HELLO).unwrap();
     let serve = [
@@ -76,22 +75,22 @@ fn tls(place: &Path, address: &str) -> (Running, u16) {
         "--save-cert",
         "upstream.pem",
     ];
-    let running = Running::begin(place, &serve);
+    let running = Running::start(dir, &serve);
     let listening: SocketAddr = running.first["listening"].as_str().unwrap().parse().unwrap();
     (running, listening.port())
 }
 
-/// What `bentpipe get` makes of `/hello?from=test` through the proxy.
-fn get(place: &Path, proxy: &Running) -> Output {
+/// Runs `bentpipe get` of `/hello?from=test` through the proxy.
+fn get(dir: &Path, proxy: &Running) -> Output {
     let url = format!("{}/hello?from=test", proxy.first["url"].as_str().unwrap());
-    bentpipe(place).args(["get", "--ca", "proxy.pem", "--output", "copy", &url]).output().unwrap()
+    bentpipe(dir).args(["get", "--ca", "proxy.pem", "--output", "copy", &url]).output().unwrap()
 }
 
-/// Asserts that what is behind comes through the proxy.
-fn comes(place: &Path, proxy: &Running) {
-    // It would not be written anew.
-    let _ = std::fs::remove_file(place.join("copy"));
-    let output = get(place, proxy);
+/// Asserts that the upstream's content is downloaded through the proxy.
+fn assert_download(dir: &Path, proxy: &Running) {
+    // An existing file would not be overwritten.
+    let _ = std::fs::remove_file(dir.join("copy"));
+    let output = get(dir, proxy);
     assert_eq!(
         output.status.code(),
         Some(0),
@@ -99,39 +98,37 @@ fn comes(place: &Path, proxy: &Running) {
         String::from_utf8_lossy(&output.stderr),
         proxy.errors()
     );
-    assert_eq!(std::fs::read_to_string(place.join("copy")).unwrap(), HELLO);
+    assert_eq!(std::fs::read_to_string(dir.join("copy")).unwrap(), HELLO);
 }
 
-/// Asserts that the proxy answers with this status instead.
-fn answers(place: &Path, proxy: &Running, status: &str) {
-    let output = get(place, proxy);
-    let said = String::from_utf8_lossy(&output.stderr);
+/// Asserts that the proxy responds with this error status.
+fn assert_status(dir: &Path, proxy: &Running, status: &str) {
+    let output = get(dir, proxy);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.code() == Some(1) && said.contains(status),
-        "{:?}: {said}",
+        output.status.code() == Some(1) && stderr.contains(status),
+        "{:?}: {stderr}",
         output.status
     );
 }
 
-/// A port at the IPv6 loopback, where there is one.
+/// Returns a listener on the IPv6 loopback, if available.
 fn ipv6() -> Option<TcpListener> {
-    TcpListener::bind("[::1]:0")
-        .inspect_err(|error| eprintln!("not run, there is no IPv6: {error}"))
-        .ok()
+    TcpListener::bind("[::1]:0").inspect_err(|error| eprintln!("skipped, no IPv6: {error}")).ok()
 }
 
 #[test]
-fn what_a_web_server_has_comes_over_http3_and_every_request_is_a_line() {
-    let place = tempfile::tempdir().unwrap();
+fn content_is_served_over_http3_and_requests_are_logged() {
+    let dir = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let upstream = listener.local_addr().unwrap();
     let heads = web(listener);
-    let mut running = proxy(place.path(), &format!("http://{upstream}"), &[]);
-    comes(place.path(), &running);
-    let asked = running.first["listening"].as_str().unwrap().to_owned();
+    let mut running = proxy(dir.path(), &format!("http://{upstream}"), &[]);
+    assert_download(dir.path(), &running);
+    let host = running.first["listening"].as_str().unwrap().to_owned();
     let head = heads.recv().unwrap().to_lowercase();
     assert!(head.starts_with("get /hello?from=test http/1.1\r\n"), "{head}");
-    for field in [&format!("host: {asked}"), "x-forwarded-for: 127.0.0.1", "via: 3 bentpipe"] {
+    for field in [&format!("host: {host}"), "x-forwarded-for: 127.0.0.1", "via: 3 bentpipe"] {
         assert!(head.contains(&format!("\r\n{field}\r\n")), "{field}: {head}");
     }
     let logged = running.line();
@@ -139,7 +136,7 @@ fn what_a_web_server_has_comes_over_http3_and_every_request_is_a_line() {
         (logged["status"].as_u64(), logged["bytes"].as_u64()),
         (Some(200), Some(HELLO.len() as u64))
     );
-    // What follows the question mark may be a secret.
+    // The query may contain a secret.
     assert_eq!(
         (&logged["path"], &logged["protocol"]),
         (&Value::from("/hello"), &Value::from("HTTP/3"))
@@ -147,8 +144,8 @@ fn what_a_web_server_has_comes_over_http3_and_every_request_is_a_line() {
     assert_eq!(running.terminate(), Some(0), "{}", running.errors());
 
     let running =
-        proxy(place.path(), &format!("http://{upstream}/"), &["--upstream-host", "inside.test:80"]);
-    comes(place.path(), &running);
+        proxy(dir.path(), &format!("http://{upstream}/"), &["--upstream-host", "inside.test:80"]);
+    assert_download(dir.path(), &running);
     let head = heads.recv().unwrap().to_lowercase();
     assert!(head.contains("\r\nhost: inside.test:80\r\n"), "{head}");
 }
@@ -156,49 +153,53 @@ fn what_a_web_server_has_comes_over_http3_and_every_request_is_a_line() {
 #[test]
 fn a_web_server_is_reached_over_ipv6() {
     let Some(listener) = ipv6() else { return };
-    let place = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let upstream = listener.local_addr().unwrap();
     let heads = web(listener);
-    let running = proxy(place.path(), &format!("http://{upstream}"), &[]);
-    comes(place.path(), &running);
+    let running = proxy(dir.path(), &format!("http://{upstream}"), &[]);
+    assert_download(dir.path(), &running);
     assert!(heads.recv().unwrap().contains("/hello"));
-    // And clients over IPv6, too.
-    let running = proxy_at(place.path(), "[::1]:0", &format!("http://{upstream}"), &[]);
-    comes(place.path(), &running);
+    // And clients over IPv6.
+    let running = proxy_at(dir.path(), "[::1]:0", &format!("http://{upstream}"), &[]);
+    assert_download(dir.path(), &running);
     let head = heads.recv().unwrap().to_lowercase();
     assert!(head.contains("\r\nforwarded: for=\"[::1]\";"), "{head}");
 }
 
 #[test]
-fn a_web_server_with_tls_is_believed_where_its_certificate_is() {
-    let place = tempfile::tempdir().unwrap();
-    let (_serving, port) = tls(place.path(), "127.0.0.1:0");
+fn an_https_upstream_needs_a_trusted_certificate() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_serving, port) = tls(dir.path(), "127.0.0.1:0");
     let believed = ["--upstream-ca", "upstream.pem"];
     for host in ["127.0.0.1", "localhost"] {
-        let running = proxy(place.path(), &format!("https://{host}:{port}"), &believed);
-        comes(place.path(), &running);
+        let running = proxy(dir.path(), &format!("https://{host}:{port}"), &believed);
+        assert_download(dir.path(), &running);
     }
     let upstream = format!("https://127.0.0.1:{port}");
-    comes(place.path(), &proxy(place.path(), &upstream, &["--upstream-insecure"]));
-    // For its name, and not for that which it is asked for.
-    comes(
-        place.path(),
+    assert_download(dir.path(), &proxy(dir.path(), &upstream, &["--upstream-insecure"]));
+    // The certificate is checked for the upstream's name, not for the requested host.
+    assert_download(
+        dir.path(),
         &proxy(
-            place.path(),
+            dir.path(),
             &upstream,
             &[&believed[..], &["--upstream-host", "other.test"]].concat(),
         ),
     );
 
-    std::fs::copy(place.path().join("proxy.pem"), place.path().join("other.pem")).unwrap();
-    answers(place.path(), &proxy(place.path(), &upstream, &["--upstream-ca", "other.pem"]), "502");
-    // One that speaks TLS is not one that does not.
-    answers(place.path(), &proxy(place.path(), &format!("http://127.0.0.1:{port}"), &[]), "502");
-    // It is there, and its certificate is for other addresses.
-    let (_serving, port) = tls(place.path(), "127.0.0.2:0");
+    std::fs::copy(dir.path().join("proxy.pem"), dir.path().join("other.pem")).unwrap();
+    assert_status(
+        dir.path(),
+        &proxy(dir.path(), &upstream, &["--upstream-ca", "other.pem"]),
+        "502",
+    );
+    // A TLS server cannot be reached over plain HTTP.
+    assert_status(dir.path(), &proxy(dir.path(), &format!("http://127.0.0.1:{port}"), &[]), "502");
+    // A server with a certificate for other addresses.
+    let (_serving, port) = tls(dir.path(), "127.0.0.2:0");
     let upstream = format!("https://127.0.0.2:{port}");
-    answers(place.path(), &proxy(place.path(), &upstream, &believed), "502");
-    comes(place.path(), &proxy(place.path(), &upstream, &["--upstream-insecure"]));
+    assert_status(dir.path(), &proxy(dir.path(), &upstream, &believed), "502");
+    assert_download(dir.path(), &proxy(dir.path(), &upstream, &["--upstream-insecure"]));
 }
 
 #[test]
@@ -206,60 +207,60 @@ fn a_web_server_with_tls_is_reached_over_ipv6() {
     if ipv6().is_none() {
         return;
     }
-    let place = tempfile::tempdir().unwrap();
-    let (_serving, port) = tls(place.path(), "[::1]:0");
+    let dir = tempfile::tempdir().unwrap();
+    let (_serving, port) = tls(dir.path(), "[::1]:0");
     let running =
-        proxy(place.path(), &format!("https://[::1]:{port}"), &["--upstream-ca", "upstream.pem"]);
-    comes(place.path(), &running);
+        proxy(dir.path(), &format!("https://[::1]:{port}"), &["--upstream-ca", "upstream.pem"]);
+    assert_download(dir.path(), &running);
 }
 
 #[test]
-fn a_web_server_that_is_down_is_answered_for_until_it_is_there() {
-    let place = tempfile::tempdir().unwrap();
-    // A port that was free a moment ago.
+fn the_proxy_responds_502_until_the_upstream_is_up() {
+    let dir = tempfile::tempdir().unwrap();
+    // A port that was free just before.
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut running = proxy(place.path(), &format!("http://{upstream}"), &[]);
-    answers(place.path(), &running, "502");
+    let mut running = proxy(dir.path(), &format!("http://{upstream}"), &[]);
+    assert_status(dir.path(), &running, "502");
     assert_eq!(running.line()["status"], 502);
-    assert!(!place.path().join("copy").exists(), "what is no file is not kept as one");
+    assert!(!dir.path().join("copy").exists(), "an error response is not saved");
     let _heads = web(TcpListener::bind(upstream).unwrap());
-    comes(place.path(), &running);
-    answers(place.path(), &proxy(place.path(), "http://no-such-host.invalid", &[]), "502");
+    assert_download(dir.path(), &running);
+    assert_status(dir.path(), &proxy(dir.path(), "http://no-such-host.invalid", &[]), "502");
 }
 
 #[test]
-fn a_web_server_that_takes_too_long_is_given_up() {
-    let place = tempfile::tempdir().unwrap();
-    // It accepts, as kernels do, and says nothing.
+fn a_slow_upstream_times_out() {
+    let dir = tempfile::tempdir().unwrap();
+    // The kernel accepts connections, but there is no response.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let upstream = format!("http://{}", silent.local_addr().unwrap());
-    answers(
-        place.path(),
-        &proxy(place.path(), &upstream, &["--upstream-timeout", "300 ms"]),
+    assert_status(
+        dir.path(),
+        &proxy(dir.path(), &upstream, &["--upstream-timeout", "300 ms"]),
         "504",
     );
 }
 
 #[test]
-fn what_is_no_upstream_is_refused_with_what_is() {
-    let place = tempfile::tempdir().unwrap();
+fn invalid_upstreams_are_rejected_with_allowed_values() {
+    let dir = tempfile::tempdir().unwrap();
     let allowed = "allowed: http://HOST[:PORT] or https://HOST[:PORT]";
     for (url, reason) in [
         ("127.0.0.1:8080", "its scheme is neither http nor https"),
         ("localhost", "its scheme is neither http nor https"),
         ("ftp://localhost", "its scheme is neither http nor https"),
-        ("http://localhost/api", "it holds a path"),
-        ("http://user:secret@localhost", "it holds a user's name"),
+        ("http://localhost/api", "it has a path"),
+        ("http://user:secret@localhost", "it has user information"),
         ("http://localhost:99999", "its port is not 1 to 65535"),
         ("http://localhost:0", "its port is not 1 to 65535"),
-        ("http://:8080", "it names no host"),
-        ("http://::1:8080", "it is no URL"),
-        ("http://[::1", "it is no URL"),
-        ("https://[localhost]:8443", "it names no host"),
+        ("http://:8080", "it has no host"),
+        ("http://::1:8080", "it is not a URL"),
+        ("http://[::1", "it is not a URL"),
+        ("https://[localhost]:8443", "it has no host"),
     ] {
         let begin = ["proxy", "--self-signed", "--listen", "127.0.0.1:0", "--upstream", url];
-        refused(place.path(), &begin, reason);
-        refused(place.path(), &begin, allowed);
+        refused(dir.path(), &begin, reason);
+        refused(dir.path(), &begin, allowed);
     }
     let http =
         ["proxy", "--self-signed", "--listen", "127.0.0.1:0", "--upstream", "http://localhost"];
@@ -269,16 +270,16 @@ fn what_is_no_upstream_is_refused_with_what_is() {
         (&http, &["--upstream-connections", "0"][..], "allowed: at least 1"),
         (&http, &["--upstream-timeout", "0 s"], "allowed: more than 0 s"),
         (&http, &["--upstream-timeout", "soon"], "soon"),
-        (&http, &["--upstream-host", "a b"], "`a b` is no name of a host; allowed: HOST[:PORT]"),
-        (&http, &["--upstream-host", "user@inside"], "`user@inside` is no name of a host"),
+        (&http, &["--upstream-host", "a b"], "`a b` is not a host name; allowed: HOST[:PORT]"),
+        (&http, &["--upstream-host", "user@inside"], "`user@inside` is not a host name"),
         (&http, &["--upstream-insecure"], "--upstream-insecure is only for an https upstream"),
         (&http, &["--upstream-ca", "absent.pem"], "--upstream-ca is only for an https upstream"),
         (&https, &["--upstream-ca", "absent.pem"], "absent.pem"),
         (&https, &["--upstream-ca", "absent.pem", "--upstream-insecure"], "cannot be used with"),
         (&https, &["--cert", "chain.pem"], "cannot be used with"),
     ] {
-        refused(place.path(), &[&begin[..], options].concat(), reason);
+        refused(dir.path(), &[&begin[..], options].concat(), reason);
     }
-    refused(place.path(), &["proxy", "--self-signed"], "--upstream <URL>");
-    refused(place.path(), &["proxy", "--upstream", "http://localhost"], "--self-signed");
+    refused(dir.path(), &["proxy", "--self-signed"], "--upstream <URL>");
+    refused(dir.path(), &["proxy", "--upstream", "http://localhost"], "--self-signed");
 }

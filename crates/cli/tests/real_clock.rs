@@ -1,9 +1,9 @@
-//! `bentpipe run --clock real`: what the kernel and programs do over the links, in the results that
-//! a simulation has.
+//! `bentpipe run --clock real`: transfers of the kernel and of programs over emulated links, with
+//! results in the form of a simulation.
 //!
-//! Without root the command moves into a user namespace; where the kernel allows neither, a reason
-//! is printed.
-// What is tested is the wall clock.
+//! Without root, the command moves to a user namespace. If the kernel permits neither, the tests
+//! print the reason and pass.
+// The tests measure real time.
 #![allow(clippy::disallowed_methods)]
 
 use serde_json::Value;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-const HEAD: &str = "name = \"wall\"\nrepeat = 2\ntime_limit = \"20 s\"\n[path]\nforward = \
+const HEAD: &str = "name = \"real\"\nrepeat = 2\ntime_limit = \"20 s\"\n[path]\nforward = \
     { rate = \"20 Mbps\", delay = \"50 ms\" }\n\
                     return = { rate = \"5 Mbps\", delay = \"50 ms\" }\n[workload]\ndownload \
                     = \"300 kB\"\n";
@@ -21,56 +21,56 @@ const TCP: &str = "[defaults]\ntransport = \"tcp\"\nhttp = \"raw\"\n[[variant]]\
 const FETCH: &str = "python3 -c \"import sys, urllib.request as u; \
     sys.stdout.buffer.write(u.urlopen('http://{server}:{port}/{file}').read())\"";
 
-fn command(place: &Path, clock: &str, text: &str) -> Command {
-    let file = place.join("scenario.toml");
-    std::fs::write(&file, text).expect("a file");
+fn command(dir: &Path, clock: &str, text: &str) -> Command {
+    let file = dir.join("scenario.toml");
+    std::fs::write(&file, text).expect("writes the file");
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    command.arg("run").arg(file).args(["--clock", clock, "--json", "--out"]).arg(place.join("out"));
+    command.arg("run").arg(file).args(["--clock", clock, "--json", "--out"]).arg(dir.join("out"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 fn run(clock: &str, text: &str) -> Output {
-    let place = tempfile::tempdir().expect("a directory");
-    command(place.path(), clock, text).output().expect("the command runs")
+    let dir = tempfile::tempdir().expect("creates a directory");
+    command(dir.path(), clock, text).output().expect("command runs")
 }
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// True, with a word on standard error, where neither root nor user namespaces are to be had.
+/// Returns true, with a note on standard error, if neither root nor user namespaces are available.
 fn cannot_run(output: &Output) -> bool {
-    let cannot = output.status.code() == Some(3) && said(output).contains("Needed:");
+    let cannot = output.status.code() == Some(3) && stderr(output).contains("Needed:");
     if cannot {
-        eprintln!("not run: {}", said(output));
+        eprintln!("skipped: {}", stderr(output));
     }
     cannot
 }
 
 fn results(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", said(output)))
+        .unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
 }
 
 #[test]
-fn the_kernels_tcp_takes_the_place_of_ours_and_the_results_have_the_same_keys() {
+fn kernel_tcp_produces_results_with_the_same_keys_as_a_simulation() {
     let text = format!("{HEAD}{TCP}");
     let output = run("real", &text);
     if cannot_run(&output) {
         return;
     }
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    let (wall, simulated) = (results(&output), results(&run("virtual", &text)));
-    assert_eq!((&wall["clock"], &simulated["clock"]), (&"real".into(), &"virtual".into()));
-    // Nothing is drawn, and runs differ all the same.
-    assert_eq!(wall["runs"].as_array().map(Vec::len), Some(4));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let (emulated, simulated) = (results(&output), results(&run("virtual", &text)));
+    assert_eq!((&emulated["clock"], &simulated["clock"]), (&"real".into(), &"virtual".into()));
+    // All runs are made, although nothing is random: real runs differ.
+    assert_eq!(emulated["runs"].as_array().map(Vec::len), Some(4));
     let keys = |document: &Value| {
-        let flow = document["runs"][0]["flows"][0].as_object().expect("a flow");
+        let flow = document["runs"][0]["flows"][0].as_object().expect("flow");
         flow.keys().cloned().collect::<Vec<_>>()
     };
-    assert_eq!(keys(&wall), keys(&simulated));
-    for run in wall["runs"].as_array().expect("runs") {
+    assert_eq!(keys(&emulated), keys(&simulated));
+    for run in emulated["runs"].as_array().expect("runs") {
         let flow = &run["flows"][0];
         assert_eq!(
             (flow["completed"].as_bool(), flow["bytes"].as_u64()),
@@ -80,10 +80,10 @@ fn the_kernels_tcp_takes_the_place_of_ours_and_the_results_have_the_same_keys() 
         let second = |key: &str| flow[key].as_f64().unwrap_or(0.0);
         assert!(second("handshake_s") >= 0.1 && second("first_byte_s") >= 0.2, "{flow}");
         assert!(second("completion_s") >= 0.3 && second("rtt_min_ms") >= 100.0, "{flow}");
-        // 207 segments of 1448 bytes, and a few that open and close.
+        // 207 segments of 1448 bytes, and a few to open and close the connection.
         assert!((207..300).contains(&flow["packets_sent"].as_u64().unwrap_or(0)), "{flow}");
         assert!(flow["reverse_bytes"]["total"].as_u64() > Some(1000), "{flow}");
-        for direction in run["emulation"]["directions"].as_array().expect("two") {
+        for direction in run["emulation"]["directions"].as_array().expect("directions") {
             assert_eq!(direction["unaccounted"], 0, "{direction}");
         }
         assert!(run["links"][0]["bytes"].as_u64() > Some(300_000), "{run}");
@@ -91,7 +91,7 @@ fn the_kernels_tcp_takes_the_place_of_ours_and_the_results_have_the_same_keys() 
 }
 
 #[test]
-fn what_the_kernel_cannot_follow_is_refused_by_its_key() {
+fn keys_without_effect_on_the_real_clock_are_rejected() {
     let tcp = |more: &str| format!("{HEAD}[defaults]\ntransport = \"tcp\"\n{more}");
     for (text, words) in [
         (tcp("http = \"h2\"\n"), "`http`"),
@@ -112,30 +112,30 @@ fn what_the_kernel_cannot_follow_is_refused_by_its_key() {
         (format!("{HEAD}[defaults]\nhttp = \"raw\"\n"), "`http`"),
     ] {
         let output = run("real", &text);
-        let said = said(&output);
+        let errors = stderr(&output);
         assert!(
-            output.status.code() == Some(2) && said.contains(words) && said.contains("allowed"),
-            "{words}: {said}"
+            output.status.code() == Some(2) && errors.contains(words) && errors.contains("allowed"),
+            "{words}: {errors}"
         );
     }
     let external = |keys: &str| HEAD.replace("download = ", "external.size = ") + keys;
     let output =
         run("virtual", &external("external.server = \"true\"\nexternal.client = \"true\"\n"));
     assert!(
-        output.status.code() == Some(2) && said(&output).contains("--clock real"),
+        output.status.code() == Some(2) && stderr(&output).contains("--clock real"),
         "{}",
-        said(&output)
+        stderr(&output)
     );
     let output = run("real", &external("external.server = \"true\"\n"));
     assert!(
-        output.status.code() == Some(2) && said(&output).contains("`client`"),
+        output.status.code() == Some(2) && stderr(&output).contains("`client`"),
         "{}",
-        said(&output)
+        stderr(&output)
     );
 }
 
 #[test]
-fn programs_are_given_addresses_and_files_and_their_packets_are_counted() {
+fn programs_receive_addresses_and_files_and_their_packets_are_counted() {
     let server = "cd {dir} && exec python3 -m http.server {port} --bind {server}";
     let program =
         format!("[defaults]\nexternal = {{ server = '''{server}''', client = '''{FETCH}''' }}\n");
@@ -144,7 +144,7 @@ fn programs_are_given_addresses_and_files_and_their_packets_are_counted() {
     if cannot_run(&output) {
         return;
     }
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let document = results(&output);
     let flow = &document["runs"][1]["flows"][0];
     assert_eq!(
@@ -160,7 +160,7 @@ fn programs_are_given_addresses_and_files_and_their_packets_are_counted() {
 }
 
 #[test]
-fn a_program_that_fails_is_a_failed_run_with_its_last_words() {
+fn a_failed_program_fails_the_run_with_its_last_output() {
     let server = "cd {dir} && exec python3 -m http.server {port} --bind {server}";
     for (server, client, words) in [
         (server, "echo broken >&2; exit 7", "the client ended with status 7: broken"),
@@ -183,13 +183,13 @@ fn a_program_that_fails_is_a_failed_run_with_its_last_words() {
             .as_str()
             .unwrap_or_default()
             .to_owned();
-        assert!(error.contains(words), "{words}: {error}: {}", said(&output));
+        assert!(error.contains(words), "{words}: {error}: {}", stderr(&output));
         assert_eq!(output.status.code(), Some(3));
     }
 }
 
 #[test]
-fn our_quic_is_the_products_own_server_and_client() {
+fn quic_uses_the_product_server_and_client() {
     let output = run(
         "real",
         &format!("{HEAD}[defaults]\ncongestion = \"cubic\"\nslow_start = \"standard\"\n"),
@@ -199,7 +199,7 @@ fn our_quic_is_the_products_own_server_and_client() {
     }
     let document = results(&output);
     let flow = &document["runs"][0]["flows"][0];
-    assert_eq!(output.status.code(), Some(0), "{}: {flow}", said(&output));
+    assert_eq!(output.status.code(), Some(0), "{}: {flow}", stderr(&output));
     assert_eq!(
         (flow["completed"].as_bool(), flow["transport"].as_str()),
         (Some(true), Some("quic")),
@@ -211,35 +211,35 @@ fn our_quic_is_the_products_own_server_and_client() {
 }
 
 #[test]
-fn a_second_visit_is_made_by_the_same_client_with_early_data_and_counted_by_itself() {
+fn a_second_visit_uses_early_data_and_is_counted_separately() {
     let text = format!(
         "{}[output]\ncapture = \"access\"\n",
         HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nidle_before = \"3 s\"\n")
     );
     let text = format!("{text}[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n")
         .replace("repeat = 2", "repeat = 1");
-    let place = tempfile::tempdir().expect("a directory");
-    let output = command(place.path(), "real", &text).output().expect("the command runs");
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let output = command(dir.path(), "real", &text).output().expect("command runs");
     if cannot_run(&output) {
         return;
     }
     let document = results(&output);
     let flow = &document["runs"][0]["flows"][0];
-    assert_eq!(output.status.code(), Some(0), "{}: {flow}", said(&output));
+    assert_eq!(output.status.code(), Some(0), "{}: {flow}", stderr(&output));
     assert_eq!(
         (flow["visit"].as_u64(), flow["bytes"].as_u64()),
         (Some(2), Some(300_000)),
         "{flow}"
     );
-    // The answer comes a round trip after the first flight; the first visit, of 2.5 MB, has packets
-    // of its own.
+    // The response arrives one RTT after the first flight. The packets of the first visit, of 2.5
+    // MB, are counted separately.
     assert!(
         flow["first_byte_s"].as_f64() < Some(0.19) && flow["start_s"].as_f64() > Some(3.0),
         "{flow}"
     );
     assert!((200..400).contains(&flow["packets_sent"].as_u64().unwrap_or(0)), "{flow}");
     let captures: Vec<_> =
-        std::fs::read_dir(place.path().join("out/captures")).expect("captures").flatten().collect();
+        std::fs::read_dir(dir.path().join("out/captures")).expect("captures").flatten().collect();
     assert!(
         captures.len() == 1 && captures[0].metadata().is_ok_and(|file| file.len() > 300_000),
         "{captures:?}"
@@ -247,7 +247,7 @@ fn a_second_visit_is_made_by_the_same_client_with_early_data_and_counted_by_itse
 }
 
 #[test]
-fn a_path_is_known_on_a_second_visit_by_the_store_or_by_the_token_that_the_client_brings() {
+fn a_second_visit_resumes_the_path_from_the_store_or_a_token() {
     let head = HEAD
         .replace("\"300 kB\"\n", "\"300 kB\"\nidle_before = \"3 s\"\n")
         .replace("repeat = 2", "repeat = 1");
@@ -260,7 +260,7 @@ fn a_path_is_known_on_a_second_visit_by_the_store_or_by_the_token_that_the_clien
         return;
     }
     let document = results(&output);
-    assert_eq!(output.status.code(), Some(0), "{}: {document}", said(&output));
+    assert_eq!(output.status.code(), Some(0), "{}: {document}", stderr(&output));
     for (run, (retreated, token)) in document["runs"].as_array().expect("runs").iter().zip([
         (Value::from(false), Value::Null),
         (Value::from(false), Value::from("accepted")),
@@ -282,39 +282,38 @@ fn a_path_is_known_on_a_second_visit_by_the_store_or_by_the_token_that_the_clien
 
 #[test]
 fn an_interrupt_ends_a_run_at_once() {
-    let place = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("creates a directory");
     let text = format!("{HEAD}{TCP}").replace("\"300 kB\"", "\"1 GB\"");
-    let child = command(place.path(), "real", &text).spawn().expect("the command runs");
+    let child = command(dir.path(), "real", &text).spawn().expect("command runs");
     std::thread::sleep(Duration::from_millis(1500));
     let begin = Instant::now();
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    let output = child.wait_with_output().expect("an end");
+    let output = child.wait_with_output().expect("command ends");
     if cannot_run(&output) || !killed.is_ok_and(|status| status.success()) {
         return;
     }
-    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
-    assert!(said(&output).contains("nothing was written"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("nothing was written"), "{}", stderr(&output));
     assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
 }
 
-/// Python's own pseudo-terminal: what the command writes to it comes out of its standard output.
+/// Python's pseudo-terminal module. It copies the command's output to its own standard output.
 const AT_TERMINAL: &str =
     "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
 
 #[test]
-fn at_a_terminal_a_line_tells_what_the_run_carries() {
-    let place = tempfile::tempdir().expect("a directory");
+fn a_terminal_shows_a_live_line_per_run() {
+    let dir = tempfile::tempdir().expect("creates a directory");
     let text = format!("{HEAD}{TCP}")
         .replace("\"300 kB\"", "\"3 MB\"")
         .replace("repeat = 2", "repeat = 1");
-    let wanted = command(place.path(), "real", &text);
+    let wanted = command(dir.path(), "real", &text);
     let mut terminal = Command::new("python3");
     terminal.args(["-c", AT_TERMINAL]).arg(wanted.get_program()).args(wanted.get_args());
-    let output =
-        terminal.env("TERM", "xterm").stdin(Stdio::null()).output().expect("the command runs");
+    let output = terminal.env("TERM", "xterm").stdin(Stdio::null()).output().expect("command runs");
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     if shown.contains("Needed:") {
-        eprintln!("not run: {shown}");
+        eprintln!("skipped: {shown}");
         return;
     }
     assert_eq!(output.status.code(), Some(0), "{shown}");
@@ -324,40 +323,41 @@ fn at_a_terminal_a_line_tells_what_the_run_carries() {
             .skip(1)
             .filter_map(|line| line.split_once("forward")?.1.split_once(" Mbps"));
         let rates: Vec<f64> = lines.filter_map(|(rate, _)| rate.trim().parse().ok()).collect();
-        // Of 20 Mbps; 3 MB take longer than a second.
+        // Below the rate of 20 Mbps. 3 MB take longer than one second.
         assert!(rates.iter().any(|rate| (1.0..21.0).contains(rate)), "{run}: {rates:?}: {shown}");
     }
-    // Nobody looks on where it is no terminal.
+    // Without a terminal, no live lines are printed.
     let output = run("real", &text);
-    assert!(!said(&output).contains("Mbps"), "{}", said(&output));
+    assert!(!stderr(&output).contains("Mbps"), "{}", stderr(&output));
 }
 
 #[test]
-fn qlog_of_both_ends_is_in_the_run_directory_as_on_the_virtual_clock() {
+fn qlog_files_of_both_ends_match_those_of_a_simulation() {
     let text = HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nidle_before = \"3 s\"\n");
     let text = format!(
         "{text}[output]\nqlog = true\n[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n"
     );
     let files = |clock: &str| {
-        let place = tempfile::tempdir().expect("a directory");
-        let output = command(place.path(), clock, &text).output().expect("the command runs");
+        let dir = tempfile::tempdir().expect("creates a directory");
+        let output = command(dir.path(), clock, &text).output().expect("command runs");
         if cannot_run(&output) {
             return None;
         }
-        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-        let manifest = std::fs::read(place.path().join("out/manifest.json")).expect("a manifest");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let manifest =
+            std::fs::read(dir.path().join("out/manifest.json")).expect("reads the manifest");
         let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
         let names = manifest["files"].as_array().expect("files").iter().filter_map(Value::as_str);
         let traces: Vec<String> =
             names.filter(|name| name.starts_with("qlog")).map(str::to_owned).collect();
-        let bytes = std::fs::read(place.path().join("out").join(&traces[traces.len() - 1]))
-            .expect("a trace");
+        let bytes = std::fs::read(dir.path().join("out").join(&traces[traces.len() - 1]))
+            .expect("reads the trace");
         Some((traces, String::from_utf8_lossy(&bytes).into_owned()))
     };
-    let Some((wall, trace)) = files("real") else { return };
-    let (simulated, _) = files("virtual").expect("a simulation runs anywhere");
-    assert_eq!(wall, simulated);
+    let Some((emulated, trace)) = files("real") else { return };
+    let (simulated, _) = files("virtual").expect("simulations need no permissions");
+    assert_eq!(emulated, simulated);
     // Current and older form, two ends, one reported visit of one run.
-    assert_eq!(wall.len(), 4, "{wall:?}");
+    assert_eq!(emulated.len(), 4, "{emulated:?}");
     assert!(trace.matches("packet_sent").count() > 200, "300 kB in packets: {trace}");
 }

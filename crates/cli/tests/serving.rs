@@ -1,6 +1,6 @@
-//! `bentpipe serve` and `bentpipe get` as programs: what they say, what they leave, how they end.
+//! `bentpipe serve` and `bentpipe get`: transfers, logs, traces, and exit status.
 
-// Waiting for a process takes a clock.
+// The tests wait for processes.
 #![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -12,18 +12,18 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A server of a directory with `file.bin`, which ends with the test.
+/// A server of a directory with `file.bin`, stopped when dropped.
 struct Serving {
     running: Running,
     url: String,
-    place: TempDir,
+    dir: TempDir,
 }
 
 impl Serving {
-    fn begin(options: &[&str]) -> Self {
-        let place = tempfile::tempdir().unwrap();
-        std::fs::create_dir(place.path().join("public")).unwrap();
-        std::fs::write(place.path().join("public/file.bin"), vec![7; 2_000_000]).unwrap();
+    fn start(options: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("public")).unwrap();
+        std::fs::write(dir.path().join("public/file.bin"), vec![7; 2_000_000]).unwrap();
         let serve = [
             "serve",
             "public",
@@ -34,14 +34,14 @@ impl Serving {
             "server.pem",
         ];
         let named = ["--name", "server.test"];
-        let running = Running::begin(place.path(), &[&serve[..], &named, options].concat());
+        let running = Running::start(dir.path(), &[&serve[..], &named, options].concat());
         let url = running.first["url"].as_str().unwrap().to_owned();
         assert_eq!(url, format!("https://{}", running.first["listening"].as_str().unwrap()));
-        Self { running, url, place }
+        Self { running, url, dir }
     }
 
     fn get(&self, options: &[&str]) -> Output {
-        let mut command = bentpipe(self.place.path());
+        let mut command = bentpipe(self.dir.path());
         command.args(["get", "--ca", "server.pem"]).args(options).output().unwrap()
     }
 }
@@ -52,8 +52,8 @@ fn json(output: &Output) -> Value {
 }
 
 #[test]
-fn a_file_is_fetched_and_every_request_is_a_line_until_the_server_is_told_to_stop() {
-    let mut serving = Serving::begin(&[
+fn files_are_served_and_requests_are_logged() {
+    let mut serving = Serving::start(&[
         "--no-store",
         "--congestion",
         "newreno",
@@ -69,9 +69,9 @@ fn a_file_is_fetched_and_every_request_is_a_line_until_the_server_is_told_to_sto
         (download["bytes"].as_u64(), download["early_data"].as_bool()),
         (Some(2_000_000), Some(false))
     );
-    assert_eq!(download["path"], Value::Null, "a server that resumes nothing says nothing of it");
+    assert_eq!(download["path"], Value::Null, "a server without resumption reports no path");
     assert!(download["completion_s"].as_f64() >= download["first_byte_s"].as_f64());
-    assert_eq!(std::fs::read(serving.place.path().join("copy.bin")).unwrap(), vec![7; 2_000_000]);
+    assert_eq!(std::fs::read(serving.dir.path().join("copy.bin")).unwrap(), vec![7; 2_000_000]);
     let logged = serving.running.line();
     assert_eq!(
         (logged["path"].as_str(), logged["bytes"].as_u64()),
@@ -86,8 +86,8 @@ fn a_file_is_fetched_and_every_request_is_a_line_until_the_server_is_told_to_sto
 }
 
 #[test]
-fn a_second_visit_of_one_program_asks_early() {
-    let serving = Serving::begin(&["--no-store"]);
+fn a_second_visit_uses_early_data() {
+    let serving = Serving::start(&["--no-store"]);
     let port = serving.url.rsplit(':').next().unwrap();
     let url = format!("https://server.test:{port}/file.bin");
     let found = ["--resolve", "server.test=127.0.0.1", "--discard", "--json"];
@@ -110,21 +110,21 @@ fn a_second_visit_of_one_program_asks_early() {
         same[0]["handshake_s"].is_number() && same[1]["handshake_s"].is_null(),
         "one connection: {same:?}"
     );
-    let left = std::fs::read_dir(serving.place.path()).unwrap().filter(|entry| {
+    let left = std::fs::read_dir(serving.dir.path()).unwrap().filter(|entry| {
         entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("file.bin")
     });
-    assert_eq!(left.count(), 0, "nothing is written");
+    assert_eq!(left.count(), 0, "no file is written");
 }
 
 #[test]
-fn a_client_without_tokens_brings_none_of_those_that_it_was_given_a_moment_ago() {
-    let serving = Serving::begin(&["--tokens-only"]);
+fn a_client_without_tokens_resumes_no_path() {
+    let serving = Serving::start(&["--tokens-only"]);
     let url = format!("{}/file.bin", serving.url);
     let paths = |options: &[&str]| {
-        let mut asked = vec!["--discard", "--json", "--no-reuse", "--pause", "200 ms"];
-        asked.extend(options);
-        asked.extend([url.as_str(); 6]);
-        let document = json(&serving.get(&asked));
+        let mut arguments = vec!["--discard", "--json", "--no-reuse", "--pause", "200 ms"];
+        arguments.extend(options);
+        arguments.extend([url.as_str(); 6]);
+        let document = json(&serving.get(&arguments));
         let downloads = document["downloads"].as_array().unwrap();
         downloads
             .iter()
@@ -132,23 +132,23 @@ fn a_client_without_tokens_brings_none_of_those_that_it_was_given_a_moment_ago()
             .collect::<Vec<_>>()
     };
     assert_eq!(paths(&["--no-tokens"]), ["unknown"; 6]);
-    // A visit may be over before its token has come, all the more on a busy machine.
+    // A visit may end before its token arrives, especially on a busy machine.
     let until = Instant::now() + Duration::from_secs(60);
     while paths(&["--tokens", "tokens.sqlite"]).iter().all(|path| path == "unknown") {
-        assert!(Instant::now() < until, "no visit brings a token");
+        assert!(Instant::now() < until, "no visit presents a token");
     }
 }
 
 #[test]
-fn both_ends_leave_traces_where_they_are_told_to_and_no_more_than_they_may() {
-    let mut serving = Serving::begin(&["--qlog", "traced/server", "--qlog-files", "1"]);
+fn both_ends_write_traces_up_to_their_limit() {
+    let mut serving = Serving::start(&["--qlog", "traced/server", "--qlog-files", "1"]);
     let url = format!("{}/file.bin", serving.url);
     let both = ["--discard", "--no-reuse", "--qlog", "traced/client", &url, &url];
     let output = serving.get(&both);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(serving.running.terminate(), Some(0));
     let traces = |side: &str| {
-        let entries = std::fs::read_dir(serving.place.path().join("traced").join(side)).unwrap();
+        let entries = std::fs::read_dir(serving.dir.path().join("traced").join(side)).unwrap();
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
@@ -156,33 +156,36 @@ fn both_ends_leave_traces_where_they_are_told_to_and_no_more_than_they_may() {
         names.len()
     };
     assert_eq!((traces("server"), traces("client")), (1, 2));
-    // What is there counts.
+    // Existing traces count.
     let full = serving.get(&["--qlog-files", "2", "--discard", "--qlog", "traced/client", &url]);
-    let said = String::from_utf8_lossy(&full.stderr);
+    let stderr = String::from_utf8_lossy(&full.stderr);
     assert!(
-        full.status.code() == Some(2) && said.contains("2 traces") && said.contains("allowed"),
-        "{said}"
+        full.status.code() == Some(2) && stderr.contains("2 traces") && stderr.contains("allowed"),
+        "{stderr}"
     );
     let alone = serving.get(&["--qlog-files", "2", "--discard", &url]);
-    assert_eq!(alone.status.code(), Some(2), "--qlog-files is of --qlog");
+    assert_eq!(alone.status.code(), Some(2), "--qlog-files requires --qlog");
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_said_before_anything_is_sent() {
-    let place = tempfile::tempdir().unwrap();
+fn invalid_command_lines_are_rejected_before_anything_is_sent() {
+    let dir = tempfile::tempdir().unwrap();
     for (options, reason) in [
         (&["http://localhost/a"][..], "its scheme is not https"),
         (&["https://localhost/"], "--output"),
-        (&["https://localhost/a", "https://localhost/b", "--output", "c"], "one file for 2 URLs"),
+        (
+            &["https://localhost/a", "https://localhost/b", "--output", "c"],
+            "names one file, but there are 2 URLs",
+        ),
         (&["https://localhost/a", "--resolve", "localhost"], "HOST=ADDRESS"),
     ] {
-        refused(place.path(), &[&["get", "--insecure"], options].concat(), reason);
+        refused(dir.path(), &[&["get", "--insecure"], options].concat(), reason);
     }
     for (options, reason) in [
         (&["absent", "--self-signed"][..], "absent"),
         (&[".", "--self-signed", "--congestion", "fastest"], "fastest"),
         (&["."], "--self-signed"),
     ] {
-        refused(place.path(), &[&["serve"], options].concat(), reason);
+        refused(dir.path(), &[&["serve"], options].concat(), reason);
     }
 }

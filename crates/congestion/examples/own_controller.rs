@@ -1,4 +1,4 @@
-//! A controller of one's own: its window is twice what the path was measured to hold.
+//! A custom controller whose window is twice the measured bandwidth-delay product.
 
 use bentpipe_congestion::{
     Ack, Controller, EcnCe, Loss, Restart, SendControl, SentPackets, minimum_window,
@@ -52,8 +52,8 @@ fn main() {
     let mtu = Bytes::new(1200);
     let mut controller = TwiceThePath { mtu, window: Bytes::new(12_000), best: Rate::ZERO };
     let (mut sent_packets, mut now) = (SentPackets::new(), Time::ZERO);
-    // Six windows over a geostationary path: the first acknowledgement after 600 ms, the others 1
-    // ms apart.
+    // Six windows over a geostationary path. The first ACK arrives after 600 ms, the others 1 ms
+    // apart.
     for _ in 0..6 {
         let first = sent_packets.next_number();
         while sent_packets.bytes_in_flight() + mtu <= controller.send_control().cwnd {
@@ -67,7 +67,7 @@ fn main() {
             now += Span::from_millis(1);
         }
         println!(
-            "{now}: {}, a window of {}",
+            "{now}: {}, window {}",
             controller.send_control().phase,
             controller.send_control().cwnd
         );

@@ -1,6 +1,6 @@
-//! What hints of path changes do for each controller, and what a drift of the round trip costs it:
-//! means over flows that begin at five times within the path's motion. `cargo run -p
-//! bentpipe-congestion --example path_change`
+//! Compares how controllers respond to announced path changes, and what an RTT drift costs them.
+//! Figures are means over flows that start at five times within the motion of the path. `cargo run
+//! -p bentpipe-congestion --example path_change`
 
 #[path = "../tests/bottleneck/mod.rs"]
 mod bottleneck;
@@ -13,12 +13,12 @@ use bottleneck::moving::{
 };
 use bottleneck::{Path, Run};
 
-/// Flows behind each figure, a little apart: the first change comes at different places of a
-/// controller's cycle.
+/// Flows behind each figure. Their start times differ, so that the first change meets each
+/// controller at a different point of its cycle.
 const DRAWS: u64 = 5;
 const APART: Span = Span::from_millis(1_460);
 
-/// Mean and standard deviation of `figure` over the draws.
+/// Returns mean and standard deviation of `figure` over the runs.
 fn over(draws: &[Run], figure: impl Fn(&Run) -> f64) -> (f64, f64) {
     let count = draws.len() as f64;
     let mean = draws.iter().map(&figure).sum::<f64>() / count;
@@ -31,14 +31,14 @@ fn draws(
     path: &Path,
     name: &str,
     response: PathChangeResponse,
-    hints: &[PathChangeNotice],
+    notices: &[PathChangeNotice],
 ) -> Vec<Run> {
     (0..DRAWS)
-        .map(|draw| run(Path { offset: APART * draw, ..path.clone() }, name, response, hints))
+        .map(|draw| run(Path { offset: APART * draw, ..path.clone() }, name, response, notices))
         .collect()
 }
 
-fn compare(title: &str, path: &Path, hints: &[PathChangeNotice], (from, to): (u64, u64)) {
+fn compare(title: &str, path: &Path, notices: &[PathChangeNotice], (from, to): (u64, u64)) {
     println!(
         "\n{title}: share of the link from {from} to {to} s in %, its standard deviation, time in \
             the queue in ms\n"
@@ -47,7 +47,7 @@ fn compare(title: &str, path: &Path, hints: &[PathChangeNotice], (from, to): (u6
     println!("|---|{}", "---|".repeat(RESPONSES.len()));
     for name in names() {
         let cells = RESPONSES.map(|(_, response)| {
-            let draws = draws(path, name, response, hints);
+            let draws = draws(path, name, response, notices);
             let ((mean, deviation), (queue, _)) =
                 (over(&draws, |run| share(run, from, to)), over(&draws, queueing));
             format!("{mean:.1} ± {deviation:.1}, {queue:.1}")
@@ -57,10 +57,10 @@ fn compare(title: &str, path: &Path, hints: &[PathChangeNotice], (from, to): (u6
 }
 
 fn main() {
-    // Draws begin up to 5.8 s into the motion, and so come to its steps earlier.
+    // Flows start up to 5.8 s into the motion, and so meet its steps earlier.
     compare("40, 70, 40 ms", &path(steps), &step_notices(), (14, 33));
-    compare("changes of satellite that lose packets", &handovers(), &handover_notices(), (10, 60));
-    println!("\ndrift: share of the link from 10 to 60 s in %, time in the queue in ms\n");
+    compare("handovers that lose packets", &handovers(), &handover_notices(), (10, 60));
+    println!("\ndrift: utilisation from 10 to 60 s in %, queueing delay in ms\n");
     println!("| controller | {} |", DRIFTS.map(|(label, _)| label).join(" | "));
     println!("|---|{}", "---|".repeat(DRIFTS.len()));
     for name in names() {

@@ -1,15 +1,16 @@
-//! Studies of the ways to start in the lean simulator. The figures of
-//! `docs/decisions/0005-long-path-start.md` come from here.
+//! Compares slow-start algorithms in a minimal simulator. It produces the figures of
+//! `docs/decisions/0005-long-path-start.md`.
 //!
 //! ```text
 //! cargo run -p bentpipe-congestion --example starts -- table
-//! cargo run -p bentpipe-congestion --example starts -- random SEED CASES [clean|short|bucket|policer|upload]
+//! cargo run -p bentpipe-congestion --example starts -- random SEED CASES FAMILY
 //! cargo run -p bentpipe-congestion --example starts -- together
 //! cargo run -p bentpipe-congestion --example starts -- path "50/10 650 1" 100
 //! cargo run -p bentpipe-congestion --example starts -- case SEED CASE FAMILY 2
 //! ```
 //!
-//! `name=value` sets a parameter of long-path.
+//! FAMILY is `clean` (default), `short`, `bucket`, `policer` or `upload`. `name=value` sets a
+//! parameter of long-path.
 
 #[path = "../tests/lean/mod.rs"]
 mod lean;
@@ -48,7 +49,7 @@ fn main() {
             number(4, 2),
             &set,
         ),
-        _ => eprintln!("which study? table, random, together, path, case"),
+        _ => eprintln!("unknown study; allowed: table, random, together, path, case"),
     }
 }
 
@@ -56,7 +57,7 @@ fn bdps(path: &Path, packets: u64) -> f64 {
     (packets * lean::PACKET) as f64 / path.bdp().get() as f64
 }
 
-/// The paths of the decision's table.
+/// Returns the paths in the table of decision 5.
 fn paths() -> Vec<(&'static str, Path)> {
     let path = Path::new;
     vec![
@@ -104,7 +105,7 @@ fn table(set: &Set<'_>) {
     }
 }
 
-/// A path drawn from the families that decision 5 names.
+/// Returns a random path from one of the families in decision 5.
 fn draw(seed: u64, family: &str) -> Path {
     let mut draw = Draw(seed);
     let rate = draw.log(5.0, 300.0);
@@ -206,7 +207,7 @@ fn logged(path: &Path, bytes: u64, controller: Box<dyn Controller>, seed: u64) -
     run(path, vec![(transfer, controller)], seed, Span::from_secs(3000)).remove(0)
 }
 
-/// One path of the table, in detail.
+/// Runs one path of the table and prints its log.
 fn one(name: &str, megabytes: u64, set: &Set<'_>) {
     for (_, path) in paths().into_iter().filter(|(other, _)| *other == name) {
         let outcome = logged(&path, 1_000_000 * megabytes, cubic("long-path", set), 7);
@@ -215,7 +216,7 @@ fn one(name: &str, megabytes: u64, set: &Set<'_>) {
     }
 }
 
-/// One case of `random`, in detail.
+/// Runs one case of `random` and prints its log.
 fn case(seed: u64, case: u64, family: &str, every: u64, set: &Set<'_>) {
     let path = draw(seed * 1_000_003 + case, family).ack(every as usize);
     println!("{path:?}");
@@ -230,7 +231,7 @@ fn case(seed: u64, case: u64, family: &str, every: u64, set: &Set<'_>) {
     }
 }
 
-/// Several starts at once.
+/// Starts several flows at the same time.
 fn together(set: &Set<'_>) {
     for (name, path) in [
         ("50/10 650 .25", Path::new(50.0, 10.0, 650).queue(0.25)),

@@ -1,4 +1,4 @@
-//! Every controller, slow start and way to resume by the name that scenarios use.
+//! All controllers, slow starts and resume modes, by the names that scenarios use.
 
 use crate::algorithms::bbr::{v1, v3};
 use crate::algorithms::{copa, cubic, fixed_rate, geo_reno, hybla, newreno, vegas};
@@ -33,7 +33,7 @@ impl<T> std::fmt::Debug for Registration<T> {
 }
 
 impl<T> PartialEq for Registration<T> {
-    /// Compares the names: each stands once in its list.
+    /// Compares names, which are unique within a list.
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }
@@ -94,74 +94,74 @@ pub fn controllers() -> Vec<&'static Registration<Box<dyn Controller>>> {
 pub const CONTROLLERS: &[Registration<Box<dyn Controller>>] = &[
     Registration {
         name: "newreno",
-        about: "half the window at a loss, a packet more each round trip",
+        about: "halves the window on loss, adds a packet per RTT",
         source: "RFC 9002 §7",
         parameters: newreno::Parameters::TABLE,
         make: &|config, values| Box::new(newreno::NewReno::new(config, &values.into())),
     },
     Registration {
         name: "cubic",
-        about: "growth by the time since the last loss instead of round trips",
+        about: "grows by the time since the last loss, independent of the RTT",
         source: "RFC 9438",
         parameters: cubic::Parameters::TABLE,
         make: &|config, values| Box::new(cubic::Cubic::new(config, &values.into())),
     },
     Registration {
         name: "vegas",
-        about: "a few packets of its own in the bottleneck's queue",
+        about: "keeps a few of its packets in the bottleneck's queue",
         source: "Brakmo and Peterson, IEEE JSAC 13(8), 1995",
         parameters: vegas::Parameters::TABLE,
         make: &|config, values| Box::new(vegas::Vegas::new(config, &values.into())),
     },
     Registration {
         name: "hybla",
-        about: "as fast in time on a long path as NewReno on one of 25 ms",
+        about: "grows on a long path as fast in time as NewReno with an RTT of 25 ms",
         source: "Caini and Firrincieli, IJSCN 22, 2004",
         parameters: hybla::Parameters::TABLE,
         make: &|config, values| Box::new(hybla::Hybla::new(config, &values.into())),
     },
     Registration {
         name: "geo-reno",
-        about: "NewReno with growth in proportion to the distance between the endpoints",
+        about: "NewReno whose growth is proportional to the distance between the endpoints",
         source: "rule published with Hypatia experiments; alpha is our reading",
         parameters: geo_reno::Parameters::TABLE,
         make: &|config, values| Box::new(geo_reno::GeoReno::new(config, &values.into())),
     },
     Registration {
         name: "copa",
-        about: "a target rate from the queueing delay; competes where others fill the queue",
+        about: "derives a target rate from the queueing delay; competes if others fill the queue",
         source: "Arun and Balakrishnan, NSDI 2018",
         parameters: copa::Parameters::TABLE,
         make: &|config, values| Box::new(copa::Copa::new(config, &values.into())),
     },
     Registration {
         name: "bbr1",
-        about: "models the path's rate and round trip; losses change next to nothing",
+        about: "models the path's rate and RTT; hardly responds to loss",
         source: "draft-cardwell-iccrg-bbr-congestion-control-00",
         parameters: v1::Parameters::TABLE,
         make: &|config, values| Box::new(v1::Bbr1::new(config, &values.into())),
     },
     Registration {
         name: "bbr3",
-        about: "models the path's rate and round trip; bears losses of up to 2 % while it probes",
+        about: "models the path's rate and RTT; tolerates losses of up to 2 % while it probes",
         source: "draft-ietf-ccwg-bbr",
         parameters: v3::Parameters::TABLE,
         make: &|config, values| Box::new(v3::Bbr3::new(config, &values.into())),
     },
     Registration {
         name: "fixed-rate",
-        about: "unsafe where others share the path: a rate that was told, whatever is lost",
-        source: "what proxies do on links whose rate they know; RFC 3135 §3.1",
+        about: "unsafe on shared paths: a configured rate, whatever is lost",
+        source: "practice of proxies on links whose rate they know; RFC 3135 §3.1",
         parameters: fixed_rate::Parameters::TABLE,
         make: &|config, values| Box::new(fixed_rate::FixedRate::new(config, &values.into())),
     },
 ];
 
-/// All slow starts that replace a controller's own, which is called `standard`.
+/// All slow starts that replace the controller's own, which scenarios call `standard`.
 pub const SLOW_STARTS: &[Registration<Box<dyn SlowStart>>] = &[
     Registration {
         name: "hystart++",
-        about: "slow start that ends when the round trip stays grown",
+        about: "slow start that ends when the RTT stays increased",
         source: "RFC 9406",
         parameters: hystart_plus_plus::Parameters::TABLE,
         make: &|config, values| {
@@ -170,14 +170,14 @@ pub const SLOW_STARTS: &[Registration<Box<dyn SlowStart>>] = &[
     },
     Registration {
         name: "hystart",
-        about: "slow start that ends at the first sign of a queue, as Linux's CUBIC has it",
+        about: "slow start that ends at the first sign of a queue, as in Linux's CUBIC",
         source: "Ha, Rhee, Computer Networks 55 (2011); Linux 6.18, tcp_cubic.c",
         parameters: hystart::Parameters::TABLE,
         make: &|config, values| Box::new(hystart::HyStart::new(config, &values.into())),
     },
     Registration {
         name: "search",
-        about: "slow start that ends when deliveries fall behind what was sent",
+        about: "slow start that ends when deliveries fall behind sending",
         source: "draft-chung-ccwg-search",
         parameters: search::Parameters::TABLE,
         make: &|config, values| Box::new(search::Search::new(config, &values.into())),
@@ -192,18 +192,18 @@ pub const SLOW_STARTS: &[Registration<Box<dyn SlowStart>>] = &[
     },
 ];
 
-/// All ways to use saved parameters of a path.
+/// All uses of saved path parameters.
 pub const RESUMPTIONS: &[Registration<ResumeMode>] = &[
     Registration {
         name: "none",
-        about: "the path is only measured",
+        about: "only measures the path",
         source: "RFC 9959 §3.1",
         parameters: resume::Parameters::TABLE,
         make: &|_, _| ResumeMode::Observe,
     },
     Registration {
         name: "careful",
-        about: "half of the saved window once the path is confirmed, given back where it is not \
+        about: "half of the saved window once the path is confirmed, withdrawn if it is not \
             validated",
         source: "RFC 9959",
         parameters: resume::Parameters::TABLE,
@@ -211,8 +211,8 @@ pub const RESUMPTIONS: &[Registration<ResumeMode>] = &[
     },
     Registration {
         name: "jump",
-        about: "unsafe: the whole saved window from the first flight on, to compare with",
-        source: "what RFC 9959 §4.3 warns of",
+        about: "unsafe: the whole saved window from the first flight on, for comparison",
+        source: "RFC 9959 §4.3 warns against it",
         parameters: resume::Parameters::TABLE,
         make: &|_, _| ResumeMode::Jump,
     },

@@ -1,4 +1,4 @@
-//! The choice of a controller, a slow start and a way to resume, with their parameters, as users
+//! The choice of a controller, a slow start and a resume mode, with their parameters, as users
 //! write it.
 
 use crate::catalogue::{CONTROLLERS, RESUMPTIONS, SLOW_STARTS, controllers, find};
@@ -14,7 +14,7 @@ use thiserror::Error;
 
 /// A name that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{name}` is no {what}; allowed: {}", allowed.join(", "))]
+#[error("unknown {what} `{name}`; allowed: {}", allowed.join(", "))]
 pub struct UnknownName {
     what: &'static str,
     name: String,
@@ -73,7 +73,11 @@ macro_rules! name {
                 stringify!($name).into()
             }
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", "enum": Self::all(), "default": $default })
+                schemars::json_schema!({
+                    "type": "string",
+                    "enum": Self::all(),
+                    "default": $default
+                })
             }
         }
     };
@@ -81,11 +85,16 @@ macro_rules! name {
 
 name! {
     /// Name of a congestion controller.
-    ControllerName, "congestion controller", "cubic", controllers().into_iter().map(|registration| registration.name).collect()
+    ControllerName, "congestion controller", "cubic",
+    controllers().into_iter().map(|registration| registration.name).collect()
 }
 name! {
-    /// Name of a slow start: `auto`, `standard`, or one of the catalogue.
-    SlowStartName, "start", "auto", ["auto", "standard"].into_iter().chain(SLOW_STARTS.iter().map(|registration| registration.name)).collect()
+    /// Name of a slow start: `auto`, `standard`, or one from the catalogue.
+    SlowStartName, "slow start", "auto",
+    ["auto", "standard"]
+        .into_iter()
+        .chain(SLOW_STARTS.iter().map(|registration| registration.name))
+        .collect()
 }
 impl SlowStartName {
     /// The controller's own slow start.
@@ -93,9 +102,10 @@ impl SlowStartName {
 }
 
 name! {
-    /// What is done with saved parameters of a path: `none`; `careful` (RFC 9959); `jump`, at once
-    /// to the saved window, which is unsafe and serves for comparison.
-    ResumeName, "way to resume", "none", RESUMPTIONS.iter().map(|registration| registration.name).collect()
+    /// How saved path parameters are used: `none`; `careful` (RFC 9959); or `jump`, which sends the
+    /// whole saved window at once, is unsafe and only serves for comparison.
+    ResumeName, "resume mode", "none",
+    RESUMPTIONS.iter().map(|registration| registration.name).collect()
 }
 
 /// Parameter values by component and name.
@@ -106,9 +116,9 @@ pub type Parameters = BTreeMap<String, BTreeMap<String, f64>>;
 pub struct CongestionConfig {
     /// Controller.
     pub controller: ControllerName,
-    /// Slow slow_start.
+    /// Slow start.
     pub slow_start: SlowStartName,
-    /// What to do with saved parameters of the path.
+    /// Use of saved path parameters.
     pub resume: ResumeName,
     /// Parameters of any component, used or not.
     pub parameters: Parameters,
@@ -120,7 +130,7 @@ pub struct CongestionConfig {
     pub path_change: PathChangeResponse,
 }
 
-/// The slow start that `auto` stands for, if the circumstances allow it.
+/// The slow start behind `auto`, if the connection is allowed to use it.
 const FAST_START: &str = "long-path";
 
 /// Returns the parameters of every component by its name.
@@ -190,13 +200,14 @@ mod tests {
     use crate::factory::FastStart;
 
     #[test]
-    fn an_unknown_controller_is_refused_with_those_there_are() {
+    fn an_unknown_controller_is_rejected_with_the_allowed_ones() {
         let error = "bbr9".parse::<ControllerName>().unwrap_err().to_string();
-        assert!(error.contains("`bbr9` is no congestion controller; allowed: newreno"), "{error}");
+        let expected = "unknown congestion controller `bbr9`; allowed: newreno";
+        assert!(error.contains(expected), "{error}");
     }
 
     #[test]
-    fn a_controller_learns_the_distance_that_its_recipe_knows() {
+    fn a_controller_gets_the_configured_distance() {
         let phase = |distance_m| {
             let controller = "geo-reno".parse().unwrap();
             let congestion = CongestionConfig {
@@ -225,14 +236,14 @@ mod tests {
     }
 
     #[test]
-    fn parameters_of_an_unknown_part_are_refused() {
+    fn parameters_of_an_unknown_component_are_rejected() {
         let mut congestion = CongestionConfig::default();
         congestion.parameters.entry("bbr9".to_owned()).or_default().insert("gain".to_owned(), 1.0);
         assert!(congestion.factory().unwrap_err().to_string().contains("`bbr9`"));
     }
 
     #[test]
-    fn parameters_out_of_range_are_refused_even_of_parts_that_are_not_used() {
+    fn parameters_out_of_range_are_rejected_even_for_unused_components() {
         let mut congestion = CongestionConfig::default();
         congestion
             .parameters

@@ -1,9 +1,9 @@
-//! The congestion controller: the events that a sender reports, and the limits that it gets back.
+//! The congestion controller: the events that a sender reports, and the limits that it receives.
 
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::fmt::Debug;
 
-/// What a controller is given when its connection starts.
+/// Configuration of a controller at the start of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ControllerConfig {
     /// Start of the connection.
@@ -19,8 +19,8 @@ pub struct ControllerConfig {
     pub rtt: Option<Span>,
 }
 
-/// A packet in flight, with the state of its connection when it was sent, from which delivery-rate
-/// samples are computed (draft-ietf-ccwg-bbr §4.1.1).
+/// A packet in flight, with the state of its connection when it was sent (draft-ietf-ccwg-bbr
+/// §4.1.1). Delivery-rate samples are computed from this state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SentPacket {
     /// Position in the order of sending, from 0, independent of the protocol's packet numbers.
@@ -47,13 +47,13 @@ pub struct SentPacket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateSample {
     /// Delivered bytes over the longer of the send interval and the ACK interval. `None` if that is
-    /// shorter than the minimum RTT, which only a misleading ACK can cause.
+    /// shorter than the minimum RTT, which can only result from a misleading ACK.
     pub rate: Option<Rate>,
     /// Bytes delivered during the interval.
     pub delivered: Bytes,
     /// Bytes declared lost during the interval.
     pub lost: Bytes,
-    /// Bytes in flight when the newest acknowledged packet had been sent.
+    /// Bytes in flight when the newest acknowledged packet was sent.
     pub in_flight: Bytes,
     /// Bytes delivered before that packet was sent.
     pub prior_delivered: Bytes,
@@ -174,8 +174,8 @@ pub struct PathChange {
     /// Time from which packets take the new path, at the latest `now`. RTT samples of packets sent
     /// earlier belong to the old path.
     pub since: Time,
-    /// Increase of the propagation RTT. With it, the minimum RTT moves by as much until a smaller
-    /// sample arrives; `None` means that nothing is known about the new path's RTT.
+    /// Increase of the propagation RTT. The minimum RTT shifts by it until a smaller sample
+    /// arrives. `None` if nothing is known about the new path's RTT.
     pub rtt_increase: Option<Span>,
 }
 
@@ -204,18 +204,18 @@ pub struct SendControl {
     pub pacing_rate: Option<Rate>,
     /// Largest burst to pass to the network at once. `None` leaves it to the sender.
     pub send_quantum: Option<Bytes>,
-    /// True while the controller is searching for the path's capacity.
+    /// True while the controller searches for the path's capacity.
     pub in_slow_start: bool,
     /// Name of the current phase, for traces.
     pub phase: &'static str,
-    /// Fraction of the packets sent that may be lost without being a sign of congestion to this
-    /// controller; 0 if it reduces at every loss.
+    /// Fraction of sent packets whose loss this controller does not take as congestion; 0 if it
+    /// reduces on every loss.
     pub loss_tolerance: f64,
 }
 
 impl SendControl {
-    /// Creates the limits of a window-based controller that has no threshold and takes every loss
-    /// as congestion.
+    /// Creates the limits of a window-based controller without a threshold that takes every loss as
+    /// congestion.
     pub const fn window(cwnd: Bytes, in_slow_start: bool, phase: &'static str) -> Self {
         Self {
             cwnd,
@@ -255,7 +255,7 @@ pub trait Controller: Debug + Send + Sync {
     /// Handles packets that arrived with ECN-CE.
     fn on_ecn_ce(&mut self, ecn_ce: &EcnCe);
 
-    /// Handles an expired probe timeout (RFC 9002 §6.2), which is no sign of loss yet.
+    /// Handles an expired probe timeout (RFC 9002 §6.2), which is not yet a sign of loss.
     fn on_timeout(&mut self, now: Time) {
         let _ = now;
     }
@@ -269,7 +269,7 @@ pub trait Controller: Debug + Send + Sync {
     ///
     /// Only filters that the old path would mislead may change, above all the minimum RTT. Window
     /// and rate stay, since the bottleneck may be the same; if it is not, the usual signals show
-    /// that.
+    /// it.
     fn on_path_change(&mut self, change: &PathChange) {
         let _ = change;
     }
@@ -295,7 +295,7 @@ pub trait Controller: Debug + Send + Sync {
     fn clone_box(&self) -> Box<dyn Controller>;
 }
 
-/// What Careful Resume requires of a controller that models rate and RTT (RFC 9959 appendix C).
+/// Interface for Careful Resume of a controller that models rate and RTT (RFC 9959 appendix C).
 pub trait RateBased {
     /// Returns the controller's own estimate of the bottleneck rate. `None` before the first
     /// sample.
@@ -310,15 +310,15 @@ pub trait RateBased {
         false
     }
 
-    /// Makes Startup send at least at `rate`, with a window to match. `None` ends the probe.
+    /// Makes Startup send at no less than `rate`, with a matching window. `None` ends the probe.
     fn set_probing_rate(&mut self, rate: Option<Rate>);
 
-    /// Leaves Startup for Drain after the probe met congestion, and takes no delivery-rate samples
-    /// until Drain has ended.
+    /// Leaves Startup for Drain after the probe met congestion, and ignores delivery-rate samples
+    /// until Drain ends.
     fn retreat(&mut self, now: Time);
 }
 
-/// Implements the named methods of [`Controller`] by passing the call to a field.
+/// Implements the named methods of [`Controller`] by forwarding to a field.
 macro_rules! forward_to {
     ($field:ident: $($method:ident),+ $(,)?) => {
         $($crate::controller::forward_to!(@ $field $method);)+

@@ -3,19 +3,19 @@
 use crate::controller::{RateSample, SentPacket};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
-/// Estimates the rate at which a connection's data is delivered.
+/// Estimates the delivery rate of a connection.
 ///
-/// Call order: [`DeliveryRateEstimator::on_sent`] makes the record of each packet; each delivered
-/// packet goes to [`DeliveryRateEstimator::on_delivered`], each lost one to
-/// [`DeliveryRateEstimator::on_lost`]; [`DeliveryRateEstimator::sample`] closes an acknowledgement.
+/// Call order: [`DeliveryRateEstimator::on_sent`] creates the record of each packet; each delivered
+/// packet is passed to [`DeliveryRateEstimator::on_delivered`], each lost one to
+/// [`DeliveryRateEstimator::on_lost`]; [`DeliveryRateEstimator::sample`] completes an ACK.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryRateEstimator {
     delivered: Bytes,
     delivered_at: Time,
     first_sent_at: Time,
     lost: Bytes,
-    /// Delivered bytes at which the application-limited part of the flight ends (C.app_limited);
-    /// zero for none.
+    /// Delivered bytes at which the application-limited part of the flight ends (C.app_limited).
+    /// Zero if there is none.
     app_limited_until: Bytes,
 }
 
@@ -45,13 +45,13 @@ impl DeliveryRateEstimator {
         }
     }
 
-    /// Counts the bytes of a packet that was delivered.
+    /// Counts the bytes of a delivered packet.
     pub fn on_delivered(&mut self, now: Time, bytes: Bytes) {
         self.delivered += bytes;
         self.delivered_at = now;
     }
 
-    /// Counts the bytes of a packet that was declared lost.
+    /// Counts the bytes of a packet declared lost.
     pub fn on_lost(&mut self, bytes: Bytes) {
         self.lost += bytes;
     }

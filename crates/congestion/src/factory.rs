@@ -14,7 +14,7 @@ use bentpipe_units::Bytes;
 pub struct ControllerFactory {
     pub(crate) controller: (&'static Registration<Box<dyn Controller>>, ParameterValues),
     pub(crate) slow_start: Option<(&'static Registration<Box<dyn SlowStart>>, ParameterValues)>,
-    /// The slow start may be refused ([`FastStart::Refused`]).
+    /// True if the slow start may be refused ([`FastStart::Refused`]).
     pub(crate) slow_start_optional: bool,
     pub(crate) resume: (&'static Registration<ResumeMode>, ParameterValues),
     pub(crate) max_window: Option<Bytes>,
@@ -22,41 +22,41 @@ pub struct ControllerFactory {
     pub(crate) distance_m: Option<u64>,
 }
 
-/// Whether a connection whose configuration says `auto` may use the fast slow start.
+/// Whether a connection configured with `auto` may use the fast slow start.
 #[derive(Debug, Clone)]
 pub enum FastStart {
-    /// It may; the slot is released at the end of the slow start.
+    /// Allowed. The slot is released at the end of the slow start.
     Allowed(Option<StartSlot>),
-    /// It may not: another connection of the same client is using it.
+    /// Refused, since another connection of the same client uses it.
     Refused,
 }
 
 impl ControllerFactory {
-    /// Returns true if the slow start needs a [`StartSlot`]: the configuration says `auto`.
+    /// Returns true if the slow start needs a [`StartSlot`], as with `auto`.
     pub fn needs_start_slot(&self) -> bool {
         self.slow_start_optional && self.slow_start.is_some()
     }
 
-    /// Returns true if its controllers use saved parameters of their path.
+    /// Returns true if its controllers use saved path parameters.
     pub fn resumes(&self) -> bool {
         let (resume, _) = &self.resume;
         resume.name != "none"
     }
 
-    /// Returns a factory whose controllers respond to the announcements of `feed`, if the
-    /// configuration has a response.
+    /// Returns a factory whose controllers respond to the announcements in `feed`, if the
+    /// configuration contains a response.
     pub fn with_path_changes(&self, feed: PathChangeFeed) -> Self {
         Self { path_change: (self.path_change.0, Some(feed)), ..self.clone() }
     }
 
-    /// Creates a controller. With a `handle` it gets the layer that observes the path and resumes.
+    /// Creates a controller. With a `handle`, it gets the layer that observes the path and resumes.
     pub fn make(
         &self,
         config: &ControllerConfig,
         fast: FastStart,
         handle: Option<ResumeHandle>,
     ) -> Box<dyn Controller> {
-        // Endpoints know nothing of places; whoever wrote the configuration may.
+        // Endpoints do not know their location, but the author of the configuration may.
         let config =
             &ControllerConfig { distance_m: config.distance_m.or(self.distance_m), ..*config };
         let mut controller = self.with_slow_start(config, fast);

@@ -2,14 +2,14 @@
 //!
 //! The crate depends on no protocol, clock or socket. A sender records its packets in
 //! [`SentPackets`], which turns acknowledgements and losses into [`Ack`] and [`Loss`], and passes
-//! these and [`EcnCe`] to a [`Controller`]; its [`SendControl`] says how much may be in flight, and
-//! how fast to send.
+//! these and [`EcnCe`] to a [`Controller`]. Its [`SendControl`] limits the bytes in flight and the
+//! sending rate.
 //!
-//! - [`controller`]: the trait, its events and its answer;
+//! - [`controller`]: the trait, its events and the limits that it sets;
 //! - [`sent_packets`], [`delivery_rate`]: packets in flight, RTT, rounds and delivery-rate samples;
 //! - [`algorithms`]: the controllers;
 //! - [`slow_start`]: slow starts in front of any controller;
-//! - [`resume`]: reuse, with care, of what the path carried before;
+//! - [`resume`]: careful reuse of saved path parameters;
 //! - [`path_change`]: announced path changes, and the layer that responds to them;
 //! - [`window_cap`]: the layer that limits the window;
 //! - [`catalogue`]: every component by its name, with its [`parameters`];

@@ -48,7 +48,7 @@ pub struct SenderStats {
     idle_since: Option<Time>,
     last_sent: Time,
     smoothed_rtt: Span,
-    /// Bytes sent up to each packet, by its number. Only filled if series are recorded.
+    /// Bytes sent up to each packet, by its number. Only filled if time series are recorded.
     positions: Vec<u64>,
     /// Time series, if they are recorded.
     pub series: Option<SenderSeries>,
@@ -88,7 +88,8 @@ impl SenderStats {
             packets_declared_lost: 0,
             congestion_events: 0,
             spurious_events: 0,
-            // 1 µs to one hour at two significant digits: a few kilobytes, and an error below 1 %.
+            // 1 µs to one hour with two significant digits: a few kilobytes, and an error below 1
+            // %.
             rtt: Histogram::new_with_bounds(1_000, 3_600_000_000_000, 2)
                 .unwrap_or_else(|error| unreachable!("fixed bounds are valid: {error}")),
             rtt_sum: 0,
@@ -120,14 +121,14 @@ impl SenderStats {
         (!self.rtt.is_empty()).then(|| Span::from_nanos(self.rtt.value_at_quantile(0.99)))
     }
 
-    /// Adds the counters of another sender of the same transfer; series stay unchanged.
+    /// Adds the counters of another sender of the same transfer. Time series stay unchanged.
     pub fn absorb(&mut self, other: &Self) {
         self.packets_sent += other.packets_sent;
         self.bytes_sent += other.bytes_sent;
         self.packets_declared_lost += other.packets_declared_lost;
         self.congestion_events += other.congestion_events;
         self.spurious_events += other.spurious_events;
-        // Both histograms have the same bounds, so that no sample can be outside.
+        // Both histograms have the same bounds, so that no sample can be out of range.
         let _ = self.rtt.add(&other.rtt);
         self.rtt_sum += other.rtt_sum;
         self.rtt_min = self.rtt_min.min(other.rtt_min);
@@ -172,8 +173,7 @@ impl SenderMetrics {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports, after each attempt to send, whether flow control or the send buffer blocks a
-    /// writer.
+    /// Reports after each attempt to send whether flow control or the send buffer blocks a writer.
     pub fn on_writers_blocked(&self, blocked: bool, now: Time) {
         let mut stats = self.stats();
         match (blocked, stats.blocked_since) {
@@ -183,7 +183,7 @@ impl SenderMetrics {
         }
     }
 
-    /// Reports a change of whether the peer's receive window alone blocks data that is ready to
+    /// Reports a change of whether only the peer's receive window blocks data that is ready to
     /// send.
     pub fn on_peer_window_blocked(&self, blocked: bool, now: Time) {
         let mut stats = self.stats();
@@ -194,7 +194,7 @@ impl SenderMetrics {
         stats.blocked_since = blocked.then_some(now);
     }
 
-    /// Counts a packet that was sent.
+    /// Counts a sent packet.
     pub fn on_packet_sent(&self, now: Time, packet: &SentPacket) {
         let mut stats = self.stats();
         if stats.idle_since.is_some() {
@@ -223,12 +223,13 @@ impl SenderMetrics {
         }
     }
 
-    /// Ends an acknowledgement; `app_limited` is true if sending last stopped for lack of data.
+    /// Ends the processing of an ACK. `app_limited` is true if sending last stopped for lack of
+    /// data.
     pub fn on_ack_end(&self, now: Time, app_limited: bool) {
         let mut stats = self.stats();
         if app_limited {
-            // `blocked_since` says that flow control caused the lack of data, not the application.
-            // There was data until the last packet left; ACKs may be far apart.
+            // `blocked_since` shows that flow control, not the application, caused the lack of
+            // data. There was data until the last packet left, although ACKs may be far apart.
             stats.count_blocked(now);
         } else {
             stats.idle_since = None;
@@ -236,7 +237,7 @@ impl SenderMetrics {
         }
     }
 
-    /// Counts a packet that was declared lost.
+    /// Counts a packet declared lost.
     pub fn on_packet_lost(&self, now: Time, packet: &SentPacket) {
         let mut stats = self.stats();
         stats.packets_declared_lost += 1;
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_stands_still_from_its_last_packet_until_its_next() {
+    fn blocked_time_runs_from_one_packet_to_the_next() {
         let metrics = SenderMetrics::new(false);
         send(&metrics, 0);
         metrics.on_writers_blocked(true, at(0));
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_paces_or_waits_for_its_congestion_window_does_not_stand_still_for_credit() {
+    fn pacing_and_the_congestion_window_do_not_count_as_blocked() {
         let metrics = SenderMetrics::new(false);
         metrics.on_writers_blocked(true, at(0));
         send(&metrics, 10);
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn an_application_without_more_to_write_is_not_held_up() {
+    fn an_application_without_data_does_not_count_as_blocked() {
         let metrics = SenderMetrics::new(false);
         send(&metrics, 0);
         metrics.on_writers_blocked(true, at(0));
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn stretches_of_a_peers_window_are_told_apart() {
+    fn periods_blocked_by_the_peers_window_are_counted_separately() {
         let metrics = SenderMetrics::new(false);
         for (ms, blocked) in [(0, true), (30, false), (40, true), (90, false)] {
             metrics.on_peer_window_blocked(blocked, at(ms));

@@ -1,7 +1,8 @@
-//! Parameters of controllers, slow starts and resumption: named numbers with a default and a range.
+//! Parameters of controllers, slow starts and resume modes: named numbers with a default and a
+//! range.
 //!
-//! Each component declares its parameters once, with `parameters!`: the table that users see and
-//! the struct that the code reads are made from the same lines, so that a mistyped name does not
+//! Each component declares its parameters once, with `parameters!`. The macro generates both the
+//! table that users see and the struct that the code reads, so that a mistyped name does not
 //! compile.
 
 use std::collections::BTreeMap;
@@ -12,26 +13,26 @@ use thiserror::Error;
 pub struct Parameter {
     /// Name in scenarios.
     pub name: &'static str,
-    /// Value if it is not set.
+    /// Default value.
     pub default: f64,
-    /// Smallest and largest value allowed.
+    /// Smallest and largest allowed value.
     pub range: (f64, f64),
     /// Unit; empty for a plain number.
     pub unit: &'static str,
-    /// What it does, and where the default comes from.
+    /// Description, with the source of the default.
     pub about: &'static str,
 }
 
 /// Declares the parameters of a component.
 ///
-/// A line reads `field: default, low => high, unit, about;`, with `field as "name"` if scenarios
-/// use another name. The macro makes a struct of `f64` fields with [`Default`], its `TABLE` of
-/// [`Parameter`]s, and a conversion from [`ParameterValues`].
+/// A line reads `name: default, low => high, unit, about;`. The macro generates a struct of `f64`
+/// fields with [`Default`], its `TABLE` of [`Parameter`]s, and a conversion from
+/// [`ParameterValues`].
 macro_rules! parameters {
     (
         $(#[$meta:meta])*
         $type:ident {
-            $($field:ident $(as $name:literal)?: $default:expr, $low:expr => $high:expr, $unit:literal, $about:literal;)+
+            $($field:ident: $default:expr, $low:expr => $high:expr, $unit:literal, $about:literal;)+
         }
     ) => {
         $(#[$meta])*
@@ -47,7 +48,7 @@ macro_rules! parameters {
             /// The parameters as users see them.
             pub const TABLE: &'static [$crate::parameters::Parameter] = &[$(
                 $crate::parameters::Parameter {
-                    name: $crate::parameters::name_of!($field $($name)?),
+                    name: stringify!($field),
                     default: $default,
                     range: ($low, $high),
                     unit: $unit,
@@ -64,18 +65,9 @@ macro_rules! parameters {
 
         impl From<&$crate::parameters::ParameterValues> for $type {
             fn from(values: &$crate::parameters::ParameterValues) -> Self {
-                Self { $($field: values.get($crate::parameters::name_of!($field $($name)?)),)+ }
+                Self { $($field: values.get(stringify!($field)),)+ }
             }
         }
-    };
-}
-
-macro_rules! name_of {
-    ($field:ident) => {
-        stringify!($field)
-    };
-    ($field:ident $name:literal) => {
-        $name
     };
 }
 
@@ -88,15 +80,15 @@ macro_rules! described {
     };
 }
 
-pub(crate) use {described, name_of, parameters};
+pub(crate) use {described, parameters};
 
 /// A parameter that does not exist, or a value outside its range.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ParameterError {
     /// No component has that name.
-    #[error("parameters of `{component}`, which does not exist; allowed: {allowed}")]
+    #[error("unknown component `{component}` has parameters; allowed: {allowed}")]
     UnknownComponent {
-        /// The name given.
+        /// Unknown name.
         component: String,
         /// Names of all components.
         allowed: String,
@@ -106,30 +98,30 @@ pub enum ParameterError {
     UnknownParameter {
         /// The component.
         component: String,
-        /// The name given.
+        /// Unknown name.
         name: String,
         /// Names of the component's parameters.
         allowed: String,
     },
     /// The value lies outside the parameter's range.
-    #[error("`{name} = {value}` for `{component}`; allowed: {low} to {high}{unit}")]
+    #[error("`{name} = {value}` is out of range for `{component}`; allowed: {low} to {high}{unit}")]
     OutOfRange {
         /// The component.
         component: String,
         /// The parameter.
         name: String,
-        /// The value given.
+        /// Rejected value.
         value: f64,
-        /// Smallest value allowed.
+        /// Smallest allowed value.
         low: f64,
-        /// Largest value allowed.
+        /// Largest allowed value.
         high: f64,
         /// The unit after a space; empty for a plain number.
         unit: String,
     },
 }
 
-/// Checked values of one component's parameters, by name: the defaults, and what users set instead.
+/// Checked values of one component's parameters, by name: defaults, or the values that users set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParameterValues {
     parameters: &'static [Parameter],
@@ -194,7 +186,7 @@ mod tests {
         /// Two parameters.
         Example {
             beta: 0.7, 0.1 => 0.9, "", "fraction of the window that remains after a loss";
-            interval as "every": 2.0, 0.0 => 10.0, "s", "time between two probes";
+            interval: 2.0, 0.0 => 10.0, "s", "time between two probes";
         }
     }
 
@@ -206,23 +198,23 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_set_by_the_name_that_scenarios_use() {
+    fn a_parameter_is_set_by_its_name() {
         let mut values = ParameterValues::defaults(Example::TABLE);
-        values.set("example", "every", 3.0).unwrap();
+        values.set("example", "interval", 3.0).unwrap();
         assert_eq!(Example::from(&values), Example { interval: 3.0, ..Example::default() });
     }
 
     #[test]
-    fn an_unknown_parameter_is_refused_with_the_known_ones() {
+    fn an_unknown_parameter_is_rejected_with_the_known_ones() {
         let error = ParameterValues::defaults(Example::TABLE)
             .set("cubic", "gamma", 1.0)
             .unwrap_err()
             .to_string();
-        assert_eq!(error, "`cubic` has no parameter `gamma`; allowed: beta, every");
+        assert_eq!(error, "`cubic` has no parameter `gamma`; allowed: beta, interval");
     }
 
     #[test]
-    fn a_value_out_of_range_is_refused_with_the_range() {
+    fn a_value_out_of_range_is_rejected_with_the_range() {
         for wrong in [0.95, f64::NAN, f64::INFINITY] {
             let error = ParameterValues::defaults(Example::TABLE)
                 .set("cubic", "beta", wrong)

@@ -1,4 +1,4 @@
-//! Packet-timed round trips.
+//! Round trips counted by packets.
 
 use bentpipe_units::Bytes;
 
@@ -10,13 +10,14 @@ pub(crate) struct RoundTrips {
     pub(crate) count: u64,
     /// True if the latest acknowledgement started a round.
     pub(crate) start: bool,
-    /// A packet sent after this many bytes were delivered ends the round (next_round_delivered).
+    /// The round ends with the ACK of a packet sent after this many bytes were delivered
+    /// (next_round_delivered).
     next_delivered: Bytes,
 }
 
 impl RoundTrips {
-    /// Takes an acknowledgement into account (UpdateRound): `prior_delivered` bytes were delivered
-    /// when its newest packet was sent, `delivered` are now.
+    /// Processes an ACK (UpdateRound). `prior_delivered` bytes had been delivered when its newest
+    /// packet was sent, `delivered` bytes have been now.
     pub(crate) fn update(&mut self, prior_delivered: Bytes, delivered: Bytes) {
         self.start = prior_delivered >= self.next_delivered;
         if self.start {

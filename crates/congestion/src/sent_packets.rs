@@ -6,14 +6,14 @@ use crate::round_trips::RoundTrips;
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 
-/// The packets that a sender has in flight, with its RTT, delivery-rate and round-trip estimates.
+/// The packets that a sender has in flight, with its RTT, delivery-rate and round estimates.
 ///
 /// Call order: [`SentPackets::on_sent`] for each packet. For an acknowledgement,
-/// [`SentPackets::on_acked`] for each packet that it newly acknowledges, then
-/// [`SentPackets::report_ack`]; for losses, [`SentPackets::on_lost`] for each packet, then
-/// [`SentPackets::report_loss`].
+/// [`SentPackets::on_acked`] for each newly acknowledged packet, then [`SentPackets::report_ack`];
+/// for losses, [`SentPackets::on_lost`] for each packet, then [`SentPackets::report_loss`].
 ///
-/// Packets are kept in a ring in the order of sending, so that each costs constant time.
+/// Packets are kept in a ring buffer in the order of sending, so that each operation takes constant
+/// time.
 #[derive(Debug, Clone, Default)]
 pub struct SentPackets {
     /// Packets from number `first` on; `None` for acknowledged and lost ones.
@@ -25,7 +25,7 @@ pub struct SentPackets {
     round_trips: RoundTrips,
     min_rtt: Option<Span>,
     smoothed_rtt: Span,
-    /// Packets not reported yet; the vectors are kept for their memory.
+    /// Packets that are not reported yet. The vectors are kept to reuse their memory.
     acknowledged: Vec<SentPacket>,
     declared_lost: Vec<SentPacket>,
 }
@@ -55,7 +55,7 @@ impl SentPackets {
         self.in_flight
     }
 
-    /// Corrects the bytes in flight if the sender knows better: lost MTU probes and packets of
+    /// Sets the bytes in flight if the sender knows better: lost MTU probes and packets of
     /// discarded keys are removed without a report.
     pub fn set_bytes_in_flight(&mut self, bytes: Bytes) {
         self.in_flight = bytes;
@@ -67,7 +67,7 @@ impl SentPackets {
     }
 
     /// Marks the sender as application-limited: it has nothing to send although cwnd has room.
-    /// Delivery-rate samples are lower bounds until the current flight has been delivered.
+    /// Delivery-rate samples are lower bounds until the current flight is delivered.
     pub fn set_app_limited(&mut self) {
         self.delivery_rate.set_app_limited(self.in_flight);
     }
@@ -94,8 +94,8 @@ impl SentPackets {
         self.first
     }
 
-    /// Discards packets sent before `since_start` on the connection's clock: nothing will be
-    /// reported about them any more.
+    /// Discards packets sent earlier than `since_start` after the start of the connection. Nothing
+    /// will be reported about them any more.
     pub fn discard_sent_before(&mut self, since_start: Span) {
         while let Some(front) = self.packets.front()
             && front.is_none_or(|packet| packet.sent_at.since_start() < since_start)
@@ -119,14 +119,14 @@ impl SentPackets {
         self.acknowledged.push(packet);
     }
 
-    /// Removes packet `number` without a report, since another packet stands for the same data.
-    /// Returns false if it is not in flight.
+    /// Removes packet `number` without a report, since another packet replaces it. Returns false if
+    /// it is not in flight.
     pub fn remove(&mut self, number: u64) -> bool {
         self.take(number).is_some()
     }
 
-    /// Puts `packet`, which was declared lost by mistake, back in flight under the next number,
-    /// which is returned. Its time of sending stays.
+    /// Puts `packet`, which was wrongly declared lost, back in flight under the next number, which
+    /// is returned. Its time of sending stays.
     pub fn restore(&mut self, packet: SentPacket) -> u64 {
         let number = self.next;
         self.in_flight += packet.bytes;
@@ -136,7 +136,8 @@ impl SentPackets {
     }
 
     /// Passes the acknowledgement of all packets recorded since the last call to `notify`, if there
-    /// are any. `app_limited`: the application or flow control, not cwnd, limits the sender.
+    /// are any. `app_limited` means that the application or flow control, not cwnd, limits the
+    /// sender.
     pub fn report_ack(&mut self, now: Time, app_limited: bool, notify: impl FnOnce(&Ack<'_>)) {
         let mut packets = std::mem::take(&mut self.acknowledged);
         packets.sort_unstable_by_key(|packet| packet.number);
@@ -177,7 +178,7 @@ impl SentPackets {
     }
 
     /// Passes the loss of all packets recorded since the last call to `notify`, if there are any.
-    /// `persistent`: this is persistent congestion (RFC 9002 §7.6).
+    /// `persistent` means persistent congestion (RFC 9002 §7.6).
     pub fn report_loss(&mut self, now: Time, persistent: bool, notify: impl FnOnce(&Loss<'_>)) {
         let mut packets = std::mem::take(&mut self.declared_lost);
         packets.sort_unstable_by_key(|packet| packet.number);
@@ -212,9 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_flight_samples_the_rate_it_is_acknowledged_at() {
+    fn a_steady_flight_samples_its_ack_rate() {
         let mut sent_packets = SentPackets::new();
-        // Ten packets at once, acknowledged 10 ms apart from 100 ms on, each letting another go.
+        // Ten packets at once, acknowledged at intervals of 10 ms from 100 ms on. Each ACK releases
+        // another packet.
         for _ in 0..10 {
             sent_packets.on_sent(at(0), MTU);
         }
@@ -225,7 +227,7 @@ mod tests {
             sent_packets.report_ack(now, false, |ack| last = ack.sample.rate);
             sent_packets.on_sent(now, MTU);
         }
-        // 1200 bytes each 10 ms.
+        // 1200 bytes per 10 ms.
         assert_eq!(last.map(Rate::as_bps), Some(960_000));
     }
 
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_after_the_application_ran_dry_is_marked_until_its_flight_is_delivered() {
+    fn samples_are_application_limited_until_the_flight_is_delivered() {
         let mut sent_packets = SentPackets::new();
         sent_packets.on_sent(at(0), MTU);
         sent_packets.set_app_limited();
@@ -269,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_declared_lost_in_error_counts_as_sent_when_it_was() {
+    fn a_packet_wrongly_declared_lost_keeps_its_send_time() {
         let mut sent_packets = SentPackets::new();
         let first = sent_packets.on_sent(at(0), MTU);
         sent_packets.on_lost(first.number);

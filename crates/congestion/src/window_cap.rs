@@ -1,4 +1,4 @@
-//! An upper limit on the congestion window, as Linux's `snd_cwnd_clamp` and the 2,000 packets of
+//! An upper limit on the congestion window, like Linux's `snd_cwnd_clamp` and the 2,000 packets of
 //! Google's QUIC.
 
 use crate::controller::{Ack, Controller, SendControl, forward_to};
@@ -19,11 +19,12 @@ impl WindowCap {
 }
 
 impl Controller for WindowCap {
-    forward_to!(controller: on_packet_sent, on_loss, on_ecn_ce, on_timeout, on_spurious_loss, on_path_change);
+    forward_to!(controller:
+        on_packet_sent, on_loss, on_ecn_ce, on_timeout, on_spurious_loss, on_path_change);
     forward_to!(controller: on_mtu_update, restart, rate_based);
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        // The window must not grow by what it does not use.
+        // An unused part of the window must not grow.
         let app_limited = ack.app_limited || self.controller.send_control().cwnd >= self.max;
         self.controller.on_ack(&Ack { app_limited, ..*ack });
     }
@@ -46,7 +47,7 @@ mod tests {
     use bentpipe_units::Time;
 
     #[test]
-    fn the_window_stops_at_its_cap_and_is_not_hidden_growth_beyond_it() {
+    fn the_window_stops_at_its_cap_without_hidden_growth_beyond_it() {
         let config = ControllerConfig {
             now: Time::ZERO,
             mtu: Bytes::new(1000),
@@ -76,7 +77,7 @@ mod tests {
             }
         }
         assert_eq!(controller.send_control().cwnd, Bytes::new(50_000));
-        // A loss halves what was used, not something larger that grew out of sight.
+        // A loss halves the window in use, rather than a larger one that grew unseen.
         let packet = sent_packets.on_sent(Time::from_secs(3), Bytes::new(1000));
         sent_packets.on_lost(packet.number);
         sent_packets.report_loss(Time::from_secs(3), false, |loss| controller.on_loss(loss));

@@ -1,40 +1,21 @@
-//! BBRv1 over one bottleneck.
+//! BBRv1 over a single bottleneck.
 
 mod bottleneck;
 
 use bentpipe_congestion::algorithms::bbr::v1::{Bbr1, Parameters};
-use bentpipe_congestion::controller::ControllerConfig;
-use bentpipe_units::{Bytes, Rate, Span, Time};
-use bottleneck::{MTU, Path, Run};
+use bentpipe_units::{Bytes, Rate, Span};
+use bottleneck::bbr::{bandwidth_mbps, plain, secs};
+use bottleneck::{Path, Run};
 
 fn run(path: Path, seed: u64) -> Run {
-    let config = ControllerConfig {
-        now: Time::ZERO,
-        mtu: MTU,
-        initial_window: Bytes::new(12_000),
-        distance_m: None,
-        rtt: None,
-    };
-    Run::new(path, Box::new(Bbr1::new(&config, &Parameters::default())), seed)
-}
-
-fn secs(secs: f64) -> Time {
-    Time::ZERO + Span::from_secs_f64(secs)
-}
-
-fn plain() -> Path {
-    Path::new(Rate::from_mbps(50), Span::from_millis(100))
-}
-
-fn bandwidth_mbps(run: &mut Run) -> f64 {
-    run.controller.rate_based().and_then(|bbr| bbr.bandwidth()).map_or(0.0, Rate::as_mbps_f64)
+    bottleneck::bbr::run(path, seed, |config| Bbr1::new(config, &Parameters::default()))
 }
 
 #[test]
-fn startup_reaches_the_links_rate_and_drain_empties_the_queue() {
+fn startup_reaches_the_link_rate_and_drain_empties_the_queue() {
     let mut run = run(plain(), 1);
-    // 5.7 doublings from 12 kB to 625 kB; a round more for the first sample, two for the last to
-    // come back.
+    // 5.7 doublings from 12 kB to 625 kB, one more round for the first sample, and two until the
+    // last one arrives.
     run.until(secs(0.9));
     assert!(bandwidth_mbps(&mut run) > 49.0);
     while !run.controller.send_control().phase.starts_with("probe") {
@@ -45,7 +26,7 @@ fn startup_reaches_the_links_rate_and_drain_empties_the_queue() {
 }
 
 #[test]
-fn probing_takes_a_phase_of_eight_round_trips() {
+fn one_of_eight_phases_probes() {
     let mut run = run(plain(), 1);
     run.until(secs(9.0));
     let ups = run.visits("probe bw up");
@@ -58,7 +39,7 @@ fn probing_takes_a_phase_of_eight_round_trips() {
 }
 
 #[test]
-fn a_round_trip_not_seen_for_ten_seconds_is_looked_for_with_four_packets() {
+fn a_minimum_rtt_not_seen_for_ten_seconds_is_probed_with_four_packets() {
     let mut run = run(plain(), 1);
     run.until(secs(5.0));
     run.path.rtt = Span::from_millis(150);
@@ -90,7 +71,7 @@ fn capacity_is_followed_up_and_down() {
 }
 
 #[test]
-fn random_losses_of_two_and_of_ten_per_cent_cost_little_more_than_themselves() {
+fn random_loss_costs_little_more_than_the_lost_packets() {
     for (loss, at_least) in [(0.015, 0.94), (0.1, 0.75)] {
         let mut path = plain();
         path.loss = loss;

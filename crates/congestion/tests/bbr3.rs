@@ -1,41 +1,22 @@
-//! BBRv3 over one bottleneck.
+//! BBRv3 over a single bottleneck.
 
 mod bottleneck;
 
 use bentpipe_congestion::algorithms::bbr::v3::{Bbr3, Parameters};
-use bentpipe_congestion::controller::ControllerConfig;
 use bentpipe_units::{Bytes, Rate, Span, Time};
-use bottleneck::{MTU, Path, Run};
+use bottleneck::bbr::{bandwidth_mbps, plain, secs};
+use bottleneck::{Path, Run};
 
 fn run(path: Path, seed: u64) -> Run {
     run_with(path, seed, &Parameters::default())
 }
 
 fn run_with(path: Path, seed: u64, parameters: &Parameters) -> Run {
-    let config = ControllerConfig {
-        now: Time::ZERO,
-        mtu: MTU,
-        initial_window: Bytes::new(12_000),
-        distance_m: None,
-        rtt: None,
-    };
-    Run::new(path, Box::new(Bbr3::new(&config, parameters)), seed)
-}
-
-fn secs(secs: f64) -> Time {
-    Time::ZERO + Span::from_secs_f64(secs)
-}
-
-fn plain() -> Path {
-    Path::new(Rate::from_mbps(50), Span::from_millis(100))
+    bottleneck::bbr::run(path, seed, |config| Bbr3::new(config, parameters))
 }
 
 fn geo() -> Path {
     Path::new(Rate::from_mbps(250), Span::from_millis(600))
-}
-
-fn bandwidth_mbps(run: &mut Run) -> f64 {
-    run.controller.rate_based().and_then(|bbr| bbr.bandwidth()).map_or(0.0, Rate::as_mbps_f64)
 }
 
 fn until_phase_ends(run: &mut Run, phase: &str) {
@@ -45,10 +26,10 @@ fn until_phase_ends(run: &mut Run, phase: &str) {
 }
 
 #[test]
-fn startup_reaches_the_links_rate_in_about_as_many_rounds_as_doublings() {
+fn startup_reaches_the_link_rate_in_about_as_many_rounds_as_doublings() {
     let mut run = run(plain(), 1);
-    // From 12 kB to 625 kB are 5.7 doublings; a round more for the first sample, two for the last
-    // to come back.
+    // 5.7 doublings from 12 kB to 625 kB, one more round for the first sample, and two until the
+    // last one arrives.
     run.until(secs(0.9));
     assert!(bandwidth_mbps(&mut run) > 49.0);
 }
@@ -89,7 +70,7 @@ fn probing_cycles_through_its_four_states_every_two_to_three_seconds() {
 }
 
 #[test]
-fn the_round_trip_is_probed_every_five_seconds_with_half_a_bandwidth_delay_product() {
+fn the_rtt_is_probed_every_five_seconds_with_half_a_bdp() {
     let mut run = run(plain(), 1);
     let mut narrowest = Bytes::MAX;
     while run.now < secs(20.0) {
@@ -105,7 +86,7 @@ fn the_round_trip_is_probed_every_five_seconds_with_half_a_bandwidth_delay_produ
         assert!((5.0..5.2).contains(&gap), "{gap}");
     }
     for (from, to) in visits {
-        // At least 200 ms and a round once the flight is small; a round for it to become so.
+        // One round until the flight is small, then at least 200 ms and a round.
         let length = to.since(from).as_secs_f64();
         assert!((0.2..0.45).contains(&length), "{length}");
     }
@@ -124,7 +105,7 @@ fn ten_times_the_capacity_is_found_within_a_few_probes() {
 }
 
 #[test]
-fn a_fifth_of_the_capacity_is_believed_after_two_cycles() {
+fn a_reduction_to_a_fifth_of_the_capacity_is_adopted_after_two_cycles() {
     let mut run = run(Path::new(Rate::from_mbps(100), Span::from_millis(100)), 1);
     run.until(secs(10.0));
     run.path.rate = Rate::from_mbps(20);
@@ -145,7 +126,7 @@ fn an_application_that_writes_little_does_not_lower_the_bandwidth() {
 }
 
 #[test]
-fn bunched_and_rare_acknowledgements_leave_the_link_full() {
+fn bunched_and_infrequent_acks_keep_the_link_full() {
     let mut path = plain();
     path.ack_every = 10;
     path.frame = Span::from_micros(26_500);
@@ -156,10 +137,11 @@ fn bunched_and_rare_acknowledgements_leave_the_link_full() {
     assert!((49.0..53.0).contains(&bandwidth), "{bandwidth}");
 }
 
-/// Loss just below the threshold: what is lost in the small rounds of Startup scatters across it.
+/// Random loss just below the threshold: the losses in the small rounds of Startup scatter around
+/// it.
 fn random_loss(significance: f64) -> impl Fn(u64) -> Run {
     move |seed| {
-        // ProbeRTT costs a tenth of the rate on a path of 600 ms: not what is tested here.
+        // ProbeRTT, which this test excludes, costs a tenth of the rate on a path of 600 ms.
         let probe_rtt_interval = 60.0;
         let parameters = Parameters {
             loss_significance: significance,
@@ -184,7 +166,7 @@ fn loss_below_the_threshold_keeps_nine_tenths_of_a_geostationary_link() {
 }
 
 #[test]
-fn chance_alone_ends_startup_early_by_the_drafts_rule_and_not_with_a_significance() {
+fn chance_ends_startup_early_without_a_significance_only() {
     let early = |significance: f64| {
         (0..10)
             .filter(|&seed| {
@@ -196,8 +178,8 @@ fn chance_alone_ends_startup_early_by_the_drafts_rule_and_not_with_a_significanc
             })
             .count()
     };
-    // The rounds between some 300 and 3000 packets have a chance of about one in two to cross 2 %
-    // together.
+    // Rounds between about 300 and 3000 packets together have a chance of about one in two to
+    // exceed 2 %.
     assert!((2..=9).contains(&early(0.0)));
     assert_eq!(early(3.0), 0);
 }
@@ -212,20 +194,20 @@ fn loss_far_above_the_threshold_ends_startup() {
     assert!(!run.controller.send_control().in_slow_start);
 }
 
-/// A probe at `probe` from the first acknowledgement on, for two rounds.
+/// Runs a flow that probes at the rate `probe` for two rounds from the first ACK on.
 fn resumed(path: Path, probe: Rate) -> Run {
     let rtt = path.rtt;
     let mut run = run(path, 1);
     run.until(Time::ZERO + rtt + Span::from_millis(30));
-    run.controller.rate_based().expect("a controller of rates").set_probing_rate(Some(probe));
+    run.controller.rate_based().expect("a rate-based controller").set_probing_rate(Some(probe));
     run.until(run.now + rtt * 2);
     run
 }
 
 #[test]
-fn a_probe_at_half_the_rate_is_proven_within_two_rounds_and_startup_goes_on_from_there() {
+fn a_probe_at_half_the_rate_is_proven_in_two_rounds_and_startup_continues_from_there() {
     let mut run = resumed(geo(), Rate::from_mbps(125));
-    run.controller.rate_based().expect("a controller of rates").set_probing_rate(None);
+    run.controller.rate_based().expect("a rate-based controller").set_probing_rate(None);
     let bandwidth = bandwidth_mbps(&mut run);
     assert!((118.0..=251.0).contains(&bandwidth), "{bandwidth}");
     assert!(run.controller.send_control().in_slow_start);
@@ -235,12 +217,12 @@ fn a_probe_at_half_the_rate_is_proven_within_two_rounds_and_startup_goes_on_from
 }
 
 #[test]
-fn a_probe_above_the_rate_believes_no_more_than_the_path_delivers() {
+fn a_probe_above_the_rate_estimates_no_more_than_the_path_delivers() {
     let mut run =
         resumed(Path::new(Rate::from_mbps(20), Span::from_millis(600)), Rate::from_mbps(80));
     assert!(run.dropped > 100);
     let now = run.now;
-    run.controller.rate_based().expect("a controller of rates").retreat(now);
+    run.controller.rate_based().expect("a rate-based controller").retreat(now);
     run.until(secs(6.0));
     assert!(run.controller.send_control().phase != "startup");
     let bandwidth = bandwidth_mbps(&mut run);

@@ -1,6 +1,6 @@
-//! What every controller of the catalogue keeps, whatever it is told: a window of two packets and
-//! more (one, for controllers of rate), a rate above zero, no panic, and the same answers to the
-//! same questions.
+//! Invariants of every controller in the catalogue under any sequence of events: a window of at
+//! least two packets (one for rate-based controllers), a rate above zero, no panic, and the same
+//! limits for the same events.
 
 use bentpipe_congestion::catalogue::{CONTROLLERS, Registration};
 use bentpipe_congestion::{
@@ -10,19 +10,20 @@ use bentpipe_congestion::{
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 
-/// Something that happens to a sender. Choices of packets are parts of 256 of what is in flight.
+/// An event that affects a sender. Packets are selected by fractions of 256 of the packets in
+/// flight.
 #[derive(Debug, Clone)]
 enum Event {
     /// Time passes.
     Wait(Span),
-    /// Packets are sent: as many, and as far as the window lets them.
+    /// Up to this many packets are sent, as far as the window allows.
     Send(u16),
-    /// The oldest packets in flight are acknowledged at once.
+    /// The oldest packets in flight are acknowledged together.
     Ack {
         part: u8,
         app_limited: bool,
     },
-    /// The packets after the oldest are acknowledged: reordering or loss.
+    /// Packets after the oldest ones are acknowledged, as after reordering or loss.
     AckBehind {
         skip: u8,
         part: u8,
@@ -32,11 +33,11 @@ enum Event {
         part: u8,
         persistent: bool,
     },
-    /// The newest packet acknowledged came through marked.
+    /// The newest acknowledged packet arrived with ECN-CE.
     EcnCe,
     Timeout,
     SpuriousLoss,
-    RunDry,
+    AppLimited,
     PathChange {
         ago: Span,
         rtt_increase: Option<Span>,
@@ -51,7 +52,7 @@ enum Event {
     },
 }
 
-/// Mostly of sizes that occur, sometimes of any size at all.
+/// Mostly realistic sizes, sometimes arbitrary ones.
 fn size() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0u64..10_000_000, 1 => any::<u64>(), 1 => Just(u64::MAX)]
 }
@@ -61,30 +62,42 @@ fn event() -> impl Strategy<Value = Event> {
         6 => (0u64..700_000_000).prop_map(|nanos| Event::Wait(Span::from_nanos(nanos))),
         1 => any::<u64>().prop_map(|nanos| Event::Wait(Span::from_nanos(nanos % (1 << 50)))),
         8 => (1u16..300).prop_map(Event::Send),
-        8 => (any::<u8>(), prop::bool::weighted(0.2)).prop_map(|(part, app_limited)| Event::Ack { part, app_limited }),
+        8 => (any::<u8>(), prop::bool::weighted(0.2))
+            .prop_map(|(part, app_limited)| Event::Ack { part, app_limited }),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(skip, part)| Event::AckBehind { skip, part }),
-        2 => (any::<u8>(), prop::bool::weighted(0.2)).prop_map(|(part, persistent)| Event::Lose { part, persistent }),
+        2 => (any::<u8>(), prop::bool::weighted(0.2))
+            .prop_map(|(part, persistent)| Event::Lose { part, persistent }),
         1 => Just(Event::EcnCe),
         1 => Just(Event::Timeout),
         1 => Just(Event::SpuriousLoss),
-        1 => Just(Event::RunDry),
-        1 => (0u64..100_000_000, prop::option::of(size())).prop_map(|(ago, rtt_increase)| Event::PathChange {
-            ago: Span::from_nanos(ago),
-            rtt_increase: rtt_increase.map(Span::from_nanos),
+        1 => Just(Event::AppLimited),
+        1 => (0u64..100_000_000, prop::option::of(size())).prop_map(|(ago, rtt_increase)| {
+            Event::PathChange {
+                ago: Span::from_nanos(ago),
+                rtt_increase: rtt_increase.map(Span::from_nanos),
+            }
         }),
         1 => (1u16..9_000).prop_map(Event::Mtu),
-        1 => (size(), prop::option::of(size()), prop::option::of(size()), prop::option::of(size()), any::<bool>())
-            .prop_map(|(window, ssthresh, rate, min_rtt, recovery_start)| Event::Restart { window, ssthresh, rate, min_rtt, recovery_start }),
+        1 => (
+            size(),
+            prop::option::of(size()),
+            prop::option::of(size()),
+            prop::option::of(size()),
+            any::<bool>(),
+        )
+            .prop_map(|(window, ssthresh, rate, min_rtt, recovery_start)| {
+                Event::Restart { window, ssthresh, rate, min_rtt, recovery_start }
+            }),
     ]
 }
 
-/// A sender that tells its controller as the call order wants it.
+/// A sender that keeps the call order of [`Controller`].
 #[derive(Debug, Clone)]
 struct Sender {
     sent_packets: SentPackets,
     now: Time,
     mtu: Bytes,
-    /// Numbers of the packets in flight, in order.
+    /// Numbers of the packets in flight, in ascending order.
     flight: Vec<u64>,
     newest: u64,
 }
@@ -100,8 +113,8 @@ impl Sender {
         }
     }
 
-    /// The packets from `skip` parts of 256 on, `part` parts of 256 of the flight, at least one
-    /// where there is one.
+    /// Returns `part` 256ths of the packets in flight, after skipping `skip` 256ths; at least one
+    /// if there is any.
     fn choose(&mut self, skip: u8, part: u8) -> Vec<u64> {
         let from = self.flight.len() * usize::from(skip) / 256;
         let many = (self.flight.len() * usize::from(part) / 256 + 1).min(self.flight.len() - from);
@@ -154,7 +167,7 @@ impl Sender {
             }),
             Event::Timeout => controller.on_timeout(self.now),
             Event::SpuriousLoss => controller.on_spurious_loss(self.now),
-            Event::RunDry => self.sent_packets.set_app_limited(),
+            Event::AppLimited => self.sent_packets.set_app_limited(),
             Event::PathChange { ago, rtt_increase } => controller.on_path_change(&PathChange {
                 now: self.now,
                 since: Time::ZERO + self.now.since_start().saturating_sub(ago),
@@ -181,7 +194,7 @@ impl Sender {
     }
 }
 
-/// Everything a controller answers.
+/// Returns all limits of a controller as text.
 fn answers(controller: &dyn Controller) -> String {
     format!(
         "{:?} {:?} {:?} {:?} {} {}",
@@ -194,15 +207,15 @@ fn answers(controller: &dyn Controller) -> String {
     )
 }
 
-/// The part's parameters, each where `places` has it between the ends of its range; no place leaves
-/// the default.
+/// Returns parameter values of a component, each at its position between the ends of its range;
+/// without a position, the default.
 fn values(part: &Registration<Box<dyn Controller>>, places: &[Option<f64>]) -> ParameterValues {
     let mut values = ParameterValues::defaults(part.parameters);
     for (parameter, place) in part.parameters.iter().zip(places) {
         if let Some(place) = place {
             let (low, high) = parameter.range;
             let value = (low + place * (high - low)).clamp(low, high);
-            values.set(part.name, parameter.name, value).expect("a value within its range");
+            values.set(part.name, parameter.name, value).expect("positions stay within the range");
         }
     }
     values
@@ -212,7 +225,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_controller_keeps_its_bounds_and_answers_alike(
+    fn every_controller_keeps_its_bounds_and_is_deterministic(
         mtu in 1u64..9_000,
         initial in 0u64..100_000,
         distance_m in prop::option::of(any::<u64>()),
@@ -221,10 +234,12 @@ proptest! {
         copied in 0usize..150,
     ) {
         let (mtu, initial_window) = (Bytes::new(mtu), Bytes::new(initial));
-        let config = ControllerConfig { now: Time::ZERO, mtu, initial_window, distance_m, rtt: None };
+        let config =
+            ControllerConfig { now: Time::ZERO, mtu, initial_window, distance_m, rtt: None };
         for part in CONTROLLERS {
             let values = values(part, &places);
-            let (mut controller, mut again) = ((part.make)(&config, &values), (part.make)(&config, &values));
+            let mut controller = (part.make)(&config, &values);
+            let mut again = (part.make)(&config, &values);
             let (mut sender, mut other) = (Sender::new(&config), Sender::new(&config));
             for (index, event) in events.iter().enumerate() {
                 if index == copied {
@@ -233,8 +248,8 @@ proptest! {
                 sender.happen(event, controller.as_mut());
                 other.happen(event, again.as_mut());
                 let window = controller.send_control().cwnd;
-                // RFC 9002 §7.2; one packet for controllers of rate, which a timeout leaves what is
-                // in flight and a packet (draft-ietf-ccwg-bbr, OnEnterRTO).
+                // RFC 9002 §7.2; one packet for rate-based controllers, which a timeout reduces to
+                // the flight plus one packet (draft-ietf-ccwg-bbr, OnEnterRTO).
                 let packets = if controller.rate_based().is_some() { 1 } else { 2 };
                 let least = Bytes::new(packets * sender.mtu.get());
                 prop_assert!(window >= least, "{}: {window} after {event:?}", part.name);
@@ -242,7 +257,11 @@ proptest! {
                 prop_assert!(rate.is_none_or(|rate| !rate.is_zero()), "{}: no rate after \
                     {event:?}", part.name);
                 let quantum = controller.send_control().send_quantum;
-                prop_assert!(quantum.is_none_or(|quantum| !quantum.is_zero()), "{}: no quantum", part.name);
+                prop_assert!(
+                    quantum.is_none_or(|quantum| !quantum.is_zero()),
+                    "{}: zero quantum",
+                    part.name
+                );
                 prop_assert_eq!(answers(controller.as_ref()), answers(again.as_ref()), "{} after \
                     {:?}", part.name, event);
             }
@@ -250,8 +269,8 @@ proptest! {
     }
 }
 
-/// A hint of anything at any time of the histories here.
-fn hint() -> impl Strategy<Value = PathChangeNotice> {
+/// Returns an arbitrary announcement at any time of these event sequences.
+fn notice() -> impl Strategy<Value = PathChangeNotice> {
     let round_trip = || prop::option::of((0u64..300_000_000).prop_map(Span::from_nanos));
     (0u64..30_000, round_trip(), round_trip(), prop::option::of(size()), 0u64..2_000).prop_map(
         |(at, rtt_before, rtt_after, rate, outage)| PathChangeNotice {
@@ -266,23 +285,30 @@ fn hint() -> impl Strategy<Value = PathChangeNotice> {
 
 proptest! {
     #[test]
-    fn hints_of_anything_leave_every_controller_its_bounds(
+    fn arbitrary_announcements_do_not_break_the_bounds_of_any_controller(
         events in prop::collection::vec(event(), 1..150),
-        hints in prop::collection::vec(hint(), 1..20),
+        notices in prop::collection::vec(notice(), 1..20),
     ) {
         let config =
-            ControllerConfig { now: Time::ZERO, mtu: Bytes::new(1_200), initial_window: Bytes::new(12_000), distance_m: None, rtt: None };
+            ControllerConfig {
+                now: Time::ZERO,
+                mtu: Bytes::new(1_200),
+                initial_window: Bytes::new(12_000),
+                distance_m: None,
+                rtt: None,
+            };
         let uses = PathChangeResponse { shift_rtt: true, suppress_loss: true, pre_drain: true };
         for part in CONTROLLERS {
             let feed = PathChangeFeed::new();
-            hints.iter().for_each(|hint| feed.announce(*hint));
+            notices.iter().for_each(|notice| feed.announce(*notice));
             let inner = (part.make)(&config, &ParameterValues::defaults(part.parameters));
             let mut controller = PathChangeLayer::new(inner, feed, uses, &config);
             let mut sender = Sender::new(&config);
             for event in &events {
                 sender.happen(event, &mut controller);
                 let packets = if controller.rate_based().is_some() { 1 } else { 2 };
-                let (window, least) = (controller.send_control().cwnd, Bytes::new(packets * sender.mtu.get()));
+                let window = controller.send_control().cwnd;
+                let least = Bytes::new(packets * sender.mtu.get());
                 prop_assert!(window >= least, "{}: {window} after {event:?}", part.name);
                 let rate = controller.send_control().pacing_rate;
                 prop_assert!(rate.is_none_or(|rate| !rate.is_zero()), "{}: no rate after \
@@ -292,7 +318,7 @@ proptest! {
     }
 }
 
-/// Every packet of `rounds` windows arrives 100 ms after it was sent.
+/// Sends `rounds` windows, of which every packet arrives after 100 ms.
 fn transfer(controller: &mut dyn Controller, sender: &mut Sender, rounds: u32) {
     for _ in 0..rounds {
         sender.happen(&Event::Send(2_000), controller);
@@ -330,7 +356,7 @@ fn every_controller_grows_on_a_path_without_queue_or_loss() {
 }
 
 #[test]
-fn every_controller_that_searches_goes_on_from_where_a_layer_sets_it() {
+fn every_searching_controller_continues_from_the_restart_of_a_layer() {
     for part in CONTROLLERS.iter().filter(|part| part.name != "fixed-rate") {
         let (mut controller, mut sender) = made(part);
         transfer(controller.as_mut(), &mut sender, 2);
@@ -355,7 +381,7 @@ fn every_controller_that_searches_goes_on_from_where_a_layer_sets_it() {
 }
 
 #[test]
-fn an_answered_loss_is_not_answered_again() {
+fn a_loss_before_recovery_start_causes_no_second_reduction() {
     for part in CONTROLLERS {
         let (mut controller, mut sender) = made(part);
         transfer(controller.as_mut(), &mut sender, 2);
@@ -378,17 +404,17 @@ fn an_answered_loss_is_not_answered_again() {
 }
 
 #[test]
-fn no_window_grows_while_the_application_is_the_limit() {
+fn no_window_grows_while_the_application_limits_the_sender() {
     for part in CONTROLLERS {
         let (mut controller, mut sender) = made(part);
-        // A model of the path bounds the window of these (draft-ietf-ccwg-bbr, cwnd); samples carry
-        // the limit instead.
+        // The path model bounds the window of these (draft-ietf-ccwg-bbr, cwnd); their samples are
+        // marked as application-limited instead.
         if controller.rate_based().is_some() {
             continue;
         }
         let window = controller.send_control().cwnd;
         for _ in 0..20 {
-            sender.happen(&Event::RunDry, controller.as_mut());
+            sender.happen(&Event::AppLimited, controller.as_mut());
             sender.happen(&Event::Send(2), controller.as_mut());
             sender.now += Span::from_millis(100);
             sender.happen(&Event::Ack { part: 255, app_limited: true }, controller.as_mut());

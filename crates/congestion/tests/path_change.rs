@@ -1,13 +1,13 @@
-//! Every controller on a path whose length changes, with and without announcements, and on one that
-//! drifts. One draw each: `examples/path_change.rs` has the same over many.
+//! Every controller on paths whose RTT changes in steps, with and without announcements, or drifts.
+//! Each case runs once; `examples/path_change.rs` averages over several runs.
 
 mod bottleneck;
 
 use bentpipe_congestion::PathChangeNotice;
 use bentpipe_units::{Span, Time};
 use bottleneck::moving::{
-    ALL, DRIFTS, HOLD, LONG, NONE, RESET, RESPONSES, SHORT, handover_notices, handovers, names,
-    notice, path, queueing, run, share, step_notices, steps, still,
+    ALL, DRIFTS, LONG, NONE, RESPONSES, SHIFT_RTT, SHORT, SUPPRESS_LOSS, handover_notices,
+    handovers, names, notice, path, queueing, run, share, step_notices, steps, still,
 };
 use bottleneck::{Motion, Path};
 use std::fmt::Write;
@@ -15,18 +15,19 @@ use std::fmt::Write;
 #[test]
 fn announcements_on_a_path_that_becomes_longer_and_shorter_again() {
     let mut table = String::from(
-        "controller  hints   share: 0-60 s   long   short again   queue, ms   declared lost\n",
+        "controller  response        share: 0-60 s   long   short again   queue, ms   \
+         declared lost\n",
     );
     for name in names() {
         let mut without = None;
-        for (hints, response) in RESPONSES {
+        for (label, response) in RESPONSES {
             let run = run(path(steps), name, response, &step_notices());
             let all = share(&run, 0, 60);
             let without = *without.get_or_insert(all);
-            assert!(all > without - 1.0, "{name}, {hints}: {all} against {without}");
+            assert!(all > without - 1.0, "{name}, {label}: {all} against {without}");
             writeln!(
                 table,
-                "{name:<10}  {hints:<5}   {all:>13.1}   {:>4.1}   {:>11.1}   {:>9.1}   {:>13}",
+                "{name:<10}  {label:<13}   {all:>13.1}   {:>4.1}   {:>11.1}   {:>9.1}   {:>13}",
                 share(&run, 21, 40),
                 share(&run, 41, 60),
                 queueing(&run),
@@ -39,8 +40,8 @@ fn announcements_on_a_path_that_becomes_longer_and_shorter_again() {
 }
 
 #[test]
-fn what_a_change_of_satellite_loses_is_not_answered_where_it_is_held_back() {
-    // Three flows that come to the changes at different places of their cycles.
+fn hidden_handover_losses_cause_no_reduction() {
+    // Three flows that meet the changes at different points of their cycles.
     let share = |response| {
         let each = [0, 2, 5].map(|seconds| {
             let path = Path { offset: Span::from_secs(seconds), ..handovers() };
@@ -48,14 +49,14 @@ fn what_a_change_of_satellite_loses_is_not_answered_where_it_is_held_back() {
         });
         each.iter().sum::<f64>() / 3.0
     };
-    let (without, held) = (share(NONE), share(HOLD));
-    assert!(held > without + 1.0, "{held} against {without}");
+    let (without, hidden) = (share(NONE), share(SUPPRESS_LOSS));
+    assert!(hidden > without + 1.0, "{hidden} against {without}");
 }
 
 #[test]
-fn what_a_drifting_round_trip_costs_each_controller() {
+fn the_cost_of_a_drifting_rtt_for_each_controller() {
     let mut table =
-        String::from("controller  round trip    share, 10-60 s   queue, ms   declared lost\n");
+        String::from("controller  RTT           share, 10-60 s   queue, ms   declared lost\n");
     for name in names() {
         for (label, motion) in DRIFTS {
             let run = run(path(motion), name, NONE, &[]);
@@ -73,19 +74,18 @@ fn what_a_drifting_round_trip_costs_each_controller() {
 }
 
 #[test]
-fn a_filter_that_does_not_know_of_a_longer_path_gives_it_up_and_one_that_does_keeps_it() {
-    // Vegas never forgets a smallest round trip, Copa after ten seconds.
+fn min_rtt_filters_lose_rate_on_a_longer_path_unless_it_is_announced() {
+    // Vegas never discards a minimum RTT, Copa only after ten seconds.
     let long = |name, response| share(&run(path(steps), name, response, &step_notices()), 21, 40);
     assert!(long("vegas", NONE) < 20.0);
-    assert!(long("vegas", RESET) > 95.0);
+    assert!(long("vegas", SHIFT_RTT) > 95.0);
     assert!(long("copa", NONE) < 95.0);
-    assert!(long("copa", RESET) > 98.0);
+    assert!(long("copa", SHIFT_RTT) > 98.0);
 }
 
 #[test]
-fn a_smallest_round_trip_that_moves_is_not_mistaken_by_the_queue_that_stands_as_one_begun_anew_is()
-{
-    // 40 and 41 ms by turns: less than a window's own queue.
+fn a_shifted_minimum_rtt_excludes_a_standing_queue_that_a_new_one_includes() {
+    // Alternates between 40 and 41 ms: less than a window's own queue.
     fn wobbling(at: Time) -> Span {
         if (at.as_nanos() / 2_000_000_000) % 2 == 1 { Span::from_millis(41) } else { SHORT }
     }
@@ -95,15 +95,16 @@ fn a_smallest_round_trip_that_moves_is_not_mistaken_by_the_queue_that_stands_as_
         .collect();
     let anew: Vec<PathChangeNotice> =
         told.iter().map(|notice| PathChangeNotice { rtt_before: None, ..*notice }).collect();
-    let queue = |hints: &[PathChangeNotice]| queueing(&run(path(wobbling), "vegas", RESET, hints));
+    let queue =
+        |notices: &[PathChangeNotice]| queueing(&run(path(wobbling), "vegas", SHIFT_RTT, notices));
     let (moved, begun) = (queue(&told), queue(&anew));
     assert!(begun > 2.0 * moved, "{moved} ms moved, {begun} ms begun anew");
 }
 
 #[test]
 fn wrong_announcements_do_no_lasting_harm() {
-    // Changes that never come, either way and with a silence; and those that do, announced the
-    // wrong way round.
+    // Announced changes that never happen, in both directions and with an outage; and real changes
+    // announced the wrong way round.
     let never: Vec<PathChangeNotice> = [(20, SHORT, LONG), (30, LONG, SHORT)]
         .map(|(at, before, after)| PathChangeNotice {
             outage: Span::from_millis(100),
@@ -113,11 +114,11 @@ fn wrong_announcements_do_no_lasting_harm() {
     let reversed =
         vec![notice(Time::from_secs(20), LONG, SHORT), notice(Time::from_secs(40), SHORT, LONG)];
     for name in names() {
-        for (label, hints, motion) in
+        for (label, notices, motion) in
             [("never", &never, still as Motion), ("reversed", &reversed, steps)]
         {
             let (without, with) =
-                (run(path(motion), name, NONE, &[]), run(path(motion), name, ALL, hints));
+                (run(path(motion), name, NONE, &[]), run(path(motion), name, ALL, notices));
             let cost = share(&without, 0, 60) - share(&with, 0, 60);
             assert!(cost < 2.0, "{name}, {label}: {cost} % of the minute");
             let after = share(&without, 45, 60) - share(&with, 45, 60);

@@ -1,5 +1,4 @@
-//! What Careful Resume keeps whatever acknowledgements, losses and timing do: random histories
-//! through the ledger, with NewReno inside.
+//! Invariants of Careful Resume around NewReno under random acknowledgements, losses and timing.
 
 use bentpipe_congestion::SentPackets;
 use bentpipe_congestion::algorithms::newreno::{self, NewReno};
@@ -14,16 +13,16 @@ use proptest::prelude::*;
 
 const MTU: Bytes = Bytes::new(1200);
 
-/// Something that happens. Places among the packets in flight are given as shares of 256, so that
-/// they fit any number.
+/// An event. Positions among the packets in flight are fractions of 256, so that they fit any
+/// number of packets.
 #[derive(Debug, Clone)]
 enum Event {
     Wait(u64),
-    /// Sends up to so many packets, as far as the window admits.
+    /// Sends up to this many packets, as far as the window allows.
     Send(u64),
-    /// A probe, which no window holds back.
+    /// Sends a probe, regardless of the window.
     SenderMetrics,
-    /// Acknowledges up to so many packets from that place on.
+    /// Acknowledges up to `count` packets from the position on.
     Ack {
         place: u8,
         count: usize,
@@ -33,7 +32,7 @@ enum Event {
         place: u8,
         count: usize,
     },
-    /// A packet leaves the flight and nobody is told.
+    /// Removes a packet without a report.
     Vanish(u8),
     EcnCe(u8),
     Persistent,
@@ -63,19 +62,19 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// A connection, and what the test knows of it without asking the layer.
+/// A connection, and the test's own record of it.
 struct World<C> {
     resume: C,
     sent_packets: SentPackets,
-    notes: ResumeHandle,
+    handle: ResumeHandle,
     now: Time,
     saved: SavedParameters,
-    /// Numbers in flight, in order.
+    /// Numbers of the packets in flight, in ascending order.
     flight: Vec<u64>,
-    /// Numbers that left it without word.
+    /// Numbers of packets removed without a report.
     vanished: Vec<u64>,
     newest_acked: Option<u64>,
-    /// First and last unvalidated packet of the retreat, and the window then.
+    /// First and last unvalidated packet at the retreat, and the window at that time.
     retreat: Option<(Option<u64>, Option<u64>, Bytes)>,
     retreats: u32,
     persistent: bool,
@@ -97,22 +96,22 @@ fn reno() -> NewReno {
 
 impl World<CarefulResume> {
     fn new(mode: ResumeMode, saved: SavedParameters) -> Self {
-        let notes = ResumeHandle::new();
+        let handle = ResumeHandle::new();
         let values = resume::Parameters::default();
         World::around(
-            CarefulResume::new(Box::new(reno()), mode, &config(), &values, notes.clone()),
-            notes,
+            CarefulResume::new(Box::new(reno()), mode, &config(), &values, handle.clone()),
+            handle,
             saved,
         )
     }
 }
 
 impl<C: Controller> World<C> {
-    fn around(resume: C, notes: ResumeHandle, saved: SavedParameters) -> Self {
+    fn around(resume: C, handle: ResumeHandle, saved: SavedParameters) -> Self {
         Self {
             resume,
             sent_packets: SentPackets::new(),
-            notes,
+            handle,
             now: Time::ZERO,
             saved,
             flight: Vec::new(),
@@ -130,7 +129,7 @@ impl<C: Controller> World<C> {
         self.resume.on_packet_sent(&packet);
     }
 
-    /// Takes up to `count` numbers from `place` on out of the flight.
+    /// Removes up to `count` numbers from the flight, starting at the position `place`.
     fn take(&mut self, place: u8, count: usize) -> Vec<u64> {
         let from = self.flight.len() * usize::from(place) / 256;
         let to = (from + count).min(self.flight.len());
@@ -188,15 +187,15 @@ impl<C: Controller> World<C> {
             Event::Spurious => self.resume.on_spurious_loss(self.now),
             Event::PathChange => self.resume.on_path_change(&PathChange::unknown(self.now)),
             Event::Offer => {
-                self.notes.offer(self.saved);
+                self.handle.offer(self.saved);
             }
         }
     }
 }
 
 impl World<CarefulResume> {
-    /// Every unvalidated packet has been heard of, or a packet from the last of them on was
-    /// acknowledged.
+    /// Returns true if every unvalidated packet is acknowledged, lost or removed, or a packet from
+    /// the last of them on was acknowledged.
     fn is_accounted_for(&self, first: Option<u64>, last: Option<u64>) -> bool {
         let (Some(first), Some(last)) = (first, last) else { return true };
         self.newest_acked >= Some(last)
@@ -211,11 +210,11 @@ impl World<CarefulResume> {
         let window = self.resume.send_control().cwnd;
         prop_assert!(window >= minimum_window(MTU));
         prop_assert!(self.resume.send_control().pacing_rate.is_none_or(|rate| !rate.is_zero()));
-        for step in self.notes.take_transitions() {
+        for step in self.handle.take_transitions() {
             if step.new == Phase::SafeRetreat {
                 self.retreats += 1;
                 prop_assert!(step.window <= step.pipesize.mul_f64(0.5).max(minimum_window(MTU)));
-                prop_assert!(self.notes.retreated());
+                prop_assert!(self.handle.retreated());
                 self.retreat = Some((
                     step.first_unvalidated_packet,
                     step.last_unvalidated_packet,
@@ -224,7 +223,7 @@ impl World<CarefulResume> {
             }
         }
         prop_assert!(self.retreats <= 1);
-        prop_assert_eq!(self.notes.retreated(), self.retreats == 1);
+        prop_assert_eq!(self.handle.retreated(), self.retreats == 1);
         if let Some((first, last, before)) = self.retreat {
             if !self.is_accounted_for(first, last) && !self.persistent {
                 prop_assert_eq!(self.resume.resume_phase(), Phase::SafeRetreat);
@@ -241,7 +240,10 @@ impl World<CarefulResume> {
 }
 
 fn saved() -> impl Strategy<Value = SavedParameters> {
-    let until = prop_oneof![4 => Just(None), 1 => (0u64..20_000).prop_map(|ms| Some(Time::from_millis(ms)))];
+    let until = prop_oneof![
+        4 => Just(None),
+        1 => (0u64..20_000).prop_map(|ms| Some(Time::from_millis(ms))),
+    ];
     (1u64..3_000_000, 1u64..1_000, until).prop_map(|(window, rtt, valid_until)| SavedParameters {
         window: Bytes::new(window),
         rtt: Span::from_millis(rtt),
@@ -249,9 +251,9 @@ fn saved() -> impl Strategy<Value = SavedParameters> {
     })
 }
 
-/// A connection that has just jumped: most random histories never come that far.
+/// Brings a connection just past the jump, which few random sequences reach.
 fn jumped(world: &mut World<CarefulResume>) {
-    world.notes.offer(world.saved);
+    world.handle.offer(world.saved);
     world.happen(&Event::Send(10));
     world.now += world.saved.rtt;
     world.ack(0, 10, false);
@@ -261,7 +263,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn the_rules_of_the_phases_hold_in_any_history(
+    fn the_rules_of_the_phases_hold_for_any_events(
         saved in saved(),
         jump_first in any::<bool>(),
         events in prop::collection::vec(event(), 0..200),
@@ -278,13 +280,15 @@ proptest! {
     }
 
     #[test]
-    fn it_ends_in_normal_once_everything_is_accounted_for(
+    fn it_ends_in_normal_once_all_packets_are_accounted_for(
         saved in saved(),
         vanishing in prop::option::of(any::<u8>()),
         events in prop::collection::vec(event(), 0..30),
         acknowledged in any::<bool>(),
     ) {
-        let mut world = World::new(ResumeMode::Careful, SavedParameters { window: Bytes::new(600_000), valid_until: None, ..saved });
+        let window = Bytes::new(600_000);
+        let saved = SavedParameters { window, valid_until: None, ..saved };
+        let mut world = World::new(ResumeMode::Careful, saved);
         jumped(&mut world);
         prop_assert_eq!(world.resume.resume_phase(), Phase::Unvalidated);
         if let Some(place) = vanishing {
@@ -300,7 +304,7 @@ proptest! {
         } else {
             world.lose(0, usize::MAX / 2, false);
         }
-        // What left without word is known to be gone two rounds later.
+        // Packets removed without a report count as gone two rounds later.
         for _ in 0..2 {
             world.send();
             world.now += Span::from_secs(20);
@@ -319,14 +323,18 @@ proptest! {
         for event in &events {
             world.happen(event);
             prop_assert!(world.resume.send_control().cwnd >= minimum_window(MTU));
-            prop_assert!(world.resume.send_control().pacing_rate.is_none_or(|rate| !rate.is_zero()));
+            let pacing_rate = world.resume.send_control().pacing_rate;
+            prop_assert!(pacing_rate.is_none_or(|rate| !rate.is_zero()));
             prop_assert_eq!(world.resume.resume_phase(), Phase::Normal);
         }
-        prop_assert!(world.notes.take_transitions().is_empty());
+        prop_assert!(world.handle.take_transitions().is_empty());
     }
 
     #[test]
-    fn observing_alone_changes_nothing(saved in saved(), events in prop::collection::vec(event(), 0..200)) {
+    fn observation_alone_does_not_change_the_controller(
+        saved in saved(),
+        events in prop::collection::vec(event(), 0..200),
+    ) {
         let mut world = World::new(ResumeMode::Observe, saved);
         let mut plain = World::around(reno(), ResumeHandle::new(), saved);
         for event in &events {

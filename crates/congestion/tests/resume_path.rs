@@ -1,4 +1,4 @@
-//! Careful Resume over a path with a bottleneck: whole transfers, paced, with a drop-tail queue.
+//! Careful Resume over a bottleneck with a drop-tail queue: whole, paced transfers.
 
 use bentpipe_congestion::catalogue::{self, CONTROLLERS};
 use bentpipe_congestion::controller::{Controller, ControllerConfig};
@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 
 const MTU: Bytes = Bytes::new(1250);
 const RTT: Span = Span::from_millis(600);
-/// What 50 Mbps carry in 600 ms.
+/// Volume of 50 Mbps in 600 ms.
 const CAPACITY: Bytes = Bytes::new(3_750_000);
 
-/// The bottleneck: its rate, and how much may wait in front of it.
+/// The bottleneck: its rate and the capacity of its queue.
 #[derive(Clone, Copy)]
 struct Path {
     rate: Rate,
@@ -21,17 +21,17 @@ struct Path {
 
 const WIDE: Path = Path { rate: Rate::from_mbps(50), queue: Bytes::new(1_875_000) };
 
-/// What became of a transfer.
+/// Outcome of a transfer.
 struct Outcome {
     finished: Time,
     lost: usize,
-    notes: ResumeHandle,
+    handle: ResumeHandle,
     phases: Vec<&'static str>,
 }
 
-/// Sends `amount` over `path`: an acknowledgement for each packet, losses declared three packets
-/// later, what is lost is sent again. The controller's pace, or 1.25 windows a smoothed round trip
-/// (RFC 9002 §7.7).
+/// Sends `amount` over `path`. Each packet is acknowledged, a loss is declared three packets later,
+/// and lost data is sent again. The pacing rate is the controller's, or 1.25 windows per smoothed
+/// RTT (RFC 9002 §7.7).
 fn transfer(
     controller: &str,
     amount: Bytes,
@@ -46,14 +46,14 @@ fn transfer(
         distance_m: None,
         rtt: None,
     };
-    let notes = ResumeHandle::new();
+    let handle = ResumeHandle::new();
     if let Some(saved) = saved {
-        assert!(notes.offer(saved) || mode == ResumeMode::Observe);
+        assert!(handle.offer(saved) || mode == ResumeMode::Observe);
     }
-    let part = catalogue::find(CONTROLLERS, controller).expect("a controller of the catalogue");
+    let part = catalogue::find(CONTROLLERS, controller).expect("a known controller");
     let inner = (part.make)(&config, &ParameterValues::defaults(part.parameters));
     let mut resume =
-        CarefulResume::new(inner, mode, &config, &resume::Parameters::default(), notes.clone());
+        CarefulResume::new(inner, mode, &config, &resume::Parameters::default(), handle.clone());
     let mut sent_packets = SentPackets::new();
     let (mut now, mut next_send, mut free_at) = (Time::ZERO, Time::ZERO, Time::ZERO);
     let mut to_send = amount.get() / MTU.get();
@@ -105,8 +105,8 @@ fn transfer(
         }
         sent_packets.report_loss(now, false, |loss| resume.on_loss(loss));
     }
-    let phases = notes.take_transitions().iter().map(|step| step.new.name()).collect();
-    Outcome { finished: now, lost, notes, phases }
+    let phases = handle.take_transitions().iter().map(|step| step.new.name()).collect();
+    Outcome { finished: now, lost, handle, phases }
 }
 
 fn saved() -> SavedParameters {
@@ -114,9 +114,9 @@ fn saved() -> SavedParameters {
 }
 
 #[test]
-fn a_long_transfer_observes_what_the_path_carries() {
+fn a_long_transfer_observes_the_capacity_of_the_path() {
     let outcome = transfer("newreno", Bytes::from_mb(50), WIDE, ResumeMode::Observe, None);
-    let observed = outcome.notes.observed().unwrap();
+    let observed = outcome.handle.observed().unwrap();
     assert!(outcome.lost > 0, "slow start overshoots here");
     let share = observed.window.get() as f64 / CAPACITY.get() as f64;
     assert!((0.9..=1.01).contains(&share), "{share}");
@@ -124,37 +124,37 @@ fn a_long_transfer_observes_what_the_path_carries() {
 }
 
 #[test]
-fn on_the_path_that_was_saved_it_is_validated_without_a_loss_and_saves_round_trips() {
+fn on_the_saved_path_the_jump_is_validated_without_loss_and_saves_rtts() {
     let amount = Bytes::from_mb(5);
     let plain = transfer("newreno", amount, WIDE, ResumeMode::Observe, None);
     let careful = transfer("newreno", amount, WIDE, ResumeMode::Careful, Some(saved()));
     assert_eq!(careful.phases, ["reconnaissance", "unvalidated", "validating", "normal"]);
     assert_eq!(careful.lost, 0);
-    assert!(!careful.notes.retreated());
-    // Slow start needs eight round trips for 5 MB; with half of the capacity from the second on,
-    // three remain.
+    assert!(!careful.handle.retreated());
+    // Slow start needs eight RTTs for 5 MB; with half of the capacity from the second RTT on, three
+    // remain.
     let gained = plain.finished.since(careful.finished.min(plain.finished));
     assert!(gained >= RTT * 3, "{} and {}", plain.finished, careful.finished);
 }
 
 #[test]
-fn on_a_path_that_has_become_narrow_it_retreats_and_the_transfer_completes() {
+fn on_a_slower_path_it_retreats_and_the_transfer_completes() {
     let narrow = Path { rate: Rate::from_mbps(5), queue: Bytes::new(187_500) };
     let careful =
         transfer("newreno", Bytes::from_mb(10), narrow, ResumeMode::Careful, Some(saved()));
     assert_eq!(careful.phases[careful.phases.len() - 2..], ["safe_retreat", "normal"]);
-    assert!(careful.notes.retreated());
-    // The careful jump does less harm than the careless one.
+    assert!(careful.handle.retreated());
+    // The careful jump does less harm than the unsafe one.
     let jump = transfer("newreno", Bytes::from_mb(10), narrow, ResumeMode::Jump, Some(saved()));
     assert!(careful.lost < jump.lost, "{} and {}", careful.lost, jump.lost);
-    // What is observed afterwards is the narrow path.
-    let observed = careful.notes.observed().unwrap();
+    // Later observations are those of the slower path.
+    let observed = careful.handle.observed().unwrap();
     let share = observed.window.get() as f64 / 375_000.0;
     assert!((0.8..=1.01).contains(&share), "{share}");
 }
 
 #[test]
-fn the_unsafe_jump_is_the_fastest_where_nothing_has_changed() {
+fn the_unsafe_jump_is_the_fastest_on_an_unchanged_path() {
     let amount = Bytes::from_mb(5);
     let careful = transfer("newreno", amount, WIDE, ResumeMode::Careful, Some(saved()));
     let jump = transfer("newreno", amount, WIDE, ResumeMode::Jump, Some(saved()));
@@ -162,12 +162,12 @@ fn the_unsafe_jump_is_the_fastest_where_nothing_has_changed() {
 }
 
 #[test]
-fn a_controller_with_a_rate_is_validated_and_saves_round_trips_too() {
+fn the_jump_of_a_rate_based_controller_is_validated_and_saves_rtts() {
     let amount = Bytes::from_mb(5);
     let plain = transfer("bbr3", amount, WIDE, ResumeMode::Observe, None);
     let careful = transfer("bbr3", amount, WIDE, ResumeMode::Careful, Some(saved()));
     assert_eq!(careful.phases, ["reconnaissance", "unvalidated", "validating", "normal"]);
-    assert!(!careful.notes.retreated());
+    assert!(!careful.handle.retreated());
     assert!(
         careful.finished + RTT * 2 <= plain.finished,
         "{} and {}",
@@ -177,20 +177,20 @@ fn a_controller_with_a_rate_is_validated_and_saves_round_trips_too() {
 }
 
 #[test]
-fn a_controller_with_a_rate_retreats_from_a_path_that_has_become_narrow() {
+fn a_rate_based_controller_retreats_on_a_slower_path() {
     let narrow = Path { rate: Rate::from_mbps(5), queue: Bytes::new(187_500) };
     let careful = transfer("bbr3", Bytes::from_mb(10), narrow, ResumeMode::Careful, Some(saved()));
     assert_eq!(careful.phases[careful.phases.len() - 2..], ["safe_retreat", "normal"]);
-    assert!(careful.notes.retreated());
-    let observed = careful.notes.observed().unwrap();
+    assert!(careful.handle.retreated());
+    let observed = careful.handle.observed().unwrap();
     let share = observed.window.get() as f64 / 375_000.0;
     assert!((0.8..=1.01).contains(&share), "{share}");
 }
 
 #[test]
-fn every_controller_that_searches_completes_and_ends_in_normal_on_either_path() {
+fn every_searching_controller_completes_and_ends_in_normal_on_both_paths() {
     let narrow = Path { rate: Rate::from_mbps(5), queue: Bytes::new(187_500) };
-    // A rate that was told is not searched for: nothing is to be remembered.
+    // The fixed-rate controller does not search for capacity, so that it has nothing to resume.
     for controller in CONTROLLERS.iter().filter(|part| part.name != "fixed-rate") {
         for (path, retreats) in [(WIDE, false), (narrow, true)] {
             let careful = transfer(
@@ -203,7 +203,7 @@ fn every_controller_that_searches_completes_and_ends_in_normal_on_either_path() 
             let name = controller.name;
             assert_eq!(careful.phases[1], "unvalidated", "{name}");
             assert_eq!(careful.phases.last(), Some(&"normal"), "{name}: {:?}", careful.phases);
-            assert_eq!(careful.notes.retreated(), retreats, "{name}: {:?}", careful.phases);
+            assert_eq!(careful.handle.retreated(), retreats, "{name}: {:?}", careful.phases);
         }
     }
 }

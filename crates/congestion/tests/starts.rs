@@ -1,4 +1,4 @@
-//! Whole transfers over lean paths: CUBIC with its own slow start (`standard`) and with the starts
+//! Whole transfers over simulated paths: CUBIC with its own slow start (`standard`) and with those
 //! of the catalogue.
 
 mod lean;
@@ -10,18 +10,18 @@ fn transfer(path: &Path, bytes: u64, start: &str) -> Outcome {
     alone(path, bytes, cubic(start, &[]), 7)
 }
 
-/// Share of the packets sent that the bottleneck dropped.
+/// Returns the fraction of sent packets that the bottleneck dropped.
 fn lost(outcome: &Outcome) -> f64 {
     outcome.dropped as f64 / outcome.sent as f64
 }
 
-/// What long-path may take on a path: what was measured, and 3 % more.
+/// Upper bounds for long-path on a path: the measured values plus 3 %.
 struct Row {
     name: &'static str,
     path: fn() -> Path,
     bytes: u64,
     seconds: f64,
-    /// Share of the packets that the bottleneck may drop.
+    /// Fraction of packets that the bottleneck may drop.
     share: f64,
 }
 
@@ -33,9 +33,9 @@ const TABLE: &[Row] = &[
     row("50/10", || Path::new(50.0, 10.0, 650), 2_000_000, 2.80, 0.0),
     row("50/10", || Path::new(50.0, 10.0, 650), 10_000_000, 4.18, 0.0),
     row("50/10", || Path::new(50.0, 10.0, 650), 100_000_000, 19.7, 0.02),
-    row("50/10, a tenth of queue", || Path::new(50.0, 10.0, 650).queue(0.1), 10_000_000, 4.7, 0.24),
+    row("50/10, queue of a tenth", || Path::new(50.0, 10.0, 650).queue(0.1), 10_000_000, 4.7, 0.24),
     row(
-        "50/10, a quarter of queue",
+        "50/10, queue of a quarter",
         || Path::new(50.0, 10.0, 650).queue(0.25),
         100_000_000,
         20.7,
@@ -49,7 +49,7 @@ const TABLE: &[Row] = &[
         0.02,
     ),
     row("50/0.5, thinned", || Path::new(50.0, 0.5, 650).ack(10), 100_000_000, 19.7, 0.0),
-    row("50/0.5, not thinned", || Path::new(50.0, 0.5, 650), 100_000_000, 21.6, 0.08),
+    row("50/0.5, all ACKs", || Path::new(50.0, 0.5, 650), 100_000_000, 21.6, 0.08),
     row("250/3", || Path::new(250.0, 3.0, 600).ack(10), 100_000_000, 6.45, 0.0),
     row("250/3, frames", || Path::new(250.0, 3.0, 600).ack(10).frames(5), 100_000_000, 7.1, 0.0),
     row("10/2", || Path::new(10.0, 2.0, 650), 10_000_000, 10.5, 0.0),
@@ -59,7 +59,7 @@ const TABLE: &[Row] = &[
 ];
 
 #[test]
-fn long_path_keeps_the_table_and_beats_the_standard_start() {
+fn long_path_stays_within_the_table_and_beats_standard() {
     for Row { name, path, bytes, seconds, share } in TABLE {
         let (standard, ours) =
             (transfer(&path(), *bytes, "standard"), transfer(&path(), *bytes, "long-path"));
@@ -75,7 +75,7 @@ fn long_path_keeps_the_table_and_beats_the_standard_start() {
 }
 
 #[test]
-fn a_short_path_is_as_it_was() {
+fn a_short_path_uses_standard_slow_start() {
     for (rate, rtt) in [(10.0, 20), (100.0, 50), (300.0, 100)] {
         let path = Path::new(rate, 10.0, rtt).frames(5);
         let (standard, ours) =
@@ -89,7 +89,7 @@ fn a_short_path_is_as_it_was() {
 }
 
 #[test]
-fn random_loss_does_not_end_the_start() {
+fn random_loss_does_not_end_slow_start() {
     for loss in [0.001, 0.01] {
         let outcome = transfer(&Path::new(50.0, 10.0, 650).loss(loss), 10_000_000, "long-path");
         assert!(outcome.seconds() < 5.1, "{loss}: {:.2} s", outcome.seconds());
@@ -104,13 +104,13 @@ fn bursts_end_in_a_settled_rate_that_is_verified() {
 }
 
 #[test]
-fn acknowledgements_that_may_fill_the_way_back_lead_to_creeping() {
+fn acks_that_may_fill_the_return_link_lead_to_creeping() {
     let outcome = transfer(&Path::new(50.0, 0.5, 650), 30_000_000, "long-path");
     assert_eq!(outcome.phases[..3], ["bursts", "settle", "creep"]);
 }
 
 #[test]
-fn a_first_burst_lost_in_a_queue_of_few_packets_ends_in_plain_slow_start() {
+fn a_first_burst_lost_in_a_queue_of_few_packets_falls_back_to_standard() {
     let path = Path::new(5.7, 1.0, 237).queue(0.06).frames(5);
     let (standard, ours) =
         (transfer(&path, 1_000_000, "standard"), transfer(&path, 1_000_000, "long-path"));
@@ -133,14 +133,14 @@ fn without_a_handshake_the_first_flight_is_the_initial_window() {
         7,
         LIMIT,
     );
-    // Half a round trip for the request, one for the first flight, one for each of two bursts.
+    // Half an RTT for the request, one for the first flight, and one for each of two bursts.
     assert_eq!(resumed[0].phases[0], "bursts");
     assert!((1.9..2.3).contains(&resumed[0].seconds()), "{:.2} s", resumed[0].seconds());
 }
 
 #[test]
-fn a_slow_application_is_not_taken_for_a_slow_path() {
-    // 100 kB a second for 20 s: never more than 65 kB in flight.
+fn a_slow_application_does_not_look_like_a_slow_path() {
+    // 100 kB per second for 20 s: never more than 65 kB in flight.
     let path = Path::new(50.0, 10.0, 650);
     let written = Transfer { written: Some(100_000.0), ..Transfer::of(2_000_000) };
     let outcome = run(&path, vec![(written, cubic("long-path", &[]))], 7, LIMIT).remove(0);
@@ -151,7 +151,7 @@ fn a_slow_application_is_not_taken_for_a_slow_path() {
 const LIMIT: Span = Span::from_secs(60);
 
 #[test]
-fn starts_at_the_same_time_lose_little_more_than_standard_ones() {
+fn simultaneous_starts_lose_little_more_than_standard_ones() {
     for (path, count) in [
         (Path::new(50.0, 10.0, 650).queue(0.25), 2),
         (Path::new(50.0, 10.0, 650).queue(0.25), 4),
@@ -174,7 +174,7 @@ fn starts_at_the_same_time_lose_little_more_than_standard_ones() {
     }
 }
 
-/// A path of those that decision 5 names, thinned and not.
+/// Returns one of the paths in decision 5, with or without ACK thinning.
 fn drawn(seed: u64) -> Path {
     let mut draw = Draw(seed);
     let path =
@@ -184,7 +184,7 @@ fn drawn(seed: u64) -> Path {
 }
 
 #[test]
-fn on_paths_that_it_was_not_made_on_it_is_faster_and_loses_less() {
+fn on_random_paths_long_path_is_faster_and_loses_less() {
     let mut at_start = [0.0, 0.0];
     let mut faster = 0;
     for seed in 9000..9040 {
@@ -207,8 +207,8 @@ fn on_paths_that_it_was_not_made_on_it_is_faster_and_loses_less() {
 }
 
 #[test]
-fn the_other_starts_end_sooner_than_the_first_loss() {
-    // A queue of two bandwidth-delay products: both notice it before it is full, and the plain
+fn the_other_slow_starts_end_before_the_first_loss() {
+    // A queue of two bandwidth-delay products: both detect it before it is full; standard slow
     // start does not.
     let path = Path::new(20.0, 5.0, 100).queue(2.0);
     let standard = transfer(&path, 20_000_000, "standard");

@@ -4,8 +4,8 @@
 //! The threads of the path put copies into a bounded queue and never block. A separate thread
 //! completes checksums and writes the file. Packets that do not fit are counted.
 
-use crate::EmuError;
 use crate::clock::{Clock, pause};
+use crate::error::EmuError;
 use crate::gso::{self, HEADER};
 use bentpipe_link::DropCause;
 use bentpipe_units::{Bytes, Span, Time};
@@ -28,8 +28,8 @@ use std::thread::JoinHandle;
 /// second at 1 Gbps.
 const MAX_QUEUED_PACKETS: usize = 1 << 16;
 const MAX_QUEUED_BYTES: u64 = 64_000_000;
-/// How often the queue is written. The writer polls, because waking it for each packet would cost
-/// the path more.
+/// Interval between writes. The writer polls, because waking it for each packet would cost the path
+/// more.
 const PERIOD: Span = Span::from_millis(20);
 
 /// Which captures to make. Default: none.
@@ -46,7 +46,7 @@ pub struct CaptureConfig {
     /// Bytes to write of each packet.
     pub snap_length: Bytes,
     /// Maximum size of each file. Further packets are counted, but not written.
-    pub most: Bytes,
+    pub max_size: Bytes,
 }
 
 impl Default for CaptureConfig {
@@ -56,7 +56,7 @@ impl Default for CaptureConfig {
             clients: None,
             lost: None,
             snap_length: Bytes::new(65_535),
-            most: Bytes::from_mb(1000),
+            max_size: Bytes::from_mb(1000),
         }
     }
 }
@@ -74,14 +74,14 @@ pub struct CaptureReport {
     pub error: Option<String>,
 }
 
-/// What happened to a packet.
+/// The event that a packet was captured for.
 #[derive(Debug, Clone, Copy)]
 pub enum PacketEvent {
-    /// Its host sends it, and it enters the path.
+    /// The host sends it, and it enters the path.
     Sent,
-    /// It is received after this long on the path.
+    /// It is received after this time on the path.
     Received(Span),
-    /// The path loses it after this long.
+    /// The path loses it after this time.
     Lost(DropCause, Span),
 }
 
@@ -93,31 +93,31 @@ struct CapturedPacket {
     whole: Box<[u8]>,
 }
 
-/// Where a thread of the path captures packets.
+/// The capture point of one path thread.
 #[derive(Clone)]
 pub struct Tap {
     queue: SyncSender<CapturedPacket>,
-    held: Arc<AtomicU64>,
+    queued_bytes: Arc<AtomicU64>,
     missed: Arc<AtomicU64>,
 }
 
 impl Tap {
-    /// Captures a packet. Counts it if the queue is full.
+    /// Captures a packet, or counts it as missed if the queue is full.
     pub fn capture(&self, at: Time, interface: usize, event: PacketEvent, whole: &[u8]) {
         let length = whole.len() as u64;
-        if self.held.fetch_add(length, Ordering::Relaxed) + length <= MAX_QUEUED_BYTES {
+        if self.queued_bytes.fetch_add(length, Ordering::Relaxed) + length <= MAX_QUEUED_BYTES {
             let captured =
                 CapturedPacket { at, interface: interface as u32, event, whole: whole.into() };
             if self.queue.try_send(captured).is_ok() {
                 return;
             }
         }
-        self.held.fetch_sub(length, Ordering::Relaxed);
+        self.queued_bytes.fetch_sub(length, Ordering::Relaxed);
         self.missed.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// The thread that writes one file. Ends when all taps are dropped.
+/// The thread that writes one file. It ends when all taps are dropped.
 #[derive(Debug)]
 pub struct CaptureWriter {
     thread: JoinHandle<CaptureReport>,
@@ -134,18 +134,18 @@ impl CaptureWriter {
         let failed =
             |error: std::io::Error| EmuError::system(format!("capture {}", file.display()), error);
         let (queue, captured) = sync_channel(MAX_QUEUED_PACKETS);
-        let tap = Tap { queue, held: Arc::default(), missed: Arc::default() };
+        let tap = Tap { queue, queued_bytes: Arc::default(), missed: Arc::default() };
         let mut output = Output {
             writer: head(File::create(file).map_err(failed)?, name)
                 .map_err(|error| failed(words(error)))?,
             epoch: clock.epoch(),
             snap_length: usize::try_from(capture.snap_length.get()).unwrap_or(usize::MAX),
-            room: capture.most.get(),
+            remaining: capture.max_size.get(),
             report: CaptureReport { file: file.to_owned(), packets: 0, missed: 0, error: None },
         };
-        let (held, missed) = (Arc::clone(&tap.held), Arc::clone(&tap.missed));
+        let (queued_bytes, missed) = (Arc::clone(&tap.queued_bytes), Arc::clone(&tap.missed));
         let work = move || {
-            output.take_all(&captured, &held);
+            output.write_all_queued(&captured, &queued_bytes);
             output.report.missed += missed.load(Ordering::Relaxed);
             output.report
         };
@@ -153,7 +153,7 @@ impl CaptureWriter {
         Ok((Self { thread: thread.map_err(|error| EmuError::system("a thread", error))? }, tap))
     }
 
-    /// Waits until everything is written. Call after dropping all taps.
+    /// Waits until all packets are written. Call it after dropping all taps.
     pub fn finish(self) -> Option<CaptureReport> {
         self.thread.join().ok()
     }
@@ -165,12 +165,12 @@ struct Output {
     writer: Writer,
     epoch: std::time::Duration,
     snap_length: usize,
-    room: u64,
+    remaining: u64,
     report: CaptureReport,
 }
 
 impl Output {
-    fn take_all(&mut self, queue: &Receiver<CapturedPacket>, held: &AtomicU64) {
+    fn write_all_queued(&mut self, queue: &Receiver<CapturedPacket>, queued_bytes: &AtomicU64) {
         let mut batch = Vec::new();
         loop {
             let ended = loop {
@@ -178,15 +178,15 @@ impl Output {
                     Ok(captured) => batch.push(captured),
                     Err(error) => break error == TryRecvError::Disconnected,
                 }
-                // What arrives meanwhile belongs to the next batch.
+                // Packets that arrive meanwhile belong to the next batch.
                 if batch.len() == MAX_QUEUED_PACKETS {
                     break false;
                 }
             };
-            // Two threads fill the queue, each in order.
+            // Two threads fill the queue, each in order of time.
             batch.sort_by_key(|captured| captured.at);
             for captured in batch.drain(..) {
-                held.fetch_sub(captured.whole.len() as u64, Ordering::Relaxed);
+                queued_bytes.fetch_sub(captured.whole.len() as u64, Ordering::Relaxed);
                 self.write(captured);
             }
             if let Err(error) = self.writer.get_mut().flush() {
@@ -204,13 +204,13 @@ impl Output {
         // Overhead of a block and its options.
         const AROUND: u64 = 96;
         let length = whole.len() - HEADER;
-        let kept = length.min(self.snap_length);
-        let cost = kept as u64 + AROUND;
-        if self.report.error.is_some() || self.room < cost {
+        let captured_length = length.min(self.snap_length);
+        let cost = captured_length as u64 + AROUND;
+        if self.report.error.is_some() || self.remaining < cost {
             self.report.missed += 1;
             return;
         }
-        self.room -= cost;
+        self.remaining -= cost;
         gso::complete(&mut whole);
         let mut options = Vec::with_capacity(2);
         // Flags (pcapng §4.3.1): 1 is received, 2 is sent.
@@ -227,7 +227,7 @@ impl Output {
             interface_id: interface,
             timestamp: self.epoch + std::time::Duration::from_nanos(at.as_nanos()),
             original_len: length as u32,
-            data: Cow::Borrowed(&whole[HEADER..HEADER + kept]),
+            data: Cow::Borrowed(&whole[HEADER..HEADER + captured_length]),
             options,
         };
         match self.writer.write_pcapng_block(block) {
@@ -249,7 +249,7 @@ fn cause_name(cause: DropCause) -> Cow<'static, str> {
     }
 }
 
-/// Writes the beginning of a file: section, and interfaces for raw IP packets with nanosecond
+/// Writes the start of a file: the section, and interfaces for raw IP packets with nanosecond
 /// timestamps.
 fn head(file: File, names: &[String]) -> Result<Writer, PcapError> {
     let mut writer = PcapNgWriter::new(BufWriter::new(file))?;

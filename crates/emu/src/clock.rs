@@ -1,7 +1,7 @@
 //! The only module of this crate that reads a clock or sleeps.
 #![allow(clippy::disallowed_methods)]
 
-use crate::EmuError;
+use crate::error::EmuError;
 use bentpipe_units::{Span, Time};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     begin: Instant,
-    /// The start, since 1970.
+    /// Start time, since 1970.
     epoch: Duration,
 }
 
 impl Clock {
-    /// A clock that starts now.
+    /// Creates a clock that starts now.
     pub fn start() -> Self {
         Self {
             begin: Instant::now(),
@@ -27,7 +27,7 @@ impl Clock {
         }
     }
 
-    /// Time of the start since 1970, for capture files.
+    /// Start time since 1970, for capture files.
     pub fn epoch(&self) -> Duration {
         self.epoch
     }
@@ -51,10 +51,10 @@ pub fn thread_time() -> Span {
         .map_or(Span::ZERO, |time| Span::from_nanos(Duration::from(time).as_nanos() as u64))
 }
 
-/// Wakes a thread at a time, or earlier if input is available.
+/// Wakes a thread after a time span, or earlier if input is available.
 ///
-/// Threads without real-time priority use a timer of their own: the timeout of `ppoll` may be late
-/// by a thousandth of its length (`select_estimate_accuracy` in the kernel), 300 us for a
+/// Threads without real-time priority use a timer of their own, because the timeout of `ppoll` may
+/// be late by a thousandth of its length (`select_estimate_accuracy` in the kernel): 300 us for a
 /// satellite's delay.
 #[derive(Debug)]
 pub struct WakeTimer {
@@ -62,7 +62,7 @@ pub struct WakeTimer {
 }
 
 impl WakeTimer {
-    /// A timer for a thread with or without real-time priority.
+    /// Creates a timer for a thread with or without real-time priority.
     pub fn new(realtime: bool) -> Result<Self, EmuError> {
         if realtime {
             return Ok(Self { timer: None });

@@ -3,14 +3,15 @@
 use crate::capture::{CaptureWriter, Tap};
 use crate::clock::{Clock, pause};
 use crate::delay_changes::{self, DelayChange, DelayChanges};
+use crate::error::EmuError;
 use crate::link_pipeline::LinkPipeline;
 use crate::monitor::{Monitor, PortMonitor};
+use crate::namespace::Namespace;
 use crate::report::{DirectionReport, Report};
 use crate::settings::{Hop, PathSpec, Settings};
 use crate::stats::{StatsCell, StatsReader};
 use crate::tun::{Tun, ring_drops};
 use crate::worker::{Taps, Worker};
-use crate::{EmuError, Namespace};
 use bentpipe_link::LinkContext;
 use bentpipe_units::{Bytes, Span, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -31,8 +32,8 @@ const MAX_SLEEP: Span = Span::from_millis(50);
 /// One network namespace per client and one for the server, each with an interface into the path.
 /// No packet passes until an [`Emulator`] runs.
 ///
-/// File descriptors of this process hold everything: nothing has a name on the host, and nothing
-/// remains when the process ends, however it ends.
+/// The file descriptors of this process hold everything. Nothing has a name on the host, and
+/// nothing remains when the process ends, even if it is killed.
 #[derive(Debug)]
 pub struct Testbed {
     clients: Vec<Namespace>,
@@ -54,20 +55,23 @@ impl Testbed {
     pub fn new(clients: usize, mtu: Bytes) -> Result<Self, EmuError> {
         if !(1..=MAX_TERMINALS).contains(&clients) {
             return Err(EmuError::Spec {
-                what: format!("{clients} terminals"),
+                what: format!("{clients} terminals are not possible"),
                 allowed: format!("1 to {MAX_TERMINALS}"),
             });
         }
         let size = u32::try_from(mtu.get()).ok().filter(|mtu| MTUS.contains(&u64::from(*mtu)));
         let Some(mtu) = size else {
             let allowed = format!("{} to {} bytes", MTUS.start(), MTUS.end());
-            return Err(EmuError::Spec { what: format!("packets of {mtu}"), allowed });
+            return Err(EmuError::Spec {
+                what: format!("an MTU of {mtu} is not possible"),
+                allowed,
+            });
         };
         let server = Namespace::new()?;
         let networks = [(client_v4(0).into(), 24), (client_v6(0).into(), 64)];
         let server_tun = Arc::new(Tun::new(&server, mtu, &server_addresses(), &networks)?);
-        // So that it rejects unreachable destinations instead of dropping packets. With a read-only
-        // /proc, it drops them.
+        // Makes the server reject unreachable destinations instead of dropping packets. With a
+        // read-only /proc, it drops them.
         for key in ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"] {
             let _ = server.set(key, "1");
         }
@@ -88,12 +92,12 @@ impl Testbed {
         Ok(testbed)
     }
 
-    /// The namespace of client number `index`.
+    /// Namespace of client number `index`.
     pub fn client(&self, index: usize) -> Option<&Namespace> {
         self.clients.get(index)
     }
 
-    /// The namespace of the server.
+    /// Namespace of the server.
     pub fn server(&self) -> &Namespace {
         &self.server
     }
@@ -103,20 +107,20 @@ impl Testbed {
         self.clients.iter().chain([&self.server])
     }
 
-    /// Packets dropped unread by the clients' interfaces, and by the server's.
+    /// Packets that the clients' interfaces and the server's dropped before they were read.
     fn ring_drops(&self) -> Result<(u64, u64), EmuError> {
         let clients: Result<Vec<u64>, EmuError> = self.clients.iter().map(ring_drops).collect();
         Ok((clients?.iter().sum(), ring_drops(&self.server)?))
     }
 }
 
-/// The addresses of client number `index`, IPv4 first.
+/// Addresses of client number `index`, IPv4 first.
 pub fn client_addresses(index: usize) -> [IpAddr; 2] {
     let last = index.saturating_add(1).min(255) as u16;
     [client_v4(last).into(), client_v6(last).into()]
 }
 
-/// The server's addresses, IPv4 first.
+/// Addresses of the server, IPv4 first.
 pub fn server_addresses() -> [IpAddr; 2] {
     [Ipv4Addr::new(198, 19, 0, 1).into(), Ipv6Addr::new(0x2001, 2, 0, 2, 0, 0, 0, 1).into()]
 }
@@ -129,7 +133,7 @@ fn client_v6(last: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 2, 0, 1, 0, 0, 0, last)
 }
 
-/// The client among `terminals` that has `address`.
+/// Returns the client that has `address`, of the first `terminals` clients.
 fn terminal_of(address: IpAddr, terminals: usize) -> Option<usize> {
     let last = match address {
         IpAddr::V4(address) if address.octets()[..3] == client_v4(0).octets()[..3] => {
@@ -143,9 +147,9 @@ fn terminal_of(address: IpAddr, terminals: usize) -> Option<usize> {
     usize::from(last).checked_sub(1).filter(|terminal| *terminal < terminals)
 }
 
-/// A running emulation: one thread per direction, with its links, and a clock.
+/// A running emulation: a clock, and one thread per direction with its links.
 ///
-/// Dropping it stops it. [`Self::stop`] also returns a report.
+/// Dropping it stops the emulation. [`Self::stop`] also returns a report.
 #[derive(Debug)]
 pub struct Emulator {
     testbed: Testbed,
@@ -161,8 +165,7 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Starts to carry packets between the namespaces of `testbed`. The time of the links starts
-    /// now.
+    /// Starts to carry packets between the namespaces of `testbed`. Link time starts at zero now.
     ///
     /// # Errors
     /// The path has no hops, or the system has no threads or timers left.
@@ -170,7 +173,7 @@ impl Emulator {
         Self::start_monitored(testbed, spec, settings, &Monitor::default())
     }
 
-    /// Like [`Self::start`], and records what `monitor` asks for.
+    /// Like [`Self::start`], and records what `monitor` selects.
     ///
     /// # Errors
     /// Those of [`Self::start`], or a capture file cannot be created.
@@ -183,40 +186,40 @@ impl Emulator {
         Self::start_with_delay_changes(testbed, spec, &[], settings, monitor)
     }
 
-    /// Like [`Self::start_monitored`], over hops with delays that change.
+    /// Like [`Self::start_monitored`], with hops whose delays change.
     ///
     /// # Errors
     /// Those of [`Self::start_monitored`], or unknown hops or terminals in the delay changes.
     pub fn start_with_delay_changes(
         testbed: Testbed,
         spec: &PathSpec,
-        motions: &[DelayChanges],
+        changes: &[DelayChanges],
         settings: Settings,
         monitor: &Monitor,
     ) -> Result<Self, EmuError> {
         if spec.hops.is_empty() {
             return Err(EmuError::Spec {
-                what: "a path of no hops".to_owned(),
-                allowed: "at least one".to_owned(),
+                what: "the path has no hops".to_owned(),
+                allowed: "at least one hop".to_owned(),
             });
         }
         let terminals = testbed.clients.len();
         let (mut forward, mut reverse) = (LinkPipeline::new(), LinkPipeline::new());
-        let context = |hop: &Hop, way: &str| LinkContext {
+        let context = |hop: &Hop, direction: &str| LinkContext {
             rtt: spec.base_rtt,
             seed: spec.seed,
             run: spec.run,
-            name: format!("{}/{way}", hop.name),
+            name: format!("{}/{direction}", hop.name),
         };
-        delay_changes::check(motions, spec, terminals)?;
+        delay_changes::check(changes, spec, terminals)?;
         let delay_changes = |hop: usize,
-                             course: fn(&DelayChanges) -> &[DelayChange]|
+                             list: fn(&DelayChanges) -> &[DelayChange]|
          -> Vec<(usize, &[DelayChange])> {
-            let motions = motions.iter().filter(|motion| motion.hop == hop);
-            motions.map(|motion| (motion.terminal, course(motion))).collect()
+            let changes = changes.iter().filter(|change| change.hop == hop);
+            changes.map(|change| (change.terminal, list(change))).collect()
         };
         for (index, hop) in spec.hops.iter().enumerate() {
-            let delay_changes = delay_changes(index, |motion| &motion.reverse);
+            let delay_changes = delay_changes(index, |change| &change.reverse);
             reverse.push_with_delay_changes(
                 &hop.reverse,
                 &context(hop, "return"),
@@ -226,7 +229,7 @@ impl Emulator {
             );
         }
         for (index, hop) in spec.hops.iter().enumerate().rev() {
-            let delay_changes = delay_changes(index, |motion| &motion.forward);
+            let delay_changes = delay_changes(index, |change| &change.forward);
             forward.push_with_delay_changes(
                 &hop.forward,
                 &context(hop, "forward"),
@@ -294,12 +297,14 @@ impl Emulator {
         for worker in workers {
             let thread =
                 std::thread::Builder::new().name(worker.name.to_owned()).spawn(|| worker.run());
-            emulator.threads.push(thread.map_err(|error| EmuError::system("a thread", error))?);
+            emulator
+                .threads
+                .push(thread.map_err(|error| EmuError::system("starting a thread", error))?);
         }
         Ok(emulator)
     }
 
-    /// The namespaces.
+    /// The testbed that this emulation runs on.
     pub fn testbed(&self) -> &Testbed {
         &self.testbed
     }
@@ -309,12 +314,12 @@ impl Emulator {
         self.clock.now().since_start()
     }
 
-    /// Time of the links.
+    /// Current link time.
     pub fn now(&self) -> Time {
         self.clock.now()
     }
 
-    /// Waits until `at`. Returns false if the emulation has ended or `stop` has been set before.
+    /// Waits until `at`. Returns false if the emulation ended or `stop` was set before.
     pub fn wait_until(&self, at: Time, stop: &AtomicBool) -> bool {
         while self.now() < at {
             if stop.load(Ordering::Relaxed) || !self.is_working() {
@@ -335,8 +340,7 @@ impl Emulator {
         !self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Stops the emulation and returns what became of every packet. Packets in flight do not
-    /// arrive.
+    /// Stops the emulation and reports the fate of every packet. Packets in flight do not arrive.
     ///
     /// # Errors
     /// The error with which a direction ended.
@@ -347,14 +351,14 @@ impl Emulator {
         for thread in self.threads.drain(..) {
             let ended = thread.join();
             reports.push(ended.map_err(|_| {
-                EmuError::system("a direction", std::io::Error::other("it panicked"))
+                EmuError::system("running a direction", std::io::Error::other("it panicked"))
             })??);
         }
         let (clients, server) = self.testbed.ring_drops()?;
         let (Some(mut reverse), Some(mut forward)) = (reports.pop(), reports.pop()) else {
             return Err(EmuError::system(
-                "the directions",
-                std::io::Error::other("they were stopped before"),
+                "stopping the emulation",
+                std::io::Error::other("it was stopped before"),
             ));
         };
         reverse.dropped_ring = clients - self.dropped.0;
@@ -369,7 +373,7 @@ impl Drop for Emulator {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // Nobody has asked for its result.
+            // The result is not needed.
             let _ = thread.join();
         }
         for writer in self.capture_writers.drain(..) {
@@ -383,17 +387,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_lead_back_to_their_terminals() {
+    fn addresses_map_back_to_their_terminals() {
         for index in [0, 1, MAX_TERMINALS - 1] {
             for address in client_addresses(index) {
                 assert_eq!(terminal_of(address, MAX_TERMINALS), Some(index), "{address}");
-                assert_eq!(terminal_of(address, index), None, "{address}: not among so few");
+                assert_eq!(terminal_of(address, index), None, "{address}: fewer terminals");
             }
         }
         for address in ["198.18.0.0", "198.18.1.1", "198.19.0.1", "2001:2:0:1::", "2001:2:0:1:1::1"]
         {
             assert_eq!(
-                terminal_of(address.parse().expect("an address"), MAX_TERMINALS),
+                terminal_of(address.parse().expect("valid address"), MAX_TERMINALS),
                 None,
                 "{address}"
             );
@@ -401,9 +405,9 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_cannot_be_are_refused_with_what_is_allowed() {
+    fn numbers_out_of_range_are_rejected() {
         for (clients, mtu) in [(0, 1500), (251, 1500), (1, 1279), (1, 65_536)] {
-            let error = Testbed::new(clients, Bytes::new(mtu)).expect_err("refused");
+            let error = Testbed::new(clients, Bytes::new(mtu)).expect_err("rejected");
             assert!(matches!(error, EmuError::Spec { .. }), "{error}");
         }
     }

@@ -3,33 +3,33 @@
 use std::io;
 use thiserror::Error;
 
-/// Why a path cannot be emulated or a program cannot run on it.
+/// Error from emulating a path or running a program on it.
 #[derive(Debug, Error)]
 pub enum EmuError {
-    /// The system does not let this user create network namespaces or TUN devices.
+    /// The system does not permit this user to create network namespaces or TUN devices.
     #[error("{what}: {source}. Needed: {needed}")]
     NotPermitted {
-        /// The operation refused.
+        /// The refused operation.
         what: &'static str,
-        /// The error of the kernel.
+        /// The kernel's error.
         source: io::Error,
-        /// What is needed.
+        /// The permission or feature required.
         needed: &'static str,
     },
-    /// The path cannot be emulated.
+    /// The path specification is invalid.
     #[error("{what}; allowed: {allowed}")]
     Spec {
-        /// What is wrong, with the value.
+        /// The invalid value and what is wrong with it.
         what: String,
-        /// What is needed.
+        /// The allowed values.
         allowed: String,
     },
     /// An unexpected error of a system call.
     #[error("{what}: {source}")]
     System {
-        /// The operation.
+        /// The operation that failed.
         what: String,
-        /// The error of the kernel.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A program cannot be started.
@@ -37,13 +37,13 @@ pub enum EmuError {
     Program {
         /// Name of the program.
         program: String,
-        /// The error of the kernel.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl EmuError {
-    /// `what` failed with `source`.
+    /// Creates [`Self::System`] for operation `what` that failed with `source`.
     pub fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         Self::System { what: what.into(), source: source.into() }
     }

@@ -2,8 +2,8 @@
 //! super-packet, like a network driver.
 //!
 //! Delivering a packet to the kernel costs 3 to 4 us, nearly independent of its size, which limits
-//! the emulator at high rates. A super-packet pays that once, and the kernel splits datagrams again
-//! unless the socket asks for more (`UDP_GRO`). The merging rules are those of the kernel
+//! the emulator at high rates. A super-packet pays that cost once, and the kernel splits datagrams
+//! again unless the socket asks for more (`UDP_GRO`). The merging rules are those of the kernel
 //! (`tcp_gro_receive`, `inet_gro_receive`), so receivers cannot tell the difference.
 
 use crate::gso::{
@@ -28,22 +28,23 @@ const ECE: u8 = 0x40;
 struct MergeKey {
     v4: bool,
     protocol: u8,
-    /// Length of the IP header, and of all headers.
+    /// Length of the IP header.
     transport: usize,
+    /// Length of all headers.
     headers: usize,
     /// Length of the payload.
     payload: usize,
 }
 
 impl MergeKey {
-    /// The key of a packet with its `virtio_net_hdr`; `None` if it cannot be merged.
+    /// Returns the key of a packet with its `virtio_net_hdr`; `None` if it cannot be merged.
     fn of(whole: &[u8]) -> Option<Self> {
         let (offload, packet) = whole.split_first_chunk::<HEADER>()?;
         if offload[0] != NEEDS_CSUM || offload[1] != GSO_NONE {
             return None;
         }
         let (v4, transport, protocol) = match packet.first()? >> 4 {
-            // No options, and not a fragment.
+            // Without options, and not a fragment.
             4 if packet[0] == 0x45
                 && u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x3fff == 0 =>
             {
@@ -104,27 +105,27 @@ pub struct PacketTimes {
 /// Packets for one terminal that are delivered together.
 #[derive(Debug)]
 pub struct SuperPacket {
-    /// Maximum distance of their deadlines.
+    /// Maximum distance between their deadlines.
     window: Span,
     /// Whether the kernel accepts UDP super-packets.
     udp: bool,
     packets: Vec<Box<[u8]>>,
     times: Vec<PacketTimes>,
     terminal: usize,
-    /// Key of the first packet, while more may follow.
+    /// Key of the first packet, while more packets may follow.
     open: Option<MergeKey>,
     /// Total payload.
     payload: usize,
 }
 
 impl SuperPacket {
-    /// An empty super-packet for packets whose deadlines are at most `window` apart.
+    /// Creates an empty super-packet for packets whose deadlines are at most `window` apart.
     pub fn new(window: Span, udp: bool) -> Self {
         let (packets, times) = (Vec::with_capacity(MAX_PACKETS), Vec::with_capacity(MAX_PACKETS));
         Self { window, udp, packets, times, terminal: 0, open: None, payload: 0 }
     }
 
-    /// The terminal it is for.
+    /// Terminal that it is for.
     pub fn terminal(&self) -> usize {
         self.terminal
     }
@@ -134,13 +135,13 @@ impl SuperPacket {
         self.times.iter().copied().zip(self.packets.iter().map(|packet| &**packet))
     }
 
-    /// Number of packets and bytes.
+    /// Number of packets, and of bytes.
     pub fn size(&self) -> (u64, u64) {
         let bytes = self.packets.iter().map(|packet| (packet.len() - HEADER) as u64).sum();
         (self.packets.len() as u64, bytes)
     }
 
-    /// Adds a packet, or returns it if it cannot be merged: [`Self::clear`] then makes room.
+    /// Adds a packet. Returns it if it cannot be merged; call [`Self::clear`] then.
     pub fn push(
         &mut self,
         times: PacketTimes,
@@ -183,7 +184,8 @@ impl SuperPacket {
         self.packets.push(packet);
     }
 
-    /// Merges the packets and passes the parts to `write` in order. Writes nothing if it is empty.
+    /// Merges the packets and passes the parts to `write` in order. Writes nothing if there are
+    /// none.
     pub fn write<E>(
         &mut self,
         write: impl FnOnce(&[IoSlice<'_>]) -> Result<(), E>,
@@ -259,11 +261,11 @@ mod tests {
 
     fn cut(read: &[u8]) -> Vec<Box<[u8]>> {
         let mut all = Vec::new();
-        gso::packets(read, |packet| all.push(packet)).expect("it is carried");
+        gso::packets(read, |packet| all.push(packet)).expect("packet is carried");
         all
     }
 
-    /// What is handed over for packets that are due at once: a super-packet for each burst.
+    /// Super-packets written for packets that are due at once, one for each burst.
     fn written(packets: Vec<Box<[u8]>>, udp: bool) -> Vec<Vec<u8>> {
         let mut super_packet = SuperPacket::new(WINDOW, udp);
         let mut all = Vec::new();
@@ -282,14 +284,16 @@ mod tests {
         for packet in packets {
             if let Err(packet) = super_packet.push(at(Time::ZERO), 0, packet) {
                 flush(&mut super_packet);
-                super_packet.push(at(Time::ZERO), 0, packet).expect("an empty one takes any");
+                super_packet
+                    .push(at(Time::ZERO), 0, packet)
+                    .expect("an empty super-packet accepts any packet");
             }
         }
         flush(&mut super_packet);
         all
     }
 
-    /// Segments of a super-packet with nothing special about them: no CWR.
+    /// Segments of a super-packet without CWR.
     fn segments(v6: bool, tcp: bool, payload: &[u8], size: u16) -> Vec<Box<[u8]>> {
         let mut packets = cut(&super_packet(v6, tcp, payload, size));
         let transport = HEADER + if v6 { 40 } else { 20 };
@@ -301,7 +305,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_joined_comes_apart_into_what_it_was(
+        fn splitting_a_super_packet_restores_the_packets(
             v6: bool,
             tcp: bool,
             payload in prop::collection::vec(any::<u8>(), 1..20_000),
@@ -319,8 +323,11 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_pushed_nothing_is_lost_and_nothing_panics(
-            all in prop::collection::vec((prop::collection::vec(any::<u8>(), HEADER..120), any::<bool>(), any::<bool>()), 1..10),
+        fn arbitrary_packets_neither_get_lost_nor_panic(
+            all in prop::collection::vec(
+                (prop::collection::vec(any::<u8>(), HEADER..120), any::<bool>(), any::<bool>()),
+                1..10,
+            ),
         ) {
             let packets: Vec<Box<[u8]>> = all
                 .into_iter()
@@ -340,7 +347,10 @@ mod tests {
             let count = packets.len();
             let mut super_packet = SuperPacket::new(WINDOW, true);
             let mut after = (0, 0);
-            let add = |(packets, bytes): (u64, u64), super_packet: &SuperPacket| (packets + super_packet.size().0, bytes + super_packet.size().1);
+            let add = |(packets, bytes): (u64, u64), super_packet: &SuperPacket| {
+                let (more_packets, more_bytes) = super_packet.size();
+                (packets + more_packets, bytes + more_bytes)
+            };
             for packet in packets {
                 if let Err(packet) = super_packet.push(at(Time::ZERO), 0, packet) {
                     after = add(after, &super_packet);
@@ -354,26 +364,26 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_due_together_goes_together_and_only_to_one_terminal() {
+    fn packets_merge_only_if_due_together_for_one_terminal() {
         let packets = segments(false, false, &[7; 300], 100);
         let joined = |second: Time, terminal: usize, window: Span, udp: bool| {
             let mut super_packet = SuperPacket::new(window, udp);
             super_packet
                 .push(at(Time::ZERO), 0, packets[0].clone())
-                .expect("an empty one takes any");
+                .expect("an empty super-packet accepts any packet");
             super_packet.push(at(second), terminal, packets[1].clone()).is_ok()
         };
         assert!(joined(Time::ZERO + WINDOW, 0, WINDOW, true));
         assert!(!joined(Time::ZERO + WINDOW + Span::from_nanos(1), 0, WINDOW, true));
         assert!(!joined(Time::ZERO, 1, WINDOW, true));
         assert!(!joined(Time::ZERO, 0, Span::ZERO, true));
-        assert!(!joined(Time::ZERO, 0, WINDOW, false), "a kernel that does not take them");
+        assert!(!joined(Time::ZERO, 0, WINDOW, false), "kernel without UDP super-packets");
     }
 
     #[test]
-    fn packets_that_a_receiver_could_tell_apart_stay_apart() {
-        // What differs, as a byte of the IP packet: class of service, hop limit, source, port,
-        // sequence, acknowledgement, ECE, window, an option.
+    fn packets_with_different_headers_are_not_merged() {
+        // The differing field, as a byte of the IP packet: class of service, hop limit, source,
+        // port, sequence, acknowledgement, ECE, window, option.
         for at in [1, 8, 15, 21, 24, 28, 35, 45] {
             let mut packets = segments(false, true, &[7; 200], 100);
             packets[1][HEADER + at] ^= 1;
@@ -387,8 +397,8 @@ mod tests {
         }
         let mut ecn = segments(true, false, &[7; 200], 100);
         gso::mark_ce(&mut ecn[1][HEADER..]);
-        assert_eq!(written(ecn, true).len(), 2, "a packet that is marked");
-        // A longer one cannot follow, and nothing follows a shorter one.
+        assert_eq!(written(ecn, true).len(), 2, "CE mark");
+        // A longer packet cannot follow, and nothing follows a shorter one.
         let mut mixed = segments(false, false, &[7; 250], 100);
         mixed.rotate_right(1);
         assert_eq!(written(mixed, true).len(), 2);

@@ -2,11 +2,12 @@
 //! the IP packets that a real interface would send.
 //!
 //! The kernel's TCP passes up to 64 kB at once and leaves segmentation and checksums to the device.
-//! A path must see packets of their true size and lose and delay each of them, so they are split
-//! here like in the kernel (linux/net/ipv4/tcp_offload.c, RFC 9293 §3.1 for the fields). TCP and
-//! UDP checksums stay incomplete along the path: `VIRTIO_NET_HDR_F_NEEDS_CSUM`, with the sum of the
-//! pseudo-header in the field (virtio 1.2 §5.1.6.2), tells the receiving kernel not to check, and
-//! nobody sums the payload.
+//! A path must see packets of their true size and lose and delay each of them, so this module
+//! splits them as the kernel would (linux/net/ipv4/tcp_offload.c, RFC 9293 §3.1 for the fields).
+//!
+//! TCP and UDP checksums stay incomplete along the path: `VIRTIO_NET_HDR_F_NEEDS_CSUM`, with the
+//! sum of the pseudo-header in the field (virtio 1.2 §5.1.6.2), tells the receiving kernel not to
+//! check, so the payload is never summed.
 
 use bentpipe_link::Ecn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -31,12 +32,12 @@ pub const UDP: u8 = 17;
 const FIN_PSH: u8 = 0x01 | 0x08;
 const CWR: u8 = 0x80;
 
-/// Why a packet is not carried.
+/// Reason why a packet is not carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejected {
     /// Not an IP packet with consistent lengths, or an offload that was not offered.
     Malformed,
-    /// For a group of hosts or for this link only: kernels send such packets on their own, and a
+    /// For a multicast group or for this link only. Kernels send such packets on their own, and a
     /// path carries none.
     Local,
 }
@@ -65,10 +66,10 @@ impl Offload {
 }
 
 /// Calls `each` with every packet in `read`, in order: an IP packet with a `virtio_net_hdr` that
-/// requests a checksum at most.
+/// requests at most a checksum.
 ///
 /// # Errors
-/// Nothing of it is carried.
+/// The input is invalid or not carried; then `each` is not called.
 pub fn packets(read: &[u8], mut each: impl FnMut(Box<[u8]>)) -> Result<(), Rejected> {
     let (header, packet) = read.split_first_chunk::<HEADER>().ok_or(Rejected::Malformed)?;
     let offload = Offload::read(header);
@@ -91,7 +92,7 @@ fn is_carried(to: IpAddr) -> bool {
     }
 }
 
-/// Source and destination of an IP packet with consistent lengths.
+/// Returns source and destination of an IP packet with consistent lengths.
 pub fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     match packet.first()? >> 4 {
         4 => {
@@ -123,7 +124,7 @@ pub fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     }
 }
 
-/// The ECN field of an IP packet (RFC 3168 §5).
+/// Returns the ECN field of an IP packet (RFC 3168 §5).
 pub fn ecn(packet: &[u8]) -> Ecn {
     let (first, second) =
         (packet.first().copied().unwrap_or(0), packet.get(1).copied().unwrap_or(0));
@@ -158,7 +159,7 @@ struct GsoPacket<'a> {
     size: usize,
     /// Offset of the transport header.
     transport: usize,
-    /// Offset of its checksum.
+    /// Offset of the checksum field.
     checksum: usize,
     protocol: u8,
     source: IpAddr,
@@ -233,7 +234,7 @@ impl<'a> GsoPacket<'a> {
         }
     }
 
-    /// Writes length, identification and checksum of the IP header of segment `index`.
+    /// Writes length, identification and checksum to the IP header of segment `index`.
     fn internet(&self, packet: &mut [u8], index: usize) {
         let length = packet.len();
         match self.source {
@@ -256,7 +257,8 @@ pub fn complete_ipv4(packet: &mut [u8], header: usize) {
     header[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Completes the checksum of a packet with its `virtio_net_hdr`, if that was left to the receiver.
+/// Completes the checksum of a packet with its `virtio_net_hdr`, if the sender left it to the
+/// receiver.
 pub fn complete(whole: &mut [u8]) {
     let Some((header, packet)) = whole.split_first_chunk_mut::<HEADER>() else { return };
     let Offload { flags, checksum_start, checksum_offset, .. } = Offload::read(header);
@@ -264,7 +266,7 @@ pub fn complete(whole: &mut [u8]) {
         return;
     };
     let odd = segment.chunks_exact(2).remainder().first().map_or(0, |last| u32::from(*last) << 8);
-    // Zero would mean that a datagram has no checksum (RFC 768); as a sum it equals 0xffff.
+    // Zero would mean that a datagram has no checksum (RFC 768). As a sum, it equals 0xffff.
     let checksum = match !fold(sum(segment) + odd) {
         0 => 0xffff,
         other => other,
@@ -275,8 +277,8 @@ pub fn complete(whole: &mut [u8]) {
     }
 }
 
-/// The one's complement sum over the pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1), not inverted:
-/// the initial value of the checksum field.
+/// Returns the one's complement sum over the pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1), not
+/// inverted. It is the initial value of the checksum field.
 pub fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8, length: usize) -> u16 {
     let addresses = match (source, destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
@@ -291,7 +293,7 @@ pub fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8, length: 
     fold(addresses + u32::from(protocol) + length as u32)
 }
 
-/// The sum of 16-bit words. Ignores an odd last byte.
+/// Returns the sum of 16-bit words. Ignores an odd last byte.
 fn sum(bytes: &[u8]) -> u32 {
     bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
 }
@@ -308,7 +310,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A super-packet of TCP with 12 bytes of options, or of UDP; a header of IPv4 or IPv6.
+    /// A super-packet of TCP with 12 bytes of options, or of UDP, over IPv4 or IPv6.
     pub fn super_packet(v6: bool, tcp: bool, payload: &[u8], size: u16) -> Vec<u8> {
         let mut transport = if tcp { vec![0; 32] } else { vec![0; 8] };
         if tcp {
@@ -352,7 +354,7 @@ pub(crate) mod tests {
 
     fn cut(read: &[u8]) -> Vec<Box<[u8]>> {
         let mut all = Vec::new();
-        packets(read, |packet| all.push(packet)).expect("it is carried");
+        packets(read, |packet| all.push(packet)).expect("packet is carried");
         all
     }
 
@@ -370,21 +372,25 @@ pub(crate) mod tests {
             let mut captured: Vec<u8> = Vec::new();
             for (index, segment) in segments.iter().enumerate() {
                 let packet = &segment[HEADER..];
-                prop_assert!(ends(packet).is_some(), "lengths fit");
+                prop_assert!(ends(packet).is_some(), "consistent lengths");
                 prop_assert_eq!((segment[0], segment[1]), (NEEDS_CSUM, GSO_NONE));
-                prop_assert_eq!(segments.len() - 1 == index || packet.len() == headers + usize::from(size), true);
+                let full = packet.len() == headers + usize::from(size);
+                prop_assert!(segments.len() - 1 == index || full);
                 if !v6 {
-                    prop_assert_eq!(fold(sum(&packet[..20])), 0xffff, "the header's checksum");
-                    prop_assert_eq!(u16::from_be_bytes([packet[4], packet[5]]), u16::MAX.wrapping_add(index as u16));
+                    prop_assert_eq!(fold(sum(&packet[..20])), 0xffff, "header checksum");
+                    let identification = u16::from_be_bytes([packet[4], packet[5]]);
+                    prop_assert_eq!(identification, u16::MAX.wrapping_add(index as u16));
                 }
                 let transport = &packet[if v6 { 40 } else { 20 }..];
                 if tcp {
-                    let sequence = u32::from_be_bytes([transport[4], transport[5], transport[6], transport[7]]);
+                    let sequence = [transport[4], transport[5], transport[6], transport[7]];
+                    let sequence = u32::from_be_bytes(sequence);
                     prop_assert_eq!(sequence, u32::MAX.wrapping_add(captured.len() as u32));
                     prop_assert_eq!(transport[13] & CWR != 0, index == 0);
                     prop_assert_eq!(transport[13] & FIN_PSH != 0, index == segments.len() - 1);
                 } else {
-                    prop_assert_eq!(usize::from(u16::from_be_bytes([transport[4], transport[5]])), transport.len());
+                    let length = u16::from_be_bytes([transport[4], transport[5]]);
+                    prop_assert_eq!(usize::from(length), transport.len());
                 }
                 captured.extend(&packet[headers..]);
             }
@@ -392,9 +398,13 @@ pub(crate) mod tests {
         }
 
         #[test]
-        fn whatever_is_read_nothing_panics(mut read in prop::collection::vec(any::<u8>(), 0..300), v6: bool, gso in 0u8..6) {
+        fn arbitrary_input_does_not_panic(
+            mut read in prop::collection::vec(any::<u8>(), 0..300),
+            v6: bool,
+            gso in 0u8..6,
+        ) {
             if let Some(packet) = read.get_mut(HEADER..).filter(|packet| packet.len() >= 40) {
-                // Lengths that fit, so that what comes after them is reached.
+                // Consistent lengths, so that the code behind the check is reached.
                 let length = packet.len() as u16;
                 packet[0] = if v6 { 0x60 } else { 0x45 };
                 let (at, length) = if v6 { (4, length - 40) } else { (2, length) };
@@ -407,9 +417,9 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_partial_checksum_becomes_right_once_the_segment_is_summed() {
-        // A kernel completes it by summing from checksum_start to the end, the field included, and
-        // inverting.
+    fn summing_the_segment_completes_the_partial_checksum() {
+        // A kernel completes the checksum by summing from checksum_start to the end, including the
+        // field, and inverting.
         for (v6, tcp) in [(false, false), (false, true), (true, false), (true, true)] {
             for segment in cut(&super_packet(v6, tcp, &[7; 3000], 1400)) {
                 let packet = &segment[HEADER..];
@@ -431,7 +441,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_marked_packet_is_ce_and_its_header_still_sums_up() {
+    fn marking_ce_keeps_the_header_checksum_valid() {
         let mut packet = super_packet(false, true, &[1], 1400)[HEADER..].to_vec();
         packet[1] = 0x02;
         assert_eq!(ecn(&packet), Ecn::Ect0);
@@ -443,7 +453,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_for_a_group_is_not_carried() {
+    fn multicast_and_malformed_packets_are_not_carried() {
         let mut read = super_packet(false, false, &[1], 100);
         read[HEADER + 16] = 224;
         assert_eq!(packets(&read, |_| panic!("carried")), Err(Rejected::Local));

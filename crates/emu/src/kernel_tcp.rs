@@ -1,12 +1,15 @@
-//! Transfers over the kernel's TCP between the namespaces: the counterpart of the simulator's bare
+//! Transfers over the kernel's TCP between the namespaces. They correspond to the simulator's bare
 //! exchanges.
 //!
-//! A client connects and requests objects with 17 bytes each (direction, number, size). It receives
-//! that many bytes; or it sends them and receives one byte as an answer. Both ends are threads of
-//! this process with sockets in the namespaces, which count what they read and discard it.
+//! A client connects and requests each object with 17 bytes (direction, number, size). For a
+//! download it then receives that many bytes; for an upload it sends them and receives one byte as
+//! a response. Both ends are threads of this process with sockets in the namespaces; they count and
+//! discard the received bytes.
 
 use crate::clock::pause;
-use crate::{EmuError, Emulator, client_addresses, server_addresses, sys};
+use crate::emulator::{Emulator, client_addresses, server_addresses};
+use crate::error::EmuError;
+use crate::sys;
 use bentpipe_units::{Bytes, Span, Time};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -22,29 +25,29 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often blocked calls check whether to give up.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval at which blocked calls check whether to give up.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval between samples of the sender's socket.
 const SAMPLE: Span = Span::from_millis(20);
 /// Maximum number of samples; later ones are dropped.
 const MAX_SAMPLES: usize = 500_000;
-/// How long the server waits for the client's last segment after the client has ended.
+/// Time for which the server waits for the client's last segment after the client has ended.
 const GRACE: Span = Span::from_secs(3);
 /// Bytes per read or write.
 const CHUNK: usize = 256 * 1024;
 /// Size of a request: direction, number, size.
 const REQUEST: usize = 17;
-/// Maximum number of tenths of a second in which received bytes are counted: a day.
+/// Maximum number of 100 ms bins of received bytes: one day.
 const MAX_TENTHS: usize = 864_000;
 
-/// An object, requested once those in `after` are complete.
+/// An object, requested once the objects in `after` are complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransferObject {
     /// Size of the object.
     pub bytes: Bytes,
     /// Indices of objects that must be complete first.
     pub after: Vec<usize>,
-    /// Time between the last of those and the request.
+    /// Time from the completion of the last of those to the request.
     pub delay: Span,
 }
 
@@ -61,20 +64,20 @@ pub struct Transfer {
     pub upload: bool,
     /// The objects, transferred one after the other.
     pub objects: Vec<TransferObject>,
-    /// If set, the transfer ends this long after it begins, however much has arrived.
+    /// Duration after which the transfer ends, even if incomplete. `None`: until complete.
     pub duration: Option<Span>,
-    /// Time of the links at which the transfer is given up.
+    /// Link time at which the transfer is given up.
     pub deadline: Time,
 }
 
 /// Result of one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ObjectOutcome {
-    /// When it was requested.
-    pub asked: Option<Time>,
+    /// Time of the request.
+    pub requested: Option<Time>,
     /// Bytes of content that reached the receiver's application.
     pub received: u64,
-    /// When the client considered it complete.
+    /// Time at which the client had completed it.
     pub completed: Option<Time>,
 }
 
@@ -99,24 +102,24 @@ pub struct SocketState {
     pub blocked: Span,
 }
 
-/// Result of a transfer. Times are those of the links.
+/// Result of a transfer, with link times.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransferOutcome {
-    /// When the client requested the connection.
+    /// Time at which the client requested the connection.
     pub begin: Time,
-    /// When the connection was established at the client.
+    /// Time at which the connection was established at the client.
     pub open: Option<Time>,
-    /// When the first byte of an object reached the receiver's application.
+    /// Time at which the first byte of an object reached the receiver's application.
     pub first_byte: Option<Time>,
     /// The objects in order.
     pub objects: Vec<ObjectOutcome>,
-    /// Bytes of objects received in each tenth of a second since the start of the links.
+    /// Bytes of objects received in each 100 ms since the start of the links.
     pub received_by_tenth: Vec<u64>,
-    /// Samples of the data's sender; the last one at its end.
+    /// Samples of the data sender's socket. The last one is taken at its end.
     pub samples: Vec<(Time, SocketState)>,
-    /// When the client ended.
+    /// Time at which the client ended.
     pub end: Time,
-    /// Why the transfer failed, if it did.
+    /// Error that ended the transfer, if any.
     pub error: Option<String>,
 }
 
@@ -130,9 +133,9 @@ struct TransferState<'a> {
     outcome: Mutex<TransferOutcome>,
 }
 
-/// Why an end stops.
+/// Reason why an end stops.
 enum Stop {
-    /// The time is up, or the emulation has ended.
+    /// The time limit was reached, or the emulation ended.
     Over,
     /// A socket failed.
     Failed(&'static str, io::Error),
@@ -141,7 +144,7 @@ enum Stop {
 type Step<T> = Result<T, Stop>;
 
 impl Emulator {
-    /// Performs `transfer` with kernel sockets and waits for its end. Set `stop` to end it early.
+    /// Runs `transfer` with kernel sockets and waits for its end. Set `stop` to end it early.
     ///
     /// # Errors
     /// The client does not exist, a socket cannot be created, or the congestion control is unknown.
@@ -152,16 +155,20 @@ impl Emulator {
         stop: &AtomicBool,
     ) -> Result<TransferOutcome, EmuError> {
         let Some(client_side) = self.testbed().client(transfer.client) else {
-            let what = format!("client number {}", transfer.client);
-            return Err(EmuError::Spec { what, allowed: "those of the emulation".to_owned() });
+            let what = format!("client {} does not exist", transfer.client);
+            return Err(EmuError::Spec {
+                what,
+                allowed: "the clients of the emulation".to_owned(),
+            });
         };
         let (server, client) = (server_addresses()[0], client_addresses(transfer.client)[0]);
         let make =
             |what: &'static str| move |error: Errno| EmuError::system(what, io::Error::from(error));
         let listener = self.testbed().server().inside(|| listener(server, transfer))?;
-        let listener = listener.map_err(make("a TCP socket that listens"))?;
-        let socket =
-            client_side.inside(|| connector(client, transfer))?.map_err(make("a TCP socket"))?;
+        let listener = listener.map_err(make("creating a listening TCP socket"))?;
+        let socket = client_side
+            .inside(|| connector(client, transfer))?
+            .map_err(make("creating a TCP socket"))?;
 
         let outcome = TransferOutcome {
             begin: self.now(),
@@ -182,7 +189,8 @@ impl Emulator {
                 notes.ended.store(true, Ordering::Relaxed);
                 fetched
             });
-            let panicked = || Err(Stop::Failed("a thread", io::Error::other("it panicked")));
+            let panicked =
+                || Err(Stop::Failed("running a thread", io::Error::other("it panicked")));
             let fetched = fetching.join().unwrap_or_else(|_| panicked());
             notes.ended.store(true, Ordering::Relaxed);
             let served = serving.join().unwrap_or_else(|_| panicked());
@@ -192,7 +200,7 @@ impl Emulator {
     }
 }
 
-/// The server's socket. Accepted connections inherit its congestion control.
+/// Creates the server's socket. Accepted connections inherit its congestion control.
 fn listener(address: IpAddr, transfer: &Transfer) -> nix::Result<OwnedFd> {
     let fd = tcp_socket(transfer)?;
     setsockopt(&fd, ReuseAddr, &true)?;
@@ -201,7 +209,7 @@ fn listener(address: IpAddr, transfer: &Transfer) -> nix::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// The client's socket.
+/// Creates the client's socket.
 fn connector(address: IpAddr, transfer: &Transfer) -> nix::Result<OwnedFd> {
     let fd = tcp_socket(transfer)?;
     bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(address, 0)))?;
@@ -215,13 +223,13 @@ fn tcp_socket(transfer: &Transfer) -> nix::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// A connection whose reads and writes block for up to [`LOOK`].
+/// Wraps a connection so that reads and writes block for at most [`STOP_CHECK_INTERVAL`].
 fn stream(fd: OwnedFd) -> io::Result<TcpStream> {
     setsockopt(&fd, TcpNoDelay, &true)?;
     let stream = TcpStream::from(fd);
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(LOOK))?;
-    stream.set_write_timeout(Some(LOOK))?;
+    stream.set_read_timeout(Some(STOP_CHECK_INTERVAL))?;
+    stream.set_write_timeout(Some(STOP_CHECK_INTERVAL))?;
     Ok(stream)
 }
 
@@ -230,7 +238,7 @@ impl TransferState<'_> {
         change(&mut self.outcome.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Raises the thread's priority if permitted, above other programs and below the emulator: an
+    /// Raises the thread's priority, if permitted, above other programs and below the emulator. An
     /// application that reads late makes its kernel close the window.
     fn raise_priority(&self) {
         if self.emulator.realtime {
@@ -239,14 +247,14 @@ impl TransferState<'_> {
     }
 
     /// Returns an error if the transfer must stop.
-    fn go_on(&self) -> Step<()> {
+    fn check_stop(&self) -> Step<()> {
         let over = self.stop.load(Ordering::Relaxed) || self.emulator.now() >= self.deadline() || {
             !self.emulator.is_working()
         };
         if over { Err(Stop::Over) } else { Ok(()) }
     }
 
-    /// When the transfer ends at the latest.
+    /// Link time at which the transfer ends at the latest.
     fn deadline(&self) -> Time {
         let duration =
             self.transfer.duration.map(|duration| self.update(|outcome| outcome.begin) + duration);
@@ -261,7 +269,7 @@ impl TransferState<'_> {
             Err(error) => return Err(failed(error)),
         }
         while !ready(&fd, PollFlags::POLLOUT).map_err(failed)? {
-            self.go_on()?;
+            self.check_stop()?;
         }
         match getsockopt(&fd, SocketError).map_err(failed)? {
             0 => {}
@@ -275,7 +283,7 @@ impl TransferState<'_> {
                 scope.spawn(move || self.sample(&sampled));
             }
             let all = self.request_all(&mut stream);
-            // With a fixed duration, the time is up.
+            // Also when a transfer of fixed duration has run out of time.
             self.ended.store(true, Ordering::Relaxed);
             all
         })
@@ -286,15 +294,15 @@ impl TransferState<'_> {
         for (number, object) in self.transfer.objects.iter().enumerate() {
             let before = self.update(|outcome| {
                 let ends =
-                    object.after.iter().filter_map(|&place| outcome.objects.get(place)?.completed);
+                    object.after.iter().filter_map(|&index| outcome.objects.get(index)?.completed);
                 ends.max()
             });
             let due = before.unwrap_or(Time::ZERO) + object.delay;
             while self.emulator.now() < due {
-                self.go_on()?;
+                self.check_stop()?;
                 pause(due.since(self.emulator.now()).min(SAMPLE));
             }
-            self.update(|outcome| outcome.objects[number].asked = Some(self.emulator.now()));
+            self.update(|outcome| outcome.objects[number].requested = Some(self.emulator.now()));
             let mut request = [0; REQUEST];
             request[0] = u8::from(self.transfer.upload);
             request[1..9].copy_from_slice(&(number as u64).to_be_bytes());
@@ -303,7 +311,7 @@ impl TransferState<'_> {
             if self.transfer.upload {
                 self.send_content(stream, object.bytes.get())?;
             }
-            // Uploads and empty objects are answered with one byte.
+            // The response to uploads and empty objects is one byte.
             if self.transfer.upload || object.bytes.is_zero() {
                 self.receive(stream, &mut buffer[..1])?;
             } else {
@@ -318,7 +326,7 @@ impl TransferState<'_> {
     fn serve(&self, listener: &OwnedFd) -> Step<()> {
         let failed = |error: Errno| Stop::Failed("accepting a connection", error.into());
         while !ready(listener, PollFlags::POLLIN).map_err(failed)? {
-            self.go_on()?;
+            self.check_stop()?;
             self.check_grace(None)?;
         }
         let fd = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC).map_err(failed)?;
@@ -330,7 +338,8 @@ impl TransferState<'_> {
                 scope.spawn(move || self.sample(&sampled));
             }
             let answered = self.serve_all(&mut stream);
-            // The sampler ends with the client; if the server fails first, it must end, too.
+            // The sampler ends with the client. If the server fails first, the sampler must end
+            // too.
             if answered.is_err() {
                 self.ended.store(true, Ordering::Relaxed);
             }
@@ -350,7 +359,7 @@ impl TransferState<'_> {
                 bytes.copy_from_slice(&request[at..at + 8]);
                 u64::from_be_bytes(bytes)
             };
-            // The request that `request_all` sent.
+            // The request sent by `request_all`.
             let (number, bytes) = (word(1) as usize, word(9));
             if self.transfer.upload {
                 self.receive_content(stream, &mut buffer, number, bytes)?;
@@ -378,7 +387,7 @@ impl TransferState<'_> {
         while !bytes.is_empty() {
             match stream.write(bytes) {
                 Ok(written) => bytes = &bytes[written..],
-                Err(error) if waits(&error) => self.go_on()?,
+                Err(error) if waits(&error) => self.check_stop()?,
                 Err(error) => return Err(Stop::Failed("sending", error)),
             }
         }
@@ -401,10 +410,10 @@ impl TransferState<'_> {
                     left -= read as u64;
                     self.received(number, read as u64);
                     if self.transfer.duration.is_some() {
-                        self.go_on()?;
+                        self.check_stop()?;
                     }
                 }
-                Err(error) if waits(&error) => self.go_on()?,
+                Err(error) if waits(&error) => self.check_stop()?,
                 Err(error) => return Err(Stop::Failed("receiving", error)),
             }
         }
@@ -443,7 +452,7 @@ impl TransferState<'_> {
                 Ok(0) => return Err(Stop::Failed("receiving", ErrorKind::UnexpectedEof.into())),
                 Ok(read) => filled += read,
                 Err(error) if waits(&error) => {
-                    self.go_on()?;
+                    self.check_stop()?;
                     waited_from = waited_from
                         .or(self.ended.load(Ordering::Relaxed).then(|| self.emulator.now()));
                     self.check_grace(waited_from)?;
@@ -454,7 +463,7 @@ impl TransferState<'_> {
         Ok(true)
     }
 
-    /// Returns an error once the client's grace period is over.
+    /// Returns an error once the grace period after the client's end is over.
     fn check_grace(&self, from: Option<Time>) -> Step<()> {
         let now = self.emulator.now();
         let ended = self.ended.load(Ordering::Relaxed);
@@ -465,7 +474,7 @@ impl TransferState<'_> {
         }
     }
 
-    /// Samples the data's sender until the client has ended.
+    /// Samples the data sender's socket until the client has ended.
     fn sample(&self, stream: &TcpStream) {
         loop {
             let ended = self.ended.load(Ordering::Relaxed);
@@ -477,7 +486,7 @@ impl TransferState<'_> {
                     }
                 });
             }
-            if ended || self.go_on().is_err() {
+            if ended || self.check_stop().is_err() {
                 return;
             }
             pause(SAMPLE);
@@ -512,10 +521,10 @@ fn owned(fd: std::os::fd::RawFd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
-/// True if `fd` becomes ready within [`LOOK`].
+/// Returns true if `fd` becomes ready within [`STOP_CHECK_INTERVAL`].
 fn ready(fd: &OwnedFd, flags: PollFlags) -> nix::Result<bool> {
     let mut fds = [PollFd::new(fd.as_fd(), flags)];
-    let timeout = PollTimeout::from(LOOK.as_millis() as u8);
+    let timeout = PollTimeout::from(STOP_CHECK_INTERVAL.as_millis() as u8);
     match poll(&mut fds, timeout) {
         Ok(0) | Err(Errno::EINTR) => Ok(false),
         Ok(_) => Ok(true),
@@ -543,7 +552,7 @@ fn state(info: &[u8; sys::TCP_INFO_LENGTH]) -> SocketState {
     let (min_rtt, ssthresh, pacing) = (word(148), word(76), long(104));
     SocketState {
         smoothed_rtt: Span::from_micros(word(68)),
-        // The maximum value before the first sample.
+        // The maximum value means that there is no sample yet.
         min_rtt: (min_rtt != u64::from(u32::MAX)).then(|| Span::from_micros(min_rtt)),
         cwnd: Bytes::new(word(80) * segment),
         // `TCP_INFINITE_SSTHRESH`.

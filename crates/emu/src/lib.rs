@@ -1,33 +1,45 @@
-//! The wall clock: an emulated satellite path between network namespaces, and real programs behind
-//! it.
+//! Emulation on the real clock: a satellite path between network namespaces, and real programs at
+//! its ends.
 //!
-//! A [`Testbed`] is one network namespace for each client and one for the server, each with a TUN
-//! device. An [`Emulator`] carries packets between them through the links of [`bentpipe_link`],
-//! which are the very objects of the simulator, under a clock that runs by itself. [`Program`]s run
-//! in the namespaces; a [`TcpForwarder`] lets clients reach a service outside.
+//! A [`Testbed`] has one network namespace per client and one for the server, each with a TUN
+//! device. An [`Emulator`] carries packets between them through the same [`bentpipe_link`] models
+//! as the simulator, driven by the real clock. [`Program`]s run in the namespaces. A
+//! [`TcpForwarder`] or [`UdpForwarder`] lets clients reach a service outside.
 //!
-//! Nothing of the host is touched: no interface, route, firewall rule or name of it. Everything is
-//! held by file descriptors and processes, and gone with them. [`prepare`] says whether a process
-//! may do this, and moves it into a user namespace where it otherwise may not.
+//! The host's interfaces, routes, firewall and names stay unchanged. File descriptors and processes
+//! hold everything, and it is gone when they end. [`prepare`] checks whether a process may create
+//! namespaces, and moves it into a user namespace if needed.
 //!
 //! # Order of calls
 //!
-//! [`prepare`], while the process has one thread; [`Testbed::new`]; [`Emulator::start`], with which
-//! the time of the links begins; programs, before or after; [`Emulator::stop`], whose [`Report`]
-//! has an account of every packet and of how late packets left.
+//! 1. [`prepare`], while the process has one thread.
+//! 2. [`Testbed::new`].
+//! 3. [`Emulator::start`], which starts link time. Programs may start before or after it.
+//! 4. [`Emulator::stop`], whose [`Report`] accounts for every packet and for lateness.
 //!
 //! ```no_run
-//! use bentpipe_emu::{Emulator, Testbed, Hop, PathSpec, Program, Settings, prepare, server_addresses};
+//! use bentpipe_emu::{
+//!     Emulator, Hop, PathSpec, Program, Settings, Testbed, prepare, server_addresses,
+//! };
 //! use bentpipe_link::DirectionConfig;
 //! use bentpipe_units::{Bytes, Rate, Span};
 //! use std::process::Command;
 //! use std::time::Duration;
 //!
 //! prepare()?;
-//! let direction = |mbps| DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(300)).load(".".as_ref());
-//! let hop = Hop { name: "satellite".into(), forward: direction(50)?, reverse: direction(10)?, shared: true };
-//! let path = PathSpec { hops: vec![hop], base_rtt: Span::from_millis(600), seed: 1, run: 0 };
-//! let emulator = Emulator::start(Testbed::new(1, Bytes::new(1500))?, &path, Settings::default())?;
+//! let direction = |mbps| {
+//!     DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(300)).load(".".as_ref())
+//! };
+//! let hop = Hop {
+//!     name: "satellite".into(),
+//!     forward: direction(50)?,
+//!     reverse: direction(10)?,
+//!     shared: true,
+//! };
+//! let base_rtt = Span::from_millis(600);
+//! let path = PathSpec { hops: vec![hop], base_rtt, seed: 1, run: 0 };
+//! let testbed = Testbed::new(1, Bytes::new(1500))?;
+//! let emulator = Emulator::start(testbed, &path, Settings::default())?;
 //! let mut ping = Command::new("ping");
 //! ping.args(["-c", "3", &server_addresses()[0].to_string()]);
 //! let client = emulator.testbed().client(0).ok_or("no client")?;

@@ -4,8 +4,8 @@
 //! packet at the exact time at which the previous link released it. A late thread delays packets,
 //! but changes neither losses nor rates.
 
-use crate::LinkReport;
 use crate::delay_changes::DelayChange;
+use crate::report::LinkReport;
 use bentpipe_link::{DirectionModel, DropCause, Enqueue, Event, Link, LinkContext, Packet};
 use bentpipe_recorder::LinkRecorder;
 use bentpipe_units::{LinearDelay, Span, Time};
@@ -23,17 +23,17 @@ pub struct Addressed<P> {
 /// A packet in a pipeline.
 pub type PipelinePacket<P> = Packet<Addressed<P>>;
 
-/// What became of a packet.
+/// Outcome of a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome<P> {
-    /// It has passed all links.
+    /// It passed all links.
     Out {
         /// Its deadline.
         at: Time,
         /// The packet, with its terminal.
         packet: PipelinePacket<P>,
     },
-    /// A link has lost it and counted it.
+    /// A link lost it and counted it.
     Lost(DropCause, PipelinePacket<P>),
 }
 
@@ -45,11 +45,11 @@ struct HopLinks<P> {
     names: Vec<String>,
     shared: bool,
     has_delay_changes: bool,
-    /// Delay changes by terminal, in ascending time.
+    /// Delay changes with their terminal, in ascending order of time.
     delay_changes: VecDeque<(Time, usize, LinearDelay)>,
-    /// Recorder of each link, if recorded.
+    /// Series of each link, if recorded.
     recorders: Vec<LinkRecorder>,
-    /// Minimum delay from the end of transmission to the end of the hop, and to that of the
+    /// Minimum delay from the end of transmission to the end of the hop, and to the end of the
     /// pipeline.
     min_delay: Span,
     min_delay_after: Span,
@@ -62,7 +62,7 @@ pub struct LinkPipeline<P> {
 }
 
 impl<P> LinkPipeline<P> {
-    /// A pipeline without hops: what enters leaves at once.
+    /// Creates a pipeline without hops, which passes packets at once.
     pub fn new() -> Self {
         Self { stages: Vec::new() }
     }
@@ -99,8 +99,7 @@ impl<P> LinkPipeline<P> {
         });
     }
 
-    /// Appends a hop whose delays change as `delay_changes` say, by terminal. Other terminals keep
-    /// the model's delay.
+    /// Appends a hop with `delay_changes` by terminal. Other terminals keep the model's delay.
     pub fn push_with_delay_changes(
         &mut self,
         model: &DirectionModel,
@@ -117,12 +116,13 @@ impl<P> LinkPipeline<P> {
         let mut min_delay = model.base_delay();
         let mut all: Vec<(Time, usize, LinearDelay)> =
             (0..terminals).map(|terminal| (Time::ZERO, terminal, own)).collect();
-        for (terminal, course) in delay_changes {
-            for (index, (from, delay)) in course.iter().enumerate() {
+        for (terminal, changes) in delay_changes {
+            for (index, (from, delay)) in changes.iter().enumerate() {
                 all.push((*from, *terminal, *delay));
-                // A linear delay is shortest at one of its ends. The last one holds forever.
-                let until =
-                    course.get(index + 1).map_or(Time::from_nanos(u64::MAX / 2), |(next, _)| *next);
+                // A linear delay is smallest at one of its ends. The last one applies forever.
+                let until = changes
+                    .get(index + 1)
+                    .map_or(Time::from_nanos(u64::MAX / 2), |(next, _)| *next);
                 min_delay = min_delay.min(delay.at(*from)).min(delay.at(until));
             }
         }
@@ -145,16 +145,16 @@ impl<P> LinkPipeline<P> {
         }
     }
 
-    /// Accepts a packet at `now`, which never runs backwards. Returns it at once if the first link
-    /// refuses it.
+    /// Accepts a packet at `now`, which must not decrease. Returns the packet at once if the first
+    /// link drops it.
     pub fn enqueue(&mut self, now: Time, packet: PipelinePacket<P>) -> Option<Outcome<P>> {
         self.enter(0, now, packet)
     }
 
-    /// When the next packet leaves, or an earlier time. `None` if none leaves until a packet
-    /// enters.
+    /// Returns the time at which the next packet leaves, or an earlier time. `None` if no packet
+    /// can leave before another enters.
     ///
-    /// Ignores losses, which [`Self::poll`] returns when it is called next.
+    /// Ignores losses, which the next [`Self::poll`] returns.
     pub fn next_output(&self) -> Option<Time> {
         let next = |stage: &HopLinks<P>| {
             let arrivals = stage.links.iter().filter_map(|link| link.next_arrival(stage.min_delay));
@@ -163,12 +163,11 @@ impl<P> LinkPipeline<P> {
         self.stages.iter().filter_map(next).min()
     }
 
-    /// Returns the next packet that has left or was lost by `now`, in order of time. Call until
-    /// `None`.
+    /// Returns the next packet that left or was lost by `now`, in order of time. Call until `None`.
     pub fn poll(&mut self, now: Time) -> Option<Outcome<P>> {
         loop {
-            let (at, place, index) = self.first_due().filter(|(at, _, _)| *at <= now)?;
-            let stage = &mut self.stages[place];
+            let (at, hop, index) = self.first_due().filter(|(at, _, _)| *at <= now)?;
+            let stage = &mut self.stages[hop];
             stage.apply_delay_changes(at);
             let event = stage.links[index].poll(at);
             stage.record_queue(index, at);
@@ -182,7 +181,7 @@ impl<P> LinkPipeline<P> {
                     if let Some(recorder) = stage.recorders.get_mut(index) {
                         recorder.delivered(at, packet.bytes);
                     }
-                    if let Some(outcome) = self.enter(place + 1, at, packet) {
+                    if let Some(outcome) = self.enter(hop + 1, at, packet) {
                         return Some(outcome);
                     }
                 }
@@ -228,24 +227,24 @@ impl<P> LinkPipeline<P> {
         self.stages.iter_mut().flat_map(|stage| std::mem::take(&mut stage.recorders)).collect()
     }
 
-    /// The earliest deadline, with its hop and link.
+    /// Returns the earliest deadline, with its hop and link.
     fn first_due(&self) -> Option<(Time, usize, usize)> {
-        let links = self.stages.iter().enumerate().flat_map(|(place, stage)| {
-            stage.links.iter().enumerate().map(move |(index, link)| (place, index, link))
+        let links = self.stages.iter().enumerate().flat_map(|(hop, stage)| {
+            stage.links.iter().enumerate().map(move |(index, link)| (hop, index, link))
         });
-        links.filter_map(|(place, index, link)| Some((link.next_deadline()?, place, index))).min()
+        links.filter_map(|(hop, index, link)| Some((link.next_deadline()?, hop, index))).min()
     }
 
-    fn enter(&mut self, place: usize, at: Time, packet: PipelinePacket<P>) -> Option<Outcome<P>> {
-        let Some(stage) = self.stages.get_mut(place) else {
+    fn enter(&mut self, hop: usize, at: Time, packet: PipelinePacket<P>) -> Option<Outcome<P>> {
+        let Some(stage) = self.stages.get_mut(hop) else {
             return Some(Outcome::Out { at, packet });
         };
         stage.apply_delay_changes(at);
         let terminal = packet.payload.terminal;
-        let (index, port) = stage.place(terminal);
-        let taken = stage.links[index].enqueue(at, port, packet);
+        let (index, port) = stage.link_of(terminal);
+        let enqueued = stage.links[index].enqueue(at, port, packet);
         stage.record_queue(index, at);
-        match taken {
+        match enqueued {
             Enqueue::Queued => None,
             Enqueue::Dropped(cause, packet) => {
                 stage.dropped(index, at, cause);
@@ -256,8 +255,8 @@ impl<P> LinkPipeline<P> {
 }
 
 impl<P> HopLinks<P> {
-    /// The link and the port of a terminal.
-    fn place(&self, terminal: usize) -> (usize, usize) {
+    /// Link and port of a terminal.
+    fn link_of(&self, terminal: usize) -> (usize, usize) {
         if self.shared { (0, terminal) } else { (terminal, 0) }
     }
 
@@ -265,7 +264,7 @@ impl<P> HopLinks<P> {
     fn apply_delay_changes(&mut self, at: Time) {
         while self.delay_changes.front().is_some_and(|(from, _, _)| *from <= at) {
             let Some((from, terminal, delay)) = self.delay_changes.pop_front() else { return };
-            let (index, port) = self.place(terminal);
+            let (index, port) = self.link_of(terminal);
             self.links[index].advance_to(from);
             self.links[index].set_delay(port, delay);
         }
@@ -293,12 +292,12 @@ mod tests {
     use proptest::prelude::*;
     use std::path::Path;
 
-    /// Two hops, of which terminals share the second.
+    /// Two hops. Terminals share the second.
     fn pipeline() -> LinkPipeline<u64> {
         let mut pipeline = LinkPipeline::new();
         for (name, mbps, delay_ms, shared) in [("near", 12, 3, false), ("far", 24, 300, true)] {
             let config = DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(delay_ms));
-            let model = config.load(Path::new(".")).expect("a direction");
+            let model = config.load(Path::new(".")).expect("valid direction");
             let context =
                 LinkContext { rtt: Span::from_millis(606), seed: 1, run: 0, name: name.to_owned() };
             pipeline.push(&model, &context, 2, shared);
@@ -312,7 +311,7 @@ mod tests {
 
     fn out(pipeline: &mut LinkPipeline<u64>, now: Time, all: &mut Vec<(Time, usize, u64)>) {
         while let Some(outcome) = pipeline.poll(now) {
-            let Outcome::Out { at, packet } = outcome else { panic!("nothing is lost here") };
+            let Outcome::Out { at, packet } = outcome else { panic!("unexpected loss") };
             all.push((at, packet.payload.terminal, packet.payload.payload));
         }
     }
@@ -337,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn it_asks_to_be_woken_when_packets_leave_and_hardly_ever_before() {
+    fn next_output_is_rarely_earlier_than_the_next_packet() {
         let (mut pipeline, mut all, mut wakes) = (pipeline(), Vec::new(), 0);
         for number in 0..100 {
             assert!(pipeline.enqueue(Time::ZERO, packet(number, 0)).is_none());
@@ -346,19 +345,23 @@ mod tests {
             wakes += 1;
             let before = all.len();
             out(&mut pipeline, now, &mut all);
-            assert!(all[before..].iter().all(|(at, _, _)| *at == now), "told late");
+            assert!(all[before..].iter().all(|(at, _, _)| *at == now), "returned late");
         }
         assert_eq!(all.len(), 100);
-        // One for each, and a few before the first, while nobody knows when it will come.
+        // One per packet, and a few before the first one, while its time is not yet known.
         assert!(wakes < 105, "{wakes}");
     }
 
-    /// 10 ms, from 100 ms on 30 ms that shrink by 10 ms in 100 ms, for terminal 1 only.
-    fn moving() -> LinkPipeline<u64> {
+    /// A delay of 10 ms; for terminal 1, 30 ms from 100 ms on, falling by 10 ms per 100 ms.
+    fn changing_delay() -> LinkPipeline<u64> {
         let config = DirectionConfig::new(Rate::from_mbps(12), Span::from_millis(10));
-        let model = config.load(Path::new(".")).expect("a direction");
-        let context =
-            LinkContext { rtt: Span::from_millis(20), seed: 1, run: 0, name: "way".to_owned() };
+        let model = config.load(Path::new(".")).expect("valid direction");
+        let context = LinkContext {
+            rtt: Span::from_millis(20),
+            seed: 1,
+            run: 0,
+            name: "changing".to_owned(),
+        };
         let mut pipeline = LinkPipeline::new();
         let delay =
             LinearDelay::new(Time::from_millis(100), Span::from_millis(30), -100_000_000_000);
@@ -374,9 +377,9 @@ mod tests {
     }
 
     #[test]
-    fn a_hop_that_moves_delays_each_terminal_by_its_own_course_however_late_it_is_polled() {
+    fn delay_changes_apply_per_terminal_even_if_polled_late() {
         for late_ms in [0, 500] {
-            let (mut pipeline, mut all) = (moving(), Vec::new());
+            let (mut pipeline, mut all) = (changing_delay(), Vec::new());
             for (number, ms) in [0, 98, 99, 150, 200].into_iter().enumerate() {
                 for terminal in [0, 1] {
                     let now = Time::from_millis(ms);
@@ -387,7 +390,7 @@ mod tests {
                 }
             }
             out(&mut pipeline, Time::from_millis(500), &mut all);
-            // 1 ms for each transmission of the first hop, 1 ms and 10 ms of the second.
+            // 1 ms for each transmission of the first hop; 1 ms and 10 ms for the second.
             let at = |wanted: u64, of: usize| {
                 let found =
                     all.iter().find(|(_, terminal, number)| (*terminal, *number) == (of, wanted));
@@ -397,8 +400,8 @@ mod tests {
                 [0, 1, 2, 3, 4].map(|number| at(number, 0)),
                 [22_000, 120_000, 122_000, 172_000, 222_000].map(Some)
             );
-            // Each is sent 1 ms behind that of terminal 0; what is sent until 100 ms has the delay
-            // of before.
+            // Each packet is sent 1 ms after that of terminal 0. Packets sent before 100 ms have
+            // the previous delay.
             assert_eq!(at(0, 1), Some(23_000));
             assert_eq!(at(1, 1), Some(100_000 + 10_000 + 11_000));
             assert_eq!(at(2, 1), Some(102_000 + 29_800 + 11_000));
@@ -408,14 +411,15 @@ mod tests {
     }
 
     proptest! {
-        /// What a late thread does to deadlines: nothing.
+        /// Polling late does not change deadlines.
         #[test]
-        fn deadlines_do_not_depend_on_when_it_is_polled(
+        fn deadlines_are_independent_of_polling_times(
             gaps_us in prop::collection::vec(0u64..3000, 1..60),
             naps_us in prop::collection::vec(1u64..50_000, 1..20),
         ) {
-            let play = |naps: &mut dyn FnMut() -> u64| {
-                let (mut pipeline, mut all, mut now_us, mut woken_us) = (pipeline(), Vec::new(), 0, 0);
+            let run = |naps: &mut dyn FnMut() -> u64| {
+                let (mut pipeline, mut all) = (pipeline(), Vec::new());
+                let (mut now_us, mut woken_us) = (0, 0);
                 for (number, gap) in gaps_us.iter().enumerate() {
                     now_us += gap;
                     while woken_us < now_us {
@@ -423,14 +427,15 @@ mod tests {
                         woken_us += naps();
                     }
                     let number = number as u64;
-                    assert!(pipeline.enqueue(Time::from_nanos(now_us * 1000), packet(number, (number % 2) as usize)).is_none());
+                    let packet = packet(number, (number % 2) as usize);
+                    assert!(pipeline.enqueue(Time::from_nanos(now_us * 1000), packet).is_none());
                     woken_us = woken_us.max(now_us);
                 }
                 out(&mut pipeline, Time::from_millis(10_000), &mut all);
                 all
             };
             let mut naps = naps_us.iter().copied().cycle();
-            prop_assert_eq!(play(&mut || 1000), play(&mut || naps.next().unwrap_or(1)));
+            prop_assert_eq!(run(&mut || 1000), run(&mut || naps.next().unwrap_or(1)));
         }
     }
 }

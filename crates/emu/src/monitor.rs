@@ -1,6 +1,6 @@
-//! Counts the packets of flows, distinguished by the server's port.
+//! Per-flow packet counters, with flows distinguished by the server's port.
 
-use crate::CaptureConfig;
+use crate::capture::CaptureConfig;
 use crate::gso::ends;
 use bentpipe_link::DropCause;
 use bentpipe_units::{Span, Time};
@@ -15,12 +15,12 @@ const FIN_SYN_RST: u8 = 0x01 | 0x02 | 0x04;
 /// What an emulator records in addition to the counters of its links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Monitor {
-    /// TCP or UDP ports of the server. Each gets its [`PortCounters`] in the report of each
-    /// direction, in this order.
+    /// TCP or UDP ports of the server. Each direction's report has [`PortCounters`] for them, in
+    /// this order.
     pub ports: Vec<u16>,
-    /// If a port is listed several times, its next counters start with the first packet after this
-    /// long without any.
-    pub silence: Span,
+    /// Idle time after which the next packet of a port that is listed several times starts its next
+    /// counters.
+    pub idle_time: Span,
     /// Whether to record time series of the links.
     pub series: bool,
     /// Capture files.
@@ -47,9 +47,9 @@ pub struct LayerBytes {
 pub struct PortCounters {
     /// The server's port.
     pub port: u16,
-    /// When the first packet entered the path.
+    /// Time at which the first packet entered the path.
     pub first: Option<Time>,
-    /// When the last one did.
+    /// Time at which the last packet entered the path.
     pub last: Option<Time>,
     /// Packets that entered the path.
     pub packets: u64,
@@ -77,7 +77,7 @@ pub struct PortCounters {
     pub option_bytes: BTreeMap<u32, u64>,
 }
 
-/// The parts of a packet.
+/// Header and payload sizes of a packet, and its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Parts {
     from: u16,
@@ -91,7 +91,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// The parts of an unfragmented TCP or UDP packet.
+    /// Returns the parts of an unfragmented TCP or UDP packet.
     fn of(packet: &[u8]) -> Option<Self> {
         ends(packet)?;
         let (protocol, ip) = match packet.first()? >> 4 {
@@ -130,9 +130,9 @@ impl Parts {
 #[derive(Debug)]
 pub(crate) struct PortMonitor {
     ports: Vec<PortCounters>,
-    /// Which counters are active: one of those that share a port.
+    /// True for the active counters. Of those that share a port, one is active.
     current: Vec<bool>,
-    silence: Span,
+    idle_time: Span,
     /// True if the server's port is the source port.
     from_server: bool,
 }
@@ -143,23 +143,23 @@ impl PortMonitor {
         let ports: Vec<PortCounters> =
             ports.iter().map(|&port| PortCounters { port, ..PortCounters::default() }).collect();
         let current =
-            (0..ports.len()).map(|place| !ports[..place].contains(&ports[place])).collect();
-        Self { ports, current, silence: monitor.silence, from_server }
+            (0..ports.len()).map(|index| !ports[..index].contains(&ports[index])).collect();
+        Self { ports, current, idle_time: monitor.idle_time, from_server }
     }
 
-    /// Switches to the next counters of `port`, if there are any and the present ones have been
+    /// Switches to the next counters of `port`, if there are any and the current ones have been
     /// idle for long enough.
     fn start_next(&mut self, now: Time, port: u16) {
-        let Some(place) = self.place(port) else { return };
-        let silent = self.ports[place].last.is_some_and(|last| now.since(last) > self.silence);
-        let next = self.ports.iter().skip(place + 1).position(|counters| counters.port == port);
-        if let Some(next) = next.filter(|_| silent) {
-            self.current[place] = false;
-            self.current[place + 1 + next] = true;
+        let Some(index) = self.index_of(port) else { return };
+        let idle = self.ports[index].last.is_some_and(|last| now.since(last) > self.idle_time);
+        let next = self.ports.iter().skip(index + 1).position(|counters| counters.port == port);
+        if let Some(next) = next.filter(|_| idle) {
+            self.current[index] = false;
+            self.current[index + 1 + next] = true;
         }
     }
 
-    fn place(&self, port: u16) -> Option<usize> {
+    fn index_of(&self, port: u16) -> Option<usize> {
         let mut all = self.ports.iter().zip(&self.current);
         all.position(|(counters, current)| *current && counters.port == port)
     }
@@ -170,8 +170,8 @@ impl PortMonitor {
         }
         let parts = Parts::of(packet)?;
         let port = if self.from_server { parts.from } else { parts.to };
-        let place = self.place(port)?;
-        Some((&mut self.ports[place], parts))
+        let index = self.index_of(port)?;
+        Some((&mut self.ports[index], parts))
     }
 
     /// Counts a packet that enters the path.
@@ -243,11 +243,11 @@ mod tests {
     }
 
     fn monitor(ports: &[u16]) -> Monitor {
-        Monitor { ports: ports.to_vec(), silence: Span::from_secs(2), ..Monitor::default() }
+        Monitor { ports: ports.to_vec(), idle_time: Span::from_secs(2), ..Monitor::default() }
     }
 
     #[test]
-    fn a_port_that_stands_there_twice_has_another_passage_after_a_silence() {
+    fn a_port_listed_twice_starts_new_counters_after_idle_time() {
         let mut up = PortMonitor::new(&monitor(&[81, 81]), false);
         for ms in [0, 1900, 4000, 9000] {
             up.entered(Time::from_millis(ms), &segment(5000, 81, ACK, 1));
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_counted_for_the_servers_port_and_by_layer() {
+    fn packets_are_counted_by_server_port_and_layer() {
         let mut up = PortMonitor::new(&monitor(&[80, 81]), false);
         let at = Time::from_millis;
         up.entered(at(1), &segment(5000, 81, 0x02, 0));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_or_a_fragment_is_no_flows() {
+    fn truncated_packets_and_fragments_are_not_counted() {
         let mut down = PortMonitor::new(&monitor(&[80]), true);
         let whole = segment(80, 5000, ACK, 100);
         for length in 0..whole.len() {

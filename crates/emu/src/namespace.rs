@@ -1,7 +1,6 @@
-//! Anonymous network namespaces: they exist as long as something holds them, and leave nothing
-//! behind.
+//! Anonymous network namespaces, which exist as long as something holds them.
 
-use crate::EmuError;
+use crate::error::EmuError;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::{getgid, getuid};
 use std::fs::File;
@@ -9,33 +8,32 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const NEEDED: &str = "root (CAP_SYS_ADMIN), or user namespaces (user.max_user_namespaces above 0, \
-    and where there are \
-                      they kernel.unprivileged_userns_clone = 1 and \
-                      kernel.apparmor_restrict_unprivileged_userns = 0)";
+    and, if they exist, kernel.unprivileged_userns_clone = 1 and \
+    kernel.apparmor_restrict_unprivileged_userns = 0)";
 
-/// By what right the process creates namespaces.
+/// Permission by which the process creates namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// It is root, or has CAP_SYS_ADMIN.
+    /// The process is root or has CAP_SYS_ADMIN.
     Privileged,
-    /// It has moved to a user namespace of its own.
+    /// The process has moved to a user namespace of its own.
     UserNamespace,
 }
 
-/// Makes sure that this process may create network namespaces.
+/// Ensures that this process may create network namespaces.
 ///
-/// Without CAP_SYS_ADMIN, it moves to a user namespace of its own, where its user and group stay
-/// the same and programs it runs gain no rights.
+/// Without CAP_SYS_ADMIN, the process moves to a user namespace of its own. Its user and group stay
+/// the same, and programs it runs gain no rights.
 ///
 /// # Errors
-/// The system does not allow user namespaces, or the process has more than one thread and cannot
-/// move: call this first.
+/// The system does not permit user namespaces, or the process has more than one thread. Call this
+/// while it has one.
 pub fn prepare() -> Result<Access, EmuError> {
     if has_admin() {
         return Ok(Access::Privileged);
     }
     let refused = |source: std::io::Error| EmuError::NotPermitted {
-        what: "a user namespace",
+        what: "creating a user namespace",
         source,
         needed: NEEDED,
     };
@@ -54,7 +52,7 @@ pub fn prepare() -> Result<Access, EmuError> {
     Ok(Access::UserNamespace)
 }
 
-/// True if the calling thread has CAP_SYS_ADMIN (number 21, linux/capability.h) in its user
+/// Returns true if the calling thread has CAP_SYS_ADMIN (number 21, linux/capability.h) in its user
 /// namespace.
 fn has_admin() -> bool {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
@@ -80,11 +78,11 @@ impl Namespace {
     pub fn new() -> Result<Self, EmuError> {
         let made = on_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).map_err(|error| EmuError::NotPermitted {
-                what: "a network namespace",
+                what: "creating a network namespace",
                 source: error.into(),
                 needed: NEEDED,
             })?;
-            // The thread's namespace: that of the process is the host's.
+            // The thread's namespace. The process's is still the host's.
             let file = "/proc/thread-self/ns/net";
             File::open(file).map_err(|error| EmuError::system(file, error))
         })?;
@@ -109,7 +107,7 @@ impl Namespace {
         on_thread(|| self.enter().map(|()| work()))?
     }
 
-    /// True if a program inside has a listening TCP socket or any UDP socket.
+    /// Returns true if a program inside has a listening TCP socket or any UDP socket.
     ///
     /// # Errors
     /// The process lacks the permission.
@@ -123,7 +121,7 @@ impl Namespace {
         })
     }
 
-    /// True if a program inside listens on TCP `port` or has a UDP socket bound to it.
+    /// Returns true if a program inside listens on TCP `port` or has a UDP socket bound to it.
     ///
     /// # Errors
     /// The process lacks the permission.
@@ -140,7 +138,8 @@ impl Namespace {
     /// Sets a kernel parameter of the namespace by its sysctl(8) name, such as `net.ipv4.tcp_rmem`.
     ///
     /// # Errors
-    /// The name is not in `net.` or unknown in a namespace, or the kernel refuses the value.
+    /// The name does not start with `net.` or is unknown in a namespace, or the kernel rejects the
+    /// value.
     pub fn set(&self, key: &str, value: &str) -> Result<(), EmuError> {
         let file = parameter(key)?;
         self.inside(|| std::fs::write(&file, value))?
@@ -148,13 +147,13 @@ impl Namespace {
     }
 }
 
-/// True if a table of TCP sockets (proc_net_tcp.rst in the kernel) has one in state `TCP_LISTEN`
-/// (10).
+/// Returns true if a table of TCP sockets (proc_net_tcp.rst in the kernel) has one in state
+/// `TCP_LISTEN` (10).
 fn listens(table: &str) -> bool {
     table.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some("0A"))
 }
 
-/// True if a table of sockets has one at local `port`, in `state` if given.
+/// Returns true if a table of sockets has one at local `port`, in `state` if given.
 fn has_port(table: &str, port: u16, state: Option<&str>) -> bool {
     let local = format!(":{port:04X}");
     table.lines().skip(1).any(|line| {
@@ -164,8 +163,8 @@ fn has_port(table: &str, port: u16, state: Option<&str>) -> bool {
     })
 }
 
-/// The file of a parameter. Only those of `net.` belong to a network namespace: others would be the
-/// host's.
+/// Returns the file of a parameter. Only parameters of `net.` belong to a network namespace; others
+/// would be the host's.
 fn parameter(key: &str) -> Result<PathBuf, EmuError> {
     let fine = |part: &str| {
         !part.is_empty()
@@ -174,21 +173,24 @@ fn parameter(key: &str) -> Result<PathBuf, EmuError> {
     let mut parts = key.split(['.', '/']);
     if parts.next() != Some("net") || !parts.clone().all(fine) || parts.clone().count() < 2 {
         return Err(EmuError::Spec {
-            what: format!("`{key}` is no parameter of a network namespace"),
-            allowed: "names that begin with `net.`, such as net.ipv4.tcp_rmem".to_owned(),
+            what: format!("`{key}` is not a parameter of a network namespace"),
+            allowed: "names that start with `net.`, such as net.ipv4.tcp_rmem".to_owned(),
         });
     }
     Ok(parts.fold(Path::new("/proc/sys/net").to_owned(), |path, part| path.join(part)))
 }
 
-/// Runs `work` on a thread of its own, which may change namespaces.
+/// Runs `work` on a separate thread, which may change namespaces.
 pub(crate) fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, EmuError> {
     std::thread::scope(|scope| {
         let thread =
             std::thread::Builder::new().name("namespace".to_owned()).spawn_scoped(scope, work);
-        let thread = thread.map_err(|error| EmuError::system("a thread", error))?;
+        let thread = thread.map_err(|error| EmuError::system("starting a thread", error))?;
         thread.join().map_err(|_| {
-            EmuError::system("a thread in a namespace", std::io::Error::other("it panicked"))
+            EmuError::system(
+                "running a thread in a namespace",
+                std::io::Error::other("it panicked"),
+            )
         })
     })
 }
@@ -198,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_socket_that_listens_counts() {
+    fn only_listening_sockets_count() {
         let table = |state: &str| {
             format!(
                 "  sl  local_address rem_address   st tx_queue\n   0: 00000000:1F90 00000000:0000 \
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_of_the_host_are_refused() {
+    fn host_parameters_are_rejected() {
         assert!(
             parameter("net.ipv4.tcp_rmem")
                 .is_ok_and(|file| file == Path::new("/proc/sys/net/ipv4/tcp_rmem"))

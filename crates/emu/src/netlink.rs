@@ -1,7 +1,7 @@
 //! Configures addresses and routes of the calling thread's network namespace over rtnetlink (RFC
 //! 3549, rtnetlink(7)), without the `ip` command.
 
-use crate::EmuError;
+use crate::error::EmuError;
 use nix::libc;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket,
@@ -41,7 +41,7 @@ impl Netlink {
             SockProtocol::NetlinkRoute,
         )
         .map(|socket| Self { socket, sequence: 0 })
-        .map_err(|error| EmuError::system("a netlink socket", error))
+        .map_err(|error| EmuError::system("opening a netlink socket", error))
     }
 
     /// Brings up interface `index`, with an MTU and a transmit queue length if given.
@@ -55,7 +55,7 @@ impl Netlink {
             add(&mut body, attribute::IFLA_MTU, &mtu.to_ne_bytes());
             add(&mut body, attribute::IFLA_TXQLEN, &queue.to_ne_bytes());
         }
-        self.ask(libc::RTM_NEWLINK, 0, &body)
+        self.request(libc::RTM_NEWLINK, 0, &body)
             .map_err(|error| EmuError::system(format!("interface {index}: up"), error))
     }
 
@@ -66,7 +66,7 @@ impl Netlink {
         body.extend(index.to_ne_bytes());
         add(&mut body, attribute::IFA_LOCAL, &octets);
         add(&mut body, attribute::IFA_ADDRESS, &octets);
-        self.ask(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body)
+        self.request(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body)
             .map_err(|error| EmuError::system(format!("address {address}"), error))
     }
 
@@ -97,12 +97,12 @@ impl Netlink {
         }
         add(&mut body, attribute::RTA_OIF, &index.to_ne_bytes());
         add(&mut body, attribute::RTA_PREFSRC, &source_octets);
-        self.ask(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body)
-            .map_err(|error| EmuError::system(format!("route to {to}/{bits}"), error))
+        self.request(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body)
+            .map_err(|error| EmuError::system(format!("adding a route to {to}/{bits}"), error))
     }
 
     /// Sends a request and waits for its acknowledgement.
-    fn ask(&mut self, kind: u16, flags: i32, body: &[u8]) -> io::Result<()> {
+    fn request(&mut self, kind: u16, flags: i32, body: &[u8]) -> io::Result<()> {
         self.sequence += 1;
         let length = (HEADER + body.len()) as u32;
         let flags = (flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
@@ -123,7 +123,8 @@ impl Netlink {
 /// Length of `struct nlmsghdr`.
 const HEADER: usize = 16;
 
-/// The result of request `sequence` in an answer: `NLMSG_ERROR` with number 0 means success.
+/// Returns the result of request `sequence` in a response: `NLMSG_ERROR` with number 0 means
+/// success.
 fn netlink_result(answer: &[u8], sequence: u32) -> io::Result<()> {
     let word = |at: usize| {
         answer.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes)
@@ -134,10 +135,7 @@ fn netlink_result(answer: &[u8], sequence: u32) -> io::Result<()> {
         (Some(libc::NLMSG_ERROR), Some(of), Some(error)) if of == sequence => {
             Err(io::Error::from_raw_os_error((error as i32).saturating_neg()))
         }
-        _ => Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "an answer of netlink to something else",
-        )),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "netlink response to another request")),
     }
 }
 
@@ -172,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_taken_only_for_its_own_request() {
+    fn a_response_must_match_its_request() {
         assert!(netlink_result(&answer(2, 7, 0), 7).is_ok());
         assert!(netlink_result(&answer(2, 6, 0), 7).is_err());
         assert!(netlink_result(&answer(3, 7, 0), 7).is_err());
@@ -184,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_begin_at_multiples_of_four() {
+    fn attributes_are_aligned_to_four_bytes() {
         let mut body = vec![0; 8];
         add(&mut body, 1, &[1, 2, 3, 4, 5]);
         assert_eq!(body.len(), 20);

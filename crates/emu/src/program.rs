@@ -1,5 +1,5 @@
-//! A program in a network namespace. It ends, with everything it has started, when it is dropped or
-//! when this process dies.
+//! Programs in a network namespace. A program ends, with everything it has started, when it is
+//! dropped or when this process dies.
 //!
 //! The program runs in a PID namespace (pid_namespaces(7)) of its own, under an init process that
 //! only waits, forwards signals and reaps orphans. When init ends, the kernel kills everything in
@@ -7,7 +7,8 @@
 //! `kill -9` or crash leaves anything running that would hold the network namespace.
 #![allow(unsafe_code)]
 
-use crate::{EmuError, Namespace};
+use crate::error::EmuError;
+use crate::namespace::Namespace;
 use nix::errno::Errno;
 use nix::libc;
 use nix::mount::{MsFlags, mount};
@@ -29,7 +30,7 @@ const BY_SIGNAL: i32 = 128;
 /// A running program. Dropping it kills it and everything it has started.
 #[derive(Debug)]
 pub struct Program {
-    /// The init process until it has been waited for; afterwards its PID may be reused.
+    /// The init process until it has been waited for. Afterwards its PID may be reused.
     first: Arc<Mutex<Option<Pid>>>,
     ended: Receiver<io::Result<ExitStatus>>,
     status: Option<i32>,
@@ -46,9 +47,9 @@ impl Program {
         let (end, ended) = channel();
         let first = Arc::new(Mutex::new(None));
         let namespace = namespace.clone();
-        let held = Arc::clone(&first);
-        // The thread lives as long as the program, since the kernel takes the death of the forking
-        // thread for that of the parent.
+        let pid = Arc::clone(&first);
+        // The thread lives as long as the program, because the kernel treats the end of the forking
+        // thread as the death of the parent.
         let wait = move || {
             let child = spawn(&namespace, &mut command);
             drop(namespace);
@@ -60,24 +61,26 @@ impl Program {
                 }
             };
             let number = Pid::from_raw(child.id().cast_signed());
-            *lock(&held) = Some(number);
-            // The thread waits for the program even if nobody receives the result.
+            *lock(&pid) = Some(number);
+            // The thread waits for the program even if the receiver is gone.
             let _ = started.send(Ok(()));
-            let _ = end.send(wait(child, number, &held));
+            let _ = end.send(wait(child, number, &pid));
         };
         std::thread::Builder::new()
             .name("program".to_owned())
             .spawn(wait)
-            .map_err(|error| EmuError::system("a thread", error))?;
+            .map_err(|error| EmuError::system("starting a thread", error))?;
         match start.recv() {
             Ok(Ok(())) => Ok(Self { first, ended, status: None }),
             Ok(Err(error)) => Err(error),
-            Err(_) => Err(EmuError::system("a program's thread", io::Error::other("it panicked"))),
+            Err(_) => {
+                Err(EmuError::system("starting a program", io::Error::other("its thread panicked")))
+            }
         }
     }
 
-    /// Waits for the program to end, for up to `span`. The exit status is 128 plus the signal's
-    /// number if a signal ended it.
+    /// Waits up to `span` for the program to end. If a signal ended it, the exit status is 128 plus
+    /// the signal's number.
     ///
     /// # Errors
     /// The program cannot be waited for.
@@ -122,7 +125,7 @@ impl Drop for Program {
     fn drop(&mut self) {
         self.kill();
         if self.status.is_none() {
-            // Its resources end with it; the kernel takes a moment for a namespace.
+            // Its resources end with it. The kernel takes a moment to remove a namespace.
             let _ = self.ended.recv_timeout(Duration::from_secs(5));
         }
     }
@@ -132,20 +135,20 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for init, and forgets its PID before the kernel can reuse it.
-fn wait(mut child: Child, number: Pid, held: &Mutex<Option<Pid>>) -> io::Result<ExitStatus> {
+/// Waits for init, and clears its PID before the kernel can reuse it.
+fn wait(mut child: Child, number: Pid, pid: &Mutex<Option<Pid>>) -> io::Result<ExitStatus> {
     while waitid(Id::Pid(number), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR)
     {
     }
-    *lock(held) = None;
+    *lock(pid) = None;
     child.wait()
 }
 
-/// Enters the namespaces and starts the command under init, on a thread of its own.
+/// Enters the namespaces and starts the command under init, on a separate thread.
 fn spawn(namespace: &Namespace, command: &mut Command) -> Result<Child, EmuError> {
     namespace.enter()?;
     unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS)
-        .map_err(|error| EmuError::system("namespaces for process ids and mounts", error))?;
+        .map_err(|error| EmuError::system("creating PID and mount namespaces", error))?;
     // SAFETY: between fork and exec in a multi-threaded process, only async-signal-safe operations
     // are allowed (signal-safety(7)). `first` makes system calls and touches the stack; it neither
     // allocates nor locks.
@@ -156,12 +159,12 @@ fn spawn(namespace: &Namespace, command: &mut Command) -> Result<Child, EmuError
     })
 }
 
-/// Runs in init. Returns in a child process, which becomes the program; init stays and ends with
-/// it.
+/// Runs in init. Returns in a child process, which becomes the program. Init itself stays and ends
+/// with the program.
 fn first() -> io::Result<()> {
     set_pdeathsig(Signal::SIGKILL)?;
-    // If mounting is forbidden, as in many containers, /proc shows the outer processes. Nothing
-    // here needs it.
+    // If mounting is forbidden, as in many containers, /proc shows the outer processes, which does
+    // no harm.
     let nothing = None::<&str>;
     if mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).is_ok() {
         let _ = mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), nothing);
@@ -183,7 +186,7 @@ fn reap(program: Pid) -> ! {
         // init process.
         let _ = unsafe { sigaction(signal, &pass_on) };
     }
-    // Files of the parent that exec would close stay open in init. SAFETY: nothing uses a file from
+    // Closes the parent's files in init, which exec would close. SAFETY: nothing uses a file from
     // here on.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
     let status = loop {

@@ -1,12 +1,13 @@
 //! Reports of an emulation.
 
-use crate::{CaptureReport, PortCounters};
+use crate::capture::CaptureReport;
+use crate::monitor::PortCounters;
 use bentpipe_link::Counters;
 use bentpipe_recorder::LinkRecorder;
 use bentpipe_units::Span;
 use hdrhistogram::Histogram;
 
-/// Lateness of packets: delivery to the receiving kernel minus the deadline.
+/// Lateness of packets: time from the deadline to delivery to the receiving kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lateness {
     /// Packets delivered.
@@ -50,7 +51,7 @@ impl LatenessHistogram {
 /// A link of the path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkReport {
-    /// `hop/forward` or `hop/return`, with `#terminal` if each terminal has its own.
+    /// `hop/forward` or `hop/return`, with `#terminal` if each terminal has its own link.
     pub name: String,
     /// Its counters.
     pub counters: Counters,
@@ -58,7 +59,7 @@ pub struct LinkReport {
     pub terminals: Vec<Counters>,
     /// Mean queueing delay.
     pub queue_mean: Span,
-    /// The recorder with its time series, if recorded.
+    /// Time series, if recorded.
     pub recorder: Option<LinkRecorder>,
 }
 
@@ -67,7 +68,7 @@ pub struct LinkReport {
 pub struct DirectionReport {
     /// `forward` (to the clients) or `return` (to the server).
     pub name: &'static str,
-    /// Why its thread had no real-time priority; `None` if it had.
+    /// Reason why its thread had no real-time priority; `None` if it had.
     pub without_realtime: Option<String>,
     /// CPU time of its thread, including the kernel's work to receive what it wrote.
     pub cpu_time: Span,
@@ -81,18 +82,18 @@ pub struct DirectionReport {
     pub bytes_written: u64,
     /// Lost by the links, which count the causes.
     pub lost: u64,
-    /// Multicast or link-local packets, which no path carries.
+    /// Multicast or link-local packets, which a path does not carry.
     pub not_carried: u64,
     /// Neither IPv4 nor IPv6, or with inconsistent lengths.
     pub malformed: u64,
-    /// For an address that no terminal has.
+    /// Addressed to no terminal.
     pub unroutable: u64,
     /// Dropped by the emulator at its memory limit.
     pub dropped_memory: u64,
     /// Dropped because the receiving kernel refused them.
     pub dropped_write: u64,
     /// Packets or super-packets that the kernel dropped before the emulator read them. Not included
-    /// in those read.
+    /// in the packets read.
     pub dropped_ring: u64,
     /// Inside the links at the end.
     pub in_flight: u64,
@@ -130,7 +131,7 @@ impl DirectionReport {
 /// Report of an emulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// How long it ran.
+    /// Duration of the emulation.
     pub length: Span,
     /// To the clients.
     pub forward: DirectionReport,
@@ -146,8 +147,8 @@ impl Report {
         [&self.forward, &self.reverse]
     }
 
-    /// Warnings in words: packets that the emulator dropped, or delivered with a 99th percentile of
-    /// lateness above `tolerated`.
+    /// Returns warnings as text, if the emulator dropped packets or the 99th percentile of lateness
+    /// exceeds `tolerated`.
     pub fn warnings(&self, tolerated: Span) -> Vec<String> {
         let mut warnings = Vec::new();
         for direction in self.directions() {
@@ -156,18 +157,18 @@ impl Report {
                 direction;
             if *dropped_ring > 0 {
                 warnings.push(format!(
-                    "{name}: fell behind, {dropped_ring} packets or super-packets \
-                        were dropped unread"
+                    "{name}: fell behind, {dropped_ring} packets or super-packets were \
+                     dropped unread"
                 ));
             }
             if *dropped_memory > 0 {
-                warnings
-                    .push(format!("{name}: {dropped_memory} packets dropped for want of memory"));
+                warnings.push(format!(
+                    "{name}: {dropped_memory} packets were dropped at the memory limit"
+                ));
             }
             if *dropped_write > 0 {
-                warnings.push(format!(
-                    "{name}: {dropped_write} packets were not taken by the receiving kernel"
-                ));
+                warnings
+                    .push(format!("{name}: the receiving kernel rejected {dropped_write} packets"));
             }
             if lateness.p99 > tolerated {
                 warnings.push(format!(

@@ -1,4 +1,4 @@
-//! What is emulated, and how.
+//! The emulated path, and settings of the emulator.
 
 use bentpipe_link::DirectionModel;
 use bentpipe_units::{Bytes, Span};
@@ -16,42 +16,42 @@ pub struct Hop {
     pub shared: bool,
 }
 
-/// A resolved path, the same as for a simulation.
+/// A resolved path, in the same form as for a simulation.
 #[derive(Debug, Clone)]
 pub struct PathSpec {
     /// Hops from the clients to the server.
     pub hops: Vec<Hop>,
-    /// RTT of the unloaded path, which sizes queues in BDP.
+    /// RTT of the unloaded path, from which queue sizes in BDP follow.
     pub base_rtt: Span,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Number of the run: keys the random streams together with the seed.
+    /// Number of the run. Together with the seed, it determines the random streams.
     pub run: u64,
 }
 
 /// Settings of the emulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// How long before a deadline a thread stops sleeping and polls the clock: about the wake-up
-    /// latency.
+    /// Time before a deadline at which a thread stops sleeping and polls the clock: about the
+    /// wake-up latency.
     ///
-    /// Costs that much CPU time per packet, and half a CPU at most.
+    /// It costs that much CPU time per packet, up to half a CPU.
     pub busy_poll: Span,
     /// Whether to request real-time priority. Without permission the emulator runs without it and
-    /// reports that.
+    /// reports this.
     pub realtime: bool,
-    /// Packets of one flow are delivered together, as by generic receive offload (GRO), if their
-    /// deadlines have passed and lie within this span. Zero delivers each separately.
+    /// Maximum distance between the deadlines of packets of one flow that are delivered together
+    /// once due, as by generic receive offload (GRO). Zero delivers each separately.
     pub gro: Span,
-    /// Memory limit of the packets inside the links of one direction. Excess packets are dropped
+    /// Memory limit of the packets inside the links of one direction. Packets beyond it are dropped
     /// and counted.
     pub memory: Bytes,
 }
 
 impl Default for Settings {
-    /// Measured on a virtual machine: see decision 14. Gigabit adapters interrupt up to 20,000
-    /// times per second (`InterruptThrottleRate` of Linux's e1000 driver) and merge what has
-    /// arrived in between.
+    /// Measured on a virtual machine, see decision 14. Gigabit adapters interrupt up to 20,000
+    /// times per second (`InterruptThrottleRate` of Linux's e1000 driver) and merge the packets
+    /// that arrived in between.
     fn default() -> Self {
         Self {
             busy_poll: Span::from_micros(40),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Statistics of one direction since the start of the emulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DirectionStats {
-    /// Time of the statistics.
+    /// Time at which they were taken.
     pub at: Time,
     /// IP packets read.
     pub packets_read: u64,
@@ -19,7 +19,7 @@ pub struct DirectionStats {
     /// Packets lost by the links.
     pub lost: u64,
     /// Packets dropped by the emulator at its memory limit, or by the receiving kernel. Packets
-    /// dropped unread are known only at the end.
+    /// dropped unread are counted only at the end.
     pub dropped: u64,
     /// Packets in the queues of the links.
     pub queue_packets: u64,
@@ -27,8 +27,8 @@ pub struct DirectionStats {
     pub queue_bytes: u64,
     /// Path delay of the last packet delivered.
     pub delay: Span,
-    /// Sum of the path delays of all packets delivered: divided by their number, the mean over any
-    /// interval.
+    /// Sum of the path delays of all packets delivered. Divided by their number, it gives the mean
+    /// over any interval.
     pub delays: Span,
 }
 
@@ -43,7 +43,7 @@ pub struct PathStats {
 
 /// Reads the statistics of a running path from any thread.
 ///
-/// Each direction publishes them every millisecond while packets pass, and twenty times per second
+/// Each direction publishes them every millisecond while packets pass, and 20 times per second
 /// otherwise.
 #[derive(Debug, Clone)]
 pub struct StatsReader {
@@ -56,18 +56,19 @@ impl StatsReader {
         Self { forward: Arc::default(), reverse: Arc::default() }
     }
 
-    /// The statistics published last.
+    /// Returns the statistics published last.
     pub fn read(&self) -> PathStats {
         PathStats { forward: self.forward.read(), reverse: self.reverse.read() }
     }
 }
 
-/// Where a direction publishes its statistics.
+/// Cell in which a direction publishes its statistics.
 #[derive(Debug, Default)]
 pub(crate) struct StatsCell(Mutex<DirectionStats>);
 
 impl StatsCell {
-    /// Publishes statistics. Never blocks: while a reader holds the lock, the previous ones stay.
+    /// Publishes statistics without blocking: while a reader holds the lock, the previous ones
+    /// stay.
     pub(crate) fn write(&self, now: &DirectionStats) {
         if let Ok(mut stats) = self.0.try_lock() {
             *stats = *now;
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_is_what_was_written_down() {
+    fn reading_returns_the_published_statistics() {
         let stats = StatsReader::new();
         let now = DirectionStats {
             at: Time::from_millis(1),

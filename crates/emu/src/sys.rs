@@ -1,8 +1,9 @@
 //! System calls that no dependency wraps: ioctls of TUN devices, real-time priority, and TCP socket
 //! state.
 //!
-//! Unsafe for that reason alone. Every call passes the kernel a borrowed file descriptor, or none,
-//! and a value on the stack that outlives the call and has the size that the kernel reads.
+//! These calls are the only reason for unsafe code here. Every call passes the kernel a borrowed
+//! file descriptor, or none, and a value on the stack that outlives the call and has the size that
+//! the kernel reads.
 #![allow(unsafe_code)]
 
 use nix::libc;
@@ -18,7 +19,7 @@ struct InterfaceRequest {
 }
 
 mod ioctls {
-    // `_IOW('T', n, int)`, whatever the argument (linux/if_tun.h).
+    // `_IOW('T', n, int)`, although the argument differs (linux/if_tun.h).
     nix::ioctl_write_ptr_bad!(
         set_interface,
         nix::request_code_write!(b'T', 202, 4),
@@ -44,15 +45,15 @@ pub fn attach_tun(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
         rest: [0; 22],
     };
     // The last byte stays zero.
-    let room = libc::IFNAMSIZ - 1;
-    request.name.iter_mut().take(room).zip(name.bytes()).for_each(|(to, from)| *to = from);
+    let length = libc::IFNAMSIZ - 1;
+    request.name.iter_mut().take(length).zip(name.bytes()).for_each(|(to, from)| *to = from);
     // SAFETY: see the module's documentation.
     unsafe { ioctls::set_interface(fd.as_raw_fd(), &request) }?;
     Ok(())
 }
 
-/// Enables super-packets of TCP with incomplete checksums, and of UDP if supported (Linux 6.2):
-/// returns true if it is.
+/// Enables super-packets of TCP with incomplete checksums, and of UDP if supported (Linux 6.2).
+/// Returns true if UDP is supported.
 pub fn offload(fd: BorrowedFd<'_>) -> io::Result<bool> {
     let tcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
     // SAFETY: the argument is a number.
@@ -65,7 +66,7 @@ pub fn offload(fd: BorrowedFd<'_>) -> io::Result<bool> {
 }
 
 /// Real-time priorities of packet threads, and of applications, which packet threads must be able
-/// to interrupt. Low among those available.
+/// to preempt. Both are low within the available range.
 pub const PACKET_THREAD_PRIORITY: libc::c_int = 10;
 pub const APPLICATION_PRIORITY: libc::c_int = 5;
 
@@ -88,7 +89,8 @@ pub fn realtime(priority: libc::c_int) -> io::Result<()> {
 /// 4.19.
 pub const TCP_INFO_LENGTH: usize = 216;
 
-/// The state of a TCP socket (`TCP_INFO`, tcp(7)). Fields unknown to an older kernel are zero.
+/// Returns the state of a TCP socket (`TCP_INFO`, tcp(7)). Fields unknown to an older kernel are
+/// zero.
 pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<[u8; TCP_INFO_LENGTH]> {
     let mut bytes = [0u8; TCP_INFO_LENGTH];
     let mut length = TCP_INFO_LENGTH as libc::socklen_t;

@@ -1,10 +1,11 @@
 //! Forwards a TCP port of the server to a service outside the namespaces.
 //!
-//! Connections end at the server and continue in the host's network over ordinary sockets. What
-//! crosses the path is TCP between the client's kernel and that of the server; the host's
-//! configuration is not touched.
+//! Connections end at the server and continue in the host's network over ordinary sockets. The path
+//! carries TCP between the client's kernel and that of the server. The host's configuration stays
+//! unchanged.
 
-use crate::{EmuError, Namespace};
+use crate::error::EmuError;
+use crate::namespace::Namespace;
 use std::io;
 use std::net::{Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
@@ -14,14 +15,14 @@ use std::time::Duration;
 /// Maximum number of concurrent connections. More are closed at once and counted. Each takes two
 /// threads and 32 kB.
 const MAX_CONNECTIONS: usize = 256;
-/// How long the service may take to accept a connection.
+/// Time limit for the service to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A forwarded TCP port. Dropping it stops accepting; open connections end with the namespaces.
 #[derive(Debug)]
 pub struct TcpForwarder {
     shared: Arc<Shared>,
-    /// The namespace in which to wake the accepting thread.
+    /// Namespace in which to wake the accepting thread.
     server: Namespace,
     address: SocketAddr,
 }
@@ -36,7 +37,7 @@ struct Shared {
 /// Counters of a forwarded port.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    pub(crate) taken: AtomicU64,
+    pub(crate) accepted: AtomicU64,
     pub(crate) refused: AtomicU64,
     pub(crate) failed: AtomicU64,
 }
@@ -47,9 +48,9 @@ impl Counts {
     }
 
     pub(crate) fn report(&self) -> ForwarderReport {
-        let [taken, refused, failed] = [&self.taken, &self.refused, &self.failed]
+        let [accepted, refused, failed] = [&self.accepted, &self.refused, &self.failed]
             .map(|counter| counter.load(Ordering::Relaxed));
-        ForwarderReport { taken, refused, failed }
+        ForwarderReport { accepted, refused, failed }
     }
 }
 
@@ -57,7 +58,7 @@ impl Counts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ForwarderReport {
     /// Connections accepted.
-    pub taken: u64,
+    pub accepted: u64,
     /// Connections closed at once because 256 were open.
     pub refused: u64,
     /// Connections accepted whose service could not be reached.
@@ -65,15 +66,16 @@ pub struct ForwarderReport {
 }
 
 impl TcpForwarder {
-    /// Leads connections to `port` of `server` to `target`, a `host:port` that is looked up for
+    /// Forwards connections to `port` of `server` to `target`, a `host:port` that is resolved for
     /// each connection.
     ///
     /// # Errors
-    /// A port that is taken, or a target that leads nowhere now.
+    /// The port is in use, or the target cannot be resolved now.
     pub fn start(server: &Namespace, port: u16, target: &str) -> Result<Self, EmuError> {
         let what = |error| EmuError::system(format!("forwarding port {port} to {target}"), error);
         target.to_socket_addrs().map_err(what)?;
-        // Serves both families: IPV6_V6ONLY is off in a new namespace. IPv4 alone without IPv6.
+        // Serves both families, because IPV6_V6ONLY is off in a new namespace; IPv4 alone without
+        // IPv6.
         let bind = || {
             TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))
                 .or_else(|_| TcpListener::bind(("0.0.0.0", port)))
@@ -88,8 +90,8 @@ impl TcpForwarder {
         let (shared, target) = (Arc::clone(&relay.shared), target.to_owned());
         std::thread::Builder::new()
             .name("relay".to_owned())
-            .spawn(move || take_all(&listener, &shared, &target))
-            .map_err(|error| EmuError::system("a thread", error))?;
+            .spawn(move || accept_all(&listener, &shared, &target))
+            .map_err(|error| EmuError::system("starting a thread", error))?;
         Ok(relay)
     }
 
@@ -107,19 +109,19 @@ impl TcpForwarder {
 impl Drop for TcpForwarder {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // A connection of our own ends the blocking accept.
+        // A connection from here ends the blocking accept.
         let address = self.address;
         let _ = self.server.inside(|| TcpStream::connect_timeout(&address, Duration::from_secs(1)));
     }
 }
 
-fn take_all(listener: &TcpListener, shared: &Arc<Shared>, target: &str) {
+fn accept_all(listener: &TcpListener, shared: &Arc<Shared>, target: &str) {
     for stream in listener.incoming() {
         if shared.stop.load(Ordering::Relaxed) {
             return;
         }
         let Ok(stream) = stream else {
-            // Probably too many open files: a closing connection makes room.
+            // Probably too many open files. A closing connection frees some.
             crate::clock::pause(bentpipe_units::Span::from_millis(10));
             continue;
         };
@@ -127,12 +129,12 @@ fn take_all(listener: &TcpListener, shared: &Arc<Shared>, target: &str) {
             Counts::add(&shared.counts.refused);
             continue;
         }
-        Counts::add(&shared.counts.taken);
-        let place = ConnectionSlot::new(shared);
+        Counts::add(&shared.counts.accepted);
+        let slot = ConnectionSlot::new(shared);
         let target = target.to_owned();
         let carry = move || {
             if carry(&stream, &target).is_err() {
-                Counts::add(&place.0.counts.failed);
+                Counts::add(&slot.0.counts.failed);
             }
         };
         if std::thread::Builder::new().name("relayed".to_owned()).spawn(carry).is_err() {
@@ -141,7 +143,7 @@ fn take_all(listener: &TcpListener, shared: &Arc<Shared>, target: &str) {
     }
 }
 
-/// One of the [`MAX_CONNECTIONS`] places, given back when dropped.
+/// One of the [`MAX_CONNECTIONS`] slots, released when dropped.
 struct ConnectionSlot(Arc<Shared>);
 
 impl ConnectionSlot {
@@ -167,11 +169,11 @@ fn carry(near: &TcpStream, target: &str) -> io::Result<()> {
         copy(&clients, near);
         Ok(())
     });
-    // Without a thread for the other direction there is no connection.
+    // Without a thread for the other direction, the connection cannot continue.
     copied.inspect_err(|_| drop(near.shutdown(Shutdown::Both)))
 }
 
-/// Copies one direction until its end and passes the end on. After an error, both directions end.
+/// Copies one direction until its end and forwards the end. After an error, both directions end.
 fn copy(mut from: &TcpStream, mut to: &TcpStream) {
     match io::copy(&mut from, &mut to) {
         Ok(_) => drop(to.shutdown(Shutdown::Write)),

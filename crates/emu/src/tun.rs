@@ -1,7 +1,9 @@
-//! A TUN device: a namespace's interface into the path.
+//! TUN devices: each is a namespace's interface into the path.
 
+use crate::error::EmuError;
+use crate::namespace::Namespace;
 use crate::netlink::Netlink;
-use crate::{EmuError, Namespace, sys};
+use crate::sys;
 use nix::libc;
 use nix::net::if_::if_nametoindex;
 use std::fs::{File, OpenOptions};
@@ -12,21 +14,22 @@ use std::os::unix::fs::OpenOptionsExt;
 
 /// Name of the interface in every namespace.
 pub const NAME: &str = "bentpipe";
-/// Packets, or super-packets, that may wait for the emulator; the kernel drops and counts more. Our
-/// choice: a hundred times what a thread without real-time priority leaves waiting, and 30 ms of
-/// the smallest packets.
+/// Packets, or super-packets, that may wait for the emulator. The kernel drops and counts more.
+///
+/// Our choice: a hundred times the backlog of a thread without real-time priority, and 30 ms of the
+/// smallest packets.
 const RING: u32 = 8192;
 
-/// A TUN device, held by its file: it ends when that is closed.
+/// A TUN device, held by its file. It ends when the file is closed.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
-    takes_udp: bool,
+    accepts_udp: bool,
 }
 
 impl Tun {
     /// Creates a device in `namespace` with these addresses. Routes the networks `to` (address and
-    /// bits) over it from the address of their family.
+    /// prefix length) over it, with the source address of their family.
     pub fn new(
         namespace: &Namespace,
         mtu: u32,
@@ -44,28 +47,23 @@ impl Tun {
                     `--device /dev/net/tun`",
             })?;
             let failed = |what: &str, error: io::Error| {
-                EmuError::system(
-                    format!(
-                        "{what} on \
-                {device}"
-                    ),
-                    error,
-                )
+                EmuError::system(format!("{what} on {device}"), error)
             };
             sys::attach_tun(file.as_fd(), NAME).map_err(|error| failed("TUNSETIFF", error))?;
-            let takes_udp =
+            let accepts_udp =
                 sys::offload(file.as_fd()).map_err(|error| failed("TUNSETOFFLOAD", error))?;
             let index =
                 if_nametoindex(NAME).map_err(|error| failed("if_nametoindex", error.into()))?;
             let mut netlink = Netlink::open()?;
             // The loopback interface is the first of every namespace.
             netlink.up(1, None)?;
-            // No link-local address, and so no router discovery. A kernel without IPv6 has no such
-            // file.
+            // Without a link-local address there is no router discovery. A kernel without IPv6 has
+            // no such file.
             let quiet = format!("/proc/sys/net/ipv6/conf/{NAME}/addr_gen_mode");
             let has_v6 = match std::fs::write(&quiet, "1") {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-                // With a read-only /proc, link-local packets are counted and not carried.
+                // With a read-only /proc, the emulator counts link-local packets and does not carry
+                // them.
                 _ => true,
             };
             netlink.up(index, Some((mtu, RING)))?;
@@ -78,12 +76,12 @@ impl Tun {
                     netlink.route(index, *network, *bits, address)?;
                 }
             }
-            Ok(Self { file, takes_udp })
+            Ok(Self { file, accepts_udp })
         })?
     }
 
-    /// Reads the next packet that the namespace has sent, with its `virtio_net_hdr`; `None` if
-    /// there is none.
+    /// Reads the next packet that the namespace has sent, with its `virtio_net_hdr`. Returns `None`
+    /// if there is none.
     #[inline]
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match (&self.file).read(buffer) {
@@ -100,8 +98,8 @@ impl Tun {
         }
     }
 
-    /// Delivers a packet with its `virtio_net_hdr`, in parts. The caller does the kernel's work to
-    /// receive it.
+    /// Delivers a packet with its `virtio_net_hdr`, in parts. The calling thread does the kernel's
+    /// receive processing.
     #[inline]
     pub fn write(&self, packet: &[IoSlice<'_>]) -> io::Result<()> {
         match packet {
@@ -111,9 +109,9 @@ impl Tun {
         .map(drop)
     }
 
-    /// True if UDP super-packets can be written (Linux 6.2 and later).
-    pub fn takes_udp(&self) -> bool {
-        self.takes_udp
+    /// Returns true if UDP super-packets can be written (Linux 6.2 and later).
+    pub fn accepts_udp(&self) -> bool {
+        self.accepts_udp
     }
 }
 
@@ -123,7 +121,8 @@ impl AsFd for Tun {
     }
 }
 
-/// Packets that the interface of `namespace` has dropped because nobody read them in time.
+/// Returns the packets that the interface of `namespace` dropped because they were not read in
+/// time.
 pub fn ring_drops(namespace: &Namespace) -> Result<u64, EmuError> {
     let file = "/proc/thread-self/net/dev";
     let text = namespace
@@ -133,7 +132,7 @@ pub fn ring_drops(namespace: &Namespace) -> Result<u64, EmuError> {
         .ok_or_else(|| EmuError::system(file, io::Error::from(io::ErrorKind::InvalidData)))
 }
 
-/// The transmit `drop` column of our interface.
+/// Reads the transmit `drop` column of this interface.
 fn dropped(table: &str) -> Option<u64> {
     let row =
         table.lines().find_map(|line| line.trim_start().strip_prefix(NAME)?.strip_prefix(':'))?;
@@ -143,7 +142,7 @@ fn dropped(table: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn drops_are_those_of_our_interface_on_its_way_out() {
+    fn drops_are_read_from_the_transmit_column_of_the_interface() {
         let table = "Inter-|   Receive                                                |  \
             Transmit\n \
                      face |bytes    packets errs drop fifo frame compressed multicast|bytes \

@@ -1,13 +1,15 @@
 //! Forwards a UDP port of the server to a service outside the namespaces: the counterpart of
 //! `TcpForwarder`.
 //!
-//! Each client address gets a socket of its own in the host's network, connected to the service, as
-//! behind a NAT (RFC 4787); replies go back to that address. Datagrams cross the path unchanged;
-//! their ECN field ends at the port.
+//! Each client address gets its own socket in the host's network, connected to the service, as
+//! behind a NAT (RFC 4787). Replies go back to that address. Datagrams cross the path unchanged.
+//! Their ECN field ends at the port.
 
 use crate::clock::{Clock, pause};
+use crate::error::EmuError;
+use crate::namespace::Namespace;
 use crate::tcp_forwarder::Counts;
-use crate::{EmuError, ForwarderReport, Namespace};
+use crate::tcp_forwarder::ForwarderReport;
 use bentpipe_units::{Span, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{setsockopt, sockopt::RcvBuf};
@@ -18,14 +20,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// Addresses at the same time; more are refused until one has been silent for [`IDLE_TIMEOUT`].
+/// Maximum number of concurrent client addresses. More are refused until one has been idle for
+/// [`IDLE_TIMEOUT`].
 const MAX_CLIENTS: usize = 256;
-/// A client address may be replaced after this long without a datagram in either direction: the
-/// minimum of RFC 4787 §4.3.
+/// Idle time, without a datagram in either direction, after which a client address may be replaced:
+/// the minimum of RFC 4787 §4.3.
 const IDLE_TIMEOUT: Span = Span::from_secs(120);
-/// How often the thread checks whether to stop.
-const NAP_MS: u16 = 100;
-/// Datagrams read from one socket before the others get their turn.
+/// Interval at which the thread checks whether to stop.
+const STOP_CHECK_MS: u16 = 100;
+/// Datagrams read from one socket before the others are served.
 const BATCH: usize = 64;
 /// Requested socket buffer: 50 ms at 300 Mbps. The host may allow less.
 const SOCKET_BUFFER: usize = 2 << 20;
@@ -45,16 +48,17 @@ struct Shared {
 }
 
 impl UdpForwarder {
-    /// Leads datagrams to `port` of `server` to `target`, a `host:port` that is looked up for each
-    /// address that sends.
+    /// Forwards datagrams to `port` of `server` to `target`, a `host:port` that is resolved for
+    /// each client address.
     ///
     /// # Errors
-    /// A port that is taken, or a target that leads nowhere now.
+    /// The port is in use, or the target cannot be resolved now.
     pub fn start(server: &Namespace, port: u16, target: &str) -> Result<Self, EmuError> {
         let what =
             |error| EmuError::system(format!("forwarding UDP port {port} to {target}"), error);
         target.to_socket_addrs().map_err(what)?;
-        // Serves both families: IPV6_V6ONLY is off in a new namespace. IPv4 alone without IPv6.
+        // Serves both families, because IPV6_V6ONLY is off in a new namespace; IPv4 alone without
+        // IPv6.
         let bind = || {
             UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port))
                 .or_else(|_| UdpSocket::bind(("0.0.0.0", port)))
@@ -72,7 +76,7 @@ impl UdpForwarder {
         let thread = std::thread::Builder::new()
             .name("relay".to_owned())
             .spawn(move || port_at_work.run())
-            .map_err(|error| EmuError::system("a thread", error))?;
+            .map_err(|error| EmuError::system("starting a thread", error))?;
         Ok(Self { shared, thread: Some(thread), port })
     }
 
@@ -100,7 +104,7 @@ impl Drop for UdpForwarder {
 /// Makes a socket non-blocking and enlarges its buffers.
 fn prepared(socket: UdpSocket) -> io::Result<UdpSocket> {
     socket.set_nonblocking(true)?;
-    // As far as the host allows.
+    // As far as the host permits.
     let _ = setsockopt(&socket, RcvBuf, &SOCKET_BUFFER);
     Ok(socket)
 }
@@ -130,7 +134,7 @@ impl Port {
                     .iter()
                     .map(|clients| PollFd::new(clients.socket.as_fd(), PollFlags::POLLIN)),
             );
-            if poll(&mut waiting, PollTimeout::from(NAP_MS)).is_err() {
+            if poll(&mut waiting, PollTimeout::from(STOP_CHECK_MS)).is_err() {
                 // A signal, or a temporary lack of memory.
                 pause(Span::from_millis(1));
                 continue;
@@ -138,7 +142,7 @@ impl Port {
             let ready: Vec<bool> = waiting.iter().map(|fd| fd.any().unwrap_or(true)).collect();
             drop(waiting);
             let now = self.clock.now();
-            // Replies first: forwarding may change the list of clients.
+            // Replies first, because forwarding may change the list of clients.
             for (clients, _) in
                 self.clients.iter_mut().zip(&ready[1..]).filter(|(_, ready)| **ready)
             {
@@ -156,11 +160,11 @@ impl Port {
             let (length, client) = match self.near.recv_from(buffer) {
                 Ok(received) => received,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // A reply that a client refused (ICMP) is reported here.
+                // Reports a reply that a client refused (ICMP).
                 Err(_) => continue,
             };
-            let Some(place) = self.place(client, now) else { continue };
-            let clients = &mut self.clients[place];
+            let Some(index) = self.index_of(client, now) else { continue };
+            let clients = &mut self.clients[index];
             clients.used = now;
             if clients.socket.send(&buffer[..length]).is_err() {
                 Counts::add(&self.shared.counts.failed);
@@ -168,15 +172,15 @@ impl Port {
         }
     }
 
-    /// The index of `client`; adds it if it is new.
-    fn place(&mut self, client: SocketAddr, now: Time) -> Option<usize> {
-        if let Some(place) = self.clients.iter().position(|clients| clients.client == client) {
-            return Some(place);
+    /// Returns the index of `client`, and adds it if it is new.
+    fn index_of(&mut self, client: SocketAddr, now: Time) -> Option<usize> {
+        if let Some(index) = self.clients.iter().position(|clients| clients.client == client) {
+            return Some(index);
         }
         if self.clients.len() >= MAX_CLIENTS {
-            let silent = (0..self.clients.len()).min_by_key(|place| self.clients[*place].used);
+            let silent = (0..self.clients.len()).min_by_key(|index| self.clients[*index].used);
             let Some(silent) =
-                silent.filter(|place| now.since(self.clients[*place].used) >= IDLE_TIMEOUT)
+                silent.filter(|index| now.since(self.clients[*index].used) >= IDLE_TIMEOUT)
             else {
                 Counts::add(&self.shared.counts.refused);
                 return None;
@@ -185,7 +189,7 @@ impl Port {
         }
         match connect(&self.target) {
             Ok(socket) => {
-                Counts::add(&self.shared.counts.taken);
+                Counts::add(&self.shared.counts.accepted);
                 self.clients.push(ClientSocket { client, socket, used: now });
                 Some(self.clients.len() - 1)
             }
@@ -209,14 +213,14 @@ impl ClientSocket {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // The service does not listen (ICMP): the datagram is lost, as datagrams may be.
+                // The service does not listen (ICMP). The datagram is lost.
                 Err(_) => Counts::add(&shared.counts.failed),
             }
         }
     }
 }
 
-/// A socket connected to the first reachable address of the service.
+/// Returns a socket connected to the first reachable address of the service.
 fn connect(target: &str) -> io::Result<UdpSocket> {
     let mut last = io::Error::from(ErrorKind::NotFound);
     for address in target.to_socket_addrs()? {

@@ -1,17 +1,19 @@
-//! The thread of one direction: reads packets, passes them through the pipeline, and writes them
-//! when they are due.
+//! Thread of one direction: reads packets, passes them through the pipeline, and writes them when
+//! due.
 
 use crate::busy_poll::{BusyPollBudget, Idle};
 use crate::capture::{PacketEvent, Tap};
 use crate::clock::{Clock, WakeTimer, thread_time};
+use crate::error::EmuError;
 use crate::gro::{PacketTimes, SuperPacket};
 use crate::gso::{self, HEADER, LARGEST, Rejected};
 use crate::link_pipeline::{Addressed, LinkPipeline, Outcome};
 use crate::monitor::PortMonitor;
 use crate::report::{DirectionReport, LatenessHistogram};
+use crate::settings::Settings;
 use crate::stats::{DirectionStats, StatsCell};
+use crate::sys;
 use crate::tun::Tun;
-use crate::{EmuError, Settings, sys};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_units::{Span, Time};
 use nix::sys::prctl::set_timerslack;
@@ -22,12 +24,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Longest sleep before checking whether to stop.
 const MAX_SLEEP: Span = Span::from_millis(50);
-/// Writes before reading gets its turn, and reads before writing does, so that neither waits for
-/// long.
+/// Maximum number of writes before reading continues, and of reads before writing does, so that
+/// neither is delayed for long.
 const MAX_WRITES: usize = 64;
 const MAX_READS: usize = 32;
 /// How late a packet may become while others are read to be merged with it: about ten packets, and
-/// within the target of the median.
+/// within the target for the median.
 const MERGE_DELAY: Span = Span::from_micros(20);
 /// Memory that a packet needs in addition to its bytes: the allocation and its entries in queues.
 /// An estimate.
@@ -36,7 +38,7 @@ const OVERHEAD: u64 = 160;
 /// Maps an address to one of the terminals.
 pub type TerminalOf = fn(IpAddr, usize) -> Option<usize>;
 
-/// How often an active direction publishes statistics.
+/// Interval at which an active direction publishes statistics.
 const STATS_INTERVAL: Span = Span::from_millis(1);
 
 /// A packet with its `virtio_net_hdr`, and the time at which it entered the path.
@@ -45,14 +47,14 @@ pub struct TunPacket {
     whole: Box<[u8]>,
 }
 
-/// Where the packets of a direction are captured.
+/// Capture points of a direction.
 #[derive(Clone, Default)]
 pub struct Taps {
     /// At the entry of the path.
     pub entry: Option<Tap>,
     /// At the exit of the path.
     pub exit: Option<Tap>,
-    /// Where the path loses them.
+    /// For packets that the path loses.
     pub lost: Option<Tap>,
 }
 
@@ -62,7 +64,7 @@ pub struct Worker {
     pub pipeline: LinkPipeline<TunPacket>,
     pub inputs: Vec<Arc<Tun>>,
     pub outputs: Vec<Arc<Tun>>,
-    /// Finds the terminal by address, in the forward direction. `None` in the return direction,
+    /// Finds the terminal by address in the forward direction. `None` in the return direction,
     /// where the input determines it.
     pub terminal_of: Option<TerminalOf>,
     pub terminals: usize,
@@ -79,7 +81,7 @@ struct State {
     report: DirectionReport,
     lateness: LatenessHistogram,
     /// Memory of the packets in the pipeline.
-    held: u64,
+    memory: u64,
     /// The packets to deliver next.
     super_packet: SuperPacket,
     buffer: Vec<u8>,
@@ -90,17 +92,17 @@ struct State {
 }
 
 impl Worker {
-    /// Runs until it is told to stop.
+    /// Runs until `stop` is set.
     pub fn run(mut self) -> Result<DirectionReport, EmuError> {
         // Both improve precision; neither is required.
         let _ = set_timerslack(1);
         let without_realtime =
             match (self.settings.realtime, sys::realtime(sys::PACKET_THREAD_PRIORITY)) {
-                (false, _) => Some("not asked for".to_owned()),
+                (false, _) => Some("not requested".to_owned()),
                 (true, Ok(())) => None,
                 (true, Err(error)) => Some(error.to_string()),
             };
-        let takes_udp = self.outputs.iter().all(|tun| tun.takes_udp());
+        let takes_udp = self.outputs.iter().all(|tun| tun.accepts_udp());
         let mut state =
             State::new(self.name, without_realtime, SuperPacket::new(self.settings.gro, takes_udp));
         let timer = WakeTimer::new(state.report.without_realtime.is_none())?;
@@ -128,7 +130,7 @@ impl Worker {
                     .map_or(MAX_SLEEP, |at| at.since(now))
                     .min(MAX_SLEEP);
                 match pace.idle(now, due) {
-                    // Busy polling means reading input until it is due.
+                    // Busy polling continues to read input until a packet is due.
                     Idle::BusyPoll => continue,
                     Idle::Sleep(span) => timer.wait(span, &waiting)?,
                 }
@@ -146,7 +148,7 @@ impl Worker {
         Ok(self.summary(state))
     }
 
-    /// Writes what is due. Returns true if there is more.
+    /// Writes the packets that are due. Returns true if there are more.
     fn write(&mut self, state: &mut State) -> bool {
         let now = self.clock.now();
         for _ in 0..MAX_WRITES {
@@ -168,7 +170,7 @@ impl Worker {
             Outcome::Lost(cause, packet) => {
                 self.monitor.lost(cause, &packet.payload.payload.whole[HEADER..]);
                 state.report.lost += 1;
-                state.held -= cost(&packet);
+                state.memory -= cost(&packet);
                 if let Some(tap) = &self.taps.lost {
                     let TunPacket { entered, whole } = &packet.payload.payload;
                     let now = self.clock.now();
@@ -181,7 +183,7 @@ impl Worker {
                 }
             }
             Outcome::Out { at, packet } => {
-                state.held -= cost(&packet);
+                state.memory -= cost(&packet);
                 let Packet {
                     ecn,
                     payload: Addressed { terminal, payload: TunPacket { entered, mut whole } },
@@ -252,7 +254,7 @@ impl Worker {
         });
     }
 
-    /// Reads one input. Returns true if it read something.
+    /// Reads one input. Returns true if it read a packet.
     fn read(&mut self, tun: &Tun, input: usize, state: &mut State) -> Result<bool, EmuError> {
         // Taken out, to borrow its packets while the state changes.
         let mut buffer = std::mem::take(&mut state.buffer);
@@ -260,7 +262,7 @@ impl Worker {
         for _ in 0..MAX_READS {
             let read = tun
                 .read(&mut buffer)
-                .map_err(|error| EmuError::system("a read from a TUN device", error))?;
+                .map_err(|error| EmuError::system("reading from a TUN device", error))?;
             let Some(length) = read else { break };
             some = true;
             let now = self.clock.now();
@@ -310,14 +312,14 @@ impl Worker {
             ecn,
             payload: Addressed { terminal, payload: TunPacket { entered: now, whole } },
         };
-        let held = state.held + cost(&packet);
-        if held > self.settings.memory.get() {
+        let memory = state.memory + cost(&packet);
+        if memory > self.settings.memory.get() {
             state.report.dropped_memory += 1;
             return;
         }
-        state.held = held;
+        state.memory = memory;
         self.monitor.entered(now, &packet.payload.payload.whole[HEADER..]);
-        // Refused, or through already.
+        // The first link dropped it, or it passed all links at once.
         if let Some(outcome) = self.pipeline.enqueue(now, packet) {
             self.settle(outcome, state);
         }
@@ -368,7 +370,7 @@ impl State {
         Self {
             report,
             lateness: LatenessHistogram::new(),
-            held: 0,
+            memory: 0,
             super_packet,
             buffer: vec![0; LARGEST],
             delay: Span::ZERO,

@@ -1,21 +1,23 @@
-//! Captures and live figures: what they show is what has crossed the path.
-// What is tested is the wall clock.
+//! Captures and live statistics match the packets that crossed the path.
+// The tests measure real time.
 #![allow(clippy::disallowed_methods)]
 
 mod common;
 
-use bentpipe_emu::{CaptureConfig, Emulator, Monitor, Settings, Testbed, server_addresses};
+use bentpipe_emu::{CaptureConfig, Emulator, Monitor, Settings};
 use bentpipe_link::{DirectionConfig, LossConfig};
 use bentpipe_units::{Bytes, Ratio, Span};
-use common::{cannot_run, direction, hop, path, stop};
+use common::{
+    cannot_run, client, direction, hop, one_hop, path, server_socket, server_v4, start_with, stop,
+    testbed, udp_socket,
+};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::fs::File;
-use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A packet of a capture: when, on which interface, its bytes, and its comment.
+/// A packet of a capture.
 struct CapturedPacket {
     at: Duration,
     interface: u32,
@@ -24,10 +26,11 @@ struct CapturedPacket {
 }
 
 fn read(file: &Path) -> Vec<CapturedPacket> {
-    let mut reader = PcapNgReader::new(File::open(file).expect("a file")).expect("pcapng");
+    let file = File::open(file).expect("opens the file");
+    let mut reader = PcapNgReader::new(file).expect("valid pcapng");
     let mut all = Vec::new();
     while let Some(block) = reader.next_block() {
-        if let Block::EnhancedPacket(packet) = block.expect("a block") {
+        if let Block::EnhancedPacket(packet) = block.expect("valid block") {
             let comment = packet.options.iter().find_map(|option| match option {
                 EnhancedPacketOption::Comment(comment) => Some(comment.to_string()),
                 _ => None,
@@ -40,8 +43,8 @@ fn read(file: &Path) -> Vec<CapturedPacket> {
     all
 }
 
-/// The one's complement sum over a whole datagram of UDP over IPv4 and its pseudo-header: 0xffff
-/// where its checksum is right (RFC 768).
+/// Returns the one's complement sum over a whole datagram of UDP over IPv4 and its pseudo-header:
+/// 0xffff if its checksum is right (RFC 768).
 fn udp_sum(packet: &[u8]) -> u32 {
     let words = |bytes: &[u8]| -> u32 {
         bytes
@@ -60,13 +63,13 @@ fn monitor(capture: CaptureConfig) -> Monitor {
     Monitor { capture, ..Monitor::default() }
 }
 
-/// A place for files that is gone at the end.
+/// A temporary folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("bentpipe-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder");
+        std::fs::create_dir_all(&path).expect("creates the folder");
         Self(path)
     }
 }
@@ -77,26 +80,21 @@ impl Drop for Folder {
     }
 }
 
-/// Sends so many datagrams, of odd length and each with its number, from client number `client` to
-/// the server.
-fn send(emulator: &Emulator, client: usize, count: u32) {
-    let bind = || UdpSocket::bind(("0.0.0.0", 0)).expect("a socket");
-    let server = emulator.testbed().server().inside(bind).expect("the namespace");
-    let to =
-        SocketAddr::new(server_addresses()[0], server.local_addr().expect("an address").port());
-    let client =
-        emulator.testbed().client(client).expect("a client").inside(bind).expect("the namespace");
+/// Sends `count` datagrams of odd length, each with its number, from client `index` to the server.
+fn send(emulator: &Emulator, index: usize, count: u32) {
+    let (_server, to) = server_socket(emulator, server_v4());
+    let client = udp_socket(client(emulator, index), server_v4());
     for number in 0..count {
         let mut payload = vec![3; 501];
         payload[..4].copy_from_slice(&number.to_be_bytes());
-        client.send_to(&payload, to).expect("sent");
+        client.send_to(&payload, to).expect("sends");
         std::thread::sleep(Duration::from_micros(500));
     }
     std::thread::sleep(Duration::from_millis(200));
 }
 
 #[test]
-fn captures_show_what_entered_what_left_and_what_was_lost() {
+fn captures_contain_sent_received_and_lost_packets() {
     if cannot_run() {
         return;
     }
@@ -109,14 +107,11 @@ fn captures_show_what_entered_what_left_and_what_was_lost() {
         ..CaptureConfig::default()
     };
     let lossy = DirectionConfig {
-        loss: LossConfig::bernoulli(Ratio::new(0.1).expect("a ratio")),
+        loss: LossConfig::bernoulli(Ratio::new(0.1).expect("valid ratio")),
         ..direction(50, 50)
     };
-    let testbed = Testbed::new(2, Bytes::new(1500)).expect("namespaces");
-    let spec = path(vec![hop("access", &direction(50, 50), &lossy, true)]);
-    let emulator =
-        Emulator::start_monitored(testbed, &spec, Settings::default(), &monitor(capture))
-            .expect("an emulator");
+    let hops = vec![hop("access", &direction(50, 50), &lossy, true)];
+    let emulator = start_with(hops, 2, Settings::default(), &monitor(capture));
     send(&emulator, 1, 200);
     let report = stop(emulator);
     let [server, clients, lost] =
@@ -125,15 +120,22 @@ fn captures_show_what_entered_what_left_and_what_was_lost() {
     assert_eq!(server.len() as u64, report.reverse.packets_written);
     assert_eq!(lost.len() as u64, report.reverse.lost);
     assert_eq!(server.len() + lost.len(), 200);
-    assert!((5..50).contains(&lost.len()), "{}: 20 expected, one standard error is 4", lost.len());
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+    assert!(
+        (5..50).contains(&lost.len()),
+        "{}: expected 20 with a standard error of 4",
+        lost.len()
+    );
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("current time");
     for (index, captured) in clients.iter().enumerate() {
-        assert_eq!(udp_sum(&captured.bytes), 0xffff, "packet {index}: checksums are complete");
-        assert_eq!(captured.interface, 1, "that of the second client");
+        assert_eq!(udp_sum(&captured.bytes), 0xffff, "packet {index}: checksum");
+        assert_eq!(captured.interface, 1, "interface of the second client");
         assert!(now - captured.at < Duration::from_secs(60), "{:?}", captured.at);
     }
     for captured in &server {
-        let sent = clients.iter().find(|sent| sent.bytes == captured.bytes).expect("it was sent");
+        let sent = clients
+            .iter()
+            .find(|sent| sent.bytes == captured.bytes)
+            .expect("received packet was sent");
         let took = captured.at - sent.at;
         assert!(took >= Duration::from_millis(50), "{took:?}");
         assert!(
@@ -143,7 +145,7 @@ fn captures_show_what_entered_what_left_and_what_was_lost() {
         );
     }
     for captured in &lost {
-        assert_eq!(captured.interface, 1, "the return direction");
+        assert_eq!(captured.interface, 1, "return direction");
         assert!(
             captured.comment.as_ref().is_some_and(|comment| comment.contains("loss process 0")),
             "{:?}",
@@ -156,7 +158,7 @@ fn captures_show_what_entered_what_left_and_what_was_lost() {
 }
 
 #[test]
-fn a_capture_that_is_full_or_cut_says_so() {
+fn full_and_truncated_captures_count_missed_packets() {
     if cannot_run() {
         return;
     }
@@ -165,44 +167,39 @@ fn a_capture_that_is_full_or_cut_says_so() {
     let capture = CaptureConfig {
         clients: Some(file.clone()),
         snap_length: Bytes::new(60),
-        most: Bytes::new(3000),
+        max_size: Bytes::new(3000),
         ..CaptureConfig::default()
     };
-    let testbed = Testbed::new(1, Bytes::new(1500)).expect("namespaces");
-    let spec = path(vec![hop("access", &direction(50, 5), &direction(50, 5), true)]);
-    let emulator =
-        Emulator::start_monitored(testbed, &spec, Settings::default(), &monitor(capture))
-            .expect("an emulator");
+    let hops = vec![hop("access", &direction(50, 5), &direction(50, 5), true)];
+    let emulator = start_with(hops.clone(), 1, Settings::default(), &monitor(capture));
     send(&emulator, 0, 50);
     let report = stop(emulator);
     let captured = read(&file);
     assert!(captured.iter().all(|captured| captured.bytes.len() == 60));
-    assert!(std::fs::metadata(&file).expect("a file").len() < 3500);
-    let [written] = &report.captures[..] else { panic!("one capture: {report:?}") };
+    assert!(std::fs::metadata(&file).expect("file exists").len() < 3500);
+    let [written] = &report.captures[..] else { panic!("expected one capture: {report:?}") };
     assert_eq!(written.packets, captured.len() as u64);
     assert!(written.packets > 0);
     assert_eq!(written.packets + written.missed, 50);
 
     let nowhere =
         CaptureConfig { server: Some(folder.0.join("no/such/folder")), ..CaptureConfig::default() };
-    let testbed = Testbed::new(1, Bytes::new(1500)).expect("namespaces");
-    let error = Emulator::start_monitored(testbed, &spec, Settings::default(), &monitor(nowhere))
-        .expect_err("refused");
+    let monitor = monitor(nowhere);
+    let error = Emulator::start_monitored(testbed(1), &path(hops), Settings::default(), &monitor)
+        .expect_err("no such folder");
     assert!(error.to_string().contains("no/such/folder"), "{error}");
 }
 
 #[test]
-fn live_figures_follow_what_crosses() {
+fn live_statistics_follow_the_packets() {
     if cannot_run() {
         return;
     }
-    let testbed = Testbed::new(1, Bytes::new(1500)).expect("namespaces");
-    // 1 Mbps: the hundred packets of 529 bytes take 0.4 s, and some wait.
-    let spec = path(vec![hop("access", &direction(1, 80), &direction(1, 80), true)]);
-    let emulator = Emulator::start(testbed, &spec, Settings::default()).expect("an emulator");
+    // At 1 Mbps, 100 packets of 529 bytes take 0.4 s, and some wait in the queue.
+    let emulator = one_hop(&direction(1, 80), &direction(1, 80));
     let stats = emulator.stats();
     let monitor = std::thread::spawn(move || {
-        let mut most_waiting = 0;
+        let mut max_queue = 0;
         let mut last = stats.read().reverse;
         for _ in 0..60 {
             std::thread::sleep(Duration::from_millis(10));
@@ -211,14 +208,14 @@ fn live_figures_follow_what_crosses() {
                 now.at >= last.at && now.bytes_written >= last.bytes_written,
                 "{now:?} after {last:?}"
             );
-            most_waiting = most_waiting.max(now.queue_bytes);
+            max_queue = max_queue.max(now.queue_bytes);
             last = now;
         }
-        (most_waiting, last)
+        (max_queue, last)
     });
     send(&emulator, 0, 100);
-    let (most_waiting, _) = monitor.join().expect("joined");
-    assert!(most_waiting > 529, "{most_waiting}");
+    let (max_queue, _) = monitor.join().expect("monitor thread");
+    assert!(max_queue > 529, "{max_queue}");
     std::thread::sleep(Duration::from_millis(400));
     let now = emulator.stats().read();
     let report = stop(emulator);

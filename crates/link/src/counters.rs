@@ -25,7 +25,7 @@ impl PacketTotals {
 
 /// Counters of a link, or of one of its ports, since the start of the run.
 ///
-/// Every packet is accounted for at any moment, in packets and in bytes: in = out + dropped by the
+/// Every packet is accounted for at any time, in packets and in bytes: in = out + dropped by the
 /// policer + dropped by the queue + dropped by AQM + dropped by loss + withdrawn + in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
@@ -56,8 +56,8 @@ pub struct Counters {
     pub queue_max_packets: u64,
     /// Time spent sending packets that have left the transmitter.
     ///
-    /// On a link with a rate trace: the time their bytes take at the trace's mean rate. Divided by
-    /// the length of the run, it is the utilisation.
+    /// On a link with a rate trace: the time that their bytes take at the trace's mean rate.
+    /// Divided by the length of the run, it is the utilisation.
     pub busy: Span,
     /// Accepted and not yet returned by [`Link::poll`](crate::Link::poll): queued, being sent or
     /// propagating.

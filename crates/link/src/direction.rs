@@ -1,7 +1,7 @@
 //! Configuration of one direction of one hop.
 //!
-//! Impossible values are refused while they are read, so that the error carries the line.
-//! [`DirectionConfig::load`] checks what is built in code.
+//! Invalid values are rejected while they are read, so that the error carries the line.
+//! [`DirectionConfig::load`] checks configurations that are built in code.
 
 use crate::ConfigError;
 use crate::capacity_allocation::config::CapacityAllocation;
@@ -22,18 +22,18 @@ pub struct DirectionConfig {
     pub rate: RateConfig,
     /// Configuration of propagation delay.
     pub delay: DelayConfig,
-    /// Which packets are lost on the way. Default: none.
+    /// Loss on the link. Default: none.
     #[serde(default)]
     pub loss: LossConfig,
     /// Queue of packets that wait for the transmitter. Default: one bandwidth-delay product.
     #[serde(default)]
     pub queue: QueueConfig,
-    /// Policer in front of the queue. Default: none.
+    /// Policer before the queue. Default: none.
     #[serde(default, skip_serializing_if = "PolicerConfig::is_none")]
     pub policer: PolicerConfig,
-    /// Frame length: packets whose transmission ends within a frame leave together at its end.
+    /// Frame length. Packets whose transmission ends within a frame leave together at its end.
     ///
-    /// The phase of the frames is random for each run. `None` or zero for a link without frames.
+    /// The phase of the frames is random for each run. `None` or zero disables frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
     /// How terminals share the capacity. Default: first come, first served.
@@ -46,7 +46,7 @@ pub struct DirectionConfig {
 }
 
 impl DirectionConfig {
-    /// A direction of constant rate and delay, without loss, with a drop-tail queue of one
+    /// Creates a direction of constant rate and delay, without loss, with a drop-tail queue of one
     /// bandwidth-delay product.
     pub fn new(rate: Rate, delay: Span) -> Self {
         Self {
@@ -63,7 +63,8 @@ impl DirectionConfig {
     /// Checks all values.
     ///
     /// # Errors
-    /// The first impossible value, and what is allowed.
+    ///
+    /// Returns the first invalid value, and the allowed ones.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.rate.check()?;
         self.delay.check()?;
@@ -73,7 +74,7 @@ impl DirectionConfig {
         self.allocation.check()?;
         let CapacityAllocation::Dama(dama) = &self.allocation else { return Ok(()) };
         if let Some(frame) = self.frame.filter(|frame| !frame.is_zero()) {
-            let problem = "stands beside `capacity_allocation`, which has frames of its own";
+            let problem = "cannot be combined with `capacity_allocation`, which has its own frames";
             return Err(ConfigError::refused(
                 format!("frame = {frame}"),
                 problem,
@@ -81,7 +82,7 @@ impl DirectionConfig {
             ));
         }
         let Some(rate) = self.rate.highest() else {
-            let problem = "cannot be allocated: it has no capacity that a plan could count on";
+            let problem = "cannot be allocated, since its capacity cannot be planned";
             return Err(ConfigError::refused(
                 "a rate trace",
                 problem,
@@ -89,7 +90,7 @@ impl DirectionConfig {
             ));
         };
         if u32::try_from(rate.bytes_in(dama.frame).get()).is_err() {
-            let problem = format!("holds more than a plan can count at {rate}");
+            let problem = format!("holds more bytes at {rate} than a plan can represent");
             return Err(ConfigError::refused(
                 format!("frame = {}", dama.frame),
                 problem,
@@ -110,16 +111,16 @@ pub struct DirectionPatch {
     /// Configuration of propagation delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<DelayConfig>,
-    /// Which packets are lost on the way.
+    /// Loss on the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossConfig>,
     /// Queue of packets that wait for the transmitter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueConfig>,
-    /// Policer in front of the queue; "none" for none.
+    /// Policer before the queue; "none" disables it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policer: Option<PolicerConfig>,
-    /// Frame length; "0 s" for none.
+    /// Frame length; "0 s" disables frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
     /// How terminals share the capacity; "none" for first come, first served.
@@ -128,7 +129,7 @@ pub struct DirectionPatch {
 }
 
 impl DirectionPatch {
-    /// Writes the fields that are set into `config`.
+    /// Writes the fields that are set to `config`.
     pub fn apply_to(&self, config: &mut DirectionConfig) {
         if let Some(rate) = &self.rate {
             config.rate = rate.clone();

@@ -4,7 +4,7 @@ use bentpipe_units::UnitError;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a link cannot be built as described. Names the value and what is allowed.
+/// An invalid configuration. The message names the value and what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConfigError {
     /// The text is not a quantity.
@@ -15,15 +15,15 @@ pub enum ConfigError {
     Refused {
         /// The value, with its key if that helps.
         value: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What is allowed.
+        /// Allowed values.
         allowed: String,
     },
 }
 
 impl ConfigError {
-    /// `value` is invalid because it has `problem`; `allowed` is valid.
+    /// Returns the error that `value` has the given `problem`, while `allowed` would be valid.
     pub(crate) fn refused(
         value: impl ToString,
         problem: impl ToString,
@@ -58,7 +58,7 @@ pub enum LinkError {
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong there.
+        /// The invalid line.
         error: ConfigError,
     },
 }

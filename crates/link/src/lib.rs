@@ -1,13 +1,13 @@
 //! One direction of one hop: policer, queue, transmitter, frames, loss and propagation delay.
 //!
-//! A [`Link`] is a pure state machine: it reads no clock, opens no file and does not look into
+//! A [`Link`] is a pure state machine: it reads no clock, opens no file and does not inspect
 //! packets. The simulator and the emulator use the same type.
 //!
 //! # Stages
 //!
 //! A packet passes, in this order:
 //!
-//! 1. the **policer**, if configured: a token bucket that drops excess packets and delays none;
+//! 1. the **policer**, if configured: a token bucket that drops excess packets and never delays;
 //! 2. the **queue**: drop-tail, limited in bytes, packets, time or bandwidth-delay products, or
 //!    CoDel (RFC 8289) within such a limit, which drops or marks;
 //! 3. the **transmitter**: one packet at a time, at a constant rate, a stepped rate, or the
@@ -20,8 +20,8 @@
 //!    ([`DirectionModel::with_external_delay`]).
 //!
 //! Several ports share one queue and one transmitter, like terminals on one carrier. If the
-//! carrier's capacity is allocated ([`Dama`]), each terminal has a queue of its own and sends in
-//! its part of each frame; stages 2 to 4 are then one. The ports of a link with external delay are
+//! carrier's capacity is allocated ([`Dama`]), each terminal has its own queue and sends in its
+//! part of each frame, which replaces stages 2 to 4. The ports of a link with external delay are
 //! its far ends, each with its own delay: [`Link::set_delay`] sets the delay and adds the port.
 //!
 //! # Order of calls
@@ -31,11 +31,10 @@
 //!   either direction.
 //! * [`Link::poll`] at or after that time returns packets delivered or lost, one per call, in order
 //!   of time. Call it until it returns `None`, then ask for the next deadline. A delivery carries
-//!   no time of its own: it happens at the deadline, so a simulation polls exactly at deadlines.
+//!   no time: it happens at the deadline, so a simulation polls exactly at deadlines.
 //!
 //! A simulation with many links may use [`Link::next_output`] instead, which skips transmissions
-//! whose end has no visible effect. [`Link::withdraw`] takes packets back from a link that goes
-//! down.
+//! whose end has no visible effect. [`Link::withdraw`] removes packets from a link that goes down.
 //!
 //! A packet that is offered at the same instant at which another leaves the transmitter finds the
 //! space that the other has freed, whether or not the caller has polled in between.
@@ -46,21 +45,23 @@
 //! use std::path::Path;
 //!
 //! // 12 Mbps: 1500 bytes take a millisecond.
-//! let model = DirectionConfig::new(Rate::from_mbps(12), Span::from_millis(300)).load(Path::new("."))?;
-//! let context = LinkContext { rtt: Span::from_millis(600), seed: 1, run: 0, name: "forward".into() };
+//! let config = DirectionConfig::new(Rate::from_mbps(12), Span::from_millis(300));
+//! let model = config.load(Path::new("."))?;
+//! let rtt = Span::from_millis(600);
+//! let context = LinkContext { rtt, seed: 1, run: 0, name: "forward".into() };
 //! let mut link = Link::new(&model, &context, 1);
 //!
 //! for payload in ["first", "second"] {
-//!      let packet = Packet { bytes: 1500, ecn: Ecn::Ect0, payload };
-//!      assert_eq!(link.enqueue(Time::ZERO, 0, packet), Enqueue::Queued);
+//!     let packet = Packet { bytes: 1500, ecn: Ecn::Ect0, payload };
+//!     assert_eq!(link.enqueue(Time::ZERO, 0, packet), Enqueue::Queued);
 //! }
 //! let mut delivered = Vec::new();
 //! while let Some(now) = link.next_deadline() {
-//!      while let Some(event) = link.poll(now) {
-//!          if let Event::Delivered { packet, .. } = event {
-//!              delivered.push((now, packet.payload));
-//!          }
-//!      }
+//!     while let Some(event) = link.poll(now) {
+//!         if let Event::Delivered { packet, .. } = event {
+//!             delivered.push((now, packet.payload));
+//!         }
+//!     }
 //! }
 //! assert_eq!(delivered, [(Time::from_millis(301), "first"), (Time::from_millis(302), "second")]);
 //! # Ok::<(), bentpipe_link::LinkError>(())

@@ -1,4 +1,4 @@
-//! A direction with its traces read: what links are built from, without files.
+//! A direction whose traces are read, from which links are built without files.
 
 use crate::capacity_allocation::dama::Dama;
 use crate::counters::PacketTotals;
@@ -18,8 +18,8 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::path::Path;
 use std::sync::Arc;
 
-/// One direction of one hop, checked and with its traces read. Cheap to clone: traces and schedules
-/// are shared.
+/// One direction of one hop, checked and with its traces read. Cheap to clone, since traces and
+/// schedules are shared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectionModel {
     pub(crate) rate: RateModel,
@@ -38,10 +38,11 @@ impl DirectionConfig {
     /// bytes. A packet costs its IP bytes plus 4; it may start in the rest of one opportunity and
     /// end in a later one, and it leaves at the time of the opportunity that completes it. Unused
     /// opportunities are lost, and a packet that arrives at the very time of an opportunity is too
-    /// late for it. The trace starts over at the time of its last line.
+    /// late for it. The trace repeats from the time of its last line.
     ///
     /// # Errors
-    /// An invalid value, a file that cannot be read, or an invalid line in it.
+    ///
+    /// If a value is invalid, or a file cannot be read or contains an invalid line.
     pub fn load(&self, base_dir: &Path) -> Result<DirectionModel, LinkError> {
         self.check()?;
         let rate = match &self.rate {
@@ -74,7 +75,7 @@ impl DirectionConfig {
         };
         let losses = self.loss.processes.iter().map(|process| process.load(base_dir));
         let mut losses = losses.collect::<Result<Vec<_>, _>>()?;
-        // Behind the configured ones, so that their random streams and numbers do not depend on it.
+        // After the configured ones, so that their random streams and numbers do not depend on it.
         if let RateConfig::Acm(acm) = &self.rate {
             losses.extend(acm.timeline().loss(acm.loss));
         }
@@ -91,7 +92,7 @@ impl DirectionConfig {
 }
 
 impl DirectionModel {
-    /// This model with a delay that the caller sets for each port
+    /// Returns this model with a delay that the caller sets for each port
     /// ([`Link::set_delay`](crate::Link::set_delay)), and without capacity allocation.
     ///
     /// The ports of such a link are its far ends.
@@ -99,19 +100,19 @@ impl DirectionModel {
         Self { delay: DelayModel::External, allocation: None, ..self.clone() }
     }
 
-    /// The capacity allocation, if there is one.
+    /// Returns the capacity allocation, if there is one.
     pub fn allocation(&self) -> Option<&Dama> {
         self.allocation.as_ref()
     }
 
-    /// True if a queue that holds `waiting` accepts one more packet of `bytes`. `rtt` is the base
-    /// RTT of the whole path.
+    /// Returns true if a queue that holds `waiting` accepts one more packet of `bytes`. `rtt` is
+    /// the base RTT of the whole path.
     pub fn queue_has_room(&self, rtt: Span, waiting: PacketTotals, bytes: u32) -> bool {
         self.queue_limit(rtt).has_room(waiting, bytes)
     }
 
-    /// The rate that sizes the link: its constant rate, the highest of its schedule, or its trace's
-    /// mean for packets of 1500 bytes.
+    /// Returns the rate that sizes the link: its constant rate, the highest of its schedule, or its
+    /// trace's mean for packets of 1500 bytes.
     pub fn nominal_rate(&self) -> Rate {
         match &self.rate {
             RateModel::Constant(rate) => *rate,
@@ -120,7 +121,7 @@ impl DirectionModel {
         }
     }
 
-    /// The delay without jitter of a packet sent at the start of the run.
+    /// Returns the delay without jitter of a packet sent at the start of the run.
     pub fn base_delay(&self) -> Span {
         match &self.delay {
             DelayModel::Constant(delay) => *delay,
@@ -130,7 +131,7 @@ impl DirectionModel {
         }
     }
 
-    /// The rate if it never changes.
+    /// Returns the rate if it never changes.
     pub fn constant_rate(&self) -> Option<Rate> {
         match &self.rate {
             RateModel::Constant(rate) => Some(*rate),
@@ -138,8 +139,9 @@ impl DirectionModel {
         }
     }
 
-    /// The shortest propagation delay: the constant delay, the lower end of uniform jitter (zero
-    /// for normal jitter), or the lowest step of a schedule; zero if the caller sets the delay.
+    /// Returns the shortest propagation delay: the constant delay, the lower end of uniform jitter
+    /// (zero for normal jitter), or the lowest step of a schedule; zero if the caller sets the
+    /// delay.
     pub fn least_delay(&self) -> Span {
         match &self.delay {
             DelayModel::Constant(delay) => *delay,
@@ -152,16 +154,17 @@ impl DirectionModel {
         }
     }
 
-    /// The most bytes that the transmitter can send of packets that arrive at `from` or later and
-    /// are sent by `to`: the integral of the rate or, for a trace, 1504 bytes per opportunity.
+    /// Returns the maximum number of bytes that the transmitter can send of packets that arrive at
+    /// `from` or later and are sent by `to`: the integral of the rate or, for a trace, 1504 bytes
+    /// per opportunity.
     ///
     /// Packets over a trace carry 4 bytes less each ([`DirectionConfig::load`]).
     pub fn capacity(&self, from: Time, to: Time) -> Bytes {
         self.rate.capacity(from, to)
     }
 
-    /// Limit of the queue in bytes, with a base RTT of `rtt` for the whole path. `None` if the
-    /// queue counts packets.
+    /// Returns the limit of the queue in bytes, with a base RTT of `rtt` for the whole path. `None`
+    /// if the queue counts packets.
     pub fn queue_limit_bytes(&self, rtt: Span) -> Option<u64> {
         match self.queue_limit(rtt) {
             ResolvedLimit::Bytes(bytes) => Some(bytes),
@@ -169,7 +172,8 @@ impl DirectionModel {
         }
     }
 
-    /// Limit of the queue in bytes or packets, with a base RTT of `rtt` for the whole path.
+    /// Returns the limit of the queue in bytes or packets, with a base RTT of `rtt` for the whole
+    /// path.
     pub(crate) fn queue_limit(&self, rtt: Span) -> ResolvedLimit {
         let rate = self.nominal_rate();
         match self.queue.limit {
@@ -187,7 +191,7 @@ impl DirectionModel {
     }
 }
 
-/// What `rate` sends in `span`; at least one full packet.
+/// Returns the bytes that `rate` sends in `span`, at least one full packet.
 fn at_least_a_packet(rate: Rate, span: Span) -> Bytes {
     rate.bytes_in(span).max(Bytes::new(1500))
 }
@@ -222,13 +226,13 @@ mod tests {
         assert_eq!(once.capacity(ms(0), ms(1020)), Bytes::new(15_000 + 3_000_000));
         let repeat = Some(Span::from_millis(30));
         let again = with_rate(RateConfig::Schedule { schedule: schedule.to_vec(), repeat });
-        // 15,000 and 30,000 bytes per period: two whole periods, the end of the first and the
-        // beginning of the fourth.
+        // 15,000 and 30,000 bytes per period: two whole periods, the end of the first and the start
+        // of the fourth.
         assert_eq!(again.capacity(ms(25), ms(95)), Bytes::new(15_000 + 2 * 45_000 + 7_500));
     }
 
     #[test]
-    fn a_trace_s_capacity_counts_its_opportunities_both_ends_included() {
+    fn the_capacity_of_a_trace_includes_opportunities_at_both_ends() {
         let trace = DeliveryTrace { millis: vec![0, 2, 2, 5] };
         let model = DirectionModel {
             rate: RateModel::Trace(Arc::new(trace)),
@@ -247,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_delay_is_the_lowest_that_can_be_drawn() {
+    fn the_least_delay_is_the_lowest_possible_draw() {
         let rate = || RateConfig::Constant(Rate::from_mbps(1));
         let jitter = |distribution| DelayConfig::Jitter {
             base: Span::from_millis(50),

@@ -20,11 +20,11 @@ pub(crate) trait MultiFormat: Sized {
 
     fn from_text(text: &str) -> Result<Self, ConfigError>;
     fn from_table(table: Self::Table) -> Result<Self, ConfigError>;
-    /// `None` if a number is not allowed.
+    /// Returns `None` if a number is not allowed.
     fn from_number(_: f64) -> Option<Result<Self, ConfigError>> {
         None
     }
-    /// `None` if a list is not allowed.
+    /// Returns `None` if a list is not allowed.
     fn from_list(_: Self::List) -> Option<Result<Self, ConfigError>> {
         None
     }

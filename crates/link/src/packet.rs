@@ -1,4 +1,4 @@
-//! Packets as a link sees them, and their fates.
+//! Packets as a link sees them, and what happens to them.
 
 use bentpipe_units::Time;
 
@@ -17,8 +17,8 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// True if a queue may mark the packet instead of dropping it: ECT(0), ECT(1) or already
-    /// marked.
+    /// Returns true if a queue may mark the packet instead of dropping it: ECT(0), ECT(1) or
+    /// already marked.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }
@@ -40,12 +40,12 @@ pub struct Packet<P> {
 pub enum DropCause {
     /// The policer had too few tokens.
     Policer,
-    /// The queue was full when it arrived.
+    /// The queue was full when the packet arrived.
     QueueFull,
-    /// Active queue management (CoDel) dropped it from the queue.
+    /// Active queue management (CoDel) dropped the packet from the queue.
     Aqm,
-    /// A loss process lost it on the way. The number is the process's position in the scenario's
-    /// list, from 0.
+    /// A loss process lost the packet on the link. The number is the process's position in the
+    /// scenario's list, from 0.
     Loss(u8),
 }
 
@@ -54,33 +54,33 @@ pub type LossCause = DropCause;
 
 /// Result of [`Link::enqueue`](crate::Link::enqueue).
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use = "a dropped packet comes back here"]
+#[must_use = "contains the packet if it was dropped"]
 pub enum Enqueue<P> {
     /// Accepted: [`Link::poll`](crate::Link::poll) will return it, delivered or lost.
     Queued,
-    /// Refused and returned.
+    /// Dropped and returned.
     Dropped(DropCause, Packet<P>),
 }
 
 /// Result of [`Link::poll`](crate::Link::poll).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<P> {
-    /// A packet reached the far end, at the deadline polled for.
+    /// A packet reached the far end, at the polled deadline.
     Delivered {
-        /// The port it was offered on.
+        /// The port on which it was offered.
         port: usize,
-        /// When it was offered to [`Link::enqueue`](crate::Link::enqueue).
+        /// Time at which it was offered to [`Link::enqueue`](crate::Link::enqueue).
         sent: Time,
         /// The packet, possibly CE-marked.
         packet: Packet<P>,
     },
     /// A packet was lost.
     Lost {
-        /// Why.
+        /// Cause of the loss.
         cause: LossCause,
-        /// When it was lost: as it left the queue (CoDel) or the transmitter (loss process).
+        /// Time of the loss: when it left the queue (CoDel) or the transmitter (loss process).
         at: Time,
-        /// The port it was offered on.
+        /// The port on which it was offered.
         port: usize,
         /// The packet.
         packet: Packet<P>,

@@ -1,4 +1,4 @@
-//! A token bucket that drops excess packets and delays none.
+//! A token bucket that drops excess packets and never delays.
 
 use crate::ConfigError;
 use crate::multi_format::{MultiFormat, read_multi_format};
@@ -25,7 +25,7 @@ pub enum PolicerConfig {
     },
 }
 
-/// Smallest burst: a smaller bucket never lets a full packet pass.
+/// Smallest bucket. A smaller one would never let a full packet pass.
 const SMALLEST_BURST: Bytes = Bytes::new(1500);
 
 /// A policer as a table.
@@ -35,22 +35,22 @@ const SMALLEST_BURST: Bytes = Bytes::new(1500);
 pub(crate) struct Table {
     /// Long-term rate; above zero.
     rate: Rate,
-    /// Bytes that may pass at once after a pause; "1500 B" or more.
+    /// Bucket size: bytes that may pass at once after a pause; "1500 B" or more.
     burst: Bytes,
 }
 
 impl PolicerConfig {
-    /// True if there is no policer.
+    /// Returns true if there is no policer.
     pub const fn is_none(&self) -> bool {
         matches!(self, Self::None)
     }
 
-    /// Refuses a policer that never lets a full packet pass.
+    /// Checks that full packets can pass the policer.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self {
             Self::TokenBucket { rate, .. } if rate.is_zero() => Err(ConfigError::refused(
                 format!("rate = {rate}"),
-                "lets nothing pass",
+                "lets no packet pass",
                 "a rate above zero",
             )),
             Self::TokenBucket { burst, .. } if *burst < SMALLEST_BURST => {
@@ -84,7 +84,7 @@ impl MultiFormat for PolicerConfig {
     fn from_text(text: &str) -> Result<Self, ConfigError> {
         match text.trim() {
             "none" => Ok(Self::None),
-            _ => Err(ConfigError::refused(text, "is no policer", Self::EXPECTED)),
+            _ => Err(ConfigError::refused(text, "is not a policer", Self::EXPECTED)),
         }
     }
     fn from_table(table: Table) -> Result<Self, ConfigError> {
@@ -109,17 +109,17 @@ impl JsonSchema for PolicerConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A token bucket in front of the queue that drops what exceeds it, \
+            "description": "A token bucket in front of the queue that drops excess packets, \
                 or \"none\"",
             "anyOf": [generator.subschema_for::<Table>(), { "type": "string", "const": "none" }],
         })
     }
 }
 
-/// The tokens of one byte. In bits times nanoseconds per second, a rate times a time is exact.
+/// Tokens per byte. In bits times nanoseconds per second, a rate times a time is exact.
 const BYTE: u128 = 8_000_000_000;
 
-/// Token bucket: the committed bucket of RFC 2697, colour-blind; excess is dropped.
+/// Token bucket: the committed bucket of RFC 2697, colour-blind. Excess packets are dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Policer {
     rate: Rate,
@@ -131,7 +131,7 @@ pub(crate) struct Policer {
 }
 
 impl Policer {
-    /// A full bucket, if one is configured.
+    /// Creates a full bucket, if one is configured.
     pub fn new(config: &PolicerConfig) -> Option<Self> {
         match config {
             PolicerConfig::None => None,

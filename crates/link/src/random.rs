@@ -1,25 +1,25 @@
 //! Reproducible and independent random streams.
 //!
 //! Every random draw of a run comes from a stream keyed by seed, run and purpose. Streams are
-//! independent, so adding a flow or a link does not change the draws of others.
+//! independent, so that adding a flow or a link does not change the draws of others.
 //!
-//! Two published mixers derive the key, written out here so that no dependency can change them:
-//! FNV-1a (64 bits) over the bytes of the purpose, then SplitMix64 (Steele, Lea, Flood: "Fast
-//! splittable pseudorandom number generators", OOPSLA 2014) over purpose, seed and run in turn. The
-//! generator is PCG XSL-RR 128/64 (MCG) (O'Neill, HMC-CS-2014-0905).
+//! The key is derived by two published mixers, which are implemented here so that no dependency can
+//! change them: FNV-1a (64 bits) over the bytes of the purpose, then SplitMix64 (Steele, Lea,
+//! Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014) over purpose, seed and run
+//! in this order. The generator is PCG XSL-RR 128/64 (MCG) (O'Neill, HMC-CS-2014-0905).
 
 use rand_core::{Rng, TryRng};
 use rand_pcg::Pcg64Mcg;
 use std::convert::Infallible;
 
-/// The random stream of one purpose of one run. Implements [`rand_core::Rng`].
+/// The random stream of one purpose in one run. It implements [`rand_core::Rng`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream(Pcg64Mcg);
 
-/// The stream for `purpose` in run number `run` of the scenario with `seed`.
+/// Returns the stream for `purpose` in run number `run` of the scenario with `seed`.
 ///
-/// A purpose is a path of names such as `"forward/loss/0"`. Use a separate purpose for each thing
-/// that is drawn.
+/// A purpose is a path of names such as `"forward/loss/0"`. Use a separate purpose for each kind of
+/// draw.
 pub fn stream(seed: u64, run: u64, purpose: &str) -> Stream {
     let mut key = fnv1a(purpose.as_bytes());
     key = splitmix64(&mut key) ^ seed;
@@ -44,17 +44,17 @@ fn splitmix64(state: &mut u64) -> u64 {
 }
 
 impl Stream {
-    /// A uniform draw from 0 (included) to 1 (excluded), a multiple of 2⁻⁵³.
+    /// Returns a uniform draw from 0 (included) to 1 (excluded), a multiple of 2⁻⁵³.
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// True with `probability`: never at 0, always at 1.
+    /// Returns true with `probability`: never at 0, always at 1.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    /// A uniform integer below `bound`; 0 if `bound` is 0.
+    /// Returns a uniform integer below `bound`; 0 if `bound` is 0.
     ///
     /// Bounds here are far below 2⁶⁴ (nanoseconds, packets), so the bias of the multiplication is
     /// below 2⁻²⁰.
@@ -62,14 +62,14 @@ impl Stream {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A draw from the exponential distribution with mean 1.
+    /// Returns a draw from the exponential distribution with mean 1.
     pub fn exponential(&mut self) -> f64 {
         // The logarithm needs 1 - u > 0.
         -libm::log(1.0 - self.unit())
     }
 
-    /// A draw from the normal distribution with mean 0 and standard deviation 1 (Box and Muller
-    /// 1958).
+    /// Returns a draw from the normal distribution with mean 0 and standard deviation 1 (Box and
+    /// Muller 1958).
     pub fn normal(&mut self) -> f64 {
         // The logarithm needs 1 - u > 0.
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_is_the_same_for_ever() {
+    fn a_stream_never_changes() {
         // These numbers must not change: the results of every published scenario depend on them.
         let mut stream = stream(1, 0, "forward/loss/0");
         let first: Vec<u64> = (0..3).map(|_| stream.next_u64()).collect();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn seed_run_and_purpose_each_make_another_stream() {
+    fn seed_run_and_purpose_select_the_stream() {
         let draws: Vec<u64> = [(1, 0, "a"), (2, 0, "a"), (1, 1, "a"), (1, 0, "b"), (0, 1, "a")]
             .iter()
             .map(|&(seed, run, purpose)| stream(seed, run, purpose).next_u64())
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_have_the_moments_they_promise() {
+    fn draws_have_the_moments_of_their_distribution() {
         let mut stream = stream(7, 0, "moments");
         let n = 100_000;
         let (mut unit, mut below, mut sum, mut squares) = (0.0, 0, 0.0, 0.0);

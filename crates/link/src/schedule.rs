@@ -35,7 +35,7 @@ pub struct DelayStep {
     pub delay: Span,
 }
 
-/// The starts of a schedule's steps, the first at zero, and the period of repetition.
+/// Start times of a schedule's steps, the first at zero, and the period of repetition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Timeline {
     starts: Vec<Span>,
@@ -57,8 +57,8 @@ impl Segment {
 }
 
 impl Timeline {
-    /// Takes ascending starts from zero on, and a period beyond the last of them, as checked by the
-    /// configuration.
+    /// Creates a timeline from ascending start times, the first at zero, and a period beyond the
+    /// last of them. The configuration has checked both.
     pub fn new(starts: impl Iterator<Item = Span>, repeat: Option<Span>) -> Self {
         Self { starts: starts.collect(), repeat }
     }
@@ -67,7 +67,7 @@ impl Timeline {
         self.repeat
     }
 
-    /// The step in force at `at`. The last one holds forever if the schedule does not repeat.
+    /// Returns the step in force at `at`. Without repetition the last one lasts forever.
     pub fn segment(&self, at: Time) -> Segment {
         let nanos = at.as_nanos();
         let cycle = self.repeat.map_or(0, |period| nanos - nanos % period.as_nanos());
@@ -81,8 +81,8 @@ impl Timeline {
         Segment { index, from: base + self.starts[index], to }
     }
 
-    /// The sum of `of(step, time in force)` over all steps from the start of the run to `until`.
-    /// `of` must be proportional to the time.
+    /// Returns the sum of `of(step, time in force)` over all steps from the start of the run to
+    /// `until`. `of` must be proportional to the time.
     pub fn sum(&self, until: Time, of: impl Fn(usize, Span) -> u128) -> u128 {
         let nanos = until.as_nanos();
         let (whole, within) = match self.repeat {
@@ -100,7 +100,8 @@ impl Timeline {
         period * u128::from(whole) + rest
     }
 
-    /// The length of each step. The last one ends with the period; its length is zero without one.
+    /// Returns the length of each step. The last one ends with the period; without one its length
+    /// is zero.
     pub fn lengths(&self) -> impl Iterator<Item = Span> {
         let end = self.repeat.unwrap_or_else(|| self.starts.last().copied().unwrap_or_default());
         let ports = self.starts.iter().skip(1).copied().chain([end]);
@@ -108,7 +109,7 @@ impl Timeline {
     }
 }
 
-/// Refuses a schedule that is empty, does not start at zero, is not in ascending order, or repeats
+/// Checks that a schedule is not empty, starts at zero, is in ascending order, and does not repeat
 /// before its last step starts.
 pub(crate) fn check_starts(
     what: &str,
@@ -119,8 +120,7 @@ pub(crate) fn check_starts(
     for at in starts {
         match last {
             None if !at.is_zero() => {
-                let allowed =
-                    "a first step at = \"0 s\", so that the link is defined from the start";
+                let allowed = "a first step at = \"0 s\"";
                 return Err(ConfigError::refused(
                     format!("at = {at}"),
                     format!("is the first step of a {what} schedule"),
@@ -133,7 +133,7 @@ pub(crate) fn check_starts(
                 return Err(ConfigError::refused(
                     format!("at = {at}"),
                     problem,
-                    format!("times above {last}, rising from step to step"),
+                    format!("ascending times above {last}"),
                 ));
             }
             _ => last = Some(at),
@@ -142,13 +142,13 @@ pub(crate) fn check_starts(
     let Some(last) = last else {
         return Err(ConfigError::refused(
             "schedule = []",
-            format!("holds no {what}"),
+            format!("contains no {what}"),
             "at least one step",
         ));
     };
     match repeat {
         Some(period) if period <= last => {
-            let problem = format!("ends before the last step of the {what} schedule begins");
+            let problem = format!("ends before the last step of the {what} schedule starts");
             Err(ConfigError::refused(
                 format!("repeat = {period}"),
                 problem,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_begins_at_its_start_and_the_last_one_stays() {
+    fn a_step_starts_at_its_time_and_the_last_one_stays() {
         let line = timeline(None);
         assert_eq!(line.segment(Time::ZERO), segment(0, 0, Time::from_secs(2)));
         assert_eq!(line.segment(Time::from_secs(2)), segment(1, 2, Time::from_secs(5)));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_schedule_starts_over_at_its_period() {
+    fn a_schedule_repeats_with_its_period() {
         let line = timeline(Some(6));
         assert_eq!(line.segment(Time::from_millis(5_999)), segment(2, 5, Time::from_secs(6)));
         assert_eq!(line.segment(Time::from_secs(6)), segment(0, 6, Time::from_secs(8)));

@@ -3,7 +3,7 @@
 use crate::{ConfigError, LinkError};
 use std::path::{Path, PathBuf};
 
-/// Reads the file at `path` with `parse`, whose error has the line, from 1.
+/// Reads the file at `path` with `parse`, whose errors contain the line, from 1.
 pub(crate) fn read<T>(
     path: &Path,
     parse: impl Fn(&str) -> Result<T, (usize, ConfigError)>,

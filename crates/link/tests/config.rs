@@ -1,4 +1,4 @@
-//! What a scenario may write, what it reads as, and what is refused with which words.
+//! Notations of a link's configuration, and the error messages for invalid ones.
 
 mod common;
 
@@ -13,29 +13,31 @@ use bentpipe_units::{Bytes, Decibels, Rate, Ratio, Span, SymbolRate};
 use common::direction;
 use std::path::Path;
 
-/// Adaptive coding with the keys given, and without a fade.
+/// A carrier with adaptive coding and the given keys, without a fade.
 macro_rules! acm {
     ($keys:literal) => {
         concat!(
-            "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-s2\", fade = [{ at = \"0 s\", attenuation_db = 0 }], ",
+            "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-s2\", fade = [{ at = \"0 \
+             s\", attenuation_db = 0 }], ",
             $keys,
             " } }"
         )
     };
 }
-/// Adaptive coding over the fade given.
+/// A carrier with adaptive coding over the given fade.
 macro_rules! fade {
     ($fade:literal) => {
         concat!(
-            "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-rcs2\", clear_sky_esn0 = \"10 dB\", fade = ",
+            "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-rcs2\", clear_sky_esn0 = \
+             \"10 dB\", fade = ",
             $fade,
             " } }"
         )
     };
 }
 
-/// A field of a direction, what is wrong with it, and the words that the message must have: the
-/// value and what is allowed.
+/// Invalid lines of a direction, with words that the error message must contain: the value and what
+/// is allowed.
 const WRONG: &[(&str, &[&str])] = &[
     // Rates.
     ("rate = \"0 Mbps\"", &["0 Mbps", "above zero"]),
@@ -48,7 +50,8 @@ const WRONG: &[(&str, &[&str])] = &[
     ("rate = { schedule = [] }", &["schedule = []", "at least one step"]),
     ("rate = { schedule = [{ at = \"1 s\", rate = \"1 Mbps\" }] }", &["at = 1 s", "\"0 s\""]),
     (
-        "rate = { schedule = [{ at = \"0 s\", rate = \"1 Mbps\" }, { at = \"2 s\", rate = \"2 Mbps\" }, { at = \"2 s\", rate = \"3 Mbps\" }] }",
+        "rate = { schedule = [{ at = \"0 s\", rate = \"1 Mbps\" }, { at = \"2 s\", rate = \"2 \
+         Mbps\" }, { at = \"2 s\", rate = \"3 Mbps\" }] }",
         &["at = 2 s", "above 2 s"],
     ),
     (
@@ -56,7 +59,8 @@ const WRONG: &[(&str, &[&str])] = &[
         &["rate = 0 bps", "at least one step above zero"],
     ),
     (
-        "rate = { schedule = [{ at = \"0 s\", rate = \"1 Mbps\" }, { at = \"2 s\", rate = \"2 Mbps\" }], repeat = \"2 s\" }",
+        "rate = { schedule = [{ at = \"0 s\", rate = \"1 Mbps\" }, { at = \"2 s\", rate = \"2 \
+         Mbps\" }], repeat = \"2 s\" }",
         &["repeat = 2 s", "above 2 s"],
     ),
     (
@@ -79,11 +83,11 @@ const WRONG: &[(&str, &[&str])] = &[
     ("delay = { jitter = \"6 ms\" }", &["neither `base` nor `schedule`", "base = \"300 ms\""]),
     (
         "delay = { base = \"5 ms\", repeat = \"1 s\" }",
-        &["base = 5 ms", "fields of a schedule", "`distribution`"],
+        &["base = 5 ms", "keys of a schedule", "`distribution`"],
     ),
     (
         "delay = { schedule = [], jitter = \"1 s\" }",
-        &["schedule", "fields of jitter", "`interpolate`"],
+        &["schedule", "keys of jitter", "`interpolate`"],
     ),
     ("delay = { schedule = [] }", &["schedule = []", "at least one step"]),
     (
@@ -104,17 +108,17 @@ const WRONG: &[(&str, &[&str])] = &[
         &["gilbert", "bernoulli", "gilbert-elliott", "long-burst", "periodic", "trace", "wired"],
     ),
     ("loss = { model = 3 }", &["3", "bernoulli", "gilbert-elliott"]),
-    ("loss = { model = \"bernoulli\" }", &["bernoulli", "lacks `ratio`"]),
+    ("loss = { model = \"bernoulli\" }", &["bernoulli", "has no `ratio`"]),
     ("loss = { model = \"bernoulli\", ratio = 2 }", &["2", "0 to 1"]),
     (
         "loss = { model = \"bernoulli\", ratio = 0.1, p = 0.2 }",
-        &["p = 0.2", "no field of model bernoulli", "ratio"],
+        &["p = 0.2", "not a key of model bernoulli", "ratio"],
     ),
     ("loss = { model = \"bernoulli\", rate = 0.1 }", &["`rate`", "`ratio`"]),
     ("loss = { model = \"gilbert-elliott\" }", &["gilbert-elliott", "p, r", "loss, mean_burst"]),
     (
         "loss = { model = \"gilbert-elliott\", p = 0.1 }",
-        &["lacks `r`", "p, r, optional loss_good, loss_bad"],
+        &["has no `r`", "p, r, optional loss_good, loss_bad"],
     ),
     ("loss = { model = \"gilbert-elliott\", p = 0.1, r = 0 }", &["r = 0", "above 0"]),
     ("loss = { model = \"gilbert-elliott\", p = 0.1, r = 0.2, loss_bad = 3 }", &["3", "0 to 1"]),
@@ -124,7 +128,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ),
     (
         "loss = { model = \"gilbert-elliott\", loss = 0.1 }",
-        &["lacks `mean_burst`", "loss, mean_burst"],
+        &["has no `mean_burst`", "loss, mean_burst"],
     ),
     (
         "loss = { model = \"gilbert-elliott\", loss = 0.1, mean_burst = 0.5 }",
@@ -143,32 +147,37 @@ const WRONG: &[(&str, &[&str])] = &[
         &["loss = 1", "0 to 0.75"],
     ),
     (
-        "loss = { model = \"long-burst\", loss = 0.1, mean_burst = 2, long_share = 1, long_burst = 10 }",
+        "loss = { model = \"long-burst\", loss = 0.1, mean_burst = 2, long_share = 1, long_burst = \
+         10 }",
         &["long_share = 1", "0 to below 1"],
     ),
     (
-        "loss = { model = \"long-burst\", loss = 0.1, mean_burst = 2, long_share = 0.1, long_burst = 1 }",
+        "loss = { model = \"long-burst\", loss = 0.1, mean_burst = 2, long_share = 0.1, long_burst \
+         = 1 }",
         &["long_burst = 1", "2 or more"],
     ),
     (
-        "loss = { model = \"long-burst\", loss = 0.1, mean_burst = 2, long_share = 0.2, long_burst = 11 }",
+        "loss = { model = \"long-burst\", loss = 0.1, mean_burst = 2, long_share = 0.2, long_burst \
+         = 11 }",
         &["long_share = 0.2", "0 to 0.1"],
     ),
     ("loss = { model = \"periodic\", every = 0 }", &["every = 0", "1 or more"]),
     ("loss = { model = \"periodic\", every = -1 }", &["-1", "u64"]),
     ("loss = { model = \"periodic\", every = 5, offset = 5 }", &["offset = 5", "0 to 4"]),
-    ("loss = { model = \"trace\" }", &["lacks `file`"]),
+    ("loss = { model = \"trace\" }", &["has no `file`"]),
     ("loss = { model = \"wifi\", loss = 0.1 }", &["loss = 0.1", "wifi", "active"]),
     (
         "loss = { model = \"wifi\", active = [{ from = \"2 s\", to = \"2 s\" }] }",
         &["to = 2 s", "above 2 s"],
     ),
     (
-        "loss = { model = \"wifi\", active = [{ from = \"2 s\", to = \"4 s\" }, { from = \"3 s\", to = \"5 s\" }] }",
+        "loss = { model = \"wifi\", active = [{ from = \"2 s\", to = \"4 s\" }, { from = \"3 s\", \
+         to = \"5 s\" }] }",
         &["from = 3 s", "4 s or later"],
     ),
     (
-        "loss = { model = \"wifi\", active = [{ from = \"2 s\", to = \"4 s\" }], repeat = \"3 s\" }",
+        "loss = { model = \"wifi\", active = [{ from = \"2 s\", to = \"4 s\" }], repeat = \"3 s\" \
+         }",
         &["repeat = 3 s", "4 s or more"],
     ),
     ("loss = { model = \"wifi\", repeat = \"3 s\" }", &["repeat = 3 s", "active"]),
@@ -206,10 +215,7 @@ const WRONG: &[(&str, &[&str])] = &[
     // Allocation.
     ("capacity_allocation = \"dma\"", &["dma", "none, dama, dama-free, cra"]),
     ("capacity_allocation = 3", &["3", "\"dama\""]),
-    (
-        "capacity_allocation = {}",
-        &["gives no terminal anything", "`cra`, `rbdc` or `vbdc` above zero"],
-    ),
+    ("capacity_allocation = {}", &["allocates no capacity", "`cra`, `rbdc` or `vbdc` above zero"]),
     ("capacity_allocation = { preset = \"geo\" }", &["geo", "dama-free"]),
     ("capacity_allocation = { cra = \"1 Mbps\", frame = \"0 s\" }", &["frame = 0 s", "above 0 s"]),
     (
@@ -236,14 +242,16 @@ const WRONG: &[(&str, &[&str])] = &[
     (acm!("clear_sky_esn0 = \"10 dB\", margin = \"-1 dB\""), &["margin = -1 dB", "0 dB or more"]),
     (acm!("clear_sky_esn0 = \"10 dB\", framing = 0"), &["framing = 0", "up to 1"]),
     (
-        "rate = { acm = { symbol_rate = \"0 Bd\", modcods = \"dvb-s2\", clear_sky_esn0 = \"10 dB\", fade = [{ at = \"0 s\", attenuation_db = 0 }] } }",
+        "rate = { acm = { symbol_rate = \"0 Bd\", modcods = \"dvb-s2\", clear_sky_esn0 = \"10 \
+         dB\", fade = [{ at = \"0 s\", attenuation_db = 0 }] } }",
         &["symbol_rate = 0 Bd", "above 0 Bd"],
     ),
     (
-        "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-t\", clear_sky_esn0 = \"10 dB\", fade = [{ at = \"0 s\", attenuation_db = 0 }] } }",
+        "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-t\", clear_sky_esn0 = \"10 \
+         dB\", fade = [{ at = \"0 s\", attenuation_db = 0 }] } }",
         &["dvb-t", "`dvb-s2` or `dvb-rcs2`"],
     ),
-    (fade!("[]"), &["holds no fade", "at least one"]),
+    (fade!("[]"), &["contains no fade", "at least one"]),
     (fade!("[{ at = \"1 s\", attenuation_db = 0 }]"), &["at = 1 s", "first step"]),
     (fade!("[{ at = \"0 s\", attenuation_db = -3 }]"), &["attenuation_db = -3", "0 to 300"]),
     (
@@ -264,12 +272,12 @@ const WRONG: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn what_cannot_be_is_refused_with_its_line_its_value_and_what_is_allowed() {
+fn invalid_lines_are_rejected_with_line_value_and_allowed_values() {
     let mut unsaid = Vec::new();
     for (line, words) in WRONG {
         let text = format!("# a patch\n{line}\n");
         let error = match toml::from_str::<DirectionPatch>(&text) {
-            Ok(patch) => panic!("{line} is taken as {patch:?}"),
+            Ok(patch) => panic!("{line} is read as {patch:?}"),
             Err(error) => error,
         };
         let message = error.message();
@@ -284,7 +292,7 @@ fn what_cannot_be_is_refused_with_its_line_its_value_and_what_is_allowed() {
 }
 
 #[test]
-fn what_is_built_in_code_is_checked_when_loaded() {
+fn configurations_built_in_code_are_checked_when_loaded() {
     let good = DirectionConfig::new(Rate::from_mbps(1), Span::ZERO);
     assert!(good.load(Path::new(".")).is_ok());
     let config = DirectionConfig { rate: RateConfig::Constant(Rate::ZERO), ..good.clone() };
@@ -311,7 +319,7 @@ fn process(model: impl Into<LossModel>) -> LossProcessConfig {
 }
 
 #[test]
-fn every_spelling_is_read_and_written_again() {
+fn every_notation_is_read_and_written_again() {
     let ratio = |value| Ratio::new(value).unwrap();
     let (s, ms, mbps) = (Span::from_secs, Span::from_millis, Rate::from_mbps);
     let read = |text: &str| -> DirectionPatch {
@@ -337,7 +345,8 @@ fn every_spelling_is_read_and_written_again() {
         ("", patch()),
         ("rate = \"50 Mbps\"", rate(RateConfig::Constant(mbps(50)))),
         (
-            "rate = { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, { at = \"5 s\", rate = \"0 bps\" }], repeat = \"30 s\" }",
+            "rate = { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, { at = \"5 s\", rate = \"0 \
+             bps\" }], repeat = \"30 s\" }",
             rate(RateConfig::Schedule {
                 schedule: vec![
                     RateStep { at: s(0), rate: mbps(50) },
@@ -349,7 +358,8 @@ fn every_spelling_is_read_and_written_again() {
         ("rate = { trace = \"a/b.trace\" }", rate(RateConfig::Trace { file: "a/b.trace".into() })),
         ("delay = \"300 ms\"", delay(DelayConfig::Constant(ms(300)))),
         (
-            "delay = { base = \"300 ms\", jitter = \"5 ms\", distribution = \"normal\", keep_order = false }",
+            "delay = { base = \"300 ms\", jitter = \"5 ms\", distribution = \"normal\", keep_order \
+             = false }",
             delay(DelayConfig::Jitter {
                 base: ms(300),
                 jitter: ms(5),
@@ -367,7 +377,8 @@ fn every_spelling_is_read_and_written_again() {
             }),
         ),
         (
-            "delay = { schedule = [{ at = \"0 s\", delay = \"20 ms\" }], interpolate = true, repeat = \"15 s\" }",
+            "delay = { schedule = [{ at = \"0 s\", delay = \"20 ms\" }], interpolate = true, \
+             repeat = \"15 s\" }",
             delay(DelayConfig::Schedule {
                 schedule: vec![DelayStep { at: s(0), delay: ms(20) }],
                 interpolate: true,
@@ -397,7 +408,8 @@ fn every_spelling_is_read_and_written_again() {
             loss(vec![process(GilbertElliott::Bursts { loss: ratio(0.01), mean_burst: 4.0 })]),
         ),
         (
-            "loss = { model = \"long-burst\", loss = 0.01, mean_burst = 2, long_share = 0.01, long_burst = 30 }",
+            "loss = { model = \"long-burst\", loss = 0.01, mean_burst = 2, long_share = 0.01, \
+             long_burst = 30 }",
             loss(vec![process(LongBurst {
                 loss: ratio(0.01),
                 mean_burst: 2.0,
@@ -413,7 +425,8 @@ fn every_spelling_is_read_and_written_again() {
             loss(vec![process(Trace { file: "l".into() })]),
         ),
         (
-            "loss = [\"wifi\", { model = \"wifi\", active = [{ from = \"1 s\", to = \"2 s\" }], repeat = \"15 s\" }, 0]",
+            "loss = [\"wifi\", { model = \"wifi\", active = [{ from = \"1 s\", to = \"2 s\" }], \
+             repeat = \"15 s\" }, 0]",
             loss(vec![
                 process(wifi.clone()),
                 LossProcessConfig {
@@ -435,7 +448,8 @@ fn every_spelling_is_read_and_written_again() {
         ),
         ("queue = { aqm = \"codel\" }", queue(QueueLimit::Bdp(1.0), Some(CodelConfig::default()))),
         (
-            "queue = { limit = \"2 BDP\", aqm = \"codel\", target = \"20 ms\", interval = \"600 ms\", ecn = true }",
+            "queue = { limit = \"2 BDP\", aqm = \"codel\", target = \"20 ms\", interval = \"600 \
+             ms\", ecn = true }",
             queue(QueueLimit::Bdp(2.0), Some(codel)),
         ),
         ("policer = \"none\"", DirectionPatch { policer: Some(PolicerConfig::None), ..patch() }),
@@ -459,17 +473,18 @@ fn every_spelling_is_read_and_written_again() {
         ),
         (
             "capacity_allocation = \
-                { cra = \"1 Mbps\", frame = \"10 ms\", request_interval = \"95 ms\", request_delay = \"20 ms\", tbtp_delay = \"21 ms\" }",
-            // Processing takes a frame, asking 51 ms and so 6 frames, and rates end a frame after
+                { cra = \"1 Mbps\", frame = \"10 ms\", request_interval = \"95 ms\", \
+                request_delay = \"20 ms\", tbtp_delay = \"21 ms\" }",
+            // Processing takes a frame and a request 51 ms, so 6 frames; rates end one frame after
             // the tenth.
             allocated(Dama {
                 frame: ms(10),
                 cra: Rate::from_mbps(1),
                 rbdc: Rate::ZERO,
-                sync: ms(95),
+                request_interval: ms(95),
                 request_delay: ms(20),
                 processing: ms(10),
-                plan_delay: ms(21),
+                tbtp_delay: ms(21),
                 timeout: ms(110),
                 msl: ms(60),
                 ..dama()
@@ -531,7 +546,7 @@ fn a_patch_overrides_field_by_field() {
 }
 
 #[test]
-fn the_schema_lists_what_may_be_written() {
+fn the_schema_lists_all_notations() {
     let schema = serde_json::to_string(&schemars::schema_for!(DirectionPatch)).unwrap();
     for word in [
         "keep_order",
@@ -548,9 +563,9 @@ fn the_schema_lists_what_may_be_written() {
 }
 
 #[test]
-fn an_allocation_needs_frames_and_capacity_of_its_own() {
+fn an_allocation_needs_its_own_frames_and_a_known_capacity() {
     for (text, words) in [
-        ("rate = \"1 Mbps\"\nframe = \"20 ms\"", ["frame = 20 ms", "frames of its own", "0 s"]),
+        ("rate = \"1 Mbps\"\nframe = \"20 ms\"", ["frame = 20 ms", "its own frames", "0 s"]),
         (
             "rate = { trace = \"tests/data/delivery.trace\" }",
             ["a rate trace", "cannot be allocated", "acm"],

@@ -1,5 +1,5 @@
-//! Links whose delays are told from outside: each end at its own distance, fewer deadlines, and
-//! packets that are taken back.
+//! Links with external delays: each far end at its own distance, fewer deadlines, and withdrawn
+//! packets.
 
 mod common;
 
@@ -35,7 +35,8 @@ fn packet(payload: usize) -> Packet<usize> {
     Packet { bytes: 1500, ecn: Ecn::NotEct, payload }
 }
 
-/// What comes out from now on, each with its port and time; `lazy`: woken for outputs only.
+/// Returns the remaining outputs with port and time. With `lazy`, the link is only woken for
+/// outputs.
 fn rest(link: &mut Link<usize>, lazy: bool) -> Vec<(Time, usize, usize)> {
     let mut out = Vec::new();
     while let Some(now) = if lazy { link.next_output() } else { link.next_deadline() } {
@@ -48,8 +49,8 @@ fn rest(link: &mut Link<usize>, lazy: bool) -> Vec<(Time, usize, usize)> {
 }
 
 #[test]
-fn a_packet_has_the_delay_of_its_end_when_it_leaves_the_transmitter() {
-    // 10 ms at the beginning, a microsecond more each millisecond.
+fn a_packet_gets_the_delay_of_its_port_when_it_leaves_the_transmitter() {
+    // 10 ms at the start, and a microsecond more per millisecond.
     let mut link = with_external_delay(
         "\"10 packets\"",
         &[LinearDelay::new(Time::ZERO, Span::from_millis(10), 1_000_000_000)],
@@ -57,7 +58,7 @@ fn a_packet_has_the_delay_of_its_end_when_it_leaves_the_transmitter() {
     for number in 0..2 {
         assert_eq!(link.enqueue(Time::ZERO, 0, packet(number)), Enqueue::Queued);
     }
-    // The second one leaves after the delay has been set anew.
+    // The second packet leaves after the delay has been set again.
     link.advance_to(Time::from_millis(1));
     link.set_delay(0, fixed(20));
     let arrivals = [(Time::from_nanos(11_001_000), 0, 0), (Time::from_millis(22), 0, 1)];
@@ -65,7 +66,7 @@ fn a_packet_has_the_delay_of_its_end_when_it_leaves_the_transmitter() {
 }
 
 #[test]
-fn a_nearer_end_is_reached_first_and_one_end_keeps_its_order() {
+fn a_nearer_port_is_reached_first_and_each_port_keeps_its_order() {
     for lazy in [false, true] {
         let mut link = with_external_delay("\"10 packets\"", &[fixed(10), fixed(2)]);
         for (number, end) in [0, 0, 1].into_iter().enumerate() {
@@ -78,7 +79,7 @@ fn a_nearer_end_is_reached_first_and_one_end_keeps_its_order() {
             "lazy: {lazy}"
         );
     }
-    // The end comes so much nearer that the second packet would overtake the first.
+    // The far end comes so much nearer that the second packet would overtake the first.
     let mut link = with_external_delay("\"10 packets\"", &[fixed(10)]);
     let _ = link.enqueue(Time::ZERO, 0, packet(0));
     link.advance_to(Time::from_millis(1));
@@ -89,7 +90,7 @@ fn a_nearer_end_is_reached_first_and_one_end_keeps_its_order() {
 }
 
 #[test]
-fn an_end_that_is_added_while_packets_fly_changes_nothing_for_them() {
+fn adding_a_port_does_not_affect_packets_in_flight() {
     let mut link = with_external_delay("\"10 packets\"", &[fixed(10)]);
     let _ = link.enqueue(Time::ZERO, 0, packet(0));
     let _ = link.enqueue(Time::ZERO, 0, packet(1));
@@ -120,12 +121,12 @@ fn balanced(link: &Link<usize>, now: Time) -> Counters {
 }
 
 #[test]
-fn what_waits_for_one_end_is_taken_back_and_the_rest_goes_on() {
+fn queued_packets_of_one_port_are_withdrawn_and_the_rest_continues() {
     let mut link = with_external_delay("\"10 packets\"", &[fixed(10), fixed(10)]);
     for number in 0..6 {
         let _ = link.enqueue(Time::ZERO, number % 2, packet(number));
     }
-    // Number 0 is in the air, 1 is being sent, 2 to 5 wait.
+    // Packet 0 is in propagation, 1 in transmission, 2 to 5 are queued.
     let now = Time::from_nanos(1_500_000);
     let mut taken = Vec::new();
     link.withdraw(now, 1, false, |packet| taken.push(packet.payload));
@@ -141,19 +142,20 @@ fn what_waits_for_one_end_is_taken_back_and_the_rest_goes_on() {
 }
 
 #[test]
-fn what_flies_to_an_end_is_taken_back_too_and_a_transmission_stops() {
+fn packets_in_flight_are_withdrawn_too_and_a_transmission_stops() {
     let mut link = with_external_delay("\"10 packets\"", &[fixed(10), fixed(10)]);
     for number in 0..6 {
         let _ = link.enqueue(Time::ZERO, usize::from(number > 0) * (number % 2), packet(number));
     }
-    // Number 0 is in the air to the other end, 1 is in the air, 2 as well, 3 is being sent.
+    // Packet 0 is in propagation to the other port, 1 and 2 are in propagation, 3 is in
+    // transmission.
     let now = Time::from_nanos(3_250_000);
     let mut taken = Vec::new();
     link.withdraw(now, 1, true, |packet| taken.push(packet.payload));
     assert_eq!(taken, [1, 3, 5]);
     assert_eq!(balanced(&link, now).busy, Span::from_nanos(3_250_000));
     let ms = Time::from_millis;
-    // Number 4 begins at once.
+    // Packet 4 starts at once.
     assert_eq!(
         rest(&mut link, true),
         [(ms(11), 0, 0), (ms(13), 0, 2), (Time::from_nanos(14_250_000), 0, 4)]
@@ -162,7 +164,7 @@ fn what_flies_to_an_end_is_taken_back_too_and_a_transmission_stops() {
 }
 
 #[test]
-fn a_packet_refused_before_the_queue_is_counted() {
+fn a_packet_dropped_before_the_queue_is_counted() {
     let mut link = with_external_delay("\"1 packet\"", &[fixed(10)]);
     link.count_refused(0, 1500);
     let counters = balanced(&link, Time::ZERO);
@@ -170,12 +172,15 @@ fn a_packet_refused_before_the_queue_is_counted() {
 }
 
 proptest! {
-    /// Waking a link for its outputs only gives what waking it for everything gives, and a delay
-    /// that is told what one of its own gives.
+    /// Waking a link only for its outputs has the same result as waking it for every deadline, and
+    /// an external delay the same as one of its own.
     #[test]
     fn lazy_links_and_told_delays_change_nothing(
         arrivals in proptest::collection::vec((0u64..3_000_000, 0usize..3, 20u32..1600), 1..120),
-        queue in proptest::sample::select(&[r#""5 packets""#, r#"{ limit = "100 kB", aqm = "codel", target = "1 ms", interval = "10 ms" }"#][..]),
+        queue in proptest::sample::select(&[
+            r#""5 packets""#,
+            r#"{ limit = "100 kB", aqm = "codel", target = "1 ms", interval = "10 ms" }"#,
+        ][..]),
         ports in 1usize..4,
     ) {
         let mut at = Time::ZERO;
@@ -186,11 +191,19 @@ proptest! {
         let play = |link: &mut Link<usize>, lazy: bool| {
             let mut out = Vec::new();
             let mut drain = |link: &mut Link<usize>, until: Time| {
-                while let Some(now) = if lazy { link.next_output() } else { link.next_deadline() }.filter(|now| *now < until) {
+                let due = |link: &Link<usize>| {
+                    let due = if lazy { link.next_output() } else { link.next_deadline() };
+                    due.filter(|now| *now < until)
+                };
+                while let Some(now) = due(link) {
                     while let Some(event) = link.poll(now) {
                         out.push(match event {
-                            Event::Delivered { port, packet, .. } => (now, port, packet.payload, true),
-                            Event::Lost { at, port, packet, .. } => (at, port, packet.payload, false),
+                            Event::Delivered { port, packet, .. } => {
+                                (now, port, packet.payload, true)
+                            }
+                            Event::Lost { at, port, packet, .. } => {
+                                (at, port, packet.payload, false)
+                            }
                         });
                     }
                 }

@@ -1,4 +1,4 @@
-//! A policer lets pass what its bucket has tokens for, all of it and nothing else.
+//! A policer passes exactly the packets for which its bucket has tokens.
 
 mod common;
 
@@ -7,24 +7,24 @@ use bentpipe_units::{Rate, Span, Time};
 use common::{Arrival, PacketOutcome, direction, link, run, steady};
 use proptest::prelude::*;
 
-/// Sends `arrivals` through a policer in front of a link that takes everything.
+/// Sends `arrivals` through a policer in front of a link without other limits.
 fn policed(rate: Rate, burst: u64, arrivals: &[Arrival]) -> Vec<PacketOutcome> {
     let (rate, link_text) =
         (rate.as_bps(), "rate = \"10 Gbps\"\ndelay = \"1 ms\"\nqueue = \"1 GB\"");
     let text = format!("{link_text}\npolicer = {{ rate = \"{rate} bps\", burst = \"{burst} B\" }}");
-    let mut fates = run(&mut link(&direction(&text), 1, 3), arrivals, |_| ());
-    fates.sort_unstable_by_key(|fate| fate.packet);
-    fates
+    let mut outcomes = run(&mut link(&direction(&text), 1, 3), arrivals, |_| ());
+    outcomes.sort_unstable_by_key(|outcome| outcome.packet);
+    outcomes
 }
 
-/// Whether `bytes` in `span` keep within the contract: exact, in bits times nanoseconds.
+/// Returns true if `bytes` in `span` conform. Exact, in bits times nanoseconds.
 fn within(rate: Rate, burst: u64, bytes: u64, span: Span) -> bool {
     let allowed =
         u128::from(burst) * 8_000_000_000 + u128::from(rate.as_bps()) * u128::from(span.as_nanos());
     u128::from(bytes) * 8_000_000_000 <= allowed
 }
 
-/// Whether one more packet keeps every time that ends with it within the contract.
+/// Returns true if one more packet conforms over every interval that ends with it.
 fn conforms(rate: Rate, burst: u64, passed: &[Arrival], next: &Arrival) -> bool {
     let mut bytes = u64::from(next.bytes);
     within(rate, burst, bytes, Span::ZERO)
@@ -48,15 +48,16 @@ fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
 
 proptest! {
     #[test]
-    fn a_packet_passes_if_and_only_if_no_time_then_has_more_than_burst_and_rate(
+    fn a_packet_passes_exactly_if_it_conforms_over_every_interval(
         bps in 1_000u64..100_000_000, burst in 1_500u64..100_000, arrivals in any_arrivals(),
     ) {
         let rate = Rate::from_bps(bps);
         let mut passed: Vec<Arrival> = Vec::new();
-        for fate in policed(rate, burst, &arrivals) {
-            let arrival = arrivals[fate.packet];
+        for outcome in policed(rate, burst, &arrivals) {
+            let arrival = arrivals[outcome.packet];
             let conforms = conforms(rate, burst, &passed, &arrival);
-            prop_assert_eq!(fate.lost, (!conforms).then_some(DropCause::Policer), "packet {}", fate.packet);
+            let expected = (!conforms).then_some(DropCause::Policer);
+            prop_assert_eq!(outcome.lost, expected, "packet {}", outcome.packet);
             if conforms {
                 passed.push(arrival);
             }
@@ -64,11 +65,11 @@ proptest! {
     }
 
     #[test]
-    fn what_keeps_within_burst_and_rate_passes_whole(
+    fn conforming_traffic_passes_completely(
         bps in 1_000u64..100_000_000, burst in 3_000u64..100_000, mut arrivals in any_arrivals(),
     ) {
         let rate = Rate::from_bps(bps);
-        // Each packet waits until it conforms with all that went before.
+        // Each packet waits until it conforms with all earlier ones.
         let mut delay = Span::ZERO;
         for index in 0..arrivals.len() {
             let mut at = arrivals[index].at + delay;
@@ -81,25 +82,29 @@ proptest! {
             delay = at.since(arrivals[index].at);
             arrivals[index].at = at;
         }
-        prop_assert!(policed(rate, burst, &arrivals).iter().all(|fate| fate.lost.is_none()));
+        prop_assert!(policed(rate, burst, &arrivals).iter().all(|outcome| outcome.lost.is_none()));
     }
 }
 
 #[test]
-fn a_burst_passes_at_once_and_then_what_the_rate_allows() {
-    // 12 Mbps: tokens for a packet of 1500 bytes each millisecond. Packets come twice as fast.
+fn a_burst_passes_at_once_and_then_the_rate() {
+    // 12 Mbps: tokens for a packet of 1500 bytes per millisecond. Packets arrive at twice that
+    // rate.
     let arrivals = steady(100, Span::from_micros(500), bentpipe_link::Ecn::NotEct);
-    let fates = policed(Rate::from_mbps(12), 15_000, &arrivals);
-    let passed: Vec<usize> =
-        fates.iter().filter(|fate| fate.lost.is_none()).map(|fate| fate.packet).collect();
-    // Ten packets of tokens, of which each packet uses half of one more than comes meanwhile: 19
-    // pass.
+    let outcomes = policed(Rate::from_mbps(12), 15_000, &arrivals);
+    let passed: Vec<usize> = outcomes
+        .iter()
+        .filter(|outcome| outcome.lost.is_none())
+        .map(|outcome| outcome.packet)
+        .collect();
+    // Tokens for ten packets, of which each packet uses half a packet more than arrives meanwhile:
+    // 19 pass.
     assert_eq!(passed[..19], (0..19).collect::<Vec<_>>());
     assert_eq!(passed[19..], (20..100).step_by(2).collect::<Vec<_>>());
 }
 
 #[test]
-fn what_the_policer_refuses_never_waits_in_the_queue() {
+fn dropped_packets_never_wait_in_the_queue() {
     let text = "rate = \"12 Mbps\"\ndelay = \"1 ms\"\nqueue = \"100 packets\"\npolicer = \
         { rate = \"12 Mbps\", burst = \"6000 B\" }";
     let mut link = link(&direction(text), 1, 1);

@@ -1,8 +1,8 @@
-//! What holds for every link, whatever it is made of and whatever it is sent.
+//! Properties of every link, whatever its configuration and traffic.
 
 mod common;
 
-use bentpipe_link::{DirectionConfig, DropCause, Ecn, Link};
+use bentpipe_link::{DirectionConfig, DropCause, Ecn, Enqueue, Link, Packet};
 use bentpipe_units::{Rate, Span, Time};
 use common::{Arrival, PacketOutcome, direction, link, model, run};
 use proptest::prelude::*;
@@ -56,14 +56,14 @@ fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = &'static str>
     proptest::sample::select(texts)
 }
 
-/// A direction, and whether packets keep their order: over all ports, or by port where capacity is
-/// allocated.
+/// Returns a direction, and whether packets keep their order: over all ports, or by port if
+/// capacity is allocated.
 fn any_direction() -> impl Strategy<Value = (DirectionConfig, bool)> {
     let delay = prop_oneof![
         3 => one_of(DELAYS).prop_map(|text| (text, true)),
         1 => one_of(LOOSE_DELAYS).prop_map(|text| (text, false)),
     ];
-    // Allocation has frames of its own, and needs a rate that plans can count on.
+    // Allocation has its own frames, and needs a rate that can be planned.
     let sending = prop_oneof![
         3 => (one_of(RATES), one_of(FRAMES)),
         1 => (one_of(&RATES[..4]), one_of(ALLOCATIONS)),
@@ -77,7 +77,7 @@ fn any_direction() -> impl Strategy<Value = (DirectionConfig, bool)> {
     })
 }
 
-/// Packets of all sizes on three ports, some at the same instant, some after a pause.
+/// Returns packets of all sizes on three ports, some at the same instant, some after a pause.
 fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let ecn = proptest::sample::select(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][..]);
     let gap = prop_oneof![3 => Just(0), 6 => 0u64..2_000_000, 1 => 0u64..200_000_000];
@@ -112,10 +112,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_created_or_lost_uncounted((config, in_order) in any_direction(), arrivals in any_arrivals(), seed: u64) {
+    fn every_packet_is_accounted_for(
+        (config, in_order) in any_direction(),
+        arrivals in any_arrivals(),
+        seed: u64,
+    ) {
         let mut link = link(&config, seed, 3);
         let mut balanced = Ok(());
-        let fates = run(&mut link, &arrivals, |link| {
+        let outcomes = run(&mut link, &arrivals, |link| {
             balanced = balanced.clone().and_then(|()| balances(link));
         });
         balanced?;
@@ -124,98 +128,140 @@ proptest! {
         prop_assert_eq!(link.counters().in_flight.packets, 0);
         prop_assert_eq!(link.queue_packets(), 0);
 
-        // Every packet has exactly one fate, with its size untouched.
-        let mut numbers: Vec<usize> = fates.iter().map(|fate| fate.packet).collect();
+        // Every packet has exactly one outcome, with its size unchanged.
+        let mut numbers: Vec<usize> = outcomes.iter().map(|outcome| outcome.packet).collect();
         numbers.sort_unstable();
         prop_assert_eq!(numbers, (0..arrivals.len()).collect::<Vec<_>>());
-        prop_assert!(fates.iter().all(|fate| fate.bytes == arrivals[fate.packet].bytes));
+        let sizes_match =
+            outcomes.iter().all(|outcome| outcome.bytes == arrivals[outcome.packet].bytes);
+        prop_assert!(sizes_match);
 
-        // Causes are counted where they belong.
-        let count = |wanted: fn(Option<DropCause>) -> bool| fates.iter().filter(|fate| wanted(fate.lost)).count() as u64;
+        // Drops are counted by their cause.
+        let count = |wanted: fn(Option<DropCause>) -> bool| {
+            outcomes.iter().filter(|outcome| wanted(outcome.lost)).count() as u64
+        };
         let counters = link.counters();
         prop_assert_eq!(counters.packets_out, count(|cause| cause.is_none()));
-        prop_assert_eq!(counters.dropped_policer.packets, count(|cause| cause == Some(DropCause::Policer)));
-        prop_assert_eq!(counters.dropped_queue.packets, count(|cause| cause == Some(DropCause::QueueFull)));
+        let by_policer = count(|cause| cause == Some(DropCause::Policer));
+        prop_assert_eq!(counters.dropped_policer.packets, by_policer);
+        let by_queue = count(|cause| cause == Some(DropCause::QueueFull));
+        prop_assert_eq!(counters.dropped_queue.packets, by_queue);
         prop_assert_eq!(counters.dropped_aqm.packets, count(|cause| cause == Some(DropCause::Aqm)));
-        prop_assert_eq!(counters.dropped_loss.packets, count(|cause| matches!(cause, Some(DropCause::Loss(_)))));
-        prop_assert_eq!(counters.dropped_loss.packets, link.loss_tallies().map(|tally| tally.packets).sum::<u64>());
+        let by_loss = count(|cause| matches!(cause, Some(DropCause::Loss(_))));
+        prop_assert_eq!(counters.dropped_loss.packets, by_loss);
+        let tallies: u64 = link.loss_tallies().map(|tally| tally.packets).sum();
+        prop_assert_eq!(counters.dropped_loss.packets, tallies);
 
         // Only a queue that marks changes the ECN field, and only to CE.
-        let changed: Vec<&PacketOutcome> = fates.iter().filter(|fate| fate.ecn != arrivals[fate.packet].ecn).collect();
+        let sent = |outcome: &PacketOutcome| arrivals[outcome.packet].ecn;
+        let changed: Vec<&PacketOutcome> =
+            outcomes.iter().filter(|outcome| outcome.ecn != sent(outcome)).collect();
         prop_assert_eq!(changed.len() as u64, counters.marked_ce);
-        prop_assert!(changed.iter().all(|fate| fate.ecn == Ecn::Ce && arrivals[fate.packet].ecn != Ecn::NotEct));
+        let marked = |outcome: &&PacketOutcome| {
+            outcome.ecn == Ecn::Ce && sent(outcome) != Ecn::NotEct
+        };
+        prop_assert!(changed.iter().all(marked));
 
-        let delivered: Vec<&PacketOutcome> = fates.iter().filter(|fate| fate.lost.is_none()).collect();
+        let delivered: Vec<&PacketOutcome> =
+            outcomes.iter().filter(|outcome| outcome.lost.is_none()).collect();
         prop_assert!(delivered.windows(2).all(|pair| pair[0].at <= pair[1].at));
-        let ordered = |fates: &[&PacketOutcome]| fates.windows(2).all(|pair| pair[0].packet < pair[1].packet);
+        let ordered = |outcomes: &[&PacketOutcome]| {
+            outcomes.windows(2).all(|pair| pair[0].packet < pair[1].packet)
+        };
         if in_order && config.allocation.is_none() {
             prop_assert!(ordered(&delivered));
         } else if in_order {
             for port in 0..3 {
-                let own: Vec<&PacketOutcome> = delivered.iter().filter(|fate| arrivals[fate.packet].port == port).copied().collect();
+                let is_own = |outcome: &&&PacketOutcome| arrivals[outcome.packet].port == port;
+                let own: Vec<&PacketOutcome> = delivered.iter().filter(is_own).copied().collect();
                 prop_assert!(ordered(&own), "port {}", port);
             }
         }
     }
 
     #[test]
-    fn the_queue_over_time_is_the_sum_of_waits((config, _) in any_direction(), arrivals in any_arrivals(), seed: u64) {
+    fn littles_law_holds_for_the_queue(
+        (config, _) in any_direction(),
+        arrivals in any_arrivals(),
+        seed: u64,
+    ) {
         let mut link = link(&config, seed, 3);
         let check = |link: &Link<usize>, now: Time| {
             let time = link.queue_time(now);
-            (time.occupied_packets == time.waited_packets && time.occupied_bytes == time.waited_bytes)
-                .then_some(time)
+            let equal = time.occupied_packets == time.waited_packets
+                && time.occupied_bytes == time.waited_bytes;
+            equal.then_some(time)
                 .ok_or_else(|| TestCaseError::fail(format!("at {now}: {time:?}")))
         };
-        let (mut books, mut number) = (Ok(()), 0);
+        let (mut law, mut number) = (Ok(()), 0);
         run(&mut link, &arrivals, |link| {
             let now = arrivals[number].at;
             number += 1;
-            // The books can be closed at any time, also later than the last event.
+            // The law holds at any time, also after the last event.
             for now in [now, now + Span::from_micros(700)] {
-                books = books.clone().and_then(|()| check(link, now).map(|_| ()));
+                law = law.clone().and_then(|()| check(link, now).map(|_| ()));
             }
             let held = link.held();
             if held != link.counters().in_flight.packets {
-                books = Err(TestCaseError::fail(format!("{held} packets inside, counted {:?}", link.counters().in_flight)));
+                let counted = link.counters().in_flight;
+                let message = format!("{held} packets inside, counted {counted:?}");
+                law = Err(TestCaseError::fail(message));
             }
         });
-        books?;
+        law?;
         let end = check(&link, Time::from_secs(1_000_000))?;
         prop_assert_eq!(end, check(&link, Time::from_secs(2_000_000))?, "an empty queue adds \
             nothing");
     }
 
     #[test]
-    fn no_more_leaves_than_the_transmitter_can_send((config, _) in any_direction(), arrivals in any_arrivals(), seed: u64) {
+    fn no_more_leaves_than_the_transmitter_can_send(
+        (config, _) in any_direction(),
+        arrivals in any_arrivals(),
+        seed: u64,
+    ) {
         let model = model(&config);
-        let fates = run(&mut link(&config, seed, 3), &arrivals, |_| ());
-        let delivered: Vec<&PacketOutcome> = fates.iter().filter(|fate| fate.lost.is_none()).collect();
-        let sent = |fate: &PacketOutcome| Time::ZERO + fate.at.since_start().saturating_sub(model.least_delay());
+        let outcomes = run(&mut link(&config, seed, 3), &arrivals, |_| ());
+        let delivered: Vec<&PacketOutcome> =
+            outcomes.iter().filter(|outcome| outcome.lost.is_none()).collect();
+        let sent = |outcome: &PacketOutcome| {
+            Time::ZERO + outcome.at.since_start().saturating_sub(model.least_delay())
+        };
         let mut bytes = 0;
-        for fate in &delivered {
-            bytes += u64::from(fate.bytes);
-            prop_assert!(fate.at >= arrivals[fate.packet].at + model.least_delay(), "{:?}", fate);
-            let capacity = model.capacity(arrivals[0].at, sent(fate)).get();
-            prop_assert!(bytes <= capacity, "{} bytes by {}, room for {}", bytes, fate.at, capacity);
+        for outcome in &delivered {
+            bytes += u64::from(outcome.bytes);
+            let earliest = arrivals[outcome.packet].at + model.least_delay();
+            prop_assert!(outcome.at >= earliest, "{:?}", outcome);
+            let capacity = model.capacity(arrivals[0].at, sent(outcome)).get();
+            let at = outcome.at;
+            prop_assert!(bytes <= capacity, "{} bytes by {}, capacity {}", bytes, at, capacity);
         }
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_fates((config, _) in any_direction(), arrivals in any_arrivals(), seed: u64) {
+    fn the_same_seed_gives_the_same_outcomes(
+        (config, _) in any_direction(),
+        arrivals in any_arrivals(),
+        seed: u64,
+    ) {
         let first = run(&mut link(&config, seed, 3), &arrivals, |_| ());
         let second = run(&mut link(&config, seed, 3), &arrivals, |_| ());
         prop_assert_eq!(first, second);
     }
 
     #[test]
-    fn polling_late_changes_nothing_but_when_it_is_told((config, _) in any_direction(), arrivals in any_arrivals(), seed: u64) {
+    fn late_polling_only_delays_the_reports(
+        (config, _) in any_direction(),
+        arrivals in any_arrivals(),
+        seed: u64,
+    ) {
         let on_time = run(&mut link(&config, seed, 3), &arrivals, |_| ());
         let mut late = link(&config, seed, 3);
         let mut refused = Vec::new();
         for (number, arrival) in arrivals.iter().enumerate() {
-            let packet = bentpipe_link::Packet { bytes: arrival.bytes, ecn: arrival.ecn, payload: number };
-            if let bentpipe_link::Enqueue::Dropped(_, packet) = late.enqueue(arrival.at, arrival.port, packet) {
+            let packet = Packet { bytes: arrival.bytes, ecn: arrival.ecn, payload: number };
+            let enqueued = late.enqueue(arrival.at, arrival.port, packet);
+            if let Enqueue::Dropped(_, packet) = enqueued {
                 refused.push(packet.payload);
             }
         }
@@ -226,32 +272,56 @@ proptest! {
                 bentpipe_link::Event::Lost { cause, packet, .. } => (packet.payload, Some(cause)),
             });
         }
-        let is_refused = |fate: &&PacketOutcome| matches!(fate.lost, Some(DropCause::Policer | DropCause::QueueFull));
-        prop_assert_eq!(refused, on_time.iter().filter(is_refused).map(|fate| fate.packet).collect::<Vec<_>>());
-        let others: Vec<_> = on_time.iter().filter(|fate| !is_refused(fate)).map(|fate| (fate.packet, fate.lost)).collect();
+        let is_refused = |outcome: &&PacketOutcome| {
+            matches!(outcome.lost, Some(DropCause::Policer | DropCause::QueueFull))
+        };
+        let expected: Vec<_> =
+            on_time.iter().filter(is_refused).map(|outcome| outcome.packet).collect();
+        prop_assert_eq!(refused, expected);
+        let others: Vec<_> = on_time
+            .iter()
+            .filter(|outcome| !is_refused(outcome))
+            .map(|outcome| (outcome.packet, outcome.lost))
+            .collect();
         prop_assert_eq!(told, others);
     }
 
     #[test]
     fn queue_limits_are_never_exceeded(
-        limit in 1u64..60_000, packets in 1u64..40, by_bytes: bool, codel: bool, arrivals in any_arrivals(),
+        limit in 1u64..60_000,
+        packets in 1u64..40,
+        by_bytes: bool,
+        codel: bool,
+        arrivals in any_arrivals(),
     ) {
         let size = if by_bytes { format!("{limit} B") } else { format!("{packets} packets") };
-        let queue = if codel { format!("{{ limit = \"{size}\", aqm = \"codel\" }}") } else { format!("\"{size}\"") };
+        let queue = if codel {
+            format!("{{ limit = \"{size}\", aqm = \"codel\" }}")
+        } else {
+            format!("\"{size}\"")
+        };
         let mut link = link(&direction(&format!("rate = \"5 Mbps\"\ndelay = \"1 ms\"\nqueue = \
             {queue}")), 1, 3);
         let mut exceeded = false;
-        let fates = run(&mut link, &arrivals, |link| {
-            exceeded |= if by_bytes { link.queue_bytes() > limit } else { link.queue_packets() > packets };
+        let outcomes = run(&mut link, &arrivals, |link| {
+            exceeded |= if by_bytes {
+                link.queue_bytes() > limit
+            } else {
+                link.queue_packets() > packets
+            };
         });
         prop_assert!(!exceeded);
         let counters = link.counters();
-        let within = if by_bytes { counters.queue_max_bytes <= limit } else { counters.queue_max_packets <= packets };
+        let within = if by_bytes {
+            counters.queue_max_bytes <= limit
+        } else {
+            counters.queue_max_packets <= packets
+        };
         prop_assert!(within);
-        // What the queue refuses does not fit: nothing is refused while a packet fewer than the
-        // limit waits.
+        // A dropped packet does not fit: nothing is dropped while fewer packets than the limit are
+        // queued.
         if !by_bytes && counters.queue_max_packets < packets {
-            prop_assert!(fates.iter().all(|fate| fate.lost != Some(DropCause::QueueFull)));
+            prop_assert!(outcomes.iter().all(|outcome| outcome.lost != Some(DropCause::QueueFull)));
         }
     }
 
@@ -260,10 +330,12 @@ proptest! {
         let config = direction("rate = \"10 Mbps\"\ndelay = \
             { base = \"50 ms\", jitter = \"10 ms\", keep_order = false }\nqueue = \"1 BDP\"");
         let rate = Rate::from_mbps(10);
-        for fate in run(&mut link(&config, 3, 3), &arrivals, |_| ()).iter().filter(|fate| fate.lost.is_none()) {
-            let arrival = arrivals[fate.packet];
-            let soonest = arrival.at + rate.time_for(bentpipe_units::Bytes::new(arrival.bytes.into())) + Span::from_millis(40);
-            prop_assert!(fate.at >= soonest);
+        let outcomes = run(&mut link(&config, 3, 3), &arrivals, |_| ());
+        for outcome in outcomes.iter().filter(|outcome| outcome.lost.is_none()) {
+            let arrival = arrivals[outcome.packet];
+            let transmission = rate.time_for(bentpipe_units::Bytes::new(arrival.bytes.into()));
+            let soonest = arrival.at + transmission + Span::from_millis(40);
+            prop_assert!(outcome.at >= soonest);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Queues have the size they were given, and CoDel keeps the wait short.
+//! Queues have their configured size, and CoDel keeps the delay short.
 
 mod common;
 
@@ -11,7 +11,7 @@ fn with_queue(rate: &str, queue: &str) -> DirectionConfig {
     direction(&format!("rate = {rate}\ndelay = \"300 ms\"\nqueue = {queue}"))
 }
 
-/// How many bytes of 100-byte packets wait when the queue is full.
+/// Returns the bytes of 100-byte packets in the full queue.
 fn capacity(config: &DirectionConfig) -> u64 {
     let mut link = link(config, 1, 1);
     let packet = || Packet { bytes: 100, ecn: Ecn::NotEct, payload: 0 };
@@ -20,8 +20,8 @@ fn capacity(config: &DirectionConfig) -> u64 {
 }
 
 #[test]
-fn what_waits_is_added_up_over_time_and_by_packet() {
-    // 1500 bytes take a millisecond: the second of three waits for one, the third for two.
+fn littles_law_has_both_sides() {
+    // 1500 bytes take a millisecond: of three packets, the second waits for one, the third for two.
     let mut link = link(&with_queue("\"12 Mbps\"", "\"10 packets\""), 1, 1);
     for payload in 0..3 {
         let _ = link.enqueue(Time::ZERO, 0, Packet { bytes: 1500, ecn: Ecn::NotEct, payload });
@@ -50,40 +50,42 @@ fn sizes_in_bdp_and_time_come_out_right() {
         ("\"20 Mbps\"", "\"500 kB\"", 500_000),
         ("\"20 Mbps\"", "\"25 packets\"", 2_500),
         ("\"20 Mbps\"", "{ limit = \"100 ms\", aqm = \"codel\" }", 250_000),
-        // A schedule counts with its highest rate, a trace with its mean: 251 opportunities in 300
+        // A schedule is sized by its highest rate, a trace by its mean: 251 opportunities in 300
         // ms.
         (
-            "{ schedule = [{ at = \"0 s\", rate = \"10 Mbps\" }, { at = \"1 s\", rate = \"50 Mbps\" }] }",
+            "{ schedule = [{ at = \"0 s\", rate = \"10 Mbps\" }, { at = \"1 s\", rate = \"50 \
+             Mbps\" }] }",
             "\"1 BDP\"",
             3_750_000,
         ),
         ("{ trace = \"tests/data/delivery.trace\" }", "\"1 BDP\"", 753_000),
-        // Never less than a packet.
+        // At least one packet.
         ("\"64 kbps\"", "\"0.01 BDP\"", 1_500),
     ] {
         let full = capacity(&with_queue(rate, queue));
-        assert!(full <= bytes && full + 100 > bytes, "{queue} at {rate}: {full}, not {bytes}");
+        assert!(full <= bytes && full + 100 > bytes, "{queue} at {rate}: {full}, expected {bytes}");
     }
 }
 
 #[test]
 fn a_full_drop_tail_queue_adds_its_own_delay_and_no_more() {
-    // 100 ms at 12 Mbps is 100 packets of 1500 bytes; one more is being sent.
+    // 100 ms at 12 Mbps are 100 packets of 1500 bytes, plus one in transmission.
     let mut link = link(&with_queue("\"12 Mbps\"", "\"100 ms\""), 1, 1);
     let arrivals = steady(2_000, Span::from_micros(500), Ecn::NotEct);
-    let fates = run(&mut link, &arrivals, |_| ());
-    let longest = delivered(&fates).map(|fate| fate.at - arrivals[fate.packet].at).max();
+    let outcomes = run(&mut link, &arrivals, |_| ());
+    let longest =
+        delivered(&outcomes).map(|outcome| outcome.at - arrivals[outcome.packet].at).max();
     assert_eq!(longest, Some(Span::from_millis(300 + 101)));
     assert_eq!(link.counters().queue_max_packets, 100);
 }
 
-fn delivered(fates: &[PacketOutcome]) -> impl Iterator<Item = &PacketOutcome> {
-    fates.iter().filter(|fate| fate.lost.is_none())
+fn delivered(outcomes: &[PacketOutcome]) -> impl Iterator<Item = &PacketOutcome> {
+    outcomes.iter().filter(|outcome| outcome.lost.is_none())
 }
 
-/// A sender that backs off: it halves its rate on each drop or mark, at most once a round trip, and
-/// grows by `growth` packets a second per second. Returns the waits of delivered packets (ms) with
-/// their arrival times.
+/// Runs a responsive sender: it reduces its rate by 30 % on drops and marks by the queue, at most
+/// once per 100 ms, and on tail drops; it grows by 200 packets per second per second. Returns send
+/// time and wait (ms) of delivered packets, and the numbers of AQM drops and marks.
 fn responsive(queue: &str, ecn: Ecn) -> (Vec<(f64, f64)>, u64, u64) {
     let mut link =
         link(&direction(&format!("rate = \"12 Mbps\"\ndelay = \"0 s\"\nqueue = {queue}")), 1, 1);
@@ -91,16 +93,18 @@ fn responsive(queue: &str, ecn: Ecn) -> (Vec<(f64, f64)>, u64, u64) {
     let (mut at, mut arrived, mut waits) = (0.0, Vec::new(), Vec::new());
     while at < 60.0 {
         let now = Time::from_nanos((at * 1e9) as u64);
-        let mut fates = Vec::new();
-        common::drain(&mut link, now, &mut fates);
-        for fate in fates {
-            if (fate.lost.is_some() || fate.ecn == Ecn::Ce) && fate.at.as_secs_f64() > backoff {
+        let mut outcomes = Vec::new();
+        common::drain(&mut link, now, &mut outcomes);
+        for outcome in outcomes {
+            if (outcome.lost.is_some() || outcome.ecn == Ecn::Ce)
+                && outcome.at.as_secs_f64() > backoff
+            {
                 rate *= 0.7;
-                backoff = fate.at.as_secs_f64() + 0.1;
+                backoff = outcome.at.as_secs_f64() + 0.1;
             }
-            if fate.lost.is_none() {
-                let sent: f64 = arrived[fate.packet];
-                waits.push((sent, (fate.at.as_secs_f64() - sent) * 1000.0));
+            if outcome.lost.is_none() {
+                let sent: f64 = arrived[outcome.packet];
+                waits.push((sent, (outcome.at.as_secs_f64() - sent) * 1000.0));
             }
         }
         let packet = Packet { bytes: 1500, ecn, payload: arrived.len() };
@@ -116,7 +120,7 @@ fn responsive(queue: &str, ecn: Ecn) -> (Vec<(f64, f64)>, u64, u64) {
 }
 
 #[test]
-fn codel_bounds_the_standing_delay_that_drop_tail_lets_grow() {
+fn codel_bounds_the_standing_delay_unlike_drop_tail() {
     let late = |waits: &[(f64, f64)]| {
         let mut late: Vec<f64> =
             waits.iter().filter(|(sent, _)| *sent > 10.0).map(|(_, wait)| *wait).collect();
@@ -129,7 +133,7 @@ fn codel_bounds_the_standing_delay_that_drop_tail_lets_grow() {
         let (waits, dropped, marked) =
             responsive("{ limit = \"500 ms\", aqm = \"codel\", ecn = true }", ecn);
         let (median, low) = late(&waits);
-        // The standing delay, which stays whatever the sender does, is the target at most; a
+        // The standing delay, which remains whatever the sender does, is at most the target. The
         // sender's sawtooth adds to the median.
         assert!(low < 5.0 && median < 25.0, "{ecn:?}: {low} and {median} ms");
         assert_eq!(
@@ -149,27 +153,27 @@ fn codel_without_ecn_drops_packets_that_could_be_marked() {
 #[test]
 fn codel_leaves_an_unloaded_queue_alone() {
     let config = with_queue("\"12 Mbps\"", "{ limit = \"1 BDP\", aqm = \"codel\" }");
-    let fates =
+    let outcomes =
         run(&mut link(&config, 1, 1), &steady(5_000, Span::from_millis(1), Ecn::NotEct), |_| ());
-    assert!(fates.iter().all(|fate| fate.lost.is_none()));
+    assert!(outcomes.iter().all(|outcome| outcome.lost.is_none()));
 }
 
 #[test]
-fn codel_drops_at_the_head_and_says_when() {
-    // Twice the rate for 2 s, without any answer from the sender.
+fn codel_drops_at_the_head_and_reports_the_time() {
+    // Twice the rate for 2 s, without a response of the sender.
     let config = with_queue("\"12 Mbps\"", "{ limit = \"10 BDP\", aqm = \"codel\" }");
-    let fates =
+    let outcomes =
         run(&mut link(&config, 1, 1), &steady(4_000, Span::from_micros(500), Ecn::NotEct), |_| ());
     let dropped: Vec<&PacketOutcome> =
-        fates.iter().filter(|fate| fate.lost == Some(DropCause::Aqm)).collect();
-    // The wait passes 5 ms after 10 ms; the first drop comes an interval later.
+        outcomes.iter().filter(|outcome| outcome.lost == Some(DropCause::Aqm)).collect();
+    // The wait exceeds 5 ms after 10 ms; the first drop follows an interval later.
     let first = dropped[0].at.as_secs_f64();
     assert!((0.105..0.115).contains(&first), "{first}");
     let gaps: Vec<f64> =
         dropped.windows(2).map(|pair| (pair[1].at - pair[0].at).as_millis_f64()).collect();
     for (number, gap) in gaps.iter().take(20).enumerate() {
         let law = 100.0 / f64::sqrt(number as f64 + 1.0);
-        assert!((gap - law).abs() <= 1.0, "gap {number}: {gap} ms, not {law}");
+        assert!((gap - law).abs() <= 1.0, "gap {number}: {gap} ms, expected {law}");
     }
 }
 
@@ -182,7 +186,8 @@ proptest! {
         run(&mut link, &arrivals, |_| ());
         for port in 0..4 {
             let counters = link.port_counters(port);
-            prop_assert_eq!(counters.packets_in, ports.iter().filter(|other| **other == port).count() as u64);
+            let expected = ports.iter().filter(|other| **other == port).count() as u64;
+            prop_assert_eq!(counters.packets_in, expected);
             prop_assert!(counters.queue_max_packets <= 20);
         }
         let busy = (0..4).fold(Span::ZERO, |sum, port| sum + link.port_counters(port).busy);

@@ -1,5 +1,5 @@
-//! A link never sends more than its rate allows, over any window, and no less where there is
-//! something to send.
+//! A link never sends more than its rate allows over any window, and no less if it has packets to
+//! send.
 
 mod common;
 
@@ -8,13 +8,13 @@ use bentpipe_units::{Rate, Span, Time};
 use common::{Arrival, direction, link, run, steady};
 use proptest::prelude::*;
 
-/// Departures of `arrivals` from a link with `rate`: their ends and bytes. Without delay, an
-/// arrival is a departure.
+/// Returns the departures of `arrivals` from a link with `rate`: their ends and bytes. Without
+/// delay, an arrival is a departure.
 fn departures(rate: &str, arrivals: &[Arrival]) -> Vec<(Time, u32)> {
     let config = direction(&format!("rate = {rate}\ndelay = \"0 s\"\nqueue = \"100 MB\""));
     run(&mut link(&config, 1, 1), arrivals, |_| ())
         .iter()
-        .map(|fate| (fate.at, fate.bytes))
+        .map(|outcome| (outcome.at, outcome.bytes))
         .collect()
 }
 
@@ -30,7 +30,7 @@ fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     })
 }
 
-/// Between the end of one packet and that of any later one, no more bits than `capacity` of that
+/// Checks that between the ends of any two packets, no more bits leave than `capacity` of that
 /// window.
 fn check_windows(
     departures: &[(Time, u32)],
@@ -46,8 +46,8 @@ fn check_windows(
     Ok(())
 }
 
-/// Bits that steps of (milliseconds, rate), repeated with a period in milliseconds, allow from the
-/// start to `at`.
+/// Returns the bits that steps of (milliseconds, rate), repeated with a period in milliseconds,
+/// allow from the start to `at`.
 fn allowed(steps: &[(u64, Rate)], period: u64, at: Time) -> f64 {
     let per_period = |until: f64| -> f64 {
         let ports = steps.iter().skip(1).map(|step| step.0 as f64).chain([period as f64]);
@@ -87,8 +87,10 @@ proptest! {
         let period = at + last;
         let steps: Vec<String> = schedule.iter().map(|(at, rate)| format!("{{ at = \"{at} ms\", \
             rate = \"{rate}\" }}")).collect();
-        let departures = departures(&format!("{{ schedule = [{}], repeat = \"{period} ms\" }}", steps.join(", ")), &arrivals);
-        check_windows(&departures, |from, to| allowed(&schedule, period, to) - allowed(&schedule, period, from))?;
+        let rate = format!("{{ schedule = [{}], repeat = \"{period} ms\" }}", steps.join(", "));
+        let departures = departures(&rate, &arrivals);
+        let until = |at| allowed(&schedule, period, at);
+        check_windows(&departures, |from, to| until(to) - until(from))?;
     }
 
     #[test]
@@ -96,10 +98,11 @@ proptest! {
         let text = include_str!("data/delivery.trace");
         let millis: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
         let period = *millis.last().unwrap();
-        // Opportunities up to and including `at`.
+        // Counts opportunities up to and including `at`.
         let until = |at: Time| {
             let ms = at.as_nanos() / 1_000_000;
-            (ms / period) * millis.len() as u64 + millis.iter().filter(|time| **time <= ms % period).count() as u64
+            let last_cycle = millis.iter().filter(|time| **time <= ms % period).count();
+            (ms / period) * millis.len() as u64 + last_cycle as u64
         };
         let departures = departures("{ trace = \"tests/data/delivery.trace\" }", &arrivals);
         prop_assert!(departures.iter().all(|(at, _)| at.as_nanos() % 1_000_000 == 0));
@@ -107,9 +110,9 @@ proptest! {
             let mut bytes = 0;
             for (to, size) in &departures[index..] {
                 bytes += u64::from(*size) + 4;
-                // Opportunities at the window's first instant count too; the first packet may have
-                // begun before.
-                let opportunities = until(*to) - until(Time::from_nanos(from.as_nanos() - 1)) ;
+                // Opportunities at the window's first instant count too, since the first packet may
+                // have started before.
+                let opportunities = until(*to) - until(Time::from_nanos(from.as_nanos() - 1));
                 prop_assert!(bytes <= opportunities * 1504 + 3004, "{bytes} bytes from {from} to \
                     {to}");
             }
@@ -118,25 +121,25 @@ proptest! {
 }
 
 #[test]
-fn a_busy_link_uses_all_it_has() {
-    // 10 000 packets of 1500 bytes at 12 Mbps take 10 s to the nanosecond, and leave the link busy
-    // throughout.
+fn a_busy_link_uses_its_whole_rate() {
+    // 10,000 packets of 1500 bytes at 12 Mbps take exactly 10 s and keep the link busy throughout.
     let config = direction("rate = \"12 Mbps\"\ndelay = \"0 s\"\nqueue = \"100 MB\"");
     let mut link = link(&config, 1, 1);
-    let fates = run(&mut link, &steady(10_000, Span::from_micros(10), Ecn::NotEct), |_| ());
-    assert_eq!(fates.last().unwrap().at, Time::from_secs(10));
+    let outcomes = run(&mut link, &steady(10_000, Span::from_micros(10), Ecn::NotEct), |_| ());
+    assert_eq!(outcomes.last().unwrap().at, Time::from_secs(10));
     assert_eq!(link.counters().busy, Span::from_secs(10));
 }
 
 #[test]
-fn the_medium_link_that_drops_to_10_mbps_after_5_s_carries_what_both_rates_allow() {
+fn a_link_that_drops_to_10_mbps_after_5_s_uses_both_rates() {
     // draft-kuhn-quic-4-sat, "variable medium": 5 s at 50 Mbps and 5 s at 10 Mbps are 37.5 MB.
     let config = direction(
-        "rate = { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, { at = \"5 s\", rate = \"10 Mbps\" }] }\ndelay = \"325 ms\"\nqueue = \"100 MB\"",
+        "rate = { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, { at = \"5 s\", rate = \"10 \
+         Mbps\" }] }\ndelay = \"325 ms\"\nqueue = \"100 MB\"",
     );
     let mut link = link(&config, 1, 1);
-    let fates = run(&mut link, &steady(25_000, Span::from_micros(100), Ecn::NotEct), |_| ());
-    assert_eq!(fates.last().unwrap().at, Time::from_millis(10_325));
+    let outcomes = run(&mut link, &steady(25_000, Span::from_micros(100), Ecn::NotEct), |_| ());
+    assert_eq!(outcomes.last().unwrap().at, Time::from_millis(10_325));
     assert_eq!(link.rate_at(Time::from_millis(4999)), Rate::from_mbps(50));
     assert_eq!(link.rate_at(Time::from_secs(5)), Rate::from_mbps(10));
 }
@@ -146,22 +149,22 @@ fn a_frame_lets_packets_leave_together_at_its_end() {
     let config = direction("rate = \"12 Mbps\"\ndelay = \"0 s\"\nframe = \"26.5 ms\"");
     let mut phases = Vec::new();
     for seed in 0..20 {
-        let fates = run(
+        let outcomes = run(
             &mut link(&config, seed, 1),
             &steady(200, Span::from_millis(2), Ecn::NotEct),
             |_| (),
         );
         let frame = 26_500_000;
-        let phase = fates[0].at.as_nanos() % frame;
-        assert!(fates.iter().all(|fate| fate.at.as_nanos() % frame == phase));
-        for (number, fate) in fates.iter().enumerate() {
+        let phase = outcomes[0].at.as_nanos() % frame;
+        assert!(outcomes.iter().all(|outcome| outcome.at.as_nanos() % frame == phase));
+        for (number, outcome) in outcomes.iter().enumerate() {
             let ready = number as u64 * 2_000_000 + 1_000_000;
-            let wait = fate.at.as_nanos() - ready;
+            let wait = outcome.at.as_nanos() - ready;
             assert!(wait < frame, "packet {number} waited {wait} ns");
         }
         phases.push(phase);
     }
     phases.sort_unstable();
     phases.dedup();
-    assert_eq!(phases.len(), 20, "each run draws its own phase");
+    assert_eq!(phases.len(), 20, "each run must draw its own phase");
 }

@@ -1,13 +1,15 @@
-//! What the server does on this machine, beside what is asked of it: one client as fast as it can,
-//! and a thousand at a time, over the loopback.
+//! Load test of the server over the loopback: one client at full speed, and a thousand clients
+//! concurrently.
 //!
-//! `cargo run --release -p bentpipe-net --example load [one|many]…`: both where none is named, in a
-//! minute. Its exit status is 1 where something does not hold. The server is this process; the
-//! clients are another one, with the same processors.
-// It measures by the wall clock.
+//! `cargo run --release -p bentpipe-net --example load [one|many]…` runs both tests by default and
+//! takes about a minute. The exit status is 1 if a requirement is not met. The server is this
+//! process. The clients are another process on the same CPUs.
+// It measures on the real clock.
 #![allow(clippy::disallowed_methods)]
 
-use bentpipe_net::{Certificate, Client, Limits, Server, Trust};
+use bentpipe_net::get::Client;
+use bentpipe_net::serve::{Limits, Server};
+use bentpipe_net::{Certificate, Trust};
 use bentpipe_units::Span;
 use bytes::Bytes;
 use http::{HeaderMap, Uri};
@@ -20,21 +22,21 @@ use tokio::sync::{Barrier, Semaphore};
 
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// What one client downloads, bytes, and how often: the best counts, since others use the machine
-/// too.
+/// Size of the download of one client, bytes, and number of downloads. The best one counts, because
+/// other programs use the machine too.
 const ONE: (u64, usize) = (1_000_000_000, 3);
-/// What each of many downloads, bytes.
+/// Size of the download of each of many clients, bytes.
 const MANY: u64 = 4_000_000;
-/// How many they are.
+/// Number of clients.
 const CLIENTS: usize = 1000;
-/// Asked of one client: 1 Gbps.
-const ASKED_GBPS: f64 = 1.0;
-/// What a connection may take besides its send buffer: what is read of its file, pieces whose end
-/// is not acknowledged, its own state, what the allocator cannot use.
+/// Required rate of one client: 1 Gbps.
+const REQUIRED_GBPS: f64 = 1.0;
+/// Allowed memory of a connection in addition to its send buffer, bytes: the piece read from its
+/// file, partly acknowledged pieces, its own state, and the allocator's overhead.
 const EACH: u64 = 768 * 1024;
 
 fn main() -> Result<ExitCode, Failed> {
-    // As `bentpipe serve` has it.
+    // As in `bentpipe serve`.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .max_blocking_threads(32)
         .enable_all()
@@ -50,53 +52,53 @@ async fn measure() -> Result<ExitCode, Failed> {
         return clients(&url.parse()?, certificate.as_ref(), count.parse()?).await;
     }
     println!("load of the machine {}", std::fs::read_to_string("/proc/loadavg")?.trim());
-    let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|named| named == name);
+    let selected = |name: &str| arguments.is_empty() || arguments.iter().any(|named| named == name);
     let mut held = true;
-    if wanted("one") {
+    if selected("one") {
         held &= one().await?;
     }
-    if wanted("many") {
+    if selected("many") {
         held &= many().await?;
     }
-    println!("{}", if held { "all held" } else { "NOT all held" });
+    println!("{}", if held { "all requirements met" } else { "NOT all requirements met" });
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// One client, one file, several times.
+/// Measures one client with one file, several times.
 async fn one() -> Result<bool, Failed> {
-    let place = Place::new(ONE.0, Limits::default()).await?;
+    let server = TestServer::new(ONE.0, Limits::default()).await?;
     let mut best = 0.0f64;
     for _ in 0..ONE.1 {
-        let report = place.visited_by(1).await?;
+        let report = server.measure_clients(1).await?;
         println!(
-            "  {:.2} Gbps; processor time of the server {:.2} s, of the client {:.2} s",
+            "  {:.2} Gbps; CPU time of the server {:.2} s, of the client {:.2} s",
             report.gbps, report.server_cpu_s, report.client_cpu_s
         );
         best = best.max(report.gbps);
     }
-    let held = best >= ASKED_GBPS;
+    let held = best >= REQUIRED_GBPS;
     println!(
-        "one client, {} MB: {best:.2} Gbps at best; asked {ASKED_GBPS}: {}",
+        "one client, {} MB: {best:.2} Gbps at best; required {REQUIRED_GBPS}: {}",
         ONE.0 / 1_000_000,
         word(held)
     );
     Ok(held)
 }
 
-/// Many clients, who begin to download at once when all of them are connected.
+/// Measures many clients, which start to download when all are connected.
 async fn many() -> Result<bool, Failed> {
-    // All clients have one address here.
+    // All clients have the same address.
     let limits =
         Limits { per_client: CLIENTS, open_files_per_client: CLIENTS, ..Limits::default() };
-    let place = Place::new(MANY, limits).await?;
-    let before = place.memory()?;
-    let report = place.visited_by(CLIENTS).await?;
+    let server = TestServer::new(MANY, limits).await?;
+    let before = server.memory()?;
+    let report = server.measure_clients(CLIENTS).await?;
     let bound = before + limits.send_memory.get() + EACH * CLIENTS as u64;
     let held = report.failed == 0 && report.connections >= CLIENTS && report.memory <= bound;
     println!(
         "{CLIENTS} clients, {} MB each: {} failed, {} connections at a time, {:.2} Gbps together; \
             memory of the server {} MB before, {} MB at most, \
-         asked at most {} MB; processor time of the server {:.2} s, of the clients {:.2} s: {}",
+         allowed {} MB; CPU time of the server {:.2} s, of the clients {:.2} s: {}",
         MANY / 1_000_000,
         report.failed,
         report.connections,
@@ -112,16 +114,16 @@ async fn many() -> Result<bool, Failed> {
 }
 
 fn word(held: bool) -> &'static str {
-    if held { "held" } else { "NOT held" }
+    if held { "met" } else { "NOT met" }
 }
 
 /// A server of one file.
-struct Place {
+struct TestServer {
     directory: tempfile::TempDir,
     server: Server,
 }
 
-/// How a visit went.
+/// Result of a measurement.
 struct Report {
     failed: usize,
     gbps: f64,
@@ -131,10 +133,10 @@ struct Report {
     client_cpu_s: f64,
 }
 
-impl Place {
+impl TestServer {
     async fn new(bytes: u64, limits: Limits) -> Result<Self, Failed> {
         let directory = tempfile::tempdir()?;
-        // Written out, so that reading it is what reading a file costs.
+        // Not sparse, so that reading it costs as much as for other files.
         let file = directory.path().join("file");
         let chunk = vec![0x5a; 1_000_000];
         let mut writer = std::fs::File::create(file)?;
@@ -147,14 +149,14 @@ impl Place {
         Ok(Self { directory, server })
     }
 
-    /// Resident memory of this process, bytes.
+    /// Returns the resident memory of this process, bytes.
     fn memory(&self) -> Result<u64, Failed> {
         let status = std::fs::read_to_string("/proc/self/status")?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
         Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
     }
 
-    async fn visited_by(&self, count: usize) -> Result<Report, Failed> {
+    async fn measure_clients(&self, count: usize) -> Result<Report, Failed> {
         let began = processor_s("self")?;
         let mut command = Command::new(std::env::current_exe()?);
         command
@@ -162,11 +164,11 @@ impl Place {
             .arg(self.directory.path().join("server.pem"))
             .arg(count.to_string())
             .stderr(Stdio::inherit());
-        let mut visit = tokio::task::spawn_blocking(move || command.output());
+        let mut clients = tokio::task::spawn_blocking(move || command.output());
         let (mut connections, mut memory) = (0, 0);
         let output = loop {
             tokio::select! {
-                output = &mut visit => break output??,
+                output = &mut clients => break output??,
                 () = tokio::time::sleep(Duration::from_millis(20)) => {
                     connections = connections.max(self.server.connections());
                     memory = memory.max(self.memory()?);
@@ -189,8 +191,8 @@ impl Place {
     }
 }
 
-/// Processor time of a process so far, in seconds: fields 14 and 15 of proc_pid_stat(5), in
-/// hundredths on every Linux there is.
+/// Returns the CPU time of a process so far, in seconds: fields 14 and 15 of proc_pid_stat(5),
+/// which are hundredths of a second on Linux.
 fn processor_s(process: &str) -> Result<f64, Failed> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     let (_, after_name) = stat.rsplit_once(')').ok_or("no name")?;
@@ -203,8 +205,8 @@ fn processor_s(process: &str) -> Result<f64, Failed> {
     Ok(ticks as f64 / 100.0)
 }
 
-/// The other process: connects `count` clients, has all download at once, and prints how many
-/// failed, the rate and the processor time.
+/// Runs the process of the clients: connects `count` clients, downloads with all of them, and
+/// prints the number of failures, the rate and the CPU time.
 async fn clients(url: &Uri, certificate: &Path, count: usize) -> Result<ExitCode, Failed> {
     let trust = Trust::from_pem(certificate)?;
     let (all_there, few) = (Arc::new(Barrier::new(count + 1)), Arc::new(Semaphore::new(32)));
@@ -218,14 +220,14 @@ async fn clients(url: &Uri, certificate: &Path, count: usize) -> Result<ExitCode
                 format!("https://{}/server.pem", url.authority().map_or("", |host| host.as_str()))
                     .parse()?;
             let first = {
-                let _turn = few.acquire().await?;
-                take(&client, &hello).await
+                let _permit = few.acquire().await?;
+                fetch(&client, &hello).await
             };
             all_there.wait().await;
             first?;
-            let taken = take(&client, &url).await;
+            let fetched = fetch(&client, &url).await;
             client.disconnect().await;
-            taken
+            fetched
         }));
     }
     all_there.wait().await;
@@ -233,7 +235,7 @@ async fn clients(url: &Uri, certificate: &Path, count: usize) -> Result<ExitCode
     let (mut failed, mut bytes) = (0, 0);
     for task in tasks {
         match task.await? {
-            Ok(taken) => bytes += taken,
+            Ok(size) => bytes += size,
             Err(error) => {
                 eprintln!("{error}");
                 failed += 1;
@@ -245,8 +247,8 @@ async fn clients(url: &Uri, certificate: &Path, count: usize) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Downloads all of `url`, and says how much that was.
-async fn take(client: &Client, url: &Uri) -> Result<u64, Failed> {
+/// Downloads `url`. Returns its size, bytes.
+async fn fetch(client: &Client, url: &Uri) -> Result<u64, Failed> {
     let mut response = client.get(url, &HeaderMap::new()).await?;
     let announced: u64 =
         response.head.headers().get("content-length").ok_or("no length")?.to_str()?.parse()?;

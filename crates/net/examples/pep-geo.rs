@@ -1,9 +1,9 @@
-//! What proxies do for a download by the kernel's TCP over an emulated geostationary path: 10 MB,
-//! 50/10 Mbps, 600 ms, a queue of a round trip.
+//! Effect of proxies on downloads by the kernel's TCP over an emulated geostationary path: 10 MB,
+//! 50/10 Mbps, an RTT of 600 ms, and a queue of one bandwidth-delay product.
 //!
-//! Needs CAP_SYS_ADMIN, as the emulator's tests. Takes three minutes or so.
+//! Needs CAP_SYS_ADMIN, like the tests of the emulator. Takes about three minutes.
 
-#![allow(clippy::disallowed_methods, reason = "what is measured is the wall clock")]
+#![allow(clippy::disallowed_methods, reason = "it measures on the real clock")]
 
 #[path = "../tests/pep/path.rs"]
 mod path;
@@ -17,18 +17,18 @@ const SIZE: u64 = 10_000_000;
 
 fn explicit(
     listen: &str,
-    way: NextHop,
+    next_hop: NextHop,
     satellite: SatelliteSide,
     congestion: Option<&str>,
 ) -> Config {
-    let entrance = Listener::Explicit { credentials: None };
+    let listener = Listener::Explicit { credentials: None };
     Config {
         listen: listen.parse().expect("an address"),
-        way,
+        next_hop,
         satellite,
         congestion: congestion.map(str::to_owned),
         allowed: Allowed::all(),
-        ..Config::new(entrance)
+        ..Config::new(listener)
     }
 }
 
@@ -36,24 +36,26 @@ fn quiet() -> Box<dyn Write + Send> {
     Box::new(std::io::sink())
 }
 
-/// Two downloads in turn, seconds.
-fn twice(say: &str, way: impl Fn() -> f64) {
-    let (first, second) = (way(), way());
-    println!("{say:<52} {first:>6.2} {second:>6.2}");
+/// Measures two downloads, one after the other, in seconds.
+fn twice(name: &str, download: impl Fn() -> f64) {
+    let (first, second) = (download(), download());
+    println!("{name:<52} {first:>6.2} {second:>6.2}");
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     if cannot_run() {
         return Ok(());
     }
-    let place = std::env::temp_dir().join(format!("bentpipe-pep-geo-{}", std::process::id()));
-    Secret::make(&place)?;
-    let secret = Secret::from_file(&place);
-    std::fs::remove_file(&place)?;
+    let file = std::env::temp_dir().join(format!("bentpipe-pep-geo-{}", std::process::id()));
+    Secret::make(&file)?;
+    let secret = Secret::from_file(&file);
+    std::fs::remove_file(&file)?;
     let secret = secret?;
-    println!("10 MB, 50/10 Mbps, 600 ms; a server with CUBIC; seconds of two downloads in turn");
+    println!(
+        "10 MB, 50/10 Mbps, 600 ms; a server with CUBIC; seconds of a first and a second download"
+    );
     for loss in [0.0, 0.001] {
-        println!("\nlost of what goes to the client: {} %", loss * 100.0);
+        println!("\nloss towards the client: {} %", loss * 100.0);
         let emulator = geo(loss);
         let (near, far) =
             (emulator.testbed().client(0).ok_or("no client")?, emulator.testbed().server());
@@ -65,7 +67,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 explicit("0.0.0.0:0", NextHop::Direct, SatelliteSide::Client, Some(congestion));
             let pep = Running::start(far, config, quiet());
             let at = server_at(pep.address.port());
-            twice(&format!("split at the gateway, asked over the hop, {congestion}"), || {
+            twice(&format!("split at the gateway, client across the hop, {congestion}"), || {
                 get(Some(at))
             });
         }
@@ -78,14 +80,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             allowed: Allowed::all(),
             ..Config::new(Listener::Tunnel { secret: secret.clone() })
         };
-        let exit = Running::start(far, config, quiet());
-        let way = NextHop::Tunnel { exit: server_at(exit.address.port()), secret: secret.clone() };
-        let entrance =
-            Running::start(near, explicit("127.0.0.1:0", way, SatelliteSide::Both, None), quiet());
-        twice("tunnel, from its first packet, and once more", || get(Some(entrance.address)));
-        drop((entrance, exit));
-        for doubt in emulator.stop()?.warnings(bentpipe_units::Span::from_millis(600)) {
-            println!("  the emulator says: {doubt}");
+        let egress = Running::start(far, config, quiet());
+        let next_hop =
+            NextHop::Tunnel { egress: server_at(egress.address.port()), secret: secret.clone() };
+        let ingress = Running::start(
+            near,
+            explicit("127.0.0.1:0", next_hop, SatelliteSide::Both, None),
+            quiet(),
+        );
+        twice("tunnel: new connection, then the same connection", || get(Some(ingress.address)));
+        drop((ingress, egress));
+        for warning in emulator.stop()?.warnings(bentpipe_units::Span::from_millis(600)) {
+            println!("  warning of the emulator: {warning}");
         }
     }
     Ok(())

@@ -1,15 +1,16 @@
-//! What `bentpipe serve` holds and how fast it answers others while one address attacks it.
+//! Memory of `bentpipe serve` and its latency for other clients while one address attacks it.
 //!
-//!     cargo run --release -p bentpipe-net --example siege [COMMAND [ATTACK]]
+//! cargo run --release -p bentpipe-net --example siege [COMMAND [ATTACK]]
 //!
 //! COMMAND is the program to attack, by default `target/release/bentpipe`. 256 connections from
-//! 127.0.0.2, each with 100 streams; another client, from 127.0.0.1, downloads a small file again
-//! and again. Loopback only; about a minute.
+//! 127.0.0.2 have 100 streams each. Another client, at 127.0.0.1, downloads a small file
+//! repeatedly. It uses the loopback only and takes about a minute.
 
-// Latencies are measured on a clock.
+// It measures latencies on the real clock.
 #![allow(clippy::disallowed_methods)]
 
-use bentpipe_net::{Client, Trust};
+use bentpipe_net::Trust;
+use bentpipe_net::get::Client;
 use http::HeaderMap;
 use noq::crypto::rustls::QuicClientConfig;
 use noq::{ClientConfig, Connection, Endpoint, TransportConfig, VarInt};
@@ -33,22 +34,23 @@ const PROBES: usize = 60;
 enum Attack {
     /// Nothing.
     Idle,
-    /// Responses that it does not take.
+    /// Requests whose responses it does not read.
     Unread,
-    /// Headers of which the last bytes are missing, on each stream.
+    /// Incomplete headers on each stream.
     Headers,
-    /// A SETTINGS frame that declares 256 MB, and as much of it as goes.
+    /// A SETTINGS frame of 256 MB, sent as far as possible.
     Settings,
-    /// An unknown frame that declares 256 MB, and 1 MB of it.
+    /// An unknown frame of 256 MB, of which 10 kB are sent on each stream.
     Unknown,
 }
 
-/// The beginning of a frame that declares `length` bytes (RFC 9114 §7.1).
+/// Returns the start of a frame of `length` bytes (RFC 9114 §7.1).
 fn frame(kind: u8, length: u32) -> Vec<u8> {
     [&[kind][..], &(0x8000_0000 | length).to_be_bytes()].concat()
 }
 
-/// A request for `path`, by entries 17, 23, 1 and 0 of QPACK's static table (RFC 9204, appendix A).
+/// Returns a request for `path`, with entries 17, 23, 1 and 0 of QPACK's static table (RFC 9204,
+/// appendix A).
 fn request(path: &str) -> Vec<u8> {
     let mut block = vec![0, 0, 0xd1, 0xd7, 0x51, path.len() as u8];
     block.extend_from_slice(path.as_bytes());
@@ -56,7 +58,7 @@ fn request(path: &str) -> Vec<u8> {
     [frame(1, block.len() as u32), block].concat()
 }
 
-/// A server, which ends with this value.
+/// A server process, which is killed when this value is dropped.
 struct Server {
     child: Child,
     address: SocketAddr,
@@ -64,14 +66,14 @@ struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // One that has ended already needs no end.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
 impl Server {
-    fn start(command: &Path, place: &Path) -> Result<Self> {
+    fn start(command: &Path, directory: &Path) -> Result<Self> {
         let mut child = Command::new(command)
             .args([
                 "serve",
@@ -83,7 +85,7 @@ impl Server {
                 "server.pem",
             ])
             .args(["--no-store", "--log", "json"])
-            .current_dir(place)
+            .current_dir(directory)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
@@ -91,13 +93,13 @@ impl Server {
         let mut line = String::new();
         output.read_line(&mut line)?;
         std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
-        let said: serde_json::Value = serde_json::from_str(&line)?;
+        let output_json: serde_json::Value = serde_json::from_str(&line)?;
         let address =
-            said["listening"].as_str().ok_or("it does not say where it listens")?.parse()?;
+            output_json["listening"].as_str().ok_or("no address in the output")?.parse()?;
         Ok(Self { child, address })
     }
 
-    /// A line of its status, in the unit that the kernel has for it.
+    /// Returns a value of its status, in the kernel's unit.
     fn status(&self, name: &str) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find(|line| line.starts_with(name)).ok_or("no such line")?;
@@ -112,7 +114,7 @@ impl Server {
 async fn attack(connection: &Connection, attack: Attack) -> Result<Vec<noq::SendStream>> {
     let mut control = connection.open_uni().await?;
     control.write_all(&[&[0][..], &frame(4, 0)].concat()).await?;
-    let mut kept = Vec::new();
+    let mut streams = Vec::new();
     match attack {
         Attack::Idle => {}
         Attack::Settings => {
@@ -139,12 +141,12 @@ async fn attack(connection: &Connection, attack: Attack) -> Result<Vec<noq::Send
                     }
                 }
                 std::mem::forget(recv);
-                kept.push(send);
+                streams.push(send);
             }
         }
     }
-    kept.push(control);
-    Ok(kept)
+    streams.push(control);
+    Ok(streams)
 }
 
 fn tls(pem: &Path) -> Result<rustls::ClientConfig> {
@@ -162,8 +164,8 @@ fn tls(pem: &Path) -> Result<rustls::ClientConfig> {
     Ok(config)
 }
 
-/// Times of downloads of a small file, each over a connection of its own, sorted; and how many
-/// failed.
+/// Measures downloads of a small file, each over a new connection. Returns the sorted times and the
+/// number of failures.
 async fn probe(server: &Server, trust: &Trust) -> Result<(Vec<Duration>, usize)> {
     let url = format!("https://{}/small", server.address).parse()?;
     let (mut times, mut failed) = (Vec::new(), 0);
@@ -174,7 +176,7 @@ async fn probe(server: &Server, trust: &Trust) -> Result<(Vec<Duration>, usize)>
             let mut response = client.get(&url, &HeaderMap::new()).await?;
             let mut pieces = Vec::new();
             while response.pieces(&mut pieces).await? {}
-            Ok::<_, bentpipe_net::ClientError>(response.head.status())
+            Ok::<_, bentpipe_net::get::ClientError>(response.head.status())
         };
         match tokio::time::timeout(Duration::from_secs(5), ask).await {
             Ok(Ok(status)) if status == 200 => times.push(begun.elapsed()),
@@ -188,23 +190,24 @@ async fn probe(server: &Server, trust: &Trust) -> Result<(Vec<Duration>, usize)>
 }
 
 async fn measure(command: &Path, what: Attack) -> Result<()> {
-    let place = std::env::temp_dir().join(format!("bentpipe-siege-{}", std::process::id()));
-    std::fs::create_dir_all(&place)?;
-    std::fs::write(place.join("small"), [7; 2000])?;
-    std::fs::File::create(place.join("large"))?.set_len(100_000_000)?;
-    let server = Server::start(command, &place)?;
-    let trust = Trust::from_pem(&place.join("server.pem"))?;
+    let directory = std::env::temp_dir().join(format!("bentpipe-siege-{}", std::process::id()));
+    std::fs::create_dir_all(&directory)?;
+    std::fs::write(directory.join("small"), [7; 2000])?;
+    std::fs::File::create(directory.join("large"))?.set_len(100_000_000)?;
+    let server = Server::start(command, &directory)?;
+    let trust = Trust::from_pem(&directory.join("server.pem"))?;
     let (quiet, _) = probe(&server, &trust).await?;
     let empty = server.status("VmRSS:")?;
 
     let endpoint = Endpoint::client((ATTACKER, 0).into())?;
     let mut transport = TransportConfig::default();
-    // Windows of 64 kB for each stream that are never opened again: nothing is read.
+    // Windows of 64 kB for each stream. They stay closed, because nothing is read.
     transport
         .stream_receive_window(VarInt::from_u32(65_536))
         .receive_window(VarInt::from_u32(100_000_000));
-    let mut config =
-        ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls(&place.join("server.pem"))?)?));
+    let mut config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls(
+        &directory.join("server.pem")
+    )?)?));
     config.transport_config(Arc::new(transport));
     endpoint.set_default_client_config(config);
     let (mut held, mut tasks) = (Vec::new(), Vec::new());
@@ -212,7 +215,7 @@ async fn measure(command: &Path, what: Attack) -> Result<()> {
         let connection = endpoint.connect(server.address, "localhost")?.await?;
         held.push(connection.clone());
         tasks.push(tokio::spawn(async move {
-            // Streams stay open until the connection is closed; a server that ends it has answered.
+            // Streams stay open until the connection is closed, by this client or by the server.
             let streams =
                 tokio::time::timeout(Duration::from_secs(8), attack(&connection, what)).await;
             connection.closed().await;
@@ -241,7 +244,7 @@ async fn measure(command: &Path, what: Attack) -> Result<()> {
         task.await?;
     }
     drop(server);
-    std::fs::remove_dir_all(place)?;
+    std::fs::remove_dir_all(directory)?;
     Ok(())
 }
 

@@ -1,29 +1,29 @@
-//! The host and the port that a URL names, as the client and the proxy read them.
+//! Host and port of a URL's authority, for the client and the proxy.
 
 use http::uri::Authority;
 use std::net::Ipv6Addr;
 
-/// The host, an IPv6 address without its brackets, and the port, where one is named.
+/// Returns the host, without the brackets of an IPv6 address, and the port if there is one.
 ///
 /// # Errors
 /// What is wrong, for a sentence about the URL.
 pub(crate) fn host_and_port(authority: &Authority) -> Result<(&str, Option<u16>), &'static str> {
     let (text, host) = (authority.as_str(), authority.host());
     if text.contains('@') {
-        return Err("it holds a user's name");
+        return Err("it has user information");
     }
     let inside = match host.strip_prefix('[') {
         Some(rest) => rest.strip_suffix(']').filter(|address| address.parse::<Ipv6Addr>().is_ok()),
         None => Some(host).filter(|host| !host.is_empty()),
     };
     let (Some(inside), Some(rest)) = (inside, text.strip_prefix(host)) else {
-        return Err("it names no host");
+        return Err("it has no host");
     };
     let port = match rest.strip_prefix(':') {
         // The port may be empty (RFC 3986 §3.2.3).
         Some("") => None,
-        // A number that is none would be passed over by whoever asks for it later, and the scheme's
-        // taken. `parse` alone would take a sign.
+        // A reader that ignores an invalid port would use the scheme's default. `parse` alone
+        // accepts a sign.
         Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
             Some(port.parse().ok().filter(|port| *port > 0).ok_or("its port is not 1 to 65535")?)
         }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_has_a_port_or_none_and_not_another_than_it_says() {
+    fn ports_are_valid_or_refused() {
         for (text, expected) in [
             ("host", Ok(("host", None))),
             ("host:", Ok(("host", None))),
@@ -51,11 +51,11 @@ mod tests {
             ("host:+80", Err("its port is not 1 to 65535")),
             ("host:http", Err("its port is not 1 to 65535")),
             ("[::1]:99999", Err("its port is not 1 to 65535")),
-            ("[host]:80", Err("it names no host")),
-            (":80", Err("it names no host")),
-            ("user@host:80", Err("it holds a user's name")),
+            ("[host]:80", Err("it has no host")),
+            (":80", Err("it has no host")),
+            ("user@host:80", Err("it has user information")),
         ] {
-            // What is no authority at all does not get here.
+            // An invalid authority is refused before.
             if let Ok(authority) = text.parse::<Authority>() {
                 assert_eq!(host_and_port(&authority), expected, "{text}");
             } else {

@@ -1,12 +1,13 @@
-//! Drives an [`Endpoint`] with a socket and a clock: one task for each socket.
+//! Drives an [`Endpoint`] with a socket and the real clock. Each socket has one task.
 
-use crate::clock::WallClock;
-use crate::socket::{Arrived, Socket};
-use bentpipe_quic::{Endpoint, Transmit};
+use crate::clock::RealClock;
+use crate::socket::{MTU, ReceivedDatagram, Socket};
+use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
+use bentpipe_quic::{Attached, Conn, Endpoint, Task, Transmit};
 use bentpipe_units::{Span, Time};
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,86 +15,147 @@ use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
-/// Receiving calls in a turn: then it is time to send. Each takes up to 32 buffers of datagrams.
+/// Receive calls before the driver sends. Each takes up to 32 buffers of datagrams.
 const RECEIVES: usize = 4;
-/// Transmissions in a turn: then it is time to receive. Each is up to 64 kB.
+/// Transmissions before the driver receives. Each is up to 64 kB.
 const TRANSMITS: usize = 32;
-/// Transmissions of one connection before the next has its turn.
-const IN_TURN: usize = 4;
-/// Commands that wait.
+/// Transmissions of one connection before the next connection sends.
+const PER_CONNECTION: usize = 4;
+/// Commands that may wait.
 const COMMANDS: usize = 64;
-/// Where an endpoint wants to be called at once again and again, other tasks of the runtime have
-/// their turn after so long.
-const TURN: Span = Span::from_millis(2);
+/// Longest time of one poll. A busy endpoint then yields to other tasks of the runtime.
+const MAX_POLL_TIME: Span = Span::from_millis(2);
 
-/// Something to do with the endpoint, between its calls.
+/// A function that the driver runs with its endpoint.
 pub type Command = Box<dyn FnOnce(&mut Endpoint, Time) + Send>;
 
-/// A handle on a running driver. When all handles are gone, the driver ends with its last
+/// A handle to a running driver. Once all handles are dropped, the driver ends with its last
 /// connection.
 #[derive(Debug, Clone)]
 pub struct Driver {
     commands: mpsc::Sender<Command>,
-    over: Arc<AtomicBool>,
+    ending: Arc<AtomicBool>,
 }
 
 impl Driver {
-    /// Runs `command` with the endpoint soon. False where the driver has ended.
+    /// Runs `command` with the endpoint soon. Returns false if the driver has ended.
     pub async fn run(&self, command: impl FnOnce(&mut Endpoint, Time) + Send + 'static) -> bool {
         self.commands.send(Box::new(command)).await.is_ok()
     }
 
-    /// Ends all connections with an application error code, and waits until that has been sent. The
-    /// driver goes on until they are forgotten, and then ends.
+    /// Closes all connections with an application error code, and waits until the close frames are
+    /// sent. The driver ends after the endpoint has dropped its connections.
     pub async fn close_all(&self, code: u64) {
         if !self.run(move |endpoint, now| endpoint.close_all(now, code)).await {
             return;
         }
-        self.over.store(true, Ordering::Release);
-        let (turn, over) = tokio::sync::oneshot::channel();
-        // One command a turn: this one's comes after the transmissions of the one before.
-        let answer = move |_: &mut Endpoint, _| {
-            // Whoever waited may have gone.
-            let _ = turn.send(());
+        self.ending.store(true, Ordering::Release);
+        let (done, sent) = tokio::sync::oneshot::channel();
+        // The driver runs one command at a time and sends after each.
+        let confirm = move |_: &mut Endpoint, _| {
+            // The caller may be gone.
+            let _ = done.send(());
         };
-        if self.run(answer).await {
-            // A driver that ended before had nobody to tell.
-            let _ = over.await;
+        if self.run(confirm).await {
+            // An error means that the driver has ended.
+            let _ = sent.await;
         }
     }
 
-    /// Starts driving `endpoint` over `socket`, as a task of the runtime. The result ends with the
-    /// driver: with the error of a socket that failed, or without where it was to end.
+    /// Starts to drive `endpoint` over `socket`, as a task of the runtime. The task ends with the
+    /// driver. It returns an error if the socket failed.
     ///
-    /// A panic in a connection's task ends that connection alone: where the endpoint has no handler
-    /// for it, it is logged.
+    /// A panic in a connection's task ends that connection only. It is logged if the endpoint has
+    /// no handler for panics.
     pub fn start(
         mut endpoint: Endpoint,
         socket: Socket,
-        clock: WallClock,
+        clock: RealClock,
     ) -> (Self, tokio::task::JoinHandle<io::Result<()>>) {
         if !endpoint.handles_panics() {
             endpoint.set_panic_handler(Box::new(log_panic));
         }
         let (commands, inbox) = mpsc::channel(COMMANDS);
-        let over = Arc::new(AtomicBool::new(false));
+        let ending = Arc::new(AtomicBool::new(false));
         let run = Run {
             endpoint,
             socket,
             clock,
             inbox,
-            over: over.clone(),
+            ending: ending.clone(),
             unsent: None,
             buffer: Vec::new(),
         };
-        // The applications inside count their own work: the runtime's budget for a task would have
-        // them wait for channels that are ready.
+        // The connections' applications bound their work themselves. The runtime's budget for a
+        // task would have them wait for channels that are ready.
         let task = tokio::spawn(tokio::task::coop::unconstrained(run.drive()));
-        (Self { commands, over }, task)
+        (Self { commands, ending }, task)
+    }
+
+    /// Starts an endpoint for a client's connection to `remote`, on a socket of its own.
+    ///
+    /// If the driver fails, the tasks of its connections end.
+    pub(crate) fn for_client(remote: SocketAddr, clock: &RealClock) -> io::Result<Self> {
+        let local = match remote {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        };
+        let socket = Socket::bind(local)?;
+        let segments = socket.max_segments(MTU.1);
+        let endpoint = Endpoint::new(EndpointConfig::default(), clock.base(), None, segments);
+        Ok(Self::start(endpoint, socket, clock.clone()).0)
+    }
+
+    /// Opens a connection to `server_name` at `remote`. Returns the connection and the time at
+    /// which it was started, before its handshake.
+    ///
+    /// # Errors
+    /// The reason, as text.
+    pub(crate) async fn connect(
+        &self,
+        config: ClientConfig,
+        remote: SocketAddr,
+        server_name: String,
+        attached: Attached,
+        app: impl FnOnce(Conn) -> Task + Send + 'static,
+    ) -> Result<(Conn, Time), String> {
+        let (started, connection) = tokio::sync::oneshot::channel();
+        self.run(move |endpoint, now| {
+            let conn = endpoint.connect(now, config, remote, &server_name, attached, app);
+            // The caller may be gone.
+            let _ = started.send(conn.map(|conn| (conn, now)).map_err(|error| error.to_string()));
+        })
+        .await;
+        connection.await.map_err(|_| "the driver ended".to_owned())?
+    }
+
+    /// Waits until the handshake of `conn` is complete. Closes all connections if it takes longer
+    /// than `limit`.
+    ///
+    /// # Errors
+    /// The reason, as text.
+    pub(crate) async fn handshake(&self, conn: &Conn, limit: Span) -> Result<(), String> {
+        match tokio::time::timeout(limit.into(), conn.handshaken()).await {
+            Ok(completed) => completed.map_err(|error| error.to_string()),
+            Err(_) => {
+                self.close_all(0).await;
+                Err(format!("no handshake within {limit}"))
+            }
+        }
     }
 }
 
-/// Says that a connection's task panicked; where, the standard library's hook has said.
+/// Returns the configuration of an endpoint that accepts connections.
+///
+/// # Errors
+/// The reason, as text.
+pub(crate) fn server_endpoint_config() -> Result<EndpointConfig, String> {
+    let mut config = EndpointConfig::default();
+    config.max_udp_payload_size(MTU.1.max(1472)).map_err(|error| error.to_string())?;
+    Ok(config)
+}
+
+/// Logs a panic in a connection's task. The standard library's hook has reported its location.
 fn log_panic(remote: Option<SocketAddr>, message: &str) {
     tracing::error!(?remote, message, "a connection ended by a panic in one of its tasks");
 }
@@ -101,10 +163,10 @@ fn log_panic(remote: Option<SocketAddr>, message: &str) {
 struct Run {
     endpoint: Endpoint,
     socket: Socket,
-    clock: WallClock,
+    clock: RealClock,
     inbox: mpsc::Receiver<Command>,
-    over: Arc<AtomicBool>,
-    /// What the system had no room for.
+    ending: Arc<AtomicBool>,
+    /// A transmission that the socket had no room for.
     unsent: Option<Transmit>,
     buffer: Vec<u8>,
 }
@@ -114,7 +176,7 @@ impl Run {
         let mut timer =
             pin!(tokio::time::sleep_until(Instant::from_std(self.clock.instant(Time::ZERO))));
         poll_fn(|cx| {
-            // The task stays the same, its waker as well; told anew, it costs nothing.
+            // The task's waker stays the same, and setting it again is cheap.
             self.endpoint.set_waker(cx.waker().clone());
             self.poll(timer.as_mut(), cx)
         })
@@ -122,17 +184,17 @@ impl Run {
     }
 
     fn poll(&mut self, mut timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let begun = self.clock.now();
+        let started = self.clock.now();
         loop {
-            let mut again = false;
+            let mut more = false;
             let now = self.clock.now();
             for _ in 0..RECEIVES {
                 let endpoint = &mut self.endpoint;
-                let take = |Arrived { remote, local, ecn, data }: Arrived| {
+                let take = |ReceivedDatagram { remote, local, ecn, data }: ReceivedDatagram| {
                     endpoint.handle_datagram_at(now, remote, local, ecn, data);
                 };
                 match self.socket.poll_receive(cx, take) {
-                    Poll::Ready(Ok(())) => again = true,
+                    Poll::Ready(Ok(())) => more = true,
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Pending => break,
                 }
@@ -140,42 +202,40 @@ impl Run {
             match self.inbox.poll_recv(cx) {
                 Poll::Ready(Some(command)) => {
                     command(&mut self.endpoint, now);
-                    again = true;
+                    more = true;
                 }
-                // Nobody has a handle any more.
-                Poll::Ready(None) => self.over.store(true, Ordering::Release),
+                // All handles are dropped.
+                Poll::Ready(None) => self.ending.store(true, Ordering::Release),
                 Poll::Pending => {}
             }
             self.endpoint.run_woken(now);
             self.endpoint.handle_timeout(now);
-            again |= self.transmit(cx)?;
-            if self.over.load(Ordering::Acquire) && self.endpoint.open_connections() == 0 {
+            more |= self.transmit(cx)?;
+            if self.ending.load(Ordering::Acquire) && self.endpoint.open_connections() == 0 {
                 return Poll::Ready(Ok(()));
             }
-            if !again {
-                // The timer may have run out by now, and then says so at once instead of waking
-                // anybody.
+            if !more {
+                // The timer may have expired by now. Then it wakes nobody and is ready at once.
                 let Some(next) = self.endpoint.next_timeout() else { return Poll::Pending };
                 timer.as_mut().reset(Instant::from_std(self.clock.instant(next)));
                 if timer.as_mut().poll(cx).is_pending() {
                     return Poll::Pending;
                 }
             }
-            if self.clock.now().since(begun) >= TURN {
+            if self.clock.now().since(started) >= MAX_POLL_TIME {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
         }
     }
 
-    /// Sends what there is to send, up to a turn's worth; says whether there may be more that can
-    /// be sent now.
+    /// Sends up to [`TRANSMITS`] transmissions. Returns whether more may be ready to send.
     fn transmit(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         for count in 0..TRANSMITS {
             let transmit = match self.unsent.take() {
                 Some(transmit) => transmit,
                 None => {
-                    if count % IN_TURN == IN_TURN - 1 {
+                    if count % PER_CONNECTION == PER_CONNECTION - 1 {
                         self.endpoint.next_in_turn();
                     }
                     self.buffer.clear();

@@ -1,29 +1,29 @@
-//! The product on real sockets.
+//! Transport over real sockets.
 //!
-//! - [`Server`] serves the files of a directory, or what an [`Upstream`] answers, over HTTP/3, and
-//!   over HTTP/1.1 and HTTP/2 beside it; [`Certificate`] is what it shows;
-//! - [`Client`] asks for them over HTTP/3, [`download`] keeps them, and goes on where an earlier
-//!   download ended, [`discard`] does not; [`TokenFile`] keeps what servers gave;
-//! - [`Driver`] runs any QUIC endpoint of `bentpipe-quic` over a UDP [`Socket`] by a [`WallClock`];
-//! - [`Resumption`] brings Careful Resume to programs that have a noq endpoint of their own;
-//! - [`Qlog`] says where servers and clients leave traces of their connections;
-//! - [`http`] answers requests for files;
-//! - [`pep`] splits TCP connections;
-//! - [`SqliteStore`] remembers paths in a file, across programs and crashes, [`WriteBehind`]
-//!   without waiting for it;
-//! - [`default_store`] and [`default_tokens`] are the files where nobody names one.
+//! - [`serve`]: a server of files over HTTP/3, HTTP/2 and HTTP/1.1;
+//! - [`proxy`]: the upstream behind such a server;
+//! - [`get`]: an HTTP/3 client and downloads that can be resumed;
+//! - [`pep`]: a TCP proxy that splits connections;
+//! - [`Resumption`]: Careful Resume for programs with a noq endpoint of their own;
+//! - [`Driver`]: runs a QUIC endpoint of `bentpipe-quic` over a UDP [`Socket`] and the
+//!   [`RealClock`];
+//! - [`store`]: paths and tokens in files;
+//! - [`Qlog`]: qlog files of connections;
+//! - [`http`]: responses to requests for files.
 //!
 //! ```
-//! use bentpipe_net::{Certificate, Client, Server, Trust};
+//! use bentpipe_net::get::Client;
+//! use bentpipe_net::serve::Server;
+//! use bentpipe_net::{Certificate, Trust};
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let place = tempfile::tempdir()?;
-//! std::fs::write(place.path().join("hello.txt"), "hello")?;
+//! let directory = tempfile::tempdir()?;
+//! std::fs::write(directory.path().join("hello.txt"), "hello")?;
 //!
 //! let certificate = Certificate::self_signed(&["localhost".to_owned(), "127.0.0.1".to_owned()])?;
 //! let trusted = certificate.own().cloned().into_iter().collect();
-//! let server = Server::builder(place.path(), certificate).start().await?;
+//! let server = Server::builder(directory.path(), certificate).start().await?;
 //!
 //! let client = Client::builder().trust(Trust::Only(trusted)).build()?;
 //! let url = format!("https://{}/hello.txt", server.address()).parse()?;
@@ -38,43 +38,31 @@
 //! # }
 //! ```
 
+mod admission;
 mod authority;
-mod certificate;
-mod client;
-mod clients;
 mod clock;
-mod descriptors;
 mod driver;
+pub mod get;
 pub mod http;
-mod log_writer;
+mod logging;
 mod path_report;
 pub mod pep;
-mod place;
+mod prometheus;
+pub mod proxy;
 mod qlog;
 mod resumption;
-mod scrape;
-mod server;
+pub mod serve;
+mod shutdown;
 mod socket;
-mod sqlite;
-mod token_file;
-mod write_behind;
+pub mod store;
+mod tls;
 
-pub use certificate::{Certificate, CertificateError};
-pub use client::{
-    Client, ClientBuilder, ClientError, Download, DownloadError, Outcome, Response, Timings, Trust,
-    discard, download,
-};
-pub use clock::WallClock;
-pub use descriptors::{TooFewDescriptors, check_descriptors, raise_descriptor_limit};
+pub use admission::descriptors::{TooFewDescriptors, check_descriptors, raise_descriptor_limit};
+pub use clock::RealClock;
 pub use driver::{Command, Driver};
+pub use logging::LogFormat;
 pub use path_report::PathReport;
-pub use place::{default_store, default_tokens};
 pub use qlog::{Qlog, QlogCounts};
 pub use resumption::{PathUse, Resumption, ResumptionError};
-pub use server::{
-    Limits, LogFormat, Metrics, Server, ServerBuilder, ServerError, Upstream, UpstreamError,
-};
-pub use socket::{Arrived, Socket};
-pub use sqlite::SqliteStore;
-pub use token_file::TokenFile;
-pub use write_behind::WriteBehind;
+pub use socket::{ReceivedDatagram, Socket};
+pub use tls::{Certificate, CertificateError, Trust};

@@ -1,8 +1,8 @@
-//! What a server says of the use it made of a remembered path: `Server-Timing: path;desc="resumed"`
-//! after the content.
+//! A server's report on its use of a remembered path: `Server-Timing: path;desc="resumed"` after
+//! the content.
 //!
-//! A response's head leaves before the round trip is confirmed that Careful Resume waits for (RFC
-//! 9959 §3.2), so that only a trailer can tell; clients that take trailers say so (`TE: trailers`,
+//! A response's head is sent before the RTT that Careful Resume waits for is confirmed (RFC 9959
+//! §3.2), so the report is a trailer. Clients announce that they accept trailers (`TE: trailers`,
 //! RFC 9110 §10.1.4).
 
 use bentpipe_quic::congestion::ResumeHandle;
@@ -11,25 +11,25 @@ use http::header::{HeaderMap, HeaderName, HeaderValue, TE};
 /// The header field (W3C Server Timing, §3).
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// What became of what a server remembered of a connection's path.
+/// What a server did with its memory of a connection's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathReport {
-    /// It remembered nothing, or was not to.
+    /// It remembered nothing, or its memory was disabled.
     Unknown,
-    /// It remembered a path, and did not use that: the round trip differed, another connection used
-    /// it, or there was too little to send.
+    /// It remembered the path and did not use that: the RTT differed, another connection used it,
+    /// or there was too little to send.
     Known,
-    /// It jumped to a window that the path has carried before.
+    /// It jumped to a window that the path had carried before.
     Resumed,
-    /// It jumped, and the path did not carry it.
+    /// It jumped, and the path did not carry the window.
     Retreated,
 }
 
 impl PathReport {
-    /// Every one.
+    /// All reports.
     const ALL: [Self; 4] = [Self::Unknown, Self::Known, Self::Resumed, Self::Retreated];
 
-    /// In one word.
+    /// Returns the report in one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -39,9 +39,9 @@ impl PathReport {
         }
     }
 
-    /// What a connection's notes say now.
-    pub(crate) fn of(notes: &ResumeHandle) -> Self {
-        match (notes.retreated(), notes.jumped(), notes.resume_state().offered) {
+    /// Returns the report of a connection at present.
+    pub(crate) fn of(resume: &ResumeHandle) -> Self {
+        match (resume.retreated(), resume.jumped(), resume.resume_state().offered) {
             (true, _, _) => Self::Retreated,
             (_, true, _) => Self::Resumed,
             (_, _, Some(_)) => Self::Known,
@@ -49,13 +49,13 @@ impl PathReport {
         }
     }
 
-    /// The trailers that tell it.
+    /// Returns the trailers with the report.
     pub(crate) fn trailers(self) -> HeaderMap {
         let value = HeaderValue::from_str(&format!("path;desc=\"{}\"", self.name()));
         value.into_iter().map(|value| (SERVER_TIMING, value)).collect()
     }
 
-    /// What trailers tell; nothing where they say nothing of it.
+    /// Reads the report from trailers, if they have one.
     pub fn from_trailers(trailers: &HeaderMap) -> Option<Self> {
         let values = trailers.get_all(SERVER_TIMING).iter().filter_map(|value| value.to_str().ok());
         values.flat_map(|value| value.split(',')).find_map(|metric| {
@@ -65,8 +65,8 @@ impl PathReport {
     }
 }
 
-/// Whether a request's sender takes trailers.
-pub(crate) fn takes_trailers(headers: &HeaderMap) -> bool {
+/// Returns whether the client accepts trailers.
+pub(crate) fn accepts_trailers(headers: &HeaderMap) -> bool {
     let values = headers.get_all(TE).iter().filter_map(|value| value.to_str().ok());
     values
         .flat_map(|value| value.split(','))
@@ -78,9 +78,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_tells_is_what_a_client_reads() {
-        for told in PathReport::ALL {
-            assert_eq!(PathReport::from_trailers(&told.trailers()), Some(told));
+    fn a_client_reads_what_a_server_reports() {
+        for report in PathReport::ALL {
+            assert_eq!(PathReport::from_trailers(&report.trailers()), Some(report));
         }
         let trailers = |value: &'static str| {
             HeaderMap::from_iter([(SERVER_TIMING, HeaderValue::from_static(value))])
@@ -93,11 +93,11 @@ mod tests {
     }
 
     #[test]
-    fn trailers_are_for_those_who_take_them() {
-        let takes = |value: &'static str| {
-            takes_trailers(&HeaderMap::from_iter([(TE, HeaderValue::from_static(value))]))
+    fn trailers_need_a_client_that_accepts_them() {
+        let accepts = |value: &'static str| {
+            accepts_trailers(&HeaderMap::from_iter([(TE, HeaderValue::from_static(value))]))
         };
-        assert!(takes("trailers") && takes("gzip;q=0.5, Trailers"));
-        assert!(!takes("gzip") && !takes("") && !takes_trailers(&HeaderMap::new()));
+        assert!(accepts("trailers") && accepts("gzip;q=0.5, Trailers"));
+        assert!(!accepts("gzip") && !accepts("") && !accepts_trailers(&HeaderMap::new()));
     }
 }

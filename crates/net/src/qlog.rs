@@ -1,9 +1,9 @@
-//! Traces of connections (qlog), written to a directory that they do not fill.
+//! qlog files of connections, in a directory with bounds on their number and size.
 //!
-//! The stack writes into memory; a thread of its own brings that to files, so that who serves
-//! packets does not wait for a disk.
+//! The stack writes events to memory. A thread of its own writes them to files, so that no
+//! connection waits for the disk.
 
-use crate::clock::WallClock;
+use crate::clock::RealClock;
 use bentpipe_quic::qlog::QlogSink;
 use bentpipe_units::{Bytes, Epoch};
 use std::collections::VecDeque;
@@ -15,33 +15,35 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often traces are brought to their files.
-const PERIOD: Duration = Duration::from_millis(50);
-/// Bytes of one trace that may wait for that: what 2 Gbps make of it in two periods. Our choice.
-const WAITING: usize = 8 << 20;
-/// Files are called so, for qvis takes no others.
+/// Interval at which events are written to files.
+const WRITE_INTERVAL: Duration = Duration::from_millis(50);
+/// Bytes of one trace that may wait to be written: the events of 2 Gbps in two intervals. Our
+/// choice.
+const BUFFER: usize = 8 << 20;
+/// Extension of the files. qvis accepts no other.
 const EXTENSION: &str = "sqlog";
-/// The record that a trace ends with where it was cut off is no longer.
+/// Largest size of the last record of a truncated trace, bytes.
 const LAST_RECORD: u64 = 256;
 
-/// Where traces of connections go, and how much of them.
+/// Directory of qlog files, and bounds on them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Qlog {
-    /// A file for each connection is made there, in a directory that is made where there is none.
+    /// Directory with a file for each connection. It is created if necessary.
     pub directory: PathBuf,
-    /// Traces that it may hold, with those that it held before; later connections leave none.
+    /// Largest number of files in the directory, earlier ones included. Further connections have no
+    /// file.
     pub files: usize,
-    /// Bytes of all of these; traces are cut off there.
+    /// Largest size of all files. Traces are truncated at this size.
     pub bytes: Bytes,
 }
 
 impl Qlog {
-    /// Up to 100 traces and 1 GB in `directory`: our choice.
+    /// Allows 100 files and 1 GB in `directory`. Our choice.
     pub fn in_directory(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), files: 100, bytes: Bytes::from_mb(1000) }
     }
 
-    /// What is left of both bounds beside what is there.
+    /// Returns the files and bytes that may still be written.
     fn room(&self) -> io::Result<(usize, u64)> {
         fs::create_dir_all(&self.directory)?;
         let (mut files, mut bytes) = (0usize, 0u64);
@@ -53,40 +55,40 @@ impl Qlog {
             }
         }
         if files >= self.files || bytes >= self.bytes.get() {
-            let there = format!("{files} traces with {} are there", Bytes::new(bytes));
+            let present = format!("the directory has {files} traces with {}", Bytes::new(bytes));
             let allowed = format!("fewer than {} with less than {}", self.files, self.bytes);
-            return Err(io::Error::other(format!("{there}; allowed: {allowed}")));
+            return Err(io::Error::other(format!("{present}; allowed: {allowed}")));
         }
         Ok((self.files - files, self.bytes.get() - bytes))
     }
 }
 
-/// What became of traces.
+/// Numbers of traces since the start.
 #[derive(Debug, Default)]
 pub struct QlogCounts {
-    /// Connections that have one.
+    /// Connections with a trace.
     pub traces: AtomicU64,
-    /// Connections that have none: there were too many.
-    pub left_out: AtomicU64,
-    /// Traces that were cut off: there was no room, or the disk too slow, or it failed. Each says
-    /// so in its last record, if that could be written.
-    pub cut: AtomicU64,
+    /// Connections without a trace, because of the limit on files.
+    pub skipped: AtomicU64,
+    /// Truncated traces: the directory was full, or the disk was too slow or failed. The last
+    /// record of a trace says so, if it could be written.
+    pub truncated: AtomicU64,
 }
 
-/// Brings traces to files until it is dropped, which waits for what is there.
+/// Writes traces to files. Dropping it waits until all events are written.
 #[derive(Debug)]
 pub(crate) struct Traces {
-    desk: TraceWriter,
+    writer: TraceWriter,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where connections get their sinks. Clones are the same.
+/// Starts traces. Clones share the files.
 #[derive(Debug, Clone)]
-pub(crate) struct TraceWriter(Arc<Inner>);
+pub(crate) struct TraceWriter(Arc<Shared>);
 
 #[derive(Debug)]
-struct Inner {
-    clock: WallClock,
+struct Shared {
+    clock: RealClock,
     counts: Arc<QlogCounts>,
     state: Mutex<State>,
     changed: Condvar,
@@ -94,15 +96,15 @@ struct Inner {
 
 #[derive(Debug)]
 struct State {
-    /// Connections that may yet leave a trace.
+    /// Traces that may still be started.
     files_left: usize,
-    /// Traces that have begun and that the thread does not know yet.
-    begun: VecDeque<Trace>,
+    /// New traces that the thread has not taken.
+    started: VecDeque<Trace>,
     number: u64,
-    over: bool,
+    ending: bool,
 }
 
-/// A trace under way.
+/// An open trace.
 struct Trace {
     sink: QlogSink,
     name: String,
@@ -116,94 +118,94 @@ impl std::fmt::Debug for Trace {
 }
 
 impl Traces {
-    /// Makes the directory, and looks what is there.
+    /// Creates the directory and counts its files.
     ///
     /// # Errors
-    /// A directory that cannot be had, or that is full already; a system that has no threads left.
-    pub fn start(qlog: &Qlog, clock: WallClock) -> io::Result<Self> {
+    /// The directory cannot be created or is full, or no thread can be started.
+    pub fn start(qlog: &Qlog, clock: RealClock) -> io::Result<Self> {
         let (files_left, room) = qlog.room()?;
-        let state = State { files_left, begun: VecDeque::new(), number: 0, over: false };
-        let inside = Inner {
+        let state = State { files_left, started: VecDeque::new(), number: 0, ending: false };
+        let shared = Shared {
             clock,
             counts: Arc::default(),
             state: Mutex::new(state),
             changed: Condvar::new(),
         };
-        let desk = TraceWriter(Arc::new(inside));
+        let handle = TraceWriter(Arc::new(shared));
         let writer = Writer {
-            inside: desk.0.clone(),
+            shared: handle.0.clone(),
             directory: qlog.directory.clone(),
             room,
             open: Vec::new(),
         };
         let thread = std::thread::Builder::new().name("qlog".to_owned()).spawn(|| writer.run())?;
-        Ok(Self { desk, thread: Some(thread) })
+        Ok(Self { writer: handle, thread: Some(thread) })
     }
 
-    /// Where connections get their sinks.
-    pub fn desk(&self) -> TraceWriter {
-        self.desk.clone()
+    /// Returns what starts traces.
+    pub fn writer(&self) -> TraceWriter {
+        self.writer.clone()
     }
 }
 
 impl Drop for Traces {
     fn drop(&mut self) {
-        self.desk.0.state().over = true;
-        self.desk.0.changed.notify_one();
+        self.writer.0.state().ending = true;
+        self.writer.0.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // One that panicked has nothing more to write.
+            // A thread that panicked writes no more.
             let _ = thread.join();
         }
     }
 }
 
 impl TraceWriter {
-    /// A sink for a connection that begins now, whose file will be called `….side.sqlog`; none
-    /// where there are too many.
-    pub fn begin(&self, side: &str) -> Option<QlogSink> {
-        let inside = &self.0;
-        let mut state = inside.state();
-        if state.files_left == 0 || state.over {
-            inside.counts.left_out.fetch_add(1, Relaxed);
+    /// Starts the trace of a connection, in a file whose name ends in `-side.sqlog`. `None` if
+    /// there are too many files.
+    pub fn start(&self, side: &str) -> Option<QlogSink> {
+        let shared = &self.0;
+        let mut state = shared.state();
+        if state.files_left == 0 || state.ending {
+            shared.counts.skipped.fetch_add(1, Relaxed);
             return None;
         }
         state.files_left -= 1;
         state.number += 1;
-        inside.counts.traces.fetch_add(1, Relaxed);
-        let wall = Epoch::from(inside.clock.system());
-        let name = name(wall, state.number, side);
-        let sink = QlogSink::bounded(&name, inside.clock.base(), inside.clock.now(), wall, WAITING);
-        state.begun.push_back(Trace { sink: sink.clone(), name, file: None });
+        shared.counts.traces.fetch_add(1, Relaxed);
+        let unix = Epoch::from(shared.clock.system());
+        let name = name(unix, state.number, side);
+        let sink = QlogSink::bounded(&name, shared.clock.base(), shared.clock.now(), unix, BUFFER);
+        state.started.push_back(Trace { sink: sink.clone(), name, file: None });
         drop(state);
-        inside.changed.notify_one();
+        shared.changed.notify_one();
         Some(sink)
     }
 
-    /// What became of traces so far.
+    /// Returns the numbers of traces so far.
     pub fn counts(&self) -> Arc<QlogCounts> {
         self.0.counts.clone()
     }
 }
 
-/// `20260101T000000.042Z-000001-server`: in the order of time, and of a program's connections where
-/// times are the same.
-fn name(wall: Epoch, number: u64, side: &str) -> String {
+/// Returns a name such as `20260101T000000.042Z-000001-server`. Names sort by time, then by the
+/// order of a program's connections.
+fn name(unix: Epoch, number: u64, side: &str) -> String {
     let seconds: String =
-        wall.to_string().chars().filter(|c| !matches!(c, '-' | ':' | 'Z')).collect();
-    format!("{seconds}.{:03}Z-{number:06}-{side}", wall.as_unix_millis() % 1000)
+        unix.to_string().chars().filter(|c| !matches!(c, '-' | ':' | 'Z')).collect();
+    format!("{seconds}.{:03}Z-{number:06}-{side}", unix.as_unix_millis() % 1000)
 }
 
-impl Inner {
+impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The thread.
+/// The state of the thread.
 struct Writer {
-    inside: Arc<Inner>,
+    shared: Arc<Shared>,
     directory: PathBuf,
-    /// Bytes that may yet be written.
+    /// Bytes that may still be written.
     room: u64,
     open: Vec<Trace>,
 }
@@ -211,57 +213,60 @@ struct Writer {
 impl Writer {
     fn run(mut self) {
         loop {
-            let mut state = self.inside.state();
-            while self.open.is_empty() && state.begun.is_empty() && !state.over {
-                state = self.inside.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.shared.state();
+            while self.open.is_empty() && state.started.is_empty() && !state.ending {
+                state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
-            self.open.extend(state.begun.drain(..));
-            let over = state.over;
+            self.open.extend(state.started.drain(..));
+            let ending = state.ending;
             drop(state);
             let mut open = std::mem::take(&mut self.open);
-            open.retain_mut(|trace| self.bring(trace));
+            open.retain_mut(|trace| self.write_events(trace));
             self.open = open;
-            if over {
+            if ending {
                 return;
             }
-            // What has begun meanwhile can wait.
-            let state = self.inside.state();
-            let wait = self.inside.changed.wait_timeout_while(state, PERIOD, |state| !state.over);
+            // New traces can wait for the next interval.
+            let state = self.shared.state();
+            let wait = self
+                .shared
+                .changed
+                .wait_timeout_while(state, WRITE_INTERVAL, |state| !state.ending);
             drop(wait.unwrap_or_else(PoisonError::into_inner));
         }
     }
 
-    /// Writes what there is of a trace. False where nothing will follow.
-    fn bring(&mut self, trace: &mut Trace) -> bool {
-        // In this order: what comes between the two is taken.
+    /// Writes the waiting events of a trace. Returns false if none will follow.
+    fn write_events(&mut self, trace: &mut Trace) -> bool {
+        // In this order, so that events in between are taken.
         let (over, cut) = (trace.sink.is_over(), trace.sink.is_cut());
         let mut bytes = trace.sink.take();
         let room = self.room.saturating_sub(LAST_RECORD);
         let full = bytes.len() as u64 > room;
         if full {
-            let most = usize::try_from(room).unwrap_or(usize::MAX);
+            let limit = usize::try_from(room).unwrap_or(usize::MAX);
             let whole =
-                bytes[..most].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+                bytes[..limit].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
             bytes.truncate(whole);
         }
-        // A file of nothing but its end would help nobody.
+        // No file with only a last record.
         let ends = (trace.file.is_some() || !bytes.is_empty()) && self.room >= LAST_RECORD;
         let why = match (full, cut) {
-            (true, _) => Some("cut off: the directory holds as many bytes of traces as it may"),
-            (_, true) => Some("cut off: the disk was too slow"),
+            (true, _) => Some("truncated: the directory has reached its largest size"),
+            (_, true) => Some("truncated: the disk was too slow"),
             _ => None,
         };
         if let Some(why) = why {
-            let last = trace.sink.cut(self.inside.clock.now(), why);
+            let last = trace.sink.cut(self.shared.clock.now(), why);
             bytes.extend(last.into_iter().filter(|_| ends));
         }
         let written = self.write(trace, &bytes);
         if let Err(error) = &written {
-            tracing::warn!(%error, trace = trace.name, "qlog");
-            trace.sink.cut(self.inside.clock.now(), "");
+            tracing::warn!(%error, trace = trace.name, "cannot write qlog file");
+            trace.sink.cut(self.shared.clock.now(), "");
         }
         if written.is_err() || why.is_some() {
-            self.inside.counts.cut.fetch_add(1, Relaxed);
+            self.shared.counts.truncated.fetch_add(1, Relaxed);
             return false;
         }
         !over
@@ -279,8 +284,8 @@ impl Writer {
         file.write_all(bytes)
     }
 
-    /// A file that was not there. Another program may write traces of connections that began in the
-    /// same millisecond: names are counted then.
+    /// Creates a file. Another program may write the trace of a connection that started in the same
+    /// millisecond. Then the name gets a number.
     fn create(&self, name: &str) -> io::Result<File> {
         let open = |suffix: &str| {
             let path = self.directory.join(format!("{name}{suffix}.{EXTENSION}"));
@@ -310,8 +315,8 @@ mod tests {
         Qlog { directory: directory.join("traces"), files, bytes: Bytes::new(bytes) }
     }
 
-    /// The beginning of a connection, whose head is a trace of some 500 bytes.
-    fn connect(sink: &QlogSink, clock: &WallClock) -> Option<QlogConfig> {
+    /// Starts a connection, whose first records have about 500 bytes.
+    fn connect(sink: &QlogSink, clock: &RealClock) -> Option<QlogConfig> {
         let remote = ([192, 0, 2, 1], 443).into();
         sink.for_connection(
             Side::Server,
@@ -329,21 +334,21 @@ mod tests {
     }
 
     #[test]
-    fn each_connection_has_a_file_until_there_are_too_many_here_and_in_a_later_program() {
-        let place = tempfile::tempdir().unwrap();
-        let (qlog, clock) = (qlog(place.path(), 3, 1_000_000), WallClock::new());
+    fn the_number_of_files_is_bounded_across_programs() {
+        let directory = tempfile::tempdir().unwrap();
+        let (qlog, clock) = (qlog(directory.path(), 3, 1_000_000), RealClock::new());
         let all = Traces::start(&qlog, clock.clone()).unwrap();
         for _ in 0..2 {
-            connect(&all.desk().begin("server").unwrap(), &clock).unwrap();
+            connect(&all.writer().start("server").unwrap(), &clock).unwrap();
         }
         drop(all);
         let all = Traces::start(&qlog, clock.clone()).unwrap();
-        let (first, second) = (all.desk().begin("server"), all.desk().begin("server"));
+        let (first, second) = (all.writer().start("server"), all.writer().start("server"));
         connect(&first.unwrap(), &clock).unwrap();
         assert!(second.is_none());
-        let counts = all.desk().counts();
+        let counts = all.writer().counts();
         drop(all);
-        assert_eq!((counts.traces.load(Relaxed), counts.left_out.load(Relaxed)), (1, 1));
+        assert_eq!((counts.traces.load(Relaxed), counts.skipped.load(Relaxed)), (1, 1));
         let written = traces(&qlog);
         assert_eq!(written.len(), 3);
         assert!(
@@ -355,15 +360,15 @@ mod tests {
     }
 
     #[test]
-    fn traces_end_with_a_whole_record_where_there_is_no_more_room() {
-        let place = tempfile::tempdir().unwrap();
-        let (qlog, clock) = (qlog(place.path(), 10, 1_200), WallClock::new());
+    fn truncated_traces_end_with_a_whole_record() {
+        let directory = tempfile::tempdir().unwrap();
+        let (qlog, clock) = (qlog(directory.path(), 10, 1_200), RealClock::new());
         let all = Traces::start(&qlog, clock.clone()).unwrap();
-        let sinks: Vec<QlogSink> = (0..3).map(|_| all.desk().begin("client").unwrap()).collect();
+        let sinks: Vec<QlogSink> = (0..3).map(|_| all.writer().start("client").unwrap()).collect();
         sinks.iter().for_each(|sink| assert!(connect(sink, &clock).is_some()));
-        let counts = all.desk().counts();
+        let counts = all.writer().counts();
         drop(all);
-        assert!(counts.cut.load(Relaxed) > 0);
+        assert!(counts.truncated.load(Relaxed) > 0);
         let written = traces(&qlog);
         let bytes: usize = written.iter().map(String::len).sum();
         assert!(bytes <= 1_200, "{bytes}");
@@ -372,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_in_the_order_of_time() {
+    fn names_sort_by_time() {
         let at = |millis| name(Epoch::from_unix_millis(millis), 7, "server");
         assert_eq!(at(1_767_225_600_042), "20260101T000000.042Z-000007-server");
         assert!(at(1_767_225_600_042) < at(1_767_225_601_000));

@@ -1,8 +1,7 @@
-//! Careful Resume (RFC 9959) for whoever accepts QUIC connections: our server, and programs that
-//! have a noq endpoint of their own.
+//! Careful Resume (RFC 9959) for servers: ours, and programs with a noq endpoint of their own.
 
-use crate::clock::WallClock;
-use crate::write_behind::WriteBehind;
+use crate::clock::RealClock;
+use crate::store::WriteBehind;
 use bentpipe_quic::congestion::resume::ResumeState;
 use bentpipe_quic::congestion::{CongestionConfig, ControllerFactory, FastStart, ResumeHandle};
 use bentpipe_quic::memory::{Holder, Limits, MemoryStore, PathStore, Prefixes, StoreError};
@@ -17,37 +16,38 @@ use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Why there is no resumption.
+/// Why resumption is not available.
 #[derive(Debug, Error)]
 pub enum ResumptionError {
-    /// The memory of paths cannot be had.
+    /// The path store cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Congestion control that does not exist.
+    /// The congestion control is invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
 }
 
-/// What a server remembers of the paths to its clients, and the congestion control that makes use
-/// of it: CUBIC with the automatic start and Careful Resume, unless told otherwise. Clones share
-/// the memory.
+/// A server's memory of the paths to its clients, and the congestion control that uses it. Defaults
+/// to CUBIC with automatic slow start and Careful Resume. Clones share the memory.
 ///
-/// For a program that has a noq endpoint of its own. For each connection, in this order:
-/// [`Resumption::connection`] gives a configuration to accept it with, and a [`PathUse`] that has
-/// to live as long as the connection does, and no longer: dropping it writes down what was learned.
+/// A program with a noq endpoint of its own calls [`Resumption::connection`] for each connection.
+/// It returns a configuration to accept the connection with, and a [`PathUse`] that has to live as
+/// long as the connection. Dropping that saves what was learned of the path.
 ///
 /// ```
 /// # use bentpipe_net::Resumption;
 /// # use bentpipe_quic::noq_proto::ServerConfig;
-/// # use std::error::Error;
-/// # async fn serve(endpoint: noq::Endpoint, server_config: ServerConfig) -> Result<(), Box<dyn Error>> {
+/// # async fn serve(
+/// #     endpoint: noq::Endpoint,
+/// #     server_config: ServerConfig,
+/// # ) -> Result<(), Box<dyn std::error::Error>> {
 /// let resumption = Resumption::open("paths.sqlite".as_ref())?;
 /// while let Some(incoming) = endpoint.accept().await {
 ///     let (config, path) = resumption.connection(&server_config, incoming.remote_address());
 ///     let connecting = incoming.accept_with(config)?;
 ///     tokio::spawn(async move {
 ///         if let Ok(connection) = connecting.await {
-///             // … as before; at the end:
+///             // … as before. At the end:
 ///             connection.closed().await;
 ///         }
 ///         drop(path);
@@ -58,46 +58,47 @@ pub enum ResumptionError {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Resumption {
-    /// Nothing where only clients remember.
+    /// `None` if only clients remember paths.
     memory: Option<PathMemory>,
-    starts: StartLimiter<IpAddr>,
+    start_limiter: StartLimiter<IpAddr>,
     factory: ControllerFactory,
     initial_window: u32,
     pacing: bool,
-    clock: WallClock,
+    clock: RealClock,
 }
 
 impl Resumption {
-    /// Remembers until the program ends.
+    /// Remembers paths until the program ends.
     ///
     /// # Errors
-    /// None that is known: as [`Resumption::open`].
+    /// No error is known. The type is that of [`Resumption::open`].
     pub fn in_memory() -> Result<Self, ResumptionError> {
-        Self::of(MemoryStore::new(Limits::default()), WallClock::new())
+        Self::with_store(MemoryStore::new(Limits::default()), RealClock::new())
     }
 
-    /// Remembers in `file` (SQLite), across restarts. A thread writes; connections do not wait for
-    /// it.
+    /// Remembers paths in `file` (SQLite), across restarts. A thread of its own writes the file, so
+    /// that connections do not wait for it.
     ///
     /// # Errors
-    /// The file cannot be had.
+    /// The file cannot be opened.
     pub fn open(file: &Path) -> Result<Self, ResumptionError> {
-        let clock = WallClock::new();
+        let clock = RealClock::new();
         clock.now();
-        Self::of(WriteBehind::open(file, Limits::default(), clock.epoch().epoch())?, clock)
+        Self::with_store(WriteBehind::open(file, Limits::default(), clock.epoch().epoch())?, clock)
     }
 
-    pub(crate) fn of(
+    /// Remembers paths in `store`.
+    pub(crate) fn with_store(
         store: impl PathStore + 'static,
-        clock: WallClock,
+        clock: RealClock,
     ) -> Result<Self, ResumptionError> {
         let memory =
             PathMemory::new(store, Prefixes::default(), "any", DEFAULT_LIFETIME, clock.epoch());
-        let settings = Settings { congestion: careful(), ..Settings::default() };
+        let settings = Settings { congestion: careful_resume(), ..Settings::default() };
         let (factory, Settings { initial_window, pacing, .. }) = (settings.controller()?, settings);
         Ok(Self {
             memory: Some(memory),
-            starts: StartLimiter::default(),
+            start_limiter: StartLimiter::default(),
             factory,
             initial_window,
             pacing,
@@ -105,65 +106,65 @@ impl Resumption {
         })
     }
 
-    /// The same with another congestion control. A recipe's own default resumes nothing: see
-    /// [`CongestionConfig::resume`].
+    /// Sets the congestion control. The default of [`CongestionConfig::resume`] resumes no path.
     ///
     /// # Errors
-    /// A parameter that does not exist or lies out of range.
-    pub fn with(self, congestion: CongestionConfig) -> Result<Self, ResumptionError> {
+    /// A parameter that does not exist or is out of range.
+    pub fn with_congestion(self, congestion: CongestionConfig) -> Result<Self, ResumptionError> {
         let factory = Settings { congestion, ..Settings::default() }.controller()?;
         Ok(Self { factory, ..self })
     }
 
-    /// The same without a memory of its own.
-    pub(crate) fn forgetful(self) -> Self {
+    /// Removes the memory of its own.
+    pub(crate) fn without_store(self) -> Self {
         Self { memory: None, ..self }
     }
 
-    /// How to accept a connection from `remote`: as `base` says, with a congestion controller that
-    /// knows what is remembered of the path. Where the memory fails, which is logged, the
-    /// connection does without.
+    /// Returns the configuration to accept a connection from `remote` with: `base`, with a
+    /// congestion controller that uses what is remembered of the path. If the memory fails, the
+    /// error is logged and the connection does without it.
     pub fn connection(
         &self,
         base: &ServerConfig,
         remote: SocketAddr,
     ) -> (Arc<ServerConfig>, PathUse) {
-        let begun = self.begin(remote.ip().to_canonical());
+        let setup = self.set_up(remote.ip().to_canonical());
         let mut transport = base.transport.as_ref().clone();
-        transport.congestion_controller_factory(begun.factory);
+        transport.congestion_controller_factory(setup.factory);
         let mut config = base.clone();
         config.transport_config(Arc::new(transport));
         let path = PathUse {
-            notes: begun.notes.unwrap_or_default(),
-            remembered: begun.remembered,
-            starting: begun.starting,
+            resume: setup.resume.unwrap_or_default(),
+            path_lease: setup.path_lease,
+            start_lease: setup.start_lease,
             clock: self.clock.clone(),
         };
         (Arc::new(config), path)
     }
 
-    /// What a connection from `remote` begins with.
-    pub(crate) fn begin(&self, remote: IpAddr) -> Begun {
+    /// Prepares a connection from `remote`.
+    pub(crate) fn set_up(&self, remote: IpAddr) -> ConnectionSetup {
         let now = self.clock.now();
-        let remembered = self.factory.resumes().then(|| {
+        let path_lease = self.factory.resumes().then(|| {
             let Some(memory) = &self.memory else { return PathLease::without_store() };
             let mut holder = [0; 8];
-            // Without random numbers two connections might hold one lease; better none.
+            // Without random numbers, two connections could hold one lease.
             if SystemRandom::new().fill(&mut holder).is_err() {
                 return PathLease::without_store();
             }
             memory.begin(remote, Holder(u64::from_ne_bytes(holder)), now).unwrap_or_else(|error| {
-                tracing::warn!(%error, "memory of paths");
+                tracing::warn!(%error, "path store");
                 PathLease::without_store()
             })
         });
-        let notes = remembered.as_ref().map(PathLease::notes);
-        let starting = self.factory.needs_start_slot().then(|| self.starts.ticket(remote));
-        let (factory, ticket, kept) = (self.factory.clone(), starting.clone(), notes.clone());
+        let resume = path_lease.as_ref().map(PathLease::notes);
+        let start_lease =
+            self.factory.needs_start_slot().then(|| self.start_limiter.ticket(remote));
+        let (factory, lease, handle) = (self.factory.clone(), start_lease.clone(), resume.clone());
         let make: MakeController = Arc::new(move |setup| {
             let fast =
-                ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
-            factory.make(setup, fast, kept.clone())
+                lease.as_ref().map_or(FastStart::Allowed(None), |lease| lease.enter(setup.now));
+            factory.make(setup, fast, handle.clone())
         });
         let metrics = SenderMetrics::new(false);
         let factory = controller_factory(
@@ -173,71 +174,71 @@ impl Resumption {
             Some(metrics.clone()),
             make,
         );
-        Begun { factory, metrics, notes, remembered, starting }
+        ConnectionSetup { factory, metrics, resume, path_lease, start_lease }
     }
 }
 
-/// CUBIC, the automatic start, Careful Resume.
-pub(crate) fn careful() -> CongestionConfig {
-    // The name is one of the catalogue's.
+/// Returns CUBIC with automatic slow start and Careful Resume.
+pub(crate) fn careful_resume() -> CongestionConfig {
+    // The catalogue has this name.
     CongestionConfig {
         resume: "careful".parse().unwrap_or_default(),
         ..CongestionConfig::default()
     }
 }
 
-/// What a connection begins with.
-pub(crate) struct Begun {
+/// What a new connection needs.
+pub(crate) struct ConnectionSetup {
     pub factory: Arc<dyn bentpipe_quic::noq_proto::congestion::ControllerFactory + Send + Sync>,
     pub metrics: SenderMetrics,
-    pub notes: Option<ResumeHandle>,
-    pub remembered: Option<PathLease>,
-    pub starting: Option<StartLease>,
+    pub resume: Option<ResumeHandle>,
+    pub path_lease: Option<PathLease>,
+    pub start_lease: Option<StartLease>,
 }
 
-/// One connection's use of what is remembered of its path. Dropping it ends that use and writes
-/// down what was learned.
+/// One connection's use of what is remembered of its path. Dropping it ends the use and saves what
+/// was learned.
 #[derive(Debug)]
 pub struct PathUse {
-    notes: ResumeHandle,
-    remembered: Option<PathLease>,
-    starting: Option<StartLease>,
-    clock: WallClock,
+    resume: ResumeHandle,
+    path_lease: Option<PathLease>,
+    start_lease: Option<StartLease>,
+    clock: RealClock,
 }
 
 impl PathUse {
-    /// What was remembered of the path, what the connection has found out since, whether the two
-    /// disagree.
+    /// Returns what was remembered of the path, what the connection has observed since, and whether
+    /// the two disagree.
     pub fn resume_state(&self) -> ResumeState {
-        self.notes.resume_state()
+        self.resume.resume_state()
     }
 
-    /// Whether the connection sends by what was remembered.
+    /// Returns whether the connection uses what was remembered.
     pub fn in_use(&self) -> bool {
-        self.notes.in_use()
+        self.resume.in_use()
     }
 
-    /// Writes down what was learned so far: for connections that live long, now and then.
+    /// Saves what was learned so far. For long connections.
     ///
     /// # Errors
     /// The store fails.
-    pub fn settle(&self) -> Result<(), StoreError> {
-        self.write(false)
+    pub fn flush(&self) -> Result<(), StoreError> {
+        self.save(false)
     }
 
-    fn write(&self, over: bool) -> Result<(), StoreError> {
+    fn save(&self, ended: bool) -> Result<(), StoreError> {
         self.clock.now();
-        self.remembered.as_ref().map_or(Ok(()), |remembered| remembered.settle(over))
+        self.path_lease.as_ref().map_or(Ok(()), |lease| lease.settle(ended))
     }
 }
 
 impl Drop for PathUse {
     fn drop(&mut self) {
-        if let Some(starting) = &self.starting {
-            starting.leave();
+        if let Some(lease) = &self.start_lease {
+            lease.leave();
         }
-        if let Err(error) = self.write(true) {
-            tracing::warn!(%error, "memory of paths");
+        if let Err(error) = self.save(true) {
+            tracing::warn!(%error, "path store");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A UDP socket that sends and takes many datagrams at once (UDP segmentation and receive offload).
+//! A UDP socket with segmentation offload (GSO) and receive offload (GRO).
 
 use bentpipe_quic::Transmit;
 use bentpipe_quic::noq_proto::EcnCodepoint;
@@ -9,27 +9,35 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
-/// Buffers that are asked of the kernel, bytes: our choice, 25 ms at 1 Gbps and room for a burst.
-/// The kernel gives what `net.core.rmem_max` and `net.core.wmem_max` allow; to root (CAP_NET_ADMIN)
-/// all of it.
-const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
-/// Room for the largest UDP payload.
-const LARGEST: usize = 65_535;
-/// Largest that is sent over IPv4, whose length counts its header: 65,535 less 28 bytes (RFC 791
-/// §3.1, RFC 768).
-const LARGEST_SENT: usize = 65_507;
+/// UDP payload at the start of a connection, which every path carries (RFC 9000 §14.1), and the
+/// largest that path MTU discovery probes: 1500 bytes less the headers of IPv6 and UDP.
+pub(crate) const MTU: (u16, u16) = (1200, 1452);
+/// Pause after a connection could not be accepted. A lack of descriptors passes, and an immediate
+/// retry would not help.
+pub(crate) const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
-/// A datagram that arrived.
+/// Requested kernel buffers, bytes: 25 ms at 1 Gbps and room for a burst. Our choice. The kernel
+/// grants at most `net.core.rmem_max` and `net.core.wmem_max`, and all of it to root
+/// (CAP_NET_ADMIN).
+const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
+/// Buffer for the largest UDP payload, bytes.
+const MAX_PAYLOAD: usize = 65_535;
+/// Largest UDP payload over IPv4, whose length includes the headers: 65,535 less 28 bytes (RFC 791
+/// §3.1, RFC 768).
+const MAX_SENT: usize = 65_507;
+
+/// A received datagram.
 #[derive(Debug)]
-pub struct Arrived {
-    /// Whom it came from.
+pub struct ReceivedDatagram {
+    /// Its source.
     pub remote: SocketAddr,
-    /// Which of our addresses it came to, where the system says so.
+    /// Its destination address, if the system reports it.
     pub local: Option<IpAddr>,
-    /// The ECN code point that it carried (RFC 3168).
+    /// Its ECN code point (RFC 3168).
     pub ecn: Option<EcnCodepoint>,
     /// Its payload.
     pub data: BytesMut,
@@ -40,69 +48,70 @@ pub struct Arrived {
 pub struct Socket {
     socket: UdpSocket,
     state: UdpSocketState,
-    /// Room for what one call receives, reused.
-    room: Vec<u8>,
-    each: usize,
+    /// Buffer for the datagrams of one call.
+    buffer: Vec<u8>,
+    /// Bytes of the buffer for each message of a call.
+    message_size: usize,
 }
 
 impl Socket {
-    /// Binds `address`; port 0 is any free one.
+    /// Binds `address`. Port 0 selects a free port.
     ///
     /// # Errors
-    /// The address is taken, or not ours, or the system has no more sockets.
+    /// The address is in use or not local, or the system has no more sockets.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = std::net::UdpSocket::bind(address)?;
         let state = UdpSocketState::new((&socket).into())?;
-        // Smaller buffers work too, with more loss under load.
+        // Smaller buffers work as well, with more loss under load.
         let _ = state.set_recv_buffer_size((&socket).into(), SOCKET_BUFFER);
         let _ = state.set_send_buffer_size((&socket).into(), SOCKET_BUFFER);
         let _ = setsockopt(&socket, sockopt::RcvBufForce, &SOCKET_BUFFER);
         let _ = setsockopt(&socket, sockopt::SndBufForce, &SOCKET_BUFFER);
         socket.set_nonblocking(true)?;
-        let each = LARGEST.min(state.gro_segments().get().saturating_mul(2048)).max(2048);
+        let message_size =
+            MAX_PAYLOAD.min(state.gro_segments().get().saturating_mul(2048)).max(2048);
         Ok(Self {
             socket: UdpSocket::from_std(socket)?,
             state,
-            room: vec![0; each * BATCH_SIZE],
-            each,
+            buffer: vec![0; message_size * BATCH_SIZE],
+            message_size,
         })
     }
 
-    /// Where it is bound.
+    /// Returns the address that it is bound to.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system does not report it.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Datagrams of up to `largest` bytes that one [`Transmit`] may hold: as many as the system
-    /// cuts up, and no more than fit the UDP datagram that it takes for all of them. What is larger
-    /// would be refused, which looks like loss.
+    /// Returns how many datagrams of up to `largest` bytes one [`Transmit`] may hold: as many as
+    /// the system segments, and at most those that fit one UDP payload. The system refuses a larger
+    /// transmission, which looks like loss.
     pub fn max_segments(&self, largest: u16) -> NonZeroUsize {
-        let fit = NonZeroUsize::new(LARGEST_SENT / usize::from(largest.max(1)))
-            .unwrap_or(NonZeroUsize::MIN);
+        let fit =
+            NonZeroUsize::new(MAX_SENT / usize::from(largest.max(1))).unwrap_or(NonZeroUsize::MIN);
         self.state.max_gso_segments().min(fit)
     }
 
-    /// Whether datagrams may be cut up on their way, so that probing for a larger size would prove
-    /// nothing (RFC 8899 §3).
+    /// Returns whether datagrams may be fragmented, which makes path MTU probes meaningless (RFC
+    /// 8899 §3).
     pub fn may_fragment(&self) -> bool {
         self.state.may_fragment()
     }
 
-    /// Hands what has arrived to `sink`, as much as one call of the system gives; waits where there
-    /// is nothing.
+    /// Passes the datagrams that one system call receives to `sink`. Pending if there are none.
     pub fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
-        mut sink: impl FnMut(Arrived),
+        mut sink: impl FnMut(ReceivedDatagram),
     ) -> Poll<io::Result<()>> {
         loop {
             ready!(self.socket.poll_recv_ready(cx))?;
             let mut meta = [RecvMeta::default(); BATCH_SIZE];
             let (state, socket) = (&self.state, &self.socket);
-            let mut chunks = self.room.chunks_mut(self.each);
+            let mut chunks = self.buffer.chunks_mut(self.message_size);
             let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
                 std::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
             let received = socket
@@ -110,16 +119,16 @@ impl Socket {
             let count = match received {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                // An ICMP message about an earlier datagram (RFC 9000 §14.2.1 has those prove
-                // nothing): the next call goes on.
-                Err(error) if is_about_a_peer(&error) => continue,
+                // An ICMP message about an earlier datagram, which proves nothing (RFC 9000
+                // §14.2.1).
+                Err(error) if is_icmp_error(&error) => continue,
                 Err(error) => return Poll::Ready(Err(error)),
             };
             for (meta, slice) in meta.iter().zip(&slices).take(count) {
                 let datagrams = slice.get(..meta.len).unwrap_or_default();
                 let ecn = meta.ecn.and_then(|ecn| EcnCodepoint::from_bits(ecn as u8));
                 for datagram in datagrams.chunks(meta.stride.max(1)) {
-                    sink(Arrived {
+                    sink(ReceivedDatagram {
                         remote: meta.addr,
                         local: meta.dst_ip,
                         ecn,
@@ -131,8 +140,9 @@ impl Socket {
         }
     }
 
-    /// Sends `datagrams`; false where the system's buffer is full, and [`Socket::poll_send_ready`]
-    /// says when it is not. What the system refuses for another reason is lost, as on the network.
+    /// Sends `datagrams`. Returns false if the system's buffer is full; then
+    /// [`Socket::poll_send_ready`] waits for room. Datagrams that the system refuses for another
+    /// reason are lost.
     pub fn try_send(&self, transmit: &Transmit, datagrams: &[u8]) -> bool {
         let segment_size =
             (transmit.segment_size < datagrams.len()).then_some(transmit.segment_size);
@@ -147,14 +157,14 @@ impl Socket {
         match socket.try_io(Interest::WRITABLE, || state.try_send(socket.into(), &transmit)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
             Err(error) => {
-                tracing::debug!(%error, "datagrams not sent");
+                tracing::debug!(%error, "cannot send datagrams");
                 true
             }
             Ok(()) => true,
         }
     }
 
-    /// Waits until something can be sent.
+    /// Waits until the socket can send.
     ///
     /// # Errors
     /// The runtime is shutting down.
@@ -163,7 +173,7 @@ impl Socket {
     }
 }
 
-fn is_about_a_peer(error: &io::Error) -> bool {
+fn is_icmp_error(error: &io::Error) -> bool {
     use io::ErrorKind::{
         ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable,
     };

@@ -1,5 +1,4 @@
-//! A program with a noq endpoint of its own gains Careful Resume: two downloads over a path of 60
-//! ms.
+//! Careful Resume for a program with a noq endpoint of its own: two downloads over an RTT of 60 ms.
 
 use bentpipe_net::Resumption;
 use bentpipe_quic::congestion::resume::ResumeState;
@@ -19,8 +18,8 @@ const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 const ONE_WAY: Duration = Duration::from_millis(30);
 const CONTENT: usize = 3_000_000;
 
-/// Passes datagrams on between one client and `server`, [`ONE_WAY`] later.
-async fn long_way(server: SocketAddr) -> Outcome<SocketAddr> {
+/// Forwards datagrams between one client and `server` with a delay of [`ONE_WAY`].
+async fn delayed_path(server: SocketAddr) -> Outcome<SocketAddr> {
     let (near, far) =
         (Arc::new(UdpSocket::bind(LOOPBACK).await?), Arc::new(UdpSocket::bind(LOOPBACK).await?));
     far.connect(server).await?;
@@ -33,7 +32,7 @@ async fn long_way(server: SocketAddr) -> Outcome<SocketAddr> {
         let mut datagram = [0; 2048];
         while let Ok((length, sender)) = from.recv_from(&mut datagram).await {
             client.send_replace(Some(sender));
-            // A full channel is a full queue: the datagram is lost.
+            // A full channel is a full queue. The datagram is lost.
             let _ = there.try_send((Instant::now() + ONE_WAY, datagram[..length].to_vec()));
         }
     });
@@ -62,7 +61,7 @@ async fn long_way(server: SocketAddr) -> Outcome<SocketAddr> {
     Ok(address)
 }
 
-/// A client's endpoint and configuration, with windows that do not limit.
+/// Returns a client's endpoint, with flow-control windows that do not limit it.
 fn client(trusted: RootCertStore) -> Outcome<Endpoint> {
     let mut transport = TransportConfig::default();
     transport
@@ -75,7 +74,7 @@ fn client(trusted: RootCertStore) -> Outcome<Endpoint> {
     Ok(endpoint)
 }
 
-/// What the connection knew in the end, and whether it used what was remembered.
+/// Downloads once. Returns the state at the end, and whether the remembered path was used.
 async fn download(
     server: &Endpoint,
     config: &ServerConfig,
@@ -114,7 +113,7 @@ async fn the_second_connection_of_a_noq_program_uses_what_the_first_one_learned(
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     let config = ServerConfig::with_single_cert(vec![made.cert.der().clone()], key.into())?;
     let server = Endpoint::server(config.clone(), LOOPBACK)?;
-    let at = long_way(server.local_addr()?).await?;
+    let at = delayed_path(server.local_addr()?).await?;
     let client = client(trusted)?;
     let resumption = Resumption::in_memory()?;
 
@@ -126,6 +125,6 @@ async fn the_second_connection_of_a_noq_program_uses_what_the_first_one_learned(
     let (second, used) = download(&server, &config, &resumption, &client, at).await?;
     let offered = second.offered.ok_or("nothing was remembered")?;
     assert_eq!((offered.window, offered.rtt), (observed.window, observed.rtt));
-    assert!(used, "remembered and not used: {second:?}");
+    assert!(used, "remembered but not used: {second:?}");
     Ok(())
 }

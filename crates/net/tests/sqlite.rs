@@ -1,11 +1,11 @@
-//! The store in a file: the contract, crashes, damage, and processes beside each other.
-// Waiting for a process takes a clock.
+//! The path store in a file: its contract, crashes, damage, and concurrent processes.
+// A test waits for a process on the real clock.
 #![allow(clippy::disallowed_methods)]
 
 #[path = "../../quic/tests/contract/mod.rs"]
 mod contract;
 
-use bentpipe_net::SqliteStore;
+use bentpipe_net::store::SqliteStore;
 use bentpipe_quic::memory::{Holder, Limits, PathStore, StoreError};
 use contract::{at, key, saved};
 use std::cell::Cell;
@@ -18,7 +18,7 @@ fn open(file: &Path) -> SqliteStore {
     SqliteStore::open(file, Limits::default()).expect("a store")
 }
 
-/// The error's text, which names the file and says what to do.
+/// Returns the error text, after checking that it names the file and what to do.
 fn refused(file: &Path) -> String {
     let error = SqliteStore::open(file, Limits::default()).expect_err("refused");
     let StoreError::Storage { place, remedy, .. } = &error else { panic!("{error}") };
@@ -28,19 +28,19 @@ fn refused(file: &Path) -> String {
 
 #[test]
 fn the_store_in_a_file_keeps_the_contract() {
-    let place = tempfile::tempdir().expect("a directory");
+    let directory = tempfile::tempdir().expect("a directory");
     let count = Cell::new(0);
     contract::keeps(&|limits| {
         count.set(count.get() + 1);
-        let file = place.path().join(format!("deep/er/{}.sqlite", count.get()));
+        let file = directory.path().join(format!("deep/er/{}.sqlite", count.get()));
         Box::new(SqliteStore::open(&file, limits).expect("a store"))
     });
 }
 
 #[test]
 fn paths_and_leases_outlive_the_program() {
-    let place = tempfile::tempdir().expect("a directory");
-    let file = place.path().join("paths.sqlite");
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("paths.sqlite");
     let mut store = open(&file);
     store.replace(&key(1), saved(4, 0), at(0)).expect("saved");
     assert_eq!(store.lease(&key(1), at(0), Holder(1)), Ok(Some(saved(4, 0))));
@@ -56,13 +56,13 @@ fn paths_and_leases_outlive_the_program() {
 
 #[cfg(unix)]
 #[test]
-fn the_file_and_its_log_are_for_their_owner_alone() {
+fn only_the_owner_may_read_the_file_and_its_log() {
     use std::os::unix::fs::PermissionsExt;
-    let place = tempfile::tempdir().expect("a directory");
-    let mut store = open(&place.path().join("paths.sqlite"));
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut store = open(&directory.path().join("paths.sqlite"));
     store.replace(&key(1), saved(4, 0), at(0)).expect("saved");
     let mut count = 0;
-    for file in std::fs::read_dir(place.path()).expect("files") {
+    for file in std::fs::read_dir(directory.path()).expect("files") {
         let mode = file.expect("a file").metadata().expect("its mode").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         count += 1;
@@ -71,11 +71,11 @@ fn the_file_and_its_log_are_for_their_owner_alone() {
 }
 
 #[test]
-fn nothing_is_left_of_what_was_forgotten() {
-    let place = tempfile::tempdir().expect("a directory");
-    let mut store = open(&place.path().join("paths.sqlite"));
+fn deleted_paths_are_overwritten() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut store = open(&directory.path().join("paths.sqlite"));
     let found = |what: &[u8]| {
-        std::fs::read_dir(place.path()).expect("files").any(|file| {
+        std::fs::read_dir(directory.path()).expect("files").any(|file| {
             let bytes = std::fs::read(file.expect("a file").path()).expect("its bytes");
             bytes.windows(what.len()).any(|window| window == what)
         })
@@ -88,8 +88,7 @@ fn nothing_is_left_of_what_was_forgotten() {
     assert!(!found(b"10.0.77.0"));
 }
 
-/// Copies the store as it stands on the disk, without its shared memory: what a crash of the
-/// machine leaves.
+/// Copies the files of the store without its shared memory, as a crash of the machine leaves them.
 fn crashed(from: &Path, to: &Path, log_bytes: Option<usize>) {
     std::fs::copy(from, to).expect("the file");
     let log = |file: &Path| file.with_extension("sqlite-wal");
@@ -100,8 +99,8 @@ fn crashed(from: &Path, to: &Path, log_bytes: Option<usize>) {
 
 #[test]
 fn a_log_cut_anywhere_leaves_whole_paths() {
-    let place = tempfile::tempdir().expect("a directory");
-    let file = place.path().join("paths.sqlite");
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("paths.sqlite");
     let mut store = open(&file);
     for network in 0..20 {
         store.replace(&key(network), saved(4, 0), at(0)).expect("saved");
@@ -109,7 +108,7 @@ fn a_log_cut_anywhere_leaves_whole_paths() {
     let log = std::fs::metadata(file.with_extension("sqlite-wal")).expect("a log").len() as usize;
     let mut last = 0;
     for cut in (0..=log).step_by(2999).chain([log]) {
-        let copy = place.path().join(format!("{cut}.sqlite"));
+        let copy = directory.path().join(format!("{cut}.sqlite"));
         crashed(&file, &copy, Some(cut));
         let kept = open(&copy).list(at(0)).expect("a list");
         assert!(kept.len() >= last, "more of the log, more paths");
@@ -121,11 +120,11 @@ fn a_log_cut_anywhere_leaves_whole_paths() {
 
 #[test]
 fn damage_is_an_error_that_names_the_file_and_what_to_do() {
-    let place = tempfile::tempdir().expect("a directory");
-    let file = place.path().join("paths.sqlite");
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("paths.sqlite");
     std::fs::write(&file, b"these are no paths, and no database either").expect("a file");
     assert!(refused(&file).contains("delete it"));
-    let good = place.path().join("good.sqlite");
+    let good = directory.path().join("good.sqlite");
     let mut store = open(&good);
     for network in 0..200 {
         store.replace(&key(network), saved(4, 0), at(0)).expect("saved");
@@ -137,10 +136,10 @@ fn damage_is_an_error_that_names_the_file_and_what_to_do() {
         let mut bytes = bytes.clone();
         let end = bytes.len().min(start + 16);
         bytes[start..end].fill(0xff);
-        let file = place.path().join(format!("{index}.sqlite"));
+        let file = directory.path().join(format!("{index}.sqlite"));
         std::fs::write(&file, bytes).expect("a file");
-        // Damage to values that are possible cannot be seen; the rest is an error at the opening or
-        // later.
+        // Damage that leaves a valid value cannot be detected. Other damage is an error, on opening
+        // or later.
         let used = SqliteStore::open(&file, Limits::default()).and_then(|mut store| {
             store.list(at(0))?;
             store.lease(&key(3), at(0), Holder(1))?;
@@ -148,9 +147,10 @@ fn damage_is_an_error_that_names_the_file_and_what_to_do() {
             store.forget_all()
         });
         if let Err(error) = used {
-            assert!(
-                matches!(&error, StoreError::Storage { place, .. } if *place == file.display().to_string())
-            );
+            assert!(matches!(
+                &error,
+                StoreError::Storage { place, .. } if *place == file.display().to_string()
+            ));
             refusals += 1;
         }
     }
@@ -158,16 +158,16 @@ fn damage_is_an_error_that_names_the_file_and_what_to_do() {
 }
 
 #[test]
-fn what_is_not_ours_is_left_alone() {
-    let place = tempfile::tempdir().expect("a directory");
-    let file = place.path().join("other.sqlite");
+fn other_databases_are_not_changed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("other.sqlite");
     let other = rusqlite::Connection::open(&file).expect("a database");
     other.execute_batch("CREATE TABLE theirs (x)").expect("a table");
     drop(other);
     let before = std::fs::read(&file).expect("bytes");
     assert!(refused(&file).contains("another program"));
     assert_eq!(std::fs::read(&file).expect("bytes"), before);
-    let later = place.path().join("later.sqlite");
+    let later = directory.path().join("later.sqlite");
     drop(open(&later));
     let database = rusqlite::Connection::open(&later).expect("a database");
     database.pragma_update(None, "user_version", 2).expect("a version");
@@ -178,34 +178,34 @@ fn what_is_not_ours_is_left_alone() {
 }
 
 #[test]
-fn a_place_that_cannot_be_is_an_error() {
-    let place = tempfile::tempdir().expect("a directory");
-    refused(place.path());
-    std::fs::write(place.path().join("file"), b"").expect("a file");
-    refused(&place.path().join("file/paths.sqlite"));
+fn an_impossible_path_is_an_error() {
+    let directory = tempfile::tempdir().expect("a directory");
+    refused(directory.path());
+    std::fs::write(directory.path().join("file"), b"").expect("a file");
+    refused(&directory.path().join("file/paths.sqlite"));
 }
 
 #[test]
-fn of_many_that_ask_at_once_one_gets_the_lease() {
-    const ASKERS: u64 = 6;
+fn one_of_many_concurrent_processes_gets_the_lease() {
+    const PROCESSES: u64 = 6;
     const ROUNDS: u8 = 20;
-    let place = tempfile::tempdir().expect("a directory");
-    let file = place.path().join("paths.sqlite");
-    let barrier = Barrier::new(ASKERS as usize);
-    let won: Vec<Vec<u8>> = std::thread::scope(|scope| {
-        let askers: Vec<_> = (0..ASKERS)
-            .map(|asker| {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("paths.sqlite");
+    let barrier = Barrier::new(PROCESSES as usize);
+    let leases: Vec<Vec<u8>> = std::thread::scope(|scope| {
+        let processes: Vec<_> = (0..PROCESSES)
+            .map(|process| {
                 let (file, barrier) = (&file, &barrier);
                 scope.spawn(move || {
                     barrier.wait();
-                    // All make the file at once, too.
+                    // All create the file concurrently.
                     let mut store = open(file);
                     (0..ROUNDS)
                         .filter(|&round| {
                             store.replace(&key(round), saved(4, 0), at(0)).expect("saved");
                             barrier.wait();
                             store
-                                .lease(&key(round), at(0), Holder(asker))
+                                .lease(&key(round), at(0), Holder(process))
                                 .expect("an answer")
                                 .is_some()
                         })
@@ -213,11 +213,11 @@ fn of_many_that_ask_at_once_one_gets_the_lease() {
                 })
             })
             .collect();
-        askers.into_iter().map(|asker| asker.join().expect("an end")).collect()
+        processes.into_iter().map(|process| process.join().expect("an end")).collect()
     });
-    let mut rounds: Vec<_> = won.concat();
+    let mut rounds: Vec<_> = leases.concat();
     rounds.sort_unstable();
-    assert_eq!(rounds, (0..ROUNDS).collect::<Vec<_>>(), "one winner a round");
+    assert_eq!(rounds, (0..ROUNDS).collect::<Vec<_>>(), "one lease in each round");
 }
 
 const STORE: &str = "BENTPIPE_TEST_STORE";
@@ -237,9 +237,9 @@ fn writes_until_killed() {
 
 #[test]
 fn a_killed_writer_leaves_whole_paths() {
-    let place = tempfile::tempdir().expect("a directory");
+    let directory = tempfile::tempdir().expect("a directory");
     for kill in 0..5 {
-        let file = place.path().join(format!("{kill}.sqlite"));
+        let file = directory.path().join(format!("{kill}.sqlite"));
         let mut ours = open(&file);
         let mut child = Command::new(std::env::current_exe().expect("this test"))
             .args(["--exact", "writes_until_killed", "--ignored"])
@@ -249,7 +249,7 @@ fn a_killed_writer_leaves_whole_paths() {
             .expect("a start");
         let mut written = 0;
         for _ in 0..1000 {
-            // Beside it: neither waits for the other for long.
+            // Concurrently: neither process waits long for the other.
             ours.replace(&key(200), saved(9, 0), at(0)).expect("saved");
             written = ours.list(at(0)).expect("a list").len();
             if written > 5 {

@@ -1,9 +1,9 @@
-//! What a step costs: positions, who sees whom, and the ways of all to all.
+//! Measures the cost of a step: positions, visibility, and the paths between all pairs.
 //!
-//! `cargo run --release -p bentpipe-orbit --example steps`. Times are processor time where the
-//! system tells it (Linux), wall time otherwise.
+//! `cargo run --release -p bentpipe-orbit --example steps`. Times are CPU times if the system
+//! reports them (Linux), elapsed times otherwise.
 
-#![allow(clippy::disallowed_methods, reason = "it measures time; nothing of it reaches a result")]
+#![allow(clippy::disallowed_methods, reason = "it measures time, which affects no result")]
 
 use bentpipe_orbit::sharing::{Search, all_pairs, find};
 use bentpipe_orbit::{
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     forwarding("starlink-550, 100 stations, all to all", &starlink, 200)?;
     one_pair("starlink-550, one pair, 200 s at 100 ms", &starlink, RouteUpdates::Stepped(STEP))?;
     one_pair("the same, changes to the millisecond", &starlink, RouteUpdates::EventDriven(STEP))?;
-    sharing("starlink-550, what 4,950 flows share in 200 s at 1 s", &starlink)?;
+    sharing("starlink-550, shared transmitters of 4,950 flows in 200 s at 1 s", &starlink)?;
     let kuiper = Arc::new(network(&presets::shells("kuiper-630")?)?);
     forwarding("kuiper-630, 100 stations, all to all", &kuiper, 200)?;
     let large = Shell {
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Seconds of processor time that this thread has used, from a time that does not matter.
+/// Returns the CPU time of this thread in seconds, from an arbitrary start.
 fn used() -> f64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanos = told.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
@@ -52,7 +52,7 @@ fn used() -> f64 {
     )
 }
 
-/// A constellation and the first hundred cities.
+/// Returns a network of the constellation and the first hundred cities.
 fn network(shells: &[Shell]) -> Result<Network, OrbitError> {
     let begins = Epoch::from_unix_secs(1_750_000_000);
     let stations = cities::all().iter().take(100).map(|(name, place)| Station {
@@ -82,7 +82,7 @@ fn forwarding(what: &str, network: &Network, steps: u64) -> Result<(), OrbitErro
     let mut topology = Topology::new(network, Time::ZERO)?;
     let began = used();
     let mut routes = Routes::new(network, &topology, &ends);
-    println!("{what}: the first ways {:.2} ms", (used() - began) * 1e3);
+    println!("{what}: the first routes {:.2} ms", (used() - began) * 1e3);
     let (mut positions, mut moves, mut updates) = (0.0, 0.0, 0.0);
     let mut cities = Vec::new();
     for step in 1..=steps {
@@ -99,7 +99,7 @@ fn forwarding(what: &str, network: &Network, steps: u64) -> Result<(), OrbitErro
     }
     let each = |total: f64| total * 1e3 / steps as f64;
     println!(
-        "{what}: {:.2} ms a step: topology {:.2} (of it positions {:.2}), ways {:.2}",
+        "{what}: {:.2} ms per step: topology {:.2} (of which positions {:.2}), routes {:.2}",
         each(moves + updates),
         each(moves),
         each(positions),
@@ -113,11 +113,11 @@ fn one_pair(what: &str, network: &Arc<Network>, step: RouteUpdates) -> Result<()
     let end = Time::from_secs(200);
     let changes =
         RouteTimeline::forecast(network, step, network.station(0), network.station(1), end)?;
-    println!("{what}: {:.2} s, {} changes of the way", (used() - began), changes.len());
+    println!("{what}: {:.2} s, {} path changes", (used() - began), changes.len());
     Ok(())
 }
 
-/// Every pair of the cities, for the pairs that share a link.
+/// Finds shared transmitters for every pair of the cities.
 fn sharing(what: &str, network: &Network) -> Result<(), OrbitError> {
     let nodes: Vec<Node> =
         (0..network.stations().len()).map(|index| network.station(index)).collect();

@@ -43,17 +43,19 @@ fn place(line: &'static str) -> Option<(&'static str, Geodetic)> {
     Some((name, Geodetic { latitude_deg, longitude_deg, altitude_m: 0.0 }))
 }
 
-/// All cities: name and position. The hundred largest agglomerations first, then cities that
-/// studies use.
+/// Returns all cities: name and position. The hundred largest agglomerations first, then cities
+/// that studies use.
 pub fn all() -> &'static [(&'static str, Geodetic)] {
     &TABLE
 }
 
-/// The position called `name`: a city, ignoring case, accents and hyphens, or `LATITUDE,LONGITUDE`
-/// in degrees north and east.
+/// Returns the position called `name`: a city, ignoring case, accents and hyphens, or
+/// `LATITUDE,LONGITUDE` in degrees north and east.
 ///
 /// # Errors
-/// The name is not in the table (the error lists the nearest ones), or coordinates out of range.
+///
+/// If the name is not in the table (the error lists the most similar ones), or coordinates are out
+/// of range.
 pub fn find(name: &str) -> Result<Geodetic, OrbitError> {
     if let Some(place) = coordinates(name) {
         return place;
@@ -73,7 +75,7 @@ pub fn find(name: &str) -> Result<Geodetic, OrbitError> {
     )
 }
 
-/// The position at `LATITUDE,LONGITUDE`; `None` if `text` is not of this form.
+/// Returns the position at `LATITUDE,LONGITUDE`; `None` if `text` is not of this form.
 fn coordinates(text: &str) -> Option<Result<Geodetic, OrbitError>> {
     let (latitude, longitude) = text.split_once(',')?;
     let (latitude_deg, longitude_deg) =
@@ -89,7 +91,7 @@ fn coordinates(text: &str) -> Option<Result<Geodetic, OrbitError>> {
     }))
 }
 
-/// Normalises a name for comparison: lower case, plain letters, spaces for hyphens, no dots.
+/// Normalises a name for comparison: lower case, no accents, spaces for hyphens, no dots.
 fn fold(name: &str) -> String {
     let mut folded = String::with_capacity(name.len());
     for c in name.chars().flat_map(char::to_lowercase) {
@@ -108,7 +110,7 @@ fn fold(name: &str) -> String {
     folded
 }
 
-/// A letter of a European Latin alphabet without its accent.
+/// Returns a letter of a European Latin alphabet without its accent.
 fn plain(c: char) -> char {
     match c {
         'à'..='å' | 'ā' | 'ă' | 'ą' => 'a',
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_the_table_is_a_place_that_its_name_finds() {
+    fn every_line_of_the_table_is_a_city_that_its_name_finds() {
         let lines =
             include_str!("places.csv").lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(all().len(), lines);
@@ -160,19 +162,19 @@ mod tests {
             assert_eq!(find(name).unwrap(), *place, "{name}");
         }
         let names: BTreeSet<String> = all().iter().map(|(name, _)| fold(name)).collect();
-        assert_eq!(names.len(), lines, "a name stands twice");
+        assert_eq!(names.len(), lines, "names must be unique");
         for (also, known) in ALSO {
             assert!(!names.contains(also) && names.contains(&fold(known)), "{also}");
         }
     }
 
     #[test]
-    fn the_first_hundred_run_from_the_largest_to_the_hundredth() {
+    fn the_first_hundred_are_in_order_of_size() {
         assert_eq!((all()[0].0, all()[99].0), ("Tokyo", "Kunming"));
     }
 
     #[test]
-    fn places_that_studies_name_are_there() {
+    fn cities_of_studies_are_in_the_table() {
         for name in [
             "Washington",
             "Toronto",
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_unknown_is_answered_with_near_ones() {
+    fn an_unknown_name_is_rejected_with_similar_ones() {
         let error = find("Torronto").unwrap_err().to_string();
         assert!(
             error.contains("`Torronto`")
@@ -225,7 +227,7 @@ mod tests {
         assert!(find("").is_err());
     }
 
-    /// Distances that atlases print, to 1.5 %: swapped or mistyped coordinates would be far beyond.
+    /// Distances in atlases, to 1.5 %. Swapped or mistyped coordinates would be far beyond.
     #[test]
     fn cities_are_as_far_apart_as_maps_say() {
         for (a, b, km) in [

@@ -5,14 +5,14 @@ use crate::frames::{EarthRotation, julian_years, sidereal_rad};
 use crate::{Ecef, OrbitError, Shell};
 use bentpipe_units::{Epoch, Span, Time};
 
-/// Eccentricity of satellites in shells. Not zero, because some formulas of the propagator divide
-/// by it; Hypatia uses the same.
+/// Eccentricity of satellites in shells. Not zero, since some formulas of the propagator divide by
+/// it. Hypatia uses the same.
 const SHELL_ECCENTRICITY: f64 = 1e-7;
 /// Below one Earth radius (km) from the centre, a satellite has decayed (Vallado et al. 2006,
 /// "Revisiting Spacetrack Report #3", error 6).
 const GROUND_KM: f64 = 6_378.135;
-/// Minimum elevation in degrees towards satellites of published elements, which state none. Our
-/// choice: that of Starlink's first shells.
+/// Minimum elevation in degrees towards satellites of published elements, which do not specify any.
+/// Our choice: that of Starlink's first shells.
 const ELEMENTS_MIN_ELEVATION_DEG: f64 = 25.0;
 
 /// A set of satellites, from Walker shells or from published elements.
@@ -66,7 +66,7 @@ pub(crate) struct PlanePosition {
     pub latitude_deg: f64,
 }
 
-/// A satellite left out because its orbit decays before the end of the run.
+/// A satellite that is dropped because its orbit decays before the end of the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decayed {
     /// Name of the satellite.
@@ -76,11 +76,12 @@ pub struct Decayed {
 }
 
 impl Constellation {
-    /// Satellites of Walker shells, with elements as of `epoch`: eccentricity 1e-7, argument of
-    /// perigee 0, B* 0, WGS72.
+    /// Creates satellites of Walker shells, with elements as of `epoch`: eccentricity 1e-7,
+    /// argument of perigee 0, B* 0, WGS72.
     ///
     /// # Errors
-    /// A shell is invalid.
+    ///
+    /// If a shell is invalid.
     pub fn from_shells(shells: &[Shell], epoch: Epoch) -> Result<Self, OrbitError> {
         let mut made = Self { names: Vec::new(), orbits: Vec::new(), shells: shells.to_vec() };
         let epoch_ns = nanos(epoch);
@@ -99,14 +100,15 @@ impl Constellation {
         Ok(made)
     }
 
-    /// Satellites of published elements, each from its own epoch, WGS72. TLE and OMM are told apart
-    /// by the text.
+    /// Creates satellites of published elements, each from its own epoch, with WGS72. The format,
+    /// TLE or OMM, is detected.
     ///
     /// They form one shell; [`Constellation::min_elevation_deg`] supplies its minimum elevation. If
     /// an ISL pattern needs planes, inclination and ascending node identify them.
     ///
     /// # Errors
-    /// The first line that cannot be read.
+    ///
+    /// Returns the first line that cannot be read.
     pub fn from_elements(text: &str) -> Result<Self, OrbitError> {
         let found = elements::read(text, ElementsFormat::detect(text))?;
         let mut made = Self {
@@ -136,17 +138,17 @@ impl Constellation {
         Ok(made)
     }
 
-    /// Number of satellites.
+    /// Returns the number of satellites.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// True if there are no satellites.
+    /// Returns true if there are no satellites.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The name of satellite `index`.
+    /// Returns the name of satellite `index`.
     pub fn name(&self, index: usize) -> &str {
         &self.names[index]
     }
@@ -159,7 +161,7 @@ impl Constellation {
         }
     }
 
-    /// The shells in the order of [`Slot::shell`]; empty for published elements.
+    /// Returns the shells in the order of [`Slot::shell`]; empty for published elements.
     pub fn shells(&self) -> &[Shell] {
         &self.shells
     }
@@ -171,7 +173,7 @@ impl Constellation {
         shell.map_or(ELEMENTS_MIN_ELEVATION_DEG, |shell| shell.min_elevation_deg)
     }
 
-    /// The latest epoch of all elements: a good start time.
+    /// Returns the latest epoch of all elements, a good start time.
     pub fn epoch(&self) -> Epoch {
         let latest = self.orbits.iter().map(|orbit| orbit.epoch_ns).max().unwrap_or(0);
         Epoch::from_unix_millis(u64::try_from(latest / 1_000_000).unwrap_or(0))
@@ -179,10 +181,11 @@ impl Constellation {
 
     /// Removes and returns satellites that cannot be propagated from `begins` for `length`.
     ///
-    /// Checks the beginning, the end, and every hundredth of the time between.
+    /// Checks the start, the end, and every hundredth of the time between.
     ///
     /// # Errors
-    /// No satellite is left.
+    ///
+    /// If no satellite is left.
     pub fn drop_decayed(
         &mut self,
         begins: Epoch,
@@ -206,9 +209,9 @@ impl Constellation {
                 .first()
                 .map_or_else(String::new, |first| format!("; `{}`: {}", first.name, first.reason));
             return Err(OrbitError::Value {
-                what: "number of satellites that last".into(),
+                what: "number of satellites with a lasting orbit".into(),
                 value: format!("0 of {} from {begins} for {length}{first}", self.len()),
-                allowed: "1 or more: begin nearer to the epoch of the elements".into(),
+                allowed: "1 or more: start closer to the epoch of the elements".into(),
             });
         }
         retain(&mut self.names, &keep);
@@ -223,7 +226,8 @@ impl Constellation {
     /// steps.
     ///
     /// # Errors
-    /// A satellite cannot be propagated to that time.
+    ///
+    /// If a satellite cannot be propagated to that time.
     pub fn positions(
         &self,
         begins: Epoch,
@@ -239,7 +243,8 @@ impl Constellation {
     /// second.
     ///
     /// # Errors
-    /// A satellite cannot be propagated to that time.
+    ///
+    /// If a satellite cannot be propagated to that time.
     pub(crate) fn states(
         &self,
         begins: Epoch,
@@ -268,10 +273,11 @@ impl Constellation {
         Ok(())
     }
 
-    /// Earth-fixed position of satellite `index` at `at` after `begins`.
+    /// Returns the Earth-fixed position of satellite `index` at `at` after `begins`.
     ///
     /// # Errors
-    /// The satellite cannot be propagated to that time.
+    ///
+    /// If the satellite cannot be propagated to that time.
     pub(crate) fn position(
         &self,
         index: usize,
@@ -289,11 +295,12 @@ impl Constellation {
 }
 
 impl Constellation {
-    /// Positions of the satellites within their planes at the epoch of the constellation, for
-    /// published elements.
+    /// Returns the positions of the satellites within their planes at the epoch of the
+    /// constellation, for published elements.
     ///
     /// # Errors
-    /// A satellite cannot be propagated to that time.
+    ///
+    /// If a satellite cannot be propagated to that time.
     pub(crate) fn plane_positions(&self) -> Result<Vec<PlanePosition>, OrbitError> {
         let at = nanos(self.epoch());
         let mut plane_positions = Vec::with_capacity(self.len());
@@ -314,8 +321,8 @@ impl Constellation {
 }
 
 impl Orbit {
-    /// Position (km) and velocity (km/s) in TEME at `at` nanoseconds since 1970. The error has the
-    /// minutes from the epoch and the reason.
+    /// Returns position (km) and velocity (km/s) in TEME at `at` nanoseconds since 1970. The error
+    /// contains the minutes from the epoch and the reason.
     fn teme(&self, at: i128) -> Result<sgp4::Prediction, (f64, String)> {
         let minutes = (at - self.epoch_ns) as f64 / 6e10;
         let made = self
@@ -330,7 +337,7 @@ impl Orbit {
         let reason = if radius < GROUND_KM {
             format!("it has come down: {radius:.0} km from the Earth's centre")
         } else {
-            "its position is no number".into()
+            "its position is not a number".into()
         };
         Err((minutes, reason))
     }
@@ -340,8 +347,8 @@ fn nanos(epoch: Epoch) -> i128 {
     i128::from(epoch.as_unix_millis()) * 1_000_000
 }
 
-/// Right ascension of the ascending node and argument of latitude, in degrees from 0 to 360, from
-/// position and velocity.
+/// Returns the right ascension of the ascending node and the argument of latitude, in degrees from
+/// 0 to 360, from position and velocity.
 fn in_plane(position: [f64; 3], velocity: [f64; 3]) -> (f64, f64) {
     let [x, y, z] = position;
     let [u, v, w] = velocity;
@@ -369,7 +376,7 @@ fn retain<T>(items: &mut Vec<T>, keep: &[bool]) {
     items.retain(|_| flags.next().copied().unwrap_or(false));
 }
 
-/// The propagator of a satellite in a shell.
+/// Creates the propagator of a satellite in a shell.
 fn circular(
     shell: &Shell,
     plane: u32,
@@ -392,7 +399,7 @@ fn circular(
     constants(orbit, epoch_ns, 0.0).map_err(|e| refuse(e.to_string()))
 }
 
-/// The propagator of published elements.
+/// Creates the propagator of published elements.
 fn published(elements: &sgp4::Elements, epoch_ns: i128) -> Result<sgp4::Constants, String> {
     let orbit = sgp4::Orbit::from_kozai_elements(
         &sgp4::WGS72,
@@ -407,8 +414,8 @@ fn published(elements: &sgp4::Elements, epoch_ns: i128) -> Result<sgp4::Constant
     constants(orbit, epoch_ns, elements.drag_term).map_err(|e| e.to_string())
 }
 
-/// The propagator in the improved mode of Vallado et al. 2006, with WGS72, which element sets are
-/// generated with (same paper).
+/// Creates the propagator in the improved mode of Vallado et al. 2006, with WGS72, from which
+/// element sets are generated (same paper).
 fn constants(
     orbit: sgp4::Orbit,
     epoch_ns: i128,

@@ -1,4 +1,4 @@
-//! A constellation followed in small steps, without propagating every satellite at each.
+//! Follows a constellation in small steps without propagating every satellite at each.
 
 use crate::{Constellation, Ecef, OrbitError};
 use bentpipe_units::{Epoch, Span, Time};
@@ -7,8 +7,8 @@ use bentpipe_units::{Epoch, Span, Time};
 ///
 /// A cubic through positions and velocities at both ends deviates by up to `r w⁴ h⁴ / 384` on a
 /// circle of radius `r` at `w` radians per second: 0.3 mm at 550 km. SGP4's velocities are not
-/// exactly the derivatives of its positions, which makes it 3 mm. Our choice: negligible, at a
-/// hundredth of the work with steps of 100 ms.
+/// exactly the derivatives of its positions, which increases the error to 3 mm. Our choice: a
+/// negligible error at a hundredth of the work with steps of 100 ms.
 const KNOT: Span = Span::from_secs(10);
 
 /// Positions of a constellation at times that advance in small steps.
@@ -31,7 +31,7 @@ struct Knot {
 }
 
 impl Ephemeris {
-    /// An ephemeris whose times count from `begins`.
+    /// Creates an ephemeris whose times count from `begins`.
     pub fn new(begins: Epoch) -> Self {
         Self { begins, knots: [Knot::default(), Knot::default()] }
     }
@@ -39,11 +39,12 @@ impl Ephemeris {
     /// Writes the Earth-fixed position of every satellite of `constellation` at `at` to `into`,
     /// which is cleared first.
     ///
-    /// Always pass the same constellation. Takes about ten nanoseconds per satellite, plus one
-    /// propagation per ten seconds of simulated time.
+    /// All calls must pass the same constellation. Takes about ten nanoseconds per satellite, plus
+    /// one propagation per ten seconds of simulated time.
     ///
     /// # Errors
-    /// A satellite cannot be propagated to the next multiple of ten seconds.
+    ///
+    /// If a satellite cannot be propagated to the next multiple of ten seconds.
     pub fn positions(
         &mut self,
         constellation: &Constellation,
@@ -122,7 +123,7 @@ mod tests {
     use crate::presets;
 
     #[test]
-    fn interpolated_positions_are_those_of_the_propagator_to_a_centimetre() {
+    fn interpolated_positions_match_the_propagator_to_a_centimetre() {
         let shells = presets::shells("starlink-550").unwrap();
         let constellation =
             Constellation::from_shells(&shells, Epoch::from_unix_secs(946_684_800)).unwrap();
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_does_not_depend_on_what_was_asked_for_before() {
+    fn a_position_does_not_depend_on_earlier_calls() {
         let constellation = Constellation::from_shells(
             &presets::shells("iridium").unwrap(),
             Epoch::from_unix_secs(0),

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a constellation or network is invalid. Carries the wrong value.
+/// An invalid constellation or network. The error contains the wrong value.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum OrbitError {
     /// A value is invalid.
@@ -30,7 +30,7 @@ pub enum OrbitError {
     Elements {
         /// The line, from 1.
         line: usize,
-        /// What is wrong, with the value and the remedy.
+        /// The problem, with the value and the remedy.
         reason: String,
     },
     /// A satellite cannot be propagated to the requested time.

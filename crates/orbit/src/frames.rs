@@ -10,11 +10,11 @@ const DAY_MILLIS: i64 = 86_400_000;
 const DAY_SECS: f64 = 86_400.0;
 const CENTURY_DAYS: f64 = 36_525.0;
 
-/// Greenwich mean sidereal time in radians at `span` after `epoch` (IAU 1982), with UT1 taken as
-/// UTC.
+/// Returns the Greenwich mean sidereal time in radians at `span` after `epoch` (IAU 1982), with UT1
+/// taken as UTC.
 ///
 /// Aoki et al. 1982, as in Vallado's "Fundamentals of Astrodynamics", equation 3-47. Whole days and
-/// the fraction of a day are kept apart, so that nanoseconds stay significant over centuries.
+/// the fraction of a day are kept separate, so that nanoseconds stay significant over centuries.
 pub(crate) fn sidereal_rad(epoch: Epoch, span: Span) -> f64 {
     let since = i128::from(epoch.as_unix_millis()) - i128::from(J2000_MILLIS);
     let (days, millis) =
@@ -49,7 +49,7 @@ pub(crate) struct EarthRotation {
 }
 
 impl EarthRotation {
-    /// The rotation at a sidereal time in radians.
+    /// Creates the rotation at a sidereal time in radians.
     pub(crate) fn new(sidereal_rad: f64) -> Self {
         let (sin, cos) = libm::sincos(sidereal_rad);
         Self { sin, cos }
@@ -61,8 +61,8 @@ impl EarthRotation {
         Ecef { x: x * self.cos + y * self.sin, y: y * self.cos - x * self.sin, z }
     }
 
-    /// Velocity relative to the rotating Earth in metres per second, of an object at the
-    /// Earth-fixed `position` with velocity `teme_km_s` in TEME.
+    /// Returns the velocity relative to the rotating Earth in metres per second, of an object at
+    /// the Earth-fixed `position` with velocity `teme_km_s` in TEME.
     pub(crate) fn velocity(self, position: Ecef, teme_km_s: [f64; 3]) -> Ecef {
         let handovers = self.position(teme_km_s);
         Ecef {
@@ -78,19 +78,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sidereal_time_is_that_of_vallados_example() {
+    fn sidereal_time_matches_vallados_example() {
         // Vallado, "Fundamentals of Astrodynamics", example 3-5: 1992-08-20 12:14 UT1, 152.5787878
-        // degrees; the digits behind follow from the formula in rational numbers.
+        // degrees. The further digits follow from the formula in rational numbers.
         let at = Epoch::from_unix_secs(714_312_840);
         assert_eq!(at.to_string(), "1992-08-20T12:14:00Z");
         assert!((sidereal_rad(at, Span::ZERO).to_degrees() - 152.578_787_851_66).abs() < 1e-10);
     }
 
     #[test]
-    fn a_second_turns_the_earth_by_the_same_angle_in_every_decade() {
+    fn the_earth_rotates_by_the_same_angle_per_second_in_every_decade() {
         for year in [0_u64, 20, 55, 130] {
             let epoch = Epoch::from_unix_secs(year * 31_557_600 + 86_399);
-            // From the epoch, and as a span from long before: the same.
+            // The same from the epoch, and as a span from a much earlier one.
             let early = Epoch::from_unix_secs(0);
             let span = Span::from_nanos(epoch.since(early).as_nanos() + 500_000_000);
             let near = sidereal_rad(epoch, Span::from_millis(500));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_keeps_lengths_and_what_stands_still_in_teme_runs_westward() {
+    fn the_rotation_keeps_lengths_and_moves_fixed_points_in_teme_westward() {
         let turn = EarthRotation::new(1.0);
         let at = turn.position([7000.0, 0.0, 100.0]);
         assert!(

@@ -55,7 +55,7 @@ impl Geodetic {
         }
     }
 
-    /// Length of the geodesic to `other` in metres (Karney 2013). Ignores altitudes.
+    /// Returns the length of the geodesic to `other` in metres (Karney 2013). Ignores altitudes.
     pub fn distance_m(self, other: Self) -> f64 {
         GEODESIC.inverse(
             self.latitude_deg,

@@ -16,18 +16,19 @@ pub enum IslPattern {
     IntraPlane,
     /// No links: bent pipes.
     None,
-    /// The pairs listed, by name.
+    /// The listed pairs, by name.
     List(Vec<(String, String)>),
 }
 
-/// The pairs of satellites that `pattern` links: indices in ascending order, each pair once, lower
-/// index first.
+/// Returns the pairs of satellites that `pattern` links: indices in ascending order, each pair
+/// once, lower index first.
 ///
 /// With one or two satellites per plane, or one or two planes, no link is doubled and none is a
 /// loop.
 ///
 /// # Errors
-/// The list names an unknown satellite, or the pattern needs planes and none can be identified.
+///
+/// If the list names an unknown satellite, or the pattern needs planes and none can be identified.
 pub(crate) fn links(
     constellation: &Constellation,
     pattern: &IslPattern,
@@ -91,8 +92,8 @@ fn walker(
     }
 }
 
-/// Index offset of the neighbour in the next plane, and of the neighbour in the first plane for
-/// satellites of the last.
+/// Returns the index offset of the neighbour in the next plane, and of the neighbour in the first
+/// plane for satellites of the last.
 ///
 /// With a phase shift of `s` spacings between planes, the same index is ahead by `s`, so the
 /// nearest satellite is `round(s)` back: the same index for shifts of up to half a spacing. Around

@@ -1,11 +1,11 @@
-//! Satellite positions, visibility and routing over time. Pure: does no I/O and knows neither
+//! Satellite positions, visibility and routing over time. The crate does no I/O and knows neither
 //! packets nor queues.
 //!
 //! From the outside in:
 //!
 //! - a [`Constellation`] is a set of satellites: Walker [`Shell`]s ([`presets`]) or published
 //!   elements (TLE, OMM);
-//! - a [`Station`] stands on the ground ([`cities`] has large cities by name);
+//! - a [`Station`] is a ground station ([`cities`] has large cities by name);
 //! - a [`Network`] combines both with inter-satellite links ([`IslPattern`]), fibres on the ground
 //!   and a routing metric;
 //! - a [`Topology`] is the network at one time: positions, visibility and attachments;
@@ -13,10 +13,12 @@
 //! - a [`RouteTimeline`] advances topology and routes in time and reports changes.
 //!
 //! # Time
+//!
 //! The time of a network starts at an [`Epoch`](bentpipe_units::Epoch); everything else counts
 //! [`Time`](bentpipe_units::Time) from there, like a run.
 //!
 //! # Frames
+//!
 //! SGP4 returns positions in TEME. They are rotated about the pole by the sidereal time (IAU 1982)
 //! into an Earth-fixed frame. Polar motion (up to 15 m on the ground) and UT1 - UTC (up to 0.9 s:
 //! 0.4 km) are neglected.

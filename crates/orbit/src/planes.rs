@@ -1,4 +1,4 @@
-//! Orbital planes of published elements, which do not name them, and the links along and between
+//! Orbital planes of published elements, which do not name them, and the links within and between
 //! them.
 //!
 //! Gaps in inclination or mean motion separate groups of satellites, and gaps in the ascending
@@ -28,10 +28,12 @@ struct Plane {
     node_deg: f64,
 }
 
-/// Links along planes and, if `across`, between neighbouring planes. May list a pair twice.
+/// Returns the links along planes and, if `across`, between neighbouring planes. A pair may be
+/// listed twice.
 ///
 /// # Errors
-/// The nodes are too evenly spread to identify planes.
+///
+/// If the nodes are too evenly spread to identify planes.
 pub(crate) fn links(
     constellation: &Constellation,
     across: bool,
@@ -66,7 +68,7 @@ fn parted(mut items: Vec<u32>, gap: f64, key: impl Fn(u32) -> f64) -> Vec<Vec<u3
     items.chunk_by(|&a, &b| key(b) - key(a) <= gap).map(<[u32]>::to_vec).collect()
 }
 
-/// The planes of one group, in the order of their nodes.
+/// Returns the planes of one group, in the order of their nodes.
 fn planes(group: Vec<u32>, plane_positions: &[PlanePosition]) -> Result<Vec<Plane>, OrbitError> {
     let node = |index: u32| plane_positions[index as usize].node_deg;
     let mut parts = parted(group, NODE_GAP, node);
@@ -93,8 +95,8 @@ fn planes(group: Vec<u32>, plane_positions: &[PlanePosition]) -> Result<Vec<Plan
                 ),
                 value: format!("{width:.1} degrees from first to last"),
                 allowed: format!(
-                    "up to {WIDEST_PLANE} degrees in one plane; leave out satellites on their way \
-                        to another plane, or give inter-satellite links as a list"
+                    "up to {WIDEST_PLANE} degrees in one plane; leave out satellites that move to \
+                     another plane, or give inter-satellite links as a list"
                 ),
             });
         }
@@ -114,8 +116,8 @@ fn degrees_ahead(from: f64, to: f64) -> f64 {
     if difference < 0.0 { difference + 360.0 } else { difference }
 }
 
-/// Pairs of neighbouring planes. The seam of planes spread over half the circle is the one wide
-/// gap, which no link crosses.
+/// Returns pairs of neighbouring planes. If planes are spread over half the circle, the seam is the
+/// one wide gap, which no link crosses.
 fn neighbours(planes: &[Plane]) -> Vec<(&Plane, &Plane)> {
     if planes.len() < 2 {
         return Vec::new();

@@ -14,9 +14,9 @@ use crate::{OrbitError, PhaseShift, Shell, mean_motion_rev_per_day};
 /// Names of all presets, with one-line descriptions.
 pub fn names() -> &'static [(&'static str, &'static str)] {
     &[
-        ("kuiper-630", "34 x 34 at 51.9 degrees, as the Hypatia study generates it"),
-        ("starlink-550", "72 x 22 at 53 degrees, as the Hypatia study generates it"),
-        ("telesat-1015", "27 x 13 at 98.98 degrees, as the Hypatia study generates it"),
+        ("kuiper-630", "34 x 34 at 51.9 degrees, as in the Hypatia study"),
+        ("starlink-550", "72 x 22 at 53 degrees, as in the Hypatia study"),
+        ("telesat-1015", "27 x 13 at 98.98 degrees, as in the Hypatia study"),
         ("oneweb", "12 x 49 at 87.9 degrees and 1,200 km, as flown"),
         ("iridium", "6 x 11 at 86.4 degrees and 780 km"),
         ("kuiper", "3,236 satellites in three shells at 630, 610 and 590 km"),
@@ -25,13 +25,14 @@ pub fn names() -> &'static [(&'static str, &'static str)] {
     ]
 }
 
-/// The shells of the constellation `name`.
+/// Returns the shells of the constellation `name`.
 ///
 /// Single shells: `kuiper-630`, `starlink-550`, `telesat-1015` (as in the Hypatia study), `oneweb`,
 /// `iridium`. Several shells: `kuiper`, `starlink`, `telesat`.
 ///
 /// # Errors
-/// The name is unknown; the error lists the nearest ones.
+///
+/// If the name is unknown. The error lists the most similar ones.
 pub fn shells(name: &str) -> Result<Vec<Shell>, OrbitError> {
     Ok(match name {
         // The Hypatia study's shells: planes, satellites, inclination, revolutions per day, minimum
@@ -72,7 +73,7 @@ pub fn shells(name: &str) -> Result<Vec<Shell>, OrbitError> {
     })
 }
 
-/// A shell whose planes are spread over 360 degrees.
+/// Returns a shell whose planes are spread over 360 degrees.
 fn delta(
     name: &str,
     planes: u32,
@@ -93,8 +94,8 @@ fn delta(
     }
 }
 
-/// OneWeb as flown: 12 planes of 49 at 1,200 km (ISRO on its launches LVM3-M2 and M3), 15.225
-/// degrees apart with a narrower seam (operator's figures as printed by resellers).
+/// Returns OneWeb as flown: 12 planes of 49 at 1,200 km (ISRO on its launches LVM3-M2 and M3),
+/// 15.225 degrees apart with a narrower seam (operator's figures as printed by resellers).
 ///
 /// The licence has 18 planes of 40 (FCC 17-77), and many descriptions 18 of 36. Real planes differ
 /// by 4 km in altitude; these do not. The licence's minimum elevation of 55 degrees requires 18
@@ -108,8 +109,8 @@ fn oneweb() -> Shell {
     }
 }
 
-/// Iridium: 6 planes of 11 at 780 km and 86.4 degrees; co-rotating planes are 31.6 degrees apart,
-/// the seam 22 degrees; minimum elevation 8.2 degrees (Pratt et al., "An operational and
+/// Returns Iridium: 6 planes of 11 at 780 km and 86.4 degrees; co-rotating planes are 31.6 degrees
+/// apart, the seam 22 degrees; minimum elevation 8.2 degrees (Pratt et al., "An operational and
 /// performance overview of the IRIDIUM low earth orbit satellite system", IEEE Communications
 /// Surveys 2 (2), 1999).
 fn iridium() -> Shell {
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_gives_shells_that_can_be() {
+    fn every_name_gives_valid_shells() {
         for (name, _) in names() {
             for shell in shells(name).unwrap() {
                 shell.check().unwrap();
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_the_nearest() {
+    fn an_unknown_name_is_rejected_with_similar_ones() {
         let error = shells("starlink550").unwrap_err().to_string();
         assert!(error.contains("`starlink550`") && error.contains("`starlink-550`"), "{error}");
     }

@@ -19,7 +19,7 @@ pub enum RouteUpdates {
     /// When a link appears or disappears or a shorter path exists: checked at multiples of this
     /// interval, then located between two of them to the millisecond.
     EventDriven(Span),
-    /// Never: satellites stay where they are at time zero.
+    /// Never: satellites stay at their positions of time zero.
     Static,
 }
 
@@ -28,9 +28,9 @@ pub enum RouteUpdates {
 pub struct PathChange {
     /// Time of the change.
     pub at: Time,
-    /// The path until then; `None` if there is none.
+    /// The path until then. `None` if there is none.
     pub before: Option<Path>,
-    /// The path from then on; `None` if the ends are disconnected.
+    /// The path from then on. `None` if the ends are disconnected.
     pub after: Option<Path>,
     /// Outage at the change, during a handover of an end.
     pub handover_outage: Span,
@@ -39,8 +39,8 @@ pub struct PathChange {
 /// Topology and routes at the current time, advanced step by step.
 ///
 /// [`RouteTimeline::new`] starts at time zero. [`RouteTimeline::next`] returns when to call
-/// [`RouteTimeline::advance`]. Between two such times, routes and [`RouteTimeline::link_delay`]s
-/// hold.
+/// [`RouteTimeline::advance`]. Routes and [`RouteTimeline::link_delay`]s are constant between two
+/// such times.
 #[derive(Debug, Clone)]
 pub struct RouteTimeline {
     network: Arc<Network>,
@@ -53,13 +53,14 @@ pub struct RouteTimeline {
 }
 
 impl RouteTimeline {
-    /// The network at time zero, with routes to `destinations`.
+    /// Creates the network at time zero, with routes to `destinations`.
     ///
     /// With [`RouteUpdates::EventDriven`], the paths between any two destinations are watched: see
     /// [`RouteTimeline::watching_pairs`].
     ///
     /// # Errors
-    /// A satellite cannot be propagated, or the step is zero.
+    ///
+    /// If a satellite cannot be propagated, or the step is zero.
     pub fn new(
         network: Arc<Network>,
         step: RouteUpdates,
@@ -78,7 +79,8 @@ impl RouteTimeline {
     /// is handed over. Everything else changes along with them, or at the step.
     ///
     /// # Errors
-    /// A satellite cannot be propagated, or the step is zero.
+    ///
+    /// If a satellite cannot be propagated, or the step is zero.
     pub fn watching_pairs(
         network: Arc<Network>,
         step: RouteUpdates,
@@ -100,7 +102,7 @@ impl RouteTimeline {
         Ok(made)
     }
 
-    /// When to call [`RouteTimeline::advance`] next; [`Time::MAX`] if nothing ever changes.
+    /// Returns when to call [`RouteTimeline::advance`] next; [`Time::MAX`] if nothing ever changes.
     pub fn next(&self) -> Time {
         self.next_topology.as_ref().map_or(Time::MAX, Topology::at)
     }
@@ -108,7 +110,8 @@ impl RouteTimeline {
     /// Advances to [`RouteTimeline::next`]. Does not advance if it returns an error.
     ///
     /// # Errors
-    /// A satellite cannot be propagated to that time, or to the step after it.
+    ///
+    /// If a satellite cannot be propagated to that time, or to the step after it.
     pub fn advance(&mut self) -> Result<Changes, OrbitError> {
         let Some(next_topology) = self.next_topology.take() else { return Ok(Changes::default()) };
         let mut changes = changes::between(&self.network, &self.current, &next_topology);
@@ -136,22 +139,22 @@ impl RouteTimeline {
         Ok(())
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// The topology at the current time.
+    /// Returns the topology at the current time.
     pub fn topology(&self) -> &Topology {
         &self.current
     }
 
-    /// The routes at the current time.
+    /// Returns the routes at the current time.
     pub fn routes(&self) -> &Routes {
         &self.routes
     }
 
-    /// The delay between two nodes from now until the next step.
+    /// Returns the delay between two nodes from now until the next step.
     pub fn link_delay(&self, a: Node, b: Node) -> LinearDelay {
         let (from, delay) = (self.current.at(), self.current.delay(&self.network, a, b));
         let on_ground =

@@ -7,9 +7,11 @@ use tree::{SearchBuffers, ShortestPathTree};
 
 mod disjoint;
 mod graph;
+mod path;
 mod tree;
 
 pub use disjoint::disjoint_paths;
+pub use path::Path;
 
 /// The next hop of every node towards each destination.
 ///
@@ -22,15 +24,6 @@ pub struct Routes {
     trees: Vec<ShortestPathTree>,
     graph: Graph,
     search: SearchBuffers,
-}
-
-/// A path from end to end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Path {
-    /// The nodes, including both ends.
-    pub nodes: Vec<Node>,
-    /// One-way propagation delay.
-    pub delay: Span,
 }
 
 impl Routes {
@@ -58,24 +51,24 @@ impl Routes {
         changed
     }
 
-    /// The destinations, in the order given.
+    /// Returns the destinations, in the order given.
     pub fn destinations(&self) -> &[Node] {
         &self.destinations
     }
 
-    /// The next hop from `node` to destination number `destination`; `None` if there is no route,
-    /// or at the destination.
+    /// Returns the next hop from `node` to destination number `destination`. `None` if there is no
+    /// route, or at the destination.
     pub fn next(&self, node: Node, destination: usize) -> Option<Node> {
         self.trees.get(destination)?.next(node.0).map(Node)
     }
 
-    /// Propagation delay from `node` to destination number `destination`.
+    /// Returns the propagation delay from `node` to destination number `destination`.
     pub fn delay(&self, node: Node, destination: usize) -> Option<Span> {
         let length = self.trees.get(destination)?.length(node.0)?;
         Some(Span::from_nanos(self.graph.delay_ns(length)))
     }
 
-    /// The path from `from` to destination number `destination`.
+    /// Returns the path from `from` to destination number `destination`.
     pub fn path(&self, from: Node, destination: usize) -> Option<Path> {
         let delay = self.delay(from, destination)?;
         let mut nodes = vec![from];

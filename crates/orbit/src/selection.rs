@@ -39,10 +39,10 @@ pub(crate) const SLOT: Span = Span::from_secs(15);
 /// Start of the first slot within a minute.
 pub(crate) const SLOT_OFFSET: Span = Span::from_secs(12);
 
-/// Selects a satellite: an index into `visible`, given the `current` one.
+/// Selects a satellite: returns an index into `visible`, given the `current` satellite.
 ///
-/// `visible_until` returns when a satellite sets; it is costly and called only if needed.
-/// `new_slot` is true if a slot has begun since the last selection.
+/// `visible_until` returns when a satellite sets; it is costly and only called if needed.
+/// `new_slot` is true if a slot has started since the last selection.
 pub(crate) fn choose(
     selection: SatelliteSelection,
     visible: &[VisibleSatellite],
@@ -53,7 +53,7 @@ pub(crate) fn choose(
     let kept = || {
         current.and_then(|satellite| visible.iter().position(|sight| sight.satellite == satellite))
     };
-    // Sorted by elevation: among equals, the first is the highest.
+    // Sorted by elevation: among equals, the first counts as the highest.
     let highest = if visible.is_empty() { None } else { Some(0) };
     match selection {
         SatelliteSelection::All | SatelliteSelection::Highest => highest,
@@ -78,7 +78,7 @@ pub(crate) fn choose(
 mod tests {
     use super::*;
 
-    /// Three satellites, highest first; the second is the nearest.
+    /// Returns three satellites, highest first; the second is the nearest.
     fn visible() -> Vec<VisibleSatellite> {
         let sight = |satellite, elevation_deg, distance_m| VisibleSatellite {
             satellite,
@@ -90,38 +90,38 @@ mod tests {
 
     fn chosen(selection: SatelliteSelection, current: Option<u32>, new_slot: bool) -> Option<u32> {
         let visible = visible();
-        // The lower it stands, the longer it stays.
+        // The lower a satellite is, the longer it stays.
         let mut visible_until = |satellite| Time::from_secs(if satellite == 5 { 300 } else { 100 });
         choose(selection, &visible, current, new_slot, &mut visible_until)
             .map(|index| visible[index].satellite)
     }
 
     #[test]
-    fn the_highest_is_taken_whichever_came_before() {
+    fn the_highest_is_selected_regardless_of_the_current_one() {
         assert_eq!(chosen(SatelliteSelection::Highest, Some(3), false), Some(7));
     }
 
     #[test]
-    fn the_nearest_is_not_the_highest_across_shells() {
+    fn the_nearest_need_not_be_the_highest_across_shells() {
         assert_eq!(chosen(SatelliteSelection::Nearest, Some(7), false), Some(3));
     }
 
     #[test]
-    fn the_longest_lived_is_taken_once_and_kept_until_it_is_lost() {
+    fn the_longest_visible_is_selected_and_kept_until_it_sets() {
         assert_eq!(chosen(SatelliteSelection::Longest, None, false), Some(5));
         assert_eq!(chosen(SatelliteSelection::Longest, Some(7), true), Some(7));
         assert_eq!(chosen(SatelliteSelection::Longest, Some(99), false), Some(5));
     }
 
     #[test]
-    fn a_slot_brings_the_highest_and_until_the_next_only_a_loss_does() {
+    fn a_slot_selects_the_highest_and_keeps_it_until_the_next_slot_or_its_loss() {
         assert_eq!(chosen(SatelliteSelection::Slots, Some(5), false), Some(5));
         assert_eq!(chosen(SatelliteSelection::Slots, Some(5), true), Some(7));
         assert_eq!(chosen(SatelliteSelection::Slots, Some(99), false), Some(7));
     }
 
     #[test]
-    fn who_sees_nothing_talks_to_nothing() {
+    fn without_visible_satellites_none_is_selected() {
         for selection in [
             SatelliteSelection::Highest,
             SatelliteSelection::Nearest,

@@ -1,5 +1,5 @@
-//! Finds pairs of flows that share a transmitter while their RTTs differ: when and where RTT
-//! fairness can be studied.
+//! Finds pairs of flows that share a transmitter while their RTTs differ, as cases for studies of
+//! RTT fairness.
 //!
 //! The transmitter of a common sender does not count, since that sender could schedule its flows
 //! itself.
@@ -11,80 +11,22 @@
 //! different ones of any transmitter.
 
 use crate::{Network, Node, OrbitError};
-use bentpipe_units::{Span, Time};
 use candidates::Candidates;
 use history::History;
 
 mod candidates;
 mod history;
+mod search;
 
-/// Limit of sampled paths: flows times samples. Each takes four bytes and about 0.2 us.
+use search::samples;
+pub use search::{PAIRS_EACH, Search, SharedTransmitter, Transmitter};
+
+/// Maximum number of sampled paths: flows times samples. Each takes four bytes and about 0.2 us.
 pub const MOST_SAMPLES: usize = 20_000_000;
-/// Limit of pairs per transmitter and sample: the flows with the shortest RTTs, each with those of
-/// the longest.
-pub const PAIRS_EACH: usize = 32;
-/// Limit of pairs followed through all samples: those with the largest sums of RTT ratios.
+/// Maximum number of pairs followed through all samples: those with the largest sums of RTT ratios.
 pub const FOLLOWED: usize = 20_000;
 
-/// Parameters of a search.
-#[derive(Debug, Clone)]
-pub struct Search {
-    /// The ends of the flows. Both directions of data are considered, with the same path in both.
-    pub flows: Vec<(Node, Node)>,
-    /// Time of the first sample.
-    pub begins: Time,
-    /// Length of the sampled interval.
-    pub length: Span,
-    /// Interval between samples.
-    pub step: Span,
-    /// Minimum ratio of the longer RTT to the shorter; at least 1.
-    pub least_ratio: f64,
-    /// True if each node has one transmitter for all its ground links (as in the Hypatia study),
-    /// false if one per link.
-    pub shared_ground: bool,
-    /// Maximum number of results.
-    pub most: usize,
-    /// Maximum number of results per flow, so that one flow does not fill the list.
-    pub per_flow: usize,
-}
-
-/// A shared transmitter: a queue and the links behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Transmitter {
-    /// The transmitter of a link from one node to another.
-    Link(Node, Node),
-    /// The transmitter of a node for all its ground links.
-    Ground(Node),
-}
-
-/// Two flows that share a transmitter for some time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SharedTransmitter {
-    /// Sender and receiver of each; the flow with the shorter RTT first.
-    pub flows: [(Node, Node); 2],
-    /// What they share, in order of first occurrence. They share at least one of these at any time.
-    pub shared: Vec<Transmitter>,
-    /// First sample at which they share a transmitter.
-    pub from: Time,
-    /// First sample at which they no longer do, or the end of the search.
-    pub to: Time,
-    /// Mean propagation RTTs over that time.
-    pub rtts: [Span; 2],
-}
-
-impl SharedTransmitter {
-    /// Ratio of the longer RTT to the shorter.
-    pub fn ratio(&self) -> f64 {
-        self.rtts[1].as_secs_f64() / self.rtts[0].as_secs_f64()
-    }
-
-    /// Sort key of results: RTT ratio times duration in seconds.
-    pub fn score(&self) -> f64 {
-        self.ratio() * self.to.since(self.from).as_secs_f64()
-    }
-}
-
-/// All unordered pairs of `nodes`.
+/// Returns all unordered pairs of `nodes`.
 pub fn all_pairs(nodes: &[Node]) -> Vec<(Node, Node)> {
     let rest = |(index, from): (usize, &Node)| {
         let from = *from;
@@ -97,7 +39,8 @@ pub fn all_pairs(nodes: &[Node]) -> Vec<(Node, Node)> {
 /// first.
 ///
 /// # Errors
-/// A satellite cannot be propagated, the step is zero, the ratio is below 1, or there are more
+///
+/// If a satellite cannot be propagated, the step is zero, the ratio is below 1, or there are more
 /// samples than [`MOST_SAMPLES`].
 pub fn find(network: &Network, search: &Search) -> Result<Vec<SharedTransmitter>, OrbitError> {
     check(search)?;
@@ -126,7 +69,7 @@ pub fn find(network: &Network, search: &Search) -> Result<Vec<SharedTransmitter>
     Ok(results)
 }
 
-/// A flow without direction.
+/// Returns a flow without its direction.
 fn ends((from, to): (Node, Node)) -> (Node, Node) {
     (from.min(to), from.max(to))
 }
@@ -139,49 +82,15 @@ fn check(search: &Search) -> Result<(), OrbitError> {
         return wrong("a step", search.step.to_string(), "more than 0, such as 1 s".into());
     }
     if !(search.least_ratio >= 1.0 && search.least_ratio.is_finite()) {
-        return wrong(
-            "a least ratio of round trips",
-            search.least_ratio.to_string(),
-            "1 or more".into(),
-        );
+        return wrong("a minimum RTT ratio", search.least_ratio.to_string(), "1 or more".into());
     }
     let samples = samples(search).saturating_mul(search.flows.len() as u64);
     if samples > MOST_SAMPLES as u64 {
         let allowed =
-            format!("up to {MOST_SAMPLES}: take fewer flows, a longer step or a shorter time");
+            format!("up to {MOST_SAMPLES}: use fewer flows, a longer step or a shorter time");
         return wrong("a number of flows times samples", samples.to_string(), allowed);
     }
     Ok(())
-}
-
-/// Number of samples; at least one.
-fn samples(search: &Search) -> u64 {
-    search.length.as_nanos().div_ceil(search.step.as_nanos()).max(1)
-}
-
-/// The transmitters on a path with their hops, except that of the sender. `reversed` if data flows
-/// from the last node to the first.
-fn transmitters(
-    network: &Network,
-    shared_ground: bool,
-    nodes: &[Node],
-    reversed: bool,
-) -> impl Iterator<Item = (usize, Transmitter)> {
-    let own = if reversed { nodes.len().saturating_sub(2) } else { 0 };
-    nodes.windows(2).enumerate().filter(move |(hop, _)| *hop != own).map(move |(hop, ends)| {
-        let (from, to) = if reversed { (ends[1], ends[0]) } else { (ends[0], ends[1]) };
-        (hop, transmitter(network, shared_ground, from, to))
-    })
-}
-
-/// The transmitter of the hop from `from` to `to`.
-fn transmitter(network: &Network, shared_ground: bool, from: Node, to: Node) -> Transmitter {
-    let stations = [from, to].map(|node| network.station_of(node).is_some());
-    if shared_ground && stations[0] != stations[1] {
-        Transmitter::Ground(from)
-    } else {
-        Transmitter::Link(from, to)
-    }
 }
 
 #[cfg(test)]

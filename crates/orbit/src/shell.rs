@@ -58,7 +58,8 @@ impl Shell {
     /// Checks the parameters: planes, inclination, altitude.
     ///
     /// # Errors
-    /// The invalid value.
+    ///
+    /// Returns the invalid value.
     pub fn check(&self) -> Result<(), OrbitError> {
         let fastest = mean_motion_rev_per_day(LOWEST_KM);
         let refuse = |what: &str, value: String, allowed: String| {
@@ -90,7 +91,7 @@ impl Shell {
         }
         if !(SLOWEST..=fastest).contains(&self.mean_motion_rev_per_day) {
             return refuse(
-                "revolutions a day",
+                "mean motion in revolutions per day",
                 self.mean_motion_rev_per_day.to_string(),
                 format!("{SLOWEST} to {fastest:.2} (at an altitude of {LOWEST_KM} km)"),
             );
@@ -109,7 +110,7 @@ impl Shell {
         }
         if !(0.0..90.0).contains(&self.min_elevation_deg) {
             return refuse(
-                "lowest elevation",
+                "minimum elevation",
                 self.min_elevation_deg.to_string(),
                 "0 to less than 90 degrees".into(),
             );

@@ -1,6 +1,6 @@
 //! Suggestions for unknown names.
 
-/// The three names most similar to `name`, as a sentence for an error.
+/// Returns the three names most similar to `name`, as a sentence for an error.
 pub(crate) fn help<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
     let lower = name.to_lowercase();
     let mut scored: Vec<(f64, &str)> =

@@ -6,7 +6,7 @@ use crate::{
 };
 use bentpipe_units::{Epoch, Span};
 
-/// A shell 1,200 km up at 60 degrees, `planes x satellites`.
+/// Returns a shell at 1,200 km and 60 degrees, `planes x satellites`.
 pub(crate) fn shell(size: &str) -> Shell {
     let (planes, per_plane) = size.split_once(" x ").unwrap();
     Shell {
@@ -21,7 +21,7 @@ pub(crate) fn shell(size: &str) -> Shell {
     }
 }
 
-/// A station that talks to all that it sees.
+/// Returns a station that uses all visible satellites.
 pub(crate) fn station(name: &str, latitude_deg: f64, longitude_deg: f64) -> Station {
     Station {
         name: name.into(),
@@ -33,7 +33,7 @@ pub(crate) fn station(name: &str, latitude_deg: f64, longitude_deg: f64) -> Stat
     }
 }
 
-/// Five stations under such a shell, +grid.
+/// Returns five stations under such a shell with +grid.
 pub(crate) fn spec(size: &str) -> NetworkSpec {
     let begins = Epoch::from_unix_secs(1_750_000_000);
     NetworkSpec {
@@ -55,7 +55,7 @@ pub(crate) fn spec(size: &str) -> NetworkSpec {
     }
 }
 
-/// The network of a description that is right.
+/// Builds the network of a valid description.
 pub(crate) fn network(spec: NetworkSpec) -> Network {
     Network::new(spec).unwrap()
 }

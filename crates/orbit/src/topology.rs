@@ -7,15 +7,15 @@ use bentpipe_units::{Span, Time};
 mod visibility;
 mod visibility_end;
 
-/// An ISL that exists but cannot be used now.
+/// The delay of an ISL that cannot be used now.
 pub(crate) const NO_LINK: u32 = u32::MAX;
 
 /// The network at one time: positions, visible satellites and attachments.
 ///
-/// Selections with a memory (longest visibility, slots) depend on the times through which it has
-/// advanced: [`Topology::new`], then [`Topology::advance`] with ascending times. A station notices
-/// what happens between two of those times (a slot begins, its satellite sets) at the second one.
-/// Selections are as fine as the steps, and outages begin there.
+/// Selections with a memory (longest visibility, slots) depend on the times through which the
+/// topology has advanced: [`Topology::new`], then [`Topology::advance`] with ascending times. A
+/// station notices events between two of those times (a slot starts, its satellite sets) at the
+/// second one. Selections are as fine as the steps, and outages start there.
 #[derive(Debug, Clone)]
 pub struct Topology {
     at: Time,
@@ -34,10 +34,11 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The network at `at`.
+    /// Creates the network at `at`.
     ///
     /// # Errors
-    /// A satellite cannot be propagated to that time.
+    ///
+    /// If a satellite cannot be propagated to that time.
     pub fn new(network: &Network, at: Time) -> Result<Self, OrbitError> {
         let stations = network.stations().len();
         let mut made = Self {
@@ -60,7 +61,8 @@ impl Topology {
     /// Advances to `at`.
     ///
     /// # Errors
-    /// A satellite cannot be propagated to that time.
+    ///
+    /// If a satellite cannot be propagated to that time.
     pub fn advance(&mut self, network: &Network, at: Time) -> Result<(), OrbitError> {
         self.ephemeris.positions(network.constellation(), at, &mut self.positions)?;
         let new_slot = slot(network, at) != slot(network, self.at);
@@ -122,22 +124,23 @@ impl Topology {
         self.isl_ns.extend(network.isls().iter().map(length));
     }
 
-    /// The time of the topology.
+    /// Returns the time of the topology.
     pub fn at(&self) -> Time {
         self.at
     }
 
-    /// Earth-fixed position of `node`; the Earth's centre for a node of another network.
+    /// Returns the Earth-fixed position of `node`, the Earth's centre for a node of another
+    /// network.
     pub fn position(&self, node: Node) -> Ecef {
         self.positions.get(node.0 as usize).copied().unwrap_or_default()
     }
 
-    /// The satellites visible from station `index`, highest first.
+    /// Returns the satellites visible from station `index`, highest first.
     pub fn visible(&self, index: usize) -> &[VisibleSatellite] {
         slice(&self.visible, &self.visible_starts, index)
     }
 
-    /// The satellites attached to station `index`: all visible ones, one, or none.
+    /// Returns the satellites attached to station `index`: all visible ones, one, or none.
     pub fn attached(&self, index: usize) -> &[u32] {
         slice(&self.attached, &self.attached_starts, index)
     }
@@ -147,7 +150,7 @@ impl Topology {
         self.outage_until.get(index).copied().filter(|&until| until > self.at).unwrap_or(Time::ZERO)
     }
 
-    /// True if two nodes are linked now: by an ISL within range, an attachment, or a fibre.
+    /// Returns true if two nodes are linked now: by an ISL within range, an attachment, or a fibre.
     pub fn has_link(&self, network: &Network, a: Node, b: Node) -> bool {
         match (network.station_of(a), network.station_of(b)) {
             (None, None) => {
@@ -173,18 +176,18 @@ impl Topology {
         })
     }
 
-    /// True if inter-satellite link `link` is within range.
+    /// Returns true if inter-satellite link `link` is within range.
     pub(crate) fn has_isl(&self, link: usize) -> bool {
         self.isl_ns[link] != NO_LINK
     }
 
-    /// The delay of inter-satellite link `link` in nanoseconds, or [`NO_LINK`].
+    /// Returns the delay of inter-satellite link `link` in nanoseconds, or [`NO_LINK`].
     pub(crate) fn isl_ns(&self, link: usize) -> u32 {
         self.isl_ns[link]
     }
 }
 
-/// Propagation delay in nanoseconds over a straight line.
+/// Returns the propagation delay in nanoseconds over a straight line.
 ///
 /// At least one, so that no cycle of links has length zero and shortest paths are unique. At most
 /// 4.3 s, three times the distance of the Moon.
@@ -192,14 +195,14 @@ fn nanos(distance_m: f64) -> u32 {
     (distance_m * (1e9 / SPEED_OF_LIGHT)).round().clamp(1.0, f64::from(NO_LINK - 1)) as u32
 }
 
-/// The number of the slot of [`SatelliteSelection::Slots`] that contains `at`, in wall-clock time.
+/// Returns the number of the slot of [`SatelliteSelection::Slots`] that contains `at`, in UTC.
 fn slot(network: &Network, at: Time) -> i128 {
     let wall =
         i128::from(network.begins().as_unix_millis()) * 1_000_000 + i128::from(at.as_nanos());
     (wall - i128::from(SLOT_OFFSET.as_nanos())).div_euclid(i128::from(SLOT.as_nanos()))
 }
 
-/// Part `index` of `all`; parts begin at `starts`. Empty beyond the last.
+/// Returns part `index` of `all`, whose parts start at `starts`. Empty beyond the last.
 fn slice<'a, T>(all: &'a [T], starts: &[u32], index: usize) -> &'a [T] {
     match (starts.get(index), starts.get(index + 1)) {
         (Some(&start), Some(&end)) => &all[start as usize..end as usize],

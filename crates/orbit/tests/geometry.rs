@@ -1,5 +1,5 @@
-//! The geometry of satellite links as textbooks and the survey behind our profiles have it, by our
-//! own functions: slant ranges, bent-pipe round trips, drift.
+//! Slant ranges, bent-pipe RTTs and drift, compared with textbooks and the survey behind our
+//! profiles.
 
 use bentpipe_orbit::{
     Constellation, Ecef, Geodetic, PhaseShift, SPEED_OF_LIGHT, Shell, elevation_deg,
@@ -9,11 +9,11 @@ use bentpipe_units::{Epoch, Time};
 
 const EPOCH: Epoch = Epoch::from_unix_secs(946_684_800);
 
-/// On the equator, where the ellipsoid's radius is 6,378 km.
+/// On the equator, where the radius of the ellipsoid is 6,378 km.
 const HERE: Geodetic = Geodetic { latitude_deg: 0.0, longitude_deg: 0.0, altitude_m: 0.0 };
 
-/// The point at `altitude_m` over the equator that stands at `elevation` degrees from [`HERE`],
-/// found by halving its longitude.
+/// Returns the point at `altitude_m` over the equator that appears at `elevation` degrees from
+/// [`HERE`], found by bisecting its longitude.
 fn standing_at(elevation: f64, altitude_m: f64) -> Ecef {
     let over = |longitude_deg| Geodetic { longitude_deg, altitude_m, ..HERE }.to_ecef();
     let (mut near, mut far) = (0.0, 90.0);
@@ -29,20 +29,20 @@ fn leg_ms(at: Ecef) -> f64 {
 }
 
 #[test]
-fn slant_ranges_to_a_low_orbit_are_those_of_the_survey() {
+fn slant_ranges_to_a_low_orbit_match_the_survey() {
     for (elevation, km, ms) in [(90.0, 550.0, 1.83), (40.0, 812.0, 2.71), (25.0, 1123.0, 3.75)] {
         let at = standing_at(elevation, 550e3);
         let range = HERE.to_ecef().distance_m(at) / 1000.0;
         assert!((range - km).abs() < 1.0, "{elevation}: {range} km");
         assert!((leg_ms(at) - ms).abs() < 0.01, "{elevation}: {} ms", leg_ms(at));
     }
-    // A bent pipe's round trip has four legs.
+    // A bent pipe's RTT has four legs.
     assert!((4.0 * leg_ms(standing_at(90.0, 550e3)) - 7.3).abs() < 0.05);
     assert!((4.0 * leg_ms(standing_at(25.0, 550e3)) - 15.0).abs() < 0.05);
 }
 
 #[test]
-fn legs_and_round_trips_over_the_geostationary_orbit_are_those_of_the_survey() {
+fn legs_and_rtts_over_the_geostationary_orbit_match_the_survey() {
     for (elevation, leg, rtt) in [
         (90.0, 119.4, 477.0),
         (40.0, 126.0, 504.0),
@@ -56,10 +56,9 @@ fn legs_and_round_trips_over_the_geostationary_orbit_are_those_of_the_survey() {
     }
 }
 
-/// A satellite at 550 km that passes overhead, seen from the equator where it crosses it: at 25
-/// degrees its leg's delay drifts by 21 microseconds a second. The survey takes the Earth to stand
-/// still; under an equatorial orbit it follows at 6 % of the speed, under a polar one it turns
-/// aside.
+/// A satellite at 550 km that passes overhead, seen from the equator: at 25 degrees the delay of
+/// its leg drifts by 21 microseconds per second. The survey assumes that the Earth does not rotate;
+/// under an equatorial orbit it follows at 6 % of the speed, under a polar one it moves sideways.
 #[test]
 fn delay_drifts_by_twenty_one_microseconds_a_second_at_twenty_five_degrees() {
     let shell = Shell {
@@ -78,7 +77,7 @@ fn delay_drifts_by_twenty_one_microseconds_a_second_at_twenty_five_degrees() {
         constellation.positions(EPOCH, Time::from_secs(seconds), &mut at).unwrap();
         at[0]
     };
-    // It begins at its node: there the observer stands.
+    // The pass starts at the ascending node, where the observer is.
     let below = place(0).to_geodetic();
     let observer = Geodetic { altitude_m: 0.0, ..below };
     let leaves = (0..600).find(|&seconds| elevation_deg(observer, place(seconds)) < 25.0).unwrap();
@@ -88,7 +87,7 @@ fn delay_drifts_by_twenty_one_microseconds_a_second_at_twenty_five_degrees() {
 }
 
 #[test]
-fn places_survive_the_way_to_earth_fixed_coordinates_and_back() {
+fn positions_survive_conversion_to_earth_fixed_coordinates_and_back() {
     for latitude_deg in [-90.0, -67.3, -0.001, 0.0, 33.0, 45.0, 89.999, 90.0] {
         for longitude_deg in [-179.99, -90.0, 0.0, 12.5, 180.0] {
             for altitude_m in [-400.0, 0.0, 8848.0, 550e3, 35_786e3, 4e8] {
@@ -111,7 +110,7 @@ fn places_survive_the_way_to_earth_fixed_coordinates_and_back() {
 }
 
 #[test]
-fn the_poles_the_equator_and_the_centre_are_where_the_ellipsoid_has_them() {
+fn the_poles_the_equator_and_the_centre_match_the_ellipsoid() {
     let pole = Geodetic { latitude_deg: 90.0, longitude_deg: 0.0, altitude_m: 0.0 }.to_ecef();
     assert!((pole.z - 6_356_752.314_2).abs() < 1e-3 && pole.x.abs() < 1e-6);
     let equator = Geodetic { latitude_deg: 0.0, longitude_deg: 90.0, altitude_m: 0.0 }.to_ecef();
@@ -124,8 +123,8 @@ fn the_poles_the_equator_and_the_centre_are_where_the_ellipsoid_has_them() {
     );
 }
 
-/// A plumb line at 45 degrees misses the Earth's centre: elevation is against the ellipsoid's
-/// horizon, 0.19 degrees from that of a sphere.
+/// A plumb line at 45 degrees misses the Earth's centre: elevation refers to the ellipsoid's
+/// horizon, which differs by 0.19 degrees from that of a sphere.
 #[test]
 fn elevation_counts_from_the_horizon_of_the_ellipsoid() {
     let observer = Geodetic { latitude_deg: 45.0, longitude_deg: 10.0, altitude_m: 0.0 };
@@ -139,7 +138,7 @@ fn elevation_counts_from_the_horizon_of_the_ellipsoid() {
 }
 
 /// Vincenty's distances on WGS84 between well-known pairs: a quarter of a meridian and of the
-/// equator, and nearly opposite points, where simple formulas fail.
+/// equator, and nearly antipodal points, where simple formulas fail.
 #[test]
 fn geodesics_are_those_of_the_ellipsoid() {
     let at =

@@ -1,6 +1,6 @@
-//! Positions, sightings and round trips against `vectors/`, which `scripts/orbit-vectors.py` makes
-//! with satkit: an SGP4 of its own, Earth orientation as measured, topocentric frames and a
-//! shortest-path search that share nothing with ours.
+//! Compares positions, visibility and RTTs with `vectors/`, which `scripts/orbit-vectors.py`
+//! generates with satkit: an independent SGP4, measured Earth orientation, topocentric frames and a
+//! separate shortest-path search.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -18,23 +18,23 @@ const PAIRS: &str = include_str!("vectors/pairs.csv");
 /// The epoch of the generated shells: 2000-01-01.
 const EPOCH: Epoch = Epoch::from_unix_secs(946_684_800);
 
-/// The rows of a file of vectors, without its two lines of heading.
+/// Returns the rows of a file of vectors, without its two header lines.
 fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
     text.lines().skip(2).map(|line| line.split(',').collect())
 }
 
 fn number<T: std::str::FromStr>(field: &str) -> T {
-    field.parse().ok().unwrap_or_else(|| panic!("`{field}` is no number"))
+    field.parse().ok().unwrap_or_else(|| panic!("`{field}` is not a number"))
 }
 
-/// All that the frames leave out is in this: UT1 - UTC (0.20 s in June 2006: 0.1 km in low orbits,
-/// 0.6 km in the geostationary one) and the motion of the pole.
+/// The tolerance covers everything that the frames neglect: UT1 - UTC (0.20 s in June 2006: 0.1 km
+/// in low orbits, 0.6 km in the geostationary one) and polar motion.
 #[test]
 fn positions_over_a_day_are_within_a_kilometre_of_an_independent_implementation() {
     let all = Constellation::from_elements(ELEMENTS).unwrap();
     let index: BTreeMap<&str, usize> =
         (0..all.len()).map(|index| (all.name(index), index)).collect();
-    // Each satellite alone, since others may be years from their epochs.
+    // One constellation per satellite, since others may be years from their epochs.
     let alone: Vec<Constellation> = ELEMENTS
         .lines()
         .filter(|line| !line.starts_with('#'))
@@ -55,7 +55,7 @@ fn positions_over_a_day_are_within_a_kilometre_of_an_independent_implementation(
         let so_far = worst.entry(name).or_insert(0.0);
         *so_far = so_far.max(away);
     }
-    assert_eq!(worst.len(), all.len(), "a satellite without vectors");
+    assert_eq!(worst.len(), all.len(), "every satellite needs vectors");
     for (name, away) in &worst {
         println!("{name}: {away:.0} m");
     }
@@ -63,7 +63,7 @@ fn positions_over_a_day_are_within_a_kilometre_of_an_independent_implementation(
     assert!(most < 1000.0, "{most:.0} m");
 }
 
-/// Of every kind of orbit: what is interpolated is what would be propagated.
+/// For every kind of orbit, interpolated positions match propagated ones.
 #[test]
 fn interpolation_keeps_to_the_propagator_in_every_orbit() {
     let mut worst = 0.0_f64;
@@ -84,9 +84,9 @@ fn interpolation_keeps_to_the_propagator_in_every_orbit() {
     assert!(worst < 0.1, "{worst} m");
 }
 
-/// The same satellites at the same places; within 0.05 degrees of the limit either may be right
-/// (the turn of the Earth in 0.36 s, UT1 - UTC at the epoch, shifts a satellite at 30 degrees by up
-/// to 0.01).
+/// The same satellites are visible. Within 0.05 degrees of the limit either result may be right:
+/// the Earth's rotation in 0.36 s, UT1 - UTC at the epoch, shifts a satellite at 30 degrees by up
+/// to 0.01.
 #[test]
 fn the_same_satellites_stand_above_the_limit_as_in_an_independent_implementation() {
     let mut checked = 0;
@@ -128,11 +128,12 @@ fn the_same_satellites_stand_above_the_limit_as_in_an_independent_implementation
             assert!(surely.map(|(name, _)| ours[name.as_str()]).all(|e| e > limit), "{row:?}");
         }
     }
-    println!("{checked} sightings, elevations within {worst:.3} degrees");
+    println!("{checked} visible satellites, elevations within {worst:.3} degrees");
     assert!(checked > 2000 && worst < 0.05, "{checked} sightings, {worst} degrees");
 }
 
-/// A network of the shells' preset over the grid, with the pairs' places as stations that see all.
+/// Returns a network of the preset's shells with +grid, with the pairs' cities as stations that use
+/// all visible satellites.
 fn network(name: &str) -> Network {
     let constellation = Constellation::from_shells(&presets::shells(name).unwrap(), EPOCH).unwrap();
     let stations: BTreeSet<&str> = rows(PAIRS).flat_map(|row| [row[1], row[2]]).collect();
@@ -158,8 +159,8 @@ fn network(name: &str) -> Network {
     .unwrap()
 }
 
-/// To 10 microseconds: a shift of all satellites by 0.2 km (UT1 - UTC) against the ground changes a
-/// way up and down by about 1.
+/// To 10 microseconds: a shift of all satellites by 0.2 km (UT1 - UTC) relative to the ground
+/// changes a path up and down by about 1.
 #[test]
 fn round_trips_of_city_pairs_are_those_of_an_independent_implementation() {
     let mut worst = 0.0_f64;
@@ -185,13 +186,13 @@ fn round_trips_of_city_pairs_are_those_of_an_independent_implementation() {
                     assert!(path.is_none(), "{row:?}");
                     continue;
                 }
-                let path = path.unwrap_or_else(|| panic!("no way: {row:?}"));
+                let path = path.unwrap_or_else(|| panic!("no path: {row:?}"));
                 let away = (2.0 * path.delay.as_secs_f64() - number::<f64>(row[4]) / 1e3).abs();
                 worst = worst.max(away);
                 assert_eq!(path.nodes.len() - 2, number::<usize>(row[5]), "{row:?}");
             }
         }
     }
-    println!("{checked} pairs and times, round trips within {:.2} us", worst * 1e6);
+    println!("{checked} pairs and times, RTTs within {:.2} us", worst * 1e6);
     assert!(checked > 140 && worst < 10e-6, "{checked} pairs, {worst} s");
 }

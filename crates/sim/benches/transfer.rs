@@ -1,4 +1,4 @@
-//! Processor time of whole simulated transfers.
+//! CPU time of whole simulated transfers.
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
@@ -14,7 +14,7 @@ fn spec(http: Http, trace: bool, qlog: bool) -> RunSpec {
     let direction = |mbps| {
         DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(300))
             .load(Path::new("."))
-            .expect("a plain link loads")
+            .expect("valid direction")
     };
     let bdp = Rate::from_mbps(250).bytes_in(rtt);
     RunSpec {
@@ -71,7 +71,7 @@ fn transfers(criterion: &mut Criterion) {
         let spec = spec(http, trace, qlog);
         let stop = AtomicBool::new(false);
         group.bench_function(name, |bencher| {
-            bencher.iter(|| bentpipe_sim::run(&spec, &stop).expect("the transfer runs").events)
+            bencher.iter(|| bentpipe_sim::run(&spec, &stop).expect("transfer runs").events)
         });
     }
     group.finish();

@@ -1,14 +1,16 @@
-//! ACK policies over return links of every capacity: `cargo run -p bentpipe-sim --example acks --
-//! forward=250 megabytes=10`.
+//! Compares ACK policies over return links of every capacity: `cargo run -p bentpipe-sim --example
+//! acks -- forward=250 megabytes=10`.
 //!
-//! Prints the goodput of one download for each policy and each rate of the return link, and what
-//! `auto` reaches of the best of the others. Words, all with defaults: `forward` (Mbps),
-//! `megabytes`, `rtt` (ms), `queue` and `forward_queue` (`"1 BDP"`, `"30 packets"`), `return`
-//! (kbps, a list with commas), `beside` (`none`, `cbr`: half of the return link, or `tcp`: an
-//! upload), `falls` (seconds after which a tenth of the return link is left), `loss` (of the
-//! forward link), `congestion`, `start`, `stock` (`newreno`, `cubic`, `bbr`: the stack's own
-//! sender), `policies` (a list with semicolons), and `first`, `most`, `least`, `share_of`,
-//! `inflation`, `up`, `down`, `ceiling`, `caution` (s), `pings` of `auto`.
+//! Prints the goodput of one download for each policy and each rate of the return link, and the
+//! ratio of `auto` to the best of the others.
+//!
+//! Arguments, all with defaults: `forward` (Mbps), `megabytes`, `rtt` (ms), `queue` and
+//! `forward_queue` (`"1 BDP"`, `"30 packets"`), `return` (kbps, comma-separated), `beside` (`none`,
+//! `cbr`: half of the return link, or `tcp`: an upload), `falls` (seconds after which the return
+//! link falls to a tenth), `loss` (of the forward link), `congestion`, `start`, `stock` (`newreno`,
+//! `cubic`, `bbr`: the stack's own sender), `policies` (semicolon-separated), and of `auto`:
+//! `first`, `most`, `least`, `share_of`, `inflation`, `up`, `down`, `ceiling`, `caution` (s),
+//! `pings`.
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::ack::Auto;
@@ -24,9 +26,9 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// What is compared where nothing else is asked for.
+/// ACK policies compared by default.
 const POLICIES: &str = "1:2;1:10;1:32;1:64;rtt/4;rtt/8;rtt/16;auto";
-/// From 10 kbps to 3 Mbps.
+/// Rates of the return link in kbps, by default.
 const RETURN: &str = "10,20,30,50,100,200,300,500,1000,3000";
 
 /// The command line.
@@ -42,7 +44,8 @@ impl Options {
         if text.is_empty() {
             Ok(default)
         } else {
-            text.parse().map_err(|_| format!("{name}={text}; allowed: a number").into())
+            text.parse()
+                .map_err(|_| format!("{name}={text} is not a number; allowed: a number").into())
         }
     }
 
@@ -70,7 +73,10 @@ impl Options {
             "cubic" => Some(StockController::Cubic),
             "bbr" => Some(StockController::Bbr),
             other => {
-                return Err(format!("stock={other}; allowed: none, newreno, cubic, bbr").into());
+                return Err(format!(
+                    "stock={other} is unknown; allowed: none, newreno, cubic, bbr"
+                )
+                .into());
             }
         };
         Ok(Settings {
@@ -172,7 +178,9 @@ impl Options {
                     endless,
                 ));
             }
-            other => return Err(format!("beside={other}; allowed: none, cbr, tcp").into()),
+            other => {
+                return Err(format!("beside={other} is unknown; allowed: none, cbr, tcp").into());
+            }
         }
         let queue = |name: &str| format!("queue = \"{}\"\n", self.text(name, "1 BDP"));
         let loss = format!("loss = {}\n", self.number("loss", 0.0)?);
@@ -211,12 +219,13 @@ fn direction(rate: Rate, delay: Span, patch: &str) -> Result<DirectionModel, Box
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let words = std::env::args().skip(1).map(|word| {
-        let (name, value) =
-            word.split_once('=').ok_or_else(|| format!("`{word}`; allowed: name=value"))?;
+    let arguments = std::env::args().skip(1).map(|argument| {
+        let (name, value) = argument
+            .split_once('=')
+            .ok_or_else(|| format!("`{argument}` has no value; allowed: name=value"))?;
         Ok::<_, String>((name.to_owned(), value.to_owned()))
     });
-    let options = Options(words.collect::<Result<_, _>>()?);
+    let options = Options(arguments.collect::<Result<_, _>>()?);
     let rates: Vec<u64> =
         options.text("return", RETURN).split(',').map(str::parse).collect::<Result<_, _>>()?;
     let rules: Vec<AckRule> =
@@ -228,17 +237,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     for rule in rules {
         print!("{:<17}", rule.to_string());
         let mut packets = Vec::new();
-        for (place, &kbps) in rates.iter().enumerate() {
+        for (index, &kbps) in rates.iter().enumerate() {
             let flow = options.run(rule, kbps)?;
             let seconds =
                 flow.completion.filter(|_| flow.completed).map_or(f64::INFINITY, Span::as_secs_f64);
             let goodput = flow.bytes as f64 * 8e-6 / seconds;
-            let ratio = if best[place].0 > 0.0 { goodput / best[place].0 } else { 1.0 };
+            let ratio = if best[index].0 > 0.0 { goodput / best[index].0 } else { 1.0 };
             let mark = if rule == AckRule::Auto { format!("{ratio:>9.3}") } else { String::new() };
             packets.push((flow.return_packets, mark));
             print!("{goodput:>9.3}");
-            if rule != AckRule::Auto && goodput > best[place].0 {
-                best[place] = (goodput, rule);
+            if rule != AckRule::Auto && goodput > best[index].0 {
+                best[index] = (goodput, rule);
             }
         }
         println!();
@@ -248,7 +257,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!();
         }
         if rule == AckRule::Auto {
-            print!("  of the best    ");
+            print!("  ratio to best  ");
             packets.iter().for_each(|(_, mark)| print!("{mark}"));
             println!();
         }

@@ -1,10 +1,10 @@
-//! Many flows over a constellation, by the library alone: `cargo run --release -p bentpipe-sim
-//! --example mesh -- tcp 100 10`.
+//! Runs many flows over a constellation, with the library alone: `cargo run --release -p
+//! bentpipe-sim --example mesh -- tcp 100 10`.
 //!
-//! Arguments: `tcp`, `udp` or `hop_path` (tcp); flows (100); seconds (10); Mbps (10); shells by
-//! their preset (kuiper-630). Flows are between random reciprocal pairs of the hundred largest
-//! cities, as in the Hypatia study: 100 packets wait at most, routes are computed each 100 ms.
-//! `hop_path` has two flows over six hops instead: the same loop without a constellation.
+//! Arguments: `tcp`, `udp` or `hop_path` (tcp); flows (100); seconds (10); Mbps (10); preset of the
+//! shells (kuiper-630). As in the Hypatia study, flows connect random reciprocal pairs of the 100
+//! largest cities, queues hold 100 packets, and routes are computed every 100 ms. `hop_path` has
+//! two flows over six hops instead, for the same loop without a constellation.
 
 use bentpipe_link::{DirectionConfig, DirectionModel, QueueLimit, random};
 use bentpipe_orbit::HandoverLoss;
@@ -26,9 +26,9 @@ use std::sync::atomic::AtomicBool;
 
 type Error = Box<dyn std::error::Error>;
 
-/// IP packets of datagrams: what the study's carry.
+/// Size of datagrams' IP packets, as in the study.
 const PACKET: Bytes = Bytes::new(1500);
-/// How many of the largest cities have a station.
+/// Number of cities with a station, the largest first.
 const CITIES: usize = 100;
 
 fn direction(mbps: u64, delay: Span) -> Result<DirectionModel, Error> {
@@ -82,7 +82,7 @@ fn flow(number: usize, ends: Option<(usize, usize)>, stack: Stack, duration: Spa
     }
 }
 
-/// A number for each city: those of neighbours in this order are a pair.
+/// Returns a permutation of the cities. Neighbours in it are a pair.
 fn shuffled() -> Vec<usize> {
     let mut draws = random::stream(1, 0, "pairs");
     let mut cities: Vec<usize> = (0..CITIES).collect();
@@ -141,15 +141,14 @@ fn hop_path() -> Result<Vec<HopSpec>, Error> {
     hops.into_iter().enumerate().map(hop).collect()
 }
 
-/// Processor seconds and peak memory in bytes of this process, from the system's own books where it
-/// has them.
+/// Returns the CPU seconds and the peak memory in bytes of this process, as reported by the system.
 fn usage() -> (f64, u64) {
     let read = |file| std::fs::read_to_string(file).unwrap_or_default();
     let stat = read("/proc/self/stat");
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
-    // Fields 14 and 15 of proc(5), in hundredths of a second; the first here is field 3.
-    let ticks = |place: usize| {
-        fields.get(place).and_then(|text| text.parse::<f64>().ok()).unwrap_or_default()
+    // Fields 14 and 15 of proc(5), in hundredths of a second. The first field here is number 3.
+    let ticks = |index: usize| {
+        fields.get(index).and_then(|text| text.parse::<f64>().ok()).unwrap_or_default()
     };
     let status = read("/proc/self/status");
     let peak = status.lines().find_map(|line| {
@@ -160,20 +159,20 @@ fn usage() -> (f64, u64) {
 
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let text = |place: usize, default: &'static str| {
-        arguments.get(place).map_or(default, String::as_str).to_owned()
+    let text = |index: usize, default: &'static str| {
+        arguments.get(index).map_or(default, String::as_str).to_owned()
     };
     let number =
-        |place: usize, default: u64| arguments.get(place).map_or(Ok(default), |text| text.parse());
+        |index: usize, default: u64| arguments.get(index).map_or(Ok(default), |text| text.parse());
     let (kind, flows, seconds, mbps) =
         (text(0, "tcp"), number(1, 100)?, number(2, 10)?, number(3, 10)?);
     let duration = Span::from_secs(seconds);
     let datagrams =
         DatagramTraffic::Constant { rate: Rate::from_mbps(mbps), packet: PACKET, bursts: None };
     let (mesh, hops) = match kind.as_str() {
-        "chain" => (None, hop_path()?),
+        "hop_path" => (None, hop_path()?),
         "tcp" | "udp" => (Some(constellation(&text(4, "kuiper-630"), mbps)?), Vec::new()),
-        _ => return Err(format!("`{kind}`; allowed: tcp, udp, chain").into()),
+        _ => return Err(format!("`{kind}` is unknown; allowed: tcp, udp, hop_path").into()),
     };
     let cities = shuffled();
     let flows = (0..if mesh.is_some() { flows as usize } else { 2 })
@@ -208,9 +207,9 @@ fn main() -> Result<(), Error> {
     let sent: u64 = outcome.links.iter().map(|link| link.counters.packets_out).sum();
     let received: u64 = outcome.flows.iter().map(|flow| flow.received).sum();
     println!(
-        "{kind}, {} flows, {seconds} s: {spent:.2} s of processor time ({:.3} a simulated second), \
-            {} links, {sent} hop transmissions ({:.2} million a second), \
-         {} events, {:.1} Mbps received, peak {:.0} MB",
+        "{kind}, {} flows, {seconds} s: {spent:.2} s of CPU time ({:.3} per simulated second), {} \
+         links, {sent} hop transmissions ({:.2} million per second), {} events, {:.1} \
+         Mbps received, peak {:.0} MB",
         outcome.flows.len(),
         spent / seconds as f64,
         outcome.links.len(),

@@ -1,9 +1,10 @@
-//! One download over a GEO path, by the library alone: `cargo run --release -p bentpipe-sim
+//! Runs one download over a GEO path, with the library alone: `cargo run --release -p bentpipe-sim
 //! --example transfer -- 100`.
 //!
-//! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), round trip ms (600), `h3`,
-//! `raw`, `h2`, `h1` or `tcp`, `none`, `trace`, `qlog` or `capture`, and a directory to write qlog
-//! and capture files to. Anywhere between them may stand `congestion=bbr3`, `start=standard`,
+//! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), RTT in ms (600), protocol `h3`,
+//! `raw`, `h2`, `h1` or `tcp`, output `none`, `trace`, `qlog` or `capture`, and a directory for
+//! qlog and capture files. `congestion=bbr3`, `start=standard` and `ack=1:10` may stand anywhere
+//! between them.
 //! `ack=1:10`.
 
 use bentpipe_link::DirectionConfig;
@@ -14,7 +15,7 @@ use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// What `name` stands for, with windows that do not limit on a path of `bdp`.
+/// Returns the stack called `name`, with windows that do not limit it on a path of `bdp`.
 fn stack(name: &str, chosen: Settings, bdp: Bytes) -> Result<Stack, String> {
     let window = bdp.mul_f64(4.0);
     let send_window = bdp.mul_f64(2.0) + Bytes::from_mb(1);
@@ -31,7 +32,7 @@ fn stack(name: &str, chosen: Settings, bdp: Bytes) -> Result<Stack, String> {
         "h2" => Version::H2,
         "h1" => Version::H1,
         "tcp" => Version::Raw,
-        _ => return Err(format!("`{name}`; allowed: h3, raw, h2, h1, tcp")),
+        _ => return Err(format!("`{name}` is unknown; allowed: h3, raw, h2, h1, tcp")),
     };
     let http = http::Settings {
         version,
@@ -55,9 +56,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Some(("start", name)) => chosen.congestion.slow_start = name.parse()?,
             Some(("ack", ratio)) => chosen.ack = ratio.parse()?,
             _ => {
-                return Err(
-                    format!("`{choice}`; allowed: congestion=NAME, start=NAME, ack=1:N").into()
-                );
+                return Err(format!(
+                    "`{choice}` is unknown; allowed: congestion=NAME, start=NAME, ack=1:N"
+                )
+                .into());
             }
         }
     }

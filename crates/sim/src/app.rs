@@ -8,13 +8,14 @@ use bytes::{Buf, Bytes};
 use http::{Method, Request, Response};
 use std::future::poll_fn;
 
-/// Content of objects. DATA frames are this large because the stack searches the chunks of its send
+/// Content of objects. DATA frames have this size because the stack searches the chunks of its send
 /// buffer one by one.
 static BODY: [u8; 1_048_576] = [0; 1_048_576];
 /// Name in the certificate of the simulated servers.
 pub const SERVER_NAME: &str = "server.test";
 
-/// The client's application: requests each object as soon as those it depends on are complete.
+/// Runs the client's application, which requests each object as soon as its dependencies are
+/// complete.
 pub fn client(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task {
     conn.set_send_buffer(settings.send_window.get());
     conn.set_flow_control(settings.connection_window, &settings.credit);
@@ -28,7 +29,7 @@ pub fn client(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task 
     }
 }
 
-/// The server's application: answers requests until the connection ends.
+/// Runs the server's application, which responds to requests until the connection ends.
 pub fn server(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task {
     conn.set_send_buffer(settings.send_window.get());
     conn.set_flow_control(settings.connection_window, &settings.credit);
@@ -42,7 +43,8 @@ pub fn server(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task 
     }
 }
 
-/// The direction and the sizes of the objects, copied so that no lock is held while waiting.
+/// Returns the direction and the sizes of the objects, copied so that no lock is held while
+/// waiting.
 fn plan(progress: &VisitProgress) -> (Direction, Vec<u64>) {
     let state = progress.state();
     (state.direction, state.objects.iter().map(|object| object.bytes).collect())
@@ -78,7 +80,8 @@ async fn h3_client(conn: Conn, stream_window: u64, progress: VisitProgress) {
             }
         });
     }
-    // `requests` lives as long as this task: the flow ends the connection, not its last request.
+    // `requests` lives as long as this task, because the flow ends the connection, not its last
+    // request.
     let error = poll_fn(|cx| connection.poll_close(cx)).await;
     progress.failed(format!("HTTP/3 connection ended: {error}"));
     drop(requests);
@@ -128,7 +131,7 @@ async fn h3_server(conn: Conn, stream_window: u64, progress: VisitProgress) {
         Ok(connection) => connection,
         Err(error) => return progress.failed(format!("HTTP/3 server: {error}")),
     };
-    // The client's close appears as an error here; the client reports what matters.
+    // The client's close appears as an error here. The client reports the relevant errors.
     while let Ok(Some(resolver)) = connection.accept().await {
         let (task_conn, progress) = (conn.clone(), progress.clone());
         conn.spawn(async move {

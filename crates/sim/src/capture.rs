@@ -26,7 +26,7 @@ const UDP: u8 = 17;
 const ICMP: u8 = 1;
 /// Protocol number of TCP.
 const TCP: u8 = 6;
-/// Windows are captured in units of so many bits: up to 1 GiB, to 16 KiB.
+/// Scale of captured windows in bits: up to 1 GiB, in units of 16 KiB.
 const WINDOW_SCALE: u8 = 14;
 
 /// The packets captured so far.
@@ -44,7 +44,8 @@ struct CapturedPacket {
 }
 
 impl Capture {
-    /// An empty capture of `hop`. Interface 0 is the forward direction, 1 the return direction.
+    /// Creates an empty capture of `hop`. Interface 0 is the forward direction, 1 the return
+    /// direction.
     pub fn new(hop: &str) -> Self {
         Self { hop: hop.to_owned(), packets: Vec::new() }
     }
@@ -85,12 +86,12 @@ impl Capture {
     /// Writes the capture as a pcapng file with the secrets that let Wireshark decrypt it.
     ///
     /// # Errors
-    /// The error of the writer, in words.
+    /// The error of the writer, as text.
     pub fn finish(self, secrets: &str) -> Result<Vec<u8>, String> {
         let words = |error: pcap_file::PcapError| error.to_string();
         let mut writer =
             PcapNgWriter::with_endianness(Vec::new(), Endianness::Little).map_err(words)?;
-        // Readers decrypt in one pass, so secrets come before packets. Their numbers are in the
+        // Secrets come before packets, because readers decrypt in one pass. Numbers are in the
         // file's byte order.
         let mut block = Vec::with_capacity(secrets.len() + 12);
         block.extend_from_slice(&TLS_KEY_LOG.to_le_bytes());
@@ -124,7 +125,7 @@ impl Capture {
     }
 }
 
-/// IPv4 header (RFC 791) of a packet with `payload` bytes of `protocol`.
+/// Returns the IPv4 header (RFC 791) of a packet with `payload` bytes of `protocol`.
 fn ip_header(from: SocketAddr, to: SocketAddr, ecn: Ecn, protocol: u8, payload: usize) -> Vec<u8> {
     let address = |address: SocketAddr| match address.ip() {
         IpAddr::V4(ip) => ip,
@@ -148,7 +149,8 @@ fn ip_header(from: SocketAddr, to: SocketAddr, ecn: Ecn, protocol: u8, payload: 
     bytes
 }
 
-/// A packet of zeros over UDP or in an ICMP echo (RFC 792), whose identifier is the flow's number.
+/// Returns a packet of zeros over UDP or in an ICMP echo (RFC 792), whose identifier is the flow's
+/// number.
 fn filler_packet(
     filler: &Filler,
     from: SocketAddr,
@@ -180,7 +182,7 @@ fn filler_packet(
     bytes
 }
 
-/// UDP header (RFC 768). Omits the checksum, as IPv4 allows.
+/// Returns the UDP header (RFC 768). Omits the checksum, as IPv4 permits.
 fn udp_header(from: SocketAddr, to: SocketAddr, payload: usize) -> [u8; UDP_HEADER as usize] {
     let mut bytes = [0; UDP_HEADER as usize];
     bytes[..2].copy_from_slice(&from.port().to_be_bytes());
@@ -189,14 +191,14 @@ fn udp_header(from: SocketAddr, to: SocketAddr, payload: usize) -> [u8; UDP_HEAD
     bytes
 }
 
-/// TCP header with its options (RFC 9293 §3.1, RFC 7323, RFC 2018). Without a payload there is no
-/// checksum.
+/// Returns the TCP header with its options (RFC 9293 §3.1, RFC 7323, RFC 2018). Without a payload
+/// there is no checksum.
 fn tcp_header(from: SocketAddr, to: SocketAddr, segment: &Segment) -> Vec<u8> {
     let Flags { syn, fin, rst, ack, ece, cwr } = segment.flags;
     let length = (segment.tcp_bytes() + segment.option_bytes()) as usize;
     let bits = [fin, syn, rst, false, ack, false, ece, cwr];
-    let flags = (0..).zip(bits).fold(0, |flags, (place, set)| flags | u8::from(set) << place);
-    // A SYN's window is not scaled.
+    let flags = (0..).zip(bits).fold(0, |flags, (bit, set)| flags | u8::from(set) << bit);
+    // The window of a SYN is not scaled.
     let scale = if syn { 0 } else { WINDOW_SCALE };
     let window = (segment.window >> scale).min(0xffff) as u16;
     let millis = |time: Time| ((time.as_nanos() / 1_000_000) as u32).to_be_bytes();
@@ -209,7 +211,7 @@ fn tcp_header(from: SocketAddr, to: SocketAddr, segment: &Segment) -> Vec<u8> {
     bytes.extend_from_slice(&window.to_be_bytes());
     bytes.extend_from_slice(&[0, 0, 0, 0]);
     if syn {
-        // Maximum segment size for packets of 1500 bytes, SACK permitted.
+        // Maximum segment size for packets of 1500 bytes, and SACK permitted.
         bytes.extend_from_slice(&[2, 4, 0x05, 0xb4, 4, 2]);
     } else {
         bytes.extend_from_slice(&[1, 1]);
@@ -230,7 +232,7 @@ fn tcp_header(from: SocketAddr, to: SocketAddr, segment: &Segment) -> Vec<u8> {
     bytes
 }
 
-/// RFC 1071.
+/// Returns the checksum of RFC 1071.
 fn internet_checksum(bytes: &[u8]) -> u16 {
     let sum: u32 = bytes
         .chunks(2)
@@ -247,7 +249,7 @@ mod tests {
     const ENDS: [([u8; 4], u16); 2] = [([198, 18, 0, 1], 50_000), ([198, 19, 0, 1], 443)];
 
     #[test]
-    fn the_header_checksum_verifies_and_the_lengths_add_up() {
+    fn ip_header_has_a_valid_checksum_and_length() {
         let [from, to] = ENDS.map(SocketAddr::from);
         let mut bytes = ip_header(from, to, Ecn::Ect0, UDP, 1208);
         bytes.extend_from_slice(&udp_header(from, to, 1200));
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segments_header_is_as_long_as_the_segment_says() {
+    fn tcp_header_has_the_length_of_the_segment() {
         let [from, to] = ENDS.map(SocketAddr::from);
         let flags = |syn| Flags { syn, ack: true, ..Flags::default() };
         let mut segment = Segment { flags: flags(true), ..Segment::default() };
@@ -273,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_and_its_answer_have_the_size_that_was_asked_for_and_a_checksum_that_verifies() {
+    fn echo_packets_have_the_requested_size_and_a_valid_checksum() {
         let [from, to] = ENDS.map(SocketAddr::from);
         for (protocol, kind) in [(FillerProtocol::Echo, 8), (FillerProtocol::EchoReply, 0)] {
             let filler = Filler { protocol, number: 258, sent: Time::ZERO, bytes: 84 };

@@ -1,9 +1,9 @@
-//! Checks that every run must pass: laws that no transport, link or setting can break. A violation
-//! is a bug in Bentpipe, and the run fails instead of returning numbers.
+//! Checks that every run must pass: laws that hold for every transport, link and setting. A
+//! violation is a bug in Bentpipe, and the run fails instead of returning numbers.
 //!
 //! One side of each comparison comes from the links and the other from the applications or from
 //! separate counts, so that no number is compared with itself. Visits that are not measured take
-//! part only in the checks of links, because nothing is known about them at the end.
+//! part only in the checks of links, because their state at the end is unknown.
 
 use crate::error::SimError;
 use crate::outcome::FlowOutcome;
@@ -23,13 +23,13 @@ pub struct LinkAudit<'a> {
     pub counters: Counters,
     /// Both sides of Little's law.
     pub queue: QueueTime,
-    /// Packets inside, counted where they are.
+    /// Packets inside, counted separately.
     pub held: u64,
     /// Arrival of the first packet.
     pub first_in: Option<Time>,
     /// Departure of the last packet.
     pub last_out: Time,
-    /// Bytes that have left the link, counted per flow, independently of the link's counters.
+    /// Bytes that have left the link, counted per flow and independently of the link's counters.
     pub crossed: u64,
 }
 
@@ -42,13 +42,13 @@ pub struct VisitAudit<'a> {
     pub down: Vec<&'a LinkAudit<'a>>,
     /// The hops over which RTTs were sampled.
     pub sampled: Range<usize>,
-    /// Lower bound of the end-to-end delay in addition to these links: light on a straight line if
+    /// Lower bound of the end-to-end delay in addition to these links: straight-line light time if
     /// satellites move.
     pub light_time: Span,
 }
 
-/// The hops over which the data's sender samples RTTs: all `hops` or, with proxies, those of the
-/// connection across the proxies' hop, whose sender is recorded.
+/// Returns the hops over which the data's sender samples RTTs: all `hops` or, with proxies, those
+/// of the connection across the proxies' hop, whose sender is recorded.
 pub fn sampled_hops(stack: &Stack, hops: usize) -> Range<usize> {
     let pep = match stack {
         Stack::Quic(_) | Stack::DatagramTraffic(_) | Stack::Program(_) => None,
@@ -82,7 +82,8 @@ pub fn run<'a>(
         round_trip(visit)?;
         completion(visit)?;
     }
-    // A mesh does not know the links of a visit, and asking thousands of links would be useless.
+    // A mesh does not report the links of a visit, and checking thousands of links would be
+    // useless.
     if visits.iter().all(|visit| visit.down.is_empty()) {
         return Ok(());
     }
@@ -92,7 +93,7 @@ pub fn run<'a>(
     Ok(())
 }
 
-fn hold(
+fn require(
     check: &'static str,
     holds: bool,
     what: impl FnOnce() -> String,
@@ -106,12 +107,12 @@ fn hold(
     Err(SimError::Physics { check, what: what(), expected, measured })
 }
 
-/// Conservation: in = out + dropped + withdrawn + inside, in packets and bytes; and the packets of
-/// the flows add up to what the link has delivered.
+/// Checks conservation: in = out + dropped + withdrawn + inside, in packets and bytes; and the
+/// packets of the flows add up to those that the link has delivered.
 fn conservation(link: &LinkAudit<'_>) -> Result<(), SimError> {
     let LinkAudit { counters: c, name, .. } = link;
     let check = |holds, what: &str, expected: u64, measured: u64| {
-        hold("conservation", holds, || format!("{what} of link {name}"), expected, measured)
+        require("conservation", holds, || format!("{what} of link {name}"), expected, measured)
     };
     let gone = [c.dropped_policer, c.dropped_queue, c.dropped_aqm, c.dropped_loss, c.withdrawn];
     let packets = c.packets_out + gone.iter().map(|tally| tally.packets).sum::<u64>() + link.held;
@@ -136,10 +137,10 @@ fn conservation(link: &LinkAudit<'_>) -> Result<(), SimError> {
     )
 }
 
-/// Rate: a link delivers no more than its transmitter can send between its first arrival and its
-/// last departure, less the minimum delay of the last packet.
+/// Checks the rate: a link delivers no more than its transmitter can send between its first arrival
+/// and its last departure, less the minimum delay of the last packet.
 ///
-/// Exact for constant and stepped rates without a policer. A policer admits less than allowed here,
+/// Exact for constant and stepped rates without a policer. A policer admits less than this bound,
 /// frames and jitter delay the last packet, and a trace carries 4 bytes less per packet.
 fn rate(link: &LinkAudit<'_>) -> Result<(), SimError> {
     let through = before(link.last_out, link.model.least_delay());
@@ -147,11 +148,11 @@ fn rate(link: &LinkAudit<'_>) -> Result<(), SimError> {
         link.first_in.map_or(Bytes::ZERO, |first| link.model.capacity(first, through)).get();
     let out = link.counters.bytes_out;
     let what = || format!("bytes delivered by link {}", link.name);
-    hold("rate", out <= buffer, what, format!("at most {buffer}"), out)
+    require("rate", out <= buffer, what, format!("at most {buffer}"), out)
 }
 
-/// Little's law: the integral of the queue length equals the sum of the waits, in packets and
-/// weighted by bytes.
+/// Checks Little's law: the integral of the queue length equals the sum of the waits, in packets
+/// and weighted by bytes.
 ///
 /// Both sides are integer nanoseconds, so there is no rounding.
 fn little(link: &LinkAudit<'_>) -> Result<(), SimError> {
@@ -160,20 +161,20 @@ fn little(link: &LinkAudit<'_>) -> Result<(), SimError> {
         [("packet", occupied_packets, waited_packets), ("byte", occupied_bytes, waited_bytes)]
     {
         let what = || format!("{unit}-nanoseconds waited in the queue of link {}", link.name);
-        hold("little", expected == measured, what, expected, measured)?;
+        require("little", expected == measured, what, expected, measured)?;
     }
     Ok(())
 }
 
-/// A complete visit has received exactly what it requested, and so has each object; an incomplete
-/// one has received no more.
+/// Checks that a complete visit, and each of its objects, has received exactly the requested bytes,
+/// and an incomplete one no more.
 fn bytes(outcome: &FlowOutcome) -> Result<(), SimError> {
-    let check = |complete: bool, what: &str, asked: u64, received: u64| {
-        let holds = if complete { received == asked } else { received <= asked };
+    let check = |complete: bool, what: &str, requested: u64, received: u64| {
+        let holds = if complete { received == requested } else { received <= requested };
         let at_most = if complete { "" } else { "at most " };
         let what =
             || format!("bytes received of {what}flow `{}`, visit {}", outcome.name, outcome.visit);
-        hold("bytes", holds, what, format!("{at_most}{asked}"), received)
+        require("bytes", holds, what, format!("{at_most}{requested}"), received)
     };
     check(outcome.completed, "", outcome.bytes, outcome.received)?;
     for object in &outcome.objects {
@@ -187,29 +188,25 @@ fn bytes(outcome: &FlowOutcome) -> Result<(), SimError> {
     check(true, "all objects of ", outcome.received, sum)
 }
 
-/// No RTT is below the minimum delays of the hops over which it was sampled, in both directions.
-/// Ignores transmission times, because packet sizes are unknown here.
+/// Checks that no RTT is below the minimum delays of the hops over which it was sampled, in both
+/// directions. Ignores transmission times, because packet sizes are unknown here.
 fn round_trip(visit: &VisitAudit<'_>) -> Result<(), SimError> {
     let Some(measured) = visit.outcome.rtt_min else { return Ok(()) };
     let hops =
         |links: &[&LinkAudit<'_>]| delay(links.get(visit.sampled.clone()).unwrap_or_default());
     let least = hops(&visit.up) + hops(&visit.down) + visit.light_time * 2;
-    let what = || {
-        format!(
-            "smallest round trip of flow `{}`, visit {}",
-            visit.outcome.name, visit.outcome.visit
-        )
-    };
-    hold("round trip", measured >= least, what, format!("at least {least}"), measured)
+    let what =
+        || format!("minimum RTT of flow `{}`, visit {}", visit.outcome.name, visit.outcome.visit);
+    require("round trip", measured >= least, what, format!("at least {least}"), measured)
 }
 
-/// True if a time limit completes the visit instead of its last byte.
+/// Returns true if a time limit completes the visit instead of its last byte.
 fn is_timed(outcome: &FlowOutcome) -> bool {
     outcome.objects.is_empty()
 }
 
-/// No visit completes too early: a request and an answer cross the path, and in between the bytes
-/// pass each link in the time that the delays around it leave.
+/// Checks that no visit completes too early: a request and a response cross the path, and in
+/// between the bytes pass each link in the time that the delays around it leave.
 ///
 /// Counts only payload bytes: no headers, handshakes or other flows.
 fn completion(visit: &VisitAudit<'_>) -> Result<(), SimError> {
@@ -229,10 +226,16 @@ fn completion(visit: &VisitAudit<'_>) -> Result<(), SimError> {
             format!("completion of {object}flow `{}`, visit {}", outcome.name, outcome.visit)
         };
         let soonest = start + least;
-        hold("completion", completion >= soonest, what, format!("at least {soonest}"), completion)?;
+        require(
+            "completion",
+            completion >= soonest,
+            what,
+            format!("at least {soonest}"),
+            completion,
+        )?;
         let (begin, end) = (outcome.start + start, outcome.start + completion);
-        // The delays before and after each link on the path of the data: request and answer, or
-        // data and confirmation.
+        // The delays before and after each link on the path of the data: those of request and
+        // response, or of data and confirmation.
         let mut passed = match outcome.direction {
             Direction::Download => delay(&visit.up),
             Direction::Upload => Span::ZERO,
@@ -243,14 +246,14 @@ fn completion(visit: &VisitAudit<'_>) -> Result<(), SimError> {
             let to = before(end, least - (passed - link.model.least_delay()));
             let buffer = link.model.capacity(from, to).get();
             let what = || format!("{} at {completion}: bytes over link {}", what(), link.name);
-            hold("completion", bytes <= buffer, what, format!("at most {buffer}"), bytes)?;
+            require("completion", bytes <= buffer, what, format!("at most {buffer}"), bytes)?;
         }
     }
     Ok(())
 }
 
-/// The visits over a link, each and together, have received no more than it can send from their
-/// start to their end, and no more than has left it.
+/// Checks that the visits over a link, each and together, have received no more than the link can
+/// send from their start to their end, and no more than has left it.
 fn shares(link: &LinkAudit<'_>, visits: &[VisitAudit<'_>], end: Time) -> Result<(), SimError> {
     let (mut sum, mut first, mut last) = (0, Time::MAX, Time::ZERO);
     for visit in
@@ -266,7 +269,7 @@ fn shares(link: &LinkAudit<'_>, visits: &[VisitAudit<'_>], end: Time) -> Result<
             )
         };
         let bytes = outcome.received;
-        hold(
+        require(
             "shares",
             bytes <= buffer,
             what,
@@ -279,10 +282,16 @@ fn shares(link: &LinkAudit<'_>, visits: &[VisitAudit<'_>], end: Time) -> Result<
     }
     let buffer = link.model.capacity(first, last).get().min(link.counters.bytes_out);
     let what = || format!("goodputs of all flows over link {}", link.name);
-    hold("shares", sum <= buffer, what, format!("at most {buffer} bytes"), format!("{sum} bytes"))
+    require(
+        "shares",
+        sum <= buffer,
+        what,
+        format!("at most {buffer} bytes"),
+        format!("{sum} bytes"),
+    )
 }
 
-/// The links that the visit's data crosses, in order.
+/// Returns the links that the visit's data crosses, in order.
 fn data_links<'v, 'a>(
     visit: &'v VisitAudit<'a>,
 ) -> Box<dyn Iterator<Item = &'a LinkAudit<'a>> + 'v> {
@@ -292,12 +301,12 @@ fn data_links<'v, 'a>(
     }
 }
 
-/// The minimum delay over all `links`.
+/// Returns the minimum delay over all `links`.
 fn delay(links: &[&LinkAudit<'_>]) -> Span {
     links.iter().fold(Span::ZERO, |sum, link| sum + link.model.least_delay())
 }
 
-/// `span` before `at`, but not before the start of the run.
+/// Returns the time `span` before `at`, but not before the start of the run.
 fn before(at: Time, span: Span) -> Time {
     Time::ZERO + at.since_start().saturating_sub(span)
 }

@@ -18,7 +18,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The other end.
+    /// Returns the other end.
     pub fn peer(self) -> Self {
         match self {
             Self::Client => Self::Server,
@@ -37,7 +37,7 @@ pub enum PathDirection {
 }
 
 impl PathDirection {
-    /// The direction in which data flows.
+    /// Returns the direction in which data flows.
     pub fn of(direction: Direction) -> Self {
         match direction {
             Direction::Download => Self::ToClient,
@@ -45,7 +45,7 @@ impl PathDirection {
         }
     }
 
-    /// The sender of packets in this direction.
+    /// Returns the sender of packets in this direction.
     pub fn source(self) -> Role {
         match self {
             Self::ToServer => Role::Client,
@@ -54,9 +54,9 @@ impl PathDirection {
     }
 }
 
-/// A socket address of flow number `flow`, from the benchmarking range (RFC 2544).
+/// Returns a socket address of flow number `flow`, from the benchmarking range (RFC 2544).
 ///
-/// Clients of one terminal share an address, as behind a NAT; each terminal has a network of its
+/// Clients of one terminal share an address, as behind a NAT. Each terminal has a network of its
 /// own.
 pub fn socket(flow: usize, side: Role, terminal: usize) -> SocketAddr {
     let [high, low] = (flow as u16).to_be_bytes();
@@ -96,18 +96,18 @@ pub enum Body {
         /// The segment.
         segment: Segment,
     },
-    /// Meaningless bytes.
+    /// Bytes without meaning.
     Filler(Filler),
 }
 
-/// Meaningless bytes: only their number and time of sending count.
+/// Bytes without meaning: only their number and sending time count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filler {
     /// The protocol that carries them.
     pub protocol: FillerProtocol,
     /// Sequence number from 0. A reply has that of its request.
     pub number: u64,
-    /// When it was sent. A reply has the time of its request.
+    /// Sending time. A reply has the time of its request.
     pub sent: Time,
     /// Size of the IP packet.
     pub bytes: u32,

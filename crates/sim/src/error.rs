@@ -11,12 +11,12 @@ pub enum SimError {
     /// The caller stopped the run.
     #[error("interrupted")]
     Interrupted,
-    /// A setting that QUIC cannot express.
+    /// A setting that QUIC does not support.
     #[error("flow `{flow}`: {source}")]
     Settings {
         /// The flow.
         flow: String,
-        /// What is wrong.
+        /// The invalid setting.
         source: SettingsError,
     },
     /// TLS could not be configured.
@@ -38,13 +38,11 @@ pub enum SimError {
     #[error("{0}")]
     Spec(String),
     /// A result is physically impossible: a bug in Bentpipe.
-    #[error(
-        "what the run found cannot be ({check}): {what}: expected {expected}, measured {measured}"
-    )]
+    #[error("impossible result, check `{check}`: {what}: expected {expected}, measured {measured}")]
     Physics {
         /// The check that failed.
         check: &'static str,
-        /// What was compared.
+        /// The compared quantity.
         what: String,
         /// The expected value.
         expected: String,

@@ -15,24 +15,24 @@ const COMPONENT_BITS: u32 = 24;
 /// An entry is one integer, so a comparison is one operation: the time in the upper bits, then the
 /// sequence (2⁴⁰ values before the order of equal times becomes undefined), then the component.
 ///
-/// Components change their deadlines far more often than deadlines pass: a QUIC endpoint re-arms
-/// its timers with each packet. So a deadline that moves back keeps its entry: the component wakes
-/// too early, finds nothing due, and is scheduled again. Only a deadline that moves forward adds an
-/// entry.
+/// Components change their deadlines far more often than deadlines pass, because a QUIC endpoint
+/// re-arms its timers with each packet. So a deadline that moves back keeps its entry: the
+/// component wakes too early, finds nothing due, and is scheduled again. Only a deadline that moves
+/// forward adds an entry.
 #[derive(Debug)]
 pub struct EventQueue {
     heap: BinaryHeap<Reverse<u128>>,
-    /// The valid entry of each component; its other entries are stale.
+    /// Valid entry of each component. Its other entries are stale.
     due: Vec<Time>,
     sequence: u64,
 }
 
 impl EventQueue {
     /// Maximum number of components.
-    pub const MOST: usize = 1 << COMPONENT_BITS;
+    pub const MAX: usize = 1 << COMPONENT_BITS;
 
-    /// A queue for components `0..count`. Others, up to [`Self::MOST`] in total, are added when
-    /// they are scheduled.
+    /// Creates a queue for components `0..count`. Others, up to [`Self::MAX`] in total, are added
+    /// when they are scheduled.
     pub fn new(count: usize) -> Self {
         Self {
             heap: BinaryHeap::with_capacity(4 * count),
@@ -44,11 +44,11 @@ impl EventQueue {
     /// Wakes `component` by `deadline`.
     pub fn schedule(&mut self, component: Component, deadline: Option<Time>) {
         let Some(deadline) = deadline else { return };
-        let place = component as usize;
-        if place >= self.due.len() {
-            self.due.resize(place + 1, Time::MAX);
+        let index = component as usize;
+        if index >= self.due.len() {
+            self.due.resize(index + 1, Time::MAX);
         }
-        let due = &mut self.due[place];
+        let due = &mut self.due[index];
         if deadline < *due {
             *due = deadline;
             self.sequence += 1;
@@ -57,12 +57,12 @@ impl EventQueue {
         }
     }
 
-    /// The next component to wake, and when. Equal times come in the order in which they were
-    /// scheduled.
+    /// Returns the next component to wake, with its time. Equal times come in the order in which
+    /// they were scheduled.
     pub fn pop(&mut self) -> Option<(Time, Component)> {
         while let Some(Reverse(entry)) = self.heap.pop() {
             let time = Time::from_nanos((entry >> 64) as u64);
-            let component = entry as Component & (Self::MOST as Component - 1);
+            let component = entry as Component & (Self::MAX as Component - 1);
             let due = &mut self.due[component as usize];
             if *due == time {
                 *due = Time::MAX;
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_deadline_comes_first_and_ties_keep_their_order() {
+    fn deadlines_come_in_order_of_time_then_of_scheduling() {
         let mut event_queue = EventQueue::new(3);
         event_queue.schedule(2, Some(Time::from_millis(5)));
         event_queue.schedule(0, Some(Time::from_millis(5)));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_component_that_comes_later_is_woken_like_the_others() {
+    fn components_can_be_added_later() {
         let mut event_queue = EventQueue::new(1);
         event_queue.schedule(0, Some(Time::from_millis(9)));
         event_queue.schedule(70, Some(Time::from_millis(3)));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_moved_forward_replaces_the_later_one() {
+    fn an_earlier_deadline_replaces_the_later_one() {
         let mut event_queue = EventQueue::new(1);
         event_queue.schedule(0, Some(Time::from_millis(9)));
         event_queue.schedule(0, Some(Time::from_millis(3)));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_moved_back_wakes_once_too_early() {
+    fn a_later_deadline_wakes_once_too_early() {
         let mut event_queue = EventQueue::new(1);
         event_queue.schedule(0, Some(Time::from_millis(3)));
         event_queue.schedule(0, Some(Time::from_millis(9)));

@@ -20,17 +20,17 @@ pub struct HopPath {
     /// The links of each terminal's path.
     routes: Vec<TerminalLinks>,
     flows: Vec<FlowLocation>,
-    /// The number by which flows address the server's node.
+    /// Number by which flows address the server's node.
     last_node: u16,
 }
 
 /// Location of a flow on the path.
 struct FlowLocation {
     terminal: usize,
-    /// The nodes of its client and its server.
+    /// Nodes of its client and its server.
     client: u32,
     server: u32,
-    /// Those of its hops over which it samples RTTs.
+    /// Hops over which it samples RTTs.
     sampled: Range<usize>,
 }
 
@@ -42,7 +42,7 @@ struct TerminalLinks {
 }
 
 impl TerminalLinks {
-    /// The link that leaves `node` in direction `toward`.
+    /// Returns the link that leaves `node` in direction `toward`.
     fn from(&self, node: u32, toward: PathDirection) -> Option<(usize, usize)> {
         match toward {
             PathDirection::ToServer => self.up.get(node as usize).copied(),
@@ -55,7 +55,7 @@ impl HopPath {
     /// Builds the hops of `spec` and their links.
     pub fn new(spec: &RunSpec) -> Result<(Self, Vec<LinkState>), SimError> {
         if spec.hops.is_empty() {
-            return Err(SimError::Spec("a path needs at least one hop".to_owned()));
+            return Err(SimError::Spec("the path has no hops; allowed: at least one".to_owned()));
         }
         if u16::try_from(spec.hops.len()).is_err() {
             return Err(SimError::Spec(format!("{} hops; allowed: 65,535", spec.hops.len())));
@@ -65,7 +65,7 @@ impl HopPath {
         {
             let names: Vec<&str> = spec.hops.iter().map(|hop| hop.name.as_str()).collect();
             return Err(SimError::Spec(format!(
-                "no hop `{hop}` to capture; allowed: {}",
+                "no hop is named `{hop}`, which is to be captured; allowed: {}",
                 names.join(", ")
             )));
         }
@@ -128,7 +128,7 @@ impl HopPath {
     }
 }
 
-/// The location of `flow`: at the ends of the path, or between them.
+/// Returns the location of `flow`: at the ends of the path, or between them.
 fn flow_location(flow: &FlowSpec, last_node: u16) -> Result<FlowLocation, SimError> {
     let (client, server) = flow.ends.unwrap_or((0, last_node.into()));
     let wrong = |what: &str| {
@@ -150,8 +150,8 @@ fn flow_location(flow: &FlowSpec, last_node: u16) -> Result<FlowLocation, SimErr
 }
 
 impl PacketNetwork for HopPath {
-    /// Wakes links whenever a transmission ends: the order of events at equal times is part of the
-    /// results.
+    /// Wakes links at the end of each transmission, because the order of events at equal times is
+    /// part of the results.
     const LAZY: bool = false;
 
     fn net_node(&self, flow: usize, node: u16) -> u32 {

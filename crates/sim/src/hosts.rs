@@ -17,13 +17,13 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Clone)]
 pub struct Host {
     /// Limits fast starts to one at a time per client.
-    pub gate: StartLimiter<IpAddr>,
-    /// Memory of paths it has sent over.
+    pub start_limiter: StartLimiter<IpAddr>,
+    /// Memory of the paths it has sent over.
     pub memory: PathMemory,
     /// Issues tokens.
-    pub issued: TokenServer,
+    pub token_server: TokenServer,
     /// Tokens it has received.
-    pub kept: TokenClient,
+    pub token_client: TokenClient,
 }
 
 /// All hosts of a run by name: servers by their own, clients by their flow's.
@@ -36,12 +36,12 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Hosts without any state.
+    /// Creates hosts without any state.
     pub fn new(epoch: EpochClock, seed: (u64, u64)) -> Self {
         Self { hosts: Mutex::default(), epoch, seed }
     }
 
-    /// The host called `name`.
+    /// Returns the host called `name`.
     pub fn get(&self, name: &str) -> Result<Host, SimError> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(host) = hosts.get(name) {
@@ -55,16 +55,16 @@ impl Hosts {
         let prefixes = Prefixes::default();
         let store = MemoryStore::new(Limits::default());
         let host = Host {
-            gate: StartLimiter::default(),
+            start_limiter: StartLimiter::default(),
             memory: PathMemory::new(store, prefixes, "sim", DEFAULT_LIFETIME, self.epoch.clone()),
-            issued: TokenServer::new(
+            token_server: TokenServer::new(
                 PathTokens::new(keys),
                 prefixes,
                 DEFAULT_LIFETIME,
                 self.epoch.clone(),
                 Randomness::Seeded.generator(),
             ),
-            kept: TokenClient::new(MemoryPathTokenStore::default(), self.epoch.clone()),
+            token_client: TokenClient::new(MemoryPathTokenStore::default(), self.epoch.clone()),
         };
         hosts.insert(name.to_owned(), host.clone());
         Ok(host)

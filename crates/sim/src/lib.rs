@@ -1,8 +1,8 @@
 //! The discrete-event simulator: hosts, links, routes and one event queue.
 //!
 //! [`run`] executes a [`RunSpec`] to its end and returns a [`RunOutcome`]. The endpoints are those
-//! of `bentpipe-quic`, which do not know that the time is virtual; the links are those of
-//! `bentpipe-link`. Nothing here does I/O, reads a clock or draws unseeded randomness: the outcome
+//! of `bentpipe-quic`, which run unchanged on virtual time, and the links are those of
+//! `bentpipe-link`. No code here does I/O, reads a clock or draws unseeded randomness: the outcome
 //! is a function of the specification.
 
 mod app;

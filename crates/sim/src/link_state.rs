@@ -30,7 +30,7 @@ pub struct LinkState {
 }
 
 impl LinkState {
-    /// An unused link whose ports lead to the given nodes.
+    /// Creates an unused link whose ports lead to the given nodes.
     pub fn new(
         name: String,
         model: DirectionModel,
@@ -52,7 +52,7 @@ impl LinkState {
         }
     }
 
-    /// Its state for the checks at the end of the run.
+    /// Returns its state for the checks at the end of the run.
     pub fn account(&self, end: Time) -> LinkAudit<'_> {
         LinkAudit {
             name: &self.name,
@@ -66,7 +66,7 @@ impl LinkState {
         }
     }
 
-    /// Its outcome in a run that ended at `end` and whose first measured visit started at
+    /// Returns its outcome in a run that ended at `end` and whose first measured visit started at
     /// `measured_from`.
     pub fn outcome(&self, measured_from: Option<Time>, end: Time) -> LinkOutcome {
         let counters = *self.link.counters();
@@ -99,8 +99,8 @@ impl LinkState {
         }
     }
 
-    /// Its time series if recorded, followed by those of its terminals. `rtt` is the base RTT,
-    /// which sizes queues.
+    /// Returns its time series if recorded, followed by those of its terminals. `rtt` is the base
+    /// RTT, from which queue sizes in BDP follow.
     pub fn traces(mut self, rtt: Span, end: Time) -> Vec<LinkTrace> {
         let Some(mut recorder) = self.recorder else { return Vec::new() };
         recorder.frames(self.link.take_frame_shares(end));
@@ -128,9 +128,9 @@ impl BytesByFlow {
     #[inline]
     pub fn add(&mut self, flow: u32, bytes: u32) {
         match self.0.iter().position(|&(other, _)| other == flow) {
-            Some(place) => {
-                self.0[place].1 += u64::from(bytes);
-                self.0.swap(place, place.saturating_sub(1));
+            Some(index) => {
+                self.0[index].1 += u64::from(bytes);
+                self.0.swap(index, index.saturating_sub(1));
             }
             None => self.0.push((flow, bytes.into())),
         }
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_kept_apart_by_flow_whatever_the_order_in_which_they_come() {
+    fn bytes_are_counted_per_flow_in_any_order() {
         let mut carried = BytesByFlow::default();
         for (flow, bytes) in [(7, 100), (2, 10), (7, 1), (2, 1), (2, 1), (5, 1000)] {
             carried.add(flow, bytes);

@@ -1,19 +1,18 @@
-//! Why packets do not arrive.
+//! Reasons for packet loss.
 
 use bentpipe_link::DropCause;
 use bentpipe_recorder::Drop;
 
-/// Why packets do not arrive.
+/// Reason why a packet was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossReason {
     /// A link dropped it.
     OnLink(DropCause),
-    /// The link it was queued for, or propagating on, went down, and the scenario loses such
-    /// packets.
+    /// Its link, in whose queue or on which it was, went down, and the scenario loses such packets.
     Handover,
     /// No route to its destination.
     NoRoute,
-    /// It has passed as many links as IP allows.
+    /// It has passed the maximum number of links that IP permits.
     HopLimit,
 }
 

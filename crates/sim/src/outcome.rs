@@ -9,7 +9,7 @@ use bentpipe_quic::qlog::{QlogError, to_qvis};
 use bentpipe_recorder::RunTrace;
 use bentpipe_units::{Span, Time};
 
-/// Everything that a run has found.
+/// All results of a run.
 #[derive(Debug)]
 pub struct RunOutcome {
     /// One entry per measured visit, in the order of flows and visits.
@@ -38,10 +38,10 @@ pub struct QlogFile {
 }
 
 impl QlogFile {
-    /// Content for the qvis viewer, which accepts files called `….sqlog` only.
+    /// Returns the content for the qvis viewer, which accepts only files called `….sqlog`.
     ///
     /// # Errors
-    /// The content is damaged.
+    /// The content is invalid.
     pub fn qvis(&self) -> Result<Vec<u8>, QlogError> {
         to_qvis(&self.bytes)
     }
@@ -101,7 +101,7 @@ impl std::ops::AddAssign for ReturnBytes {
 }
 
 impl ReturnBytes {
-    /// Distributes the bytes of QUIC packets.
+    /// Adds the bytes of QUIC packets by layer.
     pub(crate) fn split(&mut self, layers: &Layers) {
         self.quic_header = layers.header;
         self.ack = layers.ack;
@@ -113,7 +113,7 @@ impl ReturnBytes {
     }
 }
 
-/// How the data's receiver acknowledged.
+/// ACK statistics of the data's receiver.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Acknowledgements {
     /// Packets with an acknowledgement: QUIC packets with an ACK frame, TCP segments with the ACK
@@ -146,24 +146,24 @@ pub struct ObjectOutcome {
     pub bytes: u64,
     /// Bytes of content that reached the receiver's application.
     pub received: u64,
-    /// When it was requested, since the visit's first packet.
+    /// Time of the request, since the visit's first packet.
     pub start: Span,
-    /// When it was complete, since the visit's first packet.
+    /// Time of completion, since the visit's first packet.
     pub completion: Option<Span>,
 }
 
-/// What both ends of a visit knew about the path.
+/// Knowledge of both ends of a visit about the path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathOutcome {
-    /// The saved path offered to the data's sender, used or not.
+    /// Saved path offered to the data's sender, used or not.
     pub saved: Option<SavedParameters>,
-    /// What the sender observed, if it remembers paths.
+    /// Path observed by the sender, if it remembers paths.
     pub observed: Option<SavedParameters>,
-    /// What the receiver observed: the best arrivals within an RTT.
+    /// Path observed by the receiver: the best arrivals within an RTT.
     pub receiver: Option<SavedParameters>,
     /// Whether the offered path met congestion; `None` if none was offered.
     pub retreated: Option<bool>,
-    /// Outcome of the client's token in one word; `None` if the server keeps a store.
+    /// Outcome of the client's token as one word; `None` if the server has a store.
     pub token: Option<&'static str>,
 }
 
@@ -186,18 +186,17 @@ pub struct FlowOutcome {
     pub bytes: u64,
     /// Of these, bytes that reached the receiver's application.
     pub received: u64,
-    /// Bytes that reached the receiver's application in each tenth of a second since the start of
-    /// the run.
+    /// Bytes that reached the receiver's application in each 100 ms since the start of the run.
     pub received_by_tenth: Vec<u64>,
     /// True if all bytes arrived, or the fixed duration has passed.
     pub completed: bool,
     /// Time of the client's first packet.
     pub start: Time,
-    /// Handshake completion at the client.
+    /// Completion of the handshake at the client.
     pub handshake: Option<Span>,
     /// First application byte at the data's receiver.
     pub first_byte: Option<Span>,
-    /// Completion at the client. For an upload, the server's answer has arrived.
+    /// Completion at the client. For an upload, the response of the server has arrived.
     pub completion: Option<Span>,
     /// Packets that the data's sender sent.
     pub packets_sent: u64,
@@ -209,7 +208,7 @@ pub struct FlowOutcome {
     pub packets_lost_queue: u64,
     /// Of these, packets lost by a loss process.
     pub packets_lost_random: u64,
-    /// Of these, packets lost in a mesh without the fault of a link: link down, no route, or hop
+    /// Of these, packets lost in a mesh for other reasons than a link: link down, no route, or hop
     /// limit.
     pub packets_lost_route: u64,
     /// Packets that the sender declared lost, rightly or not; `None` if unknown.
@@ -232,13 +231,13 @@ pub struct FlowOutcome {
     pub rtt_mean: Option<Span>,
     /// 99th percentile of the RTT, to 1 %.
     pub rtt_p99: Option<Span>,
-    /// What was known about the path.
+    /// Knowledge about the path.
     pub path: PathOutcome,
     /// Counters of proxies, if there are any.
     pub pep: Option<PepOutcome>,
     /// Outcome of each object. Empty for datagrams and visits of fixed duration.
     pub objects: Vec<ObjectOutcome>,
-    /// Why the visit did not complete, if so.
+    /// Reason why the visit did not complete, if so.
     pub error: Option<String>,
 }
 

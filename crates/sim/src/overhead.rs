@@ -1,13 +1,15 @@
-//! What acknowledgements cost on the return path by arithmetic, layer by layer, in percent of the
-//! bytes forward.
+//! Computed overhead of acknowledgements on the return path, layer by layer, in percent of the
+//! forward bytes.
 //!
-//! One acknowledgement of so many bytes goes back for each `every` packets of `packet` bytes
-//! forward: `100 · bytes / (every · packet)`. This is how Fairhurst, Custura and Jones (*QUIC &
-//! Satellite Return Link*, University of Aberdeen) estimate it, for an acknowledgement of every
-//! second packet and packets of 1500 bytes (TCP) and 1280 bytes (QUIC). Their table has no row for
-//! what surrounds QUIC's ACK frame, [`Overhead::quic`]: a short header with its packet number and
-//! the authentication tag, together about 1 %. Nothing here counts handshakes, requests, credit or
-//! losses; a simulation does.
+//! One acknowledgement of `bytes` is returned for each `every` packets of `packet` bytes in the
+//! forward direction: `100 · bytes / (every · packet)`. This is the estimate of Fairhurst, Custura
+//! and Jones (*QUIC & Satellite Return Link*, University of Aberdeen), for an acknowledgement of
+//! every second packet and packets of 1500 bytes (TCP) and 1280 bytes (QUIC).
+//!
+//! Their table has no row for the bytes around QUIC's ACK frame, [`Overhead::quic`]: a short header
+//! with its packet number and the authentication tag, together about 1 %.
+//!
+//! Handshakes, requests, flow control and losses are not included; a simulation includes them.
 
 use bentpipe_quic::{IP_HEADER, UDP_HEADER};
 use bentpipe_tcp::{Flags, Segment};
@@ -38,13 +40,13 @@ pub struct Overhead {
 }
 
 impl Overhead {
-    /// Sum of all layers.
+    /// Returns the sum of all layers.
     pub fn total(&self) -> f64 {
         self.ip + self.udp + self.quic + self.ack + self.tcp + self.tcp_options
     }
 
-    /// TCP with timestamps, as in Bentpipe: one pure ACK per `every` packets of `packet` bytes,
-    /// both above zero.
+    /// Returns the overhead of TCP with timestamps, as in Bentpipe: one pure ACK per `every`
+    /// packets of `packet` bytes, both above zero.
     pub fn of_tcp(every: u32, packet: u32) -> Self {
         let ack = Segment { flags: Flags { ack: true, ..Flags::default() }, ..Segment::default() };
         let share = share(every, packet);
@@ -56,8 +58,8 @@ impl Overhead {
         }
     }
 
-    /// QUIC: one packet with only an ACK frame of `frame` bytes per `every` packets of `packet`
-    /// bytes, both above zero.
+    /// Returns the overhead of QUIC: one packet with only an ACK frame of `frame` bytes per `every`
+    /// packets of `packet` bytes, both above zero.
     pub fn of_quic(every: u32, packet: u32, frame: u32) -> Self {
         let share = share(every, packet);
         Self {
@@ -79,14 +81,14 @@ fn share(every: u32, packet: u32) -> impl Fn(u32) -> f64 {
 mod tests {
     use super::*;
 
-    /// The published table rounds to two digits at best; a tenth of a percentage point is what
-    /// issue and table are compared to.
+    /// Compares with a tolerance of a tenth of a percentage point, because the published table
+    /// rounds to at most two digits.
     fn near(ours: f64, published: f64) {
         assert!((ours - published).abs() < 0.1, "{ours} beside {published}");
     }
 
     #[test]
-    fn rows_are_those_of_the_published_table() {
+    fn results_match_the_published_table() {
         let (tcp, quic) = (Overhead::of_tcp(2, 1500), Overhead::of_quic(2, 1280, 4));
         near(tcp.ip, 0.66);
         near(tcp.tcp, 0.6);
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_leaves_out_is_about_one_percent() {
+    fn quic_headers_and_tags_add_about_one_percent() {
         near(Overhead::of_quic(2, 1280, SMALLEST_ACK_FRAME).quic, 1.05);
     }
 }

@@ -9,8 +9,8 @@ pub struct PacketId(u32);
 
 /// All packets in flight.
 ///
-/// A datagram is large and passes a queue, a transmitter and a delay line at each hop, so it stays
-/// here meanwhile. Slots are reused.
+/// A datagram is large and passes a queue, a transmitter and a delay line at each hop, so it is
+/// stored here in the meantime. Slots are reused.
 #[derive(Debug, Default)]
 pub struct PacketArena {
     places: Vec<Datagram>,
@@ -18,15 +18,15 @@ pub struct PacketArena {
     free: Vec<PacketId>,
 }
 
-/// What every link and node needs of a packet, stored separately so that it stays in the CPU
-/// caches.
+/// Properties of a packet that every link and node needs, stored separately so that they stay in
+/// the CPU caches.
 #[derive(Debug, Clone, Copy)]
 pub struct PacketLabel {
     /// Index of the flow in the run.
     pub flow: u32,
     /// Destination node of its flow.
     pub to: u16,
-    /// Links it has entered in a mesh.
+    /// Number of links that it has entered in a mesh.
     hops: u8,
 }
 
@@ -48,23 +48,23 @@ impl PacketArena {
         }
     }
 
-    /// The packet.
+    /// Returns the packet.
     pub fn get(&self, packet_id: PacketId) -> &Datagram {
         &self.places[packet_id.0 as usize]
     }
 
-    /// The label of the packet.
+    /// Returns the label of the packet.
     #[inline]
     pub fn label(&self, packet_id: PacketId) -> PacketLabel {
         self.labels[packet_id.0 as usize]
     }
 
-    /// The packet, to take its payload out.
+    /// Returns the packet, to take its payload out.
     pub fn get_mut(&mut self, packet_id: PacketId) -> &mut Datagram {
         &mut self.places[packet_id.0 as usize]
     }
 
-    /// Counts one more link. Returns how many the packet has entered.
+    /// Counts one more link. Returns the number of links that the packet has entered.
     #[inline]
     pub fn count_hop(&mut self, packet_id: PacketId) -> u8 {
         let hops = &mut self.labels[packet_id.0 as usize].hops;
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_used_again_and_what_is_under_way_stays() {
+    fn slots_are_reused_and_packets_in_flight_stay() {
         let mut packet_arena = PacketArena::default();
         let (first, second) = (packet_arena.put(datagram(1)), packet_arena.put(datagram(2)));
         packet_arena.remove(first);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_used_again_has_no_hops_behind_it() {
+    fn a_reused_slot_has_no_hops() {
         let mut packet_arena = PacketArena::default();
         let first = packet_arena.put(datagram(1));
         assert_eq!((packet_arena.count_hop(first), packet_arena.count_hop(first)), (1, 2));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_packet_carried_is_freed_with_it() {
+    fn removing_a_packet_frees_its_payload() {
         let mut packet_arena = PacketArena::default();
         let packet_id = packet_arena.put(datagram(1));
         packet_arena.remove(packet_id);

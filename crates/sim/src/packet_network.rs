@@ -1,4 +1,4 @@
-//! The interface between the simulation and a network: where each packet goes next.
+//! The interface between the simulation and a network, which routes packets.
 
 use crate::checks::{LinkAudit, VisitAudit};
 use crate::error::SimError;
@@ -11,12 +11,12 @@ use bentpipe_link::Packet;
 use bentpipe_recorder::PathTrace;
 use bentpipe_units::Time;
 
-/// Where a packet goes next.
+/// Next step of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextHop {
     /// It has arrived at this node of its flow.
     Arrived(u16),
-    /// Into this link, at this port.
+    /// It enters this link, at this port.
     Link(usize, usize),
     /// The network buffers it and returns it later.
     Waits,
@@ -37,20 +37,21 @@ pub struct NetworkUpdate {
 
 /// A network. Its nodes have numbers of their own.
 ///
-/// Call [`PacketNetwork::act`] at [`PacketNetwork::deadline`], and ask for the deadline after
-/// [`PacketNetwork::act`] and after [`NextHop::Waits`].
+/// Call [`PacketNetwork::act`] at [`PacketNetwork::deadline`]. The deadline may change with
+/// [`PacketNetwork::act`] and [`NextHop::Waits`].
 pub trait PacketNetwork {
     /// True if links may be polled at [`bentpipe_link::Link::next_output`], because the end of a
     /// transmission has no visible effect.
     const LAZY: bool;
 
-    /// The network node of node `node` of flow `flow`.
+    /// Returns the network node of node `node` of flow `flow`.
     fn net_node(&self, flow: usize, node: u16) -> u32;
 
-    /// The node of its flow that a packet passes at `net_node`, if flows have intermediate nodes.
+    /// Returns the node of its flow that a packet passes at `net_node`, if flows have intermediate
+    /// nodes.
     fn passes(&self, net_node: u32) -> Option<u16>;
 
-    /// The next hop of a packet at `net_node`. May create a link.
+    /// Returns the next hop of a packet at `net_node`. May create a link.
     fn next(
         &mut self,
         now: Time,
@@ -60,7 +61,7 @@ pub trait PacketNetwork {
         links: &mut Vec<LinkState>,
     ) -> NextHop;
 
-    /// When to call [`PacketNetwork::act`].
+    /// Returns the time at which to call [`PacketNetwork::act`].
     fn deadline(&self) -> Option<Time>;
 
     /// Advances the network to `now`.
@@ -72,7 +73,7 @@ pub trait PacketNetwork {
         update: &mut NetworkUpdate,
     ) -> Result<(), SimError>;
 
-    /// The path of a measured visit of flow `flow`, for the checks.
+    /// Returns the path of a measured visit of flow `flow`, for the checks.
     fn account<'a>(
         &self,
         flow: usize,
@@ -80,6 +81,6 @@ pub trait PacketNetwork {
         links: &'a [LinkAudit<'a>],
     ) -> VisitAudit<'a>;
 
-    /// The paths of the flows' data, if recorded.
+    /// Returns the paths of the flows' data, if recorded.
     fn into_paths(self) -> Vec<PathTrace>;
 }

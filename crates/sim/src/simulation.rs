@@ -22,12 +22,12 @@ use bentpipe_recorder::RunTrace;
 use bentpipe_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Wall-clock time at which simulations start, in seconds since 1970: 1 January 2026. Dates tickets
-/// and tokens.
+/// Real-world time at which simulations start, in seconds since 1970: 1 January 2026. It dates
+/// tickets and tokens.
 const EPOCH_UNIX_SECS: u64 = 1_767_225_600;
 /// Events between checks of the stop flag.
 const STOP_CHECK: u64 = 4096;
-/// Component of the network. Those of flows follow, then those of links.
+/// Component of the network. The components of flows follow, then those of links.
 const NETWORK: usize = 0;
 
 /// Runs `spec` to its end.
@@ -35,7 +35,7 @@ const NETWORK: usize = 0;
 /// Deterministic: the outcome depends only on `spec`. Does no I/O.
 ///
 /// # Errors
-/// Invalid settings, or `stop` has been set ([`SimError::Interrupted`]).
+/// The specification is invalid, or `stop` was set ([`SimError::Interrupted`]).
 pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RunOutcome, SimError> {
     match &spec.mesh {
         Some(mesh) => {
@@ -60,14 +60,14 @@ struct Simulation<N> {
     flows: Vec<Box<dyn Flow>>,
     capture: Option<Capture>,
     base_rtt: Span,
-    /// Start of the first measured visit: utilisation counts from there.
+    /// Start of the first measured visit, from which utilisation counts.
     measured_from: Option<Time>,
     events: u64,
 }
 
 impl<N: PacketNetwork> Simulation<N> {
-    /// Flows over `network`, whose nodes are numbered up to `last_node`, and which has `max_links`
-    /// at most.
+    /// Creates a simulation over `network`, whose nodes are numbered up to `last_node` and which
+    /// has at most `max_links` links.
     fn new(
         spec: &RunSpec,
         network: N,
@@ -96,9 +96,11 @@ impl<N: PacketNetwork> Simulation<N> {
         }
         let before_links = 1 + (usize::from(last_node) + 2) * flows.len();
         let components = before_links.saturating_add(max_links);
-        if components > EventQueue::MOST {
-            let reason =
-                format!("{components} links and nodes of flows; allowed: {}", EventQueue::MOST);
+        if components > EventQueue::MAX {
+            let reason = format!(
+                "{components} links and nodes of flows are too many; allowed: {}",
+                EventQueue::MAX
+            );
             return Err(SimError::Spec(reason));
         }
         Ok(Self {
@@ -148,7 +150,7 @@ impl<N: PacketNetwork> Simulation<N> {
         let before_links = 1 + per_flow * self.flows.len();
         while unfinished > 0 {
             let Some((now, component)) = self.event_queue.pop() else { break };
-            debug_assert!(now >= self.now, "time ran backwards");
+            debug_assert!(now >= self.now, "time must not decrease");
             self.now = now;
             self.events += 1;
             if self.events.is_multiple_of(STOP_CHECK) && stop.load(Ordering::Relaxed) {
@@ -178,7 +180,7 @@ impl<N: PacketNetwork> Simulation<N> {
         self.finish()
     }
 
-    /// Starts or ends a visit of a flow. Returns true if the flow is over now and was not before.
+    /// Starts or ends a visit of a flow. Returns true if this ended the flow.
     fn act(&mut self, flow: usize) -> Result<bool, SimError> {
         let was_over = self.flows[flow].progress().is_over();
         self.shared.epoch.set(self.now);
@@ -280,7 +282,7 @@ impl<N: PacketNetwork> Simulation<N> {
         }
     }
 
-    /// Handles a packet that enters no link.
+    /// Handles a packet that does not enter a link.
     fn stay(&mut self, next: NextHop, packet: Packet<PacketId>) {
         match next {
             NextHop::Link(link, port) => self.enter(link, port, packet),
@@ -296,8 +298,8 @@ impl<N: PacketNetwork> Simulation<N> {
                 self.packet_arena.remove(packet.payload);
                 let over = flow.progress().visit_is_over();
                 self.flush(index, node);
-                // The flow acts after this link has been polled: it may end the visit and start the
-                // next.
+                // The flow acts after this link has been polled, because it may end the visit and
+                // start the next.
                 let deadline =
                     if over { Some(self.now) } else { self.flows[index].next_deadline() };
                 self.event_queue.schedule(self.actor(index), deadline);
@@ -333,7 +335,7 @@ impl<N: PacketNetwork> Simulation<N> {
         }
     }
 
-    /// Sends everything a flow has to send at `node`, and schedules its next timeout.
+    /// Sends all packets that a flow has to send at `node`, and schedules its next timeout.
     fn flush(&mut self, flow: usize, node: u16) {
         while let Some((_, packet)) =
             self.flows[flow].poll_transmit(self.now, node, &mut self.packet_arena)

@@ -15,9 +15,9 @@ use std::sync::Arc;
 pub struct RunSpec {
     /// Seed of the scenario.
     pub seed: u64,
-    /// Number of the run: keys the random streams together with the seed.
+    /// Number of the run. Together with the seed, it determines the random streams.
     pub run: u64,
-    /// RTT of the unloaded path, which sizes queues in BDP.
+    /// RTT of the unloaded path, from which queue sizes in BDP follow.
     pub base_rtt: Span,
     /// Hops from the clients to the servers. Empty with a `mesh`.
     pub hops: Vec<HopSpec>,
@@ -56,7 +56,7 @@ pub struct HopSpec {
 pub struct MeshSpec {
     /// The network.
     pub network: Arc<Network>,
-    /// When routes are recomputed.
+    /// Time at which routes are recomputed.
     pub step: RouteUpdates,
     /// Each direction of an inter-satellite link. The geometry replaces the delays of all models
     /// here.
@@ -70,9 +70,9 @@ pub struct MeshSpec {
     /// True if a satellite has one transmitter for all its stations (as in the Hypatia study),
     /// false if one per station.
     pub shared_ground: bool,
-    /// Which packets a handover loses.
+    /// Packets that a handover loses.
     pub handover: HandoverLoss,
-    /// How long before a path change its flows are notified; `None` for never.
+    /// Time before a path change at which its flows are notified; `None` for never.
     pub path_change_notice: Option<Span>,
 }
 
@@ -94,12 +94,12 @@ pub struct Object {
     pub bytes: Bytes,
     /// Indices of objects that must be complete before it is requested.
     pub after: Vec<usize>,
-    /// Time between the last of those and the request.
+    /// Time from the completion of the last of those to the request.
     pub delay: Span,
 }
 
 impl Object {
-    /// An object that is requested at once.
+    /// Creates an object that is requested at once.
     pub fn new(name: impl Into<String>, bytes: Bytes) -> Self {
         Self { name: name.into(), bytes, after: Vec::new(), delay: Span::ZERO }
     }
@@ -118,7 +118,8 @@ pub struct Visit {
     pub direction: Direction,
     /// The objects, each requested once those it depends on are complete.
     pub objects: Vec<Object>,
-    /// Fixed duration, for a flow that always has data to send. Its objects must exceed what fits.
+    /// Fixed duration, for a flow that always has data to send. Its objects must exceed the
+    /// capacity.
     pub duration: Option<Span>,
     /// Whether it appears in the results.
     pub measured: bool,
@@ -179,12 +180,12 @@ pub enum DatagramTraffic {
 }
 
 impl Stack {
-    /// QUIC with these settings at both ends.
+    /// Creates QUIC with these settings at both ends.
     pub fn quic(settings: Settings) -> Self {
         Self::Quic(Box::new(settings))
     }
 
-    /// The QUIC settings, if the transport is QUIC.
+    /// Returns the QUIC settings, if the transport is QUIC.
     pub fn quic_mut(&mut self) -> Option<&mut Settings> {
         match self {
             Self::Quic(settings) => Some(settings),
@@ -192,7 +193,7 @@ impl Stack {
         }
     }
 
-    /// Congestion control of the data's sender; `None` if there is none.
+    /// Returns the congestion control of the data's sender; `None` if there is none.
     pub fn congestion(&self) -> Option<&CongestionConfig> {
         match self {
             Self::Quic(settings) => Some(&settings.congestion),
@@ -202,7 +203,7 @@ impl Stack {
     }
 }
 
-/// Command lines of a server and a client. Placeholders in braces are filled in for each run.
+/// Command lines of a server and a client. Each run replaces placeholders in braces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramStack {
     /// Command line of the server.
@@ -258,6 +259,6 @@ pub struct PepSpec {
 pub struct Failure {
     /// Time since the start of each visit.
     pub at: Span,
-    /// What happens to segments of connections it held.
+    /// Treatment of segments of connections it held.
     pub mode: FailureMode,
 }

@@ -26,7 +26,7 @@ pub struct TcpConnection {
 }
 
 impl TcpConnection {
-    /// Timeout of the endpoint or proxy number `end`, of which `last` is the server.
+    /// Returns the timeout of the endpoint or proxy number `end`, of which `last` is the server.
     #[inline]
     fn next_timeout(&self, end: usize, last: usize) -> Option<Time> {
         if end == 0 {
@@ -54,7 +54,7 @@ pub struct TcpConnections {
 
 /// Properties of a flow's proxies.
 struct Pep {
-    /// Which of the connections in series crosses the proxies' hop.
+    /// Index of the connection that crosses the proxies' hop, among those in series.
     middle: usize,
     /// The node on the client's side of the hop.
     near: u16,
@@ -66,17 +66,18 @@ struct Pep {
     make: MakeController,
     buffer: Bytes,
     /// Interval of the ACK filter, if there is one.
-    thinned: Option<Span>,
+    ack_filter: Option<Span>,
     filter: Option<AckFilter>,
     failure: Option<Failure>,
-    /// When it fails in this visit.
+    /// Time at which it fails in this visit.
     fails: Option<Time>,
-    /// Most bytes buffered before it failed, towards the client and towards the server.
+    /// Maximum number of bytes buffered before it failed, towards the client and towards the
+    /// server.
     held_before: [u64; 2],
 }
 
 impl TcpConnections {
-    /// Without connections, on a path whose server is at `last_node`.
+    /// Creates an empty set of connections, on a path whose server is at `last_node`.
     ///
     /// # Errors
     /// A proxy would coincide with the client or the server.
@@ -113,7 +114,7 @@ impl TcpConnections {
         self.tcp_connections.clear();
         self.resets.clear();
         if let Some(pep) = &mut self.pep {
-            pep.filter = pep.thinned.map(AckFilter::new);
+            pep.filter = pep.ack_filter.map(AckFilter::new);
         }
     }
 
@@ -163,7 +164,7 @@ impl TcpConnections {
         self.tcp_connections.iter_mut()
     }
 
-    /// Combined records of the data's senders, in the first one's probe.
+    /// Returns the combined records of the data's senders, in the first one's record.
     pub fn record(&self) -> SenderMetrics {
         let Some((first, others)) = self.tcp_connections.split_first() else {
             return SenderMetrics::new(false);
@@ -177,27 +178,27 @@ impl TcpConnections {
     /// Counters of the proxies.
     pub fn pep_outcome(&self, direction: Direction) -> Option<PepOutcome> {
         let pep = self.pep.as_ref()?;
-        let place = usize::from(PathDirection::of(direction) == PathDirection::ToServer);
+        let index = usize::from(PathDirection::of(direction) == PathDirection::ToServer);
         Some(PepOutcome {
-            max_buffered: max_buffered(&self.tcp_connections)[place].max(pep.held_before[place]),
+            max_buffered: max_buffered(&self.tcp_connections)[index].max(pep.held_before[index]),
             acks_dropped: pep.filter.as_ref().map(AckFilter::dropped),
         })
     }
 
-    /// Bytes that the data's sender has sent on a connection, for time series.
+    /// Returns the bytes that the data's sender has sent on a connection, for time series.
     pub fn position(&self, connection: u16) -> f64 {
         self.tcp_connections
             .get(usize::from(connection))
             .map_or(0.0, |line| line.metrics.stats().bytes_sent as f64)
     }
 
-    /// Index of `node` among the nodes where connections end.
+    /// Returns the index of `node` among the nodes where connections end.
     #[inline]
     fn end_at(&self, node: u16) -> Option<usize> {
         self.places.get(usize::from(node)).copied().flatten()
     }
 
-    /// How the proxies have failed by `now`, if they have. They lose their buffers then.
+    /// Returns how the proxies have failed by `now`, if they have. They lose their buffers then.
     fn failure(&mut self, now: Time) -> Option<FailureMode> {
         let pep = self.pep.as_mut()?;
         pep.fails.filter(|&fails| fails <= now)?;
@@ -272,7 +273,7 @@ impl TcpConnections {
         }
     }
 
-    /// When to call [`TcpConnections::wake`] for `node`.
+    /// Returns the time at which to call [`TcpConnections::wake`] for `node`.
     pub fn next_timeout(&self, node: u16) -> Option<Time> {
         let last = self.ends.len() - 1;
         let pep = self.pep.as_ref();
@@ -284,7 +285,7 @@ impl TcpConnections {
             .fold(filter, |next, line| earliest(next, line.next_timeout(end, last)))
     }
 
-    /// True if [`Self::poll_transmit`] would return `None`. Only for flows without proxies.
+    /// Returns true if [`Self::poll_transmit`] would return `None`. Only for flows without proxies.
     #[inline]
     pub fn is_quiet(&self, now: Time, node: u16) -> bool {
         self.pep.is_none()
@@ -294,7 +295,8 @@ impl TcpConnections {
             })
     }
 
-    /// The next segment that `node` sends: its connection, direction and destination node.
+    /// Returns the next segment that `node` sends, with its connection, direction and destination
+    /// node.
     pub fn poll_transmit(
         &mut self,
         now: Time,
@@ -326,8 +328,8 @@ impl TcpConnections {
         let end = self.end_at(node)?;
         let last = self.ends.len() - 1;
         if end != 0 && end != last && self.failure(now).is_some() {
-            let place = self.resets.iter().position(|&(at, ..)| at == node)?;
-            let (_, connection, toward, segment) = self.resets.remove(place)?;
+            let index = self.resets.iter().position(|&(at, ..)| at == node)?;
+            let (_, connection, toward, segment) = self.resets.remove(index)?;
             let to = if toward == PathDirection::ToServer {
                 self.ends[end + 1]
             } else {
@@ -356,7 +358,7 @@ impl TcpConnections {
         None
     }
 
-    /// An ACK that the filter at `node` has held back for long enough.
+    /// Returns an ACK that the filter at `node` has held back for long enough.
     fn released(&mut self, now: Time, node: u16) -> Option<(u16, PathDirection, u16, Transmit)> {
         let pep = self.pep.as_mut().filter(|pep| pep.near == node)?;
         let (connection, segment) = pep.filter.as_mut()?.poll(now)?;
@@ -369,13 +371,13 @@ impl TcpConnections {
         ))
     }
 
-    /// True if segments that leave `node` in direction `toward` are filtered.
+    /// Returns true if segments that leave `node` in direction `toward` are filtered.
     pub fn filters(&self, node: u16, toward: PathDirection) -> bool {
         toward == PathDirection::ToServer
             && self.pep.as_ref().is_some_and(|pep| pep.near == node && pep.filter.is_some())
     }
 
-    /// Passes a segment to the filter. `None` if it holds the segment back.
+    /// Passes a segment to the filter. Returns `None` if the filter holds it back.
     pub fn filter(&mut self, now: Time, connection: u16, segment: Segment) -> Option<Segment> {
         match self.pep.as_mut().and_then(|pep| pep.filter.as_mut()) {
             Some(filter) => filter.offer(now, u32::from(connection), segment),
@@ -384,15 +386,15 @@ impl TcpConnections {
     }
 }
 
-/// The earlier of two optional times.
+/// Returns the earlier of two optional times.
 #[inline]
 pub fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     let next = a.unwrap_or(Time::MAX).min(b.unwrap_or(Time::MAX));
     (next < Time::MAX).then_some(next)
 }
 
-/// Most bytes that proxies have buffered for one connection, towards the client and towards the
-/// server.
+/// Returns the maximum number of bytes that proxies have buffered for one connection, towards the
+/// client and towards the server.
 fn max_buffered(tcp_connections: &[TcpConnection]) -> [u64; 2] {
     [Leg::Client, Leg::Server].map(|face| {
         tcp_connections
@@ -412,7 +414,9 @@ impl Pep {
         ends: &mut Vec<u16>,
     ) -> Result<Self, String> {
         let near = u16::try_from(spec.hop).ok().filter(|&hop| hop < last_node);
-        let near = near.ok_or_else(|| format!("hop {} of {last_node} for a proxy", spec.hop))?;
+        let near = near.ok_or_else(|| {
+            format!("hop {} of the proxy does not exist; the path has {last_node} hops", spec.hop)
+        })?;
         if spec.terminal && near == 0 {
             return Err("a proxy at the terminal needs a hop between it and the client".to_owned());
         }
@@ -446,7 +450,7 @@ impl Pep {
             middle_make,
             make,
             buffer: spec.buffer,
-            thinned: spec.ack_filter,
+            ack_filter: spec.ack_filter,
             filter: spec.ack_filter.map(AckFilter::new),
             failure: spec.failure,
             fails: None,
@@ -454,7 +458,7 @@ impl Pep {
         })
     }
 
-    /// The proxy number `end`; `probe` records its sender in direction `toward`.
+    /// Creates proxy number `end`. `probe` records its sender in direction `toward`.
     fn relay(
         &self,
         now: Time,

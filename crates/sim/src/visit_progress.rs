@@ -16,7 +16,7 @@ pub struct VisitProgress(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     state: Mutex<State>,
-    /// True if nothing more will happen. Outside the lock, because it is read with each packet.
+    /// True once the visit is over. Outside the lock, because it is read with each packet.
     over: AtomicBool,
 }
 
@@ -37,15 +37,15 @@ pub struct State {
     pub first_byte: Option<Time>,
     /// Application bytes received.
     pub received: u64,
-    /// Application bytes received in each tenth of a second since the start of the run.
+    /// Application bytes received in each 100 ms since the start of the run.
     pub received_by_tenth: Vec<u64>,
     /// (time, bytes received so far) at each arrival, if recorded.
     pub series: Option<Vec<(Time, f64)>>,
-    /// Why the visit failed, if it did.
+    /// Reason why the visit failed, if it did.
     pub error: Option<String>,
     /// Requests that wait for other objects.
     waiting: Vec<Waker>,
-    /// When requests that wait for time may be made.
+    /// Times at which delayed requests may be made.
     releases: Vec<Time>,
 }
 
@@ -54,20 +54,20 @@ pub struct State {
 pub struct ObjectState {
     /// Size in bytes.
     pub bytes: u64,
-    /// When the client requested it.
+    /// Time at which the client requested it.
     pub start: Option<Time>,
-    /// When the client considered it complete.
+    /// Time at which the client had completed it.
     pub completion: Option<Time>,
     /// Bytes received.
     pub received: u64,
     /// Objects that must be complete before it is requested.
     after: Vec<usize>,
-    /// Time from then to the request.
+    /// Time from their completion to the request.
     delay: Span,
 }
 
 impl VisitProgress {
-    /// Progress of `visit`, which starts `now`.
+    /// Creates the progress of `visit`, which starts `now`.
     pub fn new(visit: &Visit, now: Time, record_series: bool) -> Self {
         let objects = visit
             .objects
@@ -143,7 +143,7 @@ impl VisitProgress {
         Poll::Pending
     }
 
-    /// When to call [`VisitProgress::release`].
+    /// Returns the time at which to call [`VisitProgress::release`].
     pub fn next_release(&self) -> Option<Time> {
         self.state().releases.iter().min().copied()
     }
@@ -194,7 +194,7 @@ impl VisitProgress {
         self.0.over.store(true, Ordering::Relaxed);
     }
 
-    /// Completion of the last object, once all are complete.
+    /// Returns the completion time of the last object, once all are complete.
     pub fn completion(&self) -> Option<Time> {
         let state = self.state();
         state
@@ -204,7 +204,7 @@ impl VisitProgress {
             .try_fold(Time::ZERO, |last, at| Some(last.max(at?)))
     }
 
-    /// True if all objects are complete or the visit has failed.
+    /// Returns true if all objects are complete or the visit has failed.
     pub fn is_over(&self) -> bool {
         self.0.over.load(Ordering::Relaxed)
     }
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_cut_short_is_an_error_not_a_completion() {
+    fn a_truncated_object_is_an_error() {
         let progress = VisitProgress::new(&visit(), Time::ZERO, false);
         progress.received(0, 9, Time::from_millis(1));
         progress.ended(0, Time::from_millis(2));
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_visit_that_lasts_is_not_over_with_its_objects_but_with_a_failure() {
+    fn only_a_failure_ends_a_visit_of_fixed_duration_early() {
         for objects in [vec![Object::new("a", Bytes::new(10))], Vec::new()] {
             let visit = Visit { duration: Some(Span::from_secs(1)), objects, ..visit() };
             let progress = VisitProgress::new(&visit, Time::ZERO, false);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_visit_is_complete_with_its_last_object() {
+    fn a_visit_completes_with_its_last_object() {
         let progress = VisitProgress::new(&visit(), Time::ZERO, false);
         assert!(!progress.is_over());
         progress.received(0, 10, Time::from_millis(1));

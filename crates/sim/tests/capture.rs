@@ -1,78 +1,47 @@
-//! What a packet analyser makes of a run's capture. Needs tshark; without it the tests say so and
+//! A packet analyser's view of a run's capture. The tests need tshark; without it, they say so and
 //! pass.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_link::{DirectionConfig, DirectionModel};
+mod common;
+
+use bentpipe_link::DirectionModel;
 use bentpipe_quic::{Handshake, Settings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Stack, Visit};
-use bentpipe_units::{Bytes, Rate, Span};
+use bentpipe_sim::{RunOutcome, RunSpec, Stack, Visit};
+use bentpipe_units::{Rate, Span};
+use common::{download, flow, hop, link, run_complete, run_spec};
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
-use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 
 fn direction(rate: u64) -> DirectionModel {
-    DirectionConfig::new(Rate::from_mbps(rate), Span::from_millis(300))
-        .load(Path::new("."))
-        .unwrap()
+    link(Rate::from_mbps(rate), Span::from_millis(300), "")
 }
 
 fn visit(handshake: Handshake) -> Visit {
-    Visit {
-        duration: None,
-        handshake,
-        // The first connection is closed by then: both use the same ports, which confuses analysers
-        // otherwise.
-        idle_before: Span::from_secs(5),
-        start_jitter: Span::ZERO,
-        direction: Direction::Download,
-        objects: vec![Object::new("object", Bytes::new(1_000))],
-        measured: true,
-    }
+    // The first connection is closed by then. Both use the same ports, which would confuse
+    // analysers.
+    Visit { idle_before: Span::from_secs(5), ..download(1_000, handshake) }
 }
 
-/// A visit with a full handshake, then one with early data; every packet of both is captured.
+/// Captures a visit with a full handshake, then one with early data, with every packet.
 fn captured() -> RunOutcome {
-    let spec = RunSpec {
-        seed: 1,
-        run: 0,
-        base_rtt: Span::from_millis(600),
-        mesh: None,
-        hops: vec![HopSpec {
-            name: "satellite".into(),
-            forward: direction(50),
-            reverse: direction(10),
-            shared: true,
-        }],
-        terminals: 1,
-        flows: vec![FlowSpec {
-            ends: None,
-            name: "main".into(),
-            terminal: 0,
-            server: "server".into(),
-            start: Span::ZERO,
-            stack: Stack::quic(Settings::default()),
-            visits: vec![visit(Handshake::OneRtt), visit(Handshake::ZeroRtt)],
-        }],
-        time_limit: Span::from_secs(600),
-        trace: false,
-        qlog: false,
+    let visits = vec![visit(Handshake::OneRtt), visit(Handshake::ZeroRtt)];
+    let flows = vec![flow("main", Stack::quic(Settings::default()), visits)];
+    let hops = vec![hop("satellite", direction(50), direction(10))];
+    run_complete(&RunSpec {
         capture: Some("satellite".into()),
-    };
-    let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false)).unwrap();
-    assert!(outcome.flows.iter().all(|flow| flow.completed));
-    outcome
+        ..run_spec(Span::from_millis(600), hops, flows)
+    })
 }
 
-/// The packets that `filter` lets through, as `fields` of each; none where there is no tshark.
+/// Returns the `fields` of the packets that `filter` selects; `None` without tshark.
 fn dissect(capture: &[u8], filter: &str, fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("capture.pcapng");
     std::fs::write(&file, capture).unwrap();
     let mut command = Command::new("tshark");
-    // Checksums are verified, and one pass must do: secrets come before what they decrypt.
+    // Checksums are verified in one pass, which requires secrets before the packets they decrypt.
     command.args([
         "-n",
         "-o",
@@ -104,7 +73,7 @@ fn values(rows: &[Vec<String>], column: usize) -> BTreeSet<&str> {
 }
 
 #[test]
-fn every_packet_is_there_at_its_time_on_its_interface() {
+fn every_packet_is_captured_with_its_time_and_interface() {
     let outcome = captured();
     let capture = outcome.capture.unwrap();
     let fields = [
@@ -116,7 +85,7 @@ fn every_packet_is_there_at_its_time_on_its_interface() {
         "frame.len",
     ];
     let Some(packets) = dissect(&capture, "", &fields) else { return };
-    // The last datagram, which says goodbye, is sent when all counting is over.
+    // The last datagram, with CONNECTION_CLOSE, is sent after counting has ended.
     let counted: u64 =
         outcome.flows.iter().map(|flow| flow.packets_sent + flow.return_packets).sum();
     assert!(
@@ -129,14 +98,14 @@ fn every_packet_is_there_at_its_time_on_its_interface() {
     assert!(nanos.is_sorted());
     assert_eq!(nanos[0], outcome.flows[0].start.as_nanos());
     assert!(nanos.contains(&outcome.flows[1].start.as_nanos()));
-    assert!(nanos.iter().any(|time| time % 1000 != 0), "times to the nanosecond");
+    assert!(nanos.iter().any(|time| time % 1000 != 0), "nanosecond resolution");
     for packet in &packets {
         let (interface, source) = (packet[1].as_str(), packet[2].as_str());
         assert!(
             [("satellite/forward", "198.19.0.0"), ("satellite/return", "198.18.0.2")]
                 .contains(&(interface, source))
         );
-        // 1: good.
+        // 1 means good.
         assert_eq!(packet[3], "1", "checksum of the IP header");
         assert_eq!(packet[4], packet[5], "length");
     }
@@ -144,10 +113,10 @@ fn every_packet_is_there_at_its_time_on_its_interface() {
 }
 
 #[test]
-fn the_account_of_the_way_back_is_what_was_captured() {
+fn reverse_direction_counters_match_the_capture() {
     let outcome = captured();
     let fields = ["frame.time_epoch", "ip.len", "quic.ack.largest_acknowledged"];
-    // The goodbye (RFC 9000 §19.19) is sent when all counting is over.
+    // CONNECTION_CLOSE (RFC 9000 §19.19) is sent after counting has ended.
     let filter = "ip.src == 198.18.0.2 and not quic.frame_type in {28, 29}";
     let Some(packets) = dissect(outcome.capture.as_ref().unwrap(), filter, &fields) else { return };
     for flow in &outcome.flows {
@@ -165,29 +134,29 @@ fn the_account_of_the_way_back_is_what_was_captured() {
 }
 
 #[test]
-fn the_secrets_inside_decrypt_everything() {
+fn the_secrets_decrypt_all_packets() {
     let outcome = captured();
     let capture = outcome.capture.unwrap();
     let Some(bad) = dissect(&capture, "quic.decryption_failed or _ws.malformed", &["frame.number"])
     else {
         return;
     };
-    assert_eq!(bad, Vec::<Vec<String>>::new(), "not decrypted, or malformed");
+    assert_eq!(bad, Vec::<Vec<String>>::new(), "undecryptable or malformed packets");
     let fields = ["frame.time_epoch", "http3.frame_type", "frame.interface_name"];
     let second_visit = outcome.flows[1].start.as_secs_f64();
     let http = |visits: &str| {
         dissect(&capture, &format!("http3 and frame.time_epoch {visits} {second_visit}"), &fields)
             .unwrap()
     };
-    // DATA, HEADERS, SETTINGS (RFC 9114 §7.2), and in the second visit those that the server sends:
-    // early data come before the protocol above is agreed on, and tshark does not read them as
-    // HTTP/3.
+    // DATA, HEADERS and SETTINGS frames (RFC 9114 §7.2). In the second visit, only those of the
+    // server: early data precede the choice of the application protocol, so tshark does not parse
+    // them as HTTP/3.
     let (first, second) = (http("<"), http(">="));
     assert!(values(&first, 1).is_superset(&["0", "1", "4"].into()), "{first:?}");
-    assert_eq!(values(&first, 2).len(), 2, "both ways");
+    assert_eq!(values(&first, 2).len(), 2, "both directions");
     assert!(values(&second, 1).is_superset(&["1", "4"].into()), "{second:?}");
-    // The request of the second visit goes as early data (RFC 9001 §4.6), with its first packet:
-    // STREAM frames.
+    // The request of the second visit is early data (RFC 9001 §4.6) in its first packet, as STREAM
+    // frames.
     let fields = ["frame.time_epoch", "quic.frame_type"];
     let early = dissect(&capture, "quic.long.packet_type == 1", &fields).unwrap();
     let time: f64 = early[0][0].parse().unwrap();

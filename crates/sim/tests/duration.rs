@@ -1,78 +1,44 @@
-//! Flows that last for a time, and datagrams that nothing controls.
+//! Flows of fixed duration, and datagrams without congestion control.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
+mod common;
+
+use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_sim::{
-    DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Stack,
-    TcpStack, Visit,
+    DatagramTraffic, Direction, FlowOutcome, FlowSpec, Object, RunSpec, Stack, Visit,
 };
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Rate, Span};
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use common::{download, hop, link, run, run_error, run_spec, tcp_stack};
 
-/// More than any path carries.
+/// More than any path can carry.
 const ENDLESS: Bytes = Bytes::new(1 << 60);
 const WINDOW: Bytes = Bytes::from_mb(4);
 
 fn direction(rate_mbps: u64, patch: &str) -> DirectionModel {
-    let mut config = DirectionConfig::new(Rate::from_mbps(rate_mbps), Span::from_millis(50));
-    let patch: DirectionPatch = toml::from_str(patch).unwrap();
-    patch.apply_to(&mut config);
-    config.load(Path::new(".")).unwrap()
+    link(Rate::from_mbps(rate_mbps), Span::from_millis(50), patch)
 }
 
-fn lasting(direction: Direction, duration: Span, objects: Vec<Object>) -> Visit {
-    Visit {
-        duration: Some(duration),
-        handshake: Handshake::OneRtt,
-        idle_before: Span::ZERO,
-        start_jitter: Span::ZERO,
-        direction,
-        objects,
-        measured: true,
-    }
+fn timed_visit(direction: Direction, duration: Span, objects: Vec<Object>) -> Visit {
+    let duration = Some(duration);
+    Visit { duration, direction, objects, ..download(0, Handshake::OneRtt) }
 }
 
 fn flow(name: &str, stack: Stack, visit: Visit) -> FlowSpec {
-    FlowSpec {
-        ends: None,
-        name: name.to_owned(),
-        terminal: 0,
-        server: "server".to_owned(),
-        start: Span::ZERO,
-        stack,
-        visits: vec![visit],
-    }
+    common::flow(name, stack, vec![visit])
 }
 
-/// 10 Mbps both ways, 100 ms, queues of one BDP.
+/// 10 Mbps in both directions, RTT 100 ms, queues of one BDP.
 fn spec(flows: Vec<FlowSpec>) -> RunSpec {
+    let direction = direction(10, r#"queue = "1 BDP""#);
     RunSpec {
-        seed: 1,
-        run: 0,
-        base_rtt: Span::from_millis(100),
-        mesh: None,
-        hops: vec![HopSpec {
-            name: "link".to_owned(),
-            forward: direction(10, r#"queue = "1 BDP""#),
-            reverse: direction(10, r#"queue = "1 BDP""#),
-            shared: true,
-        }],
-        terminals: 1,
-        flows,
         time_limit: Span::from_secs(60),
         trace: true,
-        qlog: false,
-        capture: None,
+        ..run_spec(Span::from_millis(100), vec![hop("link", direction.clone(), direction)], flows)
     }
-}
-
-fn run(spec: &RunSpec) -> RunOutcome {
-    bentpipe_sim::run(spec, &AtomicBool::new(false)).unwrap()
 }
 
 fn quic(http: Http) -> Stack {
@@ -86,17 +52,7 @@ fn quic(http: Http) -> Stack {
 }
 
 fn tcp(version: Version) -> Stack {
-    Stack::Tcp(Box::new(TcpStack {
-        tcp: Default::default(),
-        congestion: CongestionConfig::default(),
-        http: bentpipe_tcp::http::Settings {
-            version,
-            connections: 1,
-            stream_window: WINDOW,
-            connection_window: WINDOW,
-        },
-        pep: None,
-    }))
+    Stack::Tcp(Box::new(tcp_stack(version, CongestionConfig::default(), WINDOW)))
 }
 
 fn constant(rate_mbps: u64, bursts: Option<(Span, Span)>) -> Stack {
@@ -115,17 +71,17 @@ fn ping() -> Stack {
 }
 
 fn datagrams(name: &str, stack: Stack, direction: Direction, duration: Span) -> FlowSpec {
-    flow(name, stack, lasting(direction, duration, Vec::new()))
+    flow(name, stack, timed_visit(direction, duration, Vec::new()))
 }
 
 #[test]
-fn a_flow_that_lasts_ends_when_its_time_is_over_whatever_it_speaks() {
+fn a_flow_of_fixed_duration_ends_on_time_over_any_transport() {
     let duration = Span::from_secs(4);
     let stacks =
         [quic(Http::H3), quic(Http::Raw), tcp(Version::Raw), tcp(Version::H1), tcp(Version::H2)];
     for stack in stacks {
         for direction in [Direction::Download, Direction::Upload] {
-            let visit = lasting(direction, duration, vec![Object::new("endless", ENDLESS)]);
+            let visit = timed_visit(direction, duration, vec![Object::new("endless", ENDLESS)]);
             let outcome = run(&spec(vec![flow("main", stack.clone(), visit)]));
             let flow = &outcome.flows[0];
             let what = format!("{:?} {direction:?}: {flow:?}", stack);
@@ -136,7 +92,7 @@ fn a_flow_that_lasts_ends_when_its_time_is_over_whatever_it_speaks() {
                 "{what}"
             );
             assert_eq!((flow.bytes, flow.objects.len()), (flow.received, 0), "{what}");
-            // Of 5 MB in four seconds: headers, the handshake, slow start and its losses take some.
+            // Of 5 MB in four seconds, headers, handshake, slow start and its losses take a part.
             assert!((2_000_000..4_900_000).contains(&flow.received), "{what}");
             assert_eq!(flow.received, flow.received_by_tenth.iter().sum::<u64>(), "{what}");
         }
@@ -144,10 +100,10 @@ fn a_flow_that_lasts_ends_when_its_time_is_over_whatever_it_speaks() {
 }
 
 #[test]
-fn both_ends_stop_when_the_time_of_one_flow_of_two_is_over() {
+fn both_ends_stop_when_one_of_two_flows_ends() {
     for stack in [quic(Http::H3), tcp(Version::H2)] {
         let visit = |seconds| {
-            lasting(
+            timed_visit(
                 Direction::Download,
                 Span::from_secs(seconds),
                 vec![Object::new("endless", ENDLESS)],
@@ -156,23 +112,23 @@ fn both_ends_stop_when_the_time_of_one_flow_of_two_is_over() {
         let flows =
             vec![flow("short", stack.clone(), visit(4)), flow("long", stack.clone(), visit(10))];
         let outcome = run(&spec(flows));
-        let of = |place: usize| {
-            outcome.links[0].carried.iter().find(|(flow, _)| *flow == place).unwrap().1
+        let of = |index: usize| {
+            outcome.links[0].carried.iter().find(|(flow, _)| *flow == index).unwrap().1
         };
-        // What was on the way, and in the queue, still arrives: two BDP of 125 kB, and the headers
-        // of the rest.
-        let most = outcome.flows[0].received as f64 * 1.1 + 2.0 * 125_000.0;
-        assert!((of(0) as f64) < most, "{} B of {most}", of(0));
-        // Alone for its last six seconds, the other has the link to itself for most of them.
+        // Packets in flight and in the queue still arrive: two BDP of 125 kB, and the headers of
+        // the rest.
+        let limit = outcome.flows[0].received as f64 * 1.1 + 2.0 * 125_000.0;
+        assert!((of(0) as f64) < limit, "{} B of {limit}", of(0));
+        // During its last six seconds, the other flow has the link mostly to itself.
         let last: u64 = outcome.flows[1].received_by_tenth[60..].iter().sum();
         assert!(last > 3_500_000, "{last} B of 5 MB");
     }
 }
 
 #[test]
-fn a_flow_that_lasts_beyond_the_time_limit_is_given_up() {
+fn a_flow_longer_than_the_time_limit_is_given_up() {
     let visit =
-        lasting(Direction::Download, Span::from_secs(5), vec![Object::new("endless", ENDLESS)]);
+        timed_visit(Direction::Download, Span::from_secs(5), vec![Object::new("endless", ENDLESS)]);
     let mut spec = spec(vec![flow("main", quic(Http::H3), visit)]);
     spec.time_limit = Span::from_secs(3);
     let outcome = run(&spec);
@@ -185,7 +141,7 @@ fn a_flow_that_lasts_beyond_the_time_limit_is_given_up() {
 }
 
 #[test]
-fn a_constant_rate_arrives_as_it_was_sent() {
+fn a_constant_rate_arrives_unchanged() {
     for direction in [Direction::Download, Direction::Upload] {
         let outcome =
             run(&spec(vec![datagrams("cross", constant(6, None), direction, Span::from_secs(10))]));
@@ -195,7 +151,7 @@ fn a_constant_rate_arrives_as_it_was_sent() {
             (flow.transport, flow.congestion.as_str(), flow.connections),
             ("cbr", "none", 0)
         );
-        // A packet each 2 ms; 51.2 ms after the last one it would be there.
+        // One packet every 2 ms. The last ones, within 51.2 ms of the end, do not arrive in time.
         assert_eq!(flow.packets_sent, 5_000);
         assert_eq!(flow.received, (5_000 - 25) * 1472);
         assert_eq!((flow.packets_lost_queue, flow.return_packets, flow.rtt_min), (0, 0, None));
@@ -204,7 +160,7 @@ fn a_constant_rate_arrives_as_it_was_sent() {
 }
 
 #[test]
-fn more_than_the_link_carries_is_lost_at_its_queue() {
+fn traffic_above_the_link_rate_is_lost_in_the_queue() {
     let outcome = run(&spec(vec![datagrams(
         "cross",
         constant(20, None),
@@ -214,22 +170,22 @@ fn more_than_the_link_carries_is_lost_at_its_queue() {
     let flow = &outcome.flows[0];
     let rate = flow.received as f64 * 1500.0 / 1472.0 * 8.0 / 10e6;
     assert!((9.8..=10.0).contains(&rate), "{rate} Mbps");
-    // What was sent has arrived, was lost, or is on the way: a BDP on the path, one in the queue,
+    // A packet sent has arrived, was lost, or is in flight: one BDP on the path, one in the queue,
     // and one packet.
     let missing = flow.packets_sent - flow.received / 1472 - flow.packets_lost_queue;
-    assert!((100..180).contains(&missing), "{missing} packets on the way");
+    assert!((100..180).contains(&missing), "{missing} packets in flight");
     assert_eq!(outcome.links[0].counters.dropped_queue.packets, flow.packets_lost_queue);
 }
 
 #[test]
-fn pings_measure_the_round_trip_and_the_queue_that_they_wait_in() {
+fn pings_measure_the_rtt_including_queueing() {
     let alone = run(&spec(vec![datagrams("ping", ping(), Direction::Upload, Span::from_secs(10))]));
     let flow = &alone.flows[0];
     // 100 ms, and 84 bytes sent twice at 10 Mbps.
     let idle = Span::from_millis(100) + Rate::from_mbps(10).time_for(Bytes::new(84)) * 2;
     assert_eq!((flow.transport, flow.rtt_min, flow.rtt_mean), ("ping", Some(idle), Some(idle)));
     assert_eq!((flow.packets_sent, flow.return_packets), (100, 100));
-    assert_eq!(flow.received, 99 * 56, "the last one's answer is on its way");
+    assert_eq!(flow.received, 99 * 56, "the last reply is in flight");
     let series = &alone.trace.as_ref().unwrap().flows[0].series;
     let rtt = series.iter().find(|series| series.name == "rtt").unwrap();
     assert_eq!((rtt.unit, rtt.points.len()), ("ms", 99));
@@ -245,18 +201,18 @@ fn pings_measure_the_round_trip_and_the_queue_that_they_wait_in() {
 }
 
 #[test]
-fn a_ping_is_lost_with_its_answer_too() {
+fn a_lost_reply_counts_as_a_lost_ping() {
     let mut spec = spec(vec![datagrams("ping", ping(), Direction::Upload, Span::from_secs(50))]);
     spec.hops[0].forward = direction(10, "loss = 0.3");
     let outcome = run(&spec);
     let flow = &outcome.flows[0];
-    // 500 answers: 150 lost, standard error 10; four of them.
+    // Of 500 replies, 150 are lost with a standard error of 10. Allows four of them.
     assert!((110..190).contains(&flow.packets_lost_random), "{}", flow.packets_lost_random);
     assert_eq!(flow.received / 56 + flow.packets_lost_random, 499);
 }
 
 #[test]
-fn bursts_are_the_same_in_each_run_of_the_same_number_whoever_else_sends() {
+fn bursts_depend_only_on_seed_and_run() {
     let bursts = Some((Span::from_millis(200), Span::from_millis(200)));
     let flow = || datagrams("cross", constant(2, bursts), Direction::Download, Span::from_secs(20));
     let arrivals = |spec: &RunSpec| {
@@ -273,7 +229,7 @@ fn bursts_are_the_same_in_each_run_of_the_same_number_whoever_else_sends() {
 }
 
 #[test]
-fn datagrams_that_cannot_be_sent_are_refused_with_what_is_allowed() {
+fn invalid_datagrams_are_rejected_with_allowed_values() {
     let second = Span::from_secs(1);
     let constant = |rate_mbps, packet, bursts| {
         Stack::DatagramTraffic(DatagramTraffic::Constant {
@@ -289,29 +245,22 @@ fn datagrams_that_cannot_be_sent_are_refused_with_what_is_allowed() {
         interval: Span::ZERO,
         packet: Bytes::new(84),
     });
-    for (flow, says) in [
-        (endless, "visits that last"),
+    for (flow, expected) in [
+        (endless, "visits with a duration"),
         (flow(constant(0, 1500, None)), "a rate above zero"),
         (flow(constant(1, 28, None)), "29 B to 65535 B"),
         (flow(constant(1, 70_000, None)), "packets of 70 kB"),
         (flow(constant(1, 1500, Some((second, Span::ZERO)))), "1 ms or more"),
         (flow(never), "an interval above zero"),
     ] {
-        let error =
-            bentpipe_sim::run(&spec(vec![flow]), &AtomicBool::new(false)).unwrap_err().to_string();
-        assert!(error.contains("flow `x`") && error.contains(says), "{error}");
+        let error = run_error(&spec(vec![flow]));
+        assert!(error.contains("flow `x`") && error.contains(expected), "{error}");
     }
 }
 
-/// Three hops of 50, 10 and 50 Mbps; the first and the last with 50 ms each way, the one between
-/// with 1 ms.
+/// Three hops of 50, 10 and 50 Mbps, with 50, 1 and 50 ms in each direction.
 fn hop_path(flows: Vec<FlowSpec>) -> RunSpec {
-    let hop = |name: &str, rate, patch: &str| HopSpec {
-        name: name.to_owned(),
-        forward: direction(rate, patch),
-        reverse: direction(rate, patch),
-        shared: true,
-    };
+    let hop = |name, rate, patch| hop(name, direction(rate, patch), direction(rate, patch));
     let middle = "delay = \"1 ms\"\nqueue = \"100 packets\"";
     RunSpec {
         hops: vec![hop("first", 50, ""), hop("middle", 10, middle), hop("last", 50, "")],
@@ -320,20 +269,20 @@ fn hop_path(flows: Vec<FlowSpec>) -> RunSpec {
 }
 
 #[test]
-fn a_flow_can_cross_a_part_of_the_path_and_meet_others_there() {
+fn a_flow_can_cross_a_part_of_the_path() {
     for stack in [quic(Http::H3), tcp(Version::Raw)] {
         for direction in [Direction::Download, Direction::Upload] {
             let visit =
-                lasting(direction, Span::from_secs(10), vec![Object::new("endless", ENDLESS)]);
+                timed_visit(direction, Span::from_secs(10), vec![Object::new("endless", ENDLESS)]);
             let whole = flow("whole", stack.clone(), visit.clone());
             let part = FlowSpec { ends: Some((1, 2)), ..flow("part", stack.clone(), visit) };
             let ping = datagrams("ping", ping(), Direction::Upload, Span::from_secs(10));
             let outcome =
                 run(&hop_path(vec![whole, part, FlowSpec { ends: Some((0, 1)), ..ping }]));
             assert!(outcome.flows.iter().all(|flow| flow.completed));
-            let rtt = |place: usize| outcome.flows[place].rtt_min.unwrap();
+            let rtt = |index: usize| outcome.flows[index].rtt_min.unwrap();
             let (long, short) = (Span::from_millis(202), Span::from_millis(2));
-            // The queue that they share may stand all the time: 100 packets of 1.2 ms.
+            // The shared queue may be full all the time: 100 packets of 1.2 ms.
             let queue = Span::from_millis(125);
             assert!(rtt(0) > long && rtt(0) < long + queue, "{}", rtt(0));
             assert!(rtt(1) > short && rtt(1) < short + queue, "{}", rtt(1));
@@ -354,11 +303,11 @@ fn a_flow_can_cross_a_part_of_the_path_and_meet_others_there() {
 }
 
 #[test]
-fn a_flow_between_nodes_that_are_not_there_is_refused() {
+fn a_flow_between_unknown_nodes_is_rejected() {
     for ends in [(2, 1), (1, 1), (0, 4)] {
         let flow = datagrams("x", ping(), Direction::Upload, Span::from_secs(1));
         let spec = hop_path(vec![FlowSpec { ends: Some(ends), ..flow }]);
-        let error = bentpipe_sim::run(&spec, &AtomicBool::new(false)).unwrap_err().to_string();
+        let error = run_error(&spec);
         assert!(error.contains("allowed: from a node to a later one, 0 to 3"), "{error}");
     }
 }

@@ -1,88 +1,49 @@
-//! What the qlog traces of a run tell.
+//! Contents of a run's qlog traces.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
+mod common;
+
+use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Settings};
-use bentpipe_sim::{
-    Direction, FlowSpec, HopSpec, Object, QlogFile, RunOutcome, RunSpec, Stack, Visit,
-};
+use bentpipe_sim::{QlogFile, RunOutcome, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
+use common::{download, flow, hop, link, run_complete, run_spec};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 fn direction(patch: &str) -> DirectionModel {
-    let mut config = DirectionConfig::new(Rate::from_mbps(50), Span::from_millis(300));
-    let patch: DirectionPatch = toml::from_str(patch).unwrap();
-    patch.apply_to(&mut config);
-    config.load(Path::new(".")).unwrap()
+    link(Rate::from_mbps(50), Span::from_millis(300), patch)
 }
 
 fn visit(handshake: Handshake, measured: bool) -> Visit {
-    Visit {
-        duration: None,
-        handshake,
-        idle_before: Span::from_millis(500),
-        start_jitter: Span::ZERO,
-        direction: Direction::Download,
-        objects: vec![Object::new("object", Bytes::from_mb(2))],
-        measured,
-    }
+    Visit { idle_before: Span::from_millis(500), measured, ..download(2_000_000, handshake) }
 }
 
 fn run(forward: &str, visits: Vec<Visit>) -> RunOutcome {
     let window = Bytes::from_mb(16);
-    let spec = RunSpec {
-        seed: 1,
-        run: 0,
-        base_rtt: Span::from_millis(600),
-        mesh: None,
-        hops: vec![HopSpec {
-            name: "satellite".into(),
-            forward: direction(forward),
-            reverse: direction(""),
-            shared: true,
-        }],
-        terminals: 1,
-        flows: vec![FlowSpec {
-            ends: None,
-            name: "main".into(),
-            terminal: 0,
-            server: "server".into(),
-            start: Span::ZERO,
-            stack: Stack::quic(Settings {
-                // Plain slow start has answers that arithmetic gives.
-                congestion: CongestionConfig {
-                    slow_start: "standard".parse().unwrap(),
-                    ..CongestionConfig::default()
-                },
-                stream_window: window,
-                connection_window: window,
-                send_window: window,
-                ..Settings::default()
-            }),
-            visits,
-        }],
-        time_limit: Span::from_secs(600),
-        trace: false,
-        qlog: true,
-        capture: None,
-    };
-    let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false)).unwrap();
-    for flow in &outcome.flows {
-        assert!(flow.completed, "{:?}", flow.error);
-    }
-    outcome
+    let stack = Stack::quic(Settings {
+        // Standard slow start makes the expected values easy to compute.
+        congestion: CongestionConfig {
+            slow_start: "standard".parse().unwrap(),
+            ..CongestionConfig::default()
+        },
+        stream_window: window,
+        connection_window: window,
+        send_window: window,
+        ..Settings::default()
+    });
+    let hops = vec![hop("satellite", direction(forward), direction(""))];
+    let flows = vec![flow("main", stack, visits)];
+    run_complete(&RunSpec { qlog: true, ..run_spec(Span::from_millis(600), hops, flows) })
 }
 
 fn lossy() -> RunOutcome {
     run("loss = 0.01", vec![visit(Handshake::OneRtt, true)])
 }
 
-/// Head and events of a JSON text sequence (RFC 7464).
+/// Returns head and events of a JSON text sequence (RFC 7464).
 fn parse(bytes: &[u8]) -> (Value, Vec<Value>) {
     let text = std::str::from_utf8(bytes).unwrap();
     assert!(text.ends_with('\n'));
@@ -95,7 +56,7 @@ fn parse(bytes: &[u8]) -> (Value, Vec<Value>) {
     (head, records.collect())
 }
 
-/// Events of both ends, client first.
+/// Returns the events of both ends, client first.
 fn ends(outcome: &RunOutcome) -> [Vec<Value>; 2] {
     [0, 1].map(|index| parse(&outcome.qlog[index].bytes).1)
 }
@@ -108,8 +69,8 @@ fn sizes(packets: &[&Value]) -> u64 {
     packets.iter().map(|packet| packet["raw"]["length"].as_u64().unwrap()).sum()
 }
 
-/// Datagrams that packets of one side made: those with long headers are followed by the rest of
-/// their datagram.
+/// Counts the datagrams of one side's packets. A packet with a long header is followed by the rest
+/// of its datagram.
 fn datagrams(events: &[Value]) -> u64 {
     let sent: Vec<&Value> =
         events.iter().filter(|event| event["name"] == "quic:packet_sent").collect();
@@ -128,7 +89,7 @@ fn frames<'a>(packet: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Valu
 }
 
 #[test]
-fn each_reported_visit_has_a_file_of_either_end() {
+fn each_measured_visit_has_a_file_of_each_end() {
     let outcome = run("", vec![visit(Handshake::OneRtt, false), visit(Handshake::ZeroRtt, true)]);
     let names: Vec<&str> = outcome.qlog.iter().map(|file| file.name.as_str()).collect();
     assert_eq!(names, ["main-visit2-client", "main-visit2-server"]);
@@ -154,18 +115,18 @@ fn each_reported_visit_has_a_file_of_either_end() {
         groups.insert(common["group_id"].as_str().unwrap().to_owned());
 
         let times: Vec<f64> = events.iter().map(|event| event["time"].as_f64().unwrap()).collect();
-        assert!(times.is_sorted(), "{}: times go back", file.name);
-        // Times count from the run's beginning, at either end.
+        assert!(times.is_sorted(), "{}: times decrease", file.name);
+        // Times count from the start of the run at both ends.
         let expected = if side == "client" { begin } else { begin + 300.0 };
         assert!(
             (times[0] - expected).abs() < 5.0,
-            "{}: begins at {} ms, not {expected}",
+            "{}: starts at {} ms, expected {expected}",
             file.name,
             times[0]
         );
         assert!(events.iter().all(|event| event["name"].as_str().unwrap().starts_with("quic:")));
     }
-    assert_eq!(groups.len(), 1, "both ends name the same connection: {groups:?}");
+    assert_eq!(groups.len(), 1, "one connection: {groups:?}");
     let [client, server] = ends(&outcome);
     for (events, kind) in [(&client, "quic:packet_sent"), (&server, "quic:packet_received")] {
         assert!(
@@ -176,7 +137,7 @@ fn each_reported_visit_has_a_file_of_either_end() {
 }
 
 #[test]
-fn packets_agree_with_the_flows_counters() {
+fn packets_match_the_flow_counters() {
     let outcome = lossy();
     let flow = &outcome.flows[0];
     let [client, server] = ends(&outcome);
@@ -188,21 +149,21 @@ fn packets_agree_with_the_flows_counters() {
         named(&server, "quic:packet_lost").len() as u64,
         flow.packets_declared_lost.unwrap_or_default()
     );
-    // The client's packets are all delivered.
+    // All packets of the client are delivered.
     assert_eq!(named(&client, "quic:packet_lost").len(), 0);
     let (sent, received) =
         (named(&client, "quic:packet_sent"), named(&server, "quic:packet_received"));
     let (first_sent, first_received) = (sent[0], received[0]);
     assert_eq!(
         first_received["raw"]["length"], first_sent["raw"]["length"],
-        "the first packet, with its tag"
+        "first packet with its tag"
     );
     let known: BTreeSet<String> = sent.iter().map(|packet| identity(packet)).collect();
     assert!(received.iter().all(|packet| known.contains(&identity(packet))));
 }
 
 #[test]
-fn the_account_tells_the_same() {
+fn acknowledgement_counters_match_the_events() {
     let outcome = lossy();
     let flow = &outcome.flows[0];
     let report = flow.acknowledgements.as_ref().unwrap();
@@ -220,7 +181,7 @@ fn the_account_tells_the_same() {
     assert_eq!(acks.clone().count() as u64, report.packets);
     assert_eq!(acks.filter(only).count() as u64, report.only);
     assert_eq!(sent.len() as u64 * 16, flow.return_bytes.tag);
-    // Everything that arrives has to be acknowledged, but what only acknowledges or says goodbye.
+    // All packets are ack-eliciting, except pure ACKs and CONNECTION_CLOSE.
     let data =
         named(&client, "quic:packet_received").iter().filter(|packet| !only(packet)).count() as u64;
     assert_eq!(data, report.data);
@@ -235,7 +196,7 @@ fn identity(packet: &Value) -> String {
 }
 
 #[test]
-fn acknowledgements_name_what_arrived() {
+fn acknowledgements_refer_to_received_packets() {
     for events in ends(&lossy()) {
         let mut arrived: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
         let mut acks = 0;
@@ -252,8 +213,8 @@ fn acknowledgements_name_what_arrived() {
                     for ack in frames(packet, "ack") {
                         acks += 1;
                         let delay = ack["ack_delay"].as_f64().unwrap();
-                        // Milliseconds: in the field's own unit, 8 microseconds, those held back
-                        // would be thousands.
+                        // In milliseconds. In the field's own unit of 8 microseconds, delayed ACKs
+                        // would have thousands.
                         assert!((0.0..=100.0).contains(&delay), "{delay} ms");
                         let mut largest = 0;
                         for range in ack["acked_ranges"].as_array().unwrap() {
@@ -275,7 +236,7 @@ fn acknowledgements_name_what_arrived() {
                             );
                             largest = largest.max(last);
                         }
-                        assert_eq!(Some(&largest), arrived[space].last(), "the newest in {space}");
+                        assert_eq!(Some(&largest), arrived[space].last(), "latest in {space}");
                     }
                 }
                 _ => {}
@@ -286,12 +247,12 @@ fn acknowledgements_name_what_arrived() {
 }
 
 #[test]
-fn metrics_follow_the_sender() {
+fn metrics_match_the_sender() {
     let [_, server] = ends(&lossy());
     let metrics = named(&server, "quic:recovery_metrics_updated");
     let values =
         |field: &str| metrics.iter().filter_map(|data| data[field].as_f64()).collect::<Vec<_>>();
-    // None before the first loss, then what CUBIC left of the window.
+    // No threshold before the first loss, then CUBIC's fraction of the window.
     let thresholds = values("ssthresh");
     assert!(
         !thresholds.is_empty() && thresholds.iter().all(|&bytes| bytes < 16e6),
@@ -303,7 +264,7 @@ fn metrics_follow_the_sender() {
 }
 
 #[test]
-fn the_viewers_form_keeps_what_the_congestion_graph_draws() {
+fn the_qvis_format_keeps_the_data_of_the_congestion_graph() {
     let outcome = lossy();
     for file in &outcome.qlog {
         let old = file.qvis().unwrap();
@@ -361,7 +322,7 @@ fn the_viewers_form_keeps_what_the_congestion_graph_draws() {
 }
 
 #[test]
-fn a_damaged_file_is_refused() {
+fn a_damaged_file_is_rejected() {
     let bytes = lossy().qlog.remove(0).bytes;
     let cut = QlogFile { name: "cut".into(), bytes: bytes[..bytes.len() - 7].to_vec() };
     assert!(cut.qvis().is_err());

@@ -1,28 +1,25 @@
-//! What is counted against the data: layers, acknowledgements, series.
+//! Counters of the reverse direction: layers, acknowledgements, series.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
+mod common;
+
+use bentpipe_link::DirectionModel;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_recorder::Series;
 use bentpipe_sim::overhead::{Overhead, SMALLEST_ACK_FRAME};
-use bentpipe_sim::{
-    Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit,
-};
-use bentpipe_units::{Bytes, Rate, Span};
+use bentpipe_sim::{Direction, FlowOutcome, RunOutcome, RunSpec, Stack, Visit};
+use bentpipe_units::{Bytes, Span};
+use common::{download, flow, hop, link, run_complete, run_spec, tcp_stack};
 use proptest::prelude::*;
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 fn direction(rate: &str, loss: f64) -> DirectionModel {
-    let mut config = DirectionConfig::new(rate.parse::<Rate>().unwrap(), Span::from_millis(315));
-    let patch: DirectionPatch =
-        toml::from_str(&format!("queue = \"1 BDP\"\nloss = {loss:.4}")).unwrap();
-    patch.apply_to(&mut config);
-    config.load(Path::new(".")).unwrap()
+    let patch = format!("queue = \"1 BDP\"\nloss = {loss:.4}");
+    link(rate.parse().unwrap(), Span::from_millis(315), &patch)
 }
 
-/// One transfer over 8.5/1.5 Mbps and 630 ms.
+/// Runs one transfer over 8.5/1.5 Mbps and 630 ms.
 fn transfer(
     seed: u64,
     stack: Stack,
@@ -31,44 +28,10 @@ fn transfer(
     loss: f64,
     trace: bool,
 ) -> RunOutcome {
-    let visit = Visit {
-        duration: None,
-        handshake: Handshake::OneRtt,
-        idle_before: Span::ZERO,
-        start_jitter: Span::ZERO,
-        direction: toward,
-        objects: vec![Object::new("object", Bytes::new(bytes))],
-        measured: true,
-    };
-    let spec = RunSpec {
-        seed,
-        run: 0,
-        base_rtt: Span::from_millis(630),
-        mesh: None,
-        hops: vec![HopSpec {
-            name: "satellite".into(),
-            forward: direction("8.5 Mbps", loss),
-            reverse: direction("1.5 Mbps", loss),
-            shared: true,
-        }],
-        terminals: 1,
-        flows: vec![FlowSpec {
-            ends: None,
-            name: "main".into(),
-            terminal: 0,
-            server: "server".into(),
-            start: Span::ZERO,
-            stack,
-            visits: vec![visit],
-        }],
-        time_limit: Span::from_secs(600),
-        trace,
-        qlog: false,
-        capture: None,
-    };
-    let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false)).unwrap();
-    assert!(outcome.flows[0].completed, "{:?}", outcome.flows[0].error);
-    outcome
+    let visit = Visit { direction: toward, ..download(bytes, Handshake::OneRtt) };
+    let flows = vec![flow("main", stack, vec![visit])];
+    let hops = vec![hop("satellite", direction("8.5 Mbps", loss), direction("1.5 Mbps", loss))];
+    run_complete(&RunSpec { seed, trace, ..run_spec(Span::from_millis(630), hops, flows) })
 }
 
 /// QUIC in IP packets of 1280 bytes.
@@ -77,26 +40,16 @@ fn quic() -> Stack {
 }
 
 fn tcp() -> Stack {
-    let window = Bytes::from_mb(16);
-    Stack::Tcp(Box::new(TcpStack {
-        tcp: Default::default(),
-        congestion: Default::default(),
-        http: bentpipe_tcp::http::Settings {
-            version: Default::default(),
-            connections: 1,
-            stream_window: window,
-            connection_window: window,
-        },
-        pep: None,
-    }))
+    let congestion = CongestionConfig::default();
+    Stack::Tcp(Box::new(tcp_stack(Default::default(), congestion, Bytes::from_mb(16))))
 }
 
-/// Layers add up to the bytes, and what was seen inside packets to the packets outside.
+/// Checks that layers add up to the bytes, and counts inside packets match those of packets.
 fn check(flow: &FlowOutcome) {
     let bytes = &flow.return_bytes;
     let report = flow.acknowledgements.as_ref().unwrap();
     assert_eq!(bytes.ip, flow.return_packets * 20);
-    // Several packets share a datagram in the handshake only.
+    // Several packets share a datagram only in the handshake.
     assert!(report.only <= report.packets && report.data < flow.packets_sent + 10, "{report:?}");
     if flow.transport == "tcp" {
         assert_eq!(bytes.ip + bytes.tcp + bytes.options + bytes.payload, bytes.total);
@@ -122,7 +75,7 @@ fn check(flow: &FlowOutcome) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn layers_add_up_to_the_byte(
+    fn layers_add_up_exactly(
         seed in 0..1_000u64,
         is_quic: bool,
         upload: bool,
@@ -136,10 +89,10 @@ proptest! {
 }
 
 #[test]
-fn the_measured_overhead_is_the_computed_one() {
+fn measured_overhead_matches_the_computed_one() {
     let percent = |flow: &FlowOutcome, bytes: u64| 100.0 * bytes as f64 / flow.bytes_sent as f64;
     let near = |ours: f64, computed: f64| {
-        assert!((ours - computed).abs() < 0.1, "{ours} beside {computed}")
+        assert!((ours - computed).abs() < 0.1, "{ours}, computed {computed}")
     };
     let outcome = transfer(1, quic(), Direction::Download, 10_000_000, 0.0, false);
     let (flow, bytes) = (&outcome.flows[0], &outcome.flows[0].return_bytes);
@@ -161,7 +114,7 @@ fn series<'a>(outcome: &'a RunOutcome, name: &str) -> &'a Series {
 }
 
 #[test]
-fn series_tell_the_same_as_the_counts() {
+fn series_match_the_counters() {
     for stack in [quic(), tcp()] {
         let outcome = transfer(3, stack, Direction::Download, 3_000_000, 0.002, true);
         let flow = &outcome.flows[0];
@@ -183,7 +136,7 @@ fn series_tell_the_same_as_the_counts() {
         let per_ack = &series(&outcome, "data_per_ack").points;
         assert!(per_ack.iter().all(|&(_, value)| (0.0..=10.0).contains(&value)), "{per_ack:?}");
         let mean = report.data as f64 / report.packets as f64;
-        // Two, and one while something is missing.
+        // Two packets per ACK, and one during loss recovery.
         assert!((1.0..2.1).contains(&mean), "{mean}");
         if flow.transport == "quic" {
             assert_eq!(sum("ack_frame_bytes"), flow.return_bytes.ack as f64);
@@ -193,7 +146,7 @@ fn series_tell_the_same_as_the_counts() {
 }
 
 #[test]
-fn recording_changes_nothing() {
+fn recording_does_not_change_the_outcome() {
     let counted =
         |trace| transfer(5, quic(), Direction::Upload, 500_000, 0.01, trace).flows.remove(0);
     let (with, without) = (counted(true), counted(false));

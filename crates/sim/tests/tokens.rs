@@ -1,92 +1,56 @@
-//! Path tokens in whole transfers: what the client brings is worth what the server would have
-//! remembered.
+//! Path tokens in whole transfers, which have the same effect as a store at the server.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
+mod common;
+
+use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::{CongestionConfig, ResumeName};
 use bentpipe_quic::{Handshake, Http, ResumeVia, Settings};
-use bentpipe_sim::{Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Stack, Visit};
+use bentpipe_sim::{Direction, FlowOutcome, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use common::{download, flow, hop, link, run_complete, run_spec};
 
 fn direction(rate_mbps: u64) -> DirectionModel {
-    let mut config = DirectionConfig::new(Rate::from_mbps(rate_mbps), Span::from_millis(300));
-    let patch: DirectionPatch = toml::from_str(r#"queue = "1 BDP""#).unwrap();
-    patch.apply_to(&mut config);
-    config.load(Path::new(".")).unwrap()
+    link(Rate::from_mbps(rate_mbps), Span::from_millis(300), r#"queue = "1 BDP""#)
 }
 
 fn visit(bytes: u64, handshake: Handshake) -> Visit {
-    Visit {
-        duration: None,
-        handshake,
-        idle_before: Span::from_secs(10),
-        start_jitter: Span::ZERO,
-        direction: Direction::Download,
-        objects: vec![Object::new("object", Bytes::new(bytes))],
-        measured: true,
-    }
+    Visit { idle_before: Span::from_secs(10), ..download(bytes, handshake) }
 }
 
-/// 50/10 Mbps, 600 ms: a BDP of 3.75 MB.
+/// 50/10 Mbps and 600 ms: a BDP of 3.75 MB.
 fn geo(via: ResumeVia, http: Http, visits: Vec<Visit>) -> RunSpec {
     let window = Bytes::from_mb(16);
     let resume: ResumeName = "careful".parse().unwrap();
-    RunSpec {
-        seed: 1,
-        run: 0,
-        base_rtt: Span::from_millis(600),
-        mesh: None,
-        hops: vec![HopSpec {
-            name: "satellite".into(),
-            forward: direction(50),
-            reverse: direction(10),
-            shared: true,
-        }],
-        terminals: 1,
-        flows: vec![FlowSpec {
-            ends: None,
-            name: "download".into(),
-            terminal: 0,
-            server: "server".into(),
-            start: Span::ZERO,
-            stack: Stack::quic(Settings {
-                congestion: CongestionConfig { resume, ..CongestionConfig::default() },
-                resume_via: via,
-                http,
-                stream_window: window,
-                connection_window: window,
-                send_window: window,
-                ..Settings::default()
-            }),
-            visits,
-        }],
-        time_limit: Span::from_secs(600),
-        trace: false,
-        qlog: false,
-        capture: None,
-    }
+    let stack = Stack::quic(Settings {
+        congestion: CongestionConfig { resume, ..CongestionConfig::default() },
+        resume_via: via,
+        http,
+        stream_window: window,
+        connection_window: window,
+        send_window: window,
+        ..Settings::default()
+    });
+    let hops = vec![hop("satellite", direction(50), direction(10))];
+    run_spec(Span::from_millis(600), hops, vec![flow("download", stack, visits)])
 }
 
 fn run(spec: &RunSpec) -> Vec<FlowOutcome> {
-    let flows = bentpipe_sim::run(spec, &AtomicBool::new(false)).unwrap().flows;
-    assert!(flows.iter().all(|flow| flow.completed), "{flows:?}");
-    flows
+    run_complete(spec).flows
 }
 
 fn seconds(flow: &FlowOutcome) -> f64 {
     flow.completion.unwrap().as_secs_f64()
 }
 
-/// How far `a` is from `b`, as a share of `b`.
-fn apart(a: f64, b: f64) -> f64 {
+/// Relative difference of `a` from `b`.
+fn difference(a: f64, b: f64) -> f64 {
     (a - b).abs() / b
 }
 
 #[test]
-fn a_token_is_worth_what_a_store_is() {
+fn a_token_has_the_same_effect_as_a_store() {
     for http in [Http::H3, Http::Raw] {
         for handshake in [Handshake::OneRtt, Handshake::ZeroRtt] {
             let visits =
@@ -96,7 +60,7 @@ fn a_token_is_worth_what_a_store_is() {
             for (store, token) in store.iter().zip(&token) {
                 let (store, token) = (seconds(store), seconds(token));
                 assert!(
-                    apart(token, store) < 0.01,
+                    difference(token, store) < 0.01,
                     "{http:?}, {handshake:?}: {token} s, with a store {store} s"
                 );
             }
@@ -111,11 +75,11 @@ fn a_token_is_worth_what_a_store_is() {
 }
 
 #[test]
-fn a_token_saves_the_round_trips_of_slow_start() {
+fn a_token_saves_round_trips_of_slow_start() {
     let visits =
         |handshake| vec![visit(22_500_000, Handshake::OneRtt), visit(10_000_000, handshake)];
     let mut spec = geo(ResumeVia::Token, Http::H3, visits(Handshake::OneRtt));
-    // The default start finds most of a path by itself.
+    // The default algorithm finds most of the path's capacity by itself.
     let standard =
         CongestionConfig { slow_start: "standard".parse().unwrap(), ..CongestionConfig::default() };
     let settings = spec.flows[0].stack.quic_mut().unwrap();
@@ -126,28 +90,28 @@ fn a_token_saves_the_round_trips_of_slow_start() {
     let fresh = seconds(&run(&spec)[1]);
     assert!(
         fresh - resumed > 0.6,
-        "{resumed} s with a token, {fresh} s without: less than a round trip"
+        "{resumed} s with a token, {fresh} s without: less than one RTT saved"
     );
 }
 
 #[test]
-fn both_ends_see_the_same_path() {
+fn both_ends_observe_the_same_path() {
     let spec = geo(ResumeVia::Token, Http::H3, vec![visit(22_500_000, Handshake::OneRtt)]);
     let path = run(&spec)[0].path;
     let (sender, receiver) = (path.observed.unwrap(), path.receiver.unwrap());
-    // The path holds 3.75 MB with IP headers and what the link's own times cost.
+    // The path holds 3.75 MB including IP headers and the link's own delays.
     for view in [sender, receiver] {
-        assert!(apart(view.window.get() as f64, 3.75e6) < 0.04, "{view:?}");
-        assert!(apart(view.rtt.as_secs_f64(), 0.6) < 0.01, "{view:?}");
+        assert!(difference(view.window.get() as f64, 3.75e6) < 0.04, "{view:?}");
+        assert!(difference(view.rtt.as_secs_f64(), 0.6) < 0.01, "{view:?}");
     }
     assert!(
-        apart(receiver.window.get() as f64, sender.window.get() as f64) < 0.02,
+        difference(receiver.window.get() as f64, sender.window.get() as f64) < 0.02,
         "{receiver:?}, {sender:?}"
     );
 }
 
 #[test]
-fn a_short_visit_does_not_cost_the_client_its_token() {
+fn a_short_visit_keeps_the_token() {
     let visits = vec![
         visit(22_500_000, Handshake::OneRtt),
         visit(100_000, Handshake::ZeroRtt),
@@ -163,7 +127,7 @@ fn a_short_visit_does_not_cost_the_client_its_token() {
 }
 
 #[test]
-fn a_client_that_sends_remembers_by_itself() {
+fn a_sending_client_remembers_the_path_itself() {
     let mut visits = vec![visit(8_000_000, Handshake::OneRtt), visit(2_000_000, Handshake::OneRtt)];
     visits.iter_mut().for_each(|visit| visit.direction = Direction::Upload);
     let flows = run(&geo(ResumeVia::Token, Http::H3, visits));
@@ -172,11 +136,11 @@ fn a_client_that_sends_remembers_by_itself() {
         flows[0].path.observed.map(|seen| seen.window)
     );
     assert!(flows[1].path.saved.is_some());
-    assert!(flows[0].path.receiver.is_some(), "the server is the receiver");
+    assert!(flows[0].path.receiver.is_some(), "the server receives");
 }
 
 #[test]
-fn tokens_make_no_run_differ() {
+fn runs_with_tokens_are_deterministic() {
     let visits =
         || vec![visit(22_500_000, Handshake::OneRtt), visit(3_000_000, Handshake::ZeroRtt)];
     let [one, two] = [(); 2].map(|()| run(&geo(ResumeVia::Token, Http::H3, visits())));

@@ -2,88 +2,42 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
+mod common;
+
+use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{FlowControlRule, Handshake, Http, Settings};
-use bentpipe_sim::{
-    Direction, FlowSpec, HopSpec, Object, PepSpec, RunOutcome, RunSpec, Stack, TcpStack, Visit,
-};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, PepSpec, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use common::{download as visit, flow, hop, link, run, run_spec, tcp_stack};
 
 fn direction(rate_mbps: u64, delay_ms: u64, patch: &str) -> DirectionModel {
-    let mut config = DirectionConfig::new(Rate::from_mbps(rate_mbps), Span::from_millis(delay_ms));
-    let patch: DirectionPatch = toml::from_str(patch).unwrap();
-    patch.apply_to(&mut config);
-    config.load(Path::new(".")).unwrap()
+    link(Rate::from_mbps(rate_mbps), Span::from_millis(delay_ms), patch)
 }
 
-fn visit(bytes: u64, handshake: Handshake) -> Visit {
-    Visit {
-        duration: None,
-        handshake,
-        idle_before: Span::ZERO,
-        start_jitter: Span::ZERO,
-        direction: Direction::Download,
-        objects: vec![Object::new("object", Bytes::new(bytes))],
-        measured: true,
-    }
-}
-
-/// 50/10 Mbps, 650 ms, queues of one BDP.
+/// 50/10 Mbps, RTT 650 ms, queues of one BDP.
 fn geo(visits: Vec<Visit>) -> RunSpec {
     let window = Bytes::from_mb(16);
-    RunSpec {
-        seed: 1,
-        run: 0,
-        base_rtt: Span::from_millis(650),
-        mesh: None,
-        hops: vec![HopSpec {
-            name: "satellite".into(),
-            forward: direction(50, 325, r#"queue = "1 BDP""#),
-            reverse: direction(10, 325, r#"queue = "1 BDP""#),
-            shared: true,
-        }],
-        terminals: 1,
-        flows: vec![FlowSpec {
-            ends: None,
-            name: "download".into(),
-            terminal: 0,
-            server: "server".into(),
-            start: Span::ZERO,
-            stack: Stack::quic(Settings {
-                // Plain slow start has answers that arithmetic gives.
-                congestion: CongestionConfig {
-                    slow_start: "standard".parse().unwrap(),
-                    ..CongestionConfig::default()
-                },
-                stream_window: window,
-                connection_window: window,
-                send_window: window,
-                ..Settings::default()
-            }),
-            visits,
-        }],
-        time_limit: Span::from_secs(600),
-        trace: false,
-        qlog: false,
-        capture: None,
-    }
+    let stack = Stack::quic(Settings {
+        // Standard slow start makes the expected values easy to compute.
+        congestion: CongestionConfig {
+            slow_start: "standard".parse().unwrap(),
+            ..CongestionConfig::default()
+        },
+        stream_window: window,
+        connection_window: window,
+        send_window: window,
+        ..Settings::default()
+    });
+    let queue = r#"queue = "1 BDP""#;
+    let hops = vec![hop("satellite", direction(50, 325, queue), direction(10, 325, queue))];
+    run_spec(Span::from_millis(650), hops, vec![flow("download", stack, visits)])
 }
 
-/// TCP, with proxies around the second hop where `split`.
+/// TCP, with proxies around the second hop if `split`.
 fn tcp(split: bool) -> Stack {
-    let window = Bytes::from_mb(16);
+    let congestion = CongestionConfig::default();
     Stack::Tcp(Box::new(TcpStack {
-        tcp: Default::default(),
-        congestion: CongestionConfig::default(),
-        http: bentpipe_tcp::http::Settings {
-            version: Default::default(),
-            connections: 1,
-            stream_window: window,
-            connection_window: window,
-        },
         pep: split.then(|| PepSpec {
             hop: 1,
             terminal: true,
@@ -96,11 +50,8 @@ fn tcp(split: bool) -> Stack {
             ack_filter: Some(Span::from_millis(20)),
             failure: None,
         }),
+        ..tcp_stack(Default::default(), congestion, Bytes::from_mb(16))
     }))
-}
-
-fn run(spec: &RunSpec) -> RunOutcome {
-    bentpipe_sim::run(spec, &AtomicBool::new(false)).unwrap()
 }
 
 fn seconds(span: Option<Span>) -> f64 {
@@ -108,14 +59,14 @@ fn seconds(span: Option<Span>) -> f64 {
 }
 
 #[test]
-fn a_download_takes_the_round_trips_that_slow_start_needs() {
+fn a_download_takes_the_round_trips_of_slow_start() {
     let outcome = run(&geo(vec![visit(2_000_000, Handshake::OneRtt)]));
     let flow = &outcome.flows[0];
     assert!(flow.completed, "{:?}", flow.error);
-    // One round trip of handshake, one of request and response at the least.
+    // One round trip for the handshake, and at least one for request and response.
     assert!((0.65..0.70).contains(&seconds(flow.handshake)), "{:?}", flow.handshake);
     assert!((1.30..1.40).contains(&seconds(flow.first_byte)), "{:?}", flow.first_byte);
-    // 14.7 kB doubling each round: 2 MB fit into eight rounds after the request's.
+    // With 14.7 kB doubling every round, 2 MB take eight rounds after that of the request.
     assert!((4.5..7.0).contains(&seconds(flow.completion)), "{:?}", flow.completion);
     assert_eq!(flow.packets_declared_lost, Some(0));
 }
@@ -127,18 +78,21 @@ fn early_data_saves_one_round_trip() {
         run(&geo(vec![visit(200_000, Handshake::OneRtt), visit(200_000, Handshake::ZeroRtt)]));
     assert!(two.flows[1].completed, "{:?}", two.flows[1].error);
     let (full, early) = (seconds(one.flows[0].completion), seconds(two.flows[1].completion));
-    assert!((full - early - 0.65).abs() < 0.03, "{full} s in full, {early} s early");
+    assert!(
+        (full - early - 0.65).abs() < 0.03,
+        "{full} s with a full handshake, {early} s with early data"
+    );
 }
 
 #[test]
-fn early_data_without_a_ticket_is_a_failure_not_a_full_handshake() {
+fn early_data_without_a_ticket_fails() {
     let outcome = run(&geo(vec![visit(2_000, Handshake::ZeroRtt)]));
     assert!(!outcome.flows[0].completed);
     assert!(outcome.flows[0].error.as_ref().unwrap().contains("0-RTT"));
 }
 
 #[test]
-fn an_upload_arrives_whole() {
+fn an_upload_completes() {
     let mut upload = visit(1_000_000, Handshake::OneRtt);
     upload.direction = Direction::Upload;
     for http in [Http::H3, Http::Raw] {
@@ -152,7 +106,7 @@ fn an_upload_arrives_whole() {
 }
 
 #[test]
-fn a_lossy_path_delivers_every_byte_and_every_loss_has_a_cause() {
+fn a_lossy_path_delivers_all_bytes_and_all_losses_have_a_cause() {
     let mut spec = geo(vec![visit(5_000_000, Handshake::OneRtt)]);
     spec.hops[0].forward = direction(50, 325, "loss = 0.01\nqueue = \"1 BDP\"");
     let outcome = run(&spec);
@@ -164,7 +118,7 @@ fn a_lossy_path_delivers_every_byte_and_every_loss_has_a_cause() {
 }
 
 #[test]
-fn what_a_policer_drops_is_counted_as_that_and_not_as_the_queue_s() {
+fn policer_drops_are_counted_separately_from_queue_drops() {
     let mut spec = geo(vec![visit(5_000_000, Handshake::OneRtt)]);
     let policer = "queue = \"4 BDP\"\npolicer = { rate = \"20 Mbps\", burst = \"64 kB\" }";
     spec.hops[0].forward = direction(50, 325, policer);
@@ -203,7 +157,7 @@ fn two_flows_share_one_terminal_link() {
 }
 
 #[test]
-fn terminals_of_their_own_do_not_share() {
+fn separate_terminals_do_not_share_links() {
     let mut spec = geo(vec![visit(1_000_000, Handshake::OneRtt)]);
     let alone = seconds(run(&spec).flows[0].completion);
     spec.hops[0].shared = false;
@@ -215,8 +169,7 @@ fn terminals_of_their_own_do_not_share() {
     let outcome = run(&spec);
     assert_eq!(outcome.links.len(), 4);
     for flow in &outcome.flows {
-        // Packet numbers are skipped at random (RFC 9000 §21.4), which moves a packet here and
-        // there.
+        // Packet numbers are skipped at random (RFC 9000 §21.4), which changes a few packets.
         assert!(
             (seconds(flow.completion) - alone).abs() < 0.02 * alone,
             "{}: {:?}, alone {alone} s",
@@ -242,7 +195,7 @@ fn two_hops_add_their_delays() {
 }
 
 #[test]
-fn a_transfer_that_cannot_finish_ends_at_the_limit() {
+fn an_incomplete_transfer_ends_at_the_time_limit() {
     let mut spec = geo(vec![visit(1_000_000_000, Handshake::OneRtt)]);
     spec.time_limit = Span::from_secs(10);
     let outcome = run(&spec);
@@ -254,7 +207,7 @@ fn a_transfer_that_cannot_finish_ends_at_the_limit() {
 }
 
 #[test]
-fn a_dead_path_is_given_up_too() {
+fn a_transfer_over_a_dead_path_is_given_up() {
     let mut spec = geo(vec![visit(1_000, Handshake::OneRtt)]);
     spec.hops[0].forward = direction(50, 325, "loss = 1.0");
     spec.time_limit = Span::from_secs(30);
@@ -276,13 +229,13 @@ fn the_same_spec_gives_the_same_outcome() {
 }
 
 #[test]
-fn small_windows_stop_the_sender_and_the_time_is_counted() {
+fn time_blocked_by_small_windows_is_counted() {
     let mut spec = geo(vec![visit(2_000_000, Handshake::OneRtt)]);
     spec.flows[0].stack.quic_mut().unwrap().stream_window = Bytes::new(65_536);
     let outcome = run(&spec);
     let flow = &outcome.flows[0];
     assert!(flow.completed, "{:?}", flow.error);
-    // 64 kB a round trip: most of the time is spent waiting for credit.
+    // 64 kB per RTT, so flow control blocks most of the time.
     assert!(seconds(flow.completion) > 15.0, "{:?}", flow.completion);
     assert!(
         seconds(flow.flow_control_blocked) > 0.5 * seconds(flow.completion),
@@ -298,8 +251,8 @@ fn small_windows_stop_the_sender_and_the_time_is_counted() {
 }
 
 #[test]
-fn a_tuned_window_opens_in_time_and_promises_what_the_path_carries() {
-    // 10 MB are over before slow start has filled the queue: nothing is lost but at random.
+fn a_tuned_window_follows_the_path_without_blocking() {
+    // 10 MB complete before slow start has filled the queue, so only random losses occur.
     for loss in ["", "loss = 0.01\n"] {
         let mut spec = geo(vec![visit(10_000_000, Handshake::OneRtt)]);
         spec.hops[0].forward = direction(50, 325, &format!("{loss}queue = \"1 BDP\""));
@@ -311,7 +264,11 @@ fn a_tuned_window_opens_in_time_and_promises_what_the_path_carries() {
         let outcome = run(&spec);
         spec.trace = true;
         let again = run(&spec);
-        assert_eq!(format!("{:?}", outcome.flows), format!("{:?}", again.flows), "recorded or not");
+        assert_eq!(
+            format!("{:?}", outcome.flows),
+            format!("{:?}", again.flows),
+            "with and without recording"
+        );
         let series = &again.trace.unwrap().flows[0].series;
         for name in ["flow_control_limit", "flow_control_limit_at_sender", "consumed"] {
             let found = series.iter().find(|series| series.name == name).unwrap();
@@ -321,8 +278,7 @@ fn a_tuned_window_opens_in_time_and_promises_what_the_path_carries() {
             );
         }
         let flow = &outcome.flows[0];
-        // The last round trip of slow start asks for more than the path carries, and does not get
-        // all of it.
+        // The last round of slow start exceeds the path's capacity, so flow control limits it.
         assert!(
             seconds(flow.completion) < 1.03 * seconds(free.flows[0].completion),
             "{:?}",
@@ -354,13 +310,13 @@ fn traces_record_the_sender_and_the_links() {
     let trace = outcome.trace.unwrap();
     let names: Vec<_> = trace.flows[0].series.iter().map(|series| series.name).collect();
     for name in ["sent", "acked", "received", "cwnd", "bytes_in_flight", "rtt", "smoothed_rtt"] {
-        assert!(names.contains(&name), "{name} is missing from {names:?}");
+        assert!(names.contains(&name), "{name} is missing in {names:?}");
     }
     assert_eq!(trace.links.len(), 2);
 }
 
 #[test]
-fn losses_on_a_fast_long_path_leave_thousands_of_chunks_waiting_and_break_nothing() {
+fn losses_on_a_fast_long_path_with_many_chunks_are_repaired() {
     let mut spec = geo(vec![visit(60_000_000, Handshake::OneRtt)]);
     spec.hops[0].forward =
         direction(250, 325, "queue = \"2 BDP\"\nloss = { model = \"periodic\", every = 20000 }");
@@ -375,12 +331,15 @@ fn losses_on_a_fast_long_path_leave_thousands_of_chunks_waiting_and_break_nothin
 }
 
 #[test]
-fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
-    let outage = r#"rate = { schedule = [{ at = "0 s", rate = "20 Mbps" }, { at = "2 s", rate = "0 bps" }, { at = "2.3 s", rate = "5 Mbps" }], repeat = "5 s" }"#;
+fn the_checks_pass_on_all_kinds_of_links() {
+    let outage = "rate = { schedule = [{ at = \"0 s\", rate = \"20 Mbps\" }, \
+                  { at = \"2 s\", rate = \"0 bps\" }, { at = \"2.3 s\", rate = \"5 Mbps\" }], \
+                  repeat = \"5 s\" }";
     for patch in [
         r#"delay = { base = "325 ms", jitter = "40 ms", keep_order = false }"#,
         r#"delay = { base = "30 ms", jitter = "20 ms", distribution = "normal" }"#,
-        r#"delay = { schedule = [{ at = "0 s", delay = "40 ms" }, { at = "2 s", delay = "15 ms" }], repeat = "3 s", interpolate = true }"#,
+        "delay = { schedule = [{ at = \"0 s\", delay = \"40 ms\" }, { at = \"2 s\", \
+         delay = \"15 ms\" }], repeat = \"3 s\", interpolate = true }",
         "queue = { limit = \"1 BDP\", aqm = \"codel\" }\nframe = \"26.5 ms\"",
         "queue = \"20 packets\"\npolicer = { rate = \"5 Mbps\", burst = \"64 kB\" }\nloss = 0.005",
         outage,
@@ -409,7 +368,7 @@ fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
             (split.name, split.stack) = ("split".into(), tcp(true));
             spec.flows.extend([second, split]);
             spec.flows[1].stack = tcp(false);
-            // One run ends amid its transfers, with packets on all links.
+            // One run ends during its transfers, with packets on all links.
             spec.time_limit = Span::from_secs(if patch == outage { 3 } else { 100 });
             let outcome = run(&spec);
             assert_eq!(
@@ -422,9 +381,8 @@ fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
 }
 
 #[test]
-fn terminals_on_an_allocated_carrier_have_a_queue_and_a_share_each() {
-    // Two uploads of 500 kB over 4 Mbps: with constant capacity, each has the 2 Mbps that are its
-    // own and no more.
+fn terminals_with_allocated_capacity_have_separate_queues_and_shares() {
+    // Two uploads of 500 kB over 4 Mbps: with constant capacity, each has 2 Mbps.
     let mut spec =
         geo(vec![Visit { direction: Direction::Upload, ..visit(500_000, Handshake::OneRtt) }]);
     spec.hops[0].reverse = direction(4, 250, r#"capacity_allocation = { cra = "2 Mbps" }"#);
@@ -437,7 +395,7 @@ fn terminals_on_an_allocated_carrier_have_a_queue_and_a_share_each() {
         assert!(seconds(flow.completion) > 500_000.0 * 8.0 / 2e6, "{:?}", flow.completion);
     }
     let names: Vec<&str> = outcome.links.iter().map(|link| link.name.as_str()).collect();
-    assert_eq!(names, ["satellite/forward", "satellite/return"], "one link, a port for each");
+    assert_eq!(names, ["satellite/forward", "satellite/return"], "one link with a port for each");
     let trace = outcome.trace.unwrap();
     for terminal in ["satellite/return#0", "satellite/return#1"] {
         let link = trace.links.iter().find(|link| link.name == terminal).unwrap();

@@ -1,8 +1,8 @@
-//! A bulk transfer between two endpoints joined by nothing but delays, to be timed from outside:
-//! what the endpoints themselves cost.
+//! A bulk transfer between two endpoints connected only by a delay, for timing from outside: it
+//! shows the cost of the endpoints themselves.
 //!
 //! `cargo build --release -p bentpipe-tcp --example endpoints && time
-//! target/release/examples/endpoints [SEGMENTS] [ONE IN SO MANY LOST]`
+//! target/release/examples/endpoints [SEGMENTS] [SEGMENTS PER LOSS]`
 
 use bentpipe_congestion::{CongestionConfig, Controller, ControllerConfig, FastStart};
 use bentpipe_link::Ecn;
@@ -11,12 +11,12 @@ use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// One way.
+/// One-way delay.
 const DELAY: Span = Span::from_millis(300);
-/// Between segments: some 120 Mbps.
+/// Interval between segments: about 120 Mbps.
 const SPACING: Span = Span::from_micros(100);
 
-/// Segments on their way, in order of arrival.
+/// Segments in transit, in order of arrival.
 type Wire = VecDeque<(Time, Segment, Ecn)>;
 
 fn main() {

@@ -4,16 +4,16 @@ use crate::segment::Segment;
 use bentpipe_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Connections tracked at once. Segments of a further connection pass unfiltered until a tracked
-/// one has been idle for an interval.
+/// Number of connections tracked at once. Segments of others pass unfiltered until a tracked one
+/// has been idle for an interval.
 const CONNECTIONS: usize = 1024;
 
 /// Delays pure acknowledgements and forwards only the newest of each connection, once per interval.
 ///
-/// Acknowledgements are cumulative, so a newer one replaces those before it. A segment that says
-/// more than that passes at once and replaces the held one: payload, SYN, FIN or RST; SACK blocks,
-/// ECE or CWR that differ from the last; a duplicate acknowledgement, because senders count those
-/// (RFC 5681 §3.2); a window update.
+/// Acknowledgements are cumulative, so a newer one replaces earlier ones. A segment with other
+/// information passes at once and replaces the held one: payload, SYN, FIN or RST; SACK blocks, ECE
+/// or CWR that differ from the last; a duplicate acknowledgement, since senders count those (RFC
+/// 5681 §3.2); a window update.
 ///
 /// Call order: [`AckFilter::offer`] with each segment; [`AckFilter::poll`] at
 /// [`AckFilter::next_timeout`], until `None`.
@@ -24,7 +24,7 @@ pub struct AckFilter {
     /// Connections with a held segment, by due time.
     due: BTreeSet<(Time, u32)>,
     dropped: u64,
-    /// When idle connections were last removed.
+    /// Time at which idle connections were last removed.
     swept: Time,
 }
 
@@ -35,12 +35,12 @@ struct Connection {
     last: Segment,
     /// The held segment and its due time.
     held: Option<(Time, Segment)>,
-    /// When an acknowledgement was last forwarded.
+    /// Time at which an acknowledgement was last forwarded.
     passed: Time,
 }
 
 impl AckFilter {
-    /// A filter that forwards one acknowledgement per connection and `interval`.
+    /// Creates a filter that forwards one acknowledgement per connection and `interval`.
     pub fn new(interval: Span) -> Self {
         Self {
             interval,
@@ -51,7 +51,7 @@ impl AckFilter {
         }
     }
 
-    /// Takes a segment of `connection`. Returns it if it passes at once.
+    /// Processes a segment of `connection`. Returns it if it passes at once.
     pub fn offer(&mut self, now: Time, connection: u32, segment: Segment) -> Option<Segment> {
         if segment.flags.syn || segment.flags.rst {
             // The held segment belongs to the connection that ends here, or to an earlier one.
@@ -76,7 +76,7 @@ impl AckFilter {
             known.last = segment;
         }
         if older && !urgent {
-            // Superseded by a newer acknowledgement that says the same.
+            // A newer acknowledgement with the same content replaces it.
             self.dropped += 1;
             return None;
         }
@@ -96,7 +96,7 @@ impl AckFilter {
         None
     }
 
-    /// The next held segment due by `now`, with its connection.
+    /// Returns the next held segment due by `now`, with its connection.
     pub fn poll(&mut self, now: Time) -> Option<(u32, Segment)> {
         let &(at, connection) = self.due.first()?;
         if at > now {
@@ -109,12 +109,12 @@ impl AckFilter {
         Some((connection, segment))
     }
 
-    /// When the next held segment is due.
+    /// Returns when the next held segment is due.
     pub fn next_timeout(&self) -> Option<Time> {
         self.due.first().map(|&(at, _)| at)
     }
 
-    /// Number of acknowledgements dropped.
+    /// Returns the number of acknowledgements dropped.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -127,7 +127,8 @@ impl AckFilter {
         }
     }
 
-    /// Whether another connection can be tracked, after removing those idle for an interval.
+    /// Returns true if another connection can be tracked, after removing those idle for an
+    /// interval.
     fn has_room(&mut self, now: Time) -> bool {
         if self.connections.len() >= CONNECTIONS && now.since(self.swept) >= self.interval {
             self.swept = now;
@@ -139,7 +140,7 @@ impl AckFilter {
     }
 }
 
-/// Whether `new` tells the sender anything beyond progress since `last`.
+/// Returns true if `new` informs the sender of anything beyond progress since `last`.
 fn says_more(last: &Segment, new: &Segment) -> bool {
     let repeats = new.ack == last.ack;
     let was_closed = last.window == 0 && new.window > 0;
@@ -164,12 +165,12 @@ mod tests {
     }
 
     #[test]
-    fn one_acknowledgement_passes_each_interval_and_it_is_the_newest() {
+    fn the_newest_ack_of_each_interval_passes() {
         let mut filter = AckFilter::new(INTERVAL);
         assert_eq!(
             filter.offer(Time::ZERO, 1, ack(1000)),
             Some(ack(1000)),
-            "after silence nothing is held"
+            "no segment is held after an idle period"
         );
         for n in 1..=19 {
             assert_eq!(filter.offer(Time::from_millis(n), 1, ack(1000 + n)), None);
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_are_thinned_each_by_itself() {
+    fn connections_are_filtered_independently() {
         let mut filter = AckFilter::new(INTERVAL);
         for connection in [1, 2] {
             assert!(filter.offer(Time::ZERO, connection, ack(1000)).is_some());
@@ -193,8 +194,8 @@ mod tests {
         assert_eq!(filter.dropped(), 0);
     }
 
-    /// After a first acknowledgement of 1000 and a held one of 2000, `segment` passes at once in
-    /// its place.
+    /// Checks that `segment` passes at once and replaces a held acknowledgement of 2000, after a
+    /// first one of 1000.
     fn passes(segment: Segment) {
         let mut filter = AckFilter::new(INTERVAL);
         filter.offer(Time::ZERO, 1, ack(1000));
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_more_than_progress_passes_at_once_in_place_of_what_is_held() {
+    fn segments_with_more_than_progress_pass_at_once_and_replace_the_held_one() {
         let next = ack(3000);
         passes(Segment { len: 100, ..next });
         for flags in [
@@ -219,13 +220,13 @@ mod tests {
         let mut sack = Sack::default();
         sack.push(4000, 5000);
         passes(Segment { sack, ..next });
-        // Once more the same; the same with another window.
+        // A duplicate, and one with another window.
         passes(ack(2000));
         passes(Segment { window: 100_000, ..ack(2000) });
     }
 
     #[test]
-    fn a_window_that_opens_again_passes_at_once() {
+    fn a_reopened_window_passes_at_once() {
         let mut filter = AckFilter::new(INTERVAL);
         filter.offer(Time::ZERO, 1, Segment { window: 0, ..ack(1000) });
         assert!(filter.offer(Time::from_millis(1), 1, ack(1500)).is_some());
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_stay_the_same_are_no_news_while_the_acknowledgement_advances() {
+    fn unchanged_blocks_do_not_count_while_the_ack_advances() {
         let mut filter = AckFilter::new(INTERVAL);
         let mut sack = Sack::default();
         sack.push(9000, 9500);
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_that_was_overtaken_is_dropped_and_what_is_held_stays() {
+    fn an_overtaken_ack_is_dropped_and_the_held_one_stays() {
         let mut filter = AckFilter::new(INTERVAL);
         filter.offer(Time::ZERO, 1, ack(1000));
         filter.offer(Time::from_millis(1), 1, ack(3000));
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn more_connections_than_are_remembered_pass_unthinned_until_others_are_silent() {
+    fn excess_connections_pass_unfiltered_until_others_are_idle() {
         let mut filter = AckFilter::new(INTERVAL);
         let many = CONNECTIONS as u32;
         for connection in 0..2 * many {
@@ -279,8 +280,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any input, the newest acknowledgement passes within an interval, and the counts add
-        /// up.
+        /// For any input, the newest acknowledgement passes within an interval, and the counts
+        /// match.
         #[test]
         fn the_newest_acknowledgement_passes_within_an_interval(
             steps in proptest::collection::vec((0u64..30, 0u64..3, 0u32..3, 0u64..2), 1..200),
@@ -305,7 +306,8 @@ mod tests {
                 let index = connection as usize;
                 newest[index] += progress;
                 offered += 1;
-                match filter.offer(now, connection, Segment { len: len as u32, ..ack(newest[index]) }) {
+                let segment = Segment { len: len as u32, ..ack(newest[index]) };
+                match filter.offer(now, connection, segment) {
                     Some(segment) => {
                         through += 1;
                         passed[index] = segment.ack;

@@ -9,7 +9,7 @@ use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 
-/// A segment to put on the wire.
+/// A segment to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transmit {
     /// The segment.
@@ -45,11 +45,11 @@ pub struct EndpointStats {
 /// State of the handshake (RFC 9293 §3.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Waits for a SYN.
+    /// Waiting for a SYN.
     Listen,
-    /// Has sent a SYN, or will when polled.
+    /// Has sent a SYN, or will at the next poll.
     SynSent,
-    /// Has answered a SYN, or will when polled.
+    /// Has answered a SYN, or will at the next poll.
     SynReceived,
     /// Data may be sent.
     Open,
@@ -58,13 +58,13 @@ enum State {
 /// The SYN of this side.
 #[derive(Debug, Clone, Copy, Default)]
 struct Syn {
-    /// Whether it is to be sent at the next poll.
+    /// True if it must be sent at the next poll.
     wanted: bool,
-    /// When it was last sent.
+    /// Time of the latest transmission.
     sent_at: Time,
-    /// How many times it was sent.
+    /// Number of transmissions.
     sent: u32,
-    /// When it is retransmitted.
+    /// Time of the next retransmission.
     due: Option<Time>,
 }
 
@@ -87,13 +87,13 @@ pub struct Endpoint {
     syn: Syn,
     sender: Option<Box<Sender>>,
     receiver: Receiver,
-    /// Whether ECN was negotiated, as far as known.
+    /// True if ECN was negotiated, as far as known.
     ecn: bool,
     written: u64,
     finishing: bool,
-    /// An acknowledgement is owed whatever the receiver's policy says.
+    /// True if an acknowledgement must be sent regardless of the receiver's policy.
     ack_wanted: bool,
-    /// That acknowledgement is sent on its own, before any data.
+    /// True if that acknowledgement must be sent on its own, before any data.
     ack_first: bool,
     reset_wanted: bool,
     end: Option<CloseReason>,
@@ -116,7 +116,8 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// The active opener; its SYN is sent at the first poll. `probe` records the sender's state.
+    /// Creates the active opener. Its SYN is sent at the first poll. `probe` records the sender's
+    /// state.
     pub fn connect(
         now: Time,
         settings: Arc<Settings>,
@@ -129,7 +130,7 @@ impl Endpoint {
         endpoint
     }
 
-    /// The passive opener, which answers the first SYN it receives.
+    /// Creates the passive opener, which answers the first SYN it receives.
     pub fn listen(
         now: Time,
         settings: Arc<Settings>,
@@ -162,7 +163,7 @@ impl Endpoint {
         self.now = self.now.max(now);
         let now = self.now;
         if segment.flags.rst {
-            // Nobody listens for the answer to a SYN that was never sent.
+            // No endpoint waits for a response before its SYN was sent.
             if self.state != State::Listen && self.end.is_none() {
                 self.end = Some(CloseReason::Reset);
             }
@@ -211,8 +212,8 @@ impl Endpoint {
         self.receiver.handle_timeout(now);
     }
 
-    /// Whether [`Self::poll_transmit`] is known to return `None` at `now`; cheaper than polling.
-    /// False if only polling can tell.
+    /// Returns true if [`Self::poll_transmit`] is known to return `None` at `now`, at less cost
+    /// than polling. False if only polling can tell.
     #[inline]
     pub fn is_quiet(&self, now: Time) -> bool {
         let wanted = self.reset_wanted || self.syn.wanted || self.ack_wanted;
@@ -223,7 +224,7 @@ impl Endpoint {
                 .is_none_or(|sender| sender.is_settled() && !self.receiver.wants_ack(now))
     }
 
-    /// The next segment to send.
+    /// Returns the next segment to send.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         self.now = self.now.max(now);
         let now = self.now;
@@ -254,12 +255,12 @@ impl Endpoint {
         None
     }
 
-    /// When to call [`Self::handle_timeout`]; `None` if no timer is running.
+    /// Returns when to call [`Self::handle_timeout`]. `None` if no timer is running.
     pub fn next_timeout(&self) -> Option<Time> {
         if matches!(self.end, Some(CloseReason::Reset | CloseReason::TimedOut)) {
             return None;
         }
-        // Called at each event of a simulation, so only a few comparisons.
+        // Called at each event of a simulation, so that only a few comparisons are affordable.
         let next = match &self.sender {
             None => self.syn.due.unwrap_or(Time::MAX),
             Some(sender) => {
@@ -269,17 +270,17 @@ impl Endpoint {
         (next < Time::MAX).then_some(next)
     }
 
-    /// Whether the handshake is complete on this side, so that data can be sent.
+    /// Returns true if the handshake is complete on this side, so that data can be sent.
     pub fn is_open(&self) -> bool {
         self.state == State::Open
     }
 
-    /// How the connection ended, once it has.
+    /// Returns how the connection ended. `None` while it has not.
     pub fn end(&self) -> Option<CloseReason> {
         self.end
     }
 
-    /// Free space of the send buffer, in bytes.
+    /// Returns the free space of the send buffer, in bytes.
     pub fn room(&self) -> u64 {
         if self.finishing || self.end.is_some() {
             return 0;
@@ -297,12 +298,12 @@ impl Endpoint {
         taken
     }
 
-    /// Bytes accepted by [`Self::write`] so far.
+    /// Returns the bytes accepted by [`Self::write`] so far.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Bytes acknowledged by the peer, in order.
+    /// Returns the bytes acknowledged by the peer, in order.
     pub fn acknowledged(&self) -> u64 {
         // The SYN has position 0, and the FIN can be acknowledged as well.
         self.sender.as_ref().map_or(0, |sender| (sender.una() - 1).min(self.written))
@@ -324,28 +325,28 @@ impl Endpoint {
         }
     }
 
-    /// Bytes received in order so far.
+    /// Returns the bytes received in order so far.
     pub fn received(&self) -> u64 {
         self.receiver.received()
     }
 
-    /// Bytes that the application has read.
+    /// Returns the bytes that the application has read.
     pub fn consumed(&self) -> u64 {
         self.receiver.consumed()
     }
 
-    /// The application reads `bytes`, at most those received, which opens the window again.
+    /// Lets the application read `bytes`, at most those received, which reopens the window.
     pub fn consume(&mut self, now: Time, bytes: u64) {
         self.now = self.now.max(now);
         self.receiver.consume(self.now, bytes);
     }
 
-    /// Whether everything up to the peer's FIN has arrived.
+    /// Returns true if everything up to the peer's FIN has arrived.
     pub fn peer_finished(&self) -> bool {
         self.receiver.finished()
     }
 
-    /// The counters.
+    /// Returns the counters.
     pub fn record(&self) -> EndpointStats {
         let counts = self.sender.as_ref().map_or(Counts::default(), |sender| sender.counts());
         let Counts { data_segments, retransmitted, timeouts } = counts;
@@ -380,19 +381,19 @@ impl Endpoint {
             self.ecn &= ece && !cwr;
             self.open(now, segment);
             // The application waits for the connection before it writes, so that its first data is
-            // a packet of its own (Linux, `tcp_rcv_synsent_state_process`). What was written before
-            // has waited in the same way.
+            // a separate packet (Linux, `tcp_rcv_synsent_state_process`). Data written earlier
+            // waits in the same way.
             self.ack_wanted = true;
             self.ack_first = true;
         }
     }
 
-    /// The handshake is complete on this side with `segment`.
+    /// Completes the handshake on this side with `segment`.
     fn open(&mut self, now: Time, segment: &Segment) {
         self.state = State::Open;
         self.syn.wanted = false;
         self.syn.due = None;
-        // Only a SYN sent once, or a stamp that came back, tells of the round trip (RFC 6298 §3).
+        // Only a SYN sent once, or an echoed timestamp, is a valid RTT sample (RFC 6298 §3).
         let rtt = if segment.echo > Time::ZERO && segment.echo <= now {
             Some(now.since(segment.echo))
         } else {
@@ -423,7 +424,7 @@ impl Endpoint {
         if segment.flags.ack {
             let before = sender.una();
             if !sender.on_ack(now, segment) {
-                // RFC 9293 §3.10.7.4: what was never sent cannot be acknowledged.
+                // RFC 9293 §3.10.7.4: the segment acknowledges data that was never sent.
                 self.ack_wanted = true;
                 return;
             }
@@ -439,8 +440,8 @@ impl Endpoint {
         } else if segment.seq >= self.receiver.next_expected() {
             self.receiver.on_timestamp(segment);
         } else {
-            // Unacceptable, so answered (RFC 9293 §3.10.7.4): this is how the peer asks for the
-            // window.
+            // Unacceptable, and therefore answered (RFC 9293 §3.10.7.4): this is how the peer
+            // probes the window.
             self.ack_wanted = true;
         }
         if self.end.is_none() && self.receiver.finished() && sender.is_finished() {

@@ -1,11 +1,11 @@
 //! A sans-IO TCP endpoint, the applications above it, and the split-connection proxy (PEP).
 //!
-//! No payload is carried: a [`Segment`] is numbers, and the meaning of a connection's bytes is kept
-//! beside it. The model is a current Linux host.
+//! No payload is carried: a [`Segment`] consists of numbers, and the meaning of a connection's
+//! bytes is tracked separately. The model is a current Linux host.
 //!
 //! - [`Endpoint`]: one end of a connection, with handshake, sender and receiver;
 //! - [`Settings`]: its configuration;
-//! - [`http`]: what the applications write, over TLS 1.3 or without;
+//! - [`http`]: the applications, over TLS 1.3 or without TLS;
 //! - [`Relay`]: the split-connection proxy (PEP); [`AckFilter`]: ACK filtering on the return link.
 
 mod ack_filter;

@@ -28,19 +28,19 @@ pub enum Leg {
 /// first leg, and opens its window, only when the second leg's peer has acknowledged it: both legs
 /// hold the same bytes, the advertised window is the buffer minus the bytes held, and a slow
 /// receiver closes the sender's window. To fill a path, the buffer needs its rate times the longer
-/// of the two round trips.
+/// of the two RTTs.
 ///
-/// Call order as for [`crate::Endpoint`].
+/// The call order is that of [`crate::Endpoint`].
 #[derive(Debug)]
 pub struct Relay {
     client: Endpoint,
     /// Created at the client's SYN.
     server: Option<Endpoint>,
-    /// What it is created from.
+    /// Parameters of the server's connection until it is created.
     outward: Option<Outward>,
-    /// Whether the FIN was forwarded: to the client, to the server.
+    /// Whether the FIN was forwarded to the client and to the server.
     finished: [bool; 2],
-    /// Maximum bytes held for the client's leg, and for the server's.
+    /// Maximum bytes held for the client's leg and for the server's.
     most: [u64; 2],
 }
 
@@ -58,10 +58,12 @@ impl std::fmt::Debug for Outward {
 }
 
 impl Relay {
-    /// A proxy that waits for the client's SYN. `settings` and `make` are those of the two legs: to
-    /// the client, to the server. `buffer`: maximum bytes held per direction, received and not yet
-    /// acknowledged by the destination. It replaces the buffer sizes of `settings`, does not grow,
-    /// and is advertised in full.
+    /// Creates a proxy that waits for the client's SYN.
+    ///
+    /// `settings` and `make` are those of the two legs: to the client, to the server. `buffer` is
+    /// the maximum number of bytes held per direction, received and not yet acknowledged by the
+    /// destination. It replaces the buffer sizes of `settings`, does not grow, and is advertised in
+    /// full.
     pub fn new(
         now: Time,
         settings: [Arc<Settings>; 2],
@@ -98,7 +100,7 @@ impl Relay {
                     self.server = Some(Endpoint::connect(now, settings, make, metrics));
                 }
             }
-            // Before the client's SYN nobody can answer what has not been asked.
+            // Before the client's SYN, no segment of the server can be a response.
             Leg::Server => {
                 if let Some(server) = &mut self.server {
                     server.handle_segment(now, segment, ecn);
@@ -117,7 +119,7 @@ impl Relay {
         self.pass_on(now);
     }
 
-    /// The next segment to send, and its leg.
+    /// Returns the next segment to send, and its leg.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(Leg, Transmit)> {
         if let Some(transmit) = self.client.poll_transmit(now) {
             return Some((Leg::Client, transmit));
@@ -126,13 +128,13 @@ impl Relay {
         Some((Leg::Server, transmit))
     }
 
-    /// When to call [`Self::handle_timeout`].
+    /// Returns when to call [`Self::handle_timeout`].
     pub fn next_timeout(&self) -> Option<Time> {
         let server = self.server.as_ref().and_then(Endpoint::next_timeout);
         self.client.next_timeout().into_iter().chain(server).min()
     }
 
-    /// Bytes now held for `leg`.
+    /// Returns the bytes currently held for `leg`.
     pub fn buffered(&self, leg: Leg) -> u64 {
         let acknowledged = self.server.as_ref().map_or(0, Endpoint::acknowledged);
         let received = self.server.as_ref().map_or(0, Endpoint::received);
@@ -142,7 +144,7 @@ impl Relay {
         }
     }
 
-    /// Maximum bytes held for `leg`.
+    /// Returns the maximum bytes held for `leg`.
     pub fn max_buffered(&self, leg: Leg) -> u64 {
         let [client, server] = self.most;
         match leg {
@@ -151,12 +153,12 @@ impl Relay {
         }
     }
 
-    /// How the connections ended, once both have.
+    /// Returns how the connections ended, once both have.
     pub fn end(&self) -> Option<CloseReason> {
         let ends = (self.client.end()?, self.server.as_ref()?.end()?);
         Some(match ends {
             (CloseReason::Closed, other) | (other, CloseReason::Closed) => other,
-            // The one that timed out is why the other was reset.
+            // The connection that timed out caused the reset of the other.
             (CloseReason::TimedOut, _) | (_, CloseReason::TimedOut) => CloseReason::TimedOut,
             (CloseReason::Reset, CloseReason::Reset) => CloseReason::Reset,
         })
@@ -173,7 +175,7 @@ impl Relay {
     }
 }
 
-/// Settings of a leg, with `buffer` for each of its buffers.
+/// Returns the settings of a leg, with `buffer` for each of its buffers.
 fn buffered(settings: &Settings, buffer: Bytes) -> Settings {
     let whole = Settings {
         receive_buffer: buffer,
@@ -183,15 +185,15 @@ fn buffered(settings: &Settings, buffer: Bytes) -> Settings {
         send_buffer: buffer,
         ..settings.clone()
     };
-    // The field of the window is rounded up, by less than its unit (RFC 7323 §2.4); what arrives on
-    // that account is held, too.
+    // The window field is rounded up by less than its unit (RFC 7323 §2.4). Bytes that arrive
+    // because of it are held as well.
     let unit = Bytes::new((1 << Receiver::window_scale(&whole)) - 1);
     let window = buffer.saturating_sub(unit);
     Settings { receive_buffer: window, receive_buffer_start: window, ..whole }
 }
 
-/// Forwards data, acknowledgements and the FIN from one leg to the other. `finished`: whether the
-/// FIN was forwarded.
+/// Forwards data, acknowledgements and the FIN from one leg to the other. `finished` is true once
+/// the FIN was forwarded.
 fn pass(now: Time, from: &mut Endpoint, to: &mut Endpoint, finished: &mut bool) {
     let arrived = from.received().saturating_sub(to.written());
     if arrived > 0 {

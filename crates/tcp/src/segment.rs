@@ -1,4 +1,4 @@
-//! TCP segments, as they cross links.
+//! TCP segments, as links carry them.
 
 use bentpipe_units::Time;
 
@@ -8,7 +8,7 @@ const IP_HEADER: u32 = 20;
 const TCP_HEADER: u32 = 20;
 /// Timestamps, padded (RFC 7323 appendix A).
 const TIMESTAMPS: u32 = 12;
-/// What a SYN carries: maximum segment size, SACK permitted, timestamps, window scale, padding.
+/// Options of a SYN: maximum segment size, SACK permitted, timestamps, window scale, padding.
 const SYN_OPTIONS: u32 = 20;
 
 /// Control bits (RFC 9293 §3.1, RFC 3168 §6.1).
@@ -40,7 +40,7 @@ pub struct Sack {
 }
 
 impl Sack {
-    /// Adds the block from `start` to before `end`. Returns false if there is no space.
+    /// Adds the block from `start` up to but excluding `end`. Returns false if there is no space.
     pub fn push(&mut self, start: u64, end: u64) -> bool {
         let Some(place) = self.blocks.get_mut(usize::from(self.count)) else { return false };
         *place = (start as u32, end as u32);
@@ -48,8 +48,8 @@ impl Sack {
         true
     }
 
-    /// The blocks of a segment that acknowledges everything before `ack`: less than 2 GiB from
-    /// there.
+    /// Returns the blocks of a segment that acknowledges everything before `ack`. They lie less
+    /// than 2 GiB from there.
     pub fn blocks(&self, ack: u64) -> impl ExactSizeIterator<Item = (u64, u64)> + use<'_> {
         let near = move |low: u32| {
             ack.saturating_add_signed(i64::from(low.wrapping_sub(ack as u32).cast_signed()))
@@ -59,13 +59,13 @@ impl Sack {
             .map(move |&(start, end)| (near(start), near(end)))
     }
 
-    /// Whether there is none.
+    /// Returns true if there is no block.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 }
 
-/// A segment: header fields, no payload.
+/// A segment: header fields without payload.
 ///
 /// Positions do not wrap: the SYN has position 0, the first byte of data 1, the FIN the one after
 /// the last byte. The wire carries their low 32 bits.
@@ -77,9 +77,10 @@ pub struct Segment {
     pub ack: u64,
     /// Receive window beyond `ack`, in bytes, as the scaled field expresses it.
     pub window: u64,
-    /// Time of transmission (TSval). Milliseconds on the wire; nothing depends on more.
+    /// Time of transmission (TSval). The wire carries milliseconds, and no algorithm needs a finer
+    /// value.
     pub timestamp: Time,
-    /// Echoed timestamp (TSecr); zero for none.
+    /// Echoed timestamp (TSecr). Zero if there is none.
     pub echo: Time,
     /// Bytes of payload.
     pub len: u32,
@@ -90,22 +91,22 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Size of the IP packet in bytes: IPv4 and TCP headers with options, and payload.
+    /// Returns the size of the IP packet in bytes: IPv4 and TCP headers with options, and payload.
     pub fn bytes(&self) -> u32 {
         self.ip_bytes() + self.tcp_bytes() + self.option_bytes() + self.len
     }
 
-    /// Bytes of the IPv4 header.
+    /// Returns the bytes of the IPv4 header.
     pub fn ip_bytes(&self) -> u32 {
         IP_HEADER
     }
 
-    /// Bytes of the TCP header without options.
+    /// Returns the bytes of the TCP header without options.
     pub fn tcp_bytes(&self) -> u32 {
         TCP_HEADER
     }
 
-    /// Bytes of TCP options with their padding (RFC 2018 §3: two, and eight a block).
+    /// Returns the bytes of TCP options with their padding (RFC 2018 §3: two, and eight per block).
     pub fn option_bytes(&self) -> u32 {
         if self.flags.syn {
             return SYN_OPTIONS;
@@ -114,18 +115,18 @@ impl Segment {
         TIMESTAMPS + sack
     }
 
-    /// Payload in bytes of an IP packet of `mtu` bytes, with timestamps.
+    /// Returns the payload in bytes of an IP packet of `mtu` bytes, with timestamps.
     pub const fn payload_of(mtu: u32) -> u32 {
         mtu.saturating_sub(IP_HEADER + TCP_HEADER + TIMESTAMPS)
     }
 
-    /// Position after the last one that this carries.
+    /// Returns the position after the last one that this segment carries.
     pub fn end(&self) -> u64 {
         let length = u64::from(self.len) + u64::from(self.flags.syn) + u64::from(self.flags.fin);
         self.seq.saturating_add(length)
     }
 
-    /// Whether it is a pure acknowledgement.
+    /// Returns true if it is a pure acknowledgement.
     pub fn is_pure_ack(&self) -> bool {
         let Flags { syn, fin, rst, ack, .. } = self.flags;
         ack && !syn && !fin && !rst && self.len == 0
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_have_the_sizes_of_the_wire() {
+    fn headers_have_their_size_on_the_wire() {
         let ack = Flags { ack: true, ..Flags::default() };
         let data = Segment { len: 1448, flags: ack, ..Segment::default() };
         assert_eq!(data.bytes(), 1500);
@@ -155,19 +156,19 @@ mod tests {
                 && sack.push(9000, 9500)
                 && !sack.push(1, 2)
         );
-        // 20 + 20 + 12 + 2 (padding) + 2 + 3 * 8: the TCP header has its largest size, 60.
+        // 20 + 20 + 12 + 2 (padding) + 2 + 3 * 8: the TCP header has its maximum size, 60.
         assert_eq!(Segment { len: 0, sack, ..data }.bytes(), 80);
     }
 
     #[test]
-    fn blocks_are_told_across_every_4_gib() {
+    fn blocks_are_reported_across_every_4_gib() {
         let ack = (5 << 32) - 1000;
         let summary =
             [(ack - 3000, ack - 1500), (ack + 500, ack + 1500), (ack + 2000, ack + (1 << 30))];
         let mut sack = Sack::default();
         assert!(summary.iter().all(|&(start, end)| sack.push(start, end)));
         assert_eq!(sack.blocks(ack).collect::<Vec<_>>(), summary);
-        // Before the first byte there is nothing to tell of.
+        // Before the first byte there is nothing to report.
         assert_eq!(sack.blocks(0).next(), Some((0, 0)));
     }
 }

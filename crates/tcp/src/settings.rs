@@ -4,22 +4,22 @@ use bentpipe_congestion as cc;
 use bentpipe_units::{Bytes, Span};
 use std::sync::Arc;
 
-/// Makes the congestion controller of a new connection.
+/// Creates the congestion controller of a new connection.
 pub type MakeController =
     Arc<dyn Fn(&cc::ControllerConfig) -> Box<dyn cc::Controller> + Send + Sync>;
 
-/// When the receiver acknowledges.
+/// The acknowledgement policy of the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AckPolicy {
-    /// After so many full segments (RFC 9293 §3.8.6.3: two).
+    /// Number of full segments per acknowledgement (RFC 9293 §3.8.6.3: two).
     pub every: u32,
-    /// At the latest after this long (Linux: 40 ms at least).
+    /// Maximum delay of an acknowledgement (Linux: 40 ms at least).
     pub delay: Span,
-    /// The first so many segments are acknowledged each at once, so that the sender's window opens
+    /// Number of first segments that are acknowledged one by one, so that the sender's window opens
     /// (Linux: quick ACKs, 16).
     pub quick: u32,
-    /// Segments that arrive within this time of each other, up to 64 kB, are taken for one and
-    /// acknowledged once, as generic receive offload does; `None` where there is none.
+    /// Segments that arrive within this time of each other, up to 64 kB, are merged and
+    /// acknowledged once, as with generic receive offload. `None` disables it.
     pub coalesce: Option<Span>,
 }
 
@@ -29,38 +29,38 @@ impl Default for AckPolicy {
     }
 }
 
-/// Settings of one endpoint. Plain values: whoever builds them has already resolved "auto".
+/// Settings of one endpoint, as plain values: "auto" is already resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Payload of a full segment, timestamps allowed for: 1448 bytes with packets of 1500.
+    /// Payload of a full segment, without timestamps: 1448 bytes in packets of 1500.
     pub segment: u32,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
-    /// The most that the receive buffer grows to (Linux tcp_rmem: 6 MiB).
+    /// Maximum size of the receive buffer (Linux tcp_rmem: 6 MiB).
     pub receive_buffer: Bytes,
-    /// What it begins with (Linux tcp_rmem: 128 KiB).
+    /// Initial size of the receive buffer (Linux tcp_rmem: 128 KiB).
     pub receive_buffer_start: Bytes,
-    /// Share of the receive buffer that is advertised as window, per thousand; the rest is for
+    /// Fraction of the receive buffer that is advertised as window, in thousandths; the rest is for
     /// overhead (Linux: half).
     pub window_share: u32,
-    /// Whether the receive buffer grows with what the application takes in a round trip, up to its
-    /// largest; otherwise it has that from the beginning.
+    /// True if the receive buffer grows with the bytes that the application reads per RTT, up to
+    /// its maximum. Otherwise it has its maximum from the start.
     pub autotune: bool,
-    /// Most bytes written and not yet acknowledged (Linux tcp_wmem: 4 MiB).
+    /// Maximum bytes written and not yet acknowledged (Linux tcp_wmem: 4 MiB).
     pub send_buffer: Bytes,
-    /// When the receiver acknowledges.
+    /// Acknowledgement policy of the receiver.
     pub ack: AckPolicy,
-    /// Whether ECN is asked for and agreed to (RFC 3168).
+    /// True if ECN is requested and accepted (RFC 3168).
     pub ecn: bool,
-    /// Whether the window shrinks while nothing is sent (RFC 5681 §4.1, as Linux does it).
+    /// True if the window shrinks while idle (RFC 5681 §4.1, as in Linux).
     pub idle_restart: bool,
     /// Retransmission timeout before the first sample (RFC 6298: 1 s).
     pub initial_rto: Span,
-    /// Smallest retransmission timeout (Linux: 200 ms).
+    /// Minimum retransmission timeout (Linux: 200 ms).
     pub min_rto: Span,
-    /// Largest retransmission timeout (Linux: 120 s).
+    /// Maximum retransmission timeout (Linux: 120 s).
     pub max_rto: Span,
-    /// Timeouts in a row after which the connection is given up (Linux tcp_retries2: 15).
+    /// Consecutive timeouts after which the connection is given up (Linux tcp_retries2: 15).
     pub retries: u32,
     /// The same for the SYN (Linux: 6).
     pub syn_retries: u32,

@@ -1,4 +1,4 @@
-//! What holds a sender back: the peer's window, idleness, marks, pacing.
+//! Limits of a sender other than loss: the peer's window, idle periods, ECN-CE, pacing.
 
 mod support;
 
@@ -6,7 +6,7 @@ use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
 use bentpipe_tcp::{AckPolicy, Settings};
 use bentpipe_units::{Bytes, Span, Time};
-use support::{CLIENT, PacketOutcome, Pair, SERVER};
+use support::{CLIENT, Pair, SERVER, Treatment};
 
 const ONE_WAY: Span = Span::from_millis(50);
 
@@ -26,7 +26,7 @@ fn fixed(buffer: u64) -> Settings {
 }
 
 #[test]
-fn a_small_receive_window_makes_a_flow_of_window_over_round_trip_and_no_congestion_window() {
+fn a_small_receive_window_limits_the_rate_to_window_over_rtt() {
     let metrics = SenderMetrics::new(true);
     let window = 40 * 1448;
     let directions = Pair::path(1000, ONE_WAY);
@@ -37,19 +37,19 @@ fn a_small_receive_window_makes_a_flow_of_window_over_round_trip_and_no_congesti
     let before = pair.ends[CLIENT].received();
     pair.run(Time::from_secs(22));
     let rate = (pair.ends[CLIENT].received() - before) as f64 / 20.0;
-    // A segment and an acknowledgement take 12.4 us to send.
+    // A segment and an ACK take 12.4 us to transmit.
     let expected = window as f64 / 0.100_012;
     assert!((rate / expected - 1.0).abs() < 0.01, "{rate} {expected}");
     let record = metrics.stats();
-    // It grew while it was the limit, and no longer.
+    // The congestion window grew while it was the limit, and no longer.
     let last = record.series.as_ref().unwrap().cwnd.last().unwrap().1;
     assert!(last < 2.1 * window as f64, "{last}");
-    // All the time, but for slow start.
+    // Always, except during slow start.
     assert!(record.window_blocked > Span::from_secs(21), "{}", record.window_blocked);
 }
 
 #[test]
-fn a_window_that_closes_is_probed_and_the_transfer_goes_on_when_it_opens() {
+fn a_closed_window_is_probed_and_the_transfer_continues_when_it_opens() {
     let mut pair =
         Pair::new([fixed(64 * 1024), settings()], "newreno", &Pair::path(100, ONE_WAY), 1);
     pair.download(500_000);
@@ -67,14 +67,10 @@ fn a_window_that_closes_is_probed_and_the_transfer_goes_on_when_it_opens() {
     let gaps: Vec<f64> =
         probes.windows(2).map(|pair| pair[1].since(pair[0]).as_secs_f64()).collect();
     assert!(gaps.len() >= 4 && gaps.windows(2).all(|pair| pair[1] > 1.5 * pair[0]), "{gaps:?}");
-    // The announcement that the window is open again is lost: a probe finds out.
+    // The window update is lost: a probe detects the open window.
     let opened = pair.now;
-    pair.fates(move |sent| {
-        if sent.from == CLIENT && sent.at == opened {
-            PacketOutcome::Drop
-        } else {
-            PacketOutcome::Pass
-        }
+    pair.set_treatment(move |sent| {
+        if sent.from == CLIENT && sent.at == opened { Treatment::Drop } else { Treatment::Pass }
     });
     pair.applications[CLIENT].reads = true;
     assert!(pair.finish(opened + Span::from_secs(120)), "{:?}", pair.ends[SERVER]);
@@ -82,20 +78,20 @@ fn a_window_that_closes_is_probed_and_the_transfer_goes_on_when_it_opens() {
 }
 
 #[test]
-fn a_closed_window_is_borne_for_as_long_as_the_peer_answers() {
+fn a_closed_window_is_tolerated_while_the_peer_answers() {
     let mut pair =
         Pair::new([fixed(64 * 1024), settings()], "newreno", &Pair::path(100, ONE_WAY), 1);
     pair.applications[SERVER].to_write = 500_000;
     pair.applications[CLIENT].reads = false;
     pair.run(Time::from_secs(10_000));
     assert_eq!(pair.ends[SERVER].end(), None);
-    pair.fates(|_| PacketOutcome::Drop);
+    pair.set_treatment(|_| Treatment::Drop);
     pair.run(Time::from_secs(20_000));
     assert_eq!(pair.ends[SERVER].end(), Some(bentpipe_tcp::CloseReason::TimedOut));
 }
 
 #[test]
-fn idleness_halves_the_window_each_timeout_down_to_the_initial_one() {
+fn idle_periods_halve_the_window_per_timeout_down_to_the_initial_one() {
     for (idle_restart, kept) in [(true, 0.25), (false, 1.0)] {
         let metrics = SenderMetrics::new(true);
         let server = Settings { idle_restart, ..settings() };
@@ -113,7 +109,7 @@ fn idleness_halves_the_window_each_timeout_down_to_the_initial_one() {
             metrics.stats().series.as_ref().unwrap().cwnd.last().unwrap().1
         };
         let before = window(&metrics);
-        // The timeout is a little above 300 ms: 750 ms are two and a half of it.
+        // The timeout is slightly above 300 ms: 750 ms are two and a half of it.
         pair.run(last + Span::from_millis(750));
         pair.applications[SERVER].to_write = 1448;
         pair.run(last + Span::from_millis(760));
@@ -127,7 +123,7 @@ fn idleness_halves_the_window_each_timeout_down_to_the_initial_one() {
 }
 
 #[test]
-fn marks_halve_the_window_once_a_round_trip_and_the_peer_is_told() {
+fn ecn_ce_halves_the_window_once_per_rtt_and_is_acknowledged() {
     let ecn = Settings { ecn: true, ..settings() };
     let metrics = SenderMetrics::new(true);
     let mut pair = Pair::probed(
@@ -138,11 +134,11 @@ fn marks_halve_the_window_once_a_round_trip_and_the_peer_is_told() {
         Some(metrics.clone()),
     );
     let mut seen = 0;
-    pair.fates(move |sent| {
+    pair.set_treatment(move |sent| {
         let data = sent.from == SERVER && sent.segment.len > 0;
         seen += u64::from(data);
-        // Each of a part of one round trip.
-        if data && (150..180).contains(&seen) { PacketOutcome::Mark } else { PacketOutcome::Pass }
+        // Every segment during a part of one RTT.
+        if data && (150..180).contains(&seen) { Treatment::Mark } else { Treatment::Pass }
     });
     pair.download(1448 * 2000);
     assert!(pair.finish(Time::from_secs(20)));
@@ -168,7 +164,7 @@ fn marks_halve_the_window_once_a_round_trip_and_the_peer_is_told() {
 }
 
 #[test]
-fn marks_are_asked_for_only_where_both_ends_agree() {
+fn ecn_is_used_only_if_both_ends_agree() {
     for which in [CLIENT, SERVER] {
         let mut both = [settings(), settings()];
         both[which].ecn = true;
@@ -180,9 +176,9 @@ fn marks_are_asked_for_only_where_both_ends_agree() {
 }
 
 #[test]
-fn a_controller_with_a_rate_sends_at_it_and_others_do_not_wait() {
-    // Longest time without a segment while slow start of the fourth round trip is sent, in shares
-    // of a round trip.
+fn only_rate_based_controllers_are_paced() {
+    // Longest time without a segment in the slow start of the fourth round trip, as a fraction of
+    // the RTT.
     let gap = |name: &str| {
         let mut pair = Pair::new([settings(), settings()], name, &Pair::path(1000, ONE_WAY), 1);
         pair.applications[SERVER].to_write = 1448 * 3000;
@@ -196,7 +192,7 @@ fn a_controller_with_a_rate_sends_at_it_and_others_do_not_wait() {
 }
 
 #[test]
-fn segments_are_whole_but_for_the_last_and_the_window_begins_with_ten() {
+fn segments_are_full_except_the_last_and_the_initial_window_is_ten() {
     let mut pair = Pair::new([settings(), settings()], "newreno", &Pair::path(100, ONE_WAY), 1);
     pair.download(1448 * 50 + 17);
     assert!(pair.finish(Time::from_secs(20)));

@@ -1,5 +1,5 @@
-//! Paths that lose, repeat, delay and reorder at random, readers that pause, and segments that make
-//! no sense.
+//! Paths that lose, duplicate, delay and reorder at random, readers that pause, and segments that
+//! make no sense.
 
 mod support;
 
@@ -10,11 +10,11 @@ use bentpipe_tcp::{AckPolicy, CloseReason, Endpoint, Flags, Sack, Segment, Setti
 use bentpipe_units::{Bytes, Span, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
-use support::{CLIENT, PacketOutcome, Pair, SERVER, controller};
+use support::{CLIENT, Pair, SERVER, Treatment, controller};
 
-/// What a path does to segments, in shares of them.
+/// Impairments of a path, as fractions of the segments.
 #[derive(Debug, Clone, Copy)]
-struct Weather {
+struct Impairments {
     loss: f64,
     repeat: f64,
     late: f64,
@@ -22,9 +22,9 @@ struct Weather {
     mark: f64,
 }
 
-fn weather() -> impl Strategy<Value = Weather> {
+fn impairments() -> impl Strategy<Value = Impairments> {
     (0.0..0.25, 0.0..0.2, 0.0..0.4, 1u64..400, 0.0..0.1).prop_map(
-        |(loss, repeat, late, latest_ms, mark)| Weather { loss, repeat, late, latest_ms, mark },
+        |(loss, repeat, late, latest_ms, mark)| Impairments { loss, repeat, late, latest_ms, mark },
     )
 }
 
@@ -51,7 +51,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                     coalesce: coalesce.then_some(Span::from_micros(300)),
                     ..AckPolicy::default()
                 },
-                // A quarter of the segments may be lost in each direction.
+                // Up to a quarter of the segments are lost in each direction.
                 syn_retries: 60,
                 retries: 60,
                 ..Settings::default()
@@ -59,39 +59,47 @@ fn settings() -> impl Strategy<Value = Settings> {
         })
 }
 
-/// A number that makes sense, mostly.
+/// Mostly plausible numbers.
 fn up_to(most: u64) -> impl Strategy<Value = u64> {
     prop_oneof![20 => 0..most, 1 => any::<u64>(), 1 => Just(u64::MAX)]
 }
 
-/// What the applications do at some time: who writes how much, and who reads from then on.
+/// An action of the applications: time, bytes to write, and who reads from then on.
 type Act = (u64, u64, u64, bool, bool);
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 300,
+        max_shrink_iters: 300,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn every_byte_arrives_once_and_both_ends_close(
-        weather in weather(),
+        impairments in impairments(),
         both in [settings(), settings()],
         which in 0..CONTROLLERS.len(),
-        acts in proptest::collection::vec((0u64..3000, 0u64..200_000, 0u64..20_000, any::<bool>(), any::<bool>()), 1..8),
+        acts in proptest::collection::vec(
+            (0u64..3000, 0u64..200_000, 0u64..20_000, any::<bool>(), any::<bool>()),
+            1..8,
+        ),
         seed in any::<u64>(),
         mbps in 1u64..50,
     ) {
-        let mut pair = Pair::new(both, CONTROLLERS[which].name, &Pair::path(mbps, Span::from_millis(30)), seed);
+        let path = Pair::path(mbps, Span::from_millis(30));
+        let mut pair = Pair::new(both, CONTROLLERS[which].name, &path, seed);
         pair.logs = false;
-        let mut random = stream(seed, 0, "weather");
-        pair.fates(move |_| {
-            let Weather { loss, repeat, late, latest_ms, mark } = weather;
+        let mut random = stream(seed, 0, "impairments");
+        pair.set_treatment(move |_| {
+            let Impairments { loss, repeat, late, latest_ms, mark } = impairments;
             let draws = [loss, repeat, late, mark].map(|chance| random.chance(chance));
             let by = Span::from_micros(random.below(1000 * latest_ms));
             match draws {
-                [true, ..] => PacketOutcome::Drop,
-                [_, true, ..] => PacketOutcome::Twice,
-                [_, _, true, _] => PacketOutcome::Late(by),
-                [.., true] => PacketOutcome::Mark,
-                _ => PacketOutcome::Pass,
+                [true, ..] => Treatment::Drop,
+                [_, true, ..] => Treatment::Twice,
+                [_, _, true, _] => Treatment::Late(by),
+                [.., true] => Treatment::Mark,
+                _ => Treatment::Pass,
             }
         });
         let mut written = [0, 0];
@@ -114,16 +122,16 @@ proptest! {
             application.finish = true;
         }
         let limit = pair.now + Span::from_secs(100_000);
-        prop_assert!(pair.finish(limit), "at {}: {:#?}", pair.now, pair.ends);
+        prop_assert!(pair.finish(limit), "unfinished at {}: {:#?}", pair.now, pair.ends);
         prop_assert_eq!([pair.ends[SERVER].received(), pair.ends[CLIENT].received()], written);
         prop_assert_eq!(pair.ends.each_ref().map(|end| end.acknowledged()), written);
-        // Nothing is left to wait for.
+        // No event remains.
         pair.run(limit);
         prop_assert_eq!(pair.ends.each_ref().map(|end| end.end()), [Some(CloseReason::Closed); 2]);
     }
 
     #[test]
-    fn no_segment_makes_an_endpoint_panic_or_send_what_was_not_written(
+    fn no_segment_makes_an_endpoint_panic_or_send_unwritten_data(
         segments in proptest::collection::vec(
             (
                 (up_to(40_000), up_to(60_000), up_to(100_000), 0u32..4000, up_to(2_000_000_000)),
@@ -146,7 +154,13 @@ proptest! {
         };
         end.write(now, 50_000);
         let open = Flags { syn: true, ack: !listens, ece: true, cwr: listens, ..Flags::default() };
-        end.handle_segment(now, &Segment { ack: u64::from(!listens), window: 60_000, flags: open, ..Segment::default() }, Ecn::NotEct);
+        let opening = Segment {
+            ack: u64::from(!listens),
+            window: 60_000,
+            flags: open,
+            ..Segment::default()
+        };
+        end.handle_segment(now, &opening, Ecn::NotEct);
         for ((seq, ack, window, len, echo), (fin, syn, ece, cwr, ce), blocks, later) in segments {
             now += Span::from_millis(later);
             if end.next_timeout().is_some_and(|due| due <= now) {
@@ -156,16 +170,19 @@ proptest! {
             for (from, to) in blocks {
                 sack.push(from, to);
             }
-            // A length of all bits is possible, too. A SYN is rare, and a RST would end it all.
+            // A length with all bits set is possible, too. SYNs are rare, and a RST would end the
+            // test.
             let len = if len == 3999 { u32::MAX } else { len };
             let flags = Flags { fin, syn: syn && seq < 1000, rst: false, ack: true, ece, cwr };
             let timestamp = if len.is_multiple_of(7) { Time::MAX } else { now };
-            let segment = Segment { seq, ack, window, timestamp, echo: Time::from_nanos(echo), len, flags, sack };
+            let echo = Time::from_nanos(echo);
+            let segment = Segment { seq, ack, window, timestamp, echo, len, flags, sack };
             end.handle_segment(now, &segment, if ce { Ecn::Ce } else { Ecn::NotEct });
             let mut sent = 0;
             while let Some(transmit) = end.poll_transmit(now) {
                 let segment = transmit.segment;
-                prop_assert!(segment.flags.syn || segment.seq + u64::from(segment.len) <= 50_001, "{segment:?}");
+                let end = segment.seq + u64::from(segment.len);
+                prop_assert!(segment.flags.syn || end <= 50_001, "{segment:?}");
                 sent += 1;
                 prop_assert!(sent < 1000);
             }

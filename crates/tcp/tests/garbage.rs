@@ -1,4 +1,4 @@
-//! Endpoints and proxies stand whatever a peer sends, and hold no more than they said.
+//! Endpoints and proxies withstand any segments of a peer, and stay within their buffers.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -9,7 +9,7 @@ use bentpipe_units::{Bytes, Span, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Bytes that any buffer here holds.
+/// Size of every buffer in these tests.
 const BUFFER: u64 = 100_000;
 
 #[derive(Debug, Clone)]
@@ -22,9 +22,14 @@ enum Step {
     Reset,
 }
 
-/// Positions near those that are in use, mostly, and any others.
+/// Mostly positions near those in use, and some others.
 fn position() -> impl Strategy<Value = u64> {
-    prop_oneof![8 => 0u64..10, 8 => 0u64..200_000, 1 => any::<u64>(), 1 => (u64::MAX - 70_000)..=u64::MAX]
+    prop_oneof![
+        8 => 0u64..10,
+        8 => 0u64..200_000,
+        1 => any::<u64>(),
+        1 => (u64::MAX - 70_000)..=u64::MAX,
+    ]
 }
 
 fn flags() -> impl Strategy<Value = Flags> {
@@ -66,7 +71,8 @@ fn segment() -> impl Strategy<Value = Segment> {
 fn step() -> impl Strategy<Value = Step> {
     let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ce)];
     prop_oneof![
-        12 => (segment(), ecn, any::<bool>()).prop_map(|(segment, ecn, first)| Step::Arrive(segment, ecn, first)),
+        12 => (segment(), ecn, any::<bool>())
+            .prop_map(|(segment, ecn, first)| Step::Arrive(segment, ecn, first)),
         4 => (0u64..3_000_000).prop_map(|micros| Step::Wait(Span::from_micros(micros))),
         2 => (0u64..200_000).prop_map(Step::Write),
         2 => (0u64..200_000).prop_map(Step::Consume),
@@ -92,7 +98,7 @@ fn controller() -> MakeController {
     Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None))
 }
 
-/// Opens the handshake of a peer that then sends what it likes.
+/// Returns the handshake of a peer that then sends arbitrary segments.
 fn opening(answer: bool) -> Vec<Step> {
     let arrive = |flags, seq| {
         let segment = Segment {
@@ -109,7 +115,7 @@ fn opening(answer: bool) -> Vec<Step> {
 }
 
 #[test]
-fn a_window_beyond_any_position_is_a_wide_one() {
+fn a_window_beyond_all_positions_does_not_limit() {
     let now = Time::from_millis(1);
     let mut endpoint = Endpoint::listen(now, settings(), controller(), None);
     endpoint.write(now, BUFFER);
@@ -128,7 +134,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn an_endpoint_stands_whatever_arrives(
+    fn an_endpoint_withstands_any_segments(
         connects in any::<bool>(),
         shakes in any::<bool>(),
         steps in proptest::collection::vec(step(), 0..60),
@@ -156,19 +162,19 @@ proptest! {
             let mut sent = 0;
             while let Some(transmit) = endpoint.poll_transmit(now) {
                 sent += 1;
-                prop_assert!(sent < 1000, "does not end: {:?}", transmit);
+                prop_assert!(sent < 1000, "endless transmission: {:?}", transmit);
                 prop_assert!(transmit.segment.len <= 1448);
             }
             prop_assert!(endpoint.acknowledged() <= endpoint.written());
             prop_assert!(endpoint.written() - endpoint.acknowledged() <= BUFFER);
             prop_assert!(endpoint.consumed() <= endpoint.received());
-            // The window's field is rounded up to its unit.
+            // The window field is rounded up to its unit.
             prop_assert!(endpoint.received() - endpoint.consumed() <= BUFFER + 1);
         }
     }
 
     #[test]
-    fn a_proxy_stands_whatever_arrives_and_holds_no_more_than_its_buffer(
+    fn a_proxy_withstands_any_segments_and_stays_within_its_buffer(
         steps in proptest::collection::vec(step(), 0..60),
     ) {
         let mut now = Time::from_millis(1);
@@ -176,7 +182,13 @@ proptest! {
         let make = controller();
         let buffer = Bytes::new(BUFFER);
         let mut relay =
-            Relay::new(now, [settings.clone(), settings], [make.clone(), make], [None, None], buffer);
+            Relay::new(
+                now,
+                [settings.clone(), settings],
+                [make.clone(), make],
+                [None, None],
+                buffer,
+            );
         for step in opening(false).into_iter().chain(steps) {
             match step {
                 Step::Arrive(segment, ecn, client) => {
@@ -192,7 +204,7 @@ proptest! {
             let mut sent = 0;
             while let Some(transmit) = relay.poll_transmit(now) {
                 sent += 1;
-                prop_assert!(sent < 1000, "does not end: {:?}", transmit);
+                prop_assert!(sent < 1000, "endless transmission: {:?}", transmit);
             }
             for leg in [Leg::Client, Leg::Server] {
                 prop_assert!(relay.buffered(leg) <= BUFFER && relay.max_buffered(leg) <= BUFFER);

@@ -1,4 +1,4 @@
-//! How losses are found and repaired, one mechanism each.
+//! Loss detection and recovery, one mechanism per test.
 
 mod support;
 
@@ -6,13 +6,13 @@ use bentpipe_congestion::SenderMetrics;
 use bentpipe_tcp::{AckPolicy, Settings};
 use bentpipe_units::{Rate, Span, Time};
 use std::collections::BTreeSet;
-use support::{CLIENT, PacketOutcome, Pair, SERVER, Sent};
+use support::{CLIENT, Pair, SERVER, Sent, Treatment};
 
-/// One way; the round trip is twice that, and a little for sending at 100 Mbps.
+/// One-way delay. The RTT is twice that, plus the transmission time at 100 Mbps.
 const ONE_WAY: Span = Span::from_millis(50);
 
 fn settings() -> Settings {
-    // An acknowledgement for each segment, so that times can be told exactly.
+    // One ACK per segment, so that times are exact.
     Settings { ack: AckPolicy { every: 1, ..AckPolicy::default() }, ..Settings::default() }
 }
 
@@ -20,16 +20,16 @@ fn pair(metrics: Option<SenderMetrics>) -> Pair {
     Pair::probed([settings(), settings()], "newreno", &Pair::path(100, ONE_WAY), 1, metrics)
 }
 
-/// Lets the server's data segments with these places in the order of their first sending have that
-/// fate, once each.
+/// Applies an outcome to the server's data segments at these positions in the order of their first
+/// transmission, once each.
 fn once(
     places: impl IntoIterator<Item = u64>,
-    fate: PacketOutcome,
-) -> impl FnMut(&Sent) -> PacketOutcome {
+    treatment: Treatment,
+) -> impl FnMut(&Sent) -> Treatment {
     let mut places: BTreeSet<u64> = places.into_iter().map(|place| 1 + 1448 * place).collect();
     move |sent| {
         let hit = sent.from == SERVER && sent.segment.len > 0 && places.remove(&sent.segment.seq);
-        if hit { fate } else { PacketOutcome::Pass }
+        if hit { treatment } else { Treatment::Pass }
     }
 }
 
@@ -42,10 +42,10 @@ fn between(earlier: Time, later: Time, from_ms: u64, to_ms: u64) -> bool {
 }
 
 #[test]
-fn a_lost_segment_is_sent_again_a_round_trip_later_and_once() {
+fn a_lost_segment_is_retransmitted_once_after_an_rtt() {
     let metrics = SenderMetrics::new(false);
     let mut pair = pair(Some(metrics.clone()));
-    pair.fates(once([40], PacketOutcome::Drop));
+    pair.set_treatment(once([40], Treatment::Drop));
     pair.download(1448 * 200);
     assert!(pair.finish(Time::from_secs(20)));
     let times = times(&pair, 40);
@@ -64,7 +64,7 @@ fn many_losses_of_a_window_are_repaired_in_one_recovery() {
     let metrics = SenderMetrics::new(false);
     let mut pair = pair(Some(metrics.clone()));
     let lost: Vec<u64> = (70..140).step_by(3).collect();
-    pair.fates(once(lost.clone(), PacketOutcome::Drop));
+    pair.set_treatment(once(lost.clone(), Treatment::Drop));
     pair.download(1448 * 400);
     assert!(pair.finish(Time::from_secs(20)));
     let record = pair.ends[SERVER].record();
@@ -73,17 +73,17 @@ fn many_losses_of_a_window_are_repaired_in_one_recovery() {
 }
 
 #[test]
-fn a_lost_tail_is_found_by_a_probe_two_round_trips_after_it() {
+fn a_lost_tail_is_detected_by_a_probe() {
     let mut pair = pair(None);
-    pair.fates(once([199], PacketOutcome::Drop));
+    pair.set_treatment(once([199], Treatment::Drop));
     pair.download(1448 * 200);
     assert!(pair.finish(Time::from_secs(20)));
     let times = times(&pair, 199);
     let record = pair.ends[SERVER].record();
     assert_eq!((times.len(), record.retransmitted, record.timeouts), (2, 1, 0));
-    // A round trip until the last acknowledgement, and then two, and 200 ms of grace for being
-    // alone in flight: but the retransmission timer would expire before that, and the probe takes
-    // its place (RFC 8985 §7.2).
+    // An RTT until the last acknowledgement, then two more and 200 ms because the segment is alone
+    // in flight. The retransmission timer would expire earlier, so the probe replaces it (RFC 8985
+    // §7.2).
     assert!(between(times[0], times[1], 400, 410), "{times:?}");
 }
 
@@ -91,12 +91,12 @@ fn a_lost_tail_is_found_by_a_probe_two_round_trips_after_it() {
 fn a_lost_tail_of_several_segments_is_repaired_without_a_timeout() {
     let metrics = SenderMetrics::new(false);
     let mut pair = pair(Some(metrics.clone()));
-    pair.fates(once(195..200, PacketOutcome::Drop));
+    pair.set_treatment(once(195..200, Treatment::Drop));
     pair.download(1448 * 200);
     assert!(pair.finish(Time::from_secs(20)));
     let record = pair.ends[SERVER].record();
     assert_eq!((record.retransmitted, record.timeouts), (5, 0));
-    // The probe, and a round trip later the other four.
+    // The probe, and an RTT later the other four.
     assert!(
         between(times(&pair, 195)[0], times(&pair, 195)[1], 390, 420),
         "{:?}",
@@ -109,7 +109,7 @@ fn a_lost_tail_of_several_segments_is_repaired_without_a_timeout() {
 fn a_probe_that_repairs_the_only_loss_is_a_congestion_event() {
     let metrics = SenderMetrics::new(true);
     let mut pair = pair(Some(metrics.clone()));
-    pair.fates(once([99], PacketOutcome::Drop));
+    pair.set_treatment(once([99], Treatment::Drop));
     pair.applications[SERVER].to_write = 1448 * 100;
     pair.run(Time::from_secs(3));
     let record = metrics.stats();
@@ -117,8 +117,8 @@ fn a_probe_that_repairs_the_only_loss_is_a_congestion_event() {
         (record.congestion_events, record.packets_declared_lost, record.spurious_events),
         (1, 1, 0)
     );
-    // 100 segments acknowledged double a window of 10 as far as it was in use; half of that is
-    // left.
+    // 100 acknowledged segments double a window of 10 as far as it was in use; half of that
+    // remains.
     let cwnd = &record.series.as_ref().unwrap().cwnd;
     let (before, after) = (cwnd[cwnd.len() - 2].1, cwnd[cwnd.len() - 1].1);
     assert!((after / before - 0.5).abs() < 0.02, "{before} {after}");
@@ -130,10 +130,10 @@ fn a_probe_for_a_lost_acknowledgement_is_no_congestion_event() {
     let mut pair = pair(Some(metrics.clone()));
     let end = 1 + 1448 * 100;
     let mut lost = false;
-    pair.fates(move |sent| {
+    pair.set_treatment(move |sent| {
         let last =
             sent.from == CLIENT && sent.segment.ack == end && !std::mem::replace(&mut lost, true);
-        if last { PacketOutcome::Drop } else { PacketOutcome::Pass }
+        if last { Treatment::Drop } else { Treatment::Pass }
     });
     pair.applications[SERVER].to_write = 1448 * 100;
     pair.run(Time::from_secs(3));
@@ -144,13 +144,13 @@ fn a_probe_for_a_lost_acknowledgement_is_no_congestion_event() {
 }
 
 #[test]
-fn a_lost_retransmission_is_found_a_round_trip_after_it() {
+fn a_lost_retransmission_is_detected_after_an_rtt() {
     let mut pair = pair(None);
     let mut transmissions = 0;
-    pair.fates(move |sent| {
+    pair.set_treatment(move |sent| {
         let hit = sent.from == SERVER && sent.segment.seq == 1 + 1448 * 40;
         transmissions += u32::from(hit);
-        if hit && transmissions <= 3 { PacketOutcome::Drop } else { PacketOutcome::Pass }
+        if hit && transmissions <= 3 { Treatment::Drop } else { Treatment::Pass }
     });
     pair.download(1448 * 2000);
     assert!(pair.finish(Time::from_secs(20)));
@@ -163,20 +163,20 @@ fn a_lost_retransmission_is_found_a_round_trip_after_it() {
 }
 
 #[test]
-fn the_timeout_backs_off_and_the_transfer_goes_on_when_the_path_is_back() {
+fn the_timeout_backs_off_and_the_transfer_continues_when_the_path_is_back() {
     let mut pair = pair(None);
     pair.applications[SERVER].to_write = 1448 * 5000;
     pair.run(Time::from_millis(1000));
     let away = pair.now;
-    pair.fates(move |sent| {
-        if sent.at < away + Span::from_secs(10) { PacketOutcome::Drop } else { PacketOutcome::Pass }
+    pair.set_treatment(move |sent| {
+        if sent.at < away + Span::from_secs(10) { Treatment::Drop } else { Treatment::Pass }
     });
     pair.applications[SERVER].finish = true;
     pair.applications[CLIENT].finish = true;
     assert!(pair.finish(Time::from_secs(60)));
     let mut outage: Vec<Time> =
         pair.data().map(|sent| sent.at).filter(|at| *at > away + Span::from_millis(150)).collect();
-    // The window collapses to two segments, which leave together.
+    // The window collapses to two segments, which are sent together.
     outage.dedup();
     let gaps: Vec<u64> = outage
         .windows(2)
@@ -189,14 +189,14 @@ fn the_timeout_backs_off_and_the_transfer_goes_on_when_the_path_is_back() {
 }
 
 #[test]
-fn timeouts_in_a_row_leave_the_threshold_of_the_first() {
+fn consecutive_timeouts_keep_the_threshold_of_the_first() {
     let metrics = SenderMetrics::new(true);
     let mut pair = pair(Some(metrics.clone()));
     pair.applications[SERVER].to_write = 1448 * 20_000;
     pair.run(Time::from_millis(1000));
     let away = pair.now;
-    pair.fates(move |sent| {
-        if sent.at < away + Span::from_secs(10) { PacketOutcome::Drop } else { PacketOutcome::Pass }
+    pair.set_treatment(move |sent| {
+        if sent.at < away + Span::from_secs(10) { Treatment::Drop } else { Treatment::Pass }
     });
     pair.run(Time::from_millis(11_000));
     let record = metrics.stats();
@@ -208,21 +208,19 @@ fn timeouts_in_a_row_leave_the_threshold_of_the_first() {
 }
 
 #[test]
-fn reordering_within_a_quarter_of_a_round_trip_causes_no_retransmission() {
+fn reordering_within_a_quarter_of_an_rtt_causes_no_retransmission() {
     let metrics = SenderMetrics::new(false);
     let mut pair = pair(Some(metrics.clone()));
-    // The first is not yet known for reordering, so that it may not lie three segments back; later
+    // Before the first reordering is known, a segment must not arrive behind three others; later
     // ones may.
     let mut seen = 0;
-    pair.fates(move |sent| {
+    pair.set_treatment(move |sent| {
         let data = sent.from == SERVER && sent.segment.len > 0;
         seen += u64::from(data);
         match seen {
-            20 if data => PacketOutcome::Late(Span::from_micros(200)),
-            n if data && n > 100 && n.is_multiple_of(25) => {
-                PacketOutcome::Late(Span::from_millis(20))
-            }
-            _ => PacketOutcome::Pass,
+            20 if data => Treatment::Late(Span::from_micros(200)),
+            n if data && n > 100 && n.is_multiple_of(25) => Treatment::Late(Span::from_millis(20)),
+            _ => Treatment::Pass,
         }
     });
     pair.download(1448 * 2000);
@@ -233,17 +231,17 @@ fn reordering_within_a_quarter_of_a_round_trip_causes_no_retransmission() {
 }
 
 #[test]
-fn reordering_by_half_a_round_trip_is_learnt() {
+fn reordering_by_half_an_rtt_is_learned() {
     let metrics = SenderMetrics::new(false);
     let mut pair = pair(Some(metrics.clone()));
     let mut seen = 0;
-    pair.fates(move |sent| {
+    pair.set_treatment(move |sent| {
         let data = sent.from == SERVER && sent.segment.len > 0;
         seen += u64::from(data);
         if data && seen % 50 == 0 {
-            PacketOutcome::Late(Span::from_millis(50))
+            Treatment::Late(Span::from_millis(50))
         } else {
-            PacketOutcome::Pass
+            Treatment::Pass
         }
     });
     pair.applications[SERVER].to_write = 1448 * 40_000;
@@ -251,7 +249,7 @@ fn reordering_by_half_a_round_trip_is_learnt() {
     let early = pair.ends[SERVER].record();
     pair.run(Time::from_secs(20));
     let late = pair.ends[SERVER].record();
-    assert!(early.retransmitted > 0, "the first ones are not to be told from losses");
+    assert!(early.retransmitted > 0, "the first reordered segments must look like losses");
     assert!(late.data_segments > early.data_segments + 10_000, "{late:?}");
     assert_eq!((late.retransmitted, late.timeouts), (early.retransmitted, 0));
     let record = metrics.stats();
@@ -259,10 +257,10 @@ fn reordering_by_half_a_round_trip_is_learnt() {
 }
 
 #[test]
-fn a_recovery_for_a_late_segment_is_taken_back() {
+fn a_recovery_for_a_late_segment_is_undone() {
     let metrics = SenderMetrics::new(true);
     let mut pair = pair(Some(metrics.clone()));
-    pair.fates(once([60], PacketOutcome::Late(Span::from_millis(20))));
+    pair.set_treatment(once([60], Treatment::Late(Span::from_millis(20))));
     pair.download(1448 * 1000);
     assert!(pair.finish(Time::from_secs(20)));
     let record = metrics.stats();
@@ -276,20 +274,16 @@ fn a_recovery_for_a_late_segment_is_taken_back() {
 }
 
 #[test]
-fn a_timeout_for_a_path_that_paused_is_taken_back() {
+fn a_timeout_on_a_path_that_paused_is_undone() {
     let metrics = SenderMetrics::new(true);
     let mut pair = pair(Some(metrics.clone()));
     pair.applications[SERVER].to_write = 1448 * 10_000;
     pair.run(Time::from_millis(800));
     let paused = pair.now;
     let until = paused + Span::from_millis(1000);
-    // A pause: everything waits, in order, and arrives.
-    pair.fates(move |sent| {
-        if sent.at < until {
-            PacketOutcome::Late(until.since(sent.at))
-        } else {
-            PacketOutcome::Pass
-        }
+    // A pause: all segments wait, in order, and arrive.
+    pair.set_treatment(move |sent| {
+        if sent.at < until { Treatment::Late(until.since(sent.at)) } else { Treatment::Pass }
     });
     pair.applications[SERVER].finish = true;
     pair.applications[CLIENT].finish = true;
@@ -301,19 +295,19 @@ fn a_timeout_for_a_path_that_paused_is_taken_back() {
     let before = series.cwnd.iter().rev().find(|(at, _)| *at <= paused).unwrap().1;
     let after = series.cwnd.iter().find(|(at, _)| *at > until + Span::from_millis(110)).unwrap().1;
     assert!(after >= before, "{before} {after}");
-    // What timed out and the probe were sent again, and nothing of the rest of the flight.
+    // The timed-out segment and the probe were retransmitted, but not the rest of the flight.
     assert!(pair.ends[SERVER].record().retransmitted <= 4, "{:?}", pair.ends[SERVER].record());
 }
 
 #[test]
-fn while_the_window_is_halved_every_second_delivery_lets_a_segment_go() {
+fn every_second_delivery_releases_a_segment_during_a_reduction() {
     let metrics = SenderMetrics::new(true);
     let mut directions = Pair::path(1000, ONE_WAY);
-    // A bottleneck that spaces acknowledgements.
+    // A bottleneck that spaces the ACKs.
     directions[SERVER].rate = bentpipe_link::RateConfig::Constant(Rate::from_mbps(20));
     let mut pair =
         Pair::probed([settings(), settings()], "newreno", &directions, 1, Some(metrics.clone()));
-    pair.fates(once([400], PacketOutcome::Drop));
+    pair.set_treatment(once([400], Treatment::Drop));
     pair.applications[SERVER].to_write = 1448 * 3000;
     pair.run(Time::from_secs(3));
     let again = times(&pair, 400)[1];

@@ -1,5 +1,5 @@
-//! The proxy between a client and a server: what one writes the other reads, and a slow one is felt
-//! by the other.
+//! The proxy between a client and a server: data passes in both directions, and a slow receiver
+//! slows the sender.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -13,7 +13,7 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One way from the client to the proxy, over a satellite, and on from there to the server.
+/// One-way delay from the client to the proxy, over a satellite, and from there to the server.
 const SATELLITE: Span = Span::from_millis(300);
 const LAND: Span = Span::from_millis(10);
 
@@ -30,7 +30,7 @@ enum Role {
     Server,
 }
 
-/// Client, proxy and server, and what is on its way between them.
+/// Client, proxy and server, and the segments in transit between them.
 struct World {
     now: Time,
     client: Endpoint,
@@ -38,15 +38,15 @@ struct World {
     server: Endpoint,
     on_way: BTreeMap<(Time, u64), (Place, Transmit)>,
     serial: u64,
-    /// Whether the applications take what has arrived.
+    /// Whether the applications read arrived data.
     client_reads: bool,
     server_reads: bool,
-    /// Packets are lost with this probability, anywhere.
+    /// Probability that a packet is lost, on any link.
     loss: f64,
     random: Stream,
-    /// Nothing reaches the server.
-    server_is_dark: bool,
-    /// When the link to a place is free again, each with 100 Mbps.
+    /// True if no packet reaches the server.
+    server_is_unreachable: bool,
+    /// Time at which the link to each place is free again. Each link has 100 Mbps.
     free: BTreeMap<Place, Time>,
     opened: [Option<Time>; 2],
     buffer: u64,
@@ -81,7 +81,7 @@ impl World {
             server_reads: true,
             loss: 0.0,
             random: stream(1, 0, "relay"),
-            server_is_dark: false,
+            server_is_unreachable: false,
             free: BTreeMap::new(),
             opened: [None; 2],
             buffer,
@@ -89,7 +89,7 @@ impl World {
     }
 
     fn send(&mut self, to: Place, transmit: Transmit) {
-        let dark = self.server_is_dark && to == Place::Server;
+        let dark = self.server_is_unreachable && to == Place::Server;
         if dark || self.random.chance(self.loss) {
             return;
         }
@@ -102,7 +102,7 @@ impl World {
         self.on_way.insert((*free + delay, self.serial), (to, transmit));
     }
 
-    /// Applications take what they take, everything that wants to be sent is.
+    /// Lets applications read and all pending segments be sent.
     fn settle(&mut self) {
         let now = self.now;
         if self.client_reads {
@@ -132,7 +132,7 @@ impl World {
         );
     }
 
-    /// Lets time pass until nothing is left to happen, or `until`.
+    /// Runs until no event is left, or `until`.
     fn run(&mut self, until: Time) {
         self.settle();
         loop {
@@ -168,7 +168,7 @@ impl World {
         }
     }
 
-    /// The server writes until `bytes` of it have been taken in all or time is up.
+    /// Runs until `bytes` written by the server have all been read, or `until`.
     fn download(&mut self, bytes: u64, until: Time) {
         while self.now < until && self.server.written() < bytes {
             self.server.write(self.now, bytes - self.server.written());
@@ -178,12 +178,12 @@ impl World {
 }
 
 #[test]
-fn the_clients_syn_is_answered_before_the_server_has_been_asked() {
+fn the_clients_syn_is_answered_before_the_server_is_contacted() {
     let mut world = World::new(1_000_000);
     world.run(Time::from_secs(2));
     let [client, server] = world.opened.map(Option::unwrap);
-    // One round trip over the satellite; the server hears of it after one way, and half its round
-    // trips on land.
+    // One RTT over the satellite. The server gets the SYN after one satellite delay, and adds half
+    // its RTT on land.
     assert!(
         client.since_start() >= Span::from_millis(601)
             && client.since_start() < Span::from_millis(602)
@@ -194,13 +194,13 @@ fn the_clients_syn_is_answered_before_the_server_has_been_asked() {
     );
 
     let mut world = World::new(1_000_000);
-    world.server_is_dark = true;
+    world.server_is_unreachable = true;
     world.run(Time::from_secs(2));
     assert!(world.client.is_open() && !world.server.is_open());
 }
 
 #[test]
-fn every_byte_passes_both_ways_and_so_does_the_end() {
+fn all_bytes_and_the_fin_pass_in_both_directions() {
     for (loss, seed) in [(0.0, 1), (0.02, 1), (0.02, 2), (0.1, 3)] {
         let mut world = World::new(1_000_000);
         world.loss = loss;
@@ -225,7 +225,7 @@ fn every_byte_passes_both_ways_and_so_does_the_end() {
 }
 
 #[test]
-fn one_side_may_end_while_the_other_goes_on() {
+fn one_side_may_finish_while_the_other_continues() {
     let mut world = World::new(1_000_000);
     world.client.write(world.now, 1000);
     world.client.finish(world.now);
@@ -237,23 +237,23 @@ fn one_side_may_end_while_the_other_goes_on() {
 }
 
 #[test]
-fn a_client_that_does_not_read_stops_the_server_and_the_proxy_holds_no_more_than_its_buffer() {
+fn a_client_that_does_not_read_stops_the_server_and_the_proxy_stays_within_its_buffer() {
     let buffer = 400_000;
     let mut world = World::new(buffer);
     world.client_reads = false;
     world.download(100_000_000, Time::from_secs(30));
     let stopped = world.server.written();
     world.download(100_000_000, Time::from_secs(40));
-    assert_eq!(world.server.written(), stopped, "the server goes on writing");
+    assert_eq!(world.server.written(), stopped, "the server must stop writing");
     let held = world.relay.buffered(Leg::Client);
-    // What the rounding of the window takes off, and less than two segments.
+    // Minus the rounding of the window, and less than two segments.
     assert!(held <= buffer && held + 2 * 1448 + 64 > buffer, "{held}");
     assert!(world.relay.max_buffered(Leg::Client) >= held);
     assert_eq!(world.relay.max_buffered(Leg::Server), 0);
     let taken =
         world.client.received() + held + world.server.written() - world.server.acknowledged();
-    assert_eq!(taken, stopped, "each byte is in one place");
-    // Once it reads everything moves again.
+    assert_eq!(taken, stopped, "each byte must be in exactly one place");
+    // Once the client reads, everything moves again.
     world.client_reads = true;
     world.download(stopped + 1_000_000, Time::from_secs(80));
     world.run(Time::from_secs(100));
@@ -261,8 +261,8 @@ fn a_client_that_does_not_read_stops_the_server_and_the_proxy_holds_no_more_than
 }
 
 #[test]
-fn a_slow_satellite_hop_fills_the_buffer_and_land_waits_for_it() {
-    // 1 MB for 620 ms of satellite round trip: some 13 Mbps, though each link has 100.
+fn a_slow_satellite_hop_fills_the_buffer_and_slows_the_land_side() {
+    // 1 MB per 620 ms of satellite RTT is about 13 Mbps, although each link has 100.
     let mut world = World::new(1_000_000);
     let began = world.now;
     world.download(20_000_000, Time::from_secs(60));
@@ -272,7 +272,7 @@ fn a_slow_satellite_hop_fills_the_buffer_and_land_waits_for_it() {
 }
 
 #[test]
-fn a_reset_is_passed_on_both_ways() {
+fn a_reset_is_forwarded_in_both_directions() {
     let mut world = World::new(1_000_000);
     world.run(Time::from_secs(2));
     world.client.reset(world.now);
@@ -294,7 +294,7 @@ fn a_reset_is_passed_on_both_ways() {
 #[test]
 fn a_server_that_cannot_be_reached_resets_the_client() {
     let mut world = World::new(1_000_000);
-    world.server_is_dark = true;
+    world.server_is_unreachable = true;
     world.client.write(world.now, 100_000);
     world.run(Time::from_secs(10));
     assert_eq!(world.client.end(), None);
@@ -307,7 +307,7 @@ fn a_server_that_cannot_be_reached_resets_the_client() {
 }
 
 #[test]
-fn what_comes_from_a_server_that_was_never_asked_is_ignored() {
+fn segments_from_a_server_that_was_never_contacted_are_ignored() {
     let mut world = World::new(1_000_000);
     let flags = Flags { syn: true, ack: true, ..Flags::default() };
     let answer = Segment { ack: 1, flags, ..Segment::default() };

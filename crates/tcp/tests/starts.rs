@@ -1,4 +1,4 @@
-//! Starts and Careful Resume in front of TCP's controllers.
+//! Slow starts and Careful Resume with the controllers of TCP.
 
 mod support;
 
@@ -22,7 +22,7 @@ fn geo() -> [bentpipe_link::DirectionConfig; 2] {
 
 fn settings() -> [Settings; 2] {
     let large = Bytes::new(64 << 20);
-    // A receive window that grows as Linux lets it is smaller than any jump.
+    // A receive window that grows as in Linux is smaller than any jump.
     let settings = Settings {
         receive_buffer: large,
         send_buffer: large,
@@ -32,15 +32,15 @@ fn settings() -> [Settings; 2] {
     [settings.clone(), settings]
 }
 
-fn make(congestion: CongestionConfig, notes: Option<ResumeHandle>) -> MakeController {
+fn make(congestion: CongestionConfig, handle: Option<ResumeHandle>) -> MakeController {
     let factory = congestion.factory().unwrap_or_else(|error| panic!("{error}"));
     Arc::new(move |setup: &ControllerConfig| -> Box<dyn Controller> {
-        factory.make(setup, FastStart::Allowed(None), notes.clone())
+        factory.make(setup, FastStart::Allowed(None), handle.clone())
     })
 }
 
 #[test]
-fn every_start_in_front_of_every_controller_completes_with_and_without_losses() {
+fn every_slow_start_with_every_controller_completes_with_and_without_losses() {
     for start in SLOW_STARTS.iter().map(|part| part.name) {
         for controller in CONTROLLERS.iter().map(|part| part.name) {
             for loss in [0.0, 0.005] {
@@ -65,11 +65,11 @@ fn every_start_in_front_of_every_controller_completes_with_and_without_losses() 
 }
 
 #[test]
-fn a_path_that_is_remembered_is_resumed_and_validated() {
+fn a_saved_path_is_resumed_and_validated() {
     let run = |resume: &str, saved: Option<SavedParameters>| {
-        let notes = ResumeHandle::new();
+        let handle = ResumeHandle::new();
         if let Some(saved) = saved {
-            assert!(notes.offer(saved));
+            assert!(handle.offer(saved));
         }
         let congestion = CongestionConfig {
             controller: "cubic".parse().unwrap(),
@@ -78,11 +78,11 @@ fn a_path_that_is_remembered_is_resumed_and_validated() {
             ..CongestionConfig::default()
         };
         let mut pair =
-            Pair::made(settings(), make(congestion, Some(notes.clone())), &geo(), 1, None);
+            Pair::made(settings(), make(congestion, Some(handle.clone())), &geo(), 1, None);
         pair.download(5_000_000);
         assert!(pair.finish(Time::from_secs(300)));
         let phases: Vec<&str> =
-            notes.take_transitions().iter().map(|step| step.new.name()).collect();
+            handle.take_transitions().iter().map(|step| step.new.name()).collect();
         (pair.now, phases, pair.ends[SERVER].record())
     };
     let saved = SavedParameters {
@@ -94,15 +94,15 @@ fn a_path_that_is_remembered_is_resumed_and_validated() {
     let (resumed, phases, record) = run("careful", Some(saved));
     assert_eq!(phases, ["reconnaissance", "unvalidated", "validating", "normal"]);
     assert_eq!((record.retransmitted, record.timeouts), (0, 0));
-    // Slow start takes seven round trips to half of the capacity: the jump saves most of them.
+    // Slow start takes seven RTTs to half of the capacity: the jump saves most of them.
     assert!(plain.since(resumed) > Span::from_millis(1500), "{plain} {resumed}");
 }
 
 #[test]
 fn a_jump_that_loses_retreats_and_recovers_without_a_timeout() {
-    let notes = ResumeHandle::new();
-    // The path carries a fifth of what it did.
-    assert!(notes.offer(SavedParameters {
+    let handle = ResumeHandle::new();
+    // The path carries a fifth of the saved rate.
+    assert!(handle.offer(SavedParameters {
         window: Bytes::new(3_750_000),
         rtt: Span::from_millis(600),
         valid_until: None
@@ -115,9 +115,9 @@ fn a_jump_that_loses_retreats_and_recovers_without_a_timeout() {
     };
     let mut path = Pair::path(10, Span::from_millis(300));
     path[SERVER].queue = QueueConfig { limit: QueueLimit::Bytes(Bytes::new(100_000)), codel: None };
-    let mut pair = Pair::made(settings(), make(congestion, Some(notes.clone())), &path, 1, None);
+    let mut pair = Pair::made(settings(), make(congestion, Some(handle.clone())), &path, 1, None);
     pair.download(5_000_000);
     assert!(pair.finish(Time::from_secs(300)));
-    assert!(notes.retreated());
+    assert!(handle.retreated());
     assert_eq!(pair.ends[SERVER].record().timeouts, 0);
 }

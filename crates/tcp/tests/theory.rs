@@ -1,4 +1,4 @@
-//! Long-run goodput against what is known in closed form.
+//! Long-run goodput compared with closed-form models.
 
 mod support;
 
@@ -8,7 +8,7 @@ use bentpipe_tcp::{AckPolicy, Settings};
 use bentpipe_units::{Bytes, Ratio, Span, Time};
 use support::{CLIENT, Pair, SERVER};
 
-/// Segments a round trip in the long run, over a path whose capacity is far away.
+/// Returns the long-run number of segments per RTT over a path whose capacity is far away.
 fn mean_window(name: &str, rtt: Span, loss: LossConfig, losses: u64, p: f64) -> f64 {
     let large = Bytes::new(1 << 30);
     let settings = Settings {
@@ -17,7 +17,7 @@ fn mean_window(name: &str, rtt: Span, loss: LossConfig, losses: u64, p: f64) -> 
         window_share: 1000,
         autotune: false,
         send_buffer: large,
-        // The timer of delayed acknowledgements is a good part of a small window's round trip.
+        // The delayed-ACK timer would be a large part of a small window's RTT.
         ack: AckPolicy { every: 1, ..AckPolicy::default() },
         ..Settings::default()
     };
@@ -27,7 +27,7 @@ fn mean_window(name: &str, rtt: Span, loss: LossConfig, losses: u64, p: f64) -> 
     pair.logs = false;
     pair.applications[SERVER].to_write = u64::MAX / 4;
     let received = |pair: &Pair| pair.ends[CLIENT].received() / 1448;
-    // Slow start and the way down from it are left out.
+    // Excludes slow start and the reduction after it.
     let warm = (10.0 / p) as u64;
     while received(&pair) < warm {
         pair.step(Time::MAX);
@@ -39,21 +39,22 @@ fn mean_window(name: &str, rtt: Span, loss: LossConfig, losses: u64, p: f64) -> 
     (received(&pair) - before) as f64 * rtt.as_secs_f64() / pair.now.since(since).as_secs_f64()
 }
 
-/// Segments a round trip of a window that is halved once in 1/p segments: of W segments, they fit
-/// 3/8 W² + W/2 - W/4, since the round trip of the repair brings no growth and half a segment of
-/// each round trip's window is no whole one. The law is what remains of it for large windows.
+/// Returns the segments per RTT of a window that is halved once in 1/p segments. A maximum of W
+/// segments yields 3/8 W² + W/2 - W/4, since the RTT of the repair brings no growth and half a
+/// segment per RTT of the window is no whole one. The square-root law is the limit for large
+/// windows.
 fn counted(p: f64) -> f64 {
     let window = ((0.0625 + 1.5 / p).sqrt() - 0.25) / 0.75;
     1.0 / p / (window / 2.0 + 1.0)
 }
 
 #[test]
-fn newreno_obeys_the_square_root_law() {
+fn newreno_follows_the_square_root_law() {
     // Mathis et al., CCR 27(3), 1997: C / sqrt(p) with C = sqrt(3/2), since the window grows by a
-    // segment a round trip whatever the acknowledgements' number (RFC 9002 counts bytes).
-    // Independent losses make C 1.31 (Ott, Kemperman and Mathis, 1996), 7 % more; 150 losses have a
-    // standard error of some 4 %. At 1 % the window is of a dozen segments, and what the law leaves
-    // out is 10 % and more of it: there it is the count.
+    // segment per RTT whatever the number of ACKs (RFC 9002 counts bytes). With independent losses
+    // C is 1.31 (Ott, Kemperman and Mathis, 1996), 7 % more; 150 losses have a standard error of
+    // about 4 %. At 1 % the window has a dozen segments, and the terms that the law ignores make 10
+    // % and more of it: there the test uses the exact count.
     for p in [0.0001, 0.001, 0.01] {
         let every = (1.0 / p) as u64;
         for (loss, losses) in [
@@ -68,9 +69,9 @@ fn newreno_obeys_the_square_root_law() {
 }
 
 #[test]
-fn cubic_obeys_its_deterministic_loss_model() {
-    // RFC 9438 §5.1, equation 5, where the cubic function and not Reno's rate of growth decides: (C
-    // (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4).
+fn cubic_follows_its_deterministic_loss_model() {
+    // RFC 9438 §5.1, equation 5, where the cubic function rather than Reno's growth decides: (C (3
+    // + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4).
     for (p, rtt_ms) in [(0.0001, 100), (0.0001, 600), (0.00003, 100)] {
         let rtt = Span::from_millis(rtt_ms);
         let loss = LossConfig::from(Periodic { every: (1.0 / p) as u64, offset: 5 });

@@ -1,4 +1,4 @@
-//! Whole transfers: they end, everything arrives, and nothing is sent that need not be.
+//! Whole transfers: they complete, all data arrives, and nothing is sent needlessly.
 
 mod support;
 
@@ -6,7 +6,7 @@ use bentpipe_congestion::catalogue::CONTROLLERS;
 use bentpipe_link::LossConfig;
 use bentpipe_tcp::{CloseReason, Settings};
 use bentpipe_units::{Ratio, Span, Time};
-use support::{CLIENT, PacketOutcome, Pair, SERVER};
+use support::{CLIENT, Pair, SERVER, Treatment};
 
 fn defaults() -> [Settings; 2] {
     [Settings::default(), Settings::default()]
@@ -24,7 +24,7 @@ fn a_transfer_without_loss_sends_each_byte_once_and_closes_both_ends() {
     let record = pair.ends[SERVER].record();
     assert_eq!((record.retransmitted, record.timeouts), (0, 0));
     assert_eq!(record.data_segments, 3_000_000_u64.div_ceil(1448));
-    // 2072 segments of 1500 bytes take 1.24 s; the handshake and slow start some round trips more.
+    // 2072 segments of 1500 bytes take 1.24 s, plus a few RTTs of handshake and slow start.
     assert!(pair.now < Time::from_millis(2300), "{}", pair.now);
 }
 
@@ -41,7 +41,7 @@ fn every_controller_completes_with_losses() {
         assert!(pair.finish(Time::from_secs(120)), "{}: {:?}", part.name, pair.ends[SERVER]);
         assert_eq!(pair.ends[CLIENT].received(), 3_000_000, "{}", part.name);
         let record = pair.ends[SERVER].record();
-        // Two percent beyond what is lost would be needless retransmissions.
+        // The path loses 1 %; retransmissions of 3 % or more would be needless.
         assert!(record.retransmitted < record.data_segments * 3 / 100, "{}: {record:?}", part.name);
     }
 }
@@ -59,18 +59,14 @@ fn a_reset_ends_both_sides() {
 }
 
 #[test]
-fn a_lost_reset_is_sent_again_to_who_goes_on() {
+fn a_lost_reset_is_repeated_to_a_peer_that_continues() {
     let mut pair = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
     pair.download(3_000_000);
     pair.run(Time::from_millis(500));
     let mut resets = 0;
-    pair.fates(move |sent| {
+    pair.set_treatment(move |sent| {
         resets += u32::from(sent.segment.flags.rst);
-        if sent.segment.flags.rst && resets == 1 {
-            PacketOutcome::Drop
-        } else {
-            PacketOutcome::Pass
-        }
+        if sent.segment.flags.rst && resets == 1 { Treatment::Drop } else { Treatment::Pass }
     });
     let now = pair.now;
     pair.ends[CLIENT].reset(now);
@@ -79,33 +75,33 @@ fn a_lost_reset_is_sent_again_to_who_goes_on() {
 }
 
 #[test]
-fn a_lost_syn_and_a_lost_answer_are_sent_again_after_a_second_each() {
+fn a_lost_syn_and_a_lost_syn_ack_are_each_retransmitted_after_a_second() {
     let mut pair = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
     let mut seen = [false; 2];
-    pair.fates(move |sent| {
+    pair.set_treatment(move |sent| {
         let first = sent.segment.flags.syn && !std::mem::replace(&mut seen[sent.from], true);
-        if first { PacketOutcome::Drop } else { PacketOutcome::Pass }
+        if first { Treatment::Drop } else { Treatment::Pass }
     });
     pair.download(1000);
     assert!(pair.finish(Time::from_secs(20)));
-    // SYN lost at 0; SYN again at 1 s, its answer lost; that again a second later (the client's
-    // third SYN would come at 3 s).
+    // The SYN is lost at 0, its SYN-ACK at 1 s, which is sent again a second later (the client's
+    // third SYN would be sent at 3 s).
     let opened = pair.data().next().map(|sent| sent.at).unwrap();
     assert!((Time::from_millis(2150)..Time::from_millis(2160)).contains(&opened), "{opened}");
 }
 
 #[test]
-fn the_answer_to_a_syn_is_acknowledged_at_once_by_itself_and_data_follows_as_the_next_packet() {
+fn the_syn_ack_is_acknowledged_at_once_and_data_follows_in_the_next_packet() {
     let request = 300;
     for lost in [None, Some(1), Some(2)] {
         let mut pair = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
         let mut sent_before = 0;
-        pair.fates(move |sent| {
+        pair.set_treatment(move |sent| {
             let drop = sent.from == CLIENT && lost == Some(sent_before);
             sent_before += u32::from(sent.from == CLIENT);
-            if drop { PacketOutcome::Drop } else { PacketOutcome::Pass }
+            if drop { Treatment::Drop } else { Treatment::Pass }
         });
-        // Written before the connection is open, it waits all the same.
+        // Data written before the connection is open waits nevertheless.
         pair.applications[CLIENT].to_write = request;
         pair.run(Time::from_secs(5));
         let from_client: Vec<_> = pair.log.iter().filter(|sent| sent.from == CLIENT).collect();
@@ -113,7 +109,7 @@ fn the_answer_to_a_syn_is_acknowledged_at_once_by_itself_and_data_follows_as_the
         assert!(syn.segment.flags.syn && ack.segment.is_pure_ack(), "{syn:?} {ack:?}");
         assert_eq!((ack.segment.seq, data.segment.seq, data.segment.len), (1, 1, request as u32));
         assert_eq!(ack.at, data.at);
-        // Either opens the server; the one that is missed is the request.
+        // Either packet opens the server; only the request must be retransmitted.
         assert!(pair.ends[SERVER].is_open());
         assert_eq!(
             (pair.ends[SERVER].received(), pair.ends[SERVER].record().duplicates),
@@ -130,21 +126,21 @@ fn a_lost_last_acknowledgement_is_answered_after_the_end() {
     let mut pair = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
     let mut fins = 0;
     let mut lost = false;
-    pair.fates(move |sent| {
+    pair.set_treatment(move |sent| {
         fins += u32::from(sent.from == CLIENT && sent.segment.flags.fin);
-        // The server's answer to the client's FIN, once.
+        // The server's acknowledgement of the client's FIN, once.
         if fins > 0 && sent.from == SERVER && !lost && sent.segment.is_pure_ack() {
             lost = true;
-            return PacketOutcome::Drop;
+            return Treatment::Drop;
         }
-        PacketOutcome::Pass
+        Treatment::Pass
     });
     pair.download(10_000);
     assert!(pair.finish(Time::from_secs(20)), "{:?}", pair.ends);
 }
 
 #[test]
-fn silence_ends_in_a_timeout() {
+fn a_connection_without_response_times_out() {
     let settings = Settings { retries: 4, ..Settings::default() };
     let mut pair = Pair::new(
         [settings.clone(), settings],
@@ -154,11 +150,11 @@ fn silence_ends_in_a_timeout() {
     );
     pair.download(3_000_000);
     pair.run(Time::from_millis(500));
-    pair.fates(|_| PacketOutcome::Drop);
+    pair.set_treatment(|_| Treatment::Drop);
     pair.finish(Time::from_secs(200));
     assert_eq!(pair.ends[SERVER].end(), Some(CloseReason::TimedOut));
     let mut unheard = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
-    unheard.fates(|_| PacketOutcome::Drop);
+    unheard.set_treatment(|_| Treatment::Drop);
     while unheard.ends[CLIENT].end().is_none() && unheard.step(Time::from_secs(300)) {}
     assert_eq!(unheard.ends[CLIENT].end(), Some(CloseReason::TimedOut));
     // SYNs at 0, 1, 3, 7, 15, 31, 63 s, and a last wait of 64 s.
@@ -166,7 +162,7 @@ fn silence_ends_in_a_timeout() {
 }
 
 #[test]
-fn both_directions_at_once_carry_acknowledgements_with_data() {
+fn simultaneous_directions_carry_acknowledgements_with_data() {
     let mut pair = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(20)), 1);
     for application in &mut pair.applications {
         application.to_write = 2_000_000;

@@ -1,5 +1,5 @@
-//! What the receiver does for a whole transfer: its window is ahead of the sender, its
-//! acknowledgements are as many as its policy says.
+//! The receiver during a whole transfer: its window stays ahead of the sender, and its
+//! acknowledgements follow its policy.
 
 mod support;
 
@@ -13,25 +13,25 @@ fn pair(client: Settings, mbps: u64, one_way: Span) -> Pair {
 }
 
 #[test]
-fn data_echoes_the_newest_acknowledgement_so_that_a_receiver_sees_the_round_trip() {
+fn data_echoes_the_newest_acknowledgement_so_that_a_receiver_can_measure_the_rtt() {
     let mut pair = pair(Settings::default(), 20, Span::from_millis(50));
     pair.download(3_000_000);
     assert!(pair.finish(Time::from_secs(60)));
     let echoes: Vec<Time> = pair.data().map(|sent| sent.segment.echo).collect();
     assert!(echoes.is_sorted() && echoes.iter().all(|&echo| echo > Time::ZERO));
-    // An acknowledgement for two segments lets four go in slow start, two later.
+    // An acknowledgement of two segments releases four in slow start, and two later.
     let mut different = echoes.clone();
     different.dedup();
     assert!(different.len() > echoes.len() / 5, "{} of {}", different.len(), echoes.len());
-    // What was sent last answers what was sent a round trip before, queue included.
+    // The last data segment answers an acknowledgement of an RTT earlier, queueing included.
     let last = pair.data().last().unwrap();
     assert!(last.at.since(last.segment.echo) < Span::from_millis(80), "{last:?}");
 }
 
 #[test]
-fn slow_start_is_as_fast_as_with_the_largest_window_from_the_beginning() {
-    // 250 Mbps and 600 ms hold 18.75 MB; slow start sends 10 segments, doubling, and the window is
-    // never in its way.
+fn slow_start_is_as_fast_as_with_the_largest_window_from_the_start() {
+    // 250 Mbps and 600 ms hold 18.75 MB. Slow start doubles from 10 segments, and the window never
+    // limits it.
     let largest = Bytes::new(64 << 20);
     let grown = Settings { receive_buffer: largest, ..Settings::default() };
     let fixed = Settings { autotune: false, ..grown.clone() };
@@ -47,9 +47,9 @@ fn slow_start_is_as_fast_as_with_the_largest_window_from_the_beginning() {
 }
 
 #[test]
-fn a_queue_that_grows_takes_the_buffer_with_it() {
-    // 20 Mbps and 20 ms hold 50 kB; a sender without loss queues without end, up to the largest
-    // buffer's half: 3 MiB, 1.26 s.
+fn a_growing_queue_grows_the_buffer() {
+    // 20 Mbps and 20 ms hold 50 kB. A sender without loss fills the queue up to half of the largest
+    // buffer: 3 MiB, 1.26 s.
     let mut pair = pair(Settings::default(), 20, Span::from_millis(10));
     pair.download(30_000_000);
     assert!(pair.finish(Time::from_secs(60)));
@@ -66,7 +66,7 @@ fn a_queue_that_grows_takes_the_buffer_with_it() {
 }
 
 #[test]
-fn acknowledgements_are_as_many_as_the_policy_says() {
+fn the_number_of_acknowledgements_follows_the_policy() {
     let count = |ack: AckPolicy| {
         let mut pair = pair(Settings { ack, ..Settings::default() }, 100, Span::from_millis(20));
         pair.download(3_000_000);
@@ -79,7 +79,7 @@ fn acknowledgements_are_as_many_as_the_policy_says() {
         (pair.ends[SERVER].record().data_segments as usize, acks)
     };
     let (segments, second) = count(AckPolicy::default());
-    // Sixteen quick ones, handshake and end.
+    // Sixteen quick acknowledgements, handshake and end.
     assert!(second >= segments / 2 && second <= segments / 2 + 16 + 4, "{second} for {segments}");
     let (_, tenth) = count(AckPolicy { every: 10, ..AckPolicy::default() });
     assert!(tenth >= segments / 10 && tenth <= segments / 10 + 16 + 60, "{tenth} for {segments}");

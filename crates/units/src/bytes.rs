@@ -26,30 +26,30 @@ quantity!(Bytes, BYTES, r"^[0-9._]+ ?(GB|MB|kB|KB|GiB|MiB|KiB|B|bytes?)$");
 impl Bytes {
     /// No data.
     pub const ZERO: Self = Self(0);
-    /// The largest amount: stands for "no limit".
+    /// The largest amount, used for "no limit".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `bytes` bytes.
+    /// Creates an amount of `bytes`.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
-    /// `mb` megabytes of 10⁶ bytes.
+    /// Creates an amount of `mb` megabytes (10⁶ bytes).
     pub const fn from_mb(mb: u64) -> Self {
         Self(mb * 1_000_000)
     }
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
-    /// True if this is zero.
+    /// Returns true if the amount is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
-    /// This amount times `factor`, rounded to bytes.
+    /// Returns this amount times `factor`, rounded to bytes.
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as u64)
     }
-    /// The difference, or zero if `other` is larger.
+    /// Returns the difference, or zero if `other` is larger.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -69,7 +69,7 @@ impl AddAssign for Bytes {
 impl Sub for Bytes {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        debug_assert!(self.0 >= other.0, "size went below zero: {self} - {other}");
+        debug_assert!(self.0 >= other.0, "negative amount: {self} - {other}");
         self.saturating_sub(other)
     }
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_read_as_people_write_them() {
+    fn amounts_are_parsed_as_people_write_them() {
         assert_eq!("10 MB".parse(), Ok(Bytes::from_mb(10)));
         assert_eq!("64 KiB".parse(), Ok(Bytes::new(65_536)));
         assert_eq!("1500 B".parse(), Ok(Bytes::new(1500)));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_no_size() {
+    fn a_rate_is_not_an_amount_of_data() {
         let error = "10 Mbps".parse::<Bytes>().unwrap_err().to_string();
         assert!(error.contains("GB, MB, kB"), "{error}");
     }

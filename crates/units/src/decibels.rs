@@ -1,13 +1,13 @@
-//! Power ratios in decibels, and how fast they change.
+//! Power ratios in decibels, and their rates of change.
 
 use crate::UnitError;
 use crate::parse::{as_text, number_and_unit};
 
-/// Bound that catches typing errors: nothing on a satellite path exceeds 300 dB.
+/// Bound that catches typing errors, since nothing on a satellite path exceeds 300 dB.
 const MOST: f64 = 300.0;
 const RANGE: &str = "-300 to 300";
 
-/// Parses a number that `unit` follows.
+/// Parses a number followed by `unit`.
 fn parse(
     text: &str,
     unit: &'static str,
@@ -66,16 +66,16 @@ macro_rules! level {
 pub struct Decibels(f64);
 level!(Decibels, "dB", "ratio in decibels", "0.5 dB");
 
-/// How fast a power ratio changes, in decibels per second, written `"0.5 dB/s"`.
+/// Rate of change of a power ratio, in decibels per second, written `"0.5 dB/s"`.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct DecibelSlope(f64);
-level!(DecibelSlope, "dB/s", "slope in decibels a second", "0.5 dB/s");
+level!(DecibelSlope, "dB/s", "slope in decibels per second", "0.5 dB/s");
 
 impl Decibels {
     /// A ratio of one.
     pub const ZERO: Self = Self(0.0);
 
-    /// `db` decibels.
+    /// Creates a ratio of `db` decibels.
     ///
     /// # Errors
     /// `db` is not a number, or lies outside -300 dB to 300 dB.
@@ -89,14 +89,14 @@ impl Decibels {
             allowed: RANGE,
         })
     }
-    /// The number of decibels.
+    /// Returns the number of decibels.
     pub const fn get(self) -> f64 {
         self.0
     }
 }
 
 impl DecibelSlope {
-    /// The slope in decibels per second.
+    /// Returns the slope in decibels per second.
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -107,14 +107,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decibels_read_as_people_write_them() {
+    fn decibels_are_parsed_as_people_write_them() {
         assert_eq!("-2.35 dB".parse(), Decibels::new(-2.35));
         assert_eq!("0.5 dB".parse::<Decibels>().map(|db| db.to_string()), Ok("0.5 dB".to_owned()));
         assert_eq!("1 dB/s".parse::<DecibelSlope>().map(DecibelSlope::get), Ok(1.0));
     }
 
     #[test]
-    fn what_is_no_level_is_refused_with_its_unit() {
+    fn invalid_levels_are_rejected_with_their_unit() {
         for (text, word) in
             [("3", "no unit"), ("3 dBm", "`dBm`"), ("1e3 dB", "e3 dB"), ("400 dB", "-300 to 300")]
         {

@@ -1,4 +1,4 @@
-//! Wall-clock time, for what outlives a run: saved paths, tickets, tokens.
+//! UTC time, for data that outlives a run: saved paths, tickets, tokens.
 
 use crate::time::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -8,7 +8,7 @@ use std::ops::Add;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
-/// A point in wall-clock time: milliseconds since 1970-01-01 00:00 UTC, without leap seconds (POSIX
+/// A point in UTC time: milliseconds since 1970-01-01 00:00 UTC, without leap seconds (POSIX
 /// time).
 ///
 /// Lifetimes are minutes and hours, and the drafts that carry saved paths count milliseconds
@@ -17,22 +17,22 @@ use thiserror::Error;
 pub struct Epoch(u64);
 
 impl Epoch {
-    /// Later than everything.
+    /// The latest time.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The point `millis` milliseconds after 1970-01-01 00:00 UTC.
+    /// Returns the point `millis` milliseconds after 1970-01-01 00:00 UTC.
     pub const fn from_unix_millis(millis: u64) -> Self {
         Self(millis)
     }
-    /// The point `secs` seconds after 1970-01-01 00:00 UTC.
+    /// Returns the point `secs` seconds after 1970-01-01 00:00 UTC.
     pub const fn from_unix_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1000))
     }
-    /// Milliseconds since 1970-01-01 00:00 UTC.
+    /// Returns the milliseconds since 1970-01-01 00:00 UTC.
     pub const fn as_unix_millis(self) -> u64 {
         self.0
     }
-    /// Time elapsed since `earlier`; zero if `earlier` is later.
+    /// Returns the time elapsed since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Span {
         Span::from_nanos(self.0.saturating_sub(earlier.0).saturating_mul(1_000_000))
     }
@@ -59,7 +59,7 @@ const fn whole_millis(span: Span) -> u64 {
 
 /// Converts a day, counted from 1970-01-01, to a Gregorian year, month and day.
 ///
-/// Years begin in March here, so that the leap day is the last of its year. Every era of 400 years
+/// Years start in March here, so that the leap day is the last of its year. Every era of 400 years
 /// has 146,097 days.
 fn date(day: u64) -> (u64, u64, u64) {
     let from_march = day + 719_468;
@@ -90,17 +90,18 @@ impl std::fmt::Debug for Epoch {
 /// The text is not a point in time.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{text}` is no time; allowed: UTC in the form of RFC 3339 from 1970 on, such as \"{EXAMPLE}\""
+    "`{text}` is not a time; allowed: UTC in the format of RFC 3339 from 1970 on, such as \
+     \"{EXAMPLE}\""
 )]
 pub struct EpochError {
     text: String,
 }
 
-/// How the `toml` crate marks its native date-times.
+/// Key by which the `toml` crate marks its native date-times.
 const TOML_DATETIME: &str = "$__toml_private_datetime";
 const EXAMPLE: &str = "2000-01-01T00:00:00Z";
 
-/// Days from the beginning of 1970 to the first of that month; the inverse of [`date`].
+/// Returns the days from the start of 1970 to the first of that month: the inverse of [`date`].
 fn day_of(year: u64, month: u64) -> u64 {
     let (year, from_march) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
     (365 * year + year / 4 - year / 100 + year / 400 + (153 * from_march + 2) / 5)
@@ -156,7 +157,8 @@ impl<'de> Deserialize<'de> for Epoch {
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Epoch, E> {
                 text.parse().map_err(E::custom)
             }
-            /// A native date-time of TOML: serde sees a map of one entry, under a private key.
+            /// Returns a native date-time of TOML: serde sees a map of one entry, under a private
+            /// key.
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Epoch, A::Error> {
                 match map.next_entry::<String, String>()? {
                     Some((key, text)) if key == TOML_DATETIME => {
@@ -184,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_match_the_calendar() {
         for (secs, text) in [
             (0, "1970-01-01T00:00:00Z"),
             (951_782_400, "2000-02-29T00:00:00Z"),
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_no_calendar_has_are_refused_with_an_example() {
+    fn invalid_times_are_rejected_with_an_example() {
         for text in [
             "",
             "2000-01-01",
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn no_sum_and_no_print_overflows() {
+    fn sums_and_printing_do_not_overflow() {
         assert_eq!(Epoch::MAX + Span::from_secs(1), Epoch::MAX);
         assert_eq!(Epoch::MAX.since(Epoch::default()), Span::MAX);
         assert_eq!(Epoch::default().since(Epoch::MAX), Span::ZERO);
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_before_1970_says_the_beginning() {
+    fn a_clock_before_1970_yields_the_start_of_1970() {
         assert_eq!(Epoch::from(UNIX_EPOCH - std::time::Duration::from_secs(1)), Epoch::default());
         assert_eq!(
             Epoch::from(UNIX_EPOCH + std::time::Duration::from_millis(1500)),

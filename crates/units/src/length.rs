@@ -19,19 +19,19 @@ pub struct Length(u64);
 quantity!(Length, LENGTH, r"^[0-9._]+ ?(km|m|mm)$");
 
 impl Length {
-    /// A length of whole kilometres.
+    /// Returns a length of whole kilometres.
     pub const fn from_km(km: u64) -> Self {
         Self(km * 1_000_000)
     }
-    /// The length in metres.
+    /// Returns the length in metres.
     pub fn as_metres_f64(self) -> f64 {
         self.0 as f64 / 1e3
     }
-    /// The length in kilometres.
+    /// Returns the length in kilometres.
     pub fn as_km_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// True if the length is zero.
+    /// Returns true if the length is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_read_as_people_write_them() {
+    fn lengths_are_parsed_as_people_write_them() {
         assert_eq!("5443 km".parse(), Ok(Length::from_km(5443)));
         assert_eq!("1089.7 km".parse::<Length>().map(Length::as_metres_f64), Ok(1_089_700.0));
         assert_eq!(Length::from_km(550).to_string(), "550 km");

@@ -17,34 +17,35 @@ pub struct LinearDelay {
 const PICOS_PER_SECOND: i64 = 1_000_000_000_000;
 
 impl LinearDelay {
-    /// A delay of `delay` at `from` that changes by `drift_ps_per_s` picoseconds per second.
+    /// Returns a delay of `delay` at `from` that changes by `drift_ps_per_s` picoseconds per
+    /// second.
     ///
     /// The drift is negative while the ends approach. On a bent pipe it reaches 84 million ps/s.
     pub const fn new(from: Time, delay: Span, drift_ps_per_s: i64) -> Self {
         Self { from, delay, drift_ps_per_s }
     }
 
-    /// A delay that never changes.
+    /// Returns a delay that never changes.
     pub const fn constant(delay: Span) -> Self {
         Self::new(Time::ZERO, delay, 0)
     }
 
-    /// The instant at which [`Self::delay`] holds.
+    /// Returns the instant at which [`Self::delay`] holds.
     pub const fn from(&self) -> Time {
         self.from
     }
 
-    /// The delay at [`Self::from`].
+    /// Returns the delay at [`Self::from`].
     pub const fn delay(&self) -> Span {
         self.delay
     }
 
-    /// Change of the delay in picoseconds per second.
+    /// Returns the change of the delay in picoseconds per second.
     pub const fn drift_ps_per_s(&self) -> i64 {
         self.drift_ps_per_s
     }
 
-    /// The delay at `at`, which may lie before or after [`Self::from`]. Never below zero.
+    /// Returns the delay at `at`, which may lie before or after [`Self::from`]. Never below zero.
     ///
     /// The change is truncated to whole nanoseconds towards zero.
     #[inline]
@@ -75,7 +76,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_delay_drifts_both_ways_and_stops_at_zero() {
+    fn a_delay_drifts_in_both_directions_and_stops_at_zero() {
         let delay = LinearDelay::new(Time::from_secs(10), Span::from_millis(4), -20_000_000);
         assert_eq!(delay.at(Time::from_secs(10)), Span::from_millis(4));
         assert_eq!(delay.at(Time::from_secs(11)), Span::from_micros(3980));

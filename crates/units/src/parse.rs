@@ -2,13 +2,13 @@
 
 use thiserror::Error;
 
-/// Why a text is not a quantity. Carries the text as given.
+/// The error of a text that is not a quantity. It contains the given text.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UnitError {
     /// The text does not start with a number.
     #[error("`{text}` does not start with a number; write for example `{example}`")]
     NoNumber {
-        /// The text as given.
+        /// The given text.
         text: String,
         /// A valid text of the same kind.
         example: &'static str,
@@ -16,11 +16,11 @@ pub enum UnitError {
     /// The number has no unit, or an unknown one.
     #[error("`{text}` has {} for a {kind}; allowed units: {allowed}", unit_phrase(.unit))]
     Unit {
-        /// The text as given.
+        /// The given text.
         text: String,
         /// The unit found; empty if there is none.
         unit: String,
-        /// What was expected, for example `rate`.
+        /// The expected kind of quantity, for example `rate`.
         kind: &'static str,
         /// The allowed units, comma-separated.
         allowed: String,
@@ -28,9 +28,9 @@ pub enum UnitError {
     /// The number is negative, not finite, or too large to hold.
     #[error("`{text}` is out of range for a {kind}; allowed: {allowed}")]
     Range {
-        /// The text as given.
+        /// The given text.
         text: String,
-        /// What was expected.
+        /// The expected kind of quantity.
         kind: &'static str,
         /// The allowed range in words.
         allowed: &'static str,
@@ -47,7 +47,7 @@ pub(crate) struct Unit {
     pub size: f64,
 }
 
-/// What is needed to parse a kind of quantity.
+/// The units and limits of a kind of quantity.
 pub(crate) struct Kind {
     pub name: &'static str,
     pub example: &'static str,
@@ -61,7 +61,7 @@ impl Kind {
         names.join(", ")
     }
 
-    /// The value of `text` in base units, rounded to the nearest integer.
+    /// Returns the value of `text` in base units, rounded to the nearest integer.
     pub fn parse(&self, text: &str) -> Result<u64, UnitError> {
         let (value, unit) = number_and_unit(text, self.example)?;
         let found =
@@ -85,7 +85,7 @@ impl Kind {
         Ok(base.round() as u64)
     }
 
-    /// `base` in the largest unit that keeps it exact within a few decimals, so that parsing
+    /// Prints `base` in the largest unit that keeps it exact within a few decimals, so that parsing
     /// returns `base`.
     pub fn print(&self, base: u64) -> String {
         for unit in self.units {

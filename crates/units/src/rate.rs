@@ -24,29 +24,29 @@ impl Rate {
     /// Zero bits per second: nothing is sent.
     pub const ZERO: Self = Self(0);
 
-    /// A rate of whole bits per second.
+    /// Returns a rate of whole bits per second.
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)
     }
-    /// A rate of whole megabits (10⁶) per second.
+    /// Returns a rate of whole megabits (10⁶) per second.
     pub const fn from_mbps(mbps: u64) -> Self {
         Self(mbps * 1_000_000)
     }
-    /// The rate in bits per second.
+    /// Returns the rate in bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
-    /// The rate in megabits per second.
+    /// Returns the rate in megabits per second.
     pub fn as_mbps_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// True if the rate is zero.
+    /// Returns true if the rate is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// Time to send `bytes` at this rate, rounded up to a nanosecond. [`Span::MAX`] if the rate is
-    /// zero.
+    /// Returns the time to send `bytes` at this rate, rounded up to a nanosecond. [`Span::MAX`] if
+    /// the rate is zero.
     pub fn time_for(self, bytes: Bytes) -> Span {
         if self.0 == 0 {
             return Span::MAX;
@@ -59,21 +59,21 @@ impl Rate {
         Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Bytes sent in `span` at this rate, rounded down: the bandwidth-delay product if `span` is an
-    /// RTT.
+    /// Returns the bytes sent in `span` at this rate, rounded down: the bandwidth-delay product if
+    /// `span` is an RTT.
     pub fn bytes_in(self, span: Span) -> Bytes {
         let bytes = u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000;
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
-    /// The rate at which `bytes` pass in `span`. The largest rate if `span` is zero.
+    /// Returns the rate at which `bytes` pass in `span`. The maximum rate if `span` is zero.
     pub fn over(bytes: Bytes, span: Span) -> Self {
         let bit_nanos = u128::from(bytes.get()) * 8_000_000_000;
         let bps = bit_nanos.checked_div(u128::from(span.as_nanos())).unwrap_or(u128::MAX);
         Self(u64::try_from(bps).unwrap_or(u64::MAX))
     }
 
-    /// This rate times `factor`, rounded to bits per second.
+    /// Returns this rate times `factor`, rounded to bits per second.
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as u64)
     }
@@ -85,7 +85,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn rates_read_as_people_write_them() {
+    fn rates_are_parsed_as_people_write_them() {
         assert_eq!("50 Mbps".parse(), Ok(Rate::from_mbps(50)));
         assert_eq!("0.5 Mbit/s".parse(), Ok(Rate::from_bps(500_000)));
         assert_eq!(Rate::from_bps(8_500_000).to_string(), "8.5 Mbps");
@@ -98,16 +98,20 @@ mod tests {
     }
 
     #[test]
-    fn the_bdp_of_a_geo_path_is_the_published_one() {
+    fn the_bdp_of_a_geo_path_matches_the_published_one() {
         // draft-kuhn-quic-4-sat: 50 Mbps and 650 ms make 4.06 MB.
         assert_eq!(Rate::from_mbps(50).bytes_in(Span::from_millis(650)), Bytes::new(4_062_500));
     }
 
     proptest! {
         #[test]
-        fn time_for_and_bytes_in_are_inverse(bps in 1_000u64..10_000_000_000, bytes in 0u64..100_000_000) {
+        fn time_for_and_bytes_in_are_inverse(
+            bps in 1_000u64..10_000_000_000,
+            bytes in 0u64..100_000_000,
+        ) {
             let rate = Rate::from_bps(bps);
-            prop_assert_eq!(rate.bytes_in(rate.time_for(Bytes::new(bytes))).get() / bytes.max(1), u64::from(bytes > 0));
+            let back = rate.bytes_in(rate.time_for(Bytes::new(bytes))).get();
+            prop_assert_eq!(back / bytes.max(1), u64::from(bytes > 0));
             let back = rate.bytes_in(rate.time_for(Bytes::new(bytes))).get();
             prop_assert!(back >= bytes && back <= bytes + bps / 8_000_000_000 + 1);
         }

@@ -10,12 +10,12 @@ pub struct Ratio(f64);
 const RANGE: &str = "0 to 1, or \"0 %\" to \"100 %\"";
 
 impl Ratio {
-    /// No data.
+    /// Zero.
     pub const ZERO: Self = Self(0.0);
-    /// The whole.
+    /// One.
     pub const ONE: Self = Self(1.0);
 
-    /// `value` as a ratio.
+    /// Creates a ratio of `value`.
     ///
     /// # Errors
     /// `value` is below 0, above 1, or not a number.
@@ -26,11 +26,11 @@ impl Ratio {
             Err(UnitError::Range { text: value.to_string(), kind: "ratio", allowed: RANGE })
         }
     }
-    /// The ratio as a number from 0 to 1.
+    /// Returns the ratio as a number from 0 to 1.
     pub const fn get(self) -> f64 {
         self.0
     }
-    /// True if this is zero.
+    /// Returns true if the ratio is zero.
     pub fn is_zero(self) -> bool {
         self.0 == 0.0
     }
@@ -99,7 +99,7 @@ impl schemars::JsonSchema for Ratio {
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "A share such as 0.001 or \"0.1 %\"",
+            "description": "A fraction such as 0.001 or \"0.1 %\"",
             "anyOf": [
                 { "type": "number", "minimum": 0, "maximum": 1 },
                 { "type": "string", "pattern": r"^[0-9.]+ ?%$" },
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_above_one_is_refused_with_its_value() {
+    fn a_ratio_above_one_is_rejected_with_its_value() {
         let error = serde_json::from_str::<Ratio>("1.5").unwrap_err().to_string();
         assert!(error.contains("1.5") && error.contains("0 to 1"), "{error}");
         assert!(Ratio::new(f64::NAN).is_err());

@@ -21,16 +21,16 @@ pub struct SymbolRate(u64);
 quantity!(SymbolRate, SYMBOL_RATE, r"^[0-9._]+ ?(GBd|Gbaud|MBd|Mbaud|kBd|kbaud|Bd|baud)$");
 
 impl SymbolRate {
-    /// A rate of whole symbols per second.
+    /// Returns a rate of whole symbols per second.
     pub const fn from_baud(baud: u64) -> Self {
         Self(baud)
     }
-    /// True if the rate is zero.
+    /// Returns true if the rate is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
-    /// The bit rate at `bits` bits per symbol, rounded to bits per second. `bits` must not be
-    /// negative.
+    /// Returns the bit rate at `bits` bits per symbol, rounded to bits per second. `bits` must not
+    /// be negative.
     pub fn carrying(self, bits: f64) -> Rate {
         Rate::from_bps((self.0 as f64 * bits).round() as u64)
     }

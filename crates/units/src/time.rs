@@ -26,50 +26,51 @@ quantity!(Span, SPAN, r"^[0-9._]+ ?(h|min|s|sec|ms|us|µs|ns)$");
 impl Span {
     /// Zero.
     pub const ZERO: Self = Self(0);
-    /// The longest span: stands for "never" in saturating sums.
+    /// The longest span, used for "never" in saturating sums.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A span of whole nanoseconds.
+    /// Returns a span of whole nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
-    /// A span of whole microseconds.
+    /// Returns a span of whole microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros * 1_000)
     }
-    /// A span of whole milliseconds.
+    /// Returns a span of whole milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
-    /// A span of whole seconds.
+    /// Returns a span of whole seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
-    /// A span of `secs` seconds, rounded to nanoseconds. Negative values and NaN become zero.
+    /// Returns a span of `secs` seconds, rounded to nanoseconds. Negative values and NaN become
+    /// zero.
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * 1e9).round() as u64)
     }
-    /// The span in nanoseconds.
+    /// Returns the span in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// The span in seconds.
+    /// Returns the span in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// The span in milliseconds.
+    /// Returns the span in milliseconds.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// True if the span is zero.
+    /// Returns true if the span is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
-    /// The difference, or zero if `other` is longer.
+    /// Returns the difference, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
-    /// This span times `factor`, rounded to nanoseconds.
+    /// Returns this span times `factor`, rounded to nanoseconds.
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as u64)
     }
@@ -99,7 +100,7 @@ impl AddAssign for Span {
 impl Sub for Span {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        debug_assert!(self.0 >= other.0, "span went below zero: {self} - {other}");
+        debug_assert!(self.0 >= other.0, "negative span: {self} - {other}");
         self.saturating_sub(other)
     }
 }
@@ -132,31 +133,31 @@ impl Time {
     /// Never.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The point `nanos` nanoseconds after the start of the run.
+    /// Returns the point `nanos` nanoseconds after the start of the run.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
-    /// The point `millis` milliseconds after the start of the run.
+    /// Returns the point `millis` milliseconds after the start of the run.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
-    /// The point `secs` seconds after the start of the run.
+    /// Returns the point `secs` seconds after the start of the run.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
-    /// Nanoseconds since the start of the run.
+    /// Returns the nanoseconds since the start of the run.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// Seconds since the start of the run.
+    /// Returns the seconds since the start of the run.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// Time elapsed since `earlier`; zero if `earlier` is later.
+    /// Returns the time elapsed since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
-    /// Time elapsed since the start of the run.
+    /// Returns the time elapsed since the start of the run.
     pub const fn since_start(self) -> Span {
         Span(self.0)
     }
@@ -197,7 +198,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn spans_read_as_people_write_them() {
+    fn spans_are_parsed_as_people_write_them() {
         assert_eq!("600 ms".parse(), Ok(Span::from_millis(600)));
         assert_eq!("26.5ms".parse(), Ok(Span::from_micros(26_500)));
         assert_eq!("2 min".parse(), Ok(Span::from_secs(120)));

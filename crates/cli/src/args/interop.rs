@@ -6,66 +6,80 @@ use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-const EXAMPLES: &str = "\
-Examples:
+const EXAMPLES: &str = r#"Examples:
   bentpipe interop                                             (10 MB over geo-50-10)
-  bentpipe interop --size \"2 MB\" \"10 MB\" \"100 MB\" --repeat 3
+  bentpipe interop --size "2 MB" "10 MB" "100 MB" --repeat 3
   bentpipe interop --clients curl_cffi,quinn --servers quic-go --profiles geo-50-10,leo
   bentpipe interop --clients chromium --servers quic-go --protocols h1,h2,h3
   bentpipe interop --json | jq '.cells[] | select(.met == false)'
 
-peers/install installs all peers, or those given by name. Needs root or user namespaces, and \
-/dev/net/tun; the host's own
-network is not touched. Exit status: 0 every download was whole; 1 one was not; 2 the command line \
-or a description is
-wrong; 3 paths cannot be emulated here, or it was interrupted.";
+peers/install installs all peers, or those given by name. The command needs root or user
+namespaces, and /dev/net/tun. The host's own network stays unchanged.
 
-/// Which clients download from which servers, what, and where.
+Exit status:
+  0  all downloads completed
+  1  a download failed
+  2  the command line or a peer's description is invalid
+  3  paths cannot be emulated here, or the command was interrupted"#;
+
+/// Arguments of `bentpipe interop`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Interop {
-    /// Only these clients [default: all]
+    /// Use only these clients [default: all]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub clients: Vec<String>,
-    /// Only these servers [default: all]
+    /// Use only these servers [default: all]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub servers: Vec<String>,
-    /// Paths, by name
+    /// Names of paths (see `bentpipe profiles`)
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "geo-50-10")]
     pub profiles: Vec<String>,
-    /// Versions of HTTP; a pairing runs those that both sides support
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = protocol, default_value = "h3")]
+    /// HTTP versions; each pairing runs those that both sides support
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        value_parser = protocol,
+        default_value = "h3"
+    )]
     pub protocols: Vec<Protocol>,
-    /// Sizes of the files
-    #[arg(long = "size", value_name = "SIZE", num_args = 1.., value_delimiter = ',', default_value = "10 MB")]
+    /// File sizes
+    #[arg(
+        long = "size",
+        value_name = "SIZE",
+        num_args = 1..,
+        value_delimiter = ',',
+        default_value = "10 MB"
+    )]
     pub sizes: Vec<Bytes>,
     /// Downloads per pairing
     #[arg(long, value_name = "N", default_value = "1")]
     pub repeat: NonZeroUsize,
-    /// Number of parallel downloads; results need an idle machine and low rates
+    /// Number of parallel downloads; more than one needs an idle machine and low rates
     #[arg(long, value_name = "N", default_value = "1")]
     pub jobs: NonZeroUsize,
     /// Seed of the links' random draws
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Directory of the peers' descriptions
+    /// Directory with the descriptions of peers
     #[arg(long, value_name = "DIR", default_value = "peers")]
     pub peers: PathBuf,
-    /// Directory of the installed peers [default: $BENTPIPE_PEERS, or target/peers]
+    /// Directory with the installed peers [default: $BENTPIPE_PEERS, or target/peers]
     #[arg(long, value_name = "DIR")]
     pub installed: Option<PathBuf>,
-    /// Directory for the results and the page
+    /// Directory for the results and the report
     #[arg(long, value_name = "DIR", default_value = "out/interop")]
     pub out: PathBuf,
     /// List installed and missing peers, and exit
     #[arg(long)]
     pub list: bool,
-    /// One JSON document on standard output and nothing else
+    /// Print one JSON document to standard output, and nothing else
     #[arg(long)]
     pub json: bool,
 }
 
 fn protocol(text: &str) -> Result<Protocol, String> {
     let found = Protocol::ALL.into_iter().find(|protocol| protocol.name() == text);
-    found.ok_or_else(|| format!("`{text}` is no version of HTTP; allowed: h3, h2, h1"))
+    found.ok_or_else(|| format!("`{text}` is not an HTTP version; allowed: h3, h2, h1"))
 }

@@ -1,6 +1,6 @@
 //! The command line of `bentpipe serve`, `bentpipe proxy` and `bentpipe get`.
 
-use super::values::{at_least_one, some_time};
+use super::values::{at_least_one, nonzero_time};
 use bentpipe_net::{LogFormat, Qlog};
 use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
 use bentpipe_units::{Bytes, Span};
@@ -8,127 +8,127 @@ use clap::{Args, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-const SERVE_EXAMPLES: &str = "\
-Examples:
+const SERVE_EXAMPLES: &str = r#"Examples:
   bentpipe serve public --self-signed
   bentpipe serve public --listen 0.0.0.0:443 --cert chain.pem --key key.pem
   bentpipe serve public --self-signed --metrics 127.0.0.1:9090 --log json
-  bentpipe serve public --self-signed --qlog traces --qlog-files 10    (what its next 10 \
-  connections do, packet by packet)
-  bentpipe serve public --self-signed --save-cert server.pem --congestion bbr3 --start standard \
-  --resume none
+  bentpipe serve public --self-signed --save-cert server.pem \
+    --congestion bbr3 --start standard --resume none
 
-The first line on standard output comes when it listens, and says where.
-SIGINT or SIGTERM: takes nothing new, lets clients finish, and ends with status 0; a second one \
-ends at once, with 3.";
+  Trace the next 10 connections, packet by packet:
+  bentpipe serve public --self-signed --qlog traces --qlog-files 10
 
-const PROXY_EXAMPLES: &str = "\
-Examples:
+The server prints its address as the first line on standard output once it listens.
+On SIGINT or SIGTERM, the server accepts no new connections, lets clients finish and exits with
+status 0. A second signal ends it at once, with status 3."#;
+
+const PROXY_EXAMPLES: &str = r#"Examples:
   bentpipe proxy --upstream http://127.0.0.1:8080 --self-signed
-  bentpipe proxy --upstream http://127.0.0.1:8080 --listen 0.0.0.0:443 --cert chain.pem --key \
-  key.pem --max-body '100 MB'
-  bentpipe proxy --upstream https://inside.test --upstream-ca inside.pem --upstream-host \
-  www.inside.test --self-signed
+  bentpipe proxy --upstream http://127.0.0.1:8080 --listen 0.0.0.0:443 \
+    --cert chain.pem --key key.pem --max-body '100 MB'
+  bentpipe proxy --upstream https://inside.test --upstream-ca inside.pem \
+    --upstream-host www.inside.test --self-signed
 
-The first line on standard output comes when it listens, and says where. The upstream need not be \
-there yet.
-SIGINT or SIGTERM: takes nothing new, lets clients finish, and ends with status 0; a second one \
-ends at once, with 3.";
+The server prints its address as the first line on standard output once it listens. The upstream
+may start later.
+On SIGINT or SIGTERM, the server accepts no new connections, lets clients finish and exits with
+status 0. A second signal ends it at once, with status 3."#;
 
-const GET_EXAMPLES: &str = "\
-Examples:
+const GET_EXAMPLES: &str = r#"Examples:
   bentpipe get https://example.org/file.iso
   bentpipe get https://localhost:4433/file.bin --insecure --output copy.bin
-  bentpipe get https://localhost:4433/a https://localhost:4433/b --insecure --json | jq \
-  '.downloads[].completion_s'
-  bentpipe get https://server.test:4433/a https://server.test:4433/a --resolve \
-  server.test=192.0.2.1 --ca server.pem \
-    --no-reuse --pause '2 s' --discard --json    # the second visit: 0-RTT, and what is remembered \
-    of the path
+  bentpipe get https://localhost:4433/a https://localhost:4433/b --insecure --json \
+    | jq '.downloads[].completion_s'
 
-Exit status: 0 all is there; 1 the server answered with something else; 2 the command line is \
-wrong; 3 the download failed or was
-interrupted. What has arrived is kept beside the file (.part), and the same command goes on from \
-there. Devices, FIFOs and the
-standard output get the content as it arrives.";
+  Visit a server twice, to measure 0-RTT and path resumption:
+  bentpipe get https://server.test:4433/a https://server.test:4433/a \
+    --resolve server.test=192.0.2.1 --ca server.pem --no-reuse --pause '2 s' --discard --json
 
-/// What to serve, and how.
+A partial download is kept beside the file (.part), and the same command resumes it. Devices, FIFOs
+and standard output receive the content as it arrives.
+
+Exit status:
+  0  all files were downloaded
+  1  the server responded with an error status
+  2  the command line is invalid
+  3  a download failed or was interrupted"#;
+
+/// Arguments of `bentpipe serve`.
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub struct Serve {
-    /// Directory whose files are served; hidden ones are not
+    /// Directory whose files are served, except hidden ones
     pub dir: PathBuf,
-    /// Towards clients
+    /// Options of the client side.
     #[command(flatten)]
     pub front: Front,
 }
 
-/// What to put behind, and how.
+/// Arguments of `bentpipe proxy`.
 #[derive(Debug, Args)]
 #[command(after_help = PROXY_EXAMPLES)]
 pub struct Proxy {
-    /// The web server to put behind: `http://HOST[:PORT]` or `https://HOST[:PORT]`, asked over
+    /// The web server to put behind the proxy: `http://HOST[:PORT]` or `https://HOST[:PORT]`, over
     /// HTTP/1.1
     #[arg(long, value_name = "URL")]
     pub upstream: String,
-    /// Ask it for this host, instead of the one that clients ask for
+    /// Send this host name to the upstream, instead of the one that clients request
     #[arg(long, value_name = "HOST[:PORT]")]
     pub upstream_host: Option<String>,
-    /// Trust whom these certificates (PEM) vouch for to be an https upstream, instead of those of
-    /// the system
+    /// Trust these CA certificates (PEM) for an https upstream, instead of the system's
     #[arg(long, value_name = "FILE")]
     pub upstream_ca: Option<PathBuf>,
-    /// Do not look at an https upstream's certificate: for tests
+    /// Do not verify the certificate of an https upstream; for tests
     #[arg(long, conflicts_with = "upstream_ca")]
     pub upstream_insecure: bool,
-    /// The upstream takes no longer to answer, and is silent no longer within a response
-    #[arg(long, value_name = "TIME", default_value = "50 s", value_parser = some_time)]
+    /// Time limit for the upstream to respond, and for pauses within a response
+    #[arg(long, value_name = "TIME", default_value = "50 s", value_parser = nonzero_time)]
     pub upstream_timeout: Span,
-    /// Requests to the upstream at a time; further ones wait
+    /// Maximum number of concurrent requests to the upstream; more wait
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = at_least_one)]
     pub upstream_connections: usize,
-    /// Refuse more content with a request [default: any amount is passed on]
+    /// Refuse request bodies larger than this [default: no limit]
     #[arg(long, value_name = "SIZE")]
     pub max_body: Option<Bytes>,
-    /// Towards clients
+    /// Options of the client side.
     #[command(flatten)]
     pub front: Front,
 }
 
-/// A server's side towards clients.
+/// Options of a server's client side.
 #[derive(Debug, Args)]
 pub struct Front {
-    /// Address and port, for UDP and TCP; port 0 is any that is free
+    /// Address and port to listen on, for UDP and TCP; port 0 picks a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4433")]
     pub listen: SocketAddr,
-    /// Chain of certificates (PEM), the server's own first
+    /// Certificate chain (PEM), the server's own certificate first
     #[arg(long, value_name = "FILE", requires = "key", conflicts_with = "self_signed")]
     pub cert: Option<PathBuf>,
-    /// Its private key (PEM)
+    /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
-    /// A certificate of its own making, for tests: clients have to be told to trust it
+    /// Use a new self-signed certificate, for tests; clients must be told to trust it
     #[arg(long)]
     pub self_signed: bool,
-    /// Another name that the self-signed certificate is for
+    /// Another name that the self-signed certificate is valid for
     #[arg(long, value_name = "NAME", requires = "self_signed")]
     pub name: Vec<String>,
-    /// Writes the self-signed certificate (PEM) there, for clients to trust
+    /// Write the self-signed certificate (PEM) to this file, for clients to trust
     #[arg(long, value_name = "FILE", requires = "self_signed")]
     pub save_cert: Option<PathBuf>,
-    /// Congestion controller of QUIC: `bentpipe controllers` lists them
+    /// QUIC congestion controller (see `bentpipe controllers`)
     #[arg(long, value_name = "NAME", default_value_t)]
     pub congestion: ControllerName,
-    /// How connections over QUIC start
+    /// QUIC slow-start algorithm (see `bentpipe controllers`)
     #[arg(long, value_name = "NAME", default_value_t)]
     pub start: SlowStartName,
-    /// What is done with a remembered path
+    /// Use of a remembered path (see `bentpipe controllers`)
     #[arg(long, value_name = "none|careful|jump", default_value = "careful")]
     pub resume: ResumeName,
-    /// Where Prometheus reads counters (/metrics, plain HTTP) [default: nowhere]
+    /// Serve Prometheus metrics (/metrics, plain HTTP) at this address [default: off]
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// A line for each request on standard output
+    /// Format of the access log on standard output, with one line per request
     #[arg(long, value_enum, default_value_t = LogStyle::Text)]
     pub log: LogStyle,
     /// File of the path store [default: $XDG_STATE_HOME/bentpipe/paths.sqlite, or
@@ -138,60 +138,60 @@ pub struct Front {
     /// Remember paths in memory only
     #[arg(long, conflicts_with = "store")]
     pub no_store: bool,
-    /// Remember no paths at all: those clients that keep tokens do
+    /// Remember no paths on the server; only clients with tokens do
     #[arg(long, conflicts_with_all = ["store", "no_store"])]
     pub tokens_only: bool,
-    /// Connections at a time; more are refused [default: 4096, or as many as the limit on open
-    /// files has room for]
+    /// Maximum number of concurrent connections; more are refused [default: 4096, or fewer if the
+    /// limit on open files is low]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub max_connections: Option<usize>,
-    /// Connections at a time of one client (an IPv4 address or an IPv6 /56)
+    /// Maximum number of concurrent connections per client (an IPv4 address or an IPv6 /56)
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one)]
     pub max_per_client: usize,
-    /// How long clients have to finish when it stops
+    /// Time for clients to finish when the server stops
     #[arg(long, value_name = "TIME", default_value = "10 s")]
     pub drain: Span,
-    /// Traces of QUIC connections.
+    /// Options of qlog traces.
     #[command(flatten)]
     pub qlog: QlogArgs,
 }
 
-/// Where traces go, and how many.
+/// Options of qlog traces.
 #[derive(Debug, Args)]
 pub struct QlogArgs {
-    /// Write there what each QUIC connection does, packet by packet (qlog), with the other end's
-    /// address and no content: a file for each. It takes processor time for every packet
+    /// Write a qlog trace of each QUIC connection to this directory: its packets and the peer's
+    /// address, without content. Takes CPU time for every packet
     #[arg(long, value_name = "DIR")]
     pub qlog: Option<PathBuf>,
-    /// Traces that DIR may hold, with those that are there; later connections leave none
+    /// Maximum number of traces in DIR, including existing ones; later connections are not traced
     #[arg(long, value_name = "N", default_value_t = 100, requires = "qlog")]
     pub qlog_files: usize,
-    /// Bytes of all of them; there they are cut off
+    /// Maximum total size of the traces; they are truncated there
     #[arg(long, value_name = "SIZE", default_value = "1 GB", requires = "qlog")]
     pub qlog_size: Bytes,
 }
 
 impl QlogArgs {
-    /// Where traces go, if anywhere.
+    /// Trace settings, if tracing is enabled.
     pub fn qlog(&self) -> Option<Qlog> {
         let directory = self.qlog.clone()?;
         Some(Qlog { directory, files: self.qlog_files, bytes: self.qlog_size })
     }
 }
 
-/// How the access log looks.
+/// Style of the access log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogStyle {
-    /// Lines for people
+    /// Human-readable lines
     Text,
-    /// JSON objects, one a line
+    /// JSON objects, one per line
     Json,
     /// No log
     None,
 }
 
 impl LogStyle {
-    /// The log's format, where there is a log.
+    /// Format of the log, if there is one.
     pub fn format(self) -> Option<LogFormat> {
         match self {
             Self::Text => Some(LogFormat::Text),
@@ -201,50 +201,50 @@ impl LogStyle {
     }
 }
 
-/// What to download, and how.
+/// Arguments of `bentpipe get`.
 #[derive(Debug, Args)]
 #[command(after_help = GET_EXAMPLES)]
 pub struct Get {
-    /// What to ask for: `https://HOST[:PORT]/PATH`
+    /// URLs to download: `https://HOST[:PORT]/PATH`
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
-    /// File to write, of a single URL; - is the standard output [default: the last part of the
+    /// File to write, for a single URL; `-` is standard output [default: the last segment of the
     /// URL's path]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write no file: to measure
+    /// Discard the content, to measure only
     #[arg(long, conflicts_with = "output")]
     pub discard: bool,
     /// Use a new connection for every download
     #[arg(long)]
     pub no_reuse: bool,
-    /// Wait so long between downloads
+    /// Time to wait between downloads
     #[arg(long, value_name = "TIME", default_value = "0 s")]
     pub pause: Span,
-    /// Connect to this address for this host, instead of asking the resolver
+    /// Connect to this address for HOST, instead of resolving its name
     #[arg(long, value_name = "HOST=ADDRESS", value_parser = host_address)]
     pub resolve: Vec<(String, IpAddr)>,
-    /// Do not look at the server's certificate: for tests
+    /// Do not verify the server's certificate; for tests
     #[arg(long, conflicts_with = "ca")]
     pub insecure: bool,
-    /// Trust whom these certificates (PEM) vouch for, instead of those of the system
+    /// Trust these CA certificates (PEM), instead of the system's
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// File of tokens that servers gave [default: $XDG_STATE_HOME/bentpipe/tokens.sqlite, or
+    /// File with tokens from servers [default: $XDG_STATE_HOME/bentpipe/tokens.sqlite, or
     /// ~/.local/state/bentpipe/tokens.sqlite]
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
-    /// Bring and keep no path tokens, as clients that do not know them; those that show the
-    /// client's address last as long as the program
+    /// Send and store no path tokens, like clients that do not support them; address validation
+    /// tokens are kept in memory
     #[arg(long, conflicts_with = "tokens")]
     pub no_tokens: bool,
-    /// Traces of its connections.
+    /// Options of qlog traces.
     #[command(flatten)]
     pub qlog: QlogArgs,
-    /// No progress bar
+    /// Show no progress bar
     #[arg(long, short)]
     pub quiet: bool,
-    /// One JSON document on standard output and nothing else
+    /// Print one JSON document to standard output, and nothing else
     #[arg(long)]
     pub json: bool,
 }

@@ -1,6 +1,6 @@
-//! Commands that go on until they are told to stop, and others beside them.
+//! Helpers for commands that run until a signal stops them, and for other commands.
 
-#![allow(dead_code, reason = "each program of tests uses its part")]
+#![allow(dead_code, reason = "each test program uses some of them")]
 
 use serde_json::Value;
 use std::fs::File;
@@ -9,29 +9,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A command that logs in JSON. It ends with the test.
+/// A running command with a JSON log. It is killed when dropped.
 pub struct Running {
     child: Child,
     lines: BufReader<ChildStdout>,
     errors: PathBuf,
-    /// What it said once it listened.
+    /// The first line of its output, with the address at which it listens.
     pub first: Value,
 }
 
 impl Running {
-    /// Begins `bentpipe OPTIONS` in `place` and waits until it listens.
-    pub fn begin(place: &Path, options: &[&str]) -> Self {
-        Self::begin_as(bentpipe(place), place, options)
+    /// Starts `bentpipe OPTIONS` in `dir` and waits until it listens.
+    pub fn start(dir: &Path, options: &[&str]) -> Self {
+        Self::start_with(bentpipe(dir), dir, options)
     }
 
-    /// The same with a `command` that runs it in its own way.
-    pub fn begin_as(mut command: Command, place: &Path, options: &[&str]) -> Self {
-        // Several may run in one place.
-        let errors = place.join(format!(
-            "{}-{}.errors",
-            options[0],
-            std::fs::read_dir(place).unwrap().count()
-        ));
+    /// Like [`Self::start`], with another `command` that runs it.
+    pub fn start_with(mut command: Command, dir: &Path, options: &[&str]) -> Self {
+        // Several may run in one directory.
+        let errors =
+            dir.join(format!("{}-{}.errors", options[0], std::fs::read_dir(dir).unwrap().count()));
         let mut child = command
             .args(options)
             .args(["--log", "json"])
@@ -45,7 +42,7 @@ impl Running {
         running
     }
 
-    /// The next line on standard output.
+    /// Returns the next line on standard output.
     pub fn line(&mut self) -> Value {
         let mut text = String::new();
         self.lines.read_line(&mut text).unwrap();
@@ -53,73 +50,69 @@ impl Running {
             .unwrap_or_else(|error| panic!("{error} in `{text}`: {}", self.errors()))
     }
 
-    /// Its process id.
+    /// Process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it has said on standard error.
+    /// Its standard error so far.
     pub fn errors(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap()
     }
 
     /// Sends SIGTERM.
-    pub fn tell(&self) {
-        let told = Command::new("kill").arg(self.id().to_string()).status().unwrap();
-        assert!(told.success());
+    pub fn send_sigterm(&self) {
+        let sent = Command::new("kill").arg(self.id().to_string()).status().unwrap();
+        assert!(sent.success());
     }
 
-    /// Waits for its end; the exit status.
-    pub fn ended(&mut self) -> Option<i32> {
+    /// Waits for its end, and returns the exit status.
+    pub fn wait(&mut self) -> Option<i32> {
         let until = Instant::now() + Duration::from_secs(20);
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
-            assert!(Instant::now() < until, "it goes on: {}", self.errors());
+            assert!(Instant::now() < until, "still running: {}", self.errors());
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// SIGTERM, and how it ends.
+    /// Sends SIGTERM, and returns the exit status.
     pub fn terminate(&mut self) -> Option<i32> {
-        self.tell();
-        self.ended()
+        self.send_sigterm();
+        self.wait()
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The command, with a home of its own.
-pub fn bentpipe(place: &Path) -> Command {
+/// Returns the command, with its state in `dir`.
+pub fn bentpipe(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    command.current_dir(place).env("XDG_STATE_HOME", place.join("state"));
+    command.current_dir(dir).env("XDG_STATE_HOME", dir.join("state"));
     command
 }
 
-/// Asserts that the command line is refused, for this reason.
-pub fn refused(place: &Path, options: &[&str], reason: &str) {
-    // One that is not refused would go on.
-    let mut child = bentpipe(place)
-        .args(options)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+/// Asserts that the command line is rejected for this reason.
+pub fn refused(dir: &Path, options: &[&str], reason: &str) {
+    // A command that is not rejected would keep running.
+    let mut child =
+        bentpipe(dir).args(options).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(20);
     while child.try_wait().unwrap().is_none() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(5));
     }
-    // Where it has ended there is nothing to kill.
+    // It may have ended already.
     let _ = child.kill();
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&stderr);
-    assert_eq!((status.code(), stdout.as_slice()), (Some(2), &b""[..]), "{options:?}: {said}");
-    assert!(said.contains(reason), "{options:?}: `{reason}` is not in `{said}`");
+    let text = String::from_utf8_lossy(&stderr);
+    assert_eq!((status.code(), stdout.as_slice()), (Some(2), &b""[..]), "{options:?}: {text}");
+    assert!(text.contains(reason), "{options:?}: `{reason}` is missing in `{text}`");
 }

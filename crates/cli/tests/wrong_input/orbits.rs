@@ -1,14 +1,17 @@
-//! Wrong input about orbits: constellations, stations, elements, flows between them.
+//! Invalid input about orbits: constellations, stations, elements, and flows between them.
 
-use super::{Case, case, checked, orbit, path, station};
+use crate::scenarios::{Case, case, orbit, path, station};
 
-/// Elements with a wrong checksum, some that end early, and some of a satellite with so much drag
-/// that it has come down by 2030.
+/// Elements with a wrong checksum, truncated ones, and those of a satellite with so much drag that
+/// it has decayed by 2030.
 pub fn elements() -> [(&'static str, String); 3] {
     let line = |drag: &str| {
-        checked(&format!("1 25544U 98067A   08264.51782528 -.00002182  00000-0 {drag} 0  292"))
+        with_checksum(&format!(
+            "1 25544U 98067A   08264.51782528 -.00002182  00000-0 {drag} 0  292"
+        ))
     };
-    let second = checked("2 25544  51.6416 247.4627 0006703 130.5360 325.0288 15.7212539156353");
+    let second =
+        with_checksum("2 25544  51.6416 247.4627 0006703 130.5360 325.0288 15.7212539156353");
     let first = line("-11606-4");
     let wrong = first.replace("98067A", "98068A");
     [
@@ -18,22 +21,37 @@ pub fn elements() -> [(&'static str, String); 3] {
     ]
 }
 
-pub fn of_orbits() -> Vec<Case> {
+/// Appends the checksum to a line of two-line elements: the sum of its digits, with 1 for a minus.
+fn with_checksum(line: &str) -> String {
+    let value = |c: char| if c == '-' { 1 } else { c.to_digit(10).unwrap_or(0) };
+    format!("{line}{}\n", line.chars().map(value).sum::<u32>() % 10)
+}
+
+pub fn cases() -> Vec<Case> {
     let stations = |text: &str| orbit("").replace("\"Tokyo\"", text);
     vec![
         case("an unknown city", stations("\"Tokio\""), 8, &["`Tokio`", "Tokyo"]),
-        case("no place", orbit("").replace("from = \"Tokyo\"\n", ""), 7, &["allowed: `from`", "and \
-            `to`"]),
-        case("a flow to itself", stations("\"Osaka\""), 9, &["`Osaka` to itself", "two places"]),
         case(
-            "a place without an orbit",
+            "a flow without ends",
+            orbit("").replace("from = \"Tokyo\"\n", ""),
+            7,
+            &["allowed: `from`", "and `to`"],
+        ),
+        case("a flow to itself", stations("\"Osaka\""), 9, &["`Osaka` to itself", "two positions"]),
+        case(
+            "a city without an orbit",
             path("").replace("download", "from = \"Tokyo\"\ndownload"),
             6,
             &["`Tokyo` is a place", "with [path.orbit]"],
         ),
-        case("an unknown constellation", orbit("").replace("iridium", "iridum"), 4, &["`iridum`", "iridium"]),
         case(
-            "an orbit beside a profile",
+            "an unknown constellation",
+            orbit("").replace("iridium", "iridum"),
+            4,
+            &["`iridum`", "iridium"],
+        ),
+        case(
+            "an orbit together with a profile",
             path("orbit = { constellation = \"iridium\" }"),
             4,
             &["`path.profile`", "either hops or an orbit"],
@@ -51,37 +69,50 @@ pub fn of_orbits() -> Vec<Case> {
             &["`up` have no rate", "path.orbit.links.up"],
         ),
         case(
-            "a delay of a link",
+            "a link with a delay",
             orbit("links.up = { delay = \"1 ms\" }"),
             6,
             &["follows from where their ends are", "allowed: `rate`, `queue`"],
         ),
         case(
-            "terminals on a network of satellites",
+            "allocation in a satellite network",
             orbit("links.up = { capacity_allocation = \"dama\" }"),
             6,
             &["cannot be allocated", "not terminals", "allowed: `rate`, `queue`"],
         ),
-        case("an unknown pattern", orbit("isl = \"mesh\""), 6, &["`mesh`", "`+grid`, \
-            `intra-plane`, `none`"]),
-        case("links of no satellite", orbit("isl = [[\"iridium-0-0\", \"iridium-0-99\"]]"), 6, &["`iridium-0-99`"]),
         case(
-            "a range of nothing",
+            "an unknown pattern",
+            orbit("isl = \"mesh\""),
+            6,
+            &["`mesh`", "`+grid`, `intra-plane`, `none`"],
+        ),
+        case(
+            "a link of an unknown satellite",
+            orbit("isl = [[\"iridium-0-0\", \"iridium-0-99\"]]"),
+            6,
+            &["`iridium-0-99`"],
+        ),
+        case(
+            "a zero range",
             orbit("max_isl_length = \"0 km\""),
             6,
             &["`max_isl_length` of 0 mm", "allowed: 1 km to"],
         ),
-        case("a range in miles", orbit("max_isl_length = \"3000 mi\""), 6, &["`3000 mi`", "km, m, \
-            mm"]),
-        case("no step", orbit("step = \"0 s\""), 6, &["`step` of 0 ns", "above 0 s"]),
         case(
-            "a date that is none",
+            "a range in miles",
+            orbit("max_isl_length = \"3000 mi\""),
+            6,
+            &["`3000 mi`", "km, m, mm"],
+        ),
+        case("a zero step", orbit("step = \"0 s\""), 6, &["`step` of 0 ns", "above 0 s"]),
+        case(
+            "an invalid date",
             orbit("epoch = \"2024-02-30T00:00:00Z\""),
             6,
             &["`2024-02-30T00:00:00Z`", "RFC 3339"],
         ),
         case(
-            "within without random",
+            "start_window without a random start",
             orbit("start_window = \"1 h\""),
             6,
             &["at = \"random\"", "allowed only beside it"],
@@ -93,14 +124,23 @@ pub fn of_orbits() -> Vec<Case> {
             &["`min_elevation_deg` of -5", "0 to 90"],
         ),
         case(
-            "an interruption that never comes",
+            "an outage without handovers",
             orbit("handover_outage = \"80 ms\""),
             6,
             &["never turns", "`satellite_selection` `highest`"],
         ),
-        case("an unknown selection", orbit("satellite_selection = \"best\""), 6, &["`best`", "`all`", "`slots`"]),
-        case("something to avoid that is not there", orbit("avoid = \
-            [\"iridium-0-0\", \"nobody\"]"), 6, &["`nobody`"]),
+        case(
+            "an unknown selection",
+            orbit("satellite_selection = \"best\""),
+            6,
+            &["`best`", "`all`", "`slots`"],
+        ),
+        case(
+            "an unknown satellite to avoid",
+            orbit("avoid = [\"iridium-0-0\", \"nobody\"]"),
+            6,
+            &["`nobody`"],
+        ),
         case(
             "an unknown response to path changes",
             orbit("").replace(
@@ -117,13 +157,17 @@ pub fn of_orbits() -> Vec<Case> {
             &["`latitude_deg` of 91", "-90 to 90"],
         ),
         case(
-            "half a place",
+            "half a position",
             station("latitude_deg = 9"),
             6,
             &["where this station stands", "`latitude_deg` and `longitude_deg`"],
         ),
-        case("two places", station("city = \"Paris\"\nlatitude_deg = 9"), 8, &["exclude each \
-            other"]),
+        case(
+            "two positions",
+            station("city = \"Paris\"\nlatitude_deg = 9"),
+            8,
+            &["exclude each other"],
+        ),
         case(
             "a shell without a height",
             orbit("").replace(
@@ -134,16 +178,17 @@ pub fn of_orbits() -> Vec<Case> {
             &["no height", "one of `altitude`, `mean_motion_rev_per_day`"],
         ),
         case(
-            "a shell of nothing",
+            "an empty shell",
             orbit("").replace(
                 "constellation = \"iridium\"",
-                "shell = [{ name = \"s\", planes = 0, per_plane = 1, inclination_deg = 53, altitude = \"550 km\" }]",
+                "shell = [{ name = \"s\", planes = 0, per_plane = 1, inclination_deg = 53, \
+                 altitude = \"550 km\" }]",
             ),
             4,
             &["0", "allowed"],
         ),
         case(
-            "elements that are missing",
+            "missing elements",
             orbit("").replace("\"iridium\"", "{ tle = \"nowhere.tle\" }"),
             4,
             &["nowhere.tle", "No such file"],
@@ -155,14 +200,15 @@ pub fn of_orbits() -> Vec<Case> {
             &["wrong.tle: line 2", "checksum"],
         ),
         case(
-            "elements that end early",
+            "truncated elements",
             orbit("").replace("\"iridium\"", "{ tle = \"short.tle\" }"),
             4,
             &["short.tle: line 2"],
         ),
         case(
-            "satellites that have all come down",
-            orbit("epoch = \"2030-01-01T00:00:00Z\"").replace("\"iridium\"", "{ tle = \"down.tle\" }"),
+            "decayed satellites",
+            orbit("epoch = \"2030-01-01T00:00:00Z\"")
+                .replace("\"iridium\"", "{ tle = \"down.tle\" }"),
             4,
             &["DOWN"],
         ),
@@ -170,8 +216,8 @@ pub fn of_orbits() -> Vec<Case> {
             "a proxy over an orbit",
             orbit("").replace(
                 "download",
-                "download = \"1 MB\"\n[[variant]]\nname = \"a\"\nhttp = \"h2\"\ntcp.pep \
-                    = \"gateway\"\n#",
+                "download = \"1 MB\"\n[[variant]]\nname = \"a\"\nhttp = \"h2\"\n\
+                 tcp.pep = \"gateway\"\n#",
             ),
             14,
             &["has none", "allowed: tcp.pep = \"none\""],

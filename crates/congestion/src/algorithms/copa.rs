@@ -1,17 +1,17 @@
 //! Copa (Arun and Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet",
 //! NSDI 2018).
 //!
-//! The target rate is 1 / (δ · dq) packets a second, dq the queueing delay: the window moves
-//! towards it, faster the longer it has moved one way (velocity). A queue of a few packets that
-//! empties every five round trips tells Copa that it is among its own kind: default mode, δ = 0.5.
-//! Where the queue never empties, somebody fills it: competitive mode, in which 1/δ grows and is
-//! halved as a Reno window (§2.2).
+//! The target rate is 1 / (δ · dq) packets per second, where dq is the queueing delay. The window
+//! moves towards it, and accelerates while it keeps its direction (velocity). A queue of a few
+//! packets that empties every five RTTs shows Copa that it shares the path only with its own kind:
+//! it stays in default mode with δ = 0.5. If the queue never empties, other flows fill it: in
+//! competitive mode 1/δ grows, and is halved as a Reno window (§2.2).
 //!
-//! In default mode losses change nothing, as in the paper; marks do (RFC 9002 §7.1), which the
-//! paper does not mention. Growth is never faster than doubling each round trip, and what goes
-//! against the velocity's direction resets it: our choices, for a velocity of many doublings
-//! outlives its reason by a round trip. A rate limiter that drops without a queue gives Copa
-//! nothing to measure; persistent congestion alone stops it there.
+//! In default mode losses have no effect, as in the paper. ECN-CE, which the paper does not
+//! mention, reduces the window (RFC 9002 §7.1). Two bounds are our choices, since a velocity of
+//! many doublings outlives its cause by an RTT: the window at most doubles per RTT, and a movement
+//! against the velocity's direction resets it. A rate limiter that drops without queueing gives
+//! Copa no delay to measure; only persistent congestion stops it there.
 
 use crate::controller::minimum_window;
 use crate::controller::{
@@ -25,12 +25,12 @@ parameters! {
     /// Parameters of [`Copa`].
     Parameters {
         delta: 0.5, 0.004 => 10.0, "",
-            "δ in default mode, and its largest in competitive mode: 1/δ packets wait in the queue \
-             (paper §2.1)";
+            "δ in default mode, and the largest in competitive mode; 1/δ packets are queued (paper \
+             §2.1)";
         min_rtt_window: 10.0, 0.1 => 600.0, "s",
-            "how long the smallest round trip is remembered (paper §2.1)";
-        ecn_beta as "mark_kept": 0.8, 0.1 => 0.95, "",
-            "share of the window kept at a congestion mark in default mode (RFC 8511 §3, \
+            "length of the minimum-RTT filter (paper §2.1)";
+        ecn_beta: 0.8, 0.1 => 0.95, "",
+            "fraction of the window that remains after ECN-CE in default mode (RFC 8511 §3, \
              beta_ecn)";
     }
 }
@@ -48,7 +48,7 @@ const LARGEST_INVERSE: f64 = 65_536.0;
 /// Largest window in bytes: floating point still represents whole bytes there.
 const LARGEST: f64 = 9e15;
 
-/// The direction and speed in which the window moves.
+/// Direction and speed of the window's movement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Velocity {
     /// v in the paper, at least 1.
@@ -69,7 +69,7 @@ pub struct Copa {
     slow_start: bool,
     velocity: Velocity,
     min_rtt_window: Span,
-    mark_kept: f64,
+    ecn_beta: f64,
     rtt_min: WindowedRtt,
     rtt_standing: WindowedRtt,
     rtt_max: WindowedRtt,
@@ -98,7 +98,7 @@ impl Copa {
             slow_start: true,
             velocity: Velocity { value: 1.0, up: true, rounds: 0, from: window },
             min_rtt_window: Span::from_secs_f64(parameters.min_rtt_window),
-            mark_kept: parameters.ecn_beta,
+            ecn_beta: parameters.ecn_beta,
             rtt_min: WindowedRtt::smallest(),
             rtt_standing: WindowedRtt::smallest(),
             rtt_max: WindowedRtt::largest(),
@@ -123,7 +123,7 @@ impl Copa {
     }
 
     fn set_window(&mut self, bytes: f64) {
-        // `max` first: NaN becomes the minimum window.
+        // `max` comes first, so that NaN becomes the minimum window.
         self.window = bytes.max(minimum_window(self.mtu).get() as f64).min(LARGEST);
     }
 
@@ -144,7 +144,7 @@ impl Copa {
             _ if rounds >= STEADY_ROUNDS => self.velocity.value * 2.0,
             _ => self.velocity.value,
         };
-        // v/δ packets per round: no more than the window holds.
+        // v/δ packets per round, but no more than the window holds.
         let most = (self.window / self.segment() / self.inverse_delta()).max(1.0);
         self.velocity = Velocity {
             value: value.min(most),
@@ -172,8 +172,8 @@ impl Copa {
         }
     }
 
-    /// Halves 1/δ in competitive mode, once per congestion event. Returns false if that has been
-    /// done.
+    /// Halves 1/δ in competitive mode, once per congestion event. Returns false if this event
+    /// already did.
     fn congestion(&mut self, newest: u64, next_number: u64) -> bool {
         if newest < self.recovery_start {
             return false;
@@ -221,8 +221,8 @@ impl Controller for Copa {
             return;
         }
         let step = self.velocity.value * inverse * self.segment() * acked / self.window;
-        // An ACK of more than a window, which only a reduced window sees, moves it by at most
-        // itself.
+        // An ACK of more than a window, which is possible only after a reduction, moves the window
+        // by at most the window.
         let step = step.min(acked).min(self.window);
         self.set_window(if below { self.window + step } else { self.window - step });
     }
@@ -243,7 +243,7 @@ impl Controller for Copa {
             self.before = None;
             if self.competing.is_none() {
                 self.slow_start = false;
-                self.set_window(self.window * self.mark_kept);
+                self.set_window(self.window * self.ecn_beta);
                 self.reset_velocity();
             }
         }
@@ -261,7 +261,7 @@ impl Controller for Copa {
         self.rtt_standing.clear();
         self.rtt_max.clear();
         match min {
-            // The queue is as full as it was: the mode stays.
+            // The queue is as full as before: the mode stays.
             Some(min) => drop(self.rtt_min.update(change.now, self.min_rtt_window, min)),
             None => self.empty_at = None,
         }
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_alone_fills_the_path_with_a_queue_of_a_few_packets() {
+    fn a_single_flow_fills_the_path_with_a_queue_of_a_few_packets() {
         // 20 Mbps and 50 ms hold 125 packets.
         let mut path = Bottleneck::new(Rate::from_mbps(20), Span::from_millis(50));
         let mut copa = copa();
@@ -332,12 +332,11 @@ mod tests {
         });
         let share = (path.sent_packets.next_number() - delivered) as f64 * 8_000.0 / 20e6 / 20.0;
         assert!(share > 0.95, "{share}");
-        // Around 1/δ = 2 packets wait in equilibrium, 2.5/δ above and below it (§3): no more than a
+        // In equilibrium around 1/δ = 2 packets queue, 2.5/δ above and below it (§3): at most a
         // tenth of the path's 125.
         let mean = sum as f64 / f64::from(count);
         assert!(mean < 12.5, "{mean}, at most {most}");
-        // Its own cycle is sometimes longer than the five round trips in which the queue should
-        // empty.
+        // Its own cycle is sometimes longer than the five RTTs in which the queue should empty.
         assert!(competing < count / 3, "{competing} of {count}");
     }
 
@@ -351,7 +350,7 @@ mod tests {
             (copa.send_control().cwnd, copa.send_control().in_slow_start),
             (Bytes::new(40_000), true)
         );
-        // Forty packets a round trip of 110 ms against 2 packets in 10 ms of queue: above the
+        // Forty packets per RTT of 110 ms against 2 packets per 10 ms of queueing: above the
         // target.
         path.rtt = Span::from_millis(110);
         path.round(&mut copa, |_| false);
@@ -359,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn velocity_doubles_after_three_rounds_one_way_and_turns_back_to_one() {
+    fn velocity_doubles_after_three_rounds_in_one_direction_and_resets_on_reversal() {
         let mut path = Path::new(Span::from_millis(100));
         let mut copa = copa();
         let window = Bytes::new(200 * MTU.get());
@@ -383,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_never_empties_calls_for_competition_until_it_does() {
+    fn a_queue_that_never_empties_selects_competitive_mode_until_it_does() {
         let mut path = Bottleneck::new(Rate::from_mbps(20), Span::from_millis(50));
         let mut copa = copa();
         path.run(&mut copa, Time::from_secs(3), |_, _| {});
@@ -391,7 +390,7 @@ mod tests {
         path.others = Span::from_millis(60);
         path.run(&mut copa, Time::from_secs(6), |_, _| {});
         assert_eq!(copa.send_control().phase, "competitive mode");
-        // 60 ms of others' queue and two packets of its own would be a window of four.
+        // 60 ms of other flows' queue and two own packets would mean a window of four.
         assert!(
             copa.inverse_delta() > 10.0 && copa.send_control().cwnd.get() > alone.get() / 4,
             "{} {}",
@@ -404,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_halve_the_share_in_competitive_mode_once_a_round_and_nothing_in_default_mode() {
+    fn losses_halve_the_inverse_delta_once_a_round_in_competitive_mode_only() {
         let mut path = Path::new(Span::from_millis(100));
         let mut copa = copa();
         path.round(&mut copa, |_| false);
@@ -415,7 +414,7 @@ mod tests {
             let first = path.sent_packets.next_number() - 1;
             copa.congestion(first, first + 1);
         }
-        assert_eq!(copa.inverse_delta(), 12.0, "recovery_start in the round before");
+        assert_eq!(copa.inverse_delta(), 12.0, "reduced in the previous round");
         let next = path.sent_packets.next_number() + 5;
         copa.congestion(next, next + 1);
         copa.congestion(next, next + 1);
@@ -425,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_answered_once() {
+    fn ecn_ce_reduces_once_per_round() {
         let mut copa = copa();
         for _ in 0..2 {
             copa.on_ecn_ce(&EcnCe {
@@ -442,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn it_paces_at_two_windows_a_round_trip() {
+    fn it_paces_at_two_windows_per_rtt() {
         let mut path = Path::new(Span::from_millis(100));
         let mut copa = copa();
         assert_eq!(copa.send_control().pacing_rate, None);
@@ -452,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_change_forgets_the_round_trips_of_the_old_path() {
+    fn a_path_change_discards_rtt_samples_of_the_old_path() {
         let mut path = Bottleneck::new(Rate::from_mbps(20), Span::from_millis(30));
         let mut copa = copa();
         path.run(&mut copa, Time::from_secs(3), |_, _| {});
@@ -460,7 +459,7 @@ mod tests {
         let mut knows = copa.clone();
         knows.on_path_change(&PathChange::unknown(path.now));
         path.run(&mut knows, Time::from_secs(6), |_, _| {});
-        // 150 packets fill the longer path; without the change they would be taken for a queue.
+        // 150 packets fill the longer path. Without the announcement they would look like a queue.
         assert!(knows.send_control().cwnd > Bytes::new(140_000), "{}", knows.send_control().cwnd);
     }
 }

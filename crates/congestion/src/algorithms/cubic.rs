@@ -1,13 +1,13 @@
 //! CUBIC (RFC 9438).
 //!
-//! Windows are in bytes here where the RFC counts segments; C is in segments per second cubed, as
-//! there. Growth is summed over the bytes of every packet acknowledged, so that acknowledging
-//! rarely changes nothing but its timing. Slow start is the plain one; the layers of
-//! [`crate::slow_start`] stand in front of it. The window, not the flight, is reduced (RFC 9438
-//! §4.6 allows it): it grows only while it is in use, so that the two are near each other.
+//! Windows are in bytes, where the RFC counts segments; C is in segments per second cubed, as in
+//! the RFC. Growth is summed over the bytes of every acknowledged packet, so that infrequent ACKs
+//! change only its timing. Slow start is the standard one; [`crate::slow_start`] offers others in
+//! front of the controller. A congestion event reduces the window rather than the flight (RFC 9438
+//! §4.6 allows it): the window grows only while it is in use, so that the two are close.
 //!
-//! The smallest window is two packets (RFC 9002 §7.2), after marks too, where RFC 9438 §4.6 would
-//! go down to one.
+//! The minimum window is two packets (RFC 9002 §7.2), also after ECN-CE, although RFC 9438 §4.6
+//! would go down to one.
 
 use crate::algorithms::newreno::NewReno;
 use crate::controller::{
@@ -19,13 +19,15 @@ use bentpipe_units::{Bytes, Span, Time};
 parameters! {
     /// Parameters of [`Cubic`].
     Parameters {
-        c: 0.4, 0.001 => 100.0, "packets/s³", "how steep the cubic function is (RFC 9438 §5, C)";
+        c: 0.4, 0.001 => 100.0, "packets/s³", "steepness of the cubic function (RFC 9438 §5, C)";
         beta: 0.7, 0.1 => 0.95, "",
-            "share of the window kept at a congestion event (RFC 9438 §4.6, beta_cubic)";
-        fast_convergence: 1.0, 0.0 => 1.0, "", "0.5 or more: give way to newcomers (RFC 9438 §4.7)";
+            "fraction of the window that remains after a congestion event (RFC 9438 §4.6, \
+             beta_cubic)";
+        fast_convergence: 1.0, 0.0 => 1.0, "",
+            "0.5 or more: release bandwidth to new flows (RFC 9438 §4.7)";
         first_growth: 0.0, 0.0 => 0.5, "",
-            "share of the window that each round trip adds at least until something is lost: 0.05 \
-             in Linux, nothing in RFC 9438";
+            "minimum growth per RTT before the first loss, as a fraction of the window: 0.05 in \
+             Linux, 0 in RFC 9438";
     }
 }
 
@@ -35,7 +37,7 @@ const LARGEST: f64 = 9e15;
 /// A stage of congestion avoidance (RFC 9438 §4.2).
 #[derive(Debug, Clone)]
 struct Epoch {
-    /// Duration without application-limited periods (RFC 9438 §4.2, t).
+    /// Elapsed time without application-limited periods (RFC 9438 §4.2, t).
     elapsed: Span,
     /// Time up to which `elapsed` is counted. `None` while the application limits the sender.
     counted_to: Option<Time>,
@@ -105,7 +107,7 @@ impl Cubic {
 
     /// Returns a stage that starts with a window of `cwnd` bytes (RFC 9438 §4.2, equation 2).
     fn epoch(&self, now: Time, cwnd: f64) -> Epoch {
-        // If W_max is at or below the window, K is 0, as after a slow start that ended without loss
+        // If W_max is not above the window, K is 0, as after a slow start that ended without loss
         // (§4.10) and after a timeout (§4.8).
         let w_max = self.shape.w_max.unwrap_or(cwnd).max(cwnd);
         let k = libm::cbrt((w_max - cwnd) / self.segment() / self.c);
@@ -156,14 +158,15 @@ impl Cubic {
         };
         self.shape.epoch = Some(epoch);
         let whole = Bytes::new(cwnd as u64);
-        // A window above `LARGEST`, which only a restart can set, stays.
+        // A window above `LARGEST`, which only a restart can set, remains.
         if whole >= self.reno.window() {
             self.fraction = cwnd - whole.get() as f64;
             self.reno.set_window(whole, None);
         }
     }
 
-    /// Reduces the window (RFC 9438 §4.6 and §4.7), unless that has been done for these packets.
+    /// Reduces the window (RFC 9438 §4.6 and §4.7), unless an earlier reduction covers these
+    /// packets.
     fn congestion(&mut self, newest: u64, next_number: u64) {
         let cwnd = self.reno.window().get() as f64;
         if !self.reno.congestion(newest, next_number) {
@@ -206,7 +209,7 @@ impl Controller for Cubic {
     fn on_loss(&mut self, loss: &Loss<'_>) {
         self.congestion(loss.newest().number, loss.next_number);
         if loss.persistent {
-            // RFC 9438 §4.8: the stage after slow start has a W_max of its own.
+            // RFC 9438 §4.8: the stage after the next slow start has its own W_max.
             self.reno.on_loss(loss);
             self.shape = Shape { reduced: false, w_max: None, epoch: None, ..self.shape };
             self.fraction = 0.0;
@@ -215,7 +218,7 @@ impl Controller for Cubic {
 
     fn on_ecn_ce(&mut self, ecn_ce: &EcnCe) {
         self.congestion(ecn_ce.newest, ecn_ce.next_number);
-        // ECN-CE cannot prove spurious, as losses can: NewReno drops its undo state.
+        // ECN-CE cannot prove spurious, unlike a loss: NewReno discards its undo state.
         self.reno.on_ecn_ce(ecn_ce);
     }
 
@@ -255,8 +258,8 @@ mod tests {
         Cubic::new(&config(), &Parameters::default())
     }
 
-    /// A flow that was reduced at a window of `packets`; its packets before the reduction are all
-    /// accounted for.
+    /// Returns a flow that was reduced at a window of `packets`. All packets sent before the
+    /// reduction are acknowledged or lost.
     fn reduced(path: &mut Path, packets: u64) -> Cubic {
         let mut cubic = cubic();
         let window = Bytes::new(packets * MTU.get());
@@ -268,8 +271,8 @@ mod tests {
             min_rtt: None,
             recovery_start: 0,
         });
-        // Every packet but the first is lost at once, the first too: nothing grows before the
-        // reduction.
+        // Every packet but the first is lost at the same time, then the first: nothing grows before
+        // the reduction.
         path.round(&mut cubic, |_| true);
         cubic
     }
@@ -300,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_keeps_to_the_cubic_function_a_round_trip_ahead() {
+    fn the_window_follows_the_cubic_function_one_rtt_ahead() {
         let mut path = Path::new(Span::from_millis(600));
         let mut cubic = reduced(&mut path, 100);
         let mut phases = Vec::new();
@@ -318,13 +321,13 @@ mod tests {
             phases.push(cubic.send_control().phase);
         }
         phases.dedup();
-        // At t = 0 the function is the window itself, and the first packets are above it by Reno's
-        // growth (§4.3).
+        // At t = 0 the function equals the window, and Reno's growth puts the first packets above
+        // it (§4.3).
         assert_eq!(phases, ["Reno-friendly", "concave", "convex"]);
     }
 
     #[test]
-    fn until_something_is_lost_the_window_grows_by_at_least_the_first_growth() {
+    fn growth_never_falls_below_the_first_step_before_a_loss() {
         let mut path = Path::new(Span::from_millis(600));
         let values = Parameters { first_growth: 0.05, ..Parameters::default() };
         let mut cubic = Cubic::new(&config(), &values);
@@ -343,7 +346,8 @@ mod tests {
             "{}",
             cubic.send_control().cwnd
         );
-        // The last packet, so that nothing of its round is acknowledged after the reduction.
+        // The last packet is lost, so that no packet of its round is acknowledged after the
+        // reduction.
         path.round(&mut cubic, |index| index == 1049);
         let reduced = cubic.send_control().cwnd.get() as f64;
         path.round(&mut cubic, |_| false);
@@ -355,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_path_grows_as_reno_would() {
+    fn growth_on_a_short_path_is_that_of_reno() {
         let mut path = Path::new(Span::from_millis(10));
         let mut cubic = reduced(&mut path, 20);
         assert!(near(cubic.alpha(), 0.529_412, 1e-6));
@@ -365,15 +369,15 @@ mod tests {
             windows.push(cubic.send_control().cwnd.get() as f64 / P);
         }
         assert_eq!(cubic.send_control().phase, "Reno-friendly");
-        // From 14 by alpha a round until 20, then by a packet; what is in a round is the window in
-        // whole packets.
+        // From 14 packets the window grows by alpha per round until 20, then by one packet. A round
+        // sends the window in whole packets.
         let (slow, fast) = (windows[10] - windows[2], windows[24] - windows[16]);
         assert!(windows[10] < 20.0 && windows[16] > 20.0);
         assert!(near(slow, 8.0 * 0.529, 0.35) && near(fast, 8.0, 0.5), "{windows:?}");
     }
 
     #[test]
-    fn a_second_loss_below_w_max_gives_way() {
+    fn a_second_loss_below_w_max_releases_bandwidth() {
         let mut path = Path::new(Span::from_millis(600));
         let mut cubic = reduced(&mut path, 100);
         path.round(&mut cubic, |_| true);
@@ -387,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spurious_loss_gives_back_window_and_curve() {
+    fn a_spurious_loss_restores_window_and_shape() {
         let mut path = Path::new(Span::from_millis(600));
         let mut cubic = reduced(&mut path, 100);
         for _ in 0..3 {
@@ -406,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn time_in_which_the_window_was_not_used_does_not_count() {
+    fn application_limited_time_does_not_count() {
         let mut path = Path::new(Span::from_millis(600));
         let mut cubic = reduced(&mut path, 100);
         path.round(&mut cubic, |_| false);
@@ -419,7 +423,7 @@ mod tests {
             path.round(&mut cubic, |_| false);
         }
         assert_eq!(cubic.send_control().cwnd, window);
-        // Nothing at all for a minute, then a window again.
+        // Nothing is sent for a minute, then a full window.
         path.now += Span::from_secs(60);
         path.app_limited = false;
         path.round(&mut cubic, |_| false);
@@ -427,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn persistent_congestion_begins_anew_from_two_packets() {
+    fn persistent_congestion_restarts_from_two_packets() {
         let mut path = Path::new(Span::from_millis(100));
         let mut cubic = reduced(&mut path, 100);
         let packet = path.sent_packets.on_sent(path.now, MTU);
@@ -448,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_reduce_once_a_round_and_cannot_be_undone() {
+    fn ecn_ce_reduces_once_a_round_and_cannot_be_undone() {
         let mut path = Path::new(Span::from_millis(100));
         let mut cubic = cubic();
         path.round(&mut cubic, |_| false);
@@ -467,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledging_rarely_changes_nothing_but_the_timing() {
+    fn infrequent_acks_change_only_the_timing_of_growth() {
         let mut path = Path::new(Span::from_millis(300));
         let mut thinned = Path { batch: 1000, ..path.clone() };
         let (mut each, mut all) = (reduced(&mut path, 100), reduced(&mut thinned, 100));
@@ -479,7 +483,7 @@ mod tests {
         }
     }
 
-    /// The mean window of RFC 9438 §5.1, equation 5, in packets.
+    /// Mean window of RFC 9438 §5.1, equation 5, in packets.
     fn law(rtt: Span, period: u64) -> f64 {
         libm::pow(0.4 * 3.7 / (4.0 * 0.3), 0.25)
             * libm::pow(rtt.as_secs_f64() * period as f64, 0.75)
@@ -487,10 +491,10 @@ mod tests {
 
     #[test]
     fn the_mean_window_under_periodic_loss_is_that_of_the_rfc() {
-        // The equation leaves fast convergence out. It is a fixed point that windows hardly move
-        // towards (the function is flat there), so the flow begins at it: equation 5 over (3 +
-        // beta) / 4 is W_max. Where K is a few round trips, as in the last case, the round trip
-        // that the function is ahead counts.
+        // The equation ignores fast convergence. It describes a fixed point that windows approach
+        // only slowly, since the function is flat there, so the flow starts at it: equation 5 over
+        // (3 + beta) / 4 is W_max. If K is only a few RTTs, as in the last case, the RTT by which
+        // the function is ahead matters.
         for (rtt_ms, period, tolerance) in
             [(100, 10_000, 0.05), (100, 100_000, 0.05), (600, 10_000, 0.05), (600, 1_000, 0.15)]
         {
@@ -516,9 +520,9 @@ mod tests {
     }
 
     #[test]
-    fn with_fast_convergence_a_flow_settles_near_the_mean_window_of_the_rfc() {
-        // From slow start, with every default. Each loss a little below W_max lowers W_max further:
-        // somewhat below the law.
+    fn fast_convergence_settles_near_the_mean_window_of_the_rfc() {
+        // From slow start, with all defaults. Each loss slightly below W_max lowers W_max further,
+        // so that the mean is somewhat below the equation.
         let rtt = Span::from_millis(100);
         let mean = Path::new(rtt).mean_window(&mut cubic(), 10_000, 300_000);
         assert!(near(mean / law(rtt, 10_000), 0.9, 0.1), "{mean} against {}", law(rtt, 10_000));

@@ -1,5 +1,5 @@
-//! A known rate: no search, and no response to losses. Proxies do this on a satellite link whose
-//! rate they know; no sender should do it on a shared path.
+//! Sends at a known rate, without search or response to loss. Proxies do this on a satellite link
+//! whose rate they know; no sender should do it on a shared path.
 
 use crate::controller::{Ack, Controller, ControllerConfig, EcnCe, Loss, Restart, SendControl};
 use crate::parameters::parameters;
@@ -8,17 +8,16 @@ use bentpipe_units::{Bytes, Rate, Span};
 parameters! {
     /// Parameters of [`FixedRate`].
     Parameters {
-        mbps: 10.0, 0.001 => 100_000.0, "Mbps", "the rate, of what counts as in flight";
+        mbps: 10.0, 0.001 => 100_000.0, "Mbps", "sending rate of the bytes that count as in flight";
         rtt_ms: 600.0, 0.1 => 60_000.0, "ms",
-            "smallest round trip that the window allows for; 600: a geostationary satellite";
+            "minimum RTT that the window is sized for; 600: a geostationary satellite";
         gain: 2.0, 1.0 => 100.0, "",
-            "the window in rate times round trip; two, so that a round trip of repair does not \
-                stop \
-             it";
+            "window in units of rate times RTT; two, so that an RTT of loss repair does not stop \
+             the sender";
     }
 }
 
-/// A controller that sends at one rate, with a window that allows it.
+/// A controller that sends at a fixed rate, with a window large enough for it.
 #[derive(Debug, Clone)]
 pub struct FixedRate {
     rate: Rate,
@@ -52,7 +51,7 @@ impl Controller for FixedRate {
         self.mtu = mtu;
     }
 
-    /// The rate is given; no measurement changes it.
+    /// No effect: measurements do not change the configured rate.
     fn restart(&mut self, _: &Restart) {}
 
     fn send_control(&self) -> SendControl {
@@ -76,7 +75,7 @@ mod tests {
     use bentpipe_units::Time;
 
     #[test]
-    fn the_window_allows_for_the_rate_from_the_first_packet_on() {
+    fn the_window_allows_the_rate_from_the_first_packet() {
         let config = ControllerConfig {
             now: Time::ZERO,
             mtu: Bytes::new(1448),
@@ -86,7 +85,7 @@ mod tests {
         };
         let values = Parameters { mbps: 200.0, ..Parameters::default() };
         let controller = FixedRate::new(&config, &values);
-        // 200 Mbps for 600 ms are 15 MB; twice that.
+        // 200 Mbps over 600 ms are 15 MB; the window is twice that.
         assert_eq!(controller.send_control().cwnd, Bytes::from_mb(30));
         assert_eq!(controller.send_control().pacing_rate, Some(Rate::from_mbps(200)));
     }

@@ -1,31 +1,31 @@
 //! Geolocation-based Reno: growth in proportion to the distance between the endpoints.
 //!
-//! The published rule is cwnd += α · d / cwnd for each acknowledgement in congestion avoidance, d
-//! the geodesic distance, α "a normalising constant, from the minimum RTT" (Hypatia experiments on
-//! a LEO constellation; `leo-fairness`). Neither a value of α nor where the minimum round trip is
-//! taken is published; what follows is our reading.
+//! The published rule is cwnd += α · d / cwnd per ACK in congestion avoidance, where d is the
+//! geodesic distance and α "a normalising constant, from the minimum RTT" (Hypatia experiments on a
+//! LEO constellation; `leo-fairness`). Neither a value of α nor the place at which the minimum RTT
+//! is measured is published; the following is our reading.
 //!
-//! **Rule for α.** Reno adds one packet a round trip, and a flow with a reference round trip RTT₀
-//! shall do the same. Light covers that flow's way in half of RTT₀, so d₀ = c · RTT₀ / 2 and α = 1
-//! / d₀ = 2 / (c · RTT₀), for every flow alike. With RTT₀ = 25 ms, Hybla's reference, d₀ is 3,747
-//! km and α is 0.267 packets for each 1,000 km, the default. Where another RTT₀ is the smallest of
-//! a network, set `alpha` by the same rule: 11 ms give 0.606.
+//! **Rule for α.** Reno adds one packet per RTT, and a flow with the reference RTT RTT₀ must do the
+//! same. Light covers the distance of that flow in half of RTT₀, so d₀ = c · RTT₀ / 2 and α = 1 /
+//! d₀ = 2 / (c · RTT₀), for every flow alike. With RTT₀ = 25 ms, Hybla's reference, d₀ is 3,747 km
+//! and α is 0.267 packets per 1,000 km, the default. If the minimum RTT of a network differs, set
+//! `alpha` by the same rule: 11 ms give 0.606.
 //!
-//! Before a network's flows are compared, RTT₀ is the smallest round trip of the empty path of any
-//! of them over the time of the comparison, one for all flows: [`alpha_for`] says which `alpha`
-//! that is. What distances occur is within bounds: at 11 ms, 560 km grow by 0.34 packets a round
-//! trip and 12,000 km by 7.3.
+//! To compare the flows of a network, use one RTT₀ for all of them: the smallest RTT of an empty
+//! path of any of them during the comparison. [`alpha_for`] returns the `alpha` that belongs to it.
+//! The resulting growth stays within bounds: at 11 ms, a flow grows by 0.34 packets per RTT over
+//! 560 km and by 7.3 over 12,000 km.
 //!
-//! **The other reading** (`own_rtt` of 1): each flow takes its own smallest round trip so far for
-//! RTT₀. Then α · d is one on a straight way, less on a detour, and never more than Reno's.
+//! **The other reading** (`own_rtt` of 1): each flow uses its own minimum RTT as RTT₀. Then α · d
+//! is one on a straight path, less on a detour, and never more than Reno's.
 //!
-//! Growth of α · d is proportional to the round trip on straight paths, not to its square as
-//! Hybla's: the advantage of short paths becomes smaller, not nothing. Unlike a measured round
-//! trip, the distance contains neither queues nor detours.
+//! On straight paths, growth of α · d is proportional to the RTT, not to its square as Hybla's: the
+//! advantage of short paths shrinks but does not vanish. Unlike a measured RTT, the distance
+//! contains neither queueing nor detours.
 //!
-//! `least` keeps neighbours growing: without it α · d tends to nothing.
+//! `least` keeps flows between neighbours growing, whose α · d would approach zero.
 //!
-//! Without a distance this is NewReno, and [`SendControl::phase`] says so. Slow start and
+//! Without a distance this is NewReno, and [`SendControl::phase`] reports it. Slow start and
 //! reductions are NewReno's in any case.
 
 use crate::algorithms::newreno::{Growth, NewReno};
@@ -33,23 +33,23 @@ use crate::controller::{Ack, Controller, ControllerConfig, SendControl, forward_
 use crate::parameters::parameters;
 use bentpipe_units::Span;
 
-/// Half of the Earth's circumference in metres: the largest distance of two places.
+/// Half of the Earth's circumference in metres: the largest distance between two places.
 const FARTHEST_M: u64 = 20_037_508;
 
 parameters! {
     /// Parameters of [`GeoReno`].
     Parameters {
         beta: 0.5, 0.1 => 0.95, "",
-            "share of the window kept at a congestion event (RFC 9002 appendix B.1, \
+            "fraction of the window that remains after a congestion event (RFC 9002 appendix B.1, \
              kLossReductionFactor)";
         alpha: 0.267, 0.001 => 100.0, "packets per 1000 km",
-            "growth each round trip for the distance; 2 / (c RTT0) with RTT0 = 25 ms (our reading \
-             of the rule)";
+            "growth per RTT and distance; 2 / (c RTT0) with RTT0 = 25 ms (our reading of the \
+             rule)";
         own_rtt: 0.0, 0.0 => 1.0, "",
-            "1: alpha is 2 / (c RTT) of the connection's own smallest round trip, instead of one \
+            "1: alpha is 2 / (c RTT) with the minimum RTT of the connection, instead of one alpha \
              for all (the other reading)";
         least: 0.05, 0.001 => 1.0, "packets",
-            "smallest growth each round trip, however near the endpoints are (our choice)";
+            "minimum growth per RTT, however close the endpoints are (our choice)";
     }
 }
 
@@ -66,8 +66,8 @@ pub fn alpha_for(rtt0: Span) -> f64 {
 pub struct GeoReno {
     reno: NewReno,
     located: bool,
-    /// If alpha follows the minimum RTT of the connection: distance in metres, minimum growth, and
-    /// the RTT of the current growth.
+    /// Set if alpha follows the minimum RTT of the connection: distance in metres, minimum growth,
+    /// and the RTT behind the current growth.
     own: Option<(u64, f64, Span)>,
 }
 
@@ -121,7 +121,7 @@ mod tests {
     use crate::testing::{MTU, Path, config};
     use bentpipe_units::Bytes;
 
-    /// Packets that `rounds` rounds add to a window of 100.
+    /// Returns the packets that `rounds` rounds add to a window of 100.
     fn grown(distance_m: Option<u64>, rounds: u32) -> u64 {
         grown_with(distance_m, rounds, &Parameters::default())
     }
@@ -146,24 +146,24 @@ mod tests {
 
     #[test]
     fn growth_is_alpha_times_the_distance_each_round() {
-        // 0.267 for each 1,000 km: 12,000 km give 3.2 packets a round, the last of which may not be
-        // complete.
+        // 0.267 per 1,000 km: 12,000 km give 3.2 packets per round, the last of which may be
+        // incomplete.
         assert!([31, 32].contains(&grown(Some(12_000_000), 10)));
-        // The reference distance: one packet a round, as Reno.
+        // The reference distance: one packet per round, as Reno.
         assert_eq!(grown(Some(3_747_406), 10), 10);
     }
 
     #[test]
-    fn alpha_follows_from_the_reference_round_trip() {
+    fn alpha_follows_from_the_reference_rtt() {
         assert!((alpha_for(Span::from_millis(25)) - Parameters::default().alpha).abs() < 0.0005);
         assert!((alpha_for(Span::from_millis(11)) - 0.6065).abs() < 0.0001);
         assert_eq!((alpha_for(Span::ZERO), alpha_for(Span::MAX)), (100.0, 0.001));
     }
 
     #[test]
-    fn with_its_own_round_trip_growth_is_the_straightness_of_the_way() {
+    fn own_rtt_reduces_growth_on_detours() {
         let values = Parameters { own_rtt: 1.0, ..Parameters::default() };
-        // 50 ms there and back: light comes 7,495 km far.
+        // Light covers 7,495 km and back in 50 ms.
         assert_eq!(grown_with(Some(7_494_811), 10, &values), 10);
         assert!([4, 5].contains(&grown_with(Some(3_747_406), 10, &values)));
         assert_eq!(grown_with(Some(20_000_000), 10, &values), 10, "never more than Reno");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_distance_it_is_newreno_and_says_so() {
+    fn without_a_distance_it_is_newreno_and_reports_it() {
         let mut reno = NewReno::new(&config(), &crate::algorithms::newreno::Parameters::default());
         let mut geo = GeoReno::new(&config(), &Parameters::default());
         let (mut path, mut other) =

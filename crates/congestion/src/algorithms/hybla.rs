@@ -1,17 +1,17 @@
 //! TCP Hybla (Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks",
-//! International Journal of Satellite Communications and Networking 22, 2004): a long path's window
-//! grows as fast in time as a short one's.
+//! International Journal of Satellite Communications and Networking 22, 2004): the window of a long
+//! path grows as fast in time as that of a short one.
 //!
-//! With ρ = RTT / RTT₀, never below 1, a packet acknowledged is worth 2^ρ − 1 packets in slow start
-//! and ρ² / cwnd in congestion avoidance. The round trip is the smallest of the path: a queue must
-//! not make the flow more aggressive.
+//! With ρ = RTT / RTT₀, never below 1, an acknowledged packet is worth 2^ρ − 1 packets in slow
+//! start and ρ² / cwnd in congestion avoidance. RTT is the minimum RTT of the path, since a queue
+//! must not make the flow more aggressive.
 //!
-//! On a geostationary path ρ is 24 and 2^ρ − 1 more than sixteen million: one acknowledgement would
-//! ask for any path's capacity many times over. `limit` bounds what one acknowledged packet may be
-//! worth, in both phases. Three, the default and our choice, has the window grow fourfold each
-//! round trip: from ten packets to a 50 Mbps geostationary path's 2,500 in four round trips, where
-//! slow start takes eight. The initial window stays the sender's: it is ten packets nowadays, not
-//! the one that the paper scales by ρ.
+//! On a geostationary path ρ is 24 and 2^ρ − 1 more than sixteen million: one ACK would request any
+//! path's capacity many times over. `limit` bounds the worth of one acknowledged packet in both
+//! phases. With three, the default and our choice, the window grows fourfold per RTT: from ten
+//! packets to the 2,500 of a 50 Mbps geostationary path in four RTTs, compared with eight in
+//! standard slow start. The initial window is the sender's, today ten packets, rather than the one
+//! that the paper scales by ρ.
 //!
 //! Everything else is [`NewReno`].
 
@@ -24,13 +24,13 @@ parameters! {
     /// Parameters of [`Hybla`].
     Parameters {
         beta: 0.5, 0.1 => 0.95, "",
-            "share of the window kept at a congestion event (RFC 9002 appendix B.1, \
+            "fraction of the window that remains after a congestion event (RFC 9002 appendix B.1, \
              kLossReductionFactor)";
         rtt0: 25.0, 1.0 => 1000.0, "ms",
-            "round trip of the path that this one shall keep up with (the paper's RTT0)";
+            "RTT of the path whose growth is matched (the paper's RTT0)";
         limit: 3.0, 1.0 => 1000.0, "packets",
-            "most that the window grows for each packet acknowledged (our choice: fourfold each \
-             round trip)";
+            "maximum growth of the window per acknowledged packet (our choice: fourfold per \
+             RTT)";
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_the_reference_round_trip_is_newreno() {
+    fn on_a_path_of_the_reference_rtt_it_is_newreno() {
         let mut path = Path::new(Span::from_millis(25));
         let (mut hybla, mut reno) = (
             hybla(&path),
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn slow_start_multiplies_by_two_to_the_rho_until_the_limit() {
-        // 2^1.5 - 1 for each packet: the window is multiplied by 2^1.5 in a round.
+        // 2^1.5 - 1 packets per acknowledged packet: the window is multiplied by 2^1.5 per round.
         let mut path = Path::new(Span::from_micros(37_500));
         let mut short = hybla(&path);
         path.round(&mut short, |_| false);
@@ -150,7 +150,7 @@ mod tests {
             "{}",
             short.send_control().cwnd
         );
-        // A geostationary path would have 2^24 - 1.
+        // A geostationary path would allow 2^24 - 1.
         let mut path = Path::new(Span::from_millis(600));
         let mut long = hybla(&path);
         path.round(&mut long, |_| false);
@@ -162,14 +162,14 @@ mod tests {
         let mut path = Path::new(Span::from_millis(100));
         let mut hybla = avoid(&path, 200);
         path.round(&mut hybla, |_| false);
-        // rho = 4; the window grows within the round, so that sixteen is reached but for a packet
-        // or two.
+        // rho = 4. The window grows within the round, so that growth misses sixteen by a packet or
+        // two.
         let grown = (hybla.send_control().cwnd.get() - 200_000) / MTU.get();
         assert!((14..=16).contains(&grown), "{grown}");
     }
 
     #[test]
-    fn a_small_window_on_a_long_path_grows_by_the_limit_at_most() {
+    fn a_small_window_on_a_long_path_grows_by_at_most_the_limit() {
         let mut path = Path::new(Span::from_millis(600));
         let mut hybla = avoid(&path, 2);
         path.round(&mut hybla, |_| false);

@@ -10,15 +10,15 @@ parameters! {
     /// Parameters of [`NewReno`].
     Parameters {
         beta: 0.5, 0.1 => 0.95, "",
-            "share of the window kept at a congestion event (RFC 9002 appendix B.1, \
+            "fraction of the window that remains after a congestion event (RFC 9002 appendix B.1, \
              kLossReductionFactor)";
         growth_per_ack: 0.0, 0.0 => 1000.0, "packets",
-            "most that one acknowledgement counts for in growth (RFC 3465 §2.2, L); 0: all that it \
-             acknowledges, as RFC 9002 has it";
+            "maximum growth credit per ACK (RFC 3465 §2.2, L); 0: all packets that it \
+             acknowledges, as in RFC 9002";
     }
 }
 
-/// Growth relative to NewReno, for controllers that differ from it in nothing else.
+/// Growth relative to NewReno, for controllers that differ from it only in growth.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Growth {
     /// Packets per acknowledged packet in slow start.
@@ -36,7 +36,8 @@ pub struct NewReno {
     ssthresh: Option<Bytes>,
     /// Losses and ECN-CE of packets with smaller numbers belong to the last congestion event.
     recovery_start: u64,
-    /// Bytes acknowledged in congestion avoidance that have not yet added up to a packet of growth.
+    /// Bytes acknowledged in congestion avoidance that have not yet added up to one packet of
+    /// growth.
     acknowledged: Bytes,
     /// Window and threshold before the last congestion event, in case it proves spurious.
     before: Option<(Bytes, Option<Bytes>)>,
@@ -100,8 +101,8 @@ impl NewReno {
         !ack.app_limited && ack.newest().number >= self.recovery_start
     }
 
-    /// Grows in slow start up to the threshold, and returns the acknowledged bytes left for
-    /// congestion avoidance: one ACK of many packets has the effect of many ACKs of one.
+    /// Grows in slow start up to the threshold, and returns the acknowledged bytes that remain for
+    /// congestion avoidance. One ACK of many packets has the same effect as many ACKs of one.
     pub(crate) fn slow_start(&mut self, bytes: Bytes) -> Bytes {
         if !self.in_slow_start() {
             return bytes;
@@ -121,7 +122,7 @@ impl NewReno {
     }
 
     /// Reduces the window, once for all congestion among packets sent before the reduction (RFC
-    /// 9002 §7.3.2). Returns false if that has been done.
+    /// 9002 §7.3.2). Returns false if an earlier reduction covers it.
     pub(crate) fn congestion(&mut self, newest: u64, next_number: u64) -> bool {
         if newest < self.recovery_start {
             return false;
@@ -140,8 +141,8 @@ impl Controller for NewReno {
         if !self.may_grow(ack) {
             return;
         }
-        // RFC 9002 appendix B.5: one packet per window. The count keeps small ACKs from rounding to
-        // nothing.
+        // RFC 9002 appendix B.5: one packet per window. The counter keeps small ACKs from rounding
+        // to zero.
         let left = self.slow_start(ack.bytes.min(self.most_per_ack));
         self.acknowledged += left;
         let step = self.window.mul_f64(1.0 / self.growth.avoidance).max(Bytes::new(1)).get();
@@ -206,8 +207,7 @@ mod tests {
         NewReno::new(&config(), &Parameters::default())
     }
 
-    /// Sends a window at `at` and has it acknowledged 100 ms later, without the packets that `lost`
-    /// names.
+    /// Sends a window at `at` and acknowledges it 100 ms later, except the packets in `lost`.
     fn round(reno: &mut NewReno, sent_packets: &mut SentPackets, at: u64, lost: &[u64]) {
         let first = sent_packets.next_number();
         while sent_packets.bytes_in_flight() + MTU <= reno.send_control().cwnd {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_for_each_acknowledgement_makes_sparse_ones_slow() {
+    fn growth_per_ack_is_slow_if_acks_are_sparse() {
         let values = Parameters { growth_per_ack: 2.0, ..Parameters::default() };
         let (mut reno, mut sent_packets) = (NewReno::new(&config(), &values), SentPackets::new());
         let before = reno.send_control().cwnd;
@@ -240,15 +240,11 @@ mod tests {
             sent_packets.on_acked(Time::from_millis(100), number);
         }
         sent_packets.report_ack(Time::from_millis(100), false, |ack| reno.on_ack(ack));
-        assert_eq!(
-            reno.send_control().cwnd,
-            before + MTU + MTU,
-            "ten packets in one acknowledgement"
-        );
+        assert_eq!(reno.send_control().cwnd, before + MTU + MTU, "ten packets in one ACK");
     }
 
     #[test]
-    fn the_window_doubles_in_slow_start_and_grows_by_a_packet_afterwards() {
+    fn the_window_doubles_in_slow_start_and_then_grows_by_a_packet_per_round() {
         let (mut reno, mut sent_packets) = (reno(), SentPackets::new());
         round(&mut reno, &mut sent_packets, 0, &[]);
         assert_eq!(reno.send_control().cwnd, Bytes::new(20_000));
@@ -257,8 +253,8 @@ mod tests {
         assert_eq!(reno.send_control().ssthresh, Some(reduced));
         round(&mut reno, &mut sent_packets, 200, &[]);
         round(&mut reno, &mut sent_packets, 300, &[]);
-        // Nineteen packets fit the reduced window of 19.5: the twentieth, in the second round,
-        // completes it.
+        // Nineteen packets fit the reduced window of 19.5; the twentieth, in the second round,
+        // completes the growth.
         assert_eq!(reno.send_control().cwnd, reduced + MTU);
     }
 
@@ -266,12 +262,12 @@ mod tests {
     fn one_flight_reduces_once() {
         let (mut reno, mut sent_packets) = (reno(), SentPackets::new());
         round(&mut reno, &mut sent_packets, 0, &[0, 1, 2]);
-        // Seven of ten arrived and grew it before the loss was declared.
+        // Seven of ten packets arrived and grew the window before the loss was declared.
         assert_eq!(reno.send_control().cwnd, Bytes::new(8_500));
     }
 
     #[test]
-    fn a_spurious_loss_gives_the_window_back() {
+    fn a_spurious_loss_restores_the_window() {
         let (mut reno, mut sent_packets) = (reno(), SentPackets::new());
         round(&mut reno, &mut sent_packets, 0, &[0]);
         reno.on_spurious_loss(Time::from_millis(150));
@@ -291,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn one_acknowledgement_of_a_window_does_what_one_for_each_packet_does() {
+    fn one_ack_of_a_window_has_the_effect_of_one_per_packet() {
         let (mut each, mut all) = (reno(), reno());
         let mut path = Path::new(Span::from_millis(100));
         let mut thinned = Path { batch: 1000, ..path.clone() };
@@ -325,9 +321,9 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_window_obeys_the_square_root_law() {
-        // Mathis et al., CCR 27(3), 1997, equation 3: a window of sqrt(3/(2p)). Windows of whole
-        // packets, and a loss that is noticed a round later, are worth some percent.
+    fn the_mean_window_follows_the_square_root_law() {
+        // Mathis et al., CCR 27(3), 1997, equation 3: a mean window of sqrt(3/(2p)). Windows of
+        // whole packets, and a loss that is detected a round later, account for a few percent.
         for period in [1_000, 10_000] {
             let mean =
                 Path::new(Span::from_millis(100)).mean_window(&mut reno(), period, 40 * period);

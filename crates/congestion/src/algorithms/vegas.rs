@@ -1,16 +1,16 @@
 //! TCP Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global
 //! Internet", IEEE JSAC 13(8), 1995): keeps a few packets of its own in the bottleneck's queue.
 //!
-//! Once a round, diff = cwnd · (RTT − baseRTT) / baseRTT packets are taken to be waiting, RTT being
-//! the smallest round trip of that round: a packet more below alpha, a packet less above beta. Slow
-//! start ends when more than gamma wait, with the window that has none waiting and a packet more.
-//! As in Linux, slow start doubles each round trip (the paper's doubles each other one), a round
-//! with fewer than three round-trip samples decides nothing and grows as Reno does, and losses and
-//! marks halve the window.
+//! Once per round, Vegas estimates its queued packets as diff = cwnd · (RTT − baseRTT) / baseRTT,
+//! where RTT is the smallest sample of the round. Below alpha it adds a packet, above beta it
+//! removes one. Slow start ends if more than gamma packets are queued; the window then becomes the
+//! one that empties the queue, plus one packet. As in Linux, slow start doubles every RTT (in the
+//! paper, every other one), a round with fewer than three RTT samples has no effect other than
+//! Reno's growth, and losses and ECN-CE halve the window.
 //!
-//! baseRTT is the smallest round trip of the path, forgotten when the path changes, or moved by
-//! what it has become longer by. Where a path becomes longer and nobody says so, Vegas takes the
-//! difference for a queue and gives way until it is restarted.
+//! baseRTT is the minimum RTT of the path. After an announced path change it is discarded, or
+//! shifted by the announced increase. If a path becomes longer without an announcement, Vegas takes
+//! the difference for a queue and reduces its window until it is restarted.
 
 use crate::algorithms::newreno::NewReno;
 use crate::controller::{Ack, Controller, ControllerConfig, PathChange, Restart, forward_to};
@@ -21,13 +21,13 @@ parameters! {
     /// Parameters of [`Vegas`].
     Parameters {
         alpha: 2.0, 0.0 => 1000.0, "packets",
-            "fewest packets to keep waiting (Linux's default; paper §4.2)";
+            "fewest packets to keep queued (Linux's default; paper §4.2)";
         beta: 4.0, 0.0 => 1000.0, "packets",
-            "most packets to keep waiting (Linux's default; paper §4.2)";
+            "most packets to keep queued (Linux's default; paper §4.2)";
         gamma: 1.0, 0.0 => 1000.0, "packets",
-            "packets waiting at which slow start ends (Linux's default; paper §4.3)";
-        loss_beta as "kept": 0.5, 0.1 => 0.95, "",
-            "share of the window kept at a congestion event (RFC 9002 appendix B.1, \
+            "queued packets at which slow start ends (Linux's default; paper §4.3)";
+        loss_beta: 0.5, 0.1 => 0.95, "",
+            "fraction of the window that remains after a congestion event (RFC 9002 appendix B.1, \
              kLossReductionFactor)";
     }
 }
@@ -65,7 +65,7 @@ impl Vegas {
         Self {
             reno: NewReno::with_beta(config, parameters.loss_beta),
             alpha,
-            // An inverted range would move the window up and down at once.
+            // With an inverted range the window would move up and down at the same time.
             beta: parameters.beta.max(alpha),
             gamma: parameters.gamma,
             base_rtt: None,
@@ -119,7 +119,7 @@ impl Controller for Vegas {
         self.round.min_rtt = Some(self.round.min_rtt.map_or(ack.rtt, |min| min.min(ack.rtt)));
         self.round.samples += 1;
         self.round.app_limited |= ack.app_limited;
-        // Packets sent before a reduction saw the queue that caused it.
+        // Packets sent before a reduction met the queue that caused it.
         let recovering = !ack.app_limited && !self.reno.may_grow(ack);
         if ack.round_start {
             let round = std::mem::take(&mut self.round);
@@ -140,7 +140,7 @@ impl Controller for Vegas {
 
     fn restart(&mut self, to: &Restart) {
         self.base_rtt = to.min_rtt.or(self.base_rtt);
-        // The samples of the round belong to another window.
+        // The samples of this round belong to another window.
         self.round = Round::default();
         self.reno.restart(to);
     }
@@ -157,7 +157,7 @@ mod tests {
 
     const BASE: Span = Span::from_millis(100);
 
-    /// A flow in congestion avoidance at fifty packets that has seen a round trip of 100 ms.
+    /// Returns a flow in congestion avoidance at fifty packets that has measured an RTT of 100 ms.
     fn vegas(path: &mut Path) -> Vegas {
         let mut vegas = Vegas::new(&config(), &Parameters::default());
         let window = Bytes::new(50 * MTU.get());
@@ -170,18 +170,18 @@ mod tests {
             min_rtt,
             recovery_start: 0,
         });
-        // The first acknowledgement of all is a round of its own; it has too few samples to be
-        // judged and adds a packet.
+        // The very first ACK is a round of its own. It has too few samples for a decision and adds
+        // a packet.
         path.round(&mut vegas, |_| false);
         vegas
     }
 
-    /// Packets by which the window moves over `rounds` rounds of round trips of `rtt_us`.
+    /// Returns the packets by which the window moves over `rounds` rounds with an RTT of `rtt_us`.
     fn moves(rtt_us: u64, rounds: u32) -> i64 {
         let mut path = Path::new(BASE);
         let mut vegas = vegas(&mut path);
         path.rtt = Span::from_micros(rtt_us);
-        // This round ends the one before, whose round trips were the smallest.
+        // This round ends the one before, whose samples were the smallest.
         path.round(&mut vegas, |_| false);
         let before = vegas.send_control().cwnd.get() as i64;
         for _ in 0..rounds {
@@ -191,15 +191,15 @@ mod tests {
     }
 
     #[test]
-    fn the_window_follows_the_number_of_packets_waiting() {
-        // About fifty packets: one waits for each 2 ms of queue.
+    fn the_window_follows_the_number_of_queued_packets() {
+        // About fifty packets: one is queued per 2 ms of queueing delay.
         assert_eq!(moves(102_000, 5), 5);
         assert_eq!(moves(106_000, 5), 0);
         assert_eq!(moves(112_000, 5), -5);
     }
 
     #[test]
-    fn slow_start_ends_at_the_first_packet_waiting_with_what_the_path_holds() {
+    fn slow_start_ends_at_the_first_queued_packet_with_the_window_of_the_empty_path() {
         let mut path = Path::new(BASE);
         let mut vegas = Vegas::new(&config(), &Parameters::default());
         path.round(&mut vegas, |_| false);
@@ -208,7 +208,7 @@ mod tests {
             (vegas.send_control().cwnd, vegas.send_control().in_slow_start),
             (Bytes::new(40_000), true)
         );
-        // Each round is judged at the next one's first acknowledgement.
+        // Each round is evaluated at the first ACK of the next one.
         path.rtt = Span::from_millis(125);
         path.round(&mut vegas, |_| false);
         assert!(vegas.send_control().in_slow_start);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_of_few_samples_grows_as_reno_does() {
+    fn a_round_with_few_samples_grows_as_in_reno() {
         let mut path = Path::new(BASE);
         let mut vegas = vegas(&mut path);
         path.batch = 50;
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_change_forgets_the_base_round_trip() {
+    fn a_path_change_discards_the_base_rtt() {
         let mut path = Path::new(BASE);
         let mut vegas = vegas(&mut path);
         path.rtt = Span::from_millis(160);

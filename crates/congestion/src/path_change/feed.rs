@@ -1,9 +1,9 @@
 //! The feed of announced path changes.
 //!
-//! Orbits are predictable, and so are the path changes that they cause. Whoever knows the path (a
-//! simulator; on a terminal, its modem) announces each change in a [`PathChangeFeed`], and the
-//! [layer](super::layer) around a controller reads it. The transport protocol carries nothing of
-//! it.
+//! Orbits are predictable, and so are the path changes that they cause. A component that knows the
+//! path (a simulator; on a terminal, its modem) announces each change in a [`PathChangeFeed`], and
+//! the [layer](super::layer) around a controller reads it. The transport protocol does not carry
+//! announcements.
 
 use bentpipe_units::{Rate, Span, Time};
 use std::collections::VecDeque;
@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct PathChangeNotice {
     /// Time from which packets that leave the sender take the new path.
     pub at: Time,
-    /// RTT of the empty path before the change: propagation both ways. `None` if there is no path.
+    /// RTT of the empty path before the change: propagation in both directions. `None` if there is
+    /// no path.
     pub rtt_before: Option<Span>,
     /// RTT of the empty path after the change. `None` if there is no path.
     pub rtt_after: Option<Span>,
@@ -29,9 +30,10 @@ pub struct PathChangeNotice {
 /// Announcements kept for reading; older ones are dropped first.
 pub(crate) const CAPACITY: usize = 64;
 
-/// A feed of announced path changes. Clones share the feed, but each reads from a position of its
-/// own: all connections of a flow learn of a change, and the copy of a controller continues where
-/// the controller was.
+/// A feed of announced path changes.
+///
+/// Clones share the feed but keep separate read positions. All connections of a flow thus learn of
+/// each change, and the copy of a controller continues at the position of the original.
 #[derive(Debug, Default)]
 pub struct PathChangeFeed {
     announced: Arc<Announced>,
@@ -58,20 +60,20 @@ impl PathChangeFeed {
     }
 
     /// Announces a change. It replaces an earlier announcement of a change at the same time. The
-    /// time may lie in the past, if the change is known late.
+    /// time may lie in the past if the change becomes known late.
     pub fn announce(&self, notice: PathChangeNotice) {
         let mut notices = self.notices();
         notices.retain(|(_, other)| other.at != notice.at);
         if notices.len() >= CAPACITY {
             notices.pop_front();
         }
-        // Only written under the lock: the number says how far the list goes.
+        // Only written under the lock, so that the number matches the list.
         let number = self.announced.count.load(Ordering::Relaxed) + 1;
         notices.push_back((number, notice));
         self.announced.count.store(number, Ordering::Release);
     }
 
-    /// Takes all announcements that this handle has not read, in the order of time.
+    /// Returns all announcements that this handle has not read, in the order of time.
     pub fn take(&self) -> Vec<PathChangeNotice> {
         let notices = self.notices();
         let read = self.read.swap(self.announced.count.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -84,7 +86,8 @@ impl PathChangeFeed {
         unread
     }
 
-    /// Returns true if there are unread announcements. Costs an atomic load, since every ACK asks.
+    /// Returns true if there are unread announcements. It costs one atomic load, since every ACK
+    /// calls it.
     pub fn is_fresh(&self) -> bool {
         self.announced.count.load(Ordering::Acquire) > self.read.load(Ordering::Relaxed)
     }
@@ -100,7 +103,7 @@ impl Clone for PathChangeFeed {
 }
 
 impl PartialEq for PathChangeFeed {
-    /// Compares the feeds, not the positions up to which they were read.
+    /// Compares the feeds, not their read positions.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.announced, &other.announced)
     }
@@ -121,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_announced_is_taken_once_and_in_order_of_time() {
+    fn announcements_are_read_once_and_in_order_of_time() {
         let feed = PathChangeFeed::new();
         assert!(!feed.is_fresh());
         feed.announce(notice(900, 70));
@@ -140,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn every_clone_reads_for_itself_and_from_where_it_was_made() {
+    fn clones_read_independently_from_the_position_of_the_original() {
         let feed = PathChangeFeed::new();
         let other = feed.clone();
         feed.announce(notice(300, 50));
@@ -154,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_and_the_oldest_is_forgotten() {
+    fn unread_announcements_are_bounded_and_the_oldest_is_dropped() {
         let feed = PathChangeFeed::new();
         for at in 0..1_000 {
             feed.announce(notice(at, 50));

@@ -1,6 +1,6 @@
 //! The layer that responds to announced path changes.
 //!
-//! It reads a [`PathChangeFeed`] and does what [`PathChangeResponse`] allows:
+//! It reads a [`PathChangeFeed`] and responds as [`PathChangeResponse`] allows:
 //!
 //! - *shift RTT*: at the first ACK of a packet sent on a longer path (earlier ones belong to the
 //!   old path), it calls [`Controller::on_path_change`] with the increase of the RTT. A shorter
@@ -8,11 +8,12 @@
 //!   [`Ack::min_rtt`] of the new path.
 //! - *suppress loss*: it hides losses, ECN-CE and timeouts that the change itself may have caused
 //!   (`loss_suppression`).
-//! - *pre-drain*: it shrinks the window before the change to what the new path holds (`pre_drain`).
+//! - *pre-drain*: before the change, it shrinks the window to the volume that the new path holds
+//!   (`pre_drain`).
 //!
-//! The layer stands outside the slow start and inside Careful Resume. A slow start must know of a
-//! change as much as its controller does, but Careful Resume must see what its jump loses, whatever
-//! the cause (RFC 9959 §3.4). A window cap stands outside all of them.
+//! The layer is outside the slow start and inside Careful Resume. A slow start must know of a
+//! change as its controller does, but Careful Resume must see every loss of its jump, whatever the
+//! cause (RFC 9959 §3.4). A window cap is outside all of them.
 //!
 //! Changes before the start of the connection are ignored.
 
@@ -26,7 +27,7 @@ use crate::controller::{
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 
-/// What a controller does about announced path changes. Without announcements nothing changes.
+/// Responses of a controller to announced path changes. They have no effect without announcements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathChangeResponse {
     /// Shift minimum-RTT filters at a change ([`Controller::on_path_change`]).
@@ -54,7 +55,7 @@ pub struct PathChangeLayer {
     feed: PathChangeFeed,
     response: PathChangeResponse,
     mtu: Bytes,
-    /// Announced changes of the future, in the order of time.
+    /// Announced future changes, in the order of time.
     upcoming: VecDeque<PathChangeNotice>,
     /// Time of the latest change so far, or of the connection's start. Earlier announcements are
     /// ignored.
@@ -72,7 +73,7 @@ pub struct PathChangeLayer {
 }
 
 impl PathChangeLayer {
-    /// Puts the layer around `controller`: it responds to the announcements of `feed` with
+    /// Puts the layer around `controller`. It responds to the announcements of `feed` with
     /// `response`.
     pub fn new(
         controller: Box<dyn Controller>,
@@ -132,7 +133,7 @@ impl PathChangeLayer {
 
     /// Returns the change that this ACK is the first to confirm, if a minimum filter needs to know.
     fn confirmed_change(&mut self, ack: &Ack<'_>) -> Option<PathChange> {
-        // Without a path there are no ACKs; if one arrives all the same, the announcement was
+        // Without a path there are no ACKs. If one arrives nevertheless, the announcement was
         // wrong.
         let confirmed = |pending: &mut PendingChange| {
             pending.after.is_some() && ack.newest().sent_at >= pending.since
@@ -186,8 +187,8 @@ impl Controller for PathChangeLayer {
             self.pre_drain.on_ack(ack, self.upcoming.front(), window, minimum_window(self.mtu));
             binds = self.pre_drain.limit().is_some_and(|limit| limit <= window);
         }
-        // The window must not grow by what it does not use, and what a drained path delivers does
-        // not measure its rate.
+        // An unused window must not grow, and deliveries over a drained path do not measure its
+        // rate.
         let mut sample = ack.sample;
         sample.app_limited |= self.pre_drain.covers(ack.newest().sent_at);
         sample.lost =
@@ -240,8 +241,8 @@ impl Controller for PathChangeLayer {
     fn send_control(&self) -> SendControl {
         let control = self.controller.send_control();
         let minimum = minimum_window(self.mtu);
-        // After a hidden timeout two packets probe whether the path is back, so that no window is
-        // lost on a path that is not.
+        // After a hidden timeout, two packets probe whether the path is back. This limits the loss
+        // to two packets if it is not.
         let probing = if self.loss_suppression.is_probing() {
             control.cwnd.min(minimum)
         } else {

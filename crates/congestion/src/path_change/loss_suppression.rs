@@ -1,26 +1,26 @@
-//! Suppression of loss signals that a path change causes, within bounds.
+//! Bounded suppression of loss signals that a path change causes.
 //!
-//! On a path that becomes shorter, packets overtake others, and the sender takes those for lost; a
-//! handover loses some of the packets in flight; in an outage, timers expire.
+//! On a path that becomes shorter, packets overtake others, which the sender takes for lost; a
+//! handover loses some of the packets in flight; during an outage, timers expire.
 //!
 //! **The rule.** Packets are *affected* if they were in flight at the change, or were sent within
-//! one RTT of the new path after it (and after the outage, if there is one). Losses and ECN-CE of
-//! affected packets that are reported within three more RTTs are hidden while they are less than
-//! [`MAX_HIDDEN`] of the affected bytes: a path that drops more carries half of what was sent, and
-//! half a window is then no wrong answer. An event that includes any other packet is passed on. A
-//! timeout is hidden while no ACK from the new path can have arrived; until one does, two packets
-//! may be in flight. After a suppression the next one starts no earlier than the last one was long,
-//! so that lasting congestion is passed on after one suppression at the latest.
+//! one RTT of the new path after the change and its outage. Losses and ECN-CE of affected packets
+//! are hidden if they are reported within three more RTTs and make up less than [`MAX_HIDDEN`] of
+//! the affected bytes: a path that drops more carries half of the traffic, and half the window is
+//! then no wrong response. An event that includes any other packet is passed on. A timeout is
+//! hidden while no ACK from the new path can have arrived; until one does, two packets may be in
+//! flight. After a suppression, the next one starts only after a pause as long as the last
+//! suppression, so that lasting congestion is passed on after at most one.
 
 use super::feed::PathChangeNotice;
 use crate::controller::{Ack, EcnCe, Loss, SentPacket};
 use bentpipe_units::{Bytes, Span, Time};
 
-/// Fraction of the affected bytes from which on losses and ECN-CE are passed on (our choice, for
-/// the reason above).
+/// Fraction of the affected bytes from which on losses and ECN-CE are passed on. Our choice, for
+/// the reason above.
 const MAX_HIDDEN: f64 = 0.5;
 
-/// RTTs after the last affected packet during which its loss may be reported: loss detection takes
+/// RTTs after the last affected packet during which its loss may be reported. Loss detection takes
 /// 9/8 of an RTT (RFC 9002 §6.1.2), a probe timeout about two (RFC 9002 §6.2.1).
 const DETECTION_RTTS: u64 = 3;
 
@@ -47,12 +47,12 @@ pub(super) struct LossSuppression {
     first_unaffected: Option<u64>,
     /// Bytes of the latest ACK.
     acked: Bytes,
-    /// A timeout was hidden, and no ACK has arrived since.
+    /// True from a hidden timeout to the next ACK.
     probing: bool,
 }
 
 impl LossSuppression {
-    /// Starts at a change. `smoothed_rtt` stands in for RTTs that were not announced.
+    /// Starts at a change. `smoothed_rtt` replaces RTTs that were not announced.
     pub(super) fn begin(&mut self, notice: &PathChangeNotice, smoothed_rtt: Span) {
         let duration = self.expires.since(self.from);
         if self.expires > Time::ZERO && notice.at < self.expires + duration {
@@ -122,8 +122,8 @@ impl LossSuppression {
         hides
     }
 
-    /// Returns true if the controller must not be notified of `ecn_ce`. The number of marked
-    /// packets is unknown, so that all bytes of the ACK that reports them count.
+    /// Returns true if the controller must not be notified of `ecn_ce`. Since the number of marked
+    /// packets is unknown, all bytes of the ACK that reports them count.
     pub(super) fn hides_ecn_ce(&mut self, ecn_ce: &EcnCe) -> bool {
         self.is_active(ecn_ce.now)
             && self.first_unaffected.is_none_or(|first| ecn_ce.newest < first)
@@ -141,8 +141,8 @@ impl LossSuppression {
     }
 
     /// Returns the hidden bytes that were declared lost since a packet was sent at `sent_at`: all
-    /// of the suppression if it hid a loss later. For packets sent between two hidden losses this
-    /// is too much by less than the losses of one RTT.
+    /// bytes of the suppression if it hid a loss later. For packets sent between two hidden losses
+    /// the result is too large, by less than the losses of one RTT.
     pub(super) fn hidden_since(&self, sent_at: Time) -> Bytes {
         if sent_at <= self.hidden_lost_at { self.hidden_lost } else { Bytes::ZERO }
     }

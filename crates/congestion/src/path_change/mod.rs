@@ -1,6 +1,6 @@
-//! Announced path changes: what an orbit makes predictable, and what a controller does about it.
+//! Announced path changes, which orbits make predictable, and the response of controllers.
 //!
-//! - [`feed`]: where changes are announced and read;
+//! - [`feed`]: announces path changes;
 //! - [`layer`]: the layer around a controller that responds to them.
 
 pub mod feed;

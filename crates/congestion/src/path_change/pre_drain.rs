@@ -1,4 +1,4 @@
-//! A smaller flight before a path that holds less.
+//! Reduces the flight before a change to a path that holds less.
 //!
 //! **The rule.** From one smoothed RTT before the change on, the window W of that moment is limited
 //! to
@@ -8,8 +8,8 @@
 //! where the rate before is the largest delivery rate of the last ten rounds, and unknown factors
 //! are 1. Before an outage of duration s the limit is L · (1 − min(1, s / RTT)) + Q, if that is
 //! less: data that arrives at the interrupted link queues there, and no more may queue than Q = W /
-//! RTT · (maximum − minimum RTT of the last ten seconds), which queues have been seen to hold. An
-//! outage without a known end counts as one of an RTT. The limit ends one RTT of the new path after
+//! RTT · (maximum − minimum RTT of the last ten seconds), which queues have been observed to hold.
+//! An outage of unknown duration counts as one RTT. The limit ends one RTT of the new path after
 //! the change and its outage; without ACKs, with the next one. It is never below two packets (RFC
 //! 9002 §7.2).
 
@@ -30,7 +30,7 @@ struct Limit {
     until: Time,
 }
 
-/// The limit on the window, and the filters that it is computed from.
+/// The limit on the window, and the filters from which it is computed.
 #[derive(Debug, Clone)]
 pub(super) struct PreDrain {
     min_rtt: WindowedRtt,
@@ -65,8 +65,8 @@ impl PreDrain {
         self.in_force.0 <= sent_at && sent_at <= self.in_force.1
     }
 
-    /// Handles an ACK. `next` is the next announced change, `window` the controller's window,
-    /// `minimum` the smallest one allowed.
+    /// Handles an ACK. `next` is the next announced change, `window` the controller's window, and
+    /// `minimum` the smallest allowed one.
     pub(super) fn on_ack(
         &mut self,
         ack: &Ack<'_>,
@@ -98,8 +98,8 @@ impl PreDrain {
     }
 }
 
-/// Returns how much of `window` may be in flight at the change. `queueing` is the queueing delay
-/// that the path has shown.
+/// Returns how many bytes of `window` may be in flight at the change. `queueing` is the queueing
+/// delay observed on the path.
 fn limited(
     notice: &PathChangeNotice,
     window: Bytes,
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_path_and_a_slower_one_hold_in_proportion_and_a_longer_or_faster_one_no_less() {
+    fn shorter_and_slower_paths_scale_the_limit_and_longer_and_faster_ones_do_not() {
         assert_eq!(at_most(notice(Some(40), Some(30), 0, None), 0), 75_000);
         assert_eq!(at_most(notice(Some(40), Some(70), 0, None), 0), 100_000);
         assert_eq!(at_most(notice(Some(40), Some(40), 0, Some(10)), 0), 50_000);
@@ -164,11 +164,11 @@ mod tests {
     }
 
     #[test]
-    fn before_a_silence_no_more_goes_than_queues_have_been_seen_to_hold() {
-        // A quarter of a round trip's silence, and then with a queue of an eighth of one.
+    fn before_an_outage_the_limit_is_what_queues_were_seen_to_hold() {
+        // An outage of a quarter RTT, then the same with a queueing delay of an eighth.
         assert_eq!(at_most(notice(Some(40), Some(40), 10, None), 0), 75_000);
         assert_eq!(at_most(notice(Some(40), Some(40), 10, None), 5), 87_500);
-        // A long one, and an outage: what queues hold, and nothing else.
+        // A long outage, and one of unknown duration: only the volume that queues hold.
         assert_eq!(at_most(notice(Some(40), Some(40), 900, None), 5), 12_500);
         assert_eq!(at_most(notice(Some(40), None, 0, None), 5), 12_500);
     }

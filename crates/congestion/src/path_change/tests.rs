@@ -1,4 +1,4 @@
-//! The layer around a controller that records its events.
+//! Tests of the layer around a controller that records its events.
 
 use super::*;
 use crate::controller::ControllerConfig;
@@ -9,7 +9,7 @@ use crate::{CongestionConfig, FastStart};
 use bentpipe_units::{Bytes, Span, Time};
 use std::sync::{Arc, Mutex};
 
-/// Records its events.
+/// A controller that records its events.
 #[derive(Debug, Clone)]
 struct Recorder {
     log: Arc<Mutex<Vec<String>>>,
@@ -62,11 +62,11 @@ struct Rig {
     log: Arc<Mutex<Vec<String>>>,
 }
 
-const RESET: PathChangeResponse =
+const SHIFT_RTT: PathChangeResponse =
     PathChangeResponse { shift_rtt: true, suppress_loss: false, pre_drain: false };
-const HOLD: PathChangeResponse =
+const SUPPRESS_LOSS: PathChangeResponse =
     PathChangeResponse { shift_rtt: false, suppress_loss: true, pre_drain: false };
-const DRAIN: PathChangeResponse =
+const PRE_DRAIN: PathChangeResponse =
     PathChangeResponse { shift_rtt: false, suppress_loss: false, pre_drain: true };
 
 fn at(ms: u64) -> Time {
@@ -91,7 +91,7 @@ impl Rig {
         Self { layer, feed, sent_packets: SentPackets::new(), now: Time::ZERO, log }
     }
 
-    /// Sends packets at a time; their numbers.
+    /// Sends packets at a time and returns their numbers.
     fn send(&mut self, at_ms: u64, packets: u64) -> Vec<u64> {
         self.now = at(at_ms);
         (0..packets)
@@ -126,15 +126,15 @@ impl Rig {
         self.layer.on_ecn_ce(&EcnCe { now: self.now, newest, bytes_in_flight, next_number });
     }
 
-    /// Takes the events since the last call.
+    /// Returns the events since the last call.
     fn events(&self) -> Vec<String> {
         std::mem::take(&mut *self.log.lock().unwrap())
     }
 }
 
 #[test]
-fn a_longer_path_is_told_with_the_first_acknowledgement_of_it_and_moves_the_smallest_round_trip() {
-    let mut rig = Rig::new(RESET);
+fn a_longer_path_is_reported_with_its_first_ack_and_shifts_the_minimum_rtt() {
+    let mut rig = Rig::new(SHIFT_RTT);
     rig.feed.announce(notice(100, Some(40), Some(70)));
     let first = rig.send(0, 1);
     rig.ack(41, &first);
@@ -142,18 +142,17 @@ fn a_longer_path_is_told_with_the_first_acknowledgement_of_it_and_moves_the_smal
     let new = rig.send(100, 2);
     rig.ack(140, &old);
     assert_eq!(rig.events(), ["ack min 41 lost 0", "ack min 41 lost 0"]);
-    // 5 ms in a queue: the smallest round trip is what the path has become longer by, not what the
-    // first sample says.
+    // 5 ms in a queue: the minimum RTT grows by the path's increase, not to the first sample.
     rig.ack(176, &new[..1]);
     assert_eq!(rig.events(), ["change since 100 ms longer by Some(30.0)", "ack min 71 lost 0"]);
-    // The announcement said too much: what is measured counts.
+    // The announcement was too large: the measured value counts.
     rig.ack(168, &new[1..]);
     assert_eq!(rig.events(), ["ack min 68 lost 0"]);
 }
 
 #[test]
-fn a_shorter_path_shows_itself_and_is_not_told() {
-    let mut rig = Rig::new(RESET);
+fn a_shorter_path_is_measured_and_not_reported() {
+    let mut rig = Rig::new(SHIFT_RTT);
     rig.feed.announce(notice(100, Some(70), Some(40)));
     let packets = rig.send(100, 1);
     rig.ack(142, &packets);
@@ -161,20 +160,20 @@ fn a_shorter_path_shows_itself_and_is_not_told() {
 }
 
 #[test]
-fn a_path_that_returns_is_compared_with_the_one_before_the_outage_where_that_is_known() {
-    let mut rig = Rig::new(RESET);
+fn a_path_after_an_outage_is_compared_with_the_one_before_it_if_known() {
+    let mut rig = Rig::new(SHIFT_RTT);
     let first = rig.send(0, 1);
     rig.ack(40, &first);
     rig.feed.announce(notice(100, Some(40), None));
     rig.feed.announce(notice(900, None, Some(70)));
-    // It is not quite gone yet: nothing to tell.
+    // Packets of the old path still arrive: no report yet.
     let packets = rig.send(105, 1);
     rig.ack(150, &packets);
     assert_eq!(rig.events(), ["ack min 40 lost 0", "ack min 40 lost 0"]);
     let packets = rig.send(950, 1);
     rig.ack(1025, &packets);
     assert_eq!(rig.events(), ["change since 900 ms longer by Some(30.0)", "ack min 70 lost 0"]);
-    // Nothing to compare with: measured anew.
+    // Without an earlier RTT to compare with, the minimum is measured anew.
     rig.feed.announce(notice(1_900, None, Some(90)));
     let packets = rig.send(1_950, 1);
     rig.ack(2_045, &packets);
@@ -182,8 +181,8 @@ fn a_path_that_returns_is_compared_with_the_one_before_the_outage_where_that_is_
 }
 
 #[test]
-fn changes_that_nothing_was_heard_between_are_one() {
-    let mut rig = Rig::new(RESET);
+fn changes_without_an_ack_in_between_count_as_one() {
+    let mut rig = Rig::new(SHIFT_RTT);
     rig.feed.announce(notice(100, Some(40), Some(70)));
     rig.feed.announce(notice(110, Some(70), Some(50)));
     let packets = rig.send(100, 1);
@@ -194,8 +193,8 @@ fn changes_that_nothing_was_heard_between_are_one() {
 }
 
 #[test]
-fn changes_before_the_connection_began_are_not_its_own() {
-    let mut rig = Rig::new(RESET);
+fn changes_before_the_start_of_the_connection_are_ignored() {
+    let mut rig = Rig::new(SHIFT_RTT);
     rig.feed.announce(notice(0, Some(40), Some(70)));
     let packets = rig.send(5, 1);
     rig.ack(80, &packets);
@@ -203,15 +202,15 @@ fn changes_before_the_connection_began_are_not_its_own() {
 }
 
 #[test]
-fn losses_of_a_change_are_held_back_below_half_of_its_packets_and_told_from_there_on() {
-    let mut rig = Rig::new(HOLD);
+fn losses_of_a_change_are_hidden_below_half_of_its_packets_and_reported_above() {
+    let mut rig = Rig::new(SUPPRESS_LOSS);
     rig.feed.announce(notice(100, Some(70), Some(40)));
     let old = rig.send(90, 10);
     let new = rig.send(120, 10);
     rig.lose(130, &old[..9], false);
     assert!(rig.events().is_empty());
-    // The tenth of twenty: the other nine were held back, and the sample of a packet sent before
-    // that does not count them.
+    // The tenth of twenty losses. The other nine were hidden, and the sample of a packet sent
+    // earlier does not count them.
     rig.ack(160, &new[..1]);
     assert_eq!(rig.events(), ["ack min 40 lost 0"]);
     rig.lose(161, &old[9..], false);
@@ -219,8 +218,8 @@ fn losses_of_a_change_are_held_back_below_half_of_its_packets_and_told_from_ther
 }
 
 #[test]
-fn losses_before_a_change_or_of_packets_sent_a_round_trip_after_it_are_told() {
-    let mut rig = Rig::new(HOLD);
+fn losses_before_a_change_or_of_packets_sent_an_rtt_after_it_are_reported() {
+    let mut rig = Rig::new(SUPPRESS_LOSS);
     rig.feed.announce(notice(100, Some(40), Some(50)));
     let old = rig.send(50, 20);
     rig.lose(95, &old[..1], false);
@@ -230,39 +229,39 @@ fn losses_before_a_change_or_of_packets_sent_a_round_trip_after_it_are_told() {
     rig.lose(205, &within, false);
     assert!(rig.events().is_empty());
     rig.lose(206, &beyond, false);
-    // The one held back is in nothing that the controller reckons with.
+    // The totals that the controller gets do not include the hidden loss.
     assert_eq!(rig.events(), ["loss 1000 of 2000"]);
-    // And long after the change nothing is its doing.
+    // Long after the change, no loss is attributed to it.
     rig.lose(400, &old[1..2], false);
     assert_eq!(rig.events().len(), 1);
 }
 
 #[test]
-fn announcements_without_end_do_not_hold_back_congestion_without_end() {
-    let mut rig = Rig::new(HOLD);
+fn endless_announcements_do_not_hide_congestion_endlessly() {
+    let mut rig = Rig::new(SUPPRESS_LOSS);
     for change in 1..60 {
         rig.feed.announce(notice(50 * change, Some(40), Some(40)));
     }
-    let mut told = 0;
+    let mut reported = 0;
     for step in 2..100 {
         let packets = rig.send(30 * step, 10);
         rig.lose(30 * step + 15, &packets[..1], false);
         rig.ack(30 * step + 25, &packets[1..]);
-        told += rig.events().iter().filter(|line| line.starts_with("loss")).count();
+        reported += rig.events().iter().filter(|line| line.starts_with("loss")).count();
     }
-    assert!((49..98).contains(&told), "{told} of 98");
+    assert!((49..98).contains(&reported), "{reported} of 98");
 }
 
 #[test]
-fn marks_near_a_change_are_held_back_while_they_are_few() {
-    let mut rig = Rig::new(HOLD);
+fn few_ecn_ce_marks_near_a_change_are_hidden() {
+    let mut rig = Rig::new(SUPPRESS_LOSS);
     rig.feed.announce(notice(100, Some(40), Some(40)));
     let packets = rig.send(90, 10);
     for (index, number) in packets.iter().enumerate().take(6) {
         rig.ack(131 + index as u64, &[*number]);
         rig.events();
         rig.mark(131 + index as u64, *number);
-        // The fifth of ten is half.
+        // The fifth of ten makes half.
         assert_eq!(rig.events().is_empty(), index < 4, "{index}");
     }
     let beyond = rig.send(145, 1);
@@ -271,8 +270,8 @@ fn marks_near_a_change_are_held_back_while_they_are_few() {
 }
 
 #[test]
-fn a_timeout_in_an_announced_silence_leaves_two_packets_until_something_is_heard() {
-    let mut rig = Rig::new(HOLD);
+fn a_timeout_in_an_announced_outage_leaves_two_packets_until_the_next_ack() {
+    let mut rig = Rig::new(SUPPRESS_LOSS);
     rig.feed.announce(PathChangeNotice {
         outage: Span::from_millis(500),
         ..notice(100, Some(40), Some(40))
@@ -284,7 +283,7 @@ fn a_timeout_in_an_announced_silence_leaves_two_packets_until_something_is_heard
     assert_eq!(rig.layer.send_control().cwnd, MTU + MTU);
     rig.ack(641, &packets[9..]);
     assert_eq!((rig.events().len(), rig.layer.send_control().cwnd), (1, Bytes::new(100_000)));
-    // Once the new path must have been heard, a timeout is one.
+    // Once an ACK from the new path could have arrived, a timeout is passed on.
     let packets = rig.send(650, 2);
     rig.layer.on_timeout(at(900));
     rig.lose(901, &packets, true);
@@ -292,8 +291,8 @@ fn a_timeout_in_an_announced_silence_leaves_two_packets_until_something_is_heard
 }
 
 #[test]
-fn the_window_shrinks_a_round_trip_before_a_shorter_path_and_returns_a_round_trip_after() {
-    let mut rig = Rig::new(DRAIN);
+fn the_window_shrinks_an_rtt_before_a_shorter_path_and_returns_an_rtt_after() {
+    let mut rig = Rig::new(PRE_DRAIN);
     rig.feed.announce(notice(1_000, Some(40), Some(30)));
     let mut windows = Vec::new();
     for time in [910, 919, 920, 980, 989, 990] {
@@ -307,7 +306,7 @@ fn the_window_shrinks_a_round_trip_before_a_shorter_path_and_returns_a_round_tri
 }
 
 #[test]
-fn without_a_use_of_hints_the_controller_has_no_layer() {
+fn without_a_response_the_controller_has_no_layer() {
     let make = |response| {
         let congestion = CongestionConfig {
             path_change: response,
@@ -323,7 +322,7 @@ fn without_a_use_of_hints_the_controller_has_no_layer() {
     };
     let (without, with) = make(PathChangeResponse::default());
     assert_eq!(without, with);
-    let (without, with) = make(HOLD);
+    let (without, with) = make(SUPPRESS_LOSS);
     assert!(
         !without.starts_with("PathChangeLayer") && with.starts_with("PathChangeLayer"),
         "{with}"
@@ -331,8 +330,8 @@ fn without_a_use_of_hints_the_controller_has_no_layer() {
 }
 
 #[test]
-fn a_copy_goes_on_where_its_original_was() {
-    let mut rig = Rig::new(DRAIN);
+fn a_copy_continues_where_the_original_was() {
+    let mut rig = Rig::new(PRE_DRAIN);
     rig.feed.announce(notice(1_000, Some(40), Some(20)));
     let packets = rig.send(930, 1);
     rig.ack(970, &packets);

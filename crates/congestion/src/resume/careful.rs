@@ -1,4 +1,4 @@
-//! The layer that resumes: its state, and its moves between phases.
+//! The layer that resumes: its state, and its transitions between phases.
 
 use super::handle::ResumeHandle;
 use super::jump::UnsafeJump;
@@ -12,7 +12,7 @@ use super::transitions::{Phase, Transition, Trigger};
 use crate::controller::{Ack, Controller, ControllerConfig, Restart, minimum_window};
 use bentpipe_units::{Bytes, Time};
 
-/// A controller that resumes with what its path carried before, and measures what it carries now.
+/// A controller that resumes with saved path parameters and measures the path again.
 ///
 /// A probe timeout is no sign of congestion (RFC 9002 §6.2). It ends the Unvalidated Phase, since
 /// more than an RTT must have passed, and has no other effect. Persistent congestion ends Careful
@@ -37,8 +37,8 @@ pub struct CarefulResume {
 }
 
 impl CarefulResume {
-    /// Puts the layer around `controller`. It does what `mode` says with the parameters that are
-    /// offered to `handle`, now or later.
+    /// Puts the layer around `controller`. It applies `mode` to the parameters that are offered to
+    /// `handle`, now or later.
     pub fn new(
         controller: Box<dyn Controller>,
         mode: ResumeMode,
@@ -81,13 +81,13 @@ impl CarefulResume {
         resume
     }
 
-    /// Returns the phase; always [`Phase::Normal`] unless it resumes carefully.
+    /// Returns the phase. It is always [`Phase::Normal`] unless the mode is Careful Resume.
     pub fn resume_phase(&self) -> Phase {
         self.phase.phase()
     }
 
-    /// Returns PipeSize: what the path was known to hold when that was last measured; zero before
-    /// the jump.
+    /// Returns PipeSize: the volume that the path was known to hold at the last measurement; zero
+    /// before the jump.
     pub fn pipesize(&self) -> Bytes {
         self.pipesize
     }
@@ -112,7 +112,7 @@ impl CarefulResume {
         self.phase = new;
         if matches!(self.phase, PhaseState::Normal) {
             self.handle.close();
-            // What the layer itself caused is no observation.
+            // The effects of the layer itself are not observations of the path.
             self.observer.pause(self.next_number);
         }
         self.log(now, Some(old), trigger);
@@ -145,7 +145,7 @@ impl CarefulResume {
         self.pipesize += self.unvalidated.on_ack(ack.packets, ack.next_number);
     }
 
-    /// Returns true if the sender has put less in flight than the path was known to hold.
+    /// Returns true if the flight is smaller than the volume that the path was known to hold.
     pub(super) fn is_rate_limited(&self) -> bool {
         self.flight_size < self.initial_window || self.flight_size <= self.pipesize
     }

@@ -25,14 +25,14 @@ impl CarefulResume {
         }
     }
 
-    /// Returns true if the controller tolerates the losses of the jump so far.
+    /// Returns true if the controller tolerates the losses of the jump up to now.
     fn is_tolerated(&self) -> bool {
         let tolerance = self.controller.send_control().loss_tolerance;
         tolerance > 0.0 && !self.unvalidated.is_congested(tolerance)
     }
 
-    /// Responds to a loss from the jump to the end of the retreat. Returns true if the controller
-    /// must be notified of it, too.
+    /// Responds to a loss between the jump and the end of the retreat. Returns true if the
+    /// controller must be notified as well.
     fn on_jump_loss(&mut self, loss: &Loss<'_>) -> bool {
         self.unvalidated.on_loss(loss.packets);
         match self.phase {
@@ -161,8 +161,8 @@ impl Controller for CarefulResume {
     }
 
     fn on_spurious_loss(&mut self, now: Time) {
-        // A retreat is final: the saved parameters are deleted, and the jump's window was never
-        // validated.
+        // A retreat is final: the saved parameters are deleted, and the window of the jump was
+        // never validated.
         if !matches!(self.phase, PhaseState::SafeRetreat(_)) {
             self.controller.on_spurious_loss(now);
         }
@@ -180,7 +180,8 @@ impl Controller for CarefulResume {
             PhaseState::SafeRetreat(_) | PhaseState::Normal => {}
         }
         self.controller.on_path_change(change);
-        // The observations belong to the old path; the store has read them, or does without.
+        // The observations belong to the old path. The store has either read them already or loses
+        // them.
         self.observer = PathObserver::new(&self.parameters, self.initial_window);
         self.observer.pause(self.next_number);
         self.handle.set_observed(None);
@@ -194,7 +195,7 @@ impl Controller for CarefulResume {
     fn restart(&mut self, to: &Restart) {
         self.controller.restart(to);
         if !matches!(self.phase, PhaseState::Normal) {
-            // Another layer knows better.
+            // The other layer's restart takes precedence.
             if self.phase.is_by_rate() {
                 self.set_probing_rate(None);
             }
@@ -227,7 +228,8 @@ impl Controller for CarefulResume {
             PhaseState::Validating(_) => SendControl { phase: "validating", ..inner },
             PhaseState::SafeRetreat(Retreat::Window { window, .. }) => SendControl {
                 cwnd: window,
-                // The controller's own rate belongs to the window that it would have.
+                // The controller's own rate belongs to the window that it would have without the
+                // layer.
                 pacing_rate: None,
                 in_slow_start: false,
                 phase: "safe retreat",

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub enum Refusal {
     /// Another connection uses them.
     InUse,
-    /// Their Lifetime has expired: they must be deleted.
+    /// Their Lifetime has expired; the store must delete them.
     Expired,
     /// They belong to another path.
     EndpointMismatch,
 }
 
-/// What a connection knows of its path: what it was offered, and what it has observed.
+/// What a connection knows about its path: the offer it received, and its observations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResumeState {
     /// First saved parameters that were offered, used or not.
@@ -28,26 +28,26 @@ pub struct ResumeState {
 
 /// The link between a connection's controller and the store of saved parameters. Clones share it.
 ///
-/// Parameters may be offered late: they can arrive in a token of the client's first flight, after
-/// the controller was created. Each connection has one handle; what is offered to it counts as
+/// Parameters may be offered late: they can arrive in a token in the client's first flight, after
+/// the controller was created. Each connection has one handle; parameters offered to it count as
 /// leased to the connection.
 ///
 /// Call order: [`ResumeHandle::offer`] or [`ResumeHandle::refuse`] at most once, when the
-/// parameters are known; the other calls at any time, and once more at the end of the connection:
-/// [`ResumeHandle::retreated`] first, since [`ResumeHandle::observed`] may replace what is then
-/// deleted.
+/// parameters are known. The other calls are allowed at any time, and once more at the end of the
+/// connection: first [`ResumeHandle::retreated`], since [`ResumeHandle::observed`] may replace the
+/// parameters that a retreat deletes.
 #[derive(Debug, Clone, Default)]
 pub struct ResumeHandle(Arc<Mutex<Shared>>);
 
 #[derive(Debug, Default)]
 struct Shared {
     offered: Option<SavedParameters>,
-    /// The parameters were offered in time to be used.
+    /// True if the parameters were offered in time for use.
     accepted: bool,
     refusal: Option<Refusal>,
-    /// The connection takes no more offers.
+    /// True if the connection takes no more offers.
     closed: bool,
-    /// The connection has jumped.
+    /// True if the connection has jumped.
     jumped: bool,
     retreated: bool,
     observed: Option<SavedParameters>,
@@ -61,13 +61,13 @@ impl ResumeHandle {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
-        // Every change is a single assignment: a panic elsewhere cannot leave the state half
-        // written.
+        // Every change is a single assignment, so that a panic elsewhere cannot leave inconsistent
+        // state.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Offers the saved parameters of this path. Only the first offer counts. Returns false if it
-    /// cannot be used: it is not the first, it was refused before, it is empty, or the connection
+    /// cannot be used because it is not the first, was refused before, is empty, or the connection
     /// has found its window by other means. Later observations are compared with the first offer
     /// even then.
     pub fn offer(&self, saved: SavedParameters) -> bool {
@@ -80,14 +80,14 @@ impl ResumeHandle {
         shared.accepted
     }
 
-    /// Forbids this connection to use the saved parameters of this path. Only the first refusal
+    /// Forbids this connection the use of saved parameters of this path. Only the first refusal
     /// counts, and only before the jump.
     pub fn refuse(&self, refusal: Refusal) {
         self.lock().refusal.get_or_insert(refusal);
     }
 
-    /// Returns why the parameters are not used, if the store refused them or the controller found
-    /// them expired.
+    /// Returns why the parameters are not used. `None` unless the store refused them or the
+    /// controller found them expired.
     pub fn refusal(&self) -> Option<Refusal> {
         self.lock().refusal
     }
@@ -102,13 +102,13 @@ impl ResumeHandle {
         self.lock().jumped
     }
 
-    /// Returns true if the saved parameters led to congestion: they must be deleted (RFC 9959
-    /// §3.5).
+    /// Returns true if the saved parameters led to congestion, so that they must be deleted (RFC
+    /// 9959 §3.5).
     pub fn retreated(&self) -> bool {
         self.lock().retreated
     }
 
-    /// Returns what the connection knows of its path now.
+    /// Returns what the connection currently knows about its path.
     pub fn resume_state(&self) -> ResumeState {
         let shared = self.lock();
         ResumeState {
@@ -118,14 +118,14 @@ impl ResumeHandle {
         }
     }
 
-    /// Returns true if no other connection may use the parameters (RFC 9959 §4.2): from the offer
-    /// on, to the end of the connection if it jumps, otherwise until it gives the parameters up.
+    /// Returns true if no other connection may use the parameters (RFC 9959 §4.2). They are in use
+    /// from the offer until the connection ends if it jumps, otherwise until it gives them up.
     pub fn in_use(&self) -> bool {
         let shared = self.lock();
         shared.jumped || (shared.accepted && !shared.closed && shared.refusal.is_none())
     }
 
-    /// Takes the transitions since the last call, in order.
+    /// Returns the transitions since the last call, in order.
     pub fn take_transitions(&self) -> Vec<Transition> {
         std::mem::take(&mut self.lock().transitions)
     }
@@ -136,7 +136,7 @@ impl ResumeHandle {
         (shared.offered, shared.refusal)
     }
 
-    /// Returns the parameters that the store still has, as far as this connection knows.
+    /// Returns the parameters that the store still holds, as far as this connection knows.
     pub(super) fn current(&self) -> Option<SavedParameters> {
         let shared = self.lock();
         shared.offered.filter(|_| !shared.retreated)
@@ -150,7 +150,7 @@ impl ResumeHandle {
         self.lock().jumped = true;
     }
 
-    /// Takes no more offers.
+    /// Rejects all further offers.
     pub(super) fn close(&self) {
         self.lock().closed = true;
     }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_set_is_no_offer() {
+    fn empty_parameters_are_no_offer() {
         let handle = ResumeHandle::new();
         assert!(!handle.offer(saved(0)));
         assert!(!handle.offer(SavedParameters { rtt: Span::ZERO, ..saved(300_000) }));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_set_is_not_in_use() {
+    fn refused_parameters_are_not_in_use() {
         let handle = ResumeHandle::new();
         assert!(handle.offer(saved(300_000)));
         handle.refuse(Refusal::InUse);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_after_the_end_is_turned_down() {
+    fn an_offer_after_the_end_is_rejected() {
         let handle = ResumeHandle::new();
         handle.close();
         assert!(!handle.offer(saved(300_000)));

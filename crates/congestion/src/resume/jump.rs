@@ -15,17 +15,17 @@ struct OpenJump {
     window: Bytes,
     /// Pacing rate: the saved window per saved RTT.
     rate: Rate,
-    /// Rounds until a rate-based controller is on its own.
+    /// Rounds until a rate-based controller continues without a probing rate.
     rounds: u32,
 }
 
-/// A controller that jumps to the saved window without any check. For comparison only.
+/// A controller that jumps to the saved window without any check. It serves only for comparison.
 #[derive(Debug)]
 pub struct UnsafeJump {
     controller: Box<dyn Controller>,
     handle: ResumeHandle,
     jump: Option<OpenJump>,
-    /// The jump was made, or will not be.
+    /// True if the jump was made, or is no longer possible.
     done: bool,
     next_number: u64,
 }
@@ -61,8 +61,8 @@ impl UnsafeJump {
         self.controller.restart(&Restart {
             now,
             window: saved.window,
-            // The path carried the saved window: nothing beyond it is searched for by doubling. A
-            // rate-based controller stays in Startup, where it takes a probing rate.
+            // The path carried the saved window, so that slow start need not search beyond it. A
+            // rate-based controller stays in Startup, the only state that takes a probing rate.
             ssthresh: (!by_rate).then_some(saved.window),
             rate: None,
             min_rtt: None,

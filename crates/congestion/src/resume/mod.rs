@@ -1,19 +1,18 @@
-//! Careful Resume (RFC 9959): reuse, with care, of what a path carried before, around any
-//! controller.
+//! Careful Resume (RFC 9959): careful reuse of saved path parameters, around any controller.
 //!
 //! - [`saved`]: the parameters that are saved;
 //! - [`handle`]: the link between a connection's controller and the store of paths;
 //! - [`transitions`]: phases and triggers by their qlog names;
-//! - [`mode`]: what is done with saved parameters;
+//! - [`mode`]: the use of saved parameters;
 //! - `careful`: the layer around a controller, and its `phase` with its data;
 //! - `reconnaissance`, `unvalidated`, `safe_retreat`: the phases of window-based controllers;
 //! - `probe`: the phases of rate-based controllers;
 //! - `jump`: the unsafe alternative, for comparison;
-//! - `observation`: measuring what is worth saving;
-//! - `packet_range`: packets that are accounted for, or not yet.
+//! - `observation`: measurements worth saving;
+//! - `packet_range`: counts of packets that are accounted for or outstanding.
 //!
-//! Decision 4 in `docs/decisions` says what the RFC leaves open and what was chosen. Section
-//! numbers are those of draft-ietf-tsvwg-careful-resume-24, from which the RFC was made.
+//! Decision 4 in `docs/decisions` lists the choices that the RFC leaves open. Section numbers are
+//! those of draft-ietf-tsvwg-careful-resume-24, from which the RFC was made.
 
 mod careful;
 mod controller;

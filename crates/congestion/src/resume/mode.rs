@@ -1,6 +1,6 @@
-//! What a connection does with saved parameters.
+//! The use of saved parameters by a connection.
 
-/// What a connection does with the saved parameters of its path.
+/// How a connection uses the saved parameters of its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeMode {
     /// Only measures the path.
@@ -8,7 +8,7 @@ pub enum ResumeMode {
     /// Careful Resume (RFC 9959).
     Careful,
     /// Unsafe: uses the whole saved window from the first flight on, before the path is confirmed,
-    /// and leaves congestion to the controller. It shows what the care of Careful Resume costs and
-    /// gains; no sender on a shared path should use it.
+    /// and leaves congestion to the controller. It shows the costs and gains of Careful Resume's
+    /// care; no sender on a shared path should use it.
     Jump,
 }

@@ -1,22 +1,22 @@
-//! Observation: what a path carries in an RTT, and which of it is worth saving (RFC 9959 §3.1 and
-//! §4.1).
+//! Observation of the volume that a path carries per RTT, and the choice of values worth saving
+//! (RFC 9959 §3.1 and §4.1).
 //!
-//! **What is measured.** At the end of a round, the bytes delivered while its newest packet was in
-//! flight: the capacity that was used, not the window, which overshoots at the end of slow start. A
+//! **Measured value.** At the end of a round, the bytes delivered while its newest packet was in
+//! flight: the used capacity rather than the window, which overshoots at the end of slow start. A
 //! standing queue increases the RTT and fills it with bytes that the path does not hold, so the
-//! figure is scaled by the minimum RTT over the current one. In slow start a round delivers what
-//! the round before had sent, by then half of the window: that is the halving which §4.1 suggests.
-//! Lost bytes are not delivered, so a round with losses counts what arrived.
+//! value is scaled by the minimum RTT over the current one. In slow start a round delivers the
+//! packets of the previous round, about half of the current window: the halving that §4.1 suggests.
+//! Lost bytes are not delivered, so a round with losses counts only the bytes that arrived.
 //!
-//! **What is left out.** Rounds that Careful Resume itself drove; and rounds in which the
+//! **Excluded rounds.** Rounds that Careful Resume itself controlled, and rounds in which the
 //! application or flow control limited the sender, unless they delivered more than the current
 //! value: a browser's flow control may limit the very round that fills the path.
 //!
-//! **What replaces what.** The largest value of the last period is reported. A larger one replaces
-//! it at once. A smaller one, be it than an earlier observation of this connection or than the
-//! saved parameters that it was offered, does so only if the path was really used: after
-//! [`USED_ROUNDS`] rounds that only cwnd limited, all after slow start. A short transfer, which
-//! never leaves slow start, thus does not reduce the saved capacity of its path.
+//! **Replacement.** The largest value of the last period is reported. A larger one replaces it at
+//! once. A smaller one replaces an earlier observation or the offered saved parameters only if the
+//! path was really used: after [`USED_ROUNDS`] rounds that only cwnd limited, all after slow start.
+//! A short transfer, which never leaves slow start, therefore does not reduce the saved capacity of
+//! its path.
 
 use super::handle::ResumeHandle;
 use super::parameters::Parameters;
@@ -24,11 +24,11 @@ use super::saved::SavedParameters;
 use crate::controller::Ack;
 use bentpipe_units::{Bytes, Span, Time};
 
-/// Rounds of use after which a smaller value is reported. Our choice: five seconds on a
+/// Rounds of use after which a smaller value is reported. Our choice: they take five seconds on a
 /// geostationary path.
 const USED_ROUNDS: u32 = 8;
 
-/// Number of buckets that the period is divided into: its start moves in steps of a tenth.
+/// Number of buckets per period: its start moves in steps of a tenth.
 const BUCKETS: usize = 10;
 
 /// Extremes of one bucket.
@@ -49,7 +49,7 @@ pub(super) struct PathObserver {
     minimum: Bytes,
     /// Latest report.
     reported: Option<SavedParameters>,
-    /// Rounds that only cwnd limited since the value decreased.
+    /// Rounds since the value decreased that only cwnd limited.
     used: u32,
     /// True if something other than cwnd limited the current round.
     limited: bool,
@@ -91,8 +91,8 @@ impl PathObserver {
         let rtt = self.min_rtt().min(ack.rtt);
         let delivered = ack.delivered.saturating_sub(newest.delivered);
         let window = delivered.mul_f64(rtt.as_secs_f64() / ack.rtt.as_secs_f64());
-        // A round that cwnd did not limit is no sign of less capacity, but the path did carry what
-        // it delivered.
+        // A round that cwnd did not limit is no sign of less capacity, but the path did carry the
+        // delivered bytes.
         if limited
             && self
                 .reported

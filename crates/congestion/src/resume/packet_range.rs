@@ -1,23 +1,23 @@
-//! Ranges of packets, and how many of them are acknowledged or lost.
+//! Packet ranges with counts of acknowledged and lost packets.
 
 use crate::controller::SentPacket;
 use bentpipe_units::Bytes;
 
-/// Packets of consecutive numbers: the initial data of a connection, or the unvalidated packets of
-/// a jump.
+/// Packets with consecutive numbers: the initial data of a connection, or the unvalidated packets
+/// of a jump.
 ///
 /// Some packets are removed without a report: lost MTU probes and packets of discarded keys. A
-/// range is therefore also settled once a packet is acknowledged that was sent after the ACK which
-/// reached its end: by then every loss in it has been declared (RFC 9002 §6.1).
+/// range is therefore also settled by the ACK of a packet that was sent after the ACK which reached
+/// the end of the range: by then every loss in the range has been declared (RFC 9002 §6.1).
 #[derive(Debug, Clone, Default)]
 pub(super) struct PacketRange {
-    /// Number of the first packet; `None` before there is one.
+    /// Number of the first packet. `None` if there is none yet.
     first: Option<u64>,
-    /// Number after the last packet; `None` while the range is open.
+    /// Number after the last packet. `None` while the range is open.
     end: Option<u64>,
-    /// Packets neither acknowledged nor lost.
+    /// Packets that are neither acknowledged nor lost.
     outstanding: u64,
-    /// Packets acknowledged or lost, and those lost.
+    /// Packets that are acknowledged or lost, and the lost ones among them.
     accounted: u64,
     losses: u64,
     /// Number of the next packet when an ACK reached the end of the range.
@@ -80,7 +80,7 @@ impl PacketRange {
     }
 
     /// Returns true if more packets were lost than random losses of the fraction `tolerance`
-    /// explain: three standard deviations above the mean of a Poisson process, and one packet for
+    /// explain: three standard deviations above the mean of a Poisson process, plus one packet for
     /// the start of the count. Without tolerance, every loss is congestion.
     pub(super) fn is_congested(&self, tolerance: f64) -> bool {
         let mean = tolerance * self.accounted as f64;
@@ -105,8 +105,8 @@ impl PacketRange {
         self.reached.is_some()
     }
 
-    /// Returns true if every packet is acknowledged or lost, or can only have been removed without
-    /// a report.
+    /// Returns true if every packet is acknowledged, lost, or can only have been removed without a
+    /// report.
     pub(super) fn is_settled(&self) -> bool {
         self.is_closed() && (self.outstanding == 0 || self.overtaken)
     }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn every_loss_is_congestion_to_who_tolerates_none() {
+    fn without_tolerance_every_loss_is_congestion() {
         let mut range = range(0, 1000);
         assert!(!range.is_congested(0.0));
         range.on_loss(&[packet(3)]);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_beyond_chance_are_congestion_to_everyone() {
+    fn losses_beyond_chance_are_congestion_despite_tolerance() {
         let mut range = range(0, 1000);
         for number in 0..1000 {
             if number % 64 == 0 {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn only_its_own_packets_count() {
+    fn only_packets_in_the_range_count() {
         let mut range = range(5, 8);
         assert_eq!(
             range.on_ack(&[packet(3), packet(4), packet(5), packet(6)], 9),
@@ -175,14 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn losses_settle_it_too() {
+    fn losses_settle_the_range_too() {
         let mut range = range(5, 7);
         range.on_loss(&[packet(5), packet(6)]);
         assert!(range.is_settled() && !range.is_reached());
     }
 
     #[test]
-    fn a_packet_that_leaves_without_word_holds_it_up_for_a_round_only() {
+    fn a_packet_removed_without_a_report_delays_it_by_one_round() {
         let mut range = range(0, 3);
         range.on_ack(&[packet(0), packet(2)], 6);
         assert!(range.is_reached() && !range.is_settled());
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_run_is_settled_at_once_and_has_no_last_packet() {
+    fn an_empty_range_is_settled_at_once_and_has_no_last_packet() {
         let range = range(5, 5);
         assert!(range.is_settled());
         assert_eq!(range.last(), None);

@@ -8,21 +8,21 @@ parameters! {
     /// Parameters of [`CarefulResume`](super::CarefulResume).
     Parameters {
         max_jump: 16e6, 1e4 => 1e12, "bytes",
-            "largest window to jump to (RFC 9959 §4.3, max_jump; our choice: half of what 400 Mbps \
-             carry in 640 ms)";
+            "largest window to jump to (RFC 9959 §4.3, max_jump; our choice: half the volume of \
+             400 Mbps in 640 ms)";
         jump_share: 0.5, 0.01 => 0.5, "",
-            "share of the saved window to jump to (RFC 9959 §3.3: at most half)";
+            "fraction of the saved window to jump to (RFC 9959 §3.3: at most half)";
         beta: 0.5, 0.1 => 1.0, "",
-            "share of PipeSize that the slow-start threshold is after a retreat (RFC 9959 §3.5, \
+            "slow-start threshold after a retreat, as a fraction of PipeSize (RFC 9959 §3.5, \
              Beta)";
         rtt_low: 0.5, 0.5 => 1.0, "",
-            "share of the saved round trip at and below which the path is another (RFC 9959 §3.2)";
+            "fraction of the saved RTT at or below which the path differs (RFC 9959 §3.2)";
         rtt_high: 10.0, 1.0 => 10.0, "",
-            "multiple of the saved round trip above which the path is another (RFC 9959 §4.2.1)";
+            "multiple of the saved RTT above which the path differs (RFC 9959 §4.2.1)";
         minimum_saved_windows: 4.0, 0.0 => 1e6, "initial windows",
             "smallest window worth saving (RFC 9959 §3.1)";
         observation_period: 300.0, 1.0 => 86_400.0, "s",
-            "how long an observation counts (RFC 9959 §4.1: five minutes, as an example)";
+            "lifetime of an observation (RFC 9959 §4.1: five minutes, as an example)";
     }
 }
 

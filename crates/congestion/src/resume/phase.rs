@@ -1,4 +1,4 @@
-//! The phase of Careful Resume, with the data that it needs.
+//! The phases of Careful Resume with their data.
 
 use super::packet_range::PacketRange;
 use super::transitions::Phase;
@@ -10,13 +10,13 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 pub(super) enum PhaseState {
     /// The path is being confirmed (§3.2).
     Reconnaissance(Reconnaissance),
-    /// Packets are sent beyond the controller's own window (§3.3).
+    /// Packets beyond the controller's own window are being sent (§3.3).
     Unvalidated(Jump),
-    /// The unvalidated packets are sent, and their acknowledgements awaited (§3.4).
+    /// The unvalidated packets are sent, and their acknowledgements are awaited (§3.4).
     Validating(Validation),
     /// The jump met congestion (§3.5).
     SafeRetreat(Retreat),
-    /// The controller is on its own (§3.7).
+    /// The controller continues without the layer (§3.7).
     Normal,
 }
 
@@ -25,7 +25,7 @@ pub(super) enum PhaseState {
 pub(super) enum Jump {
     /// By its window.
     Window(WindowJump),
-    /// By a probing rate (appendix C), since this round of the connection.
+    /// By a probing rate (appendix C), since the given round of the connection.
     Rate(u64),
 }
 
@@ -46,8 +46,8 @@ impl WindowJump {
         Rate::over(self.window, self.rtt).max(Rate::from_bps(1))
     }
 
-    /// Returns true if more than an RTT has passed since the first unvalidated packet was sent.
-    /// Between the jump and that packet the sender may pause, as in Reconnaissance.
+    /// Returns true if more than an RTT has passed since the first unvalidated packet was sent. The
+    /// sender may pause between the jump and that packet, as in Reconnaissance.
     pub(super) fn is_overdue(&self, now: Time) -> bool {
         self.first_sent_at.is_some_and(|sent_at| now.since(sent_at) > self.rtt)
     }
@@ -58,7 +58,7 @@ impl WindowJump {
 pub(super) enum Validation {
     /// Of a window-based controller.
     Window,
-    /// Of a rate-based controller that probes since this round.
+    /// Of a rate-based controller that has been probing since the given round.
     Rate(u64),
 }
 
@@ -69,8 +69,7 @@ pub(super) enum Retreat {
     Window {
         /// Congestion window.
         window: Bytes,
-        /// Start of the recovery period: the retreat responds to losses of packets with smaller
-        /// numbers.
+        /// Start of the recovery period: the retreat covers losses of packets with smaller numbers.
         recovery_start: u64,
     },
     /// Of a rate-based controller, in its Drain.
@@ -99,16 +98,16 @@ impl PhaseState {
         }
     }
 
-    /// Returns true if a rate-based controller probes or retreats.
+    /// Returns true if a rate-based controller is probing or retreating.
     pub(super) fn is_by_rate(&self) -> bool {
         self.probe_round().is_some() || matches!(self, Self::SafeRetreat(Retreat::Rate))
     }
 }
 
-/// What Reconnaissance has found so far.
+/// Observations of Reconnaissance.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reconnaissance {
-    /// Packets sent before the first acknowledgement: normally the initial window.
+    /// Packets sent before the first ACK: normally the initial window.
     pub(super) initial: PacketRange,
     /// Latest RTT.
     pub(super) rtt: Option<Span>,
@@ -133,16 +132,16 @@ impl Reconnaissance {
         }
     }
 
-    /// Counts losses, and returns true if they are congestion to a controller of this loss
-    /// tolerance.
+    /// Counts losses, and returns true if a controller of this loss tolerance takes them as
+    /// congestion.
     pub(super) fn on_loss(&mut self, packets: &[SentPacket], tolerance: f64) -> bool {
         self.initial.on_loss(packets);
         tolerance == 0.0 || self.initial.is_congested(tolerance)
     }
 
-    /// Returns the round that starts at `now`. Several ACKs acknowledge an initial window: the
-    /// first of them starts the round, the last completes the window. Up to an eighth of an RTT may
-    /// lie between them.
+    /// Returns the round that starts at `now`. An initial window takes several ACKs: the first of
+    /// them starts the round, the last completes the window. Up to an eighth of an RTT may lie
+    /// between them.
     pub(super) fn starting_round(&self, now: Time) -> Option<u64> {
         let (round, start) = self.round?;
         (now.since(start) <= self.rtt? / 8).then_some(round)

@@ -1,7 +1,7 @@
 //! Careful Resume of a rate-based controller (RFC 9959 appendix C).
 //!
 //! The controller keeps its window and its pacing rate, and gets a probing rate for two of its
-//! rounds. The first is the Unvalidated Phase, the second the Validating Phase; the controller's
+//! rounds. The first is the Unvalidated Phase, the second the Validating Phase. The controller's
 //! Drain is the Safe Retreat.
 
 use super::careful::CarefulResume;
@@ -66,8 +66,8 @@ impl CarefulResume {
         }
     }
 
-    /// Retreats if the model has left Startup by its own rules while it probed: what it measures
-    /// now is distorted.
+    /// Retreats if the model has left Startup by its own rules during the probe, which distorts its
+    /// samples.
     pub(super) fn retreat_if_startup_ended(&mut self, now: Time, trigger: Option<Trigger>) {
         if self.phase.probe_round().is_some()
             && !self.controller.rate_based().is_some_and(|model| model.in_startup())
@@ -76,8 +76,8 @@ impl CarefulResume {
         }
     }
 
-    /// Retreats after the probe met congestion: the controller drains, and measures nothing until
-    /// it has.
+    /// Retreats after the probe met congestion: the controller drains, and ignores all samples
+    /// until it has.
     pub(super) fn retreat_by_rate(&mut self, now: Time, trigger: Option<Trigger>) {
         self.unvalidated.close(self.next_number);
         self.handle.set_retreated();

@@ -1,4 +1,4 @@
-//! Reconnaissance: whether this is the path whose parameters were saved (RFC 9959 §3.2).
+//! Reconnaissance: confirms that this is the path whose parameters were saved (RFC 9959 §3.2).
 
 use super::careful::CarefulResume;
 use super::handle::Refusal;
@@ -13,12 +13,12 @@ pub(super) struct JumpOpportunity {
     pub(super) now: Time,
     /// True if cwnd limits the sender.
     pub(super) cwnd_limited: bool,
-    /// The round that starts with the event.
+    /// The round that starts with the event, if any.
     pub(super) round: Option<u64>,
 }
 
 impl CarefulResume {
-    /// Takes what was offered to the handle, and ends Careful Resume if it must not be used.
+    /// Takes the handle's offer, and ends Careful Resume if it must not be used.
     fn take_offer(&mut self, now: Time) {
         let (saved, refusal) = self.handle.offered();
         self.saved = saved;
@@ -36,7 +36,7 @@ impl CarefulResume {
             .min_rtt
             .is_some_and(|min| self.parameters.is_too_short(min, &saved))
         {
-            // The minimum can only decrease: no need to wait for the jump.
+            // The minimum can only decrease: there is no need to wait for the jump.
             self.go(now, PhaseState::Normal, Some(Trigger::RttNotValidated));
         }
     }
@@ -61,7 +61,7 @@ impl CarefulResume {
         }
     }
 
-    /// Ends Careful Resume at congestion before the jump, to which the controller responds.
+    /// Ends Careful Resume because of congestion before the jump, to which the controller responds.
     pub(super) fn abandon(&mut self, now: Time, trigger: Trigger) {
         if matches!(self.phase, PhaseState::Reconnaissance(_)) {
             self.go(now, PhaseState::Normal, Some(trigger));
@@ -71,7 +71,7 @@ impl CarefulResume {
     fn jump(&mut self, now: Time, rtt: Span, saved: &SavedParameters) {
         let window = self.parameters.jump_window(saved);
         if window <= self.controller.send_control().cwnd {
-            // The controller has come this far by itself.
+            // The controller has reached the jump window by itself.
             self.go(now, PhaseState::Normal, None);
             return;
         }

@@ -7,7 +7,7 @@ use crate::controller::Ack;
 use bentpipe_units::Time;
 
 impl CarefulResume {
-    /// Retreats: the jump met congestion, or the path is no longer the confirmed one.
+    /// Retreats because the jump met congestion, or the path is no longer the confirmed one.
     pub(super) fn retreat(&mut self, now: Time, trigger: Trigger) {
         let before = self.window();
         self.unvalidated.close(self.next_number);
@@ -26,9 +26,8 @@ impl CarefulResume {
         self.end_retreat_if_settled(ack.now);
     }
 
-    /// Handles congestion during the retreat, among packets up to `newest`. The retreat has
-    /// responded for the flight before it; congestion among later packets halves its window (RFC
-    /// 9002 §7.3.2).
+    /// Handles congestion during the retreat, among packets up to `newest`. The retreat covers the
+    /// flight before it; congestion among later packets halves its window (RFC 9002 §7.3.2).
     pub(super) fn on_retreat_congestion(&mut self, newest: u64) {
         let minimum = self.minimum_window();
         if let PhaseState::SafeRetreat(Retreat::Window { window, recovery_start }) = &mut self.phase
@@ -40,7 +39,7 @@ impl CarefulResume {
     }
 
     /// Ends the retreat if the last unvalidated packet, or a later one, is acknowledged, or if
-    /// every unvalidated packet is acknowledged or lost: the last one may be lost itself.
+    /// every unvalidated packet is acknowledged or lost, since the last one may be lost itself.
     pub(super) fn end_retreat_if_settled(&mut self, now: Time) {
         if self.unvalidated.is_reached() || self.unvalidated.is_settled() {
             self.end_retreat(now);
@@ -49,9 +48,9 @@ impl CarefulResume {
 
     pub(super) fn end_retreat(&mut self, now: Time) {
         let PhaseState::SafeRetreat(Retreat::Window { window, .. }) = self.phase else { return };
-        // The controller may have set its own window lower: the path has changed.
+        // The controller may have reduced its own window: the path has changed.
         let window = window.min(self.controller.send_control().cwnd);
-        // At least two packets, as in RFC 5681 equation 4.
+        // At least two packets, as in equation 4 of RFC 5681.
         let ssthresh = self.pipesize.mul_f64(self.parameters.beta).max(self.minimum_window());
         self.restart_controller(now, window, Some(ssthresh), self.next_number);
         self.go(now, PhaseState::Normal, Some(Trigger::ExitRecovery));

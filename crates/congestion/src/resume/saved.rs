@@ -2,7 +2,7 @@
 
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
-/// Saved parameters of a path (RFC 9959 §3.1). The store knows which path.
+/// Saved parameters of a path (RFC 9959 §3.1). Only the store knows the path that they belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SavedParameters {
     /// `saved_cwnd`: bytes that the path carried in one RTT.
@@ -14,8 +14,8 @@ pub struct SavedParameters {
 }
 
 impl SavedParameters {
-    /// Returns true if the parameters are an observation: a window of zero or an RTT of zero is
-    /// none.
+    /// Returns true if the parameters are an observation: neither the window nor the RTT may be
+    /// zero.
     pub fn is_usable(&self) -> bool {
         !self.window.is_zero() && !self.rtt.is_zero()
     }

@@ -1,4 +1,4 @@
-//! Phases of Careful Resume and the triggers of their transitions, by the names of
+//! Phases of Careful Resume and the triggers of their transitions, by the names in
 //! draft-ietf-tsvwg-careful-resume-qlog.
 
 use super::saved::SavedParameters;
@@ -11,12 +11,12 @@ pub enum Phase {
     Reconnaissance,
     /// The window is that of the jump, sent at one window per RTT (§3.3).
     Unvalidated,
-    /// The acknowledgements of the unvalidated packets are awaited (§3.4).
+    /// The acknowledgements of all unvalidated packets are awaited (§3.4).
     Validating,
     /// The unvalidated packets met congestion: the window is small until all are accounted for
     /// (§3.5).
     SafeRetreat,
-    /// The controller runs normally, for good (§3.7).
+    /// The controller runs normally from now on (§3.7).
     Normal,
 }
 
@@ -42,19 +42,19 @@ pub enum Trigger {
     RttNotValidated,
     /// The window of the jump is in flight.
     LastUnvalidatedPacketSent,
-    /// The first packet beyond the controller's own window was acknowledged.
+    /// The first unvalidated packet was acknowledged.
     FirstUnvalidatedPacketAcknowledged,
     /// An RTT has passed since the jump.
     RttExceeded,
-    /// The application used too little of the jump.
+    /// The application used too little of the jump's window.
     RateLimited,
-    /// Everything beyond the controller's own window was acknowledged.
+    /// The last unvalidated packet was acknowledged.
     LastUnvalidatedPacketAcknowledged,
     /// Packets take another path.
     PathChanged,
     /// A packet was lost.
     PacketLoss,
-    /// A packet was marked.
+    /// A packet arrived with ECN-CE.
     EcnCe,
     /// The retreat has ended.
     ExitRecovery,

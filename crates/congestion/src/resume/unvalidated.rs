@@ -22,7 +22,7 @@ impl CarefulResume {
     /// Handles an ACK in the Unvalidated Phase.
     pub(super) fn on_unvalidated_ack(&mut self, ack: &Ack<'_>) {
         self.count(ack);
-        // The window is that of the jump: the controller's own must not grow meanwhile.
+        // The window is that of the jump; the controller's own must not grow meanwhile.
         self.controller.on_ack(&Ack { app_limited: true, ..*ack });
         let PhaseState::Unvalidated(Jump::Window(jump)) = &mut self.phase else { return };
         jump.rtt = ack.rtt;
@@ -36,8 +36,8 @@ impl CarefulResume {
         }
     }
 
-    /// Ends the Unvalidated Phase: "check flight_size" (§3.3). The unused part of the jump is given
-    /// back.
+    /// Ends the Unvalidated Phase: "check flight_size" (§3.3). The window shrinks by the unused
+    /// part of the jump.
     pub(super) fn evaluate(&mut self, now: Time, trigger: Trigger) {
         self.unvalidated.close(self.next_number);
         if self.is_rate_limited() {

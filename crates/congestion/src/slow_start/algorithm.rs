@@ -11,11 +11,10 @@ pub enum Progress {
     Continue,
     /// It has found the capacity: the controller continues in congestion avoidance.
     Found(CapacityEstimate),
-    /// The path is congested: the controller continues from the slow start's window and responds to
+    /// The path is congested: the controller continues with the slow start's window and responds to
     /// the event itself.
     Congested,
-    /// It has nothing to offer on this path: the controller's own slow start continues from its
-    /// window.
+    /// It is of no use on this path: the controller's own slow start continues with its window.
     Fallback,
 }
 
@@ -28,7 +27,8 @@ pub struct CapacityEstimate {
     pub rate: Option<Rate>,
     /// Minimum RTT.
     pub min_rtt: Span,
-    /// Start of the recovery period: losses of packets with smaller numbers cause no reduction.
+    /// Start of the recovery period: losses of packets with smaller numbers do not reduce the
+    /// window.
     pub recovery_start: u64,
 }
 
@@ -42,8 +42,8 @@ pub trait SlowStart: Debug + Send + Sync {
     /// Handles newly acknowledged packets.
     fn on_ack(&mut self, ack: &Ack<'_>) -> Progress;
 
-    /// Handles packets that were declared lost. The controller is not notified of them if the
-    /// answer is [`Progress::Continue`].
+    /// Handles packets that were declared lost. The controller is not notified if this returns
+    /// [`Progress::Continue`].
     fn on_loss(&mut self, loss: &Loss<'_>) -> Progress {
         let _ = loss;
         Progress::Congested
@@ -68,7 +68,7 @@ pub trait SlowStart: Debug + Send + Sync {
         let _ = mtu;
     }
 
-    /// Continues from a window that a layer sets without a threshold. Returns false to end, so that
+    /// Continues with a window that a layer sets without a threshold. Returns false to end, so that
     /// the controller's own slow start continues.
     fn on_restart(&mut self, to: &Restart) -> bool {
         let _ = to;
@@ -76,7 +76,7 @@ pub trait SlowStart: Debug + Send + Sync {
     }
 
     /// Handles a path change. Returns false to end, so that the controller's own slow start
-    /// continues from the current window.
+    /// continues with the current window.
     fn on_path_change(&mut self, change: &PathChange) -> bool {
         let _ = change;
         false
@@ -85,13 +85,12 @@ pub trait SlowStart: Debug + Send + Sync {
     /// Returns the congestion window.
     fn window(&self) -> Bytes;
 
-    /// Returns the pacing rate; `None` leaves it to the sender.
+    /// Returns the pacing rate. `None` leaves it to the sender.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Returns the start of the recovery period, should the algorithm end with
-    /// [`Progress::Fallback`].
+    /// Returns the start of the recovery period for an end with [`Progress::Fallback`].
     fn recovery_start(&self) -> u64 {
         0
     }

@@ -1,7 +1,7 @@
-//! HyStart as Linux has it in front of CUBIC (Ha, Rhee: "Taming the elephants: new TCP slow start",
-//! Computer Networks 55, 2011; constants and order of Linux 6.18, `tcp_cubic.c`): slow start that
-//! ends at once when acknowledgements come as a train as long as the path, or when the round trip
-//! has grown.
+//! HyStart as in Linux's CUBIC (Ha, Rhee: "Taming the elephants: new TCP slow start", Computer
+//! Networks 55, 2011; constants and order of Linux 6.18, `tcp_cubic.c`).
+//!
+//! Slow start ends at once if a train of ACKs becomes as long as the path, or if the RTT has grown.
 
 use super::algorithm::{CapacityEstimate, Progress, SlowStart};
 use crate::controller::minimum_window;
@@ -13,19 +13,18 @@ parameters! {
     /// Parameters of [`HyStart`]; defaults are Linux's.
     Parameters {
         low_window: 16.0, 0.0 => 1000.0, "packets",
-            "window below which it looks at nothing (hystart_low_window)";
+            "window below which nothing is checked (hystart_low_window)";
         ack_delta: 2.0, 0.0 => 100.0, "ms",
-            "longest time between two acknowledgements of one train (hystart_ack_delta_us)";
+            "longest time between two ACKs of one train (hystart_ack_delta_us)";
         train: 0.5, 0.1 => 10.0, "",
-            "length of a train that ends it, in smallest round trips; Linux takes 1 for senders \
+            "length of a train that ends slow start, in minimum RTTs; Linux uses 1 for senders \
              that pace";
         min_delay: 4.0, 0.0 => 1000.0, "ms",
-            "smallest rise of the round trip that counts (HYSTART_DELAY_MIN)";
+            "smallest RTT increase that counts (HYSTART_DELAY_MIN)";
         max_delay: 16.0, 0.0 => 1000.0, "ms",
-            "largest rise of the round trip that is waited for (HYSTART_DELAY_MAX)";
+            "largest RTT increase that is required (HYSTART_DELAY_MAX)";
         samples: 8.0, 1.0 => 100.0, "",
-            "samples that a round needs before its round trips say something \
-             (HYSTART_MIN_SAMPLES)";
+            "RTT samples that a round needs for a decision (HYSTART_MIN_SAMPLES)";
     }
 }
 
@@ -48,7 +47,7 @@ pub struct HyStart {
     /// The round ends when this packet is acknowledged (end_seq).
     round_end: u64,
     round_start: Time,
-    /// The last acknowledgement of the train that began with the round.
+    /// Time of the last ACK in the train that began with the round.
     last_ack: Time,
     /// Minimum RTT of the connection (delay_min), and of this round (curr_rtt).
     min_rtt: Option<Span>,
@@ -128,7 +127,7 @@ impl SlowStart for HyStart {
     }
 
     fn on_path_change(&mut self, change: &PathChange) -> bool {
-        // A longer path is no queue. The round's samples are of both paths, and say nothing.
+        // A longer path is no queue. The round's samples include both paths and are discarded.
         self.min_rtt = change.shifted(self.min_rtt);
         self.this_round = None;
         self.samples = 0;
@@ -156,51 +155,16 @@ impl SlowStart for HyStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sent_packets::SentPackets;
+    use crate::testing::rounds::Rounds;
 
-    const MTU: Bytes = Bytes::new(1000);
-
-    /// A sender whose window is of so many packets, which are sent at once.
-    struct Rounds {
-        start: HyStart,
-        sent_packets: SentPackets,
-        now: Time,
+    fn sender(packets: u64) -> Rounds<HyStart> {
+        Rounds::new(packets, |config| HyStart::new(config, &Parameters::default()))
     }
 
-    impl Rounds {
-        fn new(packets: u64) -> Self {
-            let initial_window = Bytes::new(packets * 1000);
-            let config = ControllerConfig {
-                now: Time::ZERO,
-                mtu: MTU,
-                initial_window,
-                distance_m: None,
-                rtt: None,
-            };
-            let start = HyStart::new(&config, &Parameters::default());
-            Self { start, sent_packets: SentPackets::new(), now: Time::ZERO }
-        }
-
-        /// A round of `packets`, whose acknowledgements come `apart` from each other, each after so
-        /// long a round trip: how many had come when it was over, where it was.
-        fn round(&mut self, packets: u64, rtt: Span, apart: Span) -> Option<u64> {
-            let (first, begins) = (self.sent_packets.next_number(), self.now);
-            for index in 0..packets {
-                self.sent_packets.on_sent(begins + apart * index, MTU);
-            }
-            for index in 0..packets {
-                self.now = begins + rtt + apart * index;
-                self.sent_packets.on_acked(self.now, first + index);
-                let mut over = false;
-                self.sent_packets.report_ack(self.now, false, |ack| {
-                    over = matches!(self.start.on_ack(ack), Progress::Found(_))
-                });
-                if over {
-                    return Some(index + 1);
-                }
-            }
-            None
-        }
+    /// Runs a round. Returns the number of the ACK at which slow start ended, if it did.
+    fn round(rounds: &mut Rounds<HyStart>, packets: u64, rtt: Span, interval: Span) -> Option<u64> {
+        let (acks, progress) = rounds.round(packets, rtt, interval);
+        matches!(progress, Progress::Found(_)).then_some(acks)
     }
 
     const fn ms(milliseconds: u64) -> Span {
@@ -208,55 +172,55 @@ mod tests {
     }
 
     #[test]
-    fn a_train_of_half_a_round_trip_ends_it() {
-        let mut rounds = Rounds::new(100);
-        // (100 + 1) / 2 ms after the first acknowledgement: the 52nd.
-        assert_eq!(rounds.round(100, ms(100), ms(1)), Some(52));
+    fn a_train_of_half_an_rtt_ends_it() {
+        let mut rounds = sender(100);
+        // (100 + 1) / 2 ms after the first ACK: the 52nd.
+        assert_eq!(round(&mut rounds, 100, ms(100), ms(1)), Some(52));
         assert_eq!(
-            rounds.start.window(),
+            rounds.window(),
             Bytes::new(151_000),
-            "what the last acknowledgement covers is not added"
+            "the packets of the last ACK are not added"
         );
     }
 
     #[test]
     fn acknowledgements_more_than_two_milliseconds_apart_are_no_train() {
-        let mut rounds = Rounds::new(100);
-        assert_eq!(rounds.round(100, ms(100), ms(3)), None);
+        let mut rounds = sender(100);
+        assert_eq!(round(&mut rounds, 100, ms(100), ms(3)), None);
     }
 
     #[test]
-    fn a_rise_of_an_eighth_ends_it_at_the_ninth_sample_of_a_round() {
-        let mut rounds = Rounds::new(20);
-        assert_eq!(rounds.round(20, ms(100), Span::ZERO), None);
-        assert_eq!(rounds.round(20, ms(112), Span::ZERO), None);
-        assert_eq!(rounds.round(20, ms(113), Span::ZERO), Some(9));
+    fn an_increase_of_an_eighth_ends_it_at_the_ninth_sample_of_a_round() {
+        let mut rounds = sender(20);
+        assert_eq!(round(&mut rounds, 20, ms(100), Span::ZERO), None);
+        assert_eq!(round(&mut rounds, 20, ms(112), Span::ZERO), None);
+        assert_eq!(round(&mut rounds, 20, ms(113), Span::ZERO), Some(9));
     }
 
     #[test]
     fn on_a_long_path_sixteen_milliseconds_are_enough_and_on_a_short_one_four_are_needed() {
         for (base, least) in [(600, 16), (10, 4)] {
-            let mut rounds = Rounds::new(20);
-            rounds.round(20, ms(base), Span::ZERO);
-            assert_eq!(rounds.round(20, ms(base + least), Span::ZERO), None);
-            assert_eq!(rounds.round(20, ms(base + least + 1), Span::ZERO), Some(9));
+            let mut rounds = sender(20);
+            round(&mut rounds, 20, ms(base), Span::ZERO);
+            assert_eq!(round(&mut rounds, 20, ms(base + least), Span::ZERO), None);
+            assert_eq!(round(&mut rounds, 20, ms(base + least + 1), Span::ZERO), Some(9));
         }
     }
 
     #[test]
-    fn below_sixteen_packets_it_looks_at_nothing() {
-        let mut rounds = Rounds::new(2);
-        assert_eq!(rounds.round(2, ms(100), Span::ZERO), None);
-        assert_eq!(rounds.round(10, ms(300), Span::ZERO), None);
-        assert_eq!(rounds.start.window(), Bytes::new(14_000));
+    fn below_sixteen_packets_nothing_is_checked() {
+        let mut rounds = sender(2);
+        assert_eq!(round(&mut rounds, 2, ms(100), Span::ZERO), None);
+        assert_eq!(round(&mut rounds, 10, ms(300), Span::ZERO), None);
+        assert_eq!(rounds.window(), Bytes::new(14_000));
     }
 
     #[test]
-    fn a_longer_path_is_no_queue() {
-        let mut rounds = Rounds::new(20);
-        rounds.round(20, ms(100), Span::ZERO);
+    fn a_longer_path_is_not_taken_for_a_queue() {
+        let mut rounds = sender(20);
+        round(&mut rounds, 20, ms(100), Span::ZERO);
         let change = PathChange { rtt_increase: Some(ms(50)), ..PathChange::unknown(rounds.now) };
-        assert!(rounds.start.on_path_change(&change));
-        assert_eq!(rounds.round(20, ms(150), Span::ZERO), None);
+        assert!(rounds.slow_start.on_path_change(&change));
+        assert_eq!(round(&mut rounds, 20, ms(150), Span::ZERO), None);
     }
 }

@@ -1,5 +1,5 @@
-//! HyStart++ (RFC 9406): slow start that becomes careful when the round trip grows, and ends when
-//! it stays grown.
+//! HyStart++ (RFC 9406): slow start that becomes conservative when the RTT grows, and ends when the
+//! RTT stays increased.
 
 use super::algorithm::{CapacityEstimate, Progress, SlowStart};
 use crate::controller::minimum_window;
@@ -8,31 +8,29 @@ use crate::parameters::parameters;
 use bentpipe_units::{Bytes, Span};
 
 parameters! {
-    /// Parameters of [`HyStartPlusPlus`], with the names and the recommended values of RFC 9406
-    /// §4.3. Its limit L on the growth for each acknowledgement is infinite, as recommended for
-    /// senders that pace.
+    /// Parameters of [`HyStartPlusPlus`], with the names and recommended values of RFC 9406 §4.3.
+    /// The limit L on the growth per ACK is infinite, as recommended for senders that pace.
     Parameters {
         min_rtt_thresh: 4.0, 0.1 => 1000.0, "ms",
-            "smallest rise of the round trip that counts (RFC 9406 §4.3, MIN_RTT_THRESH)";
+            "smallest RTT increase that counts (RFC 9406 §4.3, MIN_RTT_THRESH)";
         max_rtt_thresh: 16.0, 0.1 => 1000.0, "ms",
-            "largest rise of the round trip that is waited for (RFC 9406 §4.3, MAX_RTT_THRESH)";
+            "largest RTT increase that is required (RFC 9406 §4.3, MAX_RTT_THRESH)";
         min_rtt_divisor: 8.0, 1.0 => 100.0, "",
-            "rise that counts, as a part of the last round's smallest round trip (RFC 9406 §4.3, \
-             MIN_RTT_DIVISOR)";
+            "divisor of the last round's minimum RTT, which gives the increase that counts (RFC \
+             9406 §4.3, MIN_RTT_DIVISOR)";
         n_rtt_sample: 8.0, 1.0 => 100.0, "",
-            "samples that a round needs before it says something (RFC 9406 §4.3, N_RTT_SAMPLE)";
+            "samples that a round needs for a decision (RFC 9406 §4.3, N_RTT_SAMPLE)";
         css_growth_divisor: 4.0, 1.0 => 100.0, "",
-            "how many times slower conservative slow start grows (RFC 9406 §4.3, \
-             CSS_GROWTH_DIVISOR)";
+            "divisor of growth in conservative slow start (RFC 9406 §4.3, CSS_GROWTH_DIVISOR)";
         css_rounds: 5.0, 1.0 => 100.0, "",
             "rounds of conservative slow start before it ends (RFC 9406 §4.3, CSS_ROUNDS)";
     }
 }
 
-/// Conservative slow start.
+/// State of conservative slow start.
 #[derive(Debug, Clone, Copy)]
 struct Conservative {
-    /// The RTT that caused the change: a smaller one shows a false alarm (cssBaselineMinRtt).
+    /// RTT that caused the change. A smaller one reveals a false alarm (cssBaselineMinRtt).
     baseline: Span,
     rounds: u32,
 }
@@ -135,7 +133,7 @@ impl SlowStart for HyStartPlusPlus {
     }
 
     fn on_path_change(&mut self, change: &PathChange) -> bool {
-        // A longer path is no queue. The round's samples are of both paths, and say nothing.
+        // A longer path is no queue. The round's samples include both paths and are discarded.
         self.last_round = change.shifted(self.last_round);
         let baseline = change.shifted(self.conservative.map(|conservative| conservative.baseline));
         self.conservative =
@@ -166,131 +164,96 @@ impl SlowStart for HyStartPlusPlus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sent_packets::SentPackets;
+    use crate::testing::MTU;
+    use crate::testing::rounds::Rounds;
     use bentpipe_units::Time;
 
-    const MTU: Bytes = Bytes::new(1000);
-
-    /// A sender whose every round is ten packets, each acknowledged for itself.
-    struct Rounds {
-        start: HyStartPlusPlus,
-        sent_packets: SentPackets,
-        now: Time,
+    fn sender() -> Rounds<HyStartPlusPlus> {
+        Rounds::new(10, |config| HyStartPlusPlus::new(config, &Parameters::default()))
     }
 
-    impl Rounds {
-        fn new() -> Self {
-            let config = ControllerConfig {
-                now: Time::ZERO,
-                mtu: MTU,
-                initial_window: Bytes::new(10_000),
-                distance_m: None,
-                rtt: None,
-            };
-            let start = HyStartPlusPlus::new(&config, &Parameters::default());
-            Self { start, sent_packets: SentPackets::new(), now: Time::ZERO }
-        }
-
-        /// One round of `packets` acknowledgements at round trip `rtt_ms`; what the last of them
-        /// led to.
-        fn round_of(&mut self, packets: u64, rtt_ms: u64) -> Progress {
-            let first = self.sent_packets.next_number();
-            for _ in 0..packets {
-                self.sent_packets.on_sent(self.now, MTU);
-            }
-            self.now += Span::from_millis(rtt_ms);
-            let mut progress = Progress::Continue;
-            for number in first..first + packets {
-                self.sent_packets.on_acked(self.now, number);
-                self.sent_packets.report_ack(self.now, false, |ack| {
-                    if progress == Progress::Continue {
-                        progress = self.start.on_ack(ack);
-                    }
-                });
-            }
-            progress
-        }
-
-        fn round(&mut self, rtt_ms: u64) -> Progress {
-            self.round_of(10, rtt_ms)
-        }
+    /// Runs a round of ten packets with the given RTT. Returns the outcome of the last ACK.
+    fn round(rounds: &mut Rounds<HyStartPlusPlus>, rtt_ms: u64) -> Progress {
+        rounds.round(10, Span::from_millis(rtt_ms), Span::ZERO).1
     }
 
     #[test]
-    fn a_steady_round_trip_doubles_the_window_each_round() {
-        let mut rounds = Rounds::new();
+    fn a_steady_rtt_doubles_the_window_each_round() {
+        let mut rounds = sender();
         for expected in [20_000, 30_000, 40_000] {
-            assert_eq!(rounds.round(100), Progress::Continue);
-            assert_eq!(rounds.start.window(), Bytes::new(expected));
+            assert_eq!(round(&mut rounds, 100), Progress::Continue);
+            assert_eq!(rounds.window(), Bytes::new(expected));
         }
-        assert_eq!(rounds.start.phase(), "slow start");
+        assert_eq!(rounds.slow_start.phase(), "slow start");
     }
 
     #[test]
-    fn a_rise_of_an_eighth_slows_the_growth_to_a_quarter_from_the_eighth_sample_on() {
-        let mut rounds = Rounds::new();
-        rounds.round(100);
-        rounds.round(113);
-        assert_eq!(rounds.start.phase(), "conservative slow start");
-        // Eight packets of the second round at full growth, two at a quarter.
-        assert_eq!(rounds.start.window(), Bytes::new(10_000 + 10_000 + 8_000 + 500));
+    fn an_increase_of_an_eighth_slows_the_growth_to_a_quarter_from_the_eighth_sample_on() {
+        let mut rounds = sender();
+        round(&mut rounds, 100);
+        round(&mut rounds, 113);
+        assert_eq!(rounds.slow_start.phase(), "conservative slow start");
+        // Eight packets of the second round at full growth, then two at a quarter.
+        assert_eq!(rounds.window(), Bytes::new(10_000 + 10_000 + 8_000 + 500));
     }
 
     #[test]
-    fn a_rise_below_the_threshold_changes_nothing() {
-        let mut rounds = Rounds::new();
-        rounds.round(100);
-        rounds.round(112);
-        assert_eq!(rounds.start.phase(), "slow start");
+    fn an_increase_below_the_threshold_has_no_effect() {
+        let mut rounds = sender();
+        round(&mut rounds, 100);
+        round(&mut rounds, 112);
+        assert_eq!(rounds.slow_start.phase(), "slow start");
     }
 
     #[test]
     fn on_a_long_path_sixteen_milliseconds_are_enough() {
-        let mut rounds = Rounds::new();
-        rounds.round(600);
-        rounds.round(615);
-        assert_eq!(rounds.start.phase(), "slow start");
-        rounds.round(631);
-        assert_eq!(rounds.start.phase(), "conservative slow start");
+        let mut rounds = sender();
+        round(&mut rounds, 600);
+        round(&mut rounds, 615);
+        assert_eq!(rounds.slow_start.phase(), "slow start");
+        round(&mut rounds, 631);
+        assert_eq!(rounds.slow_start.phase(), "conservative slow start");
     }
 
     #[test]
-    fn seven_samples_say_nothing() {
-        let mut rounds = Rounds::new();
-        rounds.round(100);
-        rounds.round_of(7, 200);
-        assert_eq!(rounds.start.phase(), "slow start");
+    fn seven_samples_have_no_effect() {
+        let mut rounds = sender();
+        round(&mut rounds, 100);
+        rounds.round(7, Span::from_millis(200), Span::ZERO);
+        assert_eq!(rounds.slow_start.phase(), "slow start");
     }
 
     #[test]
-    fn a_round_trip_below_the_baseline_goes_back_to_slow_start() {
-        let mut rounds = Rounds::new();
-        rounds.round(100);
-        rounds.round(120);
-        rounds.round(119);
-        assert_eq!(rounds.start.phase(), "slow start");
+    fn an_rtt_below_the_baseline_returns_to_slow_start() {
+        let mut rounds = sender();
+        round(&mut rounds, 100);
+        round(&mut rounds, 120);
+        round(&mut rounds, 119);
+        assert_eq!(rounds.slow_start.phase(), "slow start");
     }
 
     #[test]
     fn five_conservative_rounds_end_it() {
-        let mut rounds = Rounds::new();
-        rounds.round(100);
+        let mut rounds = sender();
+        round(&mut rounds, 100);
         for _ in 0..5 {
-            assert_eq!(rounds.round(120), Progress::Continue);
+            assert_eq!(round(&mut rounds, 120), Progress::Continue);
         }
-        let window = rounds.start.window();
-        let Progress::Found(found) = rounds.round(120) else { panic!("it goes on") };
+        let window = rounds.window();
+        let Progress::Found(found) = round(&mut rounds, 120) else {
+            panic!("slow start must have ended")
+        };
         assert_eq!((found.window, found.min_rtt), (window, Span::from_millis(100)));
     }
 
     #[test]
-    fn the_window_stays_while_the_application_is_the_limit() {
-        let mut rounds = Rounds::new();
+    fn the_window_stays_while_the_application_limits_the_sender() {
+        let mut rounds = sender();
         rounds.sent_packets.on_sent(Time::ZERO, MTU);
         rounds.sent_packets.on_acked(Time::from_millis(100), 0);
         rounds.sent_packets.report_ack(Time::from_millis(100), true, |ack| {
-            rounds.start.on_ack(ack);
+            rounds.slow_start.on_ack(ack);
         });
-        assert_eq!(rounds.start.window(), Bytes::new(10_000));
+        assert_eq!(rounds.window(), Bytes::new(10_000));
     }
 }

@@ -10,8 +10,8 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The right to use a fast slow start, held until the slow start ends. Its issuer learns of the end
-/// when the last copy is dropped.
+/// The right to use a fast slow start, held until the slow start ends. Dropping the last copy
+/// informs the issuer.
 #[derive(Clone)]
 pub struct StartSlot(
     #[allow(dead_code, reason = "it is only ever dropped")] Arc<dyn Any + Send + Sync>,
@@ -60,7 +60,7 @@ impl WithSlowStart {
     }
 
     /// Restarts the controller if the slow start has ended. Returns true if the controller must
-    /// handle the event, too.
+    /// handle the event as well.
     fn proceed(&mut self, progress: Progress, now: Time) -> bool {
         let Some(slow_start) = &self.slow_start else { return true };
         let to = match progress {
@@ -97,7 +97,7 @@ impl Controller for WithSlowStart {
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        // The controller sees every ACK, for its filters; its window is not used until the slow
+        // The controller sees every ACK, for its filters. Its window is not used until the slow
         // start has ended.
         self.controller.on_ack(ack);
         if let Some(slow_start) = &mut self.slow_start {
@@ -153,7 +153,7 @@ impl Controller for WithSlowStart {
 
     fn restart(&mut self, to: &Restart) {
         self.controller.restart(to);
-        // A slow start has no threshold: above one, the path is known; below one, the controller
+        // A slow start has no threshold. Above one, the path is known; below one, the controller
         // knows where to stop.
         let over = to.ssthresh.is_some();
         if over || self.slow_start.as_mut().is_some_and(|slow_start| !slow_start.on_restart(to)) {

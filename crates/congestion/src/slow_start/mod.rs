@@ -1,8 +1,8 @@
-//! Slow-start algorithms: how a sender finds the capacity of its path, in front of any controller.
+//! Slow-start algorithms, which find the capacity of a path in front of any controller.
 //!
-//! A controller has a slow start of its own, called `standard` in scenarios. A [`SlowStart`]
-//! replaces it: [`WithSlowStart`] sends by its window and pacing rate until it has found the
-//! capacity, then restarts the controller from there.
+//! A controller has its own slow start, called `standard` in scenarios. A [`SlowStart`] replaces
+//! it: [`WithSlowStart`] sends by its window and pacing rate until it has found the capacity, then
+//! restarts the controller from there.
 //!
 //! - [`hystart`], [`hystart_plus_plus`], [`search`]: slow starts that end before the queue is full;
 //! - [`long_path`]: bursts, for paths with the RTT of satellites.

@@ -1,5 +1,5 @@
-//! SEARCH (draft-chung-ccwg-search): slow start that ends when what is delivered falls behind what
-//! was sent a round trip before.
+//! SEARCH (draft-chung-ccwg-search): slow start that ends when deliveries fall behind the bytes
+//! sent one RTT earlier.
 
 use super::algorithm::{CapacityEstimate, Progress, SlowStart};
 use crate::controller::minimum_window;
@@ -10,13 +10,13 @@ use bentpipe_units::{Bytes, Span, Time};
 parameters! {
     /// Parameters of [`Search`], with the values of draft-chung-ccwg-search-09.
     Parameters {
-        window_factor: 3.5, 1.0 => 20.0, "round trips",
+        window_factor: 3.5, 1.0 => 20.0, "RTTs",
             "time over which bytes are compared (draft-chung-ccwg-search-09, WINDOW_SIZE)";
         threshold: 0.26, 0.01 => 0.99, "",
-            "share of the bytes sent that must be missing (draft-chung-ccwg-search-09, THRESH)";
+            "fraction of the bytes sent that must be missing (draft-chung-ccwg-search-09, THRESH)";
         drain: 1.0, 0.0 => 1.0, "",
-            "0.5 or more: leave with the window that the last round trip delivered, not with the \
-             one that overshot";
+            "0.5 or more: end with the volume that the last RTT delivered, rather than the \
+             overshot window";
     }
 }
 
@@ -57,7 +57,7 @@ impl Bins {
     }
 
     /// Closes the bins that have ended by `now`. Returns false if there are none. Bins without an
-    /// ACK get the totals of the one before, so that they count as empty; after more empty bins
+    /// ACK get the totals of the previous one, so that they count as empty. If more bins are empty
     /// than are kept, the measurement restarts.
     fn close(&mut self, now: Time, delivered: Bytes, sent: Bytes) -> bool {
         if now < self.ends {
@@ -94,7 +94,7 @@ impl Bins {
         let back = rtt.as_secs_f64() / self.width.as_secs_f64();
         let whole = back as usize;
         let fraction = back - back.floor();
-        // A bin further back, for the part of a bin that the round trip is longer than whole ones.
+        // One more bin back, for the fraction by which the RTT exceeds whole bins.
         let ago = last.checked_sub(whole).filter(|ago| *ago > BINS && whole + 1 < EXTRA)?;
         let window = |end: usize| self.at(end).1.saturating_sub(self.at(end - BINS).1) as f64;
         let sent = window(ago) * (1.0 - fraction) + window(ago - 1) * fraction;
@@ -181,21 +181,13 @@ impl SlowStart for Search {
 mod tests {
     use super::*;
     use crate::sent_packets::SentPackets;
+    use crate::testing::{MTU, config};
 
-    const MTU: Bytes = Bytes::new(1000);
-
-    /// A sender that doubles each round trip of 100 ms, evenly, over a path that delivers at most
-    /// `most` packets in 10 ms. The window that SEARCH leaves with, and the round in which it does.
+    /// Runs a sender that doubles evenly every RTT of 100 ms, over a path that delivers at most
+    /// `most` packets in 10 ms. Returns the window with which SEARCH ends, and the round.
     fn run(most: u64, drain: f64) -> Option<(Bytes, u64)> {
-        let config = ControllerConfig {
-            now: Time::ZERO,
-            mtu: MTU,
-            initial_window: Bytes::new(10_000),
-            distance_m: None,
-            rtt: None,
-        };
         let values = Parameters { drain, ..Parameters::default() };
-        let mut search = Search::new(&config, &values);
+        let mut search = Search::new(&config(), &values);
         let mut sent_packets = SentPackets::new();
         let mut queue = std::collections::VecDeque::new();
         let mut acked = 0;
@@ -223,29 +215,29 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_while_all_that_is_sent_arrives() {
+    fn it_continues_while_all_packets_arrive() {
         assert_eq!(run(u64::MAX, 1.0), None);
     }
 
     #[test]
-    fn it_ends_when_a_quarter_of_what_was_sent_does_not_arrive() {
-        // More than 64 packets in 10 ms are sent from the eighth round on, and stand in a queue
-        // from the ninth. The longer round trip makes it look further back, to where less was sent:
-        // two rounds more.
+    fn it_ends_when_a_quarter_of_the_bytes_is_missing() {
+        // From the eighth round on, more than 64 packets are sent in 10 ms; from the ninth on, they
+        // queue. With the longer RTT the comparison looks further back, to when less was sent: two
+        // more rounds.
         let (_, round) = run(64, 0.0).unwrap();
         assert!((9..=11).contains(&round), "round {round}");
     }
 
     #[test]
-    fn it_leaves_with_what_a_round_trip_delivers() {
+    fn it_ends_with_the_volume_that_an_rtt_delivers() {
         let (window, _) = run(64, 1.0).unwrap();
-        // 640 packets in a round trip of 100 ms, in bins of 35 ms.
+        // 640 packets per RTT of 100 ms, in bins of 35 ms.
         assert!((640_000..=740_000).contains(&window.get()), "{window}");
         assert!(run(64, 0.0).unwrap().0 > window);
     }
 
     #[test]
-    fn a_silence_of_many_bins_begins_anew() {
+    fn a_pause_of_many_bins_restarts_the_measurement() {
         let mut bins = Bins::new(Time::ZERO, Span::from_millis(10));
         for step in 1..30 {
             assert!(bins.close(Time::from_millis(10 * step), Bytes::new(step), Bytes::new(step)));

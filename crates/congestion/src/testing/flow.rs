@@ -1,16 +1,16 @@
-//! A flow over a path without a bottleneck, driven packet by packet, for tests of controllers of
-//! rates.
+//! A flow over a path without a bottleneck, driven packet by packet, for tests of rate-based
+//! controllers.
 
+use super::{MTU, config};
 use crate::controller::{Controller, ControllerConfig, EcnCe, PathChange, RateBased, Restart};
 use crate::sent_packets::SentPackets;
 use bentpipe_units::{Bytes, Rate, Span, Time};
+use proptest::prelude::*;
 
-/// Size of each packet.
-pub const MTU: Bytes = Bytes::new(1000);
-/// Round trip of each packet.
+/// RTT of every packet.
 pub const RTT: Span = Span::from_millis(100);
 
-/// A flow whose packets all take the same time.
+/// A flow whose packets all have the same RTT.
 pub struct Flow<C> {
     pub bbr: C,
     pub sent_packets: SentPackets,
@@ -19,14 +19,7 @@ pub struct Flow<C> {
 
 impl<C: Controller> Flow<C> {
     pub fn new(make: impl Fn(&ControllerConfig) -> C) -> Self {
-        let config = ControllerConfig {
-            now: Time::ZERO,
-            mtu: MTU,
-            initial_window: Bytes::new(10_000),
-            distance_m: None,
-            rtt: None,
-        };
-        Self { bbr: make(&config), sent_packets: SentPackets::new(), now: Time::ZERO }
+        Self { bbr: make(&config()), sent_packets: SentPackets::new(), now: Time::ZERO }
     }
 
     pub fn send(&mut self, packets: u64) {
@@ -48,8 +41,7 @@ impl<C: Controller> Flow<C> {
         self.sent_packets.report_loss(self.now, false, |loss| self.bbr.on_loss(loss));
     }
 
-    /// Sends `packets`; a round trip later all but those that `lost` names arrive, one a
-    /// millisecond.
+    /// Sends `packets`. One RTT later all but those in `lost` arrive, one per millisecond.
     pub fn round(&mut self, packets: u64, lost: impl Fn(u64) -> bool) {
         let first = self.sent_packets.next_number();
         self.send(packets);
@@ -65,9 +57,9 @@ impl<C: Controller> Flow<C> {
         self.lose(&numbers);
     }
 
-    /// Keeps `window` packets in flight for `packets` more, one delivered each millisecond, but for
-    /// those that `lost` names; a lost packet is noticed three packets later. Acknowledges all that
-    /// is left.
+    /// Keeps `window` packets in flight for `packets` more, one delivered per millisecond, except
+    /// those in `lost`. A loss is detected three packets later. Finally acknowledges all that are
+    /// left.
     pub fn stream(&mut self, packets: u64, window: u64, lost: impl Fn(u64) -> bool) {
         let first = self.sent_packets.next_number();
         for step in 0..packets + window {
@@ -99,11 +91,57 @@ impl<C: Controller> Flow<C> {
     }
 
     fn rate_based(&mut self) -> &mut dyn RateBased {
-        self.bbr.rate_based().expect("a controller of rates")
+        self.bbr.rate_based().expect("a rate-based controller")
     }
 
-    /// Whatever may happen, in a form that a property test can draw.
-    pub fn anything(&mut self, kind: u8, value: u64) {
+    /// Returns the window, the pacing rate and the estimated bandwidth.
+    pub fn limits(&mut self) -> (Bytes, Option<Rate>, Option<Rate>) {
+        let control = self.bbr.send_control();
+        (control.cwnd, control.pacing_rate, self.rate_based().bandwidth())
+    }
+
+    /// Probes at 100 Mbps with 200 packets and retreats at the first ACK. Returns the number of
+    /// the first packet.
+    pub fn fail_probe(&mut self) -> u64 {
+        let first = self.sent_packets.next_number();
+        self.rate_based().set_probing_rate(Some(Rate::from_mbps(100)));
+        self.send(200);
+        self.now += RTT;
+        self.ack(first);
+        let now = self.now;
+        self.rate_based().retreat(now);
+        first
+    }
+
+    /// Acknowledges the packets of a failed probe that started with `first`, and checks that the
+    /// controller stays in Drain and ignores their rate until few are left.
+    pub fn drain_failed_probe(&mut self, first: u64) {
+        let bandwidth = self.rate_based().bandwidth();
+        for number in first + 1..first + 150 {
+            self.now += Span::from_micros(10);
+            self.ack(number);
+        }
+        assert!(self.rate_based().in_drain());
+        assert_eq!(self.rate_based().bandwidth(), bandwidth);
+        for number in first + 150..first + 200 {
+            self.ack(number);
+        }
+        assert!(!self.rate_based().in_drain());
+    }
+
+    /// Applies arbitrary events, and checks after each that window and rate are above zero.
+    pub fn check_events(&mut self, events: Vec<(u8, u64)>) -> Result<(), TestCaseError> {
+        for (kind, value) in events {
+            self.apply(kind, value);
+            let (window, rate, _) = self.limits();
+            prop_assert!(!window.is_zero());
+            prop_assert!(rate.is_none_or(|rate| !rate.is_zero()));
+        }
+        Ok(())
+    }
+
+    /// Applies the event that `kind` and `value` encode.
+    fn apply(&mut self, kind: u8, value: u64) {
         let oldest = self.sent_packets.next_number().saturating_sub(value % 60);
         match kind {
             0..=2 => self.send(value % 40),
@@ -138,4 +176,9 @@ impl<C: Controller> Flow<C> {
             }
         }
     }
+}
+
+/// Returns arbitrary events for [`Flow::check_events`].
+pub fn events() -> impl Strategy<Value = Vec<(u8, u64)>> {
+    proptest::collection::vec((0u8..12, 0u64..u64::MAX), 1..200)
 }

@@ -1,17 +1,18 @@
-//! Paths for tests of controllers: whole windows one round trip after the other, and a queue packet
-//! by packet.
+//! Senders and paths for tests of controllers: one path transfers whole windows per RTT, the other
+//! queues packet by packet.
 
 pub(crate) mod flow;
+pub(crate) mod rounds;
 
 use crate::controller::{Controller, ControllerConfig};
 use crate::sent_packets::SentPackets;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::collections::VecDeque;
 
-/// Size of every packet: windows are then thousands for packets.
+/// Size of every packet; a window in bytes is then its packets times a thousand.
 pub(crate) const MTU: Bytes = Bytes::new(1000);
 
-/// Ten packets to begin with, no distance known.
+/// Returns a configuration with an initial window of ten packets and no distance.
 pub(crate) fn config() -> ControllerConfig {
     ControllerConfig {
         now: Time::ZERO,
@@ -22,13 +23,13 @@ pub(crate) fn config() -> ControllerConfig {
     }
 }
 
-/// A path without a queue that delivers each window a round trip after it was sent.
+/// A path without a queue that delivers each window one RTT after it was sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Path {
     pub(crate) sent_packets: SentPackets,
     pub(crate) now: Time,
     pub(crate) rtt: Span,
-    /// Packets that one acknowledgement covers.
+    /// Packets per ACK.
     pub(crate) batch: usize,
     pub(crate) app_limited: bool,
 }
@@ -44,8 +45,8 @@ impl Path {
         }
     }
 
-    /// Sends a window and has it acknowledged a round trip later but for the packets that `lost`
-    /// picks by their place in the window; these are declared lost at the end.
+    /// Sends a window and acknowledges it one RTT later, except the packets that `lost` selects by
+    /// their position in the window. These are declared lost at the end.
     pub(crate) fn round(&mut self, controller: &mut dyn Controller, lost: impl Fn(u64) -> bool) {
         let first = self.sent_packets.next_number();
         while self.sent_packets.bytes_in_flight() + MTU <= controller.send_control().cwnd {
@@ -67,8 +68,8 @@ impl Path {
         self.sent_packets.report_loss(self.now, false, |loss| controller.on_loss(loss));
     }
 
-    /// Mean window in packets over `packets` packets of which every `period`th is lost, the first
-    /// too, after as many to settle.
+    /// Returns the mean window in packets over `packets` packets, of which every `period`th is
+    /// lost, starting with the first. As many packets are sent before, to settle.
     pub(crate) fn mean_window(
         &mut self,
         controller: &mut dyn Controller,
@@ -88,18 +89,18 @@ impl Path {
     }
 }
 
-/// A bottleneck with a queue, packet by packet: a sender with all the data in the world, paced
-/// where its controller paces.
+/// A bottleneck with a queue, packet by packet. Its sender always has data, and paces if its
+/// controller does.
 #[derive(Debug)]
 pub(crate) struct Bottleneck {
     pub(crate) sent_packets: SentPackets,
     pub(crate) now: Time,
     pub(crate) rate: Rate,
-    /// Round trip without a queue.
+    /// RTT without a queue.
     pub(crate) rtt: Span,
-    /// Time that others keep in the queue, at least.
+    /// Minimum queueing delay that other flows cause.
     pub(crate) others: Span,
-    /// Acknowledgements on their way, by the packet's number.
+    /// ACKs in transit, with the number of the acknowledged packet.
     arriving: VecDeque<(Time, u64)>,
     free_at: Time,
     next_send: Time,
@@ -119,12 +120,12 @@ impl Bottleneck {
         }
     }
 
-    /// Packets waiting or being sent.
+    /// Returns the number of packets queued or in transmission.
     pub(crate) fn queued(&self) -> u64 {
         self.rate.bytes_in(self.free_at.since(self.now)).get() / MTU.get()
     }
 
-    /// Goes on until `until`, and calls `each` after each acknowledgement.
+    /// Runs until `until`, and calls `each` after each ACK.
     pub(crate) fn run<C: Controller>(
         &mut self,
         controller: &mut C,

@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-/// The maximum of the values of the last few ticks of a counter, such as rounds.
+/// The maximum value over the last ticks of a counter, such as rounds.
 ///
-/// It keeps only values that may still become the maximum: each is smaller than the one before it
+/// It keeps only values that may still become the maximum: each is smaller than the previous one
 /// and belongs to a later tick. A window of n ticks therefore holds at most n values, however many
-/// are added, and an update costs constant time on average.
+/// are added, and an update takes amortised constant time.
 #[derive(Debug, Clone, Default)]
 pub struct WindowedMax {
-    /// (tick, value): ticks rise, values fall.
+    /// (tick, value): ticks increase, values decrease.
     values: VecDeque<(u64, u64)>,
 }
 
@@ -25,8 +25,8 @@ impl WindowedMax {
         while self.values.back().is_some_and(|&(_, last)| last <= value) {
             self.values.pop_back();
         }
-        // A smaller value of the same tick will never be the largest: it leaves the window together
-        // with the other.
+        // A smaller value of the same tick is never the maximum: it leaves the window together with
+        // the other.
         if self.values.back().is_none_or(|&(last, _)| last < tick) {
             self.values.push_back((tick, value));
         }
@@ -60,7 +60,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_largest_of_the_window_and_keeps_no_more_than_one_value_a_tick(
+        fn it_is_the_maximum_of_the_window_and_keeps_at_most_one_value_per_tick(
             steps in proptest::collection::vec((0u64..3, 0u64..100), 1..300),
             window in 1u64..12,
         ) {
@@ -70,7 +70,8 @@ mod tests {
                 tick += passed;
                 all.push((tick, value));
                 filter.update(tick, window, value);
-                let expected = all.iter().filter(|(at, _)| at + window > tick).map(|(_, value)| *value).max();
+                let recent = all.iter().filter(|(at, _)| at + window > tick);
+                let expected = recent.map(|(_, value)| *value).max();
                 prop_assert_eq!(Some(filter.get()), expected);
                 prop_assert!(filter.kept() as u64 <= window);
             }

@@ -1,5 +1,4 @@
-//! Extremes over sliding windows, with bounded memory: a maximum over rounds, and round trips over
-//! time.
+//! Extremes over sliding windows with bounded memory: a maximum over rounds, and RTTs over time.
 
 mod max;
 mod rtt;

@@ -1,24 +1,24 @@
-//! The minimum or maximum RTT of a sliding window of time, at a bounded cost.
+//! The minimum or maximum RTT over a sliding window of time, at a bounded cost.
 
 use bentpipe_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// Maximum number of samples kept. The window is divided into as many slots: a sample is dropped if
-/// a better one is less than a slot older, so that the result may be a slot out of date.
+/// Maximum number of samples kept. The window is divided into as many slots. A sample is dropped if
+/// a better one is less than a slot older, so that the result may lag by a slot.
 const SLOTS: u64 = 32;
 
-/// Which extreme is looked for.
+/// The extreme that the filter finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Best {
     Smallest,
     Largest,
 }
 
-/// The minimum or maximum RTT of a sliding window of time.
+/// The minimum or maximum RTT over a sliding window of time.
 ///
-/// It keeps samples that get worse from the oldest to the newest: an older and worse sample than
-/// the new one can never be the result again. Each sample is added and removed once, so that an
-/// update costs constant time on average.
+/// It keeps samples that get worse from the oldest to the newest, since an older sample that is
+/// worse than the new one can never be the result again. Each sample is added and removed once, so
+/// that an update takes amortised constant time.
 #[derive(Debug, Clone)]
 pub struct WindowedRtt {
     best: Best,
@@ -37,8 +37,7 @@ impl WindowedRtt {
     }
 
     /// Adds a sample, removes those older than `window`, and returns the extreme of the rest.
-    /// `window` may differ from call to call, but removed samples do not return. `now` never
-    /// decreases.
+    /// `window` may differ between calls, but removed samples do not return. `now` never decreases.
     pub fn update(&mut self, now: Time, window: Span, sample: Span) -> Span {
         let best = self.best;
         while self.samples.back().is_some_and(|(_, other)| match best {
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_is_kept_for_the_window_and_no_longer() {
+    fn the_minimum_leaves_with_the_window() {
         let mut filter = WindowedRtt::smallest();
         assert_eq!(filter.get(), None);
         filter.update(Time::from_millis(0), WINDOW, ms(10));
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_is_kept_likewise() {
+    fn the_maximum_leaves_with_the_window() {
         let mut filter = WindowedRtt::largest();
         filter.update(Time::from_millis(0), WINDOW, ms(50));
         assert_eq!(filter.update(Time::from_millis(100), WINDOW, ms(20)), ms(50));
@@ -100,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_agrees_with_looking_at_every_sample_but_for_a_slot(
+        fn it_matches_the_exact_result_within_a_slot(
             samples in proptest::collection::vec((0u64..40, 1u64..1000), 1..300)
         ) {
             let mut filter = WindowedRtt::smallest();
@@ -109,9 +108,12 @@ mod tests {
                 now += ms(step);
                 all.push((now, ms(value)));
                 let answer = filter.update(now, WINDOW, ms(value));
-                let least = |window: Span| all.iter().filter(|(at, _)| now.since(*at) <= window).map(|(_, v)| *v).min();
-                // Never below the true minimum, never above that of a window a slot shorter at
-                // either end.
+                let least = |window: Span| {
+                    let recent = all.iter().filter(|(at, _)| now.since(*at) <= window);
+                    recent.map(|(_, rtt)| *rtt).min()
+                };
+                // Never below the true minimum, and never above that of a window that is shorter by
+                // a slot at either end.
                 prop_assert!(Some(answer) >= least(WINDOW));
                 prop_assert!(filter.samples.len() as u64 <= SLOTS);
                 let within = all

@@ -1,12 +1,12 @@
-//! One sender, one bottleneck, one receiver: the smallest loop in which a controller can be
-//! watched.
+//! One sender, one bottleneck, one receiver: a minimal loop for observing a controller.
 //!
-//! Deterministic. The bottleneck is a tail-drop queue in front of a fixed rate; packets are lost at
-//! random after it; the receiver acknowledges every n-th packet or after 25 ms, and its return link
-//! can hold acknowledgements for a frame.
+//! It is deterministic. The bottleneck is a tail-drop queue in front of a link of fixed rate, after
+//! which packets are lost at random. The receiver acknowledges every n-th packet, or after 25 ms,
+//! and its return link can hold ACKs for a frame.
 
-#![allow(dead_code, reason = "each test and example uses its part of the loop")]
+#![allow(dead_code, reason = "each test and example uses only part of the loop")]
 
+pub mod bbr;
 pub mod moving;
 
 use bentpipe_congestion::controller::Controller;
@@ -19,37 +19,36 @@ pub const MTU: Bytes = Bytes::new(1200);
 
 const ACK_DELAY: Span = Span::from_millis(25);
 
-/// A round trip by when a packet sets out.
+/// RTT as a function of the time at which a packet is sent.
 pub type Motion = fn(Time) -> Span;
 
-/// What lies between the two.
+/// The path between sender and receiver.
 #[derive(Debug, Clone)]
 pub struct Path {
-    /// Of the bottleneck.
+    /// Rate of the bottleneck.
     pub rate: Rate,
-    /// Both ways, without queue.
+    /// RTT without queueing.
     pub rtt: Span,
-    /// Of the queue.
+    /// Capacity of the queue.
     pub buffer: Bytes,
     /// Probability that a packet is lost.
     pub loss: f64,
-    /// Packets to an acknowledgement.
+    /// Packets per ACK.
     pub ack_every: usize,
-    /// Acknowledgements leave at multiples of this only; zero for at once.
+    /// ACKs only leave at multiples of this; zero disables frames.
     pub frame: Span,
-    /// How fast the application writes; `None` for as fast as may be.
+    /// Rate at which the application writes. `None` for unlimited data.
     pub application: Option<Rate>,
-    /// A round trip that depends on when a packet sets out, instead of `rtt`: packets may overtake
-    /// each other.
+    /// RTT that depends on the time of sending and replaces `rtt`: packets may overtake each other.
     pub motion: Option<Motion>,
-    /// Whether what sets out then is lost.
-    pub silent: Option<fn(Time) -> bool>,
-    /// How far `motion` and `silent` are when the flow begins.
+    /// Returns true for send times at which packets are lost.
+    pub is_outage: Option<fn(Time) -> bool>,
+    /// Time of `motion` and `is_outage` at the start of the flow.
     pub offset: Span,
 }
 
 impl Path {
-    /// A path with a queue of one bandwidth-delay product that loses nothing and acknowledges every
+    /// Returns a path with a queue of one bandwidth-delay product, no loss, and an ACK for every
     /// second packet.
     pub fn new(rate: Rate, rtt: Span) -> Self {
         let buffer = rate.bytes_in(rtt);
@@ -62,14 +61,14 @@ impl Path {
             frame: Span::ZERO,
             application: None,
             motion: None,
-            silent: None,
+            is_outage: None,
             offset: Span::ZERO,
         }
     }
 }
 
 impl Path {
-    /// Time to the receiver, or back, of what sets out at `at`.
+    /// Returns the one-way delay of a packet sent at `at`.
     fn one_way(&self, at: Time) -> Span {
         self.motion.map_or(self.rtt, |rtt| rtt(at + self.offset)) / 2
     }
@@ -84,19 +83,19 @@ enum Event {
     Timeout,
 }
 
-/// The loop.
+/// A running simulation.
 pub struct Run {
     pub path: Path,
     pub controller: Box<dyn Controller>,
     pub sent_packets: SentPackets,
     pub now: Time,
-    /// (when, phase) of each change of phase.
+    /// (time, phase) of each change of phase.
     pub phases: Vec<(Time, &'static str)>,
-    /// (when, bytes delivered so far) at each acknowledgement.
+    /// (time, bytes delivered by then) at each ACK.
     pub delivered: Vec<(Time, u64)>,
     /// Packets dropped by the queue and lost at random.
     pub dropped: u64,
-    /// Packets that got through the bottleneck, and the time that they waited for it.
+    /// Packets that passed the bottleneck, and the sum of their queueing delays.
     pub passed: (u64, Span),
     /// Packets declared lost.
     pub declared_lost: u64,
@@ -104,14 +103,14 @@ pub struct Run {
     order: u64,
     free_at: Time,
     next_send: Time,
-    /// When the one timer for sending fires.
+    /// Time at which the single send timer fires.
     wake_at: Option<Time>,
     oldest: u64,
     pending: Vec<u64>,
     acks: u64,
-    /// When something was last heard, or the flight began.
-    heard_at: Time,
-    /// Whether a timeout is to come.
+    /// Time of the latest ACK, or of the first packet of the flight.
+    last_ack_at: Time,
+    /// True if a timeout event is scheduled.
     timer: bool,
     written: Bytes,
     application_since: Time,
@@ -138,7 +137,7 @@ impl Run {
             oldest: 0,
             pending: Vec::new(),
             acks: 0,
-            heard_at: Time::ZERO,
+            last_ack_at: Time::ZERO,
             timer: false,
             written: Bytes::ZERO,
             application_since: Time::ZERO,
@@ -168,7 +167,7 @@ impl Run {
         (self.random >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Lets the application write at `rate` from now on.
+    /// Sets the rate at which the application writes from now on.
     pub fn write_at(&mut self, rate: Option<Rate>) {
         self.path.application = rate;
         self.application_since = self.now;
@@ -213,9 +212,9 @@ impl Run {
                 }
                 return;
             }
-            Event::Ack(numbers) => self.hear(&numbers),
+            Event::Ack(numbers) => self.on_ack(&numbers),
             Event::Timeout => {
-                let due = self.heard_at + self.patience();
+                let due = self.last_ack_at + self.ack_timeout();
                 self.timer = !self.sent_packets.bytes_in_flight().is_zero();
                 if !self.timer {
                     return;
@@ -225,7 +224,7 @@ impl Run {
                     return;
                 }
                 self.timer = false;
-                // Nothing was heard for three round trips: persistent congestion.
+                // No ACK for that long counts as persistent congestion.
                 let next = self.sent_packets.next_number();
                 for number in self.oldest..next {
                     self.sent_packets.on_lost(number);
@@ -238,8 +237,8 @@ impl Run {
         self.send();
     }
 
-    /// How long nothing is heard until all in flight is taken for lost.
-    fn patience(&self) -> Span {
+    /// Returns the time without an ACK after which all packets in flight count as lost.
+    fn ack_timeout(&self) -> Span {
         self.path.rtt * 3 + Span::from_secs(1)
     }
 
@@ -251,8 +250,8 @@ impl Run {
         self.at(leaves + self.path.one_way(leaves), Event::Ack(numbers));
     }
 
-    fn hear(&mut self, numbers: &[u64]) {
-        self.heard_at = self.now;
+    fn on_ack(&mut self, numbers: &[u64]) {
+        self.last_ack_at = self.now;
         for &number in numbers {
             self.sent_packets.on_acked(self.now, number);
         }
@@ -297,11 +296,11 @@ impl Run {
             }
             self.written += MTU;
             if self.sent_packets.bytes_in_flight().is_zero() {
-                self.heard_at = self.now;
+                self.last_ack_at = self.now;
             }
             if !self.timer {
                 self.timer = true;
-                self.at(self.now + self.patience(), Event::Timeout);
+                self.at(self.now + self.ack_timeout(), Event::Timeout);
             }
             let packet = self.sent_packets.on_sent(self.now, MTU);
             self.controller.on_packet_sent(&packet);
@@ -316,7 +315,10 @@ impl Run {
             }
             self.free_at = self.free_at.max(self.now) + self.path.rate.time_for(MTU);
             if lost
-                || self.path.silent.is_some_and(|silent| silent(self.free_at + self.path.offset))
+                || self
+                    .path
+                    .is_outage
+                    .is_some_and(|is_outage| is_outage(self.free_at + self.path.offset))
             {
                 self.dropped += 1;
             } else {
@@ -330,7 +332,7 @@ impl Run {
         }
     }
 
-    /// Bytes delivered between two points.
+    /// Returns the bytes delivered between two times.
     pub fn delivered_between(&self, from: Time, to: Time) -> u64 {
         let by = |end: Time| {
             let count = self.delivered.partition_point(|&(when, _)| when <= end);
@@ -339,13 +341,13 @@ impl Run {
         by(to) - by(from)
     }
 
-    /// Share of the bottleneck's rate that was delivered between two points.
+    /// Returns the fraction of the bottleneck's rate that was delivered between two times.
     pub fn utilisation(&self, from: Time, to: Time) -> f64 {
         self.delivered_between(from, to) as f64
             / self.path.rate.bytes_in(to.since(from)).get() as f64
     }
 
-    /// When each visit of `phase` began and ended.
+    /// Returns start and end of each visit to `phase`.
     pub fn visits(&self, phase: &str) -> Vec<(Time, Time)> {
         let ends = self.phases.iter().skip(1).map(|&(when, _)| when).chain([self.now]);
         self.phases
@@ -356,7 +358,7 @@ impl Run {
             .collect()
     }
 
-    /// Bytes waiting in the queue.
+    /// Returns the bytes in the queue.
     pub fn queue(&self) -> Bytes {
         self.path.rate.bytes_in(self.free_at.since(self.now))
     }

@@ -1,5 +1,5 @@
-//! Paths whose round trip changes by steps or drifts, what is announced of them, and a flow over
-//! one.
+//! Paths whose RTT changes in steps or drifts, the announcements of these changes, and a flow over
+//! such a path.
 
 use super::{MTU, Motion, Path, Run};
 use bentpipe_congestion::catalogue::CONTROLLERS;
@@ -11,62 +11,66 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 
 pub const NONE: PathChangeResponse =
     PathChangeResponse { shift_rtt: false, suppress_loss: false, pre_drain: false };
-pub const RESET: PathChangeResponse = PathChangeResponse { shift_rtt: true, ..NONE };
-pub const HOLD: PathChangeResponse = PathChangeResponse { suppress_loss: true, ..NONE };
-pub const DRAIN: PathChangeResponse = PathChangeResponse { pre_drain: true, ..NONE };
+pub const SHIFT_RTT: PathChangeResponse = PathChangeResponse { shift_rtt: true, ..NONE };
+pub const SUPPRESS_LOSS: PathChangeResponse = PathChangeResponse { suppress_loss: true, ..NONE };
+pub const PRE_DRAIN: PathChangeResponse = PathChangeResponse { pre_drain: true, ..NONE };
 pub const ALL: PathChangeResponse =
     PathChangeResponse { shift_rtt: true, suppress_loss: true, pre_drain: true };
-/// Every use of hints for itself, none and all.
-pub const RESPONSES: [(&str, PathChangeResponse); 5] =
-    [("none", NONE), ("reset", RESET), ("hold", HOLD), ("drain", DRAIN), ("all", ALL)];
+/// Each response alone, none, and all.
+pub const RESPONSES: [(&str, PathChangeResponse); 5] = [
+    ("none", NONE),
+    ("shift-rtt", SHIFT_RTT),
+    ("suppress-loss", SUPPRESS_LOSS),
+    ("pre-drain", PRE_DRAIN),
+    ("all", ALL),
+];
 
-/// How long a flow is watched.
+/// Duration of a simulated flow.
 pub const END: Time = Time::from_secs(60);
 pub const SHORT: Span = Span::from_millis(40);
 pub const LONG: Span = Span::from_millis(70);
 
-/// How long a satellite serves (Starlink assigns by slots of 15 s).
+/// Duration of service by one satellite (Starlink assigns slots of 15 s).
 pub const SLOT: Span = Span::from_secs(15);
-/// Nothing passes from each change of satellite on for so long; what sets out meanwhile is lost.
-pub const SILENCE: Span = Span::from_millis(20);
+/// Outage at each handover. Packets sent during it are lost.
+pub const OUTAGE: Span = Span::from_millis(20);
 
-/// What a round trip over a satellite at 550 km drifts by at most in a second: four legs of 21 µs
-/// each.
+/// Maximum RTT drift per second of a path over a satellite at 550 km: four legs of 21 µs each.
 const DRIFT: Span = Span::from_micros(84);
 
-/// The controllers that search: no notice helps or misleads the other.
+/// Names of the controllers that search for capacity; announcements have no effect on the other.
 pub fn names() -> impl Iterator<Item = &'static str> {
     CONTROLLERS.iter().map(|part| part.name).filter(|name| *name != "fixed-rate")
 }
 
-/// A bottleneck of 20 Mbps whose queue holds the short path's bandwidth-delay product.
+/// Returns a bottleneck of 20 Mbps whose queue holds the bandwidth-delay product of the short path.
 pub fn path(motion: Motion) -> Path {
     Path { motion: Some(motion), ..Path::new(Rate::from_mbps(20), SHORT) }
 }
 
-/// 50 Mbps with a queue of 100 packets, 40 and 48 ms by turns of [`SLOT`], with a [`SILENCE`]
-/// between.
+/// 50 Mbps with a queue of 100 packets. The RTT alternates between 40 and 48 ms every [`SLOT`],
+/// with an outage of [`OUTAGE`] in between.
 pub fn handovers() -> Path {
     Path {
         buffer: Bytes::new(100 * MTU.get()),
-        motion: Some(by_turns),
-        silent: Some(|at| {
-            at >= Time::ZERO + SLOT && at.as_nanos() % SLOT.as_nanos() < SILENCE.as_nanos()
+        motion: Some(alternating),
+        is_outage: Some(|at| {
+            at >= Time::ZERO + SLOT && at.as_nanos() % SLOT.as_nanos() < OUTAGE.as_nanos()
         }),
         ..Path::new(Rate::from_mbps(50), SHORT)
     }
 }
 
-fn by_turns(at: Time) -> Span {
+fn alternating(at: Time) -> Span {
     if (at.as_nanos() / SLOT.as_nanos()) % 2 == 1 { Span::from_millis(48) } else { SHORT }
 }
 
-/// 40 ms, 70 ms from 20 s on, and 40 ms again from 40 s on.
+/// 40 ms, then 70 ms from 20 s on, and again 40 ms from 40 s on.
 pub fn steps(at: Time) -> Span {
     if (Time::from_secs(20)..Time::from_secs(40)).contains(&at) { LONG } else { SHORT }
 }
 
-/// No change at all.
+/// Returns a constant RTT.
 pub fn still(_: Time) -> Span {
     SHORT
 }
@@ -75,29 +79,29 @@ fn drifted(over: Span) -> Span {
     DRIFT.mul_f64(over.as_secs_f64())
 }
 
-/// Ever longer, and 40 ms in the middle.
+/// Returns an RTT that always increases, 40 ms in the middle.
 pub fn rising(at: Time) -> Span {
     (SHORT + drifted(at.since_start())).saturating_sub(drifted(END.since_start() / 2))
 }
 
-/// Ever shorter, and 40 ms in the middle.
+/// Returns an RTT that always decreases, 40 ms in the middle.
 pub fn falling(at: Time) -> Span {
     (SHORT + drifted(END.since_start() / 2)).saturating_sub(drifted(at.since_start()))
 }
 
-/// Longer while a satellite serves, and back at once with the next.
+/// Returns an RTT that increases while a satellite serves, and jumps back at each handover.
 pub fn rising_saw(at: Time) -> Span {
     (SHORT + drifted(Span::from_nanos(at.as_nanos() % SLOT.as_nanos())))
         .saturating_sub(drifted(SLOT / 2))
 }
 
-/// Shorter while a satellite serves.
+/// Returns an RTT that decreases while a satellite serves.
 pub fn falling_saw(at: Time) -> Span {
     (SHORT + drifted(SLOT / 2))
         .saturating_sub(drifted(Span::from_nanos(at.as_nanos() % SLOT.as_nanos())))
 }
 
-/// The motions to compare.
+/// The compared drifts.
 pub const DRIFTS: [(&str, Motion); 5] = [
     ("still", still),
     ("rising", rising),
@@ -106,7 +110,7 @@ pub const DRIFTS: [(&str, Motion); 5] = [
     ("falling saw", falling_saw),
 ];
 
-/// A change at a time.
+/// Returns the announcement of a change of the RTT.
 pub fn notice(at: Time, before: Span, after: Span) -> PathChangeNotice {
     PathChangeNotice {
         at,
@@ -117,28 +121,28 @@ pub fn notice(at: Time, before: Span, after: Span) -> PathChangeNotice {
     }
 }
 
-/// What [`steps`] does.
+/// Returns the announcements for [`steps`].
 pub fn step_notices() -> Vec<PathChangeNotice> {
     vec![notice(Time::from_secs(20), SHORT, LONG), notice(Time::from_secs(40), LONG, SHORT)]
 }
 
-/// What [`handovers`] does.
+/// Returns the announcements for [`handovers`].
 pub fn handover_notices() -> Vec<PathChangeNotice> {
-    let hints = (1..=8).map(|slot| {
+    let notices = (1..=8).map(|slot| {
         let at = Time::ZERO + SLOT * slot;
         let before = Time::from_nanos(at.as_nanos() - 1);
-        PathChangeNotice { outage: SILENCE, ..notice(at, by_turns(before), by_turns(at)) }
+        PathChangeNotice { outage: OUTAGE, ..notice(at, alternating(before), alternating(at)) }
     });
-    hints.collect()
+    notices.collect()
 }
 
-/// A minute of a flow with a controller of that name over `path`, told of `hints`, which count from
-/// where the path's motion does.
+/// Runs a flow of one minute with the named controller over `path` and the announcements `notices`,
+/// whose times count from the start of the path's motion.
 pub fn run(
     path: Path,
     name: &str,
     response: PathChangeResponse,
-    hints: &[PathChangeNotice],
+    notices: &[PathChangeNotice],
 ) -> Run {
     let congestion = CongestionConfig {
         controller: name.parse().expect("a name of the catalogue"),
@@ -154,7 +158,7 @@ pub fn run(
         rtt: None,
     };
     let feed = PathChangeFeed::new();
-    for notice in hints {
+    for notice in notices {
         feed.announce(PathChangeNotice {
             at: Time::ZERO + notice.at.since_start().saturating_sub(path.offset),
             ..*notice
@@ -167,12 +171,12 @@ pub fn run(
     run
 }
 
-/// Share of the link between two seconds, in percent.
+/// Returns the link utilisation between two seconds, in percent.
 pub fn share(run: &Run, from: u64, to: u64) -> f64 {
     100.0 * run.utilisation(Time::from_secs(from), Time::from_secs(to))
 }
 
-/// Mean time in the queue, ms.
+/// Returns the mean queueing delay in ms.
 pub fn queueing(run: &Run) -> f64 {
     run.passed.1.as_millis_f64() / run.passed.0.max(1) as f64
 }

@@ -6,29 +6,29 @@ use bentpipe_congestion::{Controller, SentPackets};
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What came of a transfer.
+/// Outcome of a transfer.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// From the client's first packet to the last byte; `None` where time ran out.
+    /// Time from the client's first packet to the last byte. `None` if it did not complete.
     pub completion: Option<Span>,
     /// Data packets sent.
     pub sent: u64,
     /// Packets that the queue or a policer dropped.
     pub dropped: u64,
-    /// Those of them that were sent until 2.5 round trips after slow start was over.
+    /// Packets dropped among those sent until 2.5 RTTs after the end of slow start.
     pub dropped_at_start: u64,
-    /// The packets dropped, by what the controller was doing when it sent them.
+    /// Dropped packets by the controller's phase when they were sent.
     pub dropped_in: BTreeMap<&'static str, u64>,
-    /// What the controller was doing, in turn.
+    /// Phases of the controller, in order.
     pub phases: Vec<&'static str>,
-    /// When slow start was over.
+    /// End of slow start.
     pub started: Option<Time>,
-    /// Lines of a log, where one was asked for.
+    /// Log lines, if requested.
     pub log: Vec<String>,
 }
 
 impl Outcome {
-    /// Seconds to the last byte; infinite where time ran out.
+    /// Returns the seconds to the last byte, infinite if the transfer did not complete.
     pub fn seconds(&self) -> f64 {
         self.completion.map_or(f64::INFINITY, Span::as_secs_f64)
     }
@@ -37,7 +37,7 @@ impl Outcome {
 #[derive(Clone, Copy)]
 struct Sent {
     at: Time,
-    /// Which piece of the data; `None` for the handshake.
+    /// Index of the data. `None` for the handshake.
     piece: Option<u32>,
     outstanding: bool,
 }
@@ -50,7 +50,7 @@ pub(super) struct Flow {
     sent_packets: SentPackets,
     rtt: Span,
     ack_every: usize,
-    // The sender.
+    // State of the sender.
     sent: Vec<Sent>,
     oldest: u64,
     largest_acked: Option<u64>,
@@ -67,14 +67,14 @@ pub(super) struct Flow {
     timer_at: Time,
     read: usize,
     begun: Time,
-    // The receiver.
+    // State of the receiver.
     arrived: Vec<u64>,
     got: Vec<bool>,
     missing: u32,
     largest: Option<u64>,
     unacked: usize,
     told: usize,
-    // What is reported.
+    // Reported values.
     outcome: Outcome,
     start_over: Option<Time>,
     log_at: Option<Time>,
@@ -135,9 +135,8 @@ impl Flow {
         self.outcome
     }
 
-    /// The request reaches the server after `half` a round trip; after a handshake, of which the
-    /// server's first packet and its acknowledgement stand for all, it is a round trip later. When
-    /// that is.
+    /// Returns the arrival of the request at the server, after `half` an RTT. A handshake adds one
+    /// RTT; the server's first packet and its ACK represent it.
     pub(super) fn greet(&mut self, half: Span, links: &mut Links) -> Time {
         let at = self.transfer.at + half;
         if !self.transfer.handshake {
@@ -169,7 +168,7 @@ impl Flow {
         packet.number
     }
 
-    /// Pieces that the application has written by now.
+    /// Returns the number of pieces that the application has written by now.
     fn written(&self, now: Time) -> u32 {
         let Some(rate) = self.transfer.written else { return self.pieces };
         let bytes = rate * now.since(self.begun).as_secs_f64();
@@ -263,7 +262,7 @@ impl Flow {
         self.fill(now, links, made);
     }
 
-    // The receiver: RFC 9000 §13.2.
+    // Receiver (RFC 9000 §13.2).
 
     pub(super) fn data(&mut self, now: Time, number: u64, links: &mut Links, made: &mut Made) {
         let in_order = self.largest.is_none_or(|largest| number == largest + 1);
@@ -306,7 +305,7 @@ impl Flow {
         }
     }
 
-    // The sender again: RFC 9002.
+    // Sender (RFC 9002).
 
     pub(super) fn ack(&mut self, now: Time, arrivals: usize, links: &mut Links, made: &mut Made) {
         if arrivals <= self.read {
@@ -327,8 +326,7 @@ impl Flow {
             self.sample(now.since(self.sent[newest as usize].at).as_secs_f64());
         }
         self.probes = 0;
-        // Held back by something else than the window: nothing to send although the window had
-        // room.
+        // Limited by something other than the window: no data to send although the window has room.
         let idle = self.again.is_empty() && self.next_piece >= self.written(now);
         let limited = idle
             && self.sent_packets.bytes_in_flight() + Bytes::new(10 * MTU)
@@ -354,7 +352,7 @@ impl Flow {
         }
     }
 
-    /// RFC 9002 §6.1: three packets, or 9/8 of a round trip.
+    /// RFC 9002 §6.1: declares packets lost after three later packets, or 9/8 of an RTT.
     fn lose(&mut self, now: Time, made: &mut Made) {
         let Some(largest) = self.largest_acked else { return };
         let late = Span::from_secs_f64(1.125 * self.smoothed.max(self.latest));
@@ -378,8 +376,8 @@ impl Flow {
         self.arm(now, made);
     }
 
-    /// The next timer: of the time threshold where a gap waits for it, otherwise of the probe (RFC
-    /// 9002 §6.2).
+    /// Sets the timer: for the time threshold if a gap is open, otherwise for the probe (RFC 9002
+    /// §6.2).
     fn arm(&mut self, now: Time, made: &mut Made) {
         let Some(last) =
             self.sent.last().filter(|_| !self.sent_packets.bytes_in_flight().is_zero())
@@ -399,7 +397,7 @@ impl Flow {
             last.at + Span::from_secs_f64((timeout + 0.025) * f64::from(1u32 << self.probes.min(6)))
         };
         let at = at.max(now + Span::from_micros(1));
-        // A timer that comes too early looks again.
+        // A timer that fires early checks again.
         if at < self.timer_at || self.timer_at <= now {
             self.timer_at = at;
             made.push((at, Event::Timer));

@@ -1,8 +1,9 @@
-//! A lean simulator of bulk transfers: senders with a ledger and a controller, one bottleneck, one
-//! return link. It knows no handshake beyond its round trip and no protocol beyond numbered
-//! packets; what it leaves out is what starts do not see.
+//! A minimal simulator of bulk transfers: senders with
+//! [`SentPackets`](bentpipe_congestion::SentPackets) and a controller, one bottleneck, one return
+//! link. A handshake is only an RTT, and packets are only numbers: it models no more than slow
+//! starts observe.
 
-#![allow(dead_code, reason = "several test binaries share this module, none needs all of it")]
+#![allow(dead_code, reason = "several test binaries share this module, and none uses all of it")]
 
 mod flow;
 mod path;
@@ -17,43 +18,42 @@ use path::Links;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Bytes of an IP packet that carries data; of a QUIC packet in it; of application data in that:
-/// headers of 4.6 %.
+/// Bytes of an IP packet that carries data. Headers take 4.6 %.
 pub const PACKET: u64 = 1500;
 /// The UDP payload.
 pub const MTU: u64 = 1472;
 /// Application data of a packet.
 pub const PAYLOAD: u64 = 1434;
-/// Bytes of an IP packet that carries an acknowledgement.
+/// Bytes of an IP packet that carries an ACK.
 pub const ACK: u64 = 75;
 
 /// A transfer.
 pub struct Transfer {
     /// Bytes to deliver.
     pub bytes: u64,
-    /// When its client's first packet leaves.
+    /// Time at which the client's first packet leaves.
     pub at: Time,
-    /// Whether a round trip of handshake comes first, which gives the sender its first sample.
+    /// True if a handshake of one RTT comes first, which gives the sender its first sample.
     pub handshake: bool,
-    /// Application data are written so fast, in bytes a second; infinitely fast where `None`.
+    /// Rate in bytes per second at which the application writes. `None` for unlimited data.
     pub written: Option<f64>,
-    /// Whether to keep a log.
+    /// True to keep a log.
     pub logged: bool,
 }
 
 impl Transfer {
-    /// A download from the beginning, after a handshake.
+    /// Returns a download at time zero, after a handshake.
     pub fn of(bytes: u64) -> Self {
         Self { bytes, at: Time::ZERO, handshake: true, written: None, logged: false }
     }
 }
 
-/// A seeded sequence of numbers (SplitMix64; Steele, Lea and Flood 2014).
+/// Seeded pseudo-random numbers (SplitMix64; Steele, Lea and Flood 2014).
 #[derive(Debug, Clone)]
 pub struct Draw(pub u64);
 
 impl Draw {
-    /// The next number.
+    /// Returns the next number.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -62,17 +62,17 @@ impl Draw {
         z ^ (z >> 31)
     }
 
-    /// Evenly from 0 to 1.
+    /// Returns a number uniformly distributed from 0 to 1.
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Evenly in the logarithm.
+    /// Returns a number from `low` to `high` whose logarithm is uniformly distributed.
     pub fn log(&mut self, low: f64, high: f64) -> f64 {
         low * libm::exp(self.unit() * libm::log(high / low))
     }
 
-    /// One of them.
+    /// Returns a random element.
     pub fn one<T: Copy>(&mut self, of: &[T]) -> T {
         of[(self.next() % of.len() as u64) as usize]
     }
@@ -80,21 +80,21 @@ impl Draw {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// The handshake's end: an acknowledgement of the server's first packet, and the request.
+    /// The handshake ends: the ACK of the server's first packet and the request arrive.
     Begin,
     /// A data packet reaches the receiver.
     Data(u64),
-    /// The receiver's delayed acknowledgement is due, unless an earlier one went.
+    /// The receiver's delayed ACK is due, unless an earlier one was sent.
     Delayed(usize),
-    /// An acknowledgement of the first so many arrivals reaches the sender.
+    /// An ACK of the first arrivals, of this number, reaches the sender.
     Ack(usize),
-    /// The pacer, or the application, allows another packet.
+    /// The pacer or the application allows another packet.
     Send,
-    /// A loss or probe timer.
+    /// A loss or probe timer fires.
     Timer,
 }
 
-/// Runs the transfers until all are complete or `limit` has passed; one outcome for each.
+/// Runs the transfers until all are complete or `limit` has passed. Returns their outcomes.
 pub fn run(
     path: &Path,
     transfers: Vec<(Transfer, Box<dyn Controller>)>,
@@ -139,16 +139,17 @@ pub fn run(
     flows.into_iter().map(Flow::outcome).collect()
 }
 
-/// One transfer alone.
+/// Runs a single transfer.
 pub fn alone(path: &Path, bytes: u64, controller: Box<dyn Controller>, seed: u64) -> Outcome {
     run(path, vec![(Transfer::of(bytes), controller)], seed, Span::from_secs(3000)).remove(0)
 }
 
-/// CUBIC with the start of that name, its parameters set to `values`; `standard` is CUBIC's own
+/// Returns CUBIC with the named slow start and its parameters `values`; `standard` is CUBIC's own
 /// slow start.
 ///
 /// # Panics
-/// Where there is no such start or parameter.
+///
+/// If the slow start or a parameter does not exist.
 pub fn cubic(start: &str, values: &[(&str, f64)]) -> Box<dyn Controller> {
     use bentpipe_congestion::catalogue::{CONTROLLERS, SLOW_STARTS, find};
     let mtu = Bytes::new(MTU);
@@ -159,15 +160,15 @@ pub fn cubic(start: &str, values: &[(&str, f64)]) -> Box<dyn Controller> {
         distance_m: None,
         rtt: None,
     };
-    let part = find(CONTROLLERS, "cubic").expect("a controller");
+    let part = find(CONTROLLERS, "cubic").expect("cubic is in the catalogue");
     let controller = (part.make)(&config, &ParameterValues::defaults(part.parameters));
     if start == "standard" {
         return controller;
     }
-    let part = find(SLOW_STARTS, start).expect("a start");
+    let part = find(SLOW_STARTS, start).expect("the slow start is in the catalogue");
     let mut set = ParameterValues::defaults(part.parameters);
     for (name, value) in values {
-        set.set(part.name, name, *value).expect("a parameter");
+        set.set(part.name, name, *value).expect("a valid parameter");
     }
     Box::new(WithSlowStart::new(controller, (part.make)(&config, &set), None))
 }

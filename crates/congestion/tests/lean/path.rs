@@ -1,4 +1,5 @@
-//! The links: a bottleneck with a queue in bytes, frames, jitter, policers, loss; and the way back.
+//! The links: a bottleneck with a queue in bytes, frames, jitter, policers and loss, and the return
+//! link.
 
 use super::{ACK, Draw, PACKET};
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -7,42 +8,42 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 #[derive(Debug, Clone, Copy)]
 pub struct Policer {
     rate: Rate,
-    /// Its depth.
+    /// Bucket size.
     bucket: Bytes,
-    /// Whether what does not conform is dropped; otherwise it waits in the bottleneck's queue.
+    /// True if non-conforming packets are dropped; otherwise they wait in the bottleneck's queue.
     drops: bool,
 }
 
 /// A path.
 #[derive(Debug, Clone)]
 pub struct Path {
-    /// Rate towards the receiver.
+    /// Rate of the forward link.
     pub forward: Rate,
-    /// Rate of the way back.
+    /// Rate of the return link.
     pub back: Rate,
-    /// Round trip of an idle path, without frames.
+    /// RTT of the idle path, without frames.
     pub rtt: Span,
-    /// Bytes that wait for the bottleneck at most.
+    /// Capacity of the bottleneck's queue.
     pub queue: Bytes,
-    /// Bytes that wait for the way back at most.
+    /// Capacity of the return link's queue.
     pub back_queue: Bytes,
-    /// Packets leave at multiples of this; zero for no frames.
+    /// Packets only leave at multiples of this; zero disables frames.
     pub forward_frame: Span,
-    /// The same for acknowledgements.
+    /// The same for ACKs.
     pub back_frame: Span,
-    /// Packets are held up to so long in either direction, in order.
+    /// Maximum jitter in either direction. Packets stay in order.
     pub jitter: Span,
-    /// Share of data packets lost at random.
+    /// Fraction of data packets lost at random.
     pub loss: f64,
-    /// The receiver acknowledges at the latest every so many packets.
+    /// Maximum number of packets per ACK.
     pub ack_every: usize,
-    /// A policer.
+    /// Policer in front of the bottleneck.
     pub policer: Option<Policer>,
 }
 
 impl Path {
-    /// A clean path with queues of one bandwidth-delay product either way, acknowledged every
-    /// second packet.
+    /// Returns a clean path with queues of one bandwidth-delay product in both directions and an
+    /// ACK for every second packet.
     pub fn new(forward_mbps: f64, back_mbps: f64, rtt_ms: u64) -> Self {
         let forward = Rate::from_bps((forward_mbps * 1e6) as u64);
         let back = Rate::from_bps((back_mbps * 1e6) as u64);
@@ -62,26 +63,26 @@ impl Path {
         }
     }
 
-    /// Bandwidth-delay product.
+    /// Returns the bandwidth-delay product.
     pub fn bdp(&self) -> Bytes {
         self.policer
             .map_or(self.forward, |policer| policer.rate.min(self.forward))
             .bytes_in(self.rtt)
     }
 
-    /// With a queue of so many bandwidth-delay products.
+    /// Sets the queue to `bdps` bandwidth-delay products.
     pub fn queue(mut self, bdps: f64) -> Self {
         self.queue = self.bdp().mul_f64(bdps).max(Bytes::new(2 * PACKET));
         self
     }
 
-    /// With an acknowledgement for so many packets.
+    /// Sets the number of packets per ACK.
     pub fn ack(mut self, every: usize) -> Self {
         self.ack_every = every;
         self
     }
 
-    /// With frames of a DVB-S2/RCS2 system (10 ms and 26.5 ms) and jitter.
+    /// Adds the frames of a DVB-S2/RCS2 system (10 ms and 26.5 ms), and jitter.
     pub fn frames(mut self, jitter_ms: u64) -> Self {
         self.forward_frame = Span::from_millis(10);
         self.back_frame = Span::from_micros(26_500);
@@ -89,13 +90,13 @@ impl Path {
         self
     }
 
-    /// With random loss of data packets.
+    /// Adds random loss of data packets.
     pub fn loss(mut self, share: f64) -> Self {
         self.loss = share;
         self
     }
 
-    /// With a policer of `mbps` and `kilobytes`, behind which the link is as fast as it is.
+    /// Adds a policer of `mbps` with a bucket of `kilobytes`; the rate of the link stays.
     pub fn policed(mut self, mbps: f64, kilobytes: u64, drops: bool) -> Self {
         let rate = Rate::from_bps((mbps * 1e6) as u64);
         self.policer = Some(Policer { rate, bucket: Bytes::new(1000 * kilobytes), drops });
@@ -103,7 +104,7 @@ impl Path {
     }
 }
 
-/// A server of a rate with a queue in front.
+/// A link with a queue in front.
 #[derive(Debug, Clone)]
 struct Serve {
     rate: Rate,
@@ -122,7 +123,8 @@ impl Serve {
         }
     }
 
-    /// When the packet has been sent, not before `not_before`; `None` where the queue is full.
+    /// Returns the end of the packet's transmission, which starts at `not_before` or later. `None`
+    /// if the queue is full.
     fn pass(&mut self, now: Time, bytes: u64, not_before: Time) -> Option<Time> {
         let from = self.free_at.max(now);
         if self.rate.bytes_in(from.since(now)) + Bytes::new(bytes) > self.queue {
@@ -142,7 +144,7 @@ pub(super) struct Links {
     tokens_at: Time,
     losses: Draw,
     jitters: Draw,
-    /// Frames begin at these offsets.
+    /// Offsets of the frames.
     offsets: (Span, Span),
 }
 
@@ -163,8 +165,8 @@ impl Links {
         }
     }
 
-    /// When a data packet arrives; `Err(true)` where the queue or the policer dropped it,
-    /// `Err(false)` where chance did.
+    /// Returns the arrival of a data packet; `Err(true)` if the queue or the policer dropped it,
+    /// `Err(false)` for random loss.
     pub(super) fn forward(&mut self, now: Time, bytes: u64) -> Result<Time, bool> {
         let conforms = self.police(now, bytes).ok_or(true)?;
         let out = self.forward.pass(now, bytes, conforms).ok_or(true)?;
@@ -179,7 +181,7 @@ impl Links {
         Ok(self.forward.last_out)
     }
 
-    /// When an acknowledgement arrives, if it does.
+    /// Returns the arrival of an ACK, unless it is dropped.
     pub(super) fn back(&mut self, now: Time, bytes: u64) -> Option<Time> {
         let out = self.back.pass(now, bytes, Time::ZERO)?;
         let (frame, jitter) = (self.path.back_frame, self.path.jitter);
@@ -190,7 +192,7 @@ impl Links {
         Some(self.back.last_out)
     }
 
-    /// From when on the packet conforms; `None` where it is dropped.
+    /// Returns the time from which the packet conforms. `None` if it is dropped.
     fn police(&mut self, now: Time, bytes: u64) -> Option<Time> {
         let Some(policer) = self.path.policer else { return Some(now) };
         let rate = policer.rate.as_bps() as f64 / 8.0;
@@ -206,7 +208,7 @@ impl Links {
     }
 }
 
-/// The first end of a frame at or after `at`.
+/// Returns the first end of a frame at or after `at`.
 fn framed(at: Time, frame: Span, offset: Span) -> Time {
     if frame.is_zero() {
         return at;

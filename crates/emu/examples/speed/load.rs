@@ -1,4 +1,4 @@
-//! What loads the path: senders and receivers of datagrams that cost as little as they can.
+//! Load generators: senders and receivers of datagrams with minimal overhead.
 
 use crate::Failed;
 use bentpipe_emu::{Emulator, client_addresses};
@@ -16,32 +16,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Datagrams that a system call sends or receives.
+/// Datagrams per system call.
 const BATCH: usize = 64;
-/// How long a paced sender sleeps at a time.
+/// Longest sleep of a paced sender.
 const MAX_SLEEP: Duration = Duration::from_micros(200);
 
-/// How datagrams are handed to the kernel.
+/// How a sender passes datagrams to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sender {
-    /// Each is a packet of its own from the beginning, as those of many small flows.
+    /// Each datagram is a packet of its own, as from many small flows.
     Each,
-    /// Many at once, which the emulator cuts (segmentation offload), as QUIC servers do.
+    /// Many datagrams per call, which the emulator splits (segmentation offload), as from QUIC
+    /// servers.
     Gso,
 }
 
-/// Keeps the calling thread on the first processor where there are several, with real-time priority
-/// below the emulator's where chrt(1) is there and permitted: then what else the machine computes
-/// disturbs less, and the emulator's thread, which a packet wakes, does not take the processor from
-/// the sender but goes to another.
+/// Pins the calling thread to the first CPU if there are several, and gives it real-time priority
+/// below the emulator's if chrt(1) is available and permitted.
+///
+/// Other load then disturbs the measurement less, and the emulator's thread, woken by a packet,
+/// runs on another CPU than the sender.
 pub fn important(priority: u8) {
     if thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
         let mut first = CpuSet::new();
         let this = nix::unistd::Pid::from_raw(0);
         let allowed = sched_getaffinity(this).unwrap_or_default();
-        let lowest =
-            (0..CpuSet::count()).find(|cpu_time| allowed.is_set(*cpu_time).unwrap_or(false));
-        // Where it may not, it is measured as it is.
+        let lowest = (0..CpuSet::count()).find(|cpu| allowed.is_set(*cpu).unwrap_or(false));
+        // Without permission, the measurement runs unpinned.
         let _ = first.set(lowest.unwrap_or(0)).and_then(|()| sched_setaffinity(this, &first));
     }
     let id = nix::unistd::gettid().to_string();
@@ -51,14 +52,14 @@ pub fn important(priority: u8) {
         .status();
 }
 
-/// A socket of the server that sends to one of the client, and that one.
+/// Returns a socket of the server, connected to one of the client, and the client's socket.
 pub fn sockets(emulator: &Emulator) -> Result<(UdpSocket, UdpSocket), Failed> {
     let bind = || UdpSocket::bind(("0.0.0.0", 0));
     let server = emulator.testbed().server().inside(bind)??;
     let client = emulator.testbed().client(0).ok_or("no client")?.inside(bind)??;
     server.connect(SocketAddr::new(client_addresses(0)[0], client.local_addr()?.port()))?;
     client.set_read_timeout(Some(Duration::from_millis(500)))?;
-    // A receiver that has no processor for a while loses nothing.
+    // Large enough that a receiver without a CPU for a while loses nothing.
     const ROOM: usize = 64 << 20;
     if setsockopt(&client, RcvBufForce, &ROOM).is_err() {
         setsockopt(&client, RcvBuf, &ROOM)?;
@@ -66,8 +67,8 @@ pub fn sockets(emulator: &Emulator) -> Result<(UdpSocket, UdpSocket), Failed> {
     Ok((server, client))
 }
 
-/// Sends datagrams of so many bytes for so long, at a rate or as fast as it goes; how many, and the
-/// processor time that each took.
+/// Sends datagrams of `bytes` for `length`, at the given rate or as fast as possible. Returns their
+/// number and the CPU time per datagram.
 pub fn send(
     socket: &UdpSocket,
     sender: Sender,
@@ -115,7 +116,7 @@ pub fn send(
     Ok((sent, cpu_time / u32::try_from(sent.max(1))?))
 }
 
-/// Receives datagrams until it is told to stop; how many.
+/// Receives datagrams until `stop` is set. Returns their number.
 pub fn receive_all(socket: &UdpSocket, stop: &AtomicBool) -> u64 {
     let mut headers = MultiHeaders::<()>::preallocate(BATCH, None);
     let (mut buffers, mut received) = (vec![[0; 2048]; BATCH], 0);
@@ -129,8 +130,8 @@ pub fn receive_all(socket: &UdpSocket, stop: &AtomicBool) -> u64 {
     received
 }
 
-/// Bytes of IP packets received in each hundredth of a second since the first, by the kernel's time
-/// stamps, however late this thread is.
+/// Bytes of IP packets received in each 10 ms since the first, by the kernel's timestamps and so
+/// independent of this thread's delays.
 pub fn received_by_time(socket: &UdpSocket, bins: usize) -> Result<Vec<u64>, Failed> {
     setsockopt(socket, ReceiveTimestampns, &true)?;
     let (mut counted, mut first) = (vec![0; bins], None);
@@ -144,7 +145,7 @@ pub fn received_by_time(socket: &UdpSocket, bins: usize) -> Result<Vec<u64>, Fai
     Ok(counted)
 }
 
-/// The next datagram's length, and when the kernel received it.
+/// Returns the next datagram's length, and the time at which the kernel received it.
 fn receive(socket: &UdpSocket) -> Option<(Duration, usize)> {
     let mut control = nix::cmsg_space!(nix::sys::time::TimeSpec);
     let mut buffer = [0; 2048];

@@ -1,13 +1,14 @@
-//! What the emulator can do on this machine, beside what is asked of it: how late packets leave,
-//! how many and how much it carries, how well it keeps a rate, and whether every packet is
-//! accounted for.
+//! Benchmark of the emulator on this machine: lateness of packets, packet rate and throughput,
+//! accuracy of the link rate, and accounting of every packet, each next to its target.
 //!
-//! `cargo run --release -p bentpipe-emu --example speed [lateness|tcp|small|rate]… [busy_poll=US]
-//! [gro=US]`: all of them where none is named, in a minute and a half. Its exit status is 1 where
-//! something does not hold. Needs root, or runs in a user namespace, without real-time priority
-//! then. The programs that load the path have real-time priority too (chrt(1)), below that of the
-//! emulator, so that it is the emulator that is measured.
-// It measures by the wall clock.
+//! `cargo run --release -p bentpipe-emu --example speed [late|tcp|small|rate]… [busy_poll=US]
+//! [gro=US]` runs the named measurements, or all of them in a minute and a half. The exit status is
+//! 1 if a target is missed.
+//!
+//! Needs root; in a user namespace it runs without real-time priority. The load generators also
+//! request real-time priority (chrt(1)), below the emulator's, so that they do not delay the
+//! emulator.
+// Measures real time.
 #![allow(clippy::disallowed_methods)]
 
 mod load;
@@ -27,22 +28,22 @@ use std::time::{Duration, Instant};
 
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// How long each figure is measured.
+/// Duration of each measurement.
 const LENGTH: Duration = Duration::from_secs(5);
 
 fn main() -> Result<ExitCode, Failed> {
     prepare()?;
-    let mut speed = Speed { settings: Settings::default(), held: true };
+    let mut speed = Speed { settings: Settings::default(), passed: true };
     let mut named = Vec::new();
     for argument in std::env::args().skip(1) {
         match argument.split_once('=') {
-            Some(("spin", us)) => speed.settings.busy_poll = Span::from_micros(us.parse()?),
+            Some(("busy_poll", us)) => speed.settings.busy_poll = Span::from_micros(us.parse()?),
             Some(("gro", us)) => speed.settings.gro = Span::from_micros(us.parse()?),
             _ => named.push(argument),
         }
     }
     let wanted = |name: &str| named.is_empty() || named.iter().any(|named| named == name);
-    println!("load of the machine {}", std::fs::read_to_string("/proc/loadavg")?.trim());
+    println!("load average {}", std::fs::read_to_string("/proc/loadavg")?.trim());
     if wanted("late") {
         for delay_ms in [10, 300] {
             speed.lateness(delay_ms)?;
@@ -52,22 +53,22 @@ fn main() -> Result<ExitCode, Failed> {
         speed.tcp()?;
     }
     if wanted("small") {
-        speed.small("one by one", Sender::Each, Some(225_000))?;
-        speed.small("one by one", Sender::Each, None)?;
-        speed.small("by GSO", Sender::Gso, None)?;
+        speed.small("singly", Sender::Each, Some(225_000))?;
+        speed.small("singly", Sender::Each, None)?;
+        speed.small("with GSO", Sender::Gso, None)?;
     }
     if wanted("rate") {
         for mbps in [10, 100, 500] {
             speed.rate(mbps)?;
         }
     }
-    println!("{}", if speed.held { "all held" } else { "NOT all held" });
-    Ok(if speed.held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    println!("{}", if speed.passed { "all passed" } else { "some FAILED" });
+    Ok(if speed.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn path(mbps: u64, delay_ms: u64) -> Result<PathSpec, Failed> {
     let mut config = DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(delay_ms));
-    // Never full for long: it is the emulator that is measured.
+    // Rarely full, so that the emulator is the bottleneck.
     config.queue = QueueConfig { limit: QueueLimit::Bytes(Bytes::from_mb(64)), codel: None };
     let model = config.load(Path::new("."))?;
     let hop = Hop { name: "path".to_owned(), forward: model.clone(), reverse: model, shared: true };
@@ -76,7 +77,7 @@ fn path(mbps: u64, delay_ms: u64) -> Result<PathSpec, Failed> {
 
 struct Speed {
     settings: Settings,
-    held: bool,
+    passed: bool,
 }
 
 impl Speed {
@@ -88,19 +89,25 @@ impl Speed {
         )?)
     }
 
-    /// One line: what was measured beside what is asked, and whether it holds; then what the
-    /// emulator says of itself.
-    fn say(&mut self, measured: &str, asked: &str, held: bool, report: &Report, length: Duration) {
+    /// Prints the measured value, its target and whether it was met, and the emulator's own report.
+    fn print_result(
+        &mut self,
+        measured: &str,
+        target: &str,
+        passed: bool,
+        report: &Report,
+        length: Duration,
+    ) {
         let forward = &report.forward;
         let lateness = forward.lateness;
         let unaccounted = forward.unaccounted() + report.reverse.unaccounted();
-        let held = held && unaccounted == 0;
-        self.held &= held;
+        let passed = passed && unaccounted == 0;
+        self.passed &= passed;
         let percent = |cpu_time: Span| cpu_time.as_secs_f64() / length.as_secs_f64() * 100.0;
-        println!("{} {measured}; asked: {asked}", if held { "held    " } else { "NOT HELD" });
+        println!("{} {measured}; target: {target}", if passed { "passed" } else { "FAILED" });
         println!(
-            "         late {} median, {} p99, {} most; processor {:.0} % and {:.0} %; dropped by \
-                the emulator {}; unaccounted {unaccounted}{}",
+            "       lateness {} median, {} p99, {} max; CPU {:.0} % and {:.0} %; dropped by \
+             the emulator {}; unaccounted {unaccounted}{}",
             lateness.p50,
             lateness.p99,
             lateness.max,
@@ -114,15 +121,14 @@ impl Speed {
         );
     }
 
-    /// 100 Mbps of 1250-byte packets, each 100 us one.
+    /// 100 Mbps of 1250-byte packets, one every 100 us.
     fn lateness(&mut self, delay_ms: u64) -> Result<(), Failed> {
         let emulator = self.start(1000, delay_ms)?;
         let (server, client) = load::sockets(&emulator)?;
         let stop = AtomicBool::new(false);
         thread::scope(|scope| -> Result<(), Failed> {
             scope.spawn(|| load::receive_all(&client, &stop));
-            // Threads of their own, so that what is started after them does not inherit their
-            // priority.
+            // On a separate thread, so that threads started later do not inherit its priority.
             let sender = scope.spawn(|| {
                 important(2);
                 load::send(&server, Sender::Each, 1222, Some(10_000), LENGTH)
@@ -139,12 +145,13 @@ impl Speed {
             "late:  {delay_ms} ms, {mbps:.1} Mbps: {} median, {} p99",
             lateness.p50, lateness.p99
         );
-        let held = lateness.p50 <= Span::from_micros(25) && lateness.p99 <= Span::from_micros(100);
-        self.say(&measured, "25 us and 100 us", held, &report, LENGTH);
+        let passed =
+            lateness.p50 <= Span::from_micros(25) && lateness.p99 <= Span::from_micros(100);
+        self.print_result(&measured, "25 us and 100 us", passed, &report, LENGTH);
         Ok(())
     }
 
-    /// One TCP flow over a path that is faster than the machine.
+    /// One TCP flow over a path faster than the machine.
     fn tcp(&mut self) -> Result<(), Failed> {
         let emulator = self.start(20_000, 0)?;
         let listener =
@@ -173,8 +180,8 @@ impl Speed {
         let length = begin.elapsed();
         let gbps = received as f64 * 8.0 / length.as_secs_f64() / 1e9;
         let report = emulator.stop()?;
-        self.say(
-            &format!("tcp:   {gbps:.2} Gbps of one flow"),
+        self.print_result(
+            &format!("tcp:   {gbps:.2} Gbps in one flow"),
             "2 Gbps",
             gbps >= 2.0,
             &report,
@@ -183,7 +190,7 @@ impl Speed {
         Ok(())
     }
 
-    /// UDP of 64 bytes in 92: so many a second, or as many as the sender can.
+    /// UDP packets of 92 bytes (64 of payload), at a rate or as fast as the sender can.
     fn small(&mut self, how: &str, sender: Sender, each_second: Option<u32>) -> Result<(), Failed> {
         let emulator = self.start(20_000, 0)?;
         let (server, client) = load::sockets(&emulator)?;
@@ -194,7 +201,7 @@ impl Speed {
                 load::receive_all(&client, &stop)
             });
             let sender = scope.spawn(move || {
-                // A sender that has a rate does not wait for the receiver; one that has none must.
+                // A paced sender runs above the receiver. An unpaced one must not starve it.
                 important(if each_second.is_some() { 2 } else { 1 });
                 load::send(&server, sender, 64, each_second, LENGTH)
             });
@@ -207,26 +214,26 @@ impl Speed {
         let thousands = |packets: u64| packets as f64 / LENGTH.as_secs_f64() / 1e3;
         let carried = thousands(report.forward.packets_written);
         let offered = each_second
-            .map_or("as fast as they can be".to_owned(), |rate| format!("{rate} a second"));
+            .map_or("as fast as possible".to_owned(), |rate| format!("{rate} per second"));
         let measured = format!(
-            "small: {carried:.1} thousand packets a second (sent {how}, {offered}: {:.1} thousand, \
-                {each:.1?} of the processor each; {:.1} reached the program)",
+            "small: {carried:.1} thousand packets per second (sent {how}, {offered}: {:.1} \
+             thousand, {each:.1?} of CPU time each; {:.1} thousand reached the program)",
             thousands(sent),
             thousands(received)
         );
-        self.say(&measured, "220 thousand", carried >= 220.0, &report, LENGTH);
+        self.print_result(&measured, "220 thousand", carried >= 220.0, &report, LENGTH);
         Ok(())
     }
 
-    /// The rate of every second that begins at a hundredth of one, as the receiving kernel sees it.
+    /// The link rate in every 1 s window in steps of 10 ms, by the receiving kernel's timestamps.
     fn rate(&mut self, mbps: u64) -> Result<(), Failed> {
         const SECONDS: usize = 6;
         let emulator = self.start(mbps, 10)?;
         let (server, client) = load::sockets(&emulator)?;
-        // Five in a hundred more than the link carries, so that it is never idle.
+        // 5 % above the link rate, so that the link is never idle.
         let each_second = (mbps * 1_000_000 / 8 / 1500 * 105 / 100) as u32;
         let length = Duration::from_secs(SECONDS as u64 + 1);
-        // Bytes in each hundredth of a second since the first packet.
+        // Bytes in each 10 ms since the first packet.
         let bins = thread::scope(|scope| -> Result<Vec<u64>, Failed> {
             let sender = scope.spawn(move || {
                 important(2);
@@ -242,14 +249,15 @@ impl Speed {
         let of = |window: &[u64]| {
             (window.iter().sum::<u64>() as f64 * 8.0 / 1e6 / (mbps as f64) - 1.0) * 100.0
         };
-        // Not the first tenth, while the sender builds its queue.
+        // Skips the first 100 ms, while the sender builds its queue.
         let errors: Vec<f64> = bins.windows(100).skip(10).map(of).collect();
         let (low, high) = errors
             .iter()
             .fold((f64::MAX, f64::MIN), |(low, high), error| (low.min(*error), high.max(*error)));
         let report = emulator.stop()?;
-        let measured = format!("rate:  {mbps} Mbps, any second within {low:+.2} % to {high:+.2} %");
-        self.say(&measured, "0.5 %", low >= -0.5 && high <= 0.5, &report, length);
+        let measured =
+            format!("rate:  {mbps} Mbps, any second within {low:+.2} % and {high:+.2} %");
+        self.print_result(&measured, "0.5 %", low >= -0.5 && high <= 0.5, &report, length);
         Ok(())
     }
 }

@@ -58,11 +58,11 @@ impl Runner for RealClock {
         let file = place.path().join("server.pcapng");
         let capture = CaptureConfig {
             server: spec.capture.is_some().then(|| file.clone()),
-            most: CAPTURE,
+            max_size: CAPTURE,
             ..CaptureConfig::default()
         };
         let watch =
-            Monitor { ports: ports(spec), silence: silence(spec), series: spec.trace, capture };
+            Monitor { ports: ports(spec), idle_time: silence(spec), series: spec.trace, capture };
         let emulator = Emulator::start_monitored(testbed, &path, self.settings(spec), &watch)
             .map_err(failed)?;
 

@@ -220,7 +220,7 @@ impl VisitReport<'_> {
             name: object.name.clone(),
             bytes: object.bytes.get(),
             received: became.received,
-            start: became.asked.map_or(Span::ZERO, |at| at.since(start)),
+            start: became.requested.map_or(Span::ZERO, |at| at.since(start)),
             completion: became.completed.map(|at| at.since(start)),
         })
         .collect()

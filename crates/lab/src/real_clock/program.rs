@@ -127,7 +127,7 @@ pub fn commands(
         }
     };
     outcome.objects[0] = ObjectOutcome {
-        asked: Some(outcome.begin),
+        requested: Some(outcome.begin),
         received: written.min(bytes),
         completed: error.is_none().then_some(now),
     };

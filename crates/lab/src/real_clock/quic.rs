@@ -157,7 +157,7 @@ fn one(
     TransferOutcome {
         begin,
         objects: vec![ObjectOutcome {
-            asked: Some(begin),
+            requested: Some(begin),
             received: if completed.is_some() { bytes } else { 0 },
             completed,
         }],

@@ -25,7 +25,7 @@ pub struct AcmConfig {
     /// transmitter: reporting and a satellite hop. Default: "1.5 s".
     #[serde(default = "loop_delay")]
     pub loop_delay: Span,
-    /// Fraction of the bits available to IP packets; pilots and encapsulation take the rest.
+    /// Fraction of the bits available to IP packets. Pilots and encapsulation take the rest.
     /// Default: 0.97.
     #[serde(default = "framing")]
     pub framing: Ratio,
@@ -37,8 +37,7 @@ pub struct AcmConfig {
     pub loss: Ratio,
 }
 
-/// Typical values are 0.5 to 1 dB; the lower end is our choice, since it shows more changes of
-/// MODCOD.
+/// Typical values are 0.5 to 1 dB. The lower end is our choice, since it shows more MODCOD changes.
 fn margin() -> Decibels {
     Decibels::new(0.5).unwrap_or_default()
 }
@@ -65,14 +64,14 @@ impl AcmConfig {
             let value = format!("margin = {}", self.margin);
             return Err(ConfigError::refused(
                 value,
-                "chooses what cannot be decoded",
+                "would select MODCODs that cannot be decoded",
                 "0 dB or more",
             ));
         }
         if self.framing.is_zero() {
             return Err(ConfigError::refused(
                 "framing = 0",
-                "leaves nothing for packets",
+                "leaves no capacity for packets",
                 "above 0, up to 1",
             ));
         }
@@ -91,8 +90,8 @@ impl AcmConfig {
             let value = format!("symbol_rate = {}", self.symbol_rate);
             return Err(ConfigError::refused(
                 value,
-                "carries less than a bit in a second",
-                "more symbols",
+                "carries less than 1 bit per second",
+                "a higher symbol rate",
             ));
         }
         Ok(())

@@ -8,10 +8,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 
-/// Attenuation over time: a list of points connected by straight lines, or an event.
+/// Attenuation over time: a list of points with linear interpolation, or an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FadeConfig {
-    /// Points in ascending time, the first at zero. The last value holds from there on.
+    /// Points in ascending time, the first at zero. The last value applies from then on.
     Points(Vec<FadePoint>),
     /// One rain event.
     Event(FadeEvent),
@@ -28,22 +28,22 @@ pub struct FadePoint {
     pub db: f64,
 }
 
-/// A fade that sets in, holds and recedes.
+/// A fade with a linear onset, a period of full depth and a linear recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FadeEvent {
-    /// When it sets in, since the start of the run.
+    /// Start of the onset, since the start of the run.
     pub at: Span,
-    /// How fast it sets in and recedes; above zero.
+    /// Slope of onset and recovery; above zero.
     pub slope: DecibelSlope,
-    /// Its depth; above zero.
+    /// Depth; above zero.
     pub depth: Decibels,
-    /// How long the full depth holds.
+    /// Duration of the full depth.
     pub hold: Span,
 }
 
 impl FadeConfig {
-    /// The fade as points in seconds and decibels.
+    /// Returns the fade as points in seconds and decibels.
     pub(crate) fn line(&self) -> Fade {
         match self {
             Self::Points(points) => {
@@ -69,13 +69,13 @@ impl FadeConfig {
                 match points.iter().find(|point| !(0.0..=300.0).contains(&point.db)) {
                     Some(point) => {
                         let value = format!("attenuation_db = {}", point.db);
-                        Err(ConfigError::refused(value, "is no attenuation", "0 to 300"))
+                        Err(ConfigError::refused(value, "is not a valid attenuation", "0 to 300"))
                     }
                     None => Ok(()),
                 }
             }
             Self::Event(event) if event.slope.get() <= 0.0 => {
-                let problem = "never reaches the depth of the fade";
+                let problem = "never reaches the full depth";
                 Err(ConfigError::refused(
                     format!("slope = {}", event.slope),
                     problem,
@@ -84,7 +84,7 @@ impl FadeConfig {
             }
             Self::Event(event) if event.depth.get() <= 0.0 => Err(ConfigError::refused(
                 format!("depth = {}", event.depth),
-                "is no fade",
+                "is not a fade",
                 "above 0 dB",
             )),
             Self::Event(_) => Ok(()),
@@ -106,7 +106,7 @@ impl Fade {
         }
     }
 
-    /// The times at which the attenuation crosses `level`.
+    /// Returns the times at which the attenuation crosses `level`.
     pub fn crossings(&self, level: f64) -> impl Iterator<Item = f64> {
         let lines = self.0.iter().zip(self.0.iter().skip(1));
         lines
@@ -122,7 +122,7 @@ impl MultiFormat for FadeConfig {
     type List = Vec<FadePoint>;
 
     fn from_text(text: &str) -> Result<Self, ConfigError> {
-        Err(ConfigError::refused(text, "is no fade", Self::EXPECTED))
+        Err(ConfigError::refused(text, "is not a fade", Self::EXPECTED))
     }
     fn from_table(event: FadeEvent) -> Result<Self, ConfigError> {
         let fade = Self::Event(event);
@@ -152,7 +152,10 @@ impl JsonSchema for FadeConfig {
         json_schema!({
             "description": "Attenuation over time: points with straight lines between them, or an \
                 event",
-            "anyOf": [generator.subschema_for::<Vec<FadePoint>>(), generator.subschema_for::<FadeEvent>()],
+            "anyOf": [
+                generator.subschema_for::<Vec<FadePoint>>(),
+                generator.subschema_for::<FadeEvent>(),
+            ],
         })
     }
 }

@@ -28,7 +28,7 @@ pub enum ModcodTable {
 }
 
 impl ModcodTable {
-    /// The MODCODs.
+    /// Returns the MODCODs.
     pub const fn modcods(self) -> &'static [Modcod] {
         match self {
             Self::DvbS2 => &DVB_S2,
@@ -36,7 +36,7 @@ impl ModcodTable {
         }
     }
 
-    /// The MODCOD with the lowest threshold.
+    /// Returns the MODCOD with the lowest threshold.
     pub const fn most_robust(self) -> &'static Modcod {
         match self {
             Self::DvbS2 => &DVB_S2[0],
@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn an_efficiency_of_dvb_s2_is_that_of_its_frame() {
-        // Kbch by code rate (EN 302 307, table 5a), 80 bits of header; slots of 90 symbols, and one
-        // for the physical-layer header.
+        // Kbch by code rate (EN 302 307, table 5a), minus a header of 80 bits; slots of 90 symbols,
+        // plus one for the physical-layer header.
         for (name, kbch, bits) in [
             ("QPSK 1/4", 16_008, 2),
             ("8PSK 3/4", 48_408, 3),

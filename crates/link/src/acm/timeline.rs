@@ -1,4 +1,4 @@
-//! The rate and the losses of a carrier over time.
+//! Rate and losses of a carrier over time.
 
 use super::config::AcmConfig;
 use super::modcods::Modcod;
@@ -22,8 +22,8 @@ impl AcmConfig {
         let (clear, margin, loop_s) =
             (self.clear_sky.get(), self.margin.get(), self.loop_delay.as_secs_f64());
         let modcods = self.modcods.modcods();
-        // The rate changes only when the fade crosses a MODCOD's threshold or, one loop later, its
-        // threshold and margin.
+        // The rate only changes when the fade crosses the threshold of a MODCOD or, one loop delay
+        // later, its threshold plus margin.
         let mut times = vec![0.0];
         for modcod in modcods {
             times.extend(fade.crossings(clear - modcod.threshold));
@@ -53,7 +53,7 @@ impl AcmConfig {
         timeline
     }
 
-    /// The MODCOD that the transmitter selects if the receiver reports `es_n0` dB.
+    /// Returns the MODCOD that the transmitter selects if the receiver reports `es_n0` dB.
     fn chosen(&self, es_n0: f64) -> &'static Modcod {
         let modcods = self.modcods.modcods();
         let good = modcods.iter().filter(|modcod| modcod.threshold + self.margin.get() <= es_n0);
@@ -63,7 +63,7 @@ impl AcmConfig {
 }
 
 impl AcmTimeline {
-    /// The rate model of a link.
+    /// Returns the rate model of a link.
     pub fn rate(self) -> RateModel {
         RateModel::Schedule {
             timeline: Arc::new(Timeline::new(self.steps.iter().map(|step| step.at), None)),
@@ -71,8 +71,8 @@ impl AcmTimeline {
         }
     }
 
-    /// The loss process: each packet is lost with probability `ratio` while nothing can be decoded.
-    /// `None` if that never happens.
+    /// Returns the loss process: each packet is lost with probability `ratio` while nothing can be
+    /// decoded. `None` if that never happens.
     pub fn loss(self, ratio: Ratio) -> Option<LoadedLoss> {
         (!self.windows.is_empty()).then(|| LoadedLoss::bernoulli(ratio, self.windows.into()))
     }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clear_sky_has_one_modcod() {
+    fn clear_sky_uses_a_single_modcod() {
         // 16APSK 5/6 needs 11.61 dB. 32APSK 3/4 needs 12.73 dB, which would leave no margin.
         let timeline = acm("[{ at = \"0 s\", attenuation_db = 0 }]").timeline();
         assert_eq!(timeline.steps, [RateStep { at: Span::ZERO, rate: Rate::from_bps(33_001_840) }]);
@@ -126,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_fade_loses_what_is_sent_until_the_loop_has_closed() {
+    fn a_fast_fade_loses_packets_until_the_loop_has_closed() {
         // At 2 dB/s, the margin is gone in 0.5 s, and the loop closes a second later.
         let timeline =
             acm("{ at = \"10 s\", slope = \"2 dB/s\", depth = \"1.9 dB\", hold = \"60 s\" }")
                 .timeline();
-        // 16APSK 5/6 is abandoned for what is measured at 10.195 s, 0.39 dB into the fade. It
-        // cannot be decoded beyond 1.39 dB.
+        // The transmitter leaves 16APSK 5/6 because of the measurement at 10.195 s, 0.39 dB into
+        // the fade. The MODCOD cannot be decoded beyond 1.39 dB.
         let first = timeline.windows[0];
         assert_eq!((first.from, first.to), (Span::from_millis(10_695), Span::from_millis(11_695)));
     }
@@ -149,7 +149,7 @@ mod tests {
         );
         let lost = timeline.windows.iter().map(|window| window.to - window.from).max().unwrap();
         assert!(lost > Span::from_secs(8), "{:?}", timeline.windows);
-        // The first rate returns in the end.
+        // The first rate returns at the end.
         assert_eq!(
             timeline.steps.last().map(|step| step.rate),
             timeline.steps.first().map(|step| step.rate)
@@ -157,14 +157,13 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_its_four_points() {
+    fn an_event_has_four_points() {
         let points = "[{ at = \"0 s\", attenuation_db = 0 }, \
             { at = \"10 s\", attenuation_db = 0 }, { at = \"14 s\", attenuation_db = 8 }, \
             { at = \"34 s\", attenuation_db = 8 }, { at = \"38 s\", attenuation_db = 0 }]";
         let event = "{ at = \"10 s\", slope = \"2 dB/s\", depth = \"8 dB\", hold = \"20 s\" }";
-        assert!(
-            matches!(acm(event).fade, FadeConfig::Event(event) if event.depth == Decibels::new(8.0).unwrap())
-        );
+        assert!(matches!(acm(event).fade, FadeConfig::Event(event)
+                if event.depth == Decibels::new(8.0).unwrap()));
         assert_eq!(acm(event).timeline(), acm(points).timeline());
     }
 }

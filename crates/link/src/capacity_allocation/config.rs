@@ -14,7 +14,7 @@ use std::fmt;
 /// How terminals share the capacity of a carrier: `"none"`, the name of a preset, or a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum CapacityAllocation {
-    /// One queue and one transmitter for all terminals, first come, first served.
+    /// All terminals share one queue and one transmitter: first come, first served.
     #[default]
     None,
     /// A controller allocates the capacity of each frame, in part on demand.
@@ -45,7 +45,7 @@ pub(crate) struct Table {
     /// Unrequested capacity is divided evenly among all terminals.
     #[serde(skip_serializing_if = "Option::is_none")]
     fca: Option<bool>,
-    /// Interval between a terminal's opportunities to send a request. Default: "1 s".
+    /// Interval between the opportunities of a terminal to send a request. Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     request_interval: Option<Span>,
     /// Delay from terminal to controller. Default: "250 ms".
@@ -67,12 +67,12 @@ pub(crate) struct Table {
 }
 
 impl CapacityAllocation {
-    /// True if no capacity is allocated.
+    /// Returns true if no capacity is allocated.
     pub const fn is_none(&self) -> bool {
         matches!(self, Self::None)
     }
 
-    /// The allocation, if there is one.
+    /// Returns the allocation, if there is one.
     pub const fn dama(&self) -> Option<&Dama> {
         match self {
             Self::None => None,
@@ -123,7 +123,7 @@ impl MultiFormat for CapacityAllocation {
         if frame.is_zero() {
             return Err(ConfigError::refused(
                 "frame = 0 s",
-                "is no time for an allocation",
+                "is not a valid frame length",
                 "above 0 s, up to 1 h",
             ));
         }
@@ -135,18 +135,18 @@ impl MultiFormat for CapacityAllocation {
             rbdc: table.rbdc.unwrap_or(base.rbdc),
             vbdc: table.vbdc.unwrap_or(base.vbdc),
             fca: table.fca.unwrap_or(base.fca),
-            sync: table.request_interval.unwrap_or(base.sync),
+            request_interval: table.request_interval.unwrap_or(base.request_interval),
             request_delay: table.request_delay.unwrap_or(base.request_delay),
             processing: table.processing.unwrap_or(if derived { frame } else { base.processing }),
-            plan_delay: table.tbtp_delay.unwrap_or(base.plan_delay),
+            tbtp_delay: table.tbtp_delay.unwrap_or(base.tbtp_delay),
             timeout: base.timeout,
             msl: base.msl,
         };
-        // With a preset, a time that was not given follows if what it depends on was given.
+        // With a preset, a missing time is derived if a value that it depends on was given.
         let moved = table.frame.is_some() || table.request_interval.is_some();
         dama.timeout = match table.timeout {
             Some(timeout) => timeout,
-            None if derived || moved => frame * (dama.frames(dama.sync) + 1),
+            None if derived || moved => frame * (dama.frames(dama.request_interval) + 1),
             None => base.timeout,
         };
         let moved = table.frame.is_some()
@@ -166,7 +166,7 @@ read_multi_format!(CapacityAllocation);
 fn preset(name: &str) -> Result<CapacityAllocationPreset, ConfigError> {
     CapacityAllocationPreset::find(name).ok_or_else(|| {
         let allowed = format!("none, {}, or a table", CapacityAllocationPreset::names());
-        ConfigError::refused(name, "is no allocation", allowed)
+        ConfigError::refused(name, "is not a capacity allocation", allowed)
     })
 }
 
@@ -180,10 +180,10 @@ impl Serialize for CapacityAllocation {
             rbdc: Some(dama.rbdc),
             vbdc: Some(dama.vbdc),
             fca: Some(dama.fca),
-            request_interval: Some(dama.sync),
+            request_interval: Some(dama.request_interval),
             request_delay: Some(dama.request_delay),
             processing: Some(dama.processing),
-            tbtp_delay: Some(dama.plan_delay),
+            tbtp_delay: Some(dama.tbtp_delay),
             timeout: Some(dama.timeout),
             msl: Some(dama.msl),
         }
@@ -202,7 +202,7 @@ impl JsonSchema for CapacityAllocation {
             .chain(["none"])
             .collect();
         json_schema!({
-            "description": "How the capacity of a carrier is given to the terminals that share it: \
+            "description": "Allocation of a shared carrier's capacity to its terminals: \
                 a preset, a table, or \"none\"",
             "anyOf": [generator.subschema_for::<Table>(), { "type": "string", "enum": names }],
         })

@@ -6,7 +6,7 @@ use super::requests::Request;
 use bentpipe_units::{Rate, Span};
 use std::collections::VecDeque;
 
-/// One terminal's part of a plan, in bytes of one frame.
+/// A terminal's part of a plan, in bytes of one frame.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Grant {
     pub requested: u64,
@@ -18,25 +18,25 @@ pub(crate) struct Grant {
 
 /// The capacity controller of a carrier: the network control centre (NCC) of DVB-RCS2.
 ///
-/// Its time is that at which its plans take effect: a request sent in frame n is part of the plans
+/// Its time is that at which its plans take effect: a request sent in frame n counts in the plans
 /// from frame n + [`Dama::scheduling_frames`] on.
 #[derive(Debug, Clone)]
 pub struct Controller {
     /// Requests in flight: the frame from which they count, the terminal, and the request.
     pending: VecDeque<(u64, usize, Request)>,
     bookings: Vec<TerminalDemand>,
-    /// The demands of one kind by terminal. Kept to reuse its memory.
+    /// Demands of one kind by terminal. The vector is kept to reuse its memory.
     demands: Vec<u64>,
 }
 
-/// What the controller knows about one terminal.
+/// The controller's view of one terminal.
 #[derive(Debug, Clone, Default)]
 struct TerminalDemand {
     /// The requested rate in force.
     rate: Rate,
     /// The frame in which that rate expires unless it is requested again.
     until: u64,
-    /// Requested volume not granted yet, in bytes.
+    /// Requested volume not yet granted, in bytes.
     volume: u64,
     constant: ByteAccumulator,
     dynamic: ByteAccumulator,
@@ -56,7 +56,7 @@ impl ByteAccumulator {
 }
 
 impl Controller {
-    /// A controller without requests.
+    /// Creates a controller without requests.
     pub fn new(ports: usize) -> Self {
         Self {
             pending: VecDeque::new(),
@@ -65,16 +65,16 @@ impl Controller {
         }
     }
 
-    /// Takes a request of terminal `port` that counts from `frame` on. Requests arrive in the order
-    /// of these frames.
+    /// Accepts a request of terminal `port` that counts from `frame` on. Requests arrive in the
+    /// order of these frames.
     pub fn receive(&mut self, frame: u64, port: usize, request: Request) {
         self.pending.push_back((frame, port, request));
     }
 
-    /// Plans `frame`, which carries `capacity` bytes: constant rates first, then requested rates,
+    /// Plans `frame`, which carries `capacity` bytes: first constant rates, then requested rates,
     /// then requested volumes, then free capacity if enabled.
     ///
-    /// Each kind is shared max-min fairly from what the kinds before it leave.
+    /// Each kind is shared max-min fairly from the capacity that the previous kinds leave.
     pub fn plan(&mut self, dama: &Dama, frame: u64, mut capacity: u64, grants: &mut [Grant]) {
         self.accept(dama, frame);
         grants.fill(Grant::default());
@@ -108,7 +108,7 @@ impl Controller {
         }
     }
 
-    /// Takes in the requests that count from `frame` on, and ends rates that have expired.
+    /// Applies the requests that count from `frame` on, and ends expired rates.
     fn accept(&mut self, dama: &Dama, frame: u64) {
         while self.pending.front().is_some_and(|(from, _, _)| *from <= frame) {
             let Some((_, port, request)) = self.pending.pop_front() else { break };
@@ -124,7 +124,7 @@ impl Controller {
         }
     }
 
-    /// True if plans from `frame` on contain nothing requested.
+    /// Returns true if plans from `frame` on contain nothing requested.
     pub fn is_idle(&self, frame: u64) -> bool {
         self.pending.is_empty()
             && self.bookings.iter().all(|booking| {

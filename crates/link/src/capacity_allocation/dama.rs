@@ -21,13 +21,13 @@ pub struct Dama {
     /// Free capacity assignment: unrequested capacity is divided evenly among all terminals.
     pub fca: bool,
     /// Interval between a terminal's opportunities to send a request; rounded up to whole frames.
-    pub sync: Span,
+    pub request_interval: Span,
     /// Propagation delay of a request from terminal to controller.
     pub request_delay: Span,
     /// Time that the controller takes to include a request in a plan.
     pub processing: Span,
     /// Propagation delay of a plan (TBTP) from controller to terminal.
-    pub plan_delay: Span,
+    pub tbtp_delay: Span,
     /// A requested rate expires after this time unless it is requested again; rounded up to whole
     /// frames.
     pub timeout: Span,
@@ -36,8 +36,8 @@ pub struct Dama {
     pub msl: Span,
 }
 
-/// Longest frame or delay: beyond it the arithmetic of frames would overflow, and no real system
-/// comes close.
+/// Longest frame or delay. Beyond it the frame arithmetic would overflow, and no real system comes
+/// close.
 const LONGEST: Span = Span::from_secs(3600);
 
 impl Dama {
@@ -49,7 +49,7 @@ impl Dama {
     /// Frames from the one in which a terminal sends a request to the first one planned with it:
     /// request, processing and plan.
     pub fn scheduling_frames(&self) -> u64 {
-        self.frames(self.request_delay + self.processing + self.plan_delay)
+        self.frames(self.request_delay + self.processing + self.tbtp_delay)
     }
 
     /// Checks all values.
@@ -60,7 +60,7 @@ impl Dama {
         for (key, span) in [
             ("request_delay", self.request_delay),
             ("processing", self.processing),
-            ("tbtp_delay", self.plan_delay),
+            ("tbtp_delay", self.tbtp_delay),
         ] {
             if span > LONGEST {
                 return refused(key, &span, "is too long", "0 s to 1 h");
@@ -68,12 +68,12 @@ impl Dama {
         }
         for (key, span) in [
             ("frame", self.frame),
-            ("request_interval", self.sync),
+            ("request_interval", self.request_interval),
             ("timeout", self.timeout),
             ("msl", self.msl),
         ] {
             if span.is_zero() || span > LONGEST {
-                return refused(key, &span, "is no time for an allocation", "above 0 s, up to 1 h");
+                return refused(key, &span, "is not a valid time", "above 0 s, up to 1 h");
             }
         }
         if self.frame < Span::from_micros(100) {
@@ -83,7 +83,7 @@ impl Dama {
             let allowed = "`cra`, `rbdc` or `vbdc` above zero, or fca = true";
             return Err(ConfigError::refused(
                 "capacity_allocation",
-                "gives no terminal anything",
+                "allocates no capacity",
                 allowed,
             ));
         }

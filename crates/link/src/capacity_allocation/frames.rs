@@ -22,23 +22,24 @@ pub struct FrameShare {
     pub length: Span,
     /// The terminal.
     pub port: usize,
-    /// What the terminal is entitled to or has requested, as known to the controller when it plans
-    /// the frame: its constant rate, the rate it has requested, and its outstanding volume.
+    /// The demand known to the controller when it plans the frame: the terminal's constant rate,
+    /// its requested rate, and its outstanding volume.
     pub requested: Bytes,
-    /// What the plan grants.
+    /// Bytes that the plan grants.
     pub allocated: Bytes,
-    /// What the terminal has sent.
+    /// Bytes that the terminal has sent.
     pub used: Bytes,
 }
 
-/// Limit of recorded shares that nobody has taken yet. The oldest are dropped.
+/// Maximum number of recorded shares that have not been taken. The oldest are dropped.
 const MAX_RECORDED: usize = 1 << 16;
 
-/// A terminal's queue and requests.
+/// The queue and requests of a terminal.
 #[derive(Debug, Clone)]
 pub(crate) struct Terminal<P> {
     pub queue: Queue<P>,
-    /// Bytes not yet sent of the packet at the front of the queue, once its transmission has begun.
+    /// Bytes not yet sent of the packet at the front of the queue, once its transmission has
+    /// started.
     ///
     /// A packet may take several frames, like fragments of RLE (ETSI TS 103 179), here without
     /// their headers.
@@ -46,12 +47,12 @@ pub(crate) struct Terminal<P> {
     requests: Requests,
 }
 
-/// The state that a link needs only if its capacity is allocated.
+/// State that a link needs only if its capacity is allocated.
 #[derive(Debug, Clone)]
 pub(crate) struct Allocation<P> {
     dama: Dama,
     rate: RateModel,
-    /// When frame 0 begins.
+    /// Start of frame 0.
     phase: Span,
     /// Number of the next frame.
     next: u64,
@@ -65,8 +66,8 @@ pub(crate) struct Allocation<P> {
 }
 
 impl<P> Allocation<P> {
-    /// Allocation of `dama` to `ports` terminals. `phase` draws when frames begin, and `turns` in
-    /// which frames each terminal may send a request.
+    /// Creates the allocation `dama` for `ports` terminals. `phase` draws the start of the frames,
+    /// and `turns` the frames in which each terminal may send a request.
     pub fn new(
         model: &DirectionModel,
         dama: &Dama,
@@ -75,7 +76,7 @@ impl<P> Allocation<P> {
         mut phase: Stream,
         mut turns: Stream,
     ) -> Self {
-        let every = dama.frames(dama.sync);
+        let every = dama.frames(dama.request_interval);
         let terminal = |_| Terminal {
             queue: Queue::new(model.queue_limit(rtt), model.codel()),
             left: None,
@@ -94,17 +95,17 @@ impl<P> Allocation<P> {
         }
     }
 
-    /// Start of the next frame.
+    /// Returns the start of the next frame.
     pub fn due(&self) -> Time {
         Time::ZERO + self.phase + self.dama.frame * self.next
     }
 
-    /// Number of the next frame.
+    /// Returns the number of the next frame.
     pub fn frame(&self) -> u64 {
         self.next
     }
 
-    /// Packets at terminals, including those that are partly sent.
+    /// Returns the packets at terminals, including those that are partly sent.
     pub fn held(&self) -> u64 {
         self.terminals.iter().map(|terminal| terminal.queue.held()).sum()
     }
@@ -118,9 +119,9 @@ impl<P> Allocation<P> {
         terminal.queue.push(held);
     }
 
-    /// Plans the next frame, which begins at `begin`.
+    /// Plans the next frame, which starts at `begin`.
     pub fn plan(&mut self, begin: Time) {
-        // Rounded down: frames never carry more than the rate allows over any interval.
+        // Rounded down, so that frames never carry more than the rate allows over any interval.
         let capacity = self.rate.capacity(begin, begin + self.dama.frame).get();
         self.controller.plan(&self.dama, self.next, capacity, &mut self.grants);
         for (terminal, grant) in self.terminals.iter_mut().zip(&self.grants) {
@@ -128,8 +129,8 @@ impl<P> Allocation<P> {
         }
     }
 
-    /// Completes the start of a frame after its packets have left: terminals whose turn it is send
-    /// their requests.
+    /// Completes the start of a frame after its packets have left: terminals that may send a
+    /// request in this frame do so.
     pub fn close(&mut self, begin: Time) {
         let effective = self.next + self.dama.scheduling_frames();
         for (port, terminal) in self.terminals.iter_mut().enumerate() {
@@ -153,7 +154,7 @@ impl<P> Allocation<P> {
         self.next += 1;
     }
 
-    /// Skips the frames that begin by `now` if nothing is queued, requested or recorded. Returns
+    /// Skips the frames that start by `now` if nothing is queued, requested or recorded. Returns
     /// true if it did.
     pub fn skip(&mut self, now: Time) -> bool {
         let quiet = self.recorded.is_none()
@@ -177,7 +178,7 @@ impl<P> Allocation<P> {
         self.recorded.get_or_insert_default();
     }
 
-    /// Takes the recorded shares.
+    /// Returns the recorded shares and forgets them.
     pub fn take_recorded(&mut self) -> impl Iterator<Item = FrameShare> {
         self.recorded.iter_mut().flat_map(|recorded| recorded.drain(..))
     }

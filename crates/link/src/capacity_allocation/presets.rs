@@ -23,9 +23,9 @@ const SAMPLE: &str = "OpenSAND, sample configuration: frame 26.5 ms, synchronisa
     ms, 250 ms a hop, minimum scheduling latency 23 frames";
 
 impl Dama {
-    /// The timing of OpenSAND's sample configuration, without any capacity.
+    /// Returns the timing of OpenSAND's sample configuration, without any capacity.
     ///
-    /// The minimum scheduling latency is the sample's own figure, 23 frames; its delays add up to
+    /// The minimum scheduling latency is the sample's own value, 23 frames; its delays add up to
     /// 20.
     pub(crate) const fn timing() -> Self {
         Self {
@@ -34,11 +34,11 @@ impl Dama {
             rbdc: Rate::ZERO,
             vbdc: Bytes::ZERO,
             fca: false,
-            sync: Span::from_secs(1),
+            request_interval: Span::from_secs(1),
             request_delay: Span::from_millis(250),
             processing: FRAME,
-            plan_delay: Span::from_millis(250),
-            // The synchronisation period in frames, 38, plus one.
+            tbtp_delay: Span::from_millis(250),
+            // 38 frames, the synchronisation period, plus one.
             timeout: Span::from_nanos(39 * FRAME.as_nanos()),
             msl: Span::from_nanos(23 * FRAME.as_nanos()),
         }
@@ -46,7 +46,7 @@ impl Dama {
 }
 
 impl CapacityAllocationPreset {
-    /// Every allocation that scenarios may name.
+    /// Returns every allocation that scenarios may name.
     pub fn all() -> [Self; 3] {
         let kbps = |kbps: u64| Rate::from_bps(kbps * 1000);
         [
@@ -59,25 +59,25 @@ impl CapacityAllocationPreset {
             },
             Self {
                 name: "dama-free",
-                about: "as dama, and what is left given to all",
+                about: "as dama, with unrequested capacity shared among all terminals",
                 source: "as dama; free capacity is our addition",
                 dama: Dama { cra: kbps(100), rbdc: kbps(1024), fca: true, ..Dama::timing() },
             },
             Self {
                 name: "cra",
-                about: "3 Mbps constant for each terminal, nothing on demand",
+                about: "3 Mbps constant per terminal, none on demand",
                 source: SAMPLE,
                 dama: Dama { cra: kbps(3000), ..Dama::timing() },
             },
         ]
     }
 
-    /// The preset called `name`.
+    /// Returns the preset called `name`.
     pub fn find(name: &str) -> Option<Self> {
         Self::all().into_iter().find(|preset| preset.name == name)
     }
 
-    /// All names, for error messages.
+    /// Returns all names, for error messages.
     pub fn names() -> String {
         Self::all().map(|preset| preset.name).join(", ")
     }

@@ -17,8 +17,8 @@ pub struct Request {
 /// The requests of one terminal.
 #[derive(Debug, Clone)]
 pub struct Requests {
-    /// The frame of each synchronisation period in which the terminal may send a request.
-    turn: u64,
+    /// Frame of each synchronisation period in which the terminal may send a request.
+    slot: u64,
     /// Bytes that have arrived since the last opportunity.
     arrived: u64,
     /// Rates requested within the minimum scheduling latency, including the constant rate, with
@@ -31,9 +31,9 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// A terminal that may send a request in frame `turn` of each synchronisation period.
-    pub fn new(turn: u64) -> Self {
-        Self { turn, arrived: 0, asked: VecDeque::new(), outstanding: 0, last: Rate::ZERO }
+    /// Creates a terminal that may send a request in frame `slot` of each synchronisation period.
+    pub fn new(slot: u64) -> Self {
+        Self { slot, arrived: 0, asked: VecDeque::new(), outstanding: 0, last: Rate::ZERO }
     }
 
     /// Counts a packet of `bytes` that joins the queue.
@@ -46,7 +46,8 @@ impl Requests {
         self.outstanding = self.outstanding.saturating_sub(bytes);
     }
 
-    /// True if an empty queue needs no further request from `frame` on until packets arrive.
+    /// Returns true if an empty queue needs no further request from `frame` on until packets
+    /// arrive.
     pub fn is_idle(&self, dama: &Dama, frame: u64) -> bool {
         let window = dama.frames(dama.msl);
         self.arrived == 0
@@ -55,21 +56,22 @@ impl Requests {
             && self.asked.back().is_none_or(|(at, _)| at + window <= frame)
     }
 
-    /// The request to send in `frame` with `backlog` bytes queued. `None` if it is not the
-    /// terminal's turn, or if nothing needs to change.
+    /// Returns the request to send in `frame` with `backlog` bytes queued. `None` if the terminal
+    /// may not send one in this frame, or if nothing needs to change.
     ///
     /// The rate follows OpenSAND's terminals (`DamaAgentRcsLegacy::computeRbdcRequest`): arrivals
-    /// since the last turn over the time since then, plus the backlog that earlier requests will
-    /// not serve, over the minimum scheduling latency:
+    /// since the last opportunity over the time since then, plus the backlog that earlier requests
+    /// will not serve, over the minimum scheduling latency:
     ///
     /// r = arrivals / T + max(0, backlog - T · Σ r) / MSL, where T is the synchronisation period
     /// and Σ r sums the requests of the last MSL.
     ///
     /// The constant rate is included, and subtracted before sending. The requested volume is the
-    /// backlog that is neither requested already nor served by these rates before the next turn.
+    /// backlog that is neither requested already nor served by these rates before the next
+    /// opportunity.
     pub fn next_request(&mut self, dama: &Dama, frame: u64, backlog: u64) -> Option<Request> {
-        let every = dama.frames(dama.sync);
-        if frame % every != self.turn {
+        let every = dama.frames(dama.request_interval);
+        if frame % every != self.slot {
             return None;
         }
         let period = u128::from(dama.frame.as_nanos()) * u128::from(every);
@@ -106,7 +108,7 @@ impl Requests {
     }
 }
 
-/// Bytes in units of 10⁻⁹ bits, the unit of a rate times nanoseconds.
+/// Returns bytes in units of 10⁻⁹ bits, the unit of a rate times nanoseconds.
 fn bit_nanos(bytes: u64) -> u128 {
     u128::from(bytes) * 8_000_000_000
 }
@@ -116,12 +118,12 @@ mod tests {
     use super::*;
     use bentpipe_units::{Bytes, Span};
 
-    /// Frames of 25 ms, a turn every 500 ms, a latency of 600 ms: all results are whole numbers.
+    /// Frames of 25 ms, a request every 500 ms, a latency of 600 ms: all results are whole numbers.
     fn dama() -> Dama {
         let frame = Span::from_millis(25);
         Dama {
             frame,
-            sync: Span::from_millis(500),
+            request_interval: Span::from_millis(500),
             processing: frame,
             msl: Span::from_millis(600),
             ..Dama::timing()
@@ -132,22 +134,22 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_follows_the_formula_and_ends_when_nothing_comes() {
+    fn a_rate_follows_the_formula_and_ends_without_arrivals() {
         let dama = Dama { rbdc: kbps(1000), ..dama() };
         let mut requests = Requests::new(0);
         requests.arrived(15_000);
-        assert_eq!(requests.next_request(&dama, 19, 15_000), None, "not its turn");
+        assert_eq!(requests.next_request(&dama, 19, 15_000), None, "not a request frame");
         // 120 kbit in 500 ms, and the same within 600 ms.
         assert_eq!(
             requests.next_request(&dama, 20, 15_000),
             Some(Request { rate: kbps(440), volume: 0 })
         );
-        // 220 kbit are granted: the 80 kbit of backlog need nothing more.
+        // 220 kbit are granted: the backlog of 80 kbit needs no request.
         assert_eq!(
             requests.next_request(&dama, 40, 10_000),
             Some(Request { rate: Rate::ZERO, volume: 0 })
         );
-        // The previous request has left the window, so the backlog is requested again.
+        // The previous request has left the latency window, so the backlog is requested again.
         assert_eq!(
             requests.next_request(&dama, 60, 7_500),
             Some(Request { rate: kbps(100), volume: 0 })
@@ -161,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_constant_rate_carries_is_not_asked_for() {
+    fn traffic_within_the_constant_rate_needs_no_request() {
         let dama = Dama { cra: kbps(100), rbdc: kbps(200), ..dama() };
         let mut requests = Requests::new(0);
         requests.arrived(2_000);
@@ -170,12 +172,12 @@ mod tests {
         assert_eq!(
             requests.next_request(&dama, 20, 100_000),
             Some(Request { rate: kbps(200), volume: 0 }),
-            "the most"
+            "the maximum"
         );
     }
 
     #[test]
-    fn a_volume_is_asked_for_once_and_up_to_its_most() {
+    fn a_volume_is_requested_once_and_up_to_its_maximum() {
         let dama = Dama { vbdc: Bytes::new(10_000), ..dama() };
         let mut requests = Requests::new(3);
         requests.arrived(4_000);

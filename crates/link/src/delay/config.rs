@@ -23,15 +23,15 @@ pub enum DelayConfig {
         jitter: Span,
         /// Distribution of the draws. A normal draw below zero counts as zero.
         distribution: Distribution,
-        /// True if packets never overtake: each arrives no earlier than the one before it.
+        /// True if packets never overtake: each arrives no earlier than the previous one.
         keep_order: bool,
     },
     /// Steps in time. The time at which a packet leaves the transmitter selects its step.
     Schedule {
         /// The steps in ascending time, the first at zero.
         schedule: Vec<DelayStep>,
-        /// True if the delay changes linearly from step to step (and back to the first one, if it
-        /// repeats).
+        /// True if the delay changes linearly from step to step, and back to the first one if it
+        /// repeats.
         interpolate: bool,
         /// Period of repetition.
         repeat: Option<Span>,
@@ -159,7 +159,7 @@ impl MultiFormat for DelayConfig {
                 Err(ConfigError::refused("delay", "has neither `base` nor `schedule`", FORMATS))
             }
             Table { base: Some(base), .. } => {
-                let problem = "stands beside fields of a schedule";
+                let problem = "cannot be combined with keys of a schedule";
                 Err(ConfigError::refused(
                     format!("base = {base}"),
                     problem,
@@ -167,7 +167,7 @@ impl MultiFormat for DelayConfig {
                 ))
             }
             Table { .. } => {
-                let problem = "stands beside fields of jitter";
+                let problem = "cannot be combined with keys of jitter";
                 Err(ConfigError::refused(
                     "schedule",
                     problem,
@@ -209,8 +209,7 @@ impl JsonSchema for DelayConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "How long a packet is on the way: a delay, one with jitter, or steps in \
-                time",
+            "description": "Propagation delay: constant, with jitter, or steps in time",
             "anyOf": [generator.subschema_for::<Span>(), generator.subschema_for::<Table>()],
         })
     }

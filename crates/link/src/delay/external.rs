@@ -1,8 +1,8 @@
-//! Delays that the link's user sets, one per port: for links whose far ends move.
+//! Delays that the caller sets per port, for links whose far ends move.
 
 use bentpipe_units::{LinearDelay, Span, Time};
 
-/// The delay towards one port, and when the last packet sent to it arrives.
+/// The delay towards one port, and the arrival of the last packet sent to it.
 type PortDelay = (LinearDelay, Time);
 
 /// The delay of a port before it is set: zero.
@@ -11,26 +11,26 @@ const UNSET: PortDelay = (LinearDelay::constant(Span::ZERO), Time::ZERO);
 /// The delays towards each port.
 #[derive(Debug, Clone)]
 pub(crate) struct PortDelays {
-    /// The first port is stored inline: most links have only one, and memory accesses dominate the
-    /// run time.
+    /// The first port is stored inline, since most links have only one, and memory accesses
+    /// dominate the run time.
     first: PortDelay,
     others: Vec<PortDelay>,
     count: usize,
 }
 
 impl PortDelays {
-    /// Without ports.
+    /// Creates a value without ports.
     pub const fn new() -> Self {
         Self { first: UNSET, others: Vec::new(), count: 0 }
     }
 
-    /// Number of ports.
+    /// Returns the number of ports.
     #[inline]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Sets the delay of `port`. Adds it, and unset ports before it, if it does not exist.
+    /// Sets the delay of `port`. Adds the port, and unset ports before it, if it does not exist.
     pub fn set_delay(&mut self, port: usize, delay: LinearDelay) {
         if port >= self.count {
             self.count = port + 1;
@@ -44,8 +44,8 @@ impl PortDelays {
         if port == 0 { &mut self.first } else { &mut self.others[port as usize - 1] }
     }
 
-    /// When a packet that leaves the transmitter at `at` reaches `port`. Packets to the same port
-    /// never overtake.
+    /// Returns the time at which a packet that leaves the transmitter at `at` reaches `port`.
+    /// Packets to the same port never overtake.
     #[inline]
     pub fn arrival(&self, port: u32, at: Time) -> Time {
         let (delay, last) = if port == 0 { &self.first } else { &self.others[port as usize - 1] };

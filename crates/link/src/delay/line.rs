@@ -1,4 +1,4 @@
-//! Packets that propagate.
+//! Packets in propagation.
 
 use crate::Distribution;
 use crate::delay::external::PortDelays;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(crate) struct DelayLine<P> {
     delay: Delay,
     air: InTransit<P>,
-    /// When the next packet arrives.
+    /// Arrival of the next packet.
     due: Time,
 }
 
@@ -28,7 +28,7 @@ enum Delay {
     External(PortDelays),
 }
 
-/// Packets in the order of arrival. Packets that never overtake need no sorting.
+/// Packets in the order of arrival. They need no sorting if they never overtake.
 #[derive(Debug, Clone)]
 enum InTransit<P> {
     InOrder { packets: VecDeque<TransitPacket<P>>, last: Time },
@@ -38,7 +38,7 @@ enum InTransit<P> {
 #[derive(Debug, Clone)]
 struct TransitPacket<P> {
     due: Time,
-    /// Breaks ties in the order of sending. Unused if packets never overtake.
+    /// Breaks ties by the order of sending. Unused if packets never overtake.
     sequence: u64,
     held: Accepted<P>,
 }
@@ -83,7 +83,7 @@ impl<P> DelayLine<P> {
         Self { delay, air, due: Time::MAX }
     }
 
-    /// Number of ports if delays are set from outside; `None` otherwise.
+    /// Returns the number of ports if delays are set from outside; `None` otherwise.
     #[inline]
     pub fn ports(&self) -> Option<usize> {
         match &self.delay {
@@ -105,8 +105,8 @@ impl<P> DelayLine<P> {
         true
     }
 
-    /// When a packet that leaves the transmitter at `at` towards `port` will arrive, as known now.
-    /// [`Time::ZERO`] if that is unknown.
+    /// Returns the currently known arrival time of a packet that leaves the transmitter at `at`
+    /// towards `port`. [`Time::ZERO`] if it is unknown.
     #[inline]
     pub fn predicted_arrival(&self, port: u32, at: Time) -> Time {
         match &self.delay {
@@ -115,7 +115,7 @@ impl<P> DelayLine<P> {
         }
     }
 
-    /// Removes the packets that propagate towards `port`.
+    /// Removes the packets in propagation towards `port`.
     pub fn withdraw(&mut self, port: u32, mut taken: impl FnMut(Accepted<P>)) {
         let packets = match &mut self.air {
             InTransit::InOrder { packets, .. } => std::mem::take(packets).into(),
@@ -136,7 +136,7 @@ impl<P> DelayLine<P> {
         self.due = self.air.due();
     }
 
-    /// Takes a packet that leaves the transmitter at `at`. Packets come in the order of these
+    /// Accepts a packet that leaves the transmitter at `at`. Packets come in the order of these
     /// times.
     pub fn send(&mut self, at: Time, held: Accepted<P>) {
         let mut due = match &mut self.delay {
@@ -161,13 +161,13 @@ impl<P> DelayLine<P> {
         self.due = self.due.min(due);
     }
 
-    /// When the next packet arrives; [`Time::MAX`] if there is none.
+    /// Returns the arrival of the next packet, [`Time::MAX`] if there is none.
     #[inline]
     pub fn due(&self) -> Time {
         self.due
     }
 
-    /// Packets that propagate.
+    /// Returns the number of packets in propagation.
     pub fn held(&self) -> u64 {
         match &self.air {
             InTransit::InOrder { packets, .. } => packets.len() as u64,
@@ -197,7 +197,7 @@ impl<P> InTransit<P> {
         Self::InOrder { packets: VecDeque::new(), last: Time::ZERO }
     }
 
-    /// From packets in the order of arrival.
+    /// Creates a value from packets in the order of arrival.
     fn sorted(packets: VecDeque<TransitPacket<P>>) -> Self {
         let sequence = packets.len() as u64;
         let packets = (0..)
@@ -207,7 +207,7 @@ impl<P> InTransit<P> {
         Self::Sorted { packets, sequence }
     }
 
-    /// When the next one arrives.
+    /// Returns the next arrival.
     #[inline]
     fn due(&self) -> Time {
         match self {
@@ -226,7 +226,7 @@ impl Delay {
     fn draw(&mut self, at: Time) -> Span {
         match self {
             Self::Constant(delay) => *delay,
-            // Each port has a delay of its own.
+            // Each port has its own delay.
             Self::External(_) => Span::ZERO,
             Self::Jitter { base, jitter, distribution, random } => {
                 let deviation = match distribution {
@@ -258,7 +258,7 @@ impl Delay {
     }
 }
 
-/// Linear interpolation from `a` to `b` after `passed` of `length`.
+/// Interpolates linearly from `a` to `b` after `passed` of `length`.
 fn between(a: Span, b: Span, passed: Span, length: Span) -> Span {
     let part = |span: Span| {
         let nanos = u128::from(span.as_nanos()) * u128::from(passed.as_nanos())
@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_between_steps_is_straight_and_closes() {
+    fn interpolation_is_linear_and_returns_to_the_first_step() {
         let timeline =
             Timeline::new([0, 10].into_iter().map(Span::from_secs), Some(Span::from_secs(20)));
         let mut delay = Delay::Schedule {

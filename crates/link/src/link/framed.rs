@@ -1,4 +1,4 @@
-//! How a link with capacity allocation sends packets: frame by frame, each terminal in its part of
+//! Transmission on a link with capacity allocation: frame by frame, each terminal in its part of
 //! the frame.
 
 use super::{Link, TransmitterState, first, insert_loss};
@@ -9,23 +9,22 @@ use crate::{DropCause, Enqueue, QueueTime};
 use bentpipe_units::Time;
 
 impl<P> Link<P> {
-    /// Records the terminals' shares of frames for [`Self::take_frame_shares`] from now on. Returns
+    /// Starts to record the terminals' shares of frames for [`Self::take_frame_shares`]. Returns
     /// false, without effect, if capacity is not allocated.
     pub fn record_frame_shares(&mut self) -> bool {
         self.allocation.as_mut().map(|allocation| allocation.start_recording()).is_some()
     }
 
-    /// Takes the shares of the frames that have begun by `now`, frame by frame and port by port,
-    /// each once.
+    /// Returns the shares of the frames that have started by `now`, by frame and port, each once.
     ///
-    /// Take them after every event: beyond 65,536 the oldest are dropped.
+    /// Call it after every event: beyond 65,536 shares the oldest are dropped.
     pub fn take_frame_shares(&mut self, now: Time) -> impl Iterator<Item = FrameShare> {
         self.advance(now);
         self.catch_up(now);
         self.allocation.iter_mut().flat_map(|allocation| allocation.take_recorded())
     }
 
-    /// Enqueues a packet that the policer has let pass.
+    /// Enqueues a packet that has passed the policer.
     #[cold]
     pub(super) fn enqueue_framed(&mut self, held: Accepted<P>) -> Enqueue<P> {
         self.catch_up(self.now);
@@ -53,7 +52,7 @@ impl<P> Link<P> {
         Enqueue::Queued
     }
 
-    /// Passes over the frames that have begun by `now` while nothing was queued.
+    /// Skips the frames that have started by `now` while nothing was queued.
     pub(super) fn catch_up(&mut self, now: Time) {
         while let Some(allocation) =
             self.allocation.as_mut().filter(|_| matches!(self.state, TransmitterState::Idle))
@@ -66,11 +65,11 @@ impl<P> Link<P> {
         }
     }
 
-    /// Starts the frame at `begin` and sends what is queued, each packet at its position in its
-    /// terminal's part.
+    /// Starts the frame at `begin` and sends queued packets, each at its position in its terminal's
+    /// part.
     ///
-    /// Parts follow one another with their allocated lengths. The terminal that comes first changes
-    /// from frame to frame.
+    /// Parts follow one another with their allocated lengths. The first terminal changes from frame
+    /// to frame.
     pub(super) fn frame(&mut self, begin: Time) {
         let Some(mut allocation) = self.allocation.take() else { return };
         allocation.plan(begin);
@@ -88,7 +87,7 @@ impl<P> Link<P> {
         }
     }
 
-    /// Waits for the next frame; forever if the rate has fallen to zero for good.
+    /// Waits for the next frame, forever if the rate has fallen to zero for good.
     fn wait_for_frame(&mut self) {
         let Some(allocation) = &self.allocation else { return };
         let due = allocation.due();
@@ -96,8 +95,8 @@ impl<P> Link<P> {
         self.set(TransmitterState::Framed, due);
     }
 
-    /// Sends what terminal `port` may send in its part, which begins `place` bytes into the frame.
-    /// Returns where the part ends.
+    /// Sends the packets that terminal `port` may send in its part, which starts `place` bytes into
+    /// the frame. Returns the end of the part.
     fn part(
         &mut self,
         allocation: &mut Allocation<P>,
@@ -149,11 +148,11 @@ impl<P> Link<P> {
         place + grant.allocated
     }
 
-    /// When the first `bytes` of the frame that begins at `begin` have been sent.
+    /// Returns when the first `bytes` of the frame that starts at `begin` have been sent.
     fn after(&mut self, begin: Time, bytes: u64) -> Time {
         match u32::try_from(bytes) {
             Ok(0) => begin,
-            // The configuration refuses frames that hold more.
+            // The configuration rejects larger frames.
             bytes => self.transmitter.finish(begin, bytes.unwrap_or(u32::MAX)),
         }
     }
@@ -182,12 +181,12 @@ impl<P> Link<P> {
         }
     }
 
-    /// Totals over the queues of all terminals.
+    /// Returns the totals over the queues of all terminals.
     pub(super) fn framed_waiting(&self) -> Option<PacketTotals> {
         self.allocation.as_ref().map(|allocation| allocation.waiting)
     }
 
-    /// Both sides of Little's law, summed over terminals.
+    /// Returns both sides of Little's law, summed over terminals.
     pub(super) fn framed_time(&self, now: Time) -> Option<QueueTime> {
         let allocation = self.allocation.as_ref()?;
         let mut sum = QueueTime::default();

@@ -45,7 +45,7 @@ impl Model for Bernoulli {
     }
 }
 
-/// [`Bernoulli`] at work.
+/// The running process of [`Bernoulli`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct BernoulliProcess {
     ratio: f64,
@@ -69,11 +69,11 @@ impl Process for BernoulliProcess {
 
 #[cfg(test)]
 mod tests {
-    use crate::loss::testing::{assert_near, fates, measure};
+    use crate::loss::testing::{assert_near, measure, outcomes};
 
     #[test]
-    fn uniform_loss_meets_its_mean_and_has_no_memory() {
-        let measured = measure(&fates("\"1 %\"", 1, 400_000));
+    fn uniform_loss_has_its_mean_and_no_memory() {
+        let measured = measure(&outcomes("\"1 %\"", 1, 400_000));
         assert_near("loss", measured.loss, 0.01, 5.0 * (0.01f64 / 400_000.0).sqrt());
         assert_near("P(b|b)", measured.p_bb, 0.01, 5.0 * (0.01f64 / 4_000.0).sqrt());
         assert_near("mean burst", measured.mean_burst, 1.0 / 0.99, 0.01);

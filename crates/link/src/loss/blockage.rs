@@ -1,4 +1,4 @@
-//! Blockage of the line of sight, in time.
+//! Blockage of the line of sight over time.
 
 use super::fields::{Field, Fields, Kind};
 use super::model::{Model, Process};
@@ -7,11 +7,11 @@ use crate::{ConfigError, LinkError};
 use bentpipe_units::{Ratio, Span, Time};
 use std::path::Path;
 
-/// The line of sight to the satellite is clear or blocked, in turn, as for a terminal that drives
-/// past trees and buildings.
+/// A line of sight to the satellite that alternates between clear and blocked, as for a terminal
+/// that drives past trees and buildings.
 ///
 /// Both durations are exponential. Unlike [`GilbertElliott`](super::GilbertElliott), the state
-/// changes with time and not with packets: a blockage has the same duration for slow and fast
+/// changes with time rather than packets: a blockage has the same duration for slow and fast
 /// traffic. The model is the two-state channel of Lutz, Cygan, Dippold, Dolainsky and Papke ("The
 /// land mobile satellite communication channel", IEEE Transactions on Vehicular Technology 40(2),
 /// 1991) with one packet loss ratio per state in place of the fading within it.
@@ -77,7 +77,7 @@ impl Model for Blockage {
         match means.find(|(_, mean)| mean.is_zero()) {
             Some((key, mean)) => Err(ConfigError::refused(
                 format!("{key} = {mean}"),
-                "is no duration",
+                "is not a valid duration",
                 "more than 0 s",
             )),
             None => Ok(()),
@@ -97,16 +97,17 @@ impl Model for Blockage {
     }
 }
 
-/// [`Blockage`] at work: a Markov chain in continuous time, looked at when a packet leaves.
+/// The running process of [`Blockage`]: a Markov chain in continuous time, sampled when a packet
+/// leaves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockageProcess {
-    /// Fraction of time that is blocked in the long run.
+    /// Long-run fraction of time that is blocked.
     share: f64,
     /// Sum of the rates of both transitions, per second.
     change_rate: f64,
     loss_clear: f64,
     loss_blocked: f64,
-    /// The state at `at`.
+    /// State at `at`.
     is_blocked: bool,
     at: Time,
 }
@@ -117,7 +118,7 @@ impl Process for BlockageProcess {
     }
 
     fn loses(&mut self, at: Time, random: &mut Stream) -> bool {
-        // What is left of the state that the last packet met, after the time since.
+        // Correlation with the state at the previous packet, after the time since then.
         let memory = libm::exp(-self.change_rate * at.since(self.at).as_secs_f64());
         let was_blocked = f64::from(u8::from(self.is_blocked));
         self.is_blocked = random.chance(self.share + (was_blocked - self.share) * memory);
@@ -128,16 +129,16 @@ impl Process for BlockageProcess {
 
 #[cfg(test)]
 mod tests {
-    use crate::loss::testing::{assert_near, fates, measure};
+    use crate::loss::testing::{assert_near, measure, outcomes};
 
     #[test]
-    fn blockages_meet_their_share_of_time_and_their_mean_duration() {
+    fn blockages_have_their_share_of_time_and_mean_duration() {
         // A packet per millisecond: 100 packets per blockage, about 800 blockages.
         let text = "{ model = \"blockage\", mean_clear = \"400 ms\", mean_blocked = \"100 ms\" }";
-        let measured = measure(&fates(text, 4, 400_000));
+        let measured = measure(&outcomes(text, 4, 400_000));
         let relative = 5.0 / f64::sqrt(800.0);
         assert_near("loss", measured.loss, 0.2, 0.2 * relative);
-        // A clear period between two packets is not seen, so bursts are a little longer.
+        // A clear period between two packets is invisible, so bursts are slightly longer.
         let stays = 0.2 + 0.8 * f64::exp(-(1.0 / 400.0 + 1.0 / 100.0));
         let burst = 1.0 / (1.0 - stays);
         assert_near("mean burst", measured.mean_burst, burst, burst * relative);
@@ -147,20 +148,20 @@ mod tests {
     fn each_state_has_its_loss() {
         let text = "{ model = \"blockage\", mean_clear = \"30 ms\", mean_blocked = \"10 ms\", \
                     loss_clear = \"1 %\", loss_blocked = \"40 %\" }";
-        let measured = measure(&fates(text, 5, 400_000));
+        let measured = measure(&outcomes(text, 5, 400_000));
         assert_near("loss", measured.loss, 0.75 * 0.01 + 0.25 * 0.4, 0.005);
     }
 
     #[test]
-    fn the_first_packet_is_lost_as_often_as_any_other() {
+    fn the_first_packet_is_lost_with_the_same_probability() {
         let text = "{ model = \"blockage\", mean_clear = \"3 s\", mean_blocked = \"1 s\" }";
-        let lost = (0..4000).filter(|seed| fates(text, *seed, 1)[0]).count();
+        let lost = (0..4000).filter(|seed| outcomes(text, *seed, 1)[0]).count();
         let tolerance = 5.0 * (0.25f64 * 0.75 / 4000.0).sqrt();
         assert_near("loss of first packets", lost as f64 / 4000.0, 0.25, tolerance);
     }
 
     #[test]
-    fn a_state_without_duration_is_refused() {
+    fn a_state_without_duration_is_rejected() {
         use crate::LossConfig;
         #[derive(serde::Deserialize, Debug)]
         struct Key {

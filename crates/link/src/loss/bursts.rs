@@ -16,10 +16,10 @@ pub struct LongBursts {
     pub mean: f64,
 }
 
-/// A process without loss between bursts and with nothing but loss within them.
+/// A process that loses every packet within bursts and none between them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BurstProcess {
-    /// Probability that a burst begins after a received packet.
+    /// Probability that a burst starts after a received packet.
     p: f64,
     /// Probability that a short burst ends, per packet.
     end_short: f64,
@@ -38,8 +38,8 @@ enum State {
 }
 
 impl BurstProcess {
-    /// Bursts that begin with probability `p` after a received packet and have `mean` packets on
-    /// average over both regimes.
+    /// Creates bursts that start with probability `p` after a received packet and have `mean`
+    /// packets on average over both regimes.
     pub fn new(p: f64, mean: f64, long: Option<LongBursts>) -> Self {
         let Some(long) = long else {
             return Self {
@@ -60,7 +60,7 @@ impl BurstProcess {
         }
     }
 
-    /// Bursts of `mean` packets on average that make up a fraction `loss` of all packets.
+    /// Creates bursts of `mean` packets on average that make up a fraction `loss` of all packets.
     pub fn with_loss(loss: Ratio, mean: f64, long: Option<LongBursts>) -> Self {
         Self::new(onset(loss, mean), mean, long)
     }
@@ -78,7 +78,7 @@ impl BurstProcess {
 
 impl Process for BurstProcess {
     fn start(&mut self, random: &mut Stream) {
-        // Packets per received one, in the long run.
+        // Long-run number of lost packets per received one.
         let short = self.p * (1.0 - self.long_share) / self.end_short;
         let long = self.p * self.long_share / self.end_long;
         let draw = random.unit() * (1.0 + short + long);
@@ -98,20 +98,25 @@ impl Process for BurstProcess {
     }
 }
 
-/// The probability that a burst begins after a received packet, such that bursts of `mean` packets
-/// make up a fraction `loss` of all packets.
+/// Returns the probability that a burst starts after a received packet, such that bursts of `mean`
+/// packets make up a fraction `loss` of all packets.
 fn onset(loss: Ratio, mean: f64) -> f64 {
     loss.get() / (mean * (1.0 - loss.get()))
 }
 
-/// Refuses a loss that bursts of `mean` packets cannot reach.
+/// Checks that bursts of `mean` packets can reach the given loss.
 ///
 /// # Errors
-/// The value that is wrong, and what is allowed.
+///
+/// Returns the invalid value, and the allowed ones.
 pub fn check(loss: Ratio, mean: f64) -> Result<(), ConfigError> {
     if !(mean >= 1.0 && mean.is_finite()) {
         let value = format!("mean_burst = {mean}");
-        return Err(ConfigError::refused(value, "is no mean of burst lengths", "1 packet or more"));
+        return Err(ConfigError::refused(
+            value,
+            "is not a valid mean burst length",
+            "1 packet or more",
+        ));
     }
     // At least one packet is received between two bursts.
     let p = onset(loss, mean);

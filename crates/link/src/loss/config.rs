@@ -1,4 +1,4 @@
-//! What a scenario says about losses.
+//! Configuration of losses.
 
 use super::preset::LossPreset;
 use super::process::LoadedLoss;
@@ -14,35 +14,34 @@ use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Which packets a link loses: a ratio, the name of a measured process, a table, or a list of
-/// these.
+/// Losses on a link: a ratio, the name of a measured process, a table, or a list of these.
 ///
 /// A packet is lost if any process loses it. An empty list loses nothing.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LossConfig {
-    /// The processes. Each has its own random stream, keyed by its place in the list.
+    /// The processes. Each has its own random stream, keyed by its position in the list.
     pub processes: Vec<LossProcessConfig>,
 }
 
-/// One loss process and when it is active.
+/// A loss process and its active times.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LossProcessConfig {
-    /// What it does to each packet.
+    /// Model of the losses.
     pub model: LossModel,
-    /// When it is active; empty for always. Outside its windows it loses nothing and its state does
+    /// Active times; empty for always. Outside of them the process loses nothing and its state does
     /// not change.
     pub windows: Vec<Window>,
-    /// Period with which the windows repeat.
+    /// Period with which the active times repeat.
     pub repeat: Option<Span>,
 }
 
 impl LossConfig {
-    /// No loss.
+    /// Returns the configuration without loss.
     pub const fn none() -> Self {
         Self { processes: Vec::new() }
     }
 
-    /// Independent losses with probability `ratio`.
+    /// Returns independent losses with probability `ratio`.
     pub fn bernoulli(ratio: Ratio) -> Self {
         if ratio.is_zero() { Self::none() } else { Bernoulli { ratio }.into() }
     }
@@ -52,14 +51,14 @@ impl LossConfig {
         if self.processes.len() > 256 {
             return Err(ConfigError::refused(
                 self.processes.len(),
-                "loss processes are too many",
+                "loss processes exceed the maximum",
                 "up to 256",
             ));
         }
         self.processes.iter().try_for_each(LossProcessConfig::check)
     }
 
-    /// One process; a plain ratio of zero is none.
+    /// Creates a configuration with one process. A plain ratio of zero means no process.
     fn single(process: LossProcessConfig) -> Self {
         match process {
             LossProcessConfig {
@@ -97,7 +96,7 @@ impl LossProcessConfig {
         for window in &self.windows {
             let Window { from, to } = *window;
             if to <= from {
-                let problem = format!("ends a window that begins at {from}");
+                let problem = format!("ends an active time that starts at {from}");
                 return Err(ConfigError::refused(
                     format!("to = {to}"),
                     problem,
@@ -105,7 +104,8 @@ impl LossProcessConfig {
                 ));
             }
             if from < end {
-                let problem = format!("begins a window before the one above it ends at {end}");
+                let problem =
+                    format!("starts an active time before the previous one ends at {end}");
                 return Err(ConfigError::refused(
                     format!("from = {from}"),
                     problem,
@@ -117,11 +117,11 @@ impl LossProcessConfig {
         match self.repeat {
             Some(repeat) if self.windows.is_empty() => Err(ConfigError::refused(
                 format!("repeat = {repeat}"),
-                "repeats no `active` times",
-                "beside `active` only",
+                "has no effect without `active`",
+                "only together with `active`",
             )),
             Some(repeat) if repeat < end => {
-                let problem = "ends before the last window does";
+                let problem = "is shorter than the active times";
                 Err(ConfigError::refused(
                     format!("repeat = {repeat}"),
                     problem,
@@ -160,7 +160,7 @@ impl MultiFormat for LossProcessConfig {
             return Ok(LossModel::from(Bernoulli { ratio: text.parse()? }).into());
         }
         let allowed = format!("a ratio such as 0.01 or \"1 %\", or one of {}", LossPreset::names());
-        Err(ConfigError::refused(text, "is no loss", allowed))
+        Err(ConfigError::refused(text, "is not a loss", allowed))
     }
     fn from_number(value: f64) -> Option<Result<Self, ConfigError>> {
         let ratio = Ratio::new(value).map_err(ConfigError::from);
@@ -227,7 +227,7 @@ impl JsonSchema for LossProcessConfig {
         let presets: Vec<&str> =
             super::preset::loss_presets().iter().map(|preset| preset.name).collect();
         json_schema!({
-            "description": "Which packets are lost: a ratio, a measured process by name, or a loss \
+            "description": "Loss process: a ratio, a measured process by name, or a loss \
                 model",
             "anyOf": [
                 generator.subschema_for::<Ratio>(),
@@ -244,7 +244,7 @@ impl JsonSchema for LossConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Which packets a link loses: one loss process or a list; a packet is \
+            "description": "Losses on a link: one loss process or a list; a packet is \
                 lost if any loses it",
             "anyOf": [
                 generator.subschema_for::<LossProcessConfig>(),

@@ -1,7 +1,7 @@
 //! The keys of a loss model's table, and their values.
 //!
-//! One map serves all models. A serde enum would lose the line of a wrong value, because serde
-//! buffers the contents of tagged variants and forgets where they stood.
+//! One map serves all models. A serde enum would lose the line of an invalid value, because serde
+//! buffers the contents of tagged variants and forgets their positions.
 
 use crate::ConfigError;
 use bentpipe_units::{Ratio, Span};
@@ -24,7 +24,7 @@ pub struct Field {
 /// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A fraction of 0 to 1.
+    /// A fraction from 0 to 1.
     Ratio,
     /// Any number.
     Number,
@@ -39,7 +39,7 @@ pub enum Kind {
 /// A value, with its type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A fraction of 0 to 1.
+    /// A fraction from 0 to 1.
     Ratio(Ratio),
     /// Any number.
     Number(f64),
@@ -51,7 +51,7 @@ pub enum Value {
     Path(PathBuf),
 }
 
-/// The keys that a table sets, in the order of the models' lists of keys.
+/// The keys that a table sets, in the order in which the models list them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fields {
     model: &'static str,
@@ -59,7 +59,7 @@ pub struct Fields {
 }
 
 impl Kind {
-    /// Reads the value that follows a key.
+    /// Reads the value of a key.
     pub(super) fn read<'de, A: MapAccess<'de>>(self, map: &mut A) -> Result<Value, A::Error> {
         Ok(match self {
             Self::Ratio => Value::Ratio(map.next_value()?),
@@ -70,7 +70,7 @@ impl Kind {
         })
     }
 
-    /// The JSON Schema of an optional value.
+    /// Returns the JSON Schema of an optional value.
     pub(super) fn schema(self, generator: &mut SchemaGenerator) -> Schema {
         match self {
             Self::Ratio => generator.subschema_for::<Option<Ratio>>(),
@@ -107,7 +107,7 @@ impl Serialize for Value {
 }
 
 impl Fields {
-    /// No key set, for the model of that name.
+    /// Creates an empty set of keys for the named model.
     pub fn new(model: &'static str) -> Self {
         Self { model, set: Vec::new() }
     }
@@ -118,28 +118,29 @@ impl Fields {
         self
     }
 
-    /// The value of the `model` key.
+    /// Returns the value of the `model` key.
     pub fn model(&self) -> &'static str {
         self.model
     }
 
-    /// The keys that are set, with their values.
+    /// Returns the keys that are set, with their values.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &(&'static str, Value)> {
         self.set.iter()
     }
 
-    /// Whether a key is set.
+    /// Returns true if a key is set.
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// Refuses keys that are neither `required` nor `optional`, and missing required ones.
+    /// Checks that all `required` keys are set, and no others than these and the `optional` ones.
     ///
     /// # Errors
-    /// The first such key, with the allowed ones.
+    ///
+    /// Returns the first offending key, with the allowed ones.
     pub fn expect(&self, required: &[&str], optional: &[&str]) -> Result<(), ConfigError> {
         let allowed = || match (required, optional) {
-            ([], []) => "no field but active and repeat".to_owned(),
+            ([], []) => "no key except active and repeat".to_owned(),
             (required, []) => required.join(", "),
             (required, optional) => {
                 format!("{}, optional {}", required.join(", "), optional.join(", "))
@@ -147,12 +148,12 @@ impl Fields {
         };
         let is_known = |name: &str| required.contains(&name) || optional.contains(&name);
         if let Some((name, value)) = self.set.iter().find(|(name, _)| !is_known(name)) {
-            let problem = format!("is no field of model {}", self.model);
+            let problem = format!("is not a key of model {}", self.model);
             return Err(ConfigError::refused(format!("{name} = {value}"), problem, allowed()));
         }
         match required.iter().find(|name| !self.has(name)) {
             Some(name) => {
-                Err(ConfigError::refused(self.model, format!("lacks `{name}`"), allowed()))
+                Err(ConfigError::refused(self.model, format!("has no `{name}`"), allowed()))
             }
             None => Ok(()),
         }
@@ -163,7 +164,7 @@ impl Fields {
     }
 }
 
-/// Typed access to values; `None` if the key is not set.
+/// Typed access to values. `None` if the key is not set.
 macro_rules! values {
     ($($method:ident: $variant:ident($type:ty), $doc:literal;)*) => {
         impl Fields {$(
@@ -184,9 +185,9 @@ macro_rules! values {
 }
 
 values! {
-    ratio: Ratio(Ratio), "The fraction that `name` is set to.";
-    number: Number(f64), "The number that `name` is set to.";
-    count: Count(u64), "The whole number that `name` is set to.";
-    span: Span(Span), "The span of time that `name` is set to.";
-    path: Path(PathBuf), "The file that `name` is set to.";
+    ratio: Ratio(Ratio), "Returns the fraction of key `name`.";
+    number: Number(f64), "Returns the number of key `name`.";
+    count: Count(u64), "Returns the whole number of key `name`.";
+    span: Span(Span), "Returns the time span of key `name`.";
+    path: Path(PathBuf), "Returns the file of key `name`.";
 }

@@ -23,10 +23,10 @@ pub enum GilbertElliott {
         /// Loss in the bad state (1 - h).
         loss_bad: Ratio,
     },
-    /// By what it shows, without loss in the good state and with nothing else in the bad state:
-    /// r = 1 / `mean_burst`, p = `loss` · r / (1 - `loss`).
+    /// By the resulting losses, with no loss in the good state and every packet lost in the bad
+    /// one: r = 1 / `mean_burst`, p = `loss` · r / (1 - `loss`).
     Bursts {
-        /// Fraction of packets lost in the long run.
+        /// Long-run fraction of packets lost.
         loss: Ratio,
         /// Mean number of packets lost in a row.
         mean_burst: f64,
@@ -82,7 +82,7 @@ impl Model for GilbertElliott {
         }
         if !fields.has("loss") && !fields.has("mean_burst") {
             let allowed = "p, r, optional loss_good, loss_bad; or loss, mean_burst";
-            return Err(ConfigError::refused(Self::NAME, "lacks its parameters", allowed));
+            return Err(ConfigError::refused(Self::NAME, "has no parameters", allowed));
         }
         fields.expect(&["loss", "mean_burst"], &[])?;
         Ok(Self::Bursts {
@@ -131,10 +131,10 @@ impl Model for GilbertElliott {
     }
 }
 
-/// [`GilbertElliott`] at work.
+/// The running process of [`GilbertElliott`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum GilbertElliottProcess {
-    /// Two states, each with a loss of its own.
+    /// Two states, each with its own loss.
     Transitions {
         /// Probability of a transition from good to bad.
         p: f64,
@@ -144,10 +144,10 @@ pub enum GilbertElliottProcess {
         good: f64,
         /// Loss in the bad state.
         bad: f64,
-        /// The state.
+        /// True in the bad state.
         is_bad: bool,
     },
-    /// Loss in the bad state only: one draw per packet.
+    /// Loss in the bad state only, with one draw per packet.
     Bursts(BurstProcess),
 }
 
@@ -173,14 +173,14 @@ impl Process for GilbertElliottProcess {
 
 #[cfg(test)]
 mod tests {
-    use crate::loss::testing::{assert_near, fates, measure};
+    use crate::loss::testing::{assert_near, measure, outcomes};
 
     #[test]
-    fn bursts_meet_loss_and_mean_burst() {
+    fn bursts_have_their_loss_and_mean_length() {
         for (loss, burst) in [(0.01, 4.0), (0.05, 10.0), (0.3, 2.0), (0.02, 1.0)] {
             let text =
                 format!("{{ model = \"gilbert-elliott\", loss = {loss}, mean_burst = {burst} }}");
-            let measured = measure(&fates(&text, 2, 400_000));
+            let measured = measure(&outcomes(&text, 2, 400_000));
             let count = 400_000.0 * loss / burst;
             // The standard deviation of a geometric length is below its mean.
             assert_near("mean burst", measured.mean_burst, burst, 5.0 * burst / f64::sqrt(count));
@@ -189,23 +189,23 @@ mod tests {
     }
 
     #[test]
-    fn transitions_meet_their_formula() {
+    fn transitions_follow_their_formula() {
         // loss = loss_good · r / (p + r) + loss_bad · p / (p + r)
         let text =
             "{ model = \"gilbert-elliott\", p = 0.02, r = 0.1, loss_good = 0.01, loss_bad = 0.4 }";
-        let measured = measure(&fates(text, 3, 400_000));
+        let measured = measure(&outcomes(text, 3, 400_000));
         assert_near("loss", measured.loss, 0.01 * 0.1 / 0.12 + 0.4 * 0.02 / 0.12, 0.005);
         // With loss in the bad state only, p and r are the transitions themselves.
         let measured =
-            measure(&fates("{ model = \"gilbert-elliott\", p = 0.02, r = 0.25 }", 3, 400_000));
+            measure(&outcomes("{ model = \"gilbert-elliott\", p = 0.02, r = 0.25 }", 3, 400_000));
         assert_near("P(b|g)", measured.p_bg, 0.02, 0.0012);
         assert_near("P(b|b)", measured.p_bb, 0.75, 0.013);
     }
 
     #[test]
-    fn the_first_packet_is_lost_as_often_as_any_other() {
+    fn the_first_packet_is_lost_with_the_same_probability() {
         let text = "{ model = \"gilbert-elliott\", loss = 0.25, mean_burst = 50 }";
-        let lost = (0..4000).filter(|seed| fates(text, *seed, 1)[0]).count();
+        let lost = (0..4000).filter(|seed| outcomes(text, *seed, 1)[0]).count();
         let tolerance = 5.0 * (0.25f64 * 0.75 / 4000.0).sqrt();
         assert_near("loss of first packets", lost as f64 / 4000.0, 0.25, tolerance);
     }

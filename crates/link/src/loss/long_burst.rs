@@ -9,10 +9,10 @@ use std::path::Path;
 
 /// Bursts of two regimes, short ones and rare long ones, both of geometric length.
 ///
-/// [`crate::loss::preset`] explains where such bursts were measured.
+/// [`crate::loss::preset`] describes where such bursts were measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LongBurst {
-    /// Fraction of packets lost in the long run.
+    /// Long-run fraction of packets lost.
     pub loss: Ratio,
     /// Mean number of packets lost in a row, over both regimes.
     pub mean_burst: f64,
@@ -67,7 +67,7 @@ impl Model for LongBurst {
         bursts::check(loss, mean_burst)?;
         if !(0.0..1.0).contains(&long.share) {
             let value = format!("long_share = {}", long.share);
-            return Err(ConfigError::refused(value, "is no share of the bursts", "0 to below 1"));
+            return Err(ConfigError::refused(value, "is not a valid fraction", "0 to below 1"));
         }
         if !(long.mean >= mean_burst && long.mean.is_finite()) {
             let problem = format!("is shorter than the mean burst of {mean_burst}");
@@ -95,18 +95,19 @@ impl Model for LongBurst {
 
 #[cfg(test)]
 mod tests {
-    use crate::loss::testing::{assert_near, fates, measure};
+    use crate::loss::testing::{assert_near, measure, outcomes};
 
     #[test]
-    fn two_regimes_meet_loss_and_mean_burst_and_reach_further() {
-        let text = "{ model = \"long-burst\", loss = 0.02, mean_burst = 2, long_share = 0.01, long_burst = 40 }";
-        let measured = measure(&fates(text, 5, 400_000));
+    fn two_regimes_have_their_loss_and_mean_burst_and_longer_tails() {
+        let text = "{ model = \"long-burst\", loss = 0.02, mean_burst = 2, long_share = 0.01, \
+                    long_burst = 40 }";
+        let measured = measure(&outcomes(text, 5, 400_000));
         // 4,000 bursts, of which 40 are long: a standard error of 3.9 packets · √0.01 · √2 / √40.
         assert_near("mean burst", measured.mean_burst, 2.0, 0.5);
         assert_near("loss", measured.loss, 0.02, 0.005);
         let short = "{ model = \"gilbert-elliott\", loss = 0.02, mean_burst = 2 }";
         assert!(
-            measured.max_burst > 2 * measure(&fates(short, 5, 400_000)).max_burst,
+            measured.max_burst > 2 * measure(&outcomes(short, 5, 400_000)).max_burst,
             "{measured:?}"
         );
     }

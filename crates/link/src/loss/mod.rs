@@ -1,7 +1,7 @@
-//! Which packets a link loses on the way: one file per loss model.
+//! Losses on a link: one file per loss model.
 //!
 //! To add a model, write its file after the pattern of the others, declare and list it here, and
-//! describe it in the book. `model.rs` says what a model implements.
+//! describe it in the book. `model.rs` defines the trait to implement.
 
 mod bernoulli;
 mod blockage;
@@ -19,6 +19,13 @@ mod table;
 #[cfg(test)]
 mod testing;
 mod trace;
+
+use crate::random::Stream;
+use crate::{ConfigError, LinkError};
+use bentpipe_units::Time;
+use fields::{Field, Fields};
+use model::{Model, Process};
+use std::path::Path;
 
 registry::loss_models! {
     bernoulli::Bernoulli,

@@ -1,4 +1,4 @@
-//! Losses at a fixed distance.
+//! Losses at a fixed interval of packets.
 
 use super::fields::{Field, Fields, Kind};
 use super::model::{Model, Process};
@@ -7,12 +7,12 @@ use crate::{ConfigError, LinkError};
 use bentpipe_units::Time;
 use std::path::Path;
 
-/// One packet of every so many is lost.
+/// Loses one of every `every` packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Periodic {
-    /// One packet of this many.
+    /// Packets per loss.
     pub every: u64,
-    /// The first packet lost, counted from 0; below `every`.
+    /// Number of the first packet lost, from 0; below `every`.
     pub offset: u64,
 }
 
@@ -46,7 +46,7 @@ impl Model for Periodic {
     fn check(&self) -> Result<(), ConfigError> {
         let Self { every, offset } = *self;
         if every == 0 {
-            return Err(ConfigError::refused("every = 0", "is no period", "1 or more"));
+            return Err(ConfigError::refused("every = 0", "is not a valid period", "1 or more"));
         }
         if offset >= every {
             let problem = format!("is never reached with every = {every}");
@@ -65,7 +65,7 @@ impl Model for Periodic {
     }
 }
 
-/// [`Periodic`] at work.
+/// The running process of [`Periodic`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PeriodicProcess {
     every: u64,

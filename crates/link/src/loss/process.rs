@@ -1,4 +1,4 @@
-//! A loss process at work on one link.
+//! The running loss process of a link.
 
 use super::ModelProcess;
 use super::bernoulli::BernoulliProcess;
@@ -7,7 +7,7 @@ use crate::schedule::Window;
 use bentpipe_units::{Ratio, Span, Time};
 use std::sync::Arc;
 
-/// A loss process with its files read: what links are built from.
+/// A loss process whose files are read, from which links are built.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LoadedLoss {
     pub process: ModelProcess,
@@ -16,7 +16,7 @@ pub(crate) struct LoadedLoss {
 }
 
 impl LoadedLoss {
-    /// Independent losses with probability `ratio` in these windows.
+    /// Creates independent losses with probability `ratio` in these windows.
     pub fn bernoulli(ratio: Ratio, windows: Arc<[Window]>) -> Self {
         Self {
             process: ModelProcess::Bernoulli(BernoulliProcess::new(ratio)),
@@ -26,7 +26,7 @@ impl LoadedLoss {
     }
 }
 
-/// A loss process at work on one link.
+/// The running loss process of a link.
 #[derive(Debug, Clone)]
 pub(crate) struct LossProcess {
     process: ModelProcess,
@@ -36,14 +36,14 @@ pub(crate) struct LossProcess {
 }
 
 impl LossProcess {
-    /// Starts in a state drawn from the long-run distribution.
+    /// Starts the process in a state drawn from the long-run distribution.
     pub fn new(loaded: &LoadedLoss, mut random: Stream) -> Self {
         let LoadedLoss { mut process, windows, repeat } = loaded.clone();
         process.start(&mut random);
         Self { process, random, windows, repeat }
     }
 
-    /// Whether the next packet is lost, which leaves the transmitter at `at`.
+    /// Returns true if the next packet, which leaves the transmitter at `at`, is lost.
     #[inline]
     pub fn loses(&mut self, at: Time) -> bool {
         (self.windows.is_empty() || self.is_active(at)) && self.process.loses(at, &mut self.random)

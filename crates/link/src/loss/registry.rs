@@ -1,11 +1,11 @@
-//! Makes the enums of loss models and their processes out of the list in `mod.rs`.
+//! Generates the enums of loss models and their processes from the list in `mod.rs`.
 
-/// Lists the loss models: their files and types.
+/// Lists the loss models: their files and types. The caller imports what the code below names.
 macro_rules! loss_models {
     ($($file:ident::$Type:ident),* $(,)?) => {
         $(pub use $file::$Type;)*
 
-        /// What a loss process does to each packet.
+        /// Model of a loss process.
         #[derive(Debug, Clone, PartialEq)]
         pub enum LossModel {
             $(
@@ -22,89 +22,95 @@ macro_rules! loss_models {
             }
         })*
 
-        /// The process of a model.
+        /// The running process of a model.
         #[derive(Debug, Clone, PartialEq)]
         pub(crate) enum ModelProcess {
-            $($Type(<$Type as $crate::loss::model::Model>::Process),)*
+            $($Type(<$Type as Model>::Process),)*
             Preset($crate::loss::bursts::BurstProcess),
         }
 
         impl ModelProcess {
             /// Draws the initial state.
-            pub fn start(&mut self, random: &mut $crate::random::Stream) {
+            pub fn start(&mut self, random: &mut Stream) {
                 match self {
-                    $(Self::$Type(process) => $crate::loss::model::Process::start(process, random),)*
-                    Self::Preset(process) => $crate::loss::model::Process::start(process, random),
+                    $(Self::$Type(process) => Process::start(process, random),)*
+                    Self::Preset(process) => Process::start(process, random),
                 }
             }
 
-            /// Whether the next packet is lost, which leaves the transmitter at `at`.
+            /// Returns true if the next packet, which leaves the transmitter at `at`, is lost.
             #[inline]
-            pub fn loses(&mut self, at: bentpipe_units::Time, random: &mut $crate::random::Stream) -> bool {
+            pub fn loses(&mut self, at: Time, random: &mut Stream) -> bool {
                 match self {
-                    $(Self::$Type(process) => $crate::loss::model::Process::loses(process, at, random),)*
-                    Self::Preset(process) => $crate::loss::model::Process::loses(process, at, random),
+                    $(Self::$Type(process) => Process::loses(process, at, random),)*
+                    Self::Preset(process) => Process::loses(process, at, random),
                 }
             }
         }
 
         impl LossModel {
-            /// The names of all models, without presets.
-            const MODELS: &'static [&'static str] = &[$(<$Type as $crate::loss::model::Model>::NAME),*];
+            /// Names of all models, without presets.
+            const MODELS: &'static [&'static str] = &[$(<$Type as Model>::NAME),*];
 
-            /// Every value of `model` that a scenario may write: models, then presets.
+            /// Returns every value of `model` that a scenario may use: models, then presets.
             pub(crate) fn names() -> Vec<&'static str> {
                 let presets = $crate::loss::preset::loss_presets().iter().map(|preset| preset.name);
                 Self::MODELS.iter().copied().chain(presets).collect()
             }
 
-            /// The keys of all models; a key that several models share occurs once for each.
-            pub(crate) fn all_fields() -> impl Iterator<Item = &'static $crate::loss::fields::Field> {
-                [$(<$Type as $crate::loss::model::Model>::FIELDS),*].into_iter().flatten()
+            /// Returns the keys of all models. A key that several models share occurs once for
+            /// each.
+            pub(crate) fn all_fields() -> impl Iterator<Item = &'static Field> {
+                [$(<$Type as Model>::FIELDS),*].into_iter().flatten()
             }
 
-            /// The model that `fields` describes.
+            /// Creates the model that `fields` describes.
             ///
             /// # Errors
-            /// A missing key, or one that does not belong to the model.
-            pub(crate) fn from_fields(fields: &$crate::loss::fields::Fields) -> Result<Self, $crate::ConfigError> {
+            ///
+            /// If a key is missing or does not belong to the model.
+            pub(crate) fn from_fields(fields: &Fields) -> Result<Self, ConfigError> {
                 match fields.model() {
-                    $(<$Type as $crate::loss::model::Model>::NAME => <$Type as $crate::loss::model::Model>::from_fields(fields).map(Self::$Type),)*
+                    $(<$Type as Model>::NAME => {
+                        <$Type as Model>::from_fields(fields).map(Self::$Type)
+                    })*
                     name => {
                         fields.expect(&[], &[])?;
                         let preset = $crate::loss::preset::LossPreset::find(name).map(Self::Preset);
-                        preset.ok_or_else(|| $crate::ConfigError::refused(name, "is no loss \
-                            model", Self::names().join(", ")))
+                        preset.ok_or_else(|| {
+                            let allowed = Self::names().join(", ");
+                            ConfigError::refused(name, "is not a loss model", allowed)
+                        })
                     }
                 }
             }
 
-            /// The keys that describe the model.
-            pub(crate) fn to_fields(&self) -> $crate::loss::fields::Fields {
+            /// Returns the keys that describe the model.
+            pub(crate) fn to_fields(&self) -> Fields {
                 match self {
-                    $(Self::$Type(model) => $crate::loss::model::Model::to_fields(model),)*
-                    Self::Preset(preset) => $crate::loss::fields::Fields::new(preset.name),
+                    $(Self::$Type(model) => Model::to_fields(model),)*
+                    Self::Preset(preset) => Fields::new(preset.name),
                 }
             }
 
-            pub(crate) fn check(&self) -> Result<(), $crate::ConfigError> {
+            pub(crate) fn check(&self) -> Result<(), ConfigError> {
                 match self {
-                    $(Self::$Type(model) => $crate::loss::model::Model::check(model),)*
+                    $(Self::$Type(model) => Model::check(model),)*
                     Self::Preset(_) => Ok(()),
                 }
             }
 
-            /// Whether two runs with different seeds may lose different packets.
+            /// Returns true if two runs with different seeds may lose different packets.
             pub fn is_random(&self) -> bool {
                 match self {
-                    $(Self::$Type(model) => $crate::loss::model::Model::is_random(model),)*
+                    $(Self::$Type(model) => Model::is_random(model),)*
                     Self::Preset(_) => true,
                 }
             }
 
-            pub(crate) fn load(&self, base_dir: &std::path::Path) -> Result<ModelProcess, $crate::LinkError> {
+            pub(crate) fn load(&self, base_dir: &Path) -> Result<ModelProcess, LinkError> {
                 Ok(match self {
-                    $(Self::$Type(model) => ModelProcess::$Type($crate::loss::model::Model::load(model, base_dir)?),)*
+                    $(Self::$Type(model) => ModelProcess::$Type(Model::load(model, base_dir)?),)*
                     Self::Preset(preset) => ModelProcess::Preset(preset.process()),
                 })
             }

@@ -12,9 +12,9 @@ use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 
-/// The keys of any model.
+/// Keys of every model.
 const COMMON: [(&str, &str); 2] = [
-    ("active", "Any model: active in these times only, in rising order and without overlap."),
+    ("active", "Any model: only active during these times, in ascending order without overlap."),
     ("repeat", "Any model: the active times repeat with this period."),
 ];
 
@@ -26,7 +26,7 @@ pub(crate) struct Table {
     pub repeat: Option<Span>,
 }
 
-/// Every key with its description; one that several models share occurs once, with the
+/// Returns every key with its description. A key that several models share occurs once, with the
 /// description of the first.
 fn fields() -> Vec<&'static Field> {
     let mut fields: Vec<&Field> = Vec::new();
@@ -61,10 +61,7 @@ impl<'de> Deserialize<'de> for Key {
             let names = ["model"].into_iter().chain(fields.iter().map(|field| field.name));
             let names: Vec<String> =
                 names.chain(COMMON.map(|(name, _)| name)).map(|name| format!("`{name}`")).collect();
-            de::Error::custom(format!(
-                "unknown field `{key}`, expected one of {}",
-                names.join(", ")
-            ))
+            de::Error::custom(format!("unknown key `{key}`, expected one of {}", names.join(", ")))
         })
     }
 }
@@ -83,7 +80,8 @@ impl<'de> Deserialize<'de> for Name {
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Name, E> {
                 let names = LossModel::names();
                 let found = names.iter().find(|name| **name == text);
-                let refused = || ConfigError::refused(text, "is no loss model", names.join(", "));
+                let refused =
+                    || ConfigError::refused(text, "is not a loss model", names.join(", "));
                 found.map(|name| Name(name)).ok_or_else(|| E::custom(refused()))
             }
         }
@@ -110,7 +108,7 @@ impl<'de> Deserialize<'de> for Table {
                     }
                 }
                 let model = model.ok_or_else(|| de::Error::missing_field("model"))?;
-                // In the order of the models' keys, so that the first wrong one does not depend on
+                // Uses the order of the models' keys, so that the first error does not depend on
                 // the text.
                 let mut ordered = Fields::new(model);
                 for field in fields() {
@@ -168,7 +166,7 @@ impl JsonSchema for Table {
             schema.insert("description".to_owned(), about.into());
             properties.insert(name.to_owned(), schema.to_value());
         };
-        add("model", "Which model.", generator.subschema_for::<ModelName>());
+        add("model", "Name of the model.", generator.subschema_for::<ModelName>());
         for field in fields() {
             add(field.name, field.about, field.kind.schema(generator));
         }

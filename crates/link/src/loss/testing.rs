@@ -1,5 +1,5 @@
-//! Measures loss processes, for the tests of the models. Seeds are fixed; tolerances are about five
-//! standard errors of the sample.
+//! Measurements of loss processes, for the tests of the models. Seeds are fixed; tolerances are
+//! about five standard errors of the sample.
 
 use crate::random::stream;
 use crate::{LossProcessConfig, loss::process::LossProcess};
@@ -7,7 +7,7 @@ use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What a measurement of a loss process shows.
+/// Statistics of the losses of a sequence of packets.
 #[derive(Debug)]
 pub struct Measured {
     pub loss: f64,
@@ -19,8 +19,8 @@ pub struct Measured {
     pub max_burst: u64,
 }
 
-/// Which of `count` packets are lost, sent a millisecond apart from 1 ms on.
-pub fn fates(loss: &str, seed: u64, count: u64) -> Vec<bool> {
+/// Returns for each of `count` packets, sent at intervals of 1 ms from 1 ms on, whether it is lost.
+pub fn outcomes(loss: &str, seed: u64, count: u64) -> Vec<bool> {
     #[derive(serde::Deserialize)]
     struct Key {
         loss: LossProcessConfig,
@@ -33,29 +33,29 @@ pub fn fates(loss: &str, seed: u64, count: u64) -> Vec<bool> {
     (1..=count).map(|number| process.loses(Time::ZERO + Span::from_millis(number))).collect()
 }
 
-/// The numbers of the packets that are lost, from 0.
+/// Returns the numbers of the lost packets, from 0.
 pub fn lost(loss: &str, count: u64) -> Vec<usize> {
-    let fates = fates(loss, 1, count);
-    fates.iter().enumerate().filter(|(_, lost)| **lost).map(|(number, _)| number).collect()
+    let outcomes = outcomes(loss, 1, count);
+    outcomes.iter().enumerate().filter(|(_, lost)| **lost).map(|(number, _)| number).collect()
 }
 
-fn bursts(fates: &[bool]) -> BTreeMap<u64, u64> {
+fn bursts(outcomes: &[bool]) -> BTreeMap<u64, u64> {
     let mut lengths = BTreeMap::new();
-    for burst in fates.split(|lost| !lost).filter(|burst| !burst.is_empty()) {
+    for burst in outcomes.split(|lost| !lost).filter(|burst| !burst.is_empty()) {
         *lengths.entry(burst.len() as u64).or_insert(0) += 1;
     }
     lengths
 }
 
-pub fn measure(fates: &[bool]) -> Measured {
-    let lost = fates.iter().filter(|lost| **lost).count() as f64;
+pub fn measure(outcomes: &[bool]) -> Measured {
+    let lost = outcomes.iter().filter(|lost| **lost).count() as f64;
     let mut after = [[0.0; 2]; 2];
-    for pair in fates.windows(2) {
+    for pair in outcomes.windows(2) {
         after[usize::from(pair[0])][usize::from(pair[1])] += 1.0;
     }
-    let bursts = bursts(fates);
+    let bursts = bursts(outcomes);
     Measured {
-        loss: lost / fates.len() as f64,
+        loss: lost / outcomes.len() as f64,
         p_bg: after[0][1] / (after[0][0] + after[0][1]),
         p_bb: after[1][1] / (after[1][0] + after[1][1]).max(1.0),
         mean_burst: lost / bursts.values().sum::<u64>().max(1) as f64,
@@ -66,6 +66,6 @@ pub fn measure(fates: &[bool]) -> Measured {
 pub fn assert_near(what: &str, measured: f64, wanted: f64, tolerance: f64) {
     assert!(
         (measured - wanted).abs() <= tolerance,
-        "{what}: {measured}, not {wanted} ± {tolerance}"
+        "{what}: {measured}, expected {wanted} ± {tolerance}"
     );
 }

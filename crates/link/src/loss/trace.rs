@@ -1,4 +1,4 @@
-//! Losses as a file lists them.
+//! Losses listed in a file.
 
 use super::fields::{Field, Fields, Kind};
 use super::model::{Model, Process};
@@ -9,9 +9,9 @@ use bentpipe_units::Time;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Losses as a file lists them: one `0` (received) or `1` (lost) per packet.
+/// Losses listed in a file: one `0` (received) or `1` (lost) per packet.
 ///
-/// Spaces and line ends may stand anywhere, and `#` begins a comment. The file starts over at its
+/// Spaces and line ends may appear anywhere, and `#` starts a comment. The file repeats from its
 /// end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
@@ -55,27 +55,27 @@ fn parse(text: &str) -> Result<Vec<bool>, (usize, ConfigError)> {
     let mut lost = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let content = line.split('#').next().unwrap_or_default();
-        for fate in content.chars().filter(|c| !c.is_whitespace()) {
-            lost.push(match fate {
+        for outcome in content.chars().filter(|c| !c.is_whitespace()) {
+            lost.push(match outcome {
                 '0' => false,
                 '1' => true,
                 other => {
-                    let allowed = "0 for a packet received, 1 for one lost, # before a comment";
+                    let allowed = "0 for a received packet, 1 for a lost one, # before a comment";
                     return Err((
                         index + 1,
-                        ConfigError::refused(other, "is no fate of a packet", allowed),
+                        ConfigError::refused(other, "is neither 0 nor 1", allowed),
                     ));
                 }
             });
         }
     }
     if lost.is_empty() {
-        return Err((1, ConfigError::refused("", "holds no packet", "at least one 0 or 1")));
+        return Err((1, ConfigError::refused("", "contains no packet", "at least one 0 or 1")));
     }
     Ok(lost)
 }
 
-/// [`Trace`] at work.
+/// The running process of [`Trace`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct TraceProcess {
     lost: Arc<[bool]>,
@@ -99,14 +99,14 @@ mod tests {
     use crate::loss::testing::lost;
 
     #[test]
-    fn a_file_is_zeros_and_ones() {
+    fn a_file_consists_of_zeros_and_ones() {
         assert_eq!(parse("01 # two\n1\n").unwrap(), [false, true, true]);
         assert_eq!(parse("0\n2").unwrap_err().0, 2);
         assert!(parse("# nothing\n").is_err());
     }
 
     #[test]
-    fn packets_are_lost_as_the_file_says_and_it_starts_over() {
+    fn losses_follow_the_file_and_repeat() {
         let trace = "{ model = \"trace\", file = \"tests/data/loss.trace\" }";
         assert_eq!(lost(trace, 55), [5, 6, 19, 30, 31, 44]);
     }

@@ -13,16 +13,16 @@ pub(crate) struct Codel {
     target: Span,
     interval: Span,
     ecn: bool,
-    /// When the sojourn time will have exceeded the target for an interval.
+    /// Time at which the sojourn time will have exceeded the target for an interval.
     first_above: Option<Time>,
     /// In the drop state: time of the next drop.
     drop_next: Time,
-    /// Drops since the drop state began.
+    /// Drops since the drop state started.
     count: u32,
     /// `count` when the previous drop state ended.
     last_count: u32,
     dropping: bool,
-    /// The largest packet seen. If no more than that is queued, the delay is not the queue's.
+    /// Largest packet seen. If no more than that is queued, the queue does not cause the delay.
     max_packet: u64,
 }
 
@@ -41,19 +41,19 @@ impl Codel {
         }
     }
 
-    /// True if ECN-capable packets are marked instead of dropped.
+    /// Returns true if ECN-capable packets are marked instead of dropped.
     pub fn marks(&self) -> bool {
         self.ecn
     }
 
-    /// The queue has become empty.
+    /// Records that the queue has become empty.
     pub fn emptied(&mut self) {
         self.first_above = None;
         self.dropping = false;
     }
 
-    /// True if CoDel drops or marks the packet of `bytes` that leaves the queue at `now` after
-    /// `waited`, with `behind` bytes still queued.
+    /// Returns true if CoDel drops or marks the packet of `bytes` that leaves the queue at `now`
+    /// after `waited`, with `behind` bytes still queued.
     pub fn signals(&mut self, now: Time, waited: Span, bytes: u32, behind: u64) -> bool {
         self.max_packet = self.max_packet.max(bytes.into());
         let late = self.is_late(now, waited, behind);
@@ -81,7 +81,7 @@ impl Codel {
         late
     }
 
-    /// True if the sojourn time has exceeded the target for an interval (§5, `dodequeue`).
+    /// Returns true if the sojourn time has exceeded the target for an interval (§5, `dodequeue`).
     fn is_late(&mut self, now: Time, waited: Span, behind: u64) -> bool {
         if waited < self.target || behind <= self.max_packet {
             self.first_above = None;
@@ -96,7 +96,8 @@ impl Codel {
         }
     }
 
-    /// The control law (§5): the interval between drops falls with the square root of their number.
+    /// Returns the control law (§5): the interval between drops decreases with the square root of
+    /// their number.
     fn after(&self, at: Time) -> Time {
         at + Span::from_nanos(
             (self.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count))) as u64,
@@ -113,17 +114,17 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_an_interval_and_then_drops_ever_closer() {
+    fn it_waits_an_interval_and_then_drops_at_shrinking_intervals() {
         let mut codel = Codel::new(CodelConfig::default());
         let drops: Vec<u64> =
             (0..1000).filter(|ms| signals(&mut codel, *ms, 50, 100_000)).collect();
-        // 100 ms above target, then 100, 70.7, 57.7, 50 … ms apart; packets come once a
+        // After 100 ms above target, intervals of 100, 70.7, 57.7, 50 … ms; a packet arrives every
         // millisecond.
         assert_eq!(drops[..6], [100, 200, 271, 329, 379, 424]);
     }
 
     #[test]
-    fn a_short_wait_ends_it() {
+    fn a_short_wait_ends_the_drop_state() {
         let mut codel = Codel::new(CodelConfig::default());
         assert!((0..=100).any(|ms| signals(&mut codel, ms, 50, 100_000)));
         assert!(!signals(&mut codel, 101, 4, 100_000));
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_leaves_no_more_than_one_behind_passes() {
+    fn a_packet_with_at_most_one_behind_it_passes() {
         let mut codel = Codel::new(CodelConfig::default());
         assert!((0..1000).all(|ms| !signals(&mut codel, ms, 50, 1500)));
     }

@@ -31,8 +31,8 @@ pub enum QueueLimit {
     Bytes(Bytes),
     /// Packets of any size.
     Packets(u64),
-    /// What the link sends in this time, at the rate as for `Bdp`. At least one packet of 1500
-    /// bytes.
+    /// Bytes that the link sends in this time, at the rate as for `Bdp`. At least one packet of
+    /// 1500 bytes.
     Time(Span),
 }
 
@@ -58,7 +58,7 @@ impl Default for CodelConfig {
 }
 
 impl QueueConfig {
-    /// A drop-tail queue of `limit`.
+    /// Creates a drop-tail queue of `limit`.
     pub const fn drop_tail(limit: QueueLimit) -> Self {
         Self { limit, codel: None }
     }
@@ -72,7 +72,7 @@ impl QueueConfig {
         if target.is_zero() {
             return Err(ConfigError::refused(
                 format!("target = {target}"),
-                "lets no packet wait",
+                "allows no queueing",
                 "above 0 s",
             ));
         }
@@ -112,7 +112,7 @@ impl QueueLimit {
         if holds {
             Ok(())
         } else {
-            Err(ConfigError::refused(self, "is no size for a queue", Self::EXAMPLES))
+            Err(ConfigError::refused(self, "is not a queue size", Self::EXAMPLES))
         }
     }
 }
@@ -129,19 +129,19 @@ impl std::str::FromStr for QueueLimit {
             "BDP" => {
                 Self::Bdp(number.parse().map_err(|_| refused("does not start with a number"))?)
             }
-            "packets" | "packet" => {
-                Self::Packets(number.parse().map_err(|_| refused("is no whole number of packets"))?)
-            }
+            "packets" | "packet" => Self::Packets(
+                number.parse().map_err(|_| refused("is not a whole number of packets"))?,
+            ),
             _ => match (text.parse(), text.parse()) {
                 (Ok(bytes), _) => Self::Bytes(bytes),
                 (_, Ok(span)) => Self::Time(span),
                 (Err(UnitError::Range { .. }), _) | (_, Err(UnitError::Range { .. })) => {
                     return Err(refused("is out of range for a queue"));
                 }
-                _ => return Err(refused("is no size for a queue")),
+                _ => return Err(refused("is not a queue size")),
             },
         };
-        limit.check().map(|()| limit).map_err(|_| refused("is no size for a queue"))
+        limit.check().map(|()| limit).map_err(|_| refused("is not a queue size"))
     }
 }
 
@@ -185,9 +185,12 @@ impl JsonSchema for QueueLimit {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "How much may wait: bandwidth-delay products, bytes, packets or time",
+            "description": "Queue size in bandwidth-delay products, bytes, packets or time",
             "type": "string",
-            "pattern": r"^[0-9._]+ ?(BDP|packets?|GB|MB|kB|KB|GiB|MiB|KiB|B|bytes?|h|min|s|sec|ms|us|µs|ns)$",
+            "pattern": concat!(
+                r"^[0-9._]+ ?(BDP|packets?|GB|MB|kB|KB|GiB|MiB|KiB|B|bytes?|",
+                r"h|min|s|sec|ms|us|µs|ns)$"
+            ),
             "examples": ["1 BDP", "500 kB", "25 packets", "100 ms"],
         })
     }
@@ -254,8 +257,8 @@ impl MultiFormat for QueueConfig {
         match stray.into_iter().flatten().next() {
             Some(value) => Err(ConfigError::refused(
                 value,
-                "has no meaning for a drop-tail queue",
-                "with aqm = \"codel\" only",
+                "has no effect on a drop-tail queue",
+                "only with aqm = \"codel\"",
             )),
             None => Self::drop_tail(limit).checked(),
         }
@@ -285,7 +288,7 @@ impl JsonSchema for QueueConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "What waits when a link is busy: a size, or a size with active queue \
+            "description": "Queue in front of the transmitter: a size, or a size with active queue \
                 management",
             "anyOf": [generator.subschema_for::<QueueLimit>(), generator.subschema_for::<Table>()],
         })

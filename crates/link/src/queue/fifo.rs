@@ -18,8 +18,8 @@ pub(crate) struct Accepted<P> {
 
 /// A first-in, first-out queue with a limit, and with CoDel at its head if configured.
 ///
-/// The packet being sent stays at the front, which saves a move. It counts neither as queued nor
-/// against the limit.
+/// The packet in transmission stays at the front, which saves a move. It counts neither as queued
+/// nor against the limit.
 #[derive(Debug, Clone)]
 pub(crate) struct Queue<P> {
     packets: VecDeque<Accepted<P>>,
@@ -53,7 +53,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Totals of queued packets.
+    /// Returns the totals of queued packets.
     pub fn waiting(&self) -> PacketTotals {
         PacketTotals {
             packets: (self.packets.len() - usize::from(self.sending)) as u64,
@@ -61,26 +61,26 @@ impl<P> Queue<P> {
         }
     }
 
-    /// True if the queue accepts one more packet of `bytes`.
+    /// Returns true if the queue accepts one more packet of `bytes`.
     pub fn has_room(&self, bytes: u32) -> bool {
         self.limit.has_room(self.waiting(), bytes)
     }
 
-    /// Appends a packet that the queue accepts, at the time at which it was offered.
+    /// Appends a packet at the time at which it was offered. The queue must have room for it.
     pub fn push(&mut self, held: Accepted<P>) {
         self.waits.change(held.sent, self.waiting());
         self.bytes += u64::from(held.packet.bytes);
         self.packets.push_back(held);
     }
 
-    /// Takes a packet that is sent at once, while the queue is empty.
+    /// Adds a packet to the empty queue that is sent at once.
     pub fn pass(&mut self, held: Accepted<P>) {
-        debug_assert!(self.packets.is_empty(), "a packet passes others that wait");
+        debug_assert!(self.packets.is_empty(), "only an empty queue can be passed");
         self.packets.push_back(held);
         self.sending = true;
     }
 
-    /// Starts sending the next packet at `now`. Passes packets that CoDel drops before it to
+    /// Starts to send the next packet at `now`. Passes packets that CoDel drops before it to
     /// `drop`.
     pub fn begin(&mut self, now: Time, mut drop: impl FnMut(Accepted<P>)) -> Option<Head> {
         loop {
@@ -102,7 +102,7 @@ impl<P> Queue<P> {
                 return Some(head);
             }
             if codel.marks() && held.packet.ecn.is_capable() {
-                // A packet that another queue has marked already carries the signal.
+                // A packet that another queue has already marked carries the signal.
                 head.marked = held.packet.ecn != Ecn::Ce;
                 held.packet.ecn = Ecn::Ce;
                 return Some(head);
@@ -113,23 +113,24 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Number of packets, including the one being sent.
+    /// Returns the number of packets, including the one in transmission.
     pub fn held(&self) -> u64 {
         self.packets.len() as u64
     }
 
-    /// Both sides of Little's law up to `now`, which must not lie before the last change.
+    /// Returns both sides of Little's law until `now`, which must not be earlier than the last
+    /// change.
     pub fn time(&self, now: Time) -> QueueTime {
         let waiting = self.packets.iter().skip(usize::from(self.sending));
         self.waits.at(now, self.waiting(), waiting.map(|held| (held.sent, held.packet.bytes)))
     }
 
-    /// True if CoDel manages the queue.
+    /// Returns true if CoDel manages the queue.
     pub fn is_managed(&self) -> bool {
         self.codel.is_some()
     }
 
-    /// The port of the packet being sent.
+    /// Returns the port of the packet in transmission.
     pub fn sending(&self) -> Option<u32> {
         self.packets.front().filter(|_| self.sending).map(|held| held.port)
     }
@@ -137,7 +138,8 @@ impl<P> Queue<P> {
     /// Removes the queued packets of `port` at `now`.
     pub fn withdraw(&mut self, now: Time, port: u32, mut taken: impl FnMut(Accepted<P>)) {
         self.waits.change(now, self.waiting());
-        // Each packet rotates once behind the one being sent, so the others keep their order.
+        // Each packet rotates once behind the one in transmission, so that the others keep their
+        // order.
         let first = usize::from(self.sending);
         for _ in first..self.packets.len() {
             let Some(held) = self.packets.remove(first) else { break };
@@ -151,7 +153,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Removes and returns the packet that has been sent.
+    /// Removes and returns the packet whose transmission has ended.
     pub fn end(&mut self) -> Option<Accepted<P>> {
         self.sending = false;
         self.packets.pop_front()

@@ -2,7 +2,7 @@
 
 use crate::counters::PacketTotals;
 
-/// The limit of a queue in the unit that it counts.
+/// The limit of a queue in its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResolvedLimit {
     Bytes(u64),
@@ -10,7 +10,7 @@ pub(crate) enum ResolvedLimit {
 }
 
 impl ResolvedLimit {
-    /// True if a queue that holds `waiting` accepts one more packet of `bytes`.
+    /// Returns true if a queue that holds `waiting` accepts one more packet of `bytes`.
     #[inline]
     pub fn has_room(self, waiting: PacketTotals, bytes: u32) -> bool {
         match self {

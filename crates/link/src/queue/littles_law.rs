@@ -1,6 +1,6 @@
 //! Little's law for a queue, computed in two independent ways.
 //!
-//! Little (1961): over any interval that begins with an empty queue, the integral of the queue
+//! Little (1961): over any interval that starts with an empty queue, the integral of the queue
 //! length equals the sum of the waits of all packets in it, each counted until the end of the
 //! interval at most. Both sides are integers here, so they are equal unless the accounting is
 //! wrong.
@@ -8,10 +8,10 @@
 use crate::counters::PacketTotals;
 use bentpipe_units::{Span, Time};
 
-/// The two sides of Little's law for a link's queue, from the start of the run on.
+/// Both sides of Little's law for a link's queue, since the start of the run.
 ///
-/// The packet being sent does not wait. A packet that CoDel drops has waited until then; one that a
-/// full queue refuses has not waited.
+/// The packet in transmission does not wait. The wait of a packet that CoDel drops ends with the
+/// drop; a packet that a full queue drops has not waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueTime {
     /// Integral of the number of packets in the queue, in packet-nanoseconds: mean length times
@@ -26,7 +26,7 @@ pub struct QueueTime {
 }
 
 impl QueueTime {
-    /// The queue has held `queue` for `span`.
+    /// Adds a period of `span` in which the queue held `queue`.
     #[inline]
     pub(crate) fn occupied(&mut self, queue: PacketTotals, span: Span) {
         let span = u128::from(span.as_nanos());
@@ -34,7 +34,7 @@ impl QueueTime {
         self.occupied_bytes += u128::from(queue.bytes) * span;
     }
 
-    /// A packet of `bytes` has waited for `span`.
+    /// Adds the wait `span` of a packet of `bytes`.
     #[inline]
     pub(crate) fn waited(&mut self, bytes: u32, span: Span) {
         let span = u128::from(span.as_nanos());
@@ -52,30 +52,30 @@ impl std::ops::AddAssign for QueueTime {
     }
 }
 
-/// A [`QueueTime`] that grows. The integral is updated whenever the queue is about to change.
+/// Computes a [`QueueTime`]. The integral is updated before each change of the queue.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct QueueTimeMeter {
     sum: QueueTime,
-    /// End of the integral so far.
+    /// End of the integral up to now.
     since: Time,
 }
 
 impl QueueTimeMeter {
-    /// Call before the queue changes at `now`; it has held `queue` until then.
+    /// Must be called before the queue changes at `now`. It has held `queue` until then.
     #[inline]
     pub fn change(&mut self, now: Time, queue: PacketTotals) {
         self.sum.occupied(queue, now.since(self.since));
         self.since = now;
     }
 
-    /// Counts the wait of a packet of `bytes` that entered at `sent` and leaves at `now`.
+    /// Adds the wait of a packet of `bytes` that entered at `sent` and leaves at `now`.
     #[inline]
     pub fn leave(&mut self, now: Time, sent: Time, bytes: u32) {
         self.sum.waited(bytes, now.since(sent));
     }
 
-    /// Both sides at `now`, with `queue` still queued; `waiting` has each packet's arrival and
-    /// size.
+    /// Returns both sides at `now`, with `queue` still queued. `waiting` lists arrival and size of
+    /// each packet.
     pub fn at(
         &self,
         now: Time,

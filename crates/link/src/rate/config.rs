@@ -24,7 +24,7 @@ pub enum RateConfig {
         /// Period of repetition.
         repeat: Option<Span>,
     },
-    /// Steps that follow from adaptive coding over a fade, with losses if the fade is faster than
+    /// Steps that result from adaptive coding over a fade, with losses if the fade is faster than
     /// the control loop.
     Acm(Box<AcmConfig>),
     /// Delivery opportunities in mahimahi's format: one line per opportunity, its time in whole
@@ -62,12 +62,12 @@ const FORMATS: &str = "a rate such as \"50 Mbps\", a table \
     { trace = \"file\" }";
 
 impl RateConfig {
-    /// Refuses rates that never send anything, and invalid schedules.
+    /// Checks that the rate is not always zero, and that schedules are valid.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self {
             Self::Constant(rate) if rate.is_zero() => Err(ConfigError::refused(
                 format!("rate = {rate}"),
-                "sends nothing",
+                "never sends anything",
                 "a rate above zero",
             )),
             Self::Schedule { schedule, repeat } => {
@@ -88,8 +88,8 @@ impl RateConfig {
         }
     }
 
-    /// The rate, or the highest rate of a schedule. `None` for a trace, which has not been read
-    /// yet.
+    /// Returns the rate, or the highest rate of a schedule. `None` for a trace, which has not been
+    /// read yet.
     pub fn highest(&self) -> Option<Rate> {
         match self {
             Self::Constant(rate) => Some(*rate),
@@ -112,7 +112,7 @@ impl MultiFormat for RateConfig {
     fn from_text(text: &str) -> Result<Self, ConfigError> {
         match text.parse::<Rate>()? {
             rate if rate.is_zero() => {
-                Err(ConfigError::refused(text, "sends nothing", "a rate above zero"))
+                Err(ConfigError::refused(text, "never sends anything", "a rate above zero"))
             }
             rate => Ok(Self::Constant(rate)),
         }
@@ -131,26 +131,30 @@ impl MultiFormat for RateConfig {
             Table { schedule: None, repeat: Some(repeat), acm: None, trace: Some(_) } => {
                 Err(ConfigError::refused(
                     format!("repeat = {repeat}"),
-                    "stands beside `trace`, which repeats anyway",
+                    "cannot be combined with `trace`, which always repeats",
                     "no `repeat`",
                 ))
             }
             Table { acm: Some(_), repeat: Some(repeat), .. } => Err(ConfigError::refused(
                 format!("repeat = {repeat}"),
-                "stands beside `acm`",
+                "cannot be combined with `acm`",
                 "no `repeat`",
             )),
             Table { acm: Some(acm), .. } => {
                 let value = format!("acm with symbol_rate = {}", acm.symbol_rate);
                 Err(ConfigError::refused(
                     value,
-                    "stands beside `schedule` or `trace`",
+                    "cannot be combined with `schedule` or `trace`",
                     "one of the three",
                 ))
             }
             Table { schedule: Some(_), trace: Some(file), .. } => {
                 let value = format!("trace = {}", file.display());
-                Err(ConfigError::refused(value, "stands beside `schedule`", "one of the two"))
+                Err(ConfigError::refused(
+                    value,
+                    "cannot be combined with `schedule`",
+                    "one of the two",
+                ))
             }
             Table { schedule: None, acm: None, trace: None, .. } => Err(ConfigError::refused(
                 "rate",
@@ -183,7 +187,7 @@ impl JsonSchema for RateConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "How fast a link sends: a rate, steps in time, adaptive coding over a \
+            "description": "Transmission rate: a rate, steps in time, adaptive coding over a \
                 fade, or a trace",
             "anyOf": [generator.subschema_for::<Rate>(), generator.subschema_for::<Table>()],
         })

@@ -8,12 +8,12 @@ use std::path::Path;
 /// Delivery opportunities over time, in mahimahi's format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeliveryTrace {
-    /// Milliseconds in ascending order. The last one is also the period.
+    /// Times in milliseconds, in ascending order. The last one is also the period.
     pub millis: Vec<u32>,
 }
 
 impl DeliveryTrace {
-    /// Bytes that an opportunity carries.
+    /// Bytes per opportunity.
     ///
     /// Mahimahi counts packets as its TUN device delivers them, with 4 bytes before the IP header:
     /// an opportunity of 1504 bytes is one packet of 1500.
@@ -25,16 +25,16 @@ impl DeliveryTrace {
         Span::from_millis(self.millis.last().copied().unwrap_or(1).into())
     }
 
-    /// The rate for full packets of 1500 bytes.
+    /// Returns the rate for full packets of 1500 bytes.
     pub fn mean_rate(&self) -> Rate {
         Self::rate(self.millis.len() as u64, self.period())
     }
 
-    /// Number of opportunities from `from` to `to`, both included.
+    /// Returns the number of opportunities from `from` to `to`, both included.
     pub fn opportunities(&self, from: Time, to: Time) -> u64 {
         let period = self.period().as_nanos();
-        // Opportunities before `nanos`. The trace starts over at the time of its last line, which
-        // belongs to the previous round.
+        // Counts opportunities before `nanos`. The trace repeats from the time of its last line,
+        // which belongs to the previous cycle.
         let before = |nanos: u64| {
             let (whole, within) = (nanos / period, nanos % period);
             let rounds = whole * self.millis.len() as u64;
@@ -42,7 +42,8 @@ impl DeliveryTrace {
                 self.millis.partition_point(|ms| u64::from(*ms) * 1_000_000 < limit) as u64
             };
             match (whole, within) {
-                // Those at the very end of the previous round are at `nanos`, not before it.
+                // Opportunities at the very end of the previous cycle are at `nanos`, not before
+                // it.
                 (1.., 0) => rounds - (self.millis.len() as u64 - in_round(period)),
                 _ => rounds + in_round(within),
             }
@@ -50,7 +51,7 @@ impl DeliveryTrace {
         before(to.as_nanos().saturating_add(1)).saturating_sub(before(from.as_nanos()))
     }
 
-    /// The rate of `opportunities` in `span`.
+    /// Returns the rate of `opportunities` in `span`.
     pub fn rate(opportunities: u64, span: Span) -> Rate {
         let bits = u128::from(opportunities * u64::from(Self::OPPORTUNITY - Self::OVERHEAD)) * 8;
         let bps = bits * 1_000_000_000 / u128::from(span.as_nanos().max(1));
@@ -65,14 +66,14 @@ impl DeliveryTrace {
             };
             let at = line.trim().parse().map_err(|_| {
                 refused(
-                    "is no time".to_owned(),
+                    "is not a time".to_owned(),
                     "whole milliseconds, one delivery opportunity per line",
                 )
             })?;
             if let Some(last) = millis.last().filter(|last| at < **last) {
                 return Err(refused(
                     format!("comes before the line above, {last}"),
-                    "times that never fall",
+                    "times in ascending order",
                 ));
             }
             millis.push(at);
@@ -80,21 +81,20 @@ impl DeliveryTrace {
         match millis.last().copied() {
             None => Err((
                 1,
-                ConfigError::refused("", "holds no delivery opportunity", "at least one line"),
+                ConfigError::refused("", "contains no delivery opportunity", "at least one line"),
             )),
             Some(0) => {
-                let problem = "is the last time, so that the trace takes no time";
+                let problem = "is the last time, so that the trace has no duration";
                 Err((millis.len(), ConfigError::refused("0", problem, "a last line above 0")))
             }
             Some(last) => {
                 let trace = Self { millis };
                 if trace.mean_rate().is_zero() {
                     let problem = format!(
-                        "is the last time of {} opportunities: less than 1 bit per second",
+                        "is the last time of {} opportunities, which is less than 1 bit per second",
                         trace.millis.len()
                     );
-                    let allowed =
-                        "whole milliseconds, in which the trace carries 1 bit per second or more";
+                    let allowed = "a mean rate of at least 1 bit per second";
                     return Err((trace.millis.len(), ConfigError::refused(last, problem, allowed)));
                 }
                 Ok(trace)
@@ -124,7 +124,7 @@ mod tests {
             ("1\nx\n", 2, "`x`"),
             ("", 1, "no delivery"),
             ("5\n3\n", 2, "`3`"),
-            ("0\n0\n", 2, "no time"),
+            ("0\n0\n", 2, "no duration"),
             ("1\n\n", 2, "``"),
             // Found by fuzzing: a rate that rounds to zero.
             ("50105251\n", 1, "less than 1 bit per second"),

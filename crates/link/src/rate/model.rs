@@ -1,4 +1,4 @@
-//! A rate with its trace read.
+//! A rate whose trace is read.
 
 use super::delivery_trace::DeliveryTrace;
 use crate::schedule::Timeline;
@@ -31,7 +31,7 @@ impl RateModel {
     }
 }
 
-/// What `rate` sends in `span`, in units of 10⁻⁹ bits: exact.
+/// Returns what `rate` sends in `span`, in units of 10⁻⁹ bits (exact).
 pub(crate) fn sent(rate: Rate, span: Span) -> u128 {
     u128::from(rate.as_bps()) * u128::from(span.as_nanos())
 }

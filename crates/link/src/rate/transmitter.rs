@@ -1,4 +1,4 @@
-//! The transmitter: when each packet starts and ends.
+//! The transmitter, which determines when each packet starts and ends.
 
 use crate::rate::delivery_trace::DeliveryTrace;
 use crate::rate::model::{RateModel, sent};
@@ -34,10 +34,10 @@ impl Transmitter {
         }
     }
 
-    /// When a packet that is ready at `now` starts: now, after an outage, or at the next
+    /// Returns the start of a packet that is ready at `now`: now, after an outage, or at the next
     /// opportunity; [`Time::MAX`] for never.
     ///
-    /// `idle` is true if nothing was being sent or queued before.
+    /// `idle` is true if nothing was sent or queued before.
     #[inline]
     pub fn begin(&mut self, now: Time, idle: bool) -> Time {
         match self {
@@ -47,7 +47,7 @@ impl Transmitter {
         }
     }
 
-    /// When the transmission that starts at `begin`, as returned by [`Self::begin`], ends.
+    /// Returns the end of the transmission that starts at `begin`, as returned by [`Self::begin`].
     #[inline]
     pub fn finish(&mut self, begin: Time, bytes: u32) -> Time {
         match self {
@@ -57,7 +57,7 @@ impl Transmitter {
         }
     }
 
-    /// How long a packet of `bytes`, sent from `begin` to `end`, kept the transmitter busy.
+    /// Returns how long a packet of `bytes`, sent from `begin` to `end`, kept the transmitter busy.
     #[inline]
     pub fn busy(&self, begin: Time, end: Time, bytes: u32) -> Span {
         match self {
@@ -68,8 +68,8 @@ impl Transmitter {
         }
     }
 
-    /// The rate in force at `at`; for a trace, the rate of the opportunities in the following 100
-    /// ms.
+    /// Returns the rate in force at `at`; for a trace, the rate of the opportunities in the
+    /// following 100 ms.
     pub fn rate_at(&self, at: Time) -> Rate {
         match self {
             Self::Constant(constant) => constant.rate,
@@ -79,8 +79,8 @@ impl Transmitter {
     }
 }
 
-/// A constant rate. Caches the time of the last packet size: most packets of a flow have one size,
-/// and a division would dominate the cost.
+/// A constant rate. It caches the time of the last packet size: most packets of a flow have one
+/// size, and a division would dominate the cost.
 #[derive(Debug, Clone)]
 pub(crate) struct Constant {
     rate: Rate,
@@ -117,7 +117,7 @@ impl Schedule {
 
     fn begin(&mut self, now: Time) -> Time {
         let mut at = now;
-        // At most one period: every schedule has a step above zero.
+        // At most one period, since every schedule has a step above zero.
         for _ in 0..=self.rates.len() {
             let segment = self.seek(at);
             if !self.rates[segment.index].is_zero() {
@@ -143,7 +143,7 @@ impl Schedule {
         let mut left = u128::from(bytes) * 8_000_000_000;
         let mut at = begin;
         if let Some(period) = self.timeline.repeat() {
-            // Whole periods at once: a packet may take thousands of short ones.
+            // Skips whole periods at once: a packet may take thousands of short ones.
             let per_period: u128 = self
                 .timeline
                 .lengths()
@@ -161,8 +161,8 @@ impl Schedule {
             let rate = self.rates[segment.index];
             let sends = sent(rate, segment.to.since(at));
             if left <= sends {
-                // A step of rate zero sends nothing and leaves something: the rate is above zero
-                // here.
+                // A step of rate zero sends nothing and leaves a rest, so that the rate is above
+                // zero here.
                 let nanos = left.div_ceil(u128::from(rate.as_bps().max(1)));
                 return at + Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
             }
@@ -179,7 +179,7 @@ impl Schedule {
 #[derive(Debug, Clone)]
 pub(crate) struct Opportunities {
     trace: Arc<DeliveryTrace>,
-    /// When the trace last started over.
+    /// Start of the current cycle of the trace.
     cycle: Time,
     /// Index of the next opportunity.
     next: usize,
@@ -224,7 +224,7 @@ impl Opportunities {
         if idle {
             self.skip(now);
         }
-        // What is left belongs to the opportunity at which the previous packet ended, which is now.
+        // The rest belongs to the opportunity at which the previous packet ended, which is now.
         if self.credit > 0 { now } else { self.next_time() }
     }
 
@@ -247,7 +247,7 @@ impl Opportunities {
     fn rate_at(&self, at: Time) -> Rate {
         let period = self.trace.period().as_nanos();
         let millis = &self.trace.millis;
-        // Opportunities before `nanos` in the infinitely repeated trace.
+        // Counts opportunities before `nanos` in the infinitely repeated trace.
         let before = |nanos: u64| {
             let within = nanos % period;
             (nanos / period) * millis.len() as u64
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_meets_a_step_is_sent_at_both_rates() {
+    fn a_packet_across_a_step_is_sent_at_both_rates() {
         // 1500 bytes: half in 1 ms at 6 Mbps, the rest in 0.5 ms at 12 Mbps.
         let mut link = schedule(&[(0, 6), (10, 12)], None);
         assert_eq!(link.finish(ms(9), 1500), Time::from_nanos(10_500_000));
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_suspends_and_a_final_one_ends() {
+    fn an_outage_suspends_transmission_and_a_final_one_ends_it() {
         let mut link = schedule(&[(0, 12), (10, 0), (20, 12)], None);
         assert_eq!(link.begin(ms(15), true), ms(20));
         assert_eq!(link.finish(Time::from_nanos(9_500_000), 1500), Time::from_nanos(20_500_000));
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_slow_packet_crosses_many_periods() {
-        // 1 Mbps during 1 ms of each 2 ms: 125 bytes a period.
+        // 1 Mbps during 1 ms of every 2 ms: 125 bytes per period.
         let mut link = schedule(&[(0, 1), (1, 0)], Some(2));
         assert_eq!(link.finish(ms(0), 125), ms(1));
         assert_eq!(link.finish(ms(0), 125_000), ms(1999));
@@ -316,7 +316,7 @@ mod tests {
             assert_eq!(link.begin(ms(2), false), ms(2));
             assert_eq!(link.finish(ms(2), 100), ms(2));
         }
-        // A full packet starts in what is left and ends at the next opportunity.
+        // A full packet starts in the rest and ends at the next opportunity.
         assert_eq!(link.begin(ms(2), false), ms(2));
         assert_eq!(link.finish(ms(2), 1500), ms(5));
     }

@@ -1,5 +1,5 @@
-//! Driving a link as a simulation does, and writing down what came of each packet.
-#![allow(dead_code, reason = "every test file uses its own part of this module")]
+//! Drives a link as a simulation does, and records the outcome of each packet.
+#![allow(dead_code, reason = "every test file uses only part of this module")]
 
 use bentpipe_link::{
     DirectionConfig, DirectionModel, DropCause, Ecn, Enqueue, Event, Link, LinkContext, Packet,
@@ -7,7 +7,7 @@ use bentpipe_link::{
 use bentpipe_units::{Span, Time};
 use std::path::Path;
 
-/// The base round trip of the tests' paths.
+/// Base RTT of the paths in the tests.
 pub const RTT: Span = Span::from_millis(600);
 
 /// A packet to be sent.
@@ -19,18 +19,18 @@ pub struct Arrival {
     pub ecn: Ecn,
 }
 
-/// A packet that came out: its number in the order of arrivals, and what happened to it.
+/// The outcome of a packet: its number in the order of arrivals, and whether it was delivered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PacketOutcome {
     pub packet: usize,
     pub at: Time,
     pub bytes: u32,
     pub ecn: Ecn,
-    /// `None` where it was delivered.
+    /// `None` if it was delivered.
     pub lost: Option<DropCause>,
 }
 
-/// Reads a direction from TOML; the tests' own files lie in the crate.
+/// Reads a direction from TOML. Files are relative to the crate.
 pub fn direction(toml: &str) -> DirectionConfig {
     toml::from_str(toml).unwrap_or_else(|error| panic!("{toml}\n{error}"))
 }
@@ -44,11 +44,11 @@ pub fn link(config: &DirectionConfig, seed: u64, ports: usize) -> Link<usize> {
     Link::new(&model(config), &context, ports)
 }
 
-/// Tells of everything that is due before `until`, at its own time.
-pub fn drain(link: &mut Link<usize>, until: Time, fates: &mut Vec<PacketOutcome>) {
+/// Records everything that is due before `until`, at its own time.
+pub fn drain(link: &mut Link<usize>, until: Time, outcomes: &mut Vec<PacketOutcome>) {
     while let Some(now) = link.next_deadline().filter(|due| *due < until) {
         while let Some(event) = link.poll(now) {
-            fates.push(match event {
+            outcomes.push(match event {
                 Event::Delivered { packet, .. } => PacketOutcome {
                     packet: packet.payload,
                     at: now,
@@ -68,19 +68,19 @@ pub fn drain(link: &mut Link<usize>, until: Time, fates: &mut Vec<PacketOutcome>
     }
 }
 
-/// Sends all arrivals, which come in the order of their times, and waits for the last packet.
-/// `look` sees the link after each arrival.
+/// Sends all arrivals, which must be in the order of their times, and waits for the last packet.
+/// `look` gets the link after each arrival.
 pub fn run(
     link: &mut Link<usize>,
     arrivals: &[Arrival],
     mut look: impl FnMut(&Link<usize>),
 ) -> Vec<PacketOutcome> {
-    let mut fates = Vec::new();
+    let mut outcomes = Vec::new();
     for (number, arrival) in arrivals.iter().enumerate() {
-        drain(link, arrival.at, &mut fates);
+        drain(link, arrival.at, &mut outcomes);
         let packet = Packet { bytes: arrival.bytes, ecn: arrival.ecn, payload: number };
         if let Enqueue::Dropped(cause, packet) = link.enqueue(arrival.at, arrival.port, packet) {
-            fates.push(PacketOutcome {
+            outcomes.push(PacketOutcome {
                 packet: packet.payload,
                 at: arrival.at,
                 bytes: packet.bytes,
@@ -90,11 +90,11 @@ pub fn run(
         }
         look(link);
     }
-    drain(link, Time::MAX, &mut fates);
-    fates
+    drain(link, Time::MAX, &mut outcomes);
+    outcomes
 }
 
-/// `count` packets of 1500 bytes, `gap` apart.
+/// Returns `count` packets of 1500 bytes at intervals of `gap`.
 pub fn steady(count: u64, gap: Span, ecn: Ecn) -> Vec<Arrival> {
     (0..count)
         .map(|number| Arrival { at: Time::ZERO + gap * number, port: 0, bytes: 1500, ecn })

@@ -4,19 +4,19 @@ use http::HeaderMap;
 use http::header::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What tells versions of a file apart.
+/// Identifies the version of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Validators {
-    /// Strong (RFC 9110 §8.8.3), with its quotes.
+    /// The strong entity tag (RFC 9110 §8.8.3), with its quotes.
     pub etag: String,
-    /// When the file changed, in whole seconds, as HTTP has it.
+    /// Time of the last change, in whole seconds as in HTTP.
     pub modified: SystemTime,
 }
 
-/// What becomes of a request.
+/// The result of a request's conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
-    /// It is answered.
+    /// The conditions hold.
     Holds,
     /// The client has the current version: 304.
     NotModified,
@@ -25,14 +25,14 @@ pub enum Condition {
 }
 
 impl Validators {
-    /// For a file that was changed at `modified` and is `length` bytes long.
+    /// Returns the validators of a file of `length` bytes that was changed at `modified`.
     pub fn new(modified: SystemTime, length: u64) -> Self {
         let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
         let whole = UNIX_EPOCH + Duration::from_secs(since.as_secs());
         Self { etag: format!("\"{:x}-{length:x}\"", since.as_nanos()), modified: whole }
     }
 
-    /// Looks at the conditions in the order of RFC 9110 §13.2.2, for GET and HEAD.
+    /// Checks the conditions of a GET or HEAD request in the order of RFC 9110 §13.2.2.
     pub fn check(&self, headers: &HeaderMap) -> Condition {
         if headers.contains_key(IF_MATCH) {
             if !self.is_listed(headers, &IF_MATCH, false) {
@@ -55,15 +55,15 @@ impl Validators {
         Condition::Holds
     }
 
-    /// Whether a range may be answered (RFC 9110 §13.1.5): without a condition, or where it names
-    /// this very version. A date is no strong proof and so names none.
+    /// Returns whether a range may be served (RFC 9110 §13.1.5): there is no condition, or it names
+    /// this version. A date does not identify a version.
     pub fn allows_range(&self, headers: &HeaderMap) -> bool {
         let Some(condition) = headers.get(IF_RANGE) else { return true };
         condition.as_bytes() == self.etag.as_bytes()
     }
 
-    /// Whether the entity tags of a header name this version; weakly compared, `W/` is passed over
-    /// (RFC 9110 §8.8.3.2).
+    /// Returns whether the entity tags of a header include this version. A weak comparison ignores
+    /// `W/` (RFC 9110 §8.8.3.2).
     fn is_listed(&self, headers: &HeaderMap, name: &http::HeaderName, weakly: bool) -> bool {
         headers
             .get_all(name)
@@ -80,7 +80,7 @@ impl Validators {
 }
 
 fn date(headers: &HeaderMap, name: &http::HeaderName) -> Option<SystemTime> {
-    // A date that is none is as if it were not there (RFC 9110 §13.1.3).
+    // An invalid date is ignored (RFC 9110 §13.1.3).
     httpdate::parse_http_date(headers.get(name)?.to_str().ok()?).ok()
 }
 
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_count_as_the_rfc_has_it() {
+    fn conditions_are_checked_by_rfc_9110() {
         let file = Validators::new(UNIX_EPOCH + Duration::new(1_000_000_000, 500), 16);
         assert_eq!(file.etag, "\"de0b6b3a76401f4-10\"");
         let date = |seconds: i64| {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_very_version_goes_on_with_a_range() {
+    fn a_range_needs_the_same_version() {
         let file = Validators::new(UNIX_EPOCH + Duration::from_secs(1_000_000_000), 16);
         let with = |value: &str| HeaderMap::from_iter([(IF_RANGE, value.parse().unwrap())]);
         assert!(file.allows_range(&HeaderMap::new()));

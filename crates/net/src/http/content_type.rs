@@ -1,8 +1,8 @@
-//! What a file's name says of its content (RFC 9110 §8.3).
+//! Media types of files (RFC 9110 §8.3).
 
 use std::path::Path;
 
-/// By extension, in lower case. Types and parameters from the IANA registry of media types.
+/// Media types by extension, in lower case. Types and parameters are from the IANA registry.
 const TYPES: &[(&str, &str)] = &[
     ("avif", "image/avif"),
     ("bin", "application/octet-stream"),
@@ -40,7 +40,7 @@ const TYPES: &[(&str, &str)] = &[
     ("zst", "application/zstd"),
 ];
 
-/// The media type of `name`; what is not known is a row of bytes.
+/// Returns the media type of a file name. Defaults to `application/octet-stream`.
 pub fn of(name: &Path) -> &'static str {
     let extension =
         name.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_is_inside() {
+    fn extensions_determine_the_type() {
         assert!(TYPES.is_sorted(), "the search needs it");
         assert_eq!(of(Path::new("a/index.HTML")), "text/html; charset=utf-8");
         assert_eq!(of(Path::new("archive.tar.gz")), "application/gzip");

@@ -1,15 +1,15 @@
-//! What a request for a file is answered with, whatever version of HTTP carries it (RFC 9110).
+//! Responses to requests for files (RFC 9110), for all versions of HTTP.
 
-mod answer;
 mod body;
 mod conditional;
 mod content_type;
 mod path;
 mod range;
+mod response;
 mod root;
 
-pub use answer::{Answer, RETRY, answer, plain};
-pub use body::{Body, PIECE};
+pub use body::{Body, MAX_PIECE};
 pub use path::{PathError, RequestPath};
 pub use range::{ByteRange, Selected};
+pub use response::{FileResponse, RETRY, respond, status_text};
 pub use root::Root;

@@ -1,34 +1,33 @@
-//! From a request's path to a file's name: percent-decoding, and nothing that leads out.
+//! Conversion of a request's path to a file name below the root.
 
 use percent_encoding::percent_decode_str;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Longest path of a request, bytes as sent: our choice, what Linux allows for a file's whole name
-/// (PATH_MAX).
+/// Longest path of a request as sent, bytes. Our choice: PATH_MAX of Linux.
 pub const MAX_PATH: usize = 4096;
-/// Longest part of it, bytes decoded: NAME_MAX of the usual file systems.
+/// Longest decoded segment, bytes: NAME_MAX of common file systems.
 const MAX_NAME: usize = 255;
 
-/// A path that names no file that could be served. All are answered as what is not there, so that
-/// nobody learns what is.
+/// Why a path cannot be served. Clients see all of these as absent files, so that they do not learn
+/// which files exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum PathError {
     /// It does not begin with a slash.
     #[error("the path does not begin with a slash")]
     Relative,
     /// It is too long.
-    #[error("a path or name of {0} bytes; allowed: {MAX_PATH} and {MAX_NAME}")]
+    #[error("a path or name has {0} bytes; allowed: {MAX_PATH} and {MAX_NAME}")]
     Long(usize),
-    /// What is decoded is no text, or holds control characters, a slash or a backslash.
-    #[error("a name with bytes that no file name here has")]
+    /// A decoded name is not UTF-8, or has control characters, a slash or a backslash.
+    #[error("a name is not UTF-8, or has a control character, a slash or a backslash")]
     Name,
-    /// A name that begins with a dot: `.`, `..`, and hidden files.
-    #[error("a name that begins with a dot")]
+    /// A name begins with a dot: `.`, `..` and hidden files.
+    #[error("a name begins with a dot")]
     Dot,
 }
 
-/// A file's name below the root: parts without any meaning to the file system.
+/// A file name below the root, of segments without a special meaning to the file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestPath {
     below: PathBuf,
@@ -36,11 +35,11 @@ pub struct RequestPath {
 }
 
 impl RequestPath {
-    /// Reads the path of a request's target, without its query (RFC 9110 §4.2.2). Repeated slashes
+    /// Parses the path of a request's target, without its query (RFC 9110 §4.2.2). Repeated slashes
     /// count as one.
     ///
     /// # Errors
-    /// Anything that is not a plain name below the root.
+    /// The path is not a plain name below the root.
     pub fn parse(path: &str) -> Result<Self, PathError> {
         if path.len() > MAX_PATH {
             return Err(PathError::Long(path.len()));
@@ -48,7 +47,7 @@ impl RequestPath {
         let parts = path.strip_prefix('/').ok_or(PathError::Relative)?;
         let mut below = PathBuf::new();
         for part in parts.split('/').filter(|part| !part.is_empty()) {
-            // Decoded once: what is still encoded then is a name with percent signs.
+            // Decoded once. Further percent signs belong to the name.
             let name = percent_decode_str(part).decode_utf8().map_err(|_| PathError::Name)?;
             if name.starts_with('.') {
                 return Err(PathError::Dot);
@@ -56,7 +55,7 @@ impl RequestPath {
             if name.len() > MAX_NAME {
                 return Err(PathError::Long(name.len()));
             }
-            // A colon separates drives and streams of files on some systems.
+            // On Windows, a colon separates drives and file streams.
             let refused =
                 |c: char| c.is_control() || matches!(c, '/' | '\\') || (cfg!(windows) && c == ':');
             if name.contains(refused) {
@@ -67,12 +66,12 @@ impl RequestPath {
         Ok(Self { below, directory: path.ends_with('/') })
     }
 
-    /// The name below the root; empty for the root itself.
+    /// Returns the name below the root. Empty for the root itself.
     pub fn below(&self) -> &Path {
         &self.below
     }
 
-    /// Whether the path ends as that of a directory does.
+    /// Returns whether the path ends in a slash.
     pub const fn is_directory(&self) -> bool {
         self.directory
     }
@@ -85,7 +84,7 @@ mod tests {
     use std::path::Component;
 
     #[test]
-    fn plain_names_are_read() {
+    fn plain_names_are_parsed() {
         for (path, below) in [
             ("/", ""),
             ("/a", "a"),
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_out_or_hides_is_refused() {
+    fn names_outside_the_root_and_hidden_names_are_refused() {
         use PathError::{Dot, Long, Name, Relative};
         let long = format!("/{}", "a".repeat(256));
         for (path, error) in [
@@ -128,10 +127,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_gives_plain_names_or_an_error(path in "(/|%2e|%2E|\\.|%2f|%5c|\\\\|a|%00|%|\\PC){0,24}") {
-            if let Ok(read) = RequestPath::parse(&path) {
-                prop_assert!(read.below().components().all(|part| matches!(part, Component::Normal(_))));
-                prop_assert!(read.below().is_relative());
+        fn any_text_gives_plain_names_or_an_error(
+            path in "(/|%2e|%2E|\\.|%2f|%5c|\\\\|a|%00|%|\\PC){0,24}",
+        ) {
+            if let Ok(parsed) = RequestPath::parse(&path) {
+                let below = parsed.below();
+                prop_assert!(below.components().all(|part| matches!(part, Component::Normal(_))));
+                prop_assert!(below.is_relative());
             }
         }
     }

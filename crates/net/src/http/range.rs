@@ -1,23 +1,23 @@
-//! Ranges of bytes (RFC 9110 §14).
+//! Byte ranges (RFC 9110 §14).
 
-/// A part of a file, as bytes from its beginning.
+/// A part of a file, in bytes from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteRange {
     /// The first byte.
     pub first: u64,
-    /// How many.
+    /// Number of bytes.
     pub length: u64,
 }
 
-/// What a `Range` header asks for of a file.
+/// The part of a file that a `Range` header selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selected {
-    /// All of it: no header, another unit, a header that breaks its form, or several ranges at
-    /// once, which a server may ignore (RFC 9110 §14.2).
+    /// The whole file: no header, another unit, an invalid header, or several ranges, which a
+    /// server may ignore (RFC 9110 §14.2).
     Whole,
     /// This part, with at least one byte.
     Part(ByteRange),
-    /// Nothing that is in the file: 416.
+    /// No byte of the file: 416.
     Unsatisfiable,
 }
 
@@ -27,7 +27,7 @@ impl Selected {
         Self::read(header, length).unwrap_or(Self::Whole)
     }
 
-    /// Nothing where the header is to be ignored.
+    /// Returns `None` if the header is to be ignored.
     fn read(header: &str, length: u64) -> Option<Self> {
         let (unit, set) = header.split_once('=')?;
         if !unit.eq_ignore_ascii_case("bytes") || set.contains(',') {
@@ -56,7 +56,7 @@ impl Selected {
     }
 }
 
-/// Digits and nothing else; beyond 2^64 counts as that, since no file comes near.
+/// Parses digits. A number beyond `u64::MAX` counts as that, which no file reaches.
 fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX))
@@ -68,7 +68,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn ranges_select_as_the_rfc_has_it() {
+    fn ranges_select_by_rfc_9110() {
         let part = |first, length| Selected::Part(ByteRange { first, length });
         for (header, selected) in [
             ("bytes=0-499", part(0, 500)),
@@ -97,10 +97,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_part_lies_in_the_file(header in "bytes=[0-9]{0,21}-[0-9]{0,21}|\\PC{0,30}", length in prop::num::u64::ANY) {
+        fn a_part_lies_in_the_file(
+            header in "bytes=[0-9]{0,21}-[0-9]{0,21}|\\PC{0,30}",
+            length in prop::num::u64::ANY,
+        ) {
             if let Selected::Part(range) = Selected::of(&header, length) {
                 prop_assert!(range.length > 0);
-                prop_assert!(range.first.checked_add(range.length).is_some_and(|end| end <= length));
+                let end = range.first.checked_add(range.length);
+                prop_assert!(end.is_some_and(|end| end <= length));
             }
         }
     }

@@ -1,7 +1,8 @@
-//! The directory that is served, and nothing beside it.
+//! The directory that is served.
 
 use super::conditional::Validators;
-use super::{RequestPath, content_type};
+use super::content_type;
+use super::path::RequestPath;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 use std::fs::File;
@@ -9,34 +10,34 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a request for a directory is answered with.
+/// The file that is served for a directory.
 const INDEX: &str = "index.html";
 
-/// A directory whose files may be read. Symbolic links count while they lead to what is in it;
-/// whatever leads out is not found, also where the tree changes while it is looked through: the
-/// system itself resolves names below the directory, where it can (openat2 on Linux).
+/// A directory whose files may be served. Symbolic links are followed within the directory. Paths
+/// that lead out of it are not found, even if the tree changes during the lookup, because the
+/// system itself resolves names below the directory if it can (openat2 on Linux).
 #[derive(Debug, Clone)]
 pub struct Root(Arc<Dir>);
 
-/// A file that may be sent.
+/// An open file that may be served.
 #[derive(Debug)]
-pub struct Opened {
-    /// To read it.
+pub struct OpenFile {
+    /// The file.
     pub file: File,
-    /// Bytes in it when it was opened.
+    /// Its length when it was opened, bytes.
     pub length: u64,
-    /// What tells its versions apart.
+    /// Identifies its version.
     pub validators: Validators,
     /// Its media type.
     pub content_type: &'static str,
 }
 
-/// What is at a path.
+/// What a path leads to.
 #[derive(Debug)]
 pub enum Found {
     /// A file.
-    File(Opened),
-    /// A directory, though the path does not end as that of one: its links would lead elsewhere.
+    File(OpenFile),
+    /// A directory, although the path does not end in a slash. Relative links in it would be wrong.
     Directory,
 }
 
@@ -44,20 +45,20 @@ impl Root {
     /// Opens `directory`.
     ///
     /// # Errors
-    /// It does not exist, is no directory, or may not be read.
+    /// It does not exist, is not a directory or may not be read.
     pub fn open(directory: &Path) -> io::Result<Self> {
         Ok(Self(Arc::new(Dir::open_ambient_dir(directory, ambient_authority())?)))
     }
 
-    /// Opens what is at `path`. Blocks.
+    /// Opens the file at `path`. Blocks.
     ///
     /// # Errors
-    /// Nothing is there that can be read: no file, another kind of one, a way out.
+    /// There is no regular file that can be read, or the path leads out of the directory.
     pub fn find(&self, path: &RequestPath) -> io::Result<Found> {
         let below = path.below();
-        let named = below.as_os_str().is_empty();
-        let is_directory = named || self.0.metadata(below)?.is_dir();
-        match (is_directory, path.is_directory() || named) {
+        let is_root = below.as_os_str().is_empty();
+        let is_directory = is_root || self.0.metadata(below)?.is_dir();
+        match (is_directory, path.is_directory() || is_root) {
             (true, true) => self.file(&below.join(INDEX)).map(Found::File),
             (true, false) => Ok(Found::Directory),
             (false, false) => self.file(below).map(Found::File),
@@ -65,10 +66,10 @@ impl Root {
         }
     }
 
-    fn file(&self, below: &Path) -> io::Result<Opened> {
+    fn file(&self, below: &Path) -> io::Result<OpenFile> {
         let mut options = OpenOptions::new();
         options.read(true);
-        // A pipe would otherwise be waited for.
+        // Opening a FIFO would otherwise wait for a writer.
         #[cfg(unix)]
         cap_std::fs::OpenOptionsExt::custom_flags(&mut options, NONBLOCK);
         let file = self.0.open_with(below, &options)?;
@@ -78,7 +79,7 @@ impl Root {
         }
         let validators = Validators::new(metadata.modified()?.into_std(), metadata.len());
         let content_type = content_type::of(below);
-        Ok(Opened { file: file.into_std(), length: metadata.len(), validators, content_type })
+        Ok(OpenFile { file: file.into_std(), length: metadata.len(), validators, content_type })
     }
 }
 
@@ -99,7 +100,7 @@ const NONBLOCK: i32 = {
 mod tests {
     use super::*;
 
-    fn find(root: &Root, path: &str) -> Option<Opened> {
+    fn find(root: &Root, path: &str) -> Option<OpenFile> {
         match root.find(&RequestPath::parse(path).unwrap()).ok()? {
             Found::File(opened) => Some(opened),
             Found::Directory => None,
@@ -107,27 +108,27 @@ mod tests {
     }
 
     #[test]
-    fn files_and_indexes_are_found_and_other_things_are_not() {
-        let place = tempfile::tempdir().unwrap();
-        std::fs::create_dir(place.path().join("d")).unwrap();
-        std::fs::write(place.path().join("d/index.html"), "hello").unwrap();
-        std::fs::write(place.path().join("f"), "file").unwrap();
-        let root = Root::open(place.path()).unwrap();
+    fn files_and_indexes_are_found() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("d")).unwrap();
+        std::fs::write(directory.path().join("d/index.html"), "hello").unwrap();
+        std::fs::write(directory.path().join("f"), "file").unwrap();
+        let root = Root::open(directory.path()).unwrap();
         assert_eq!(find(&root, "/f").unwrap().length, 4);
         assert_eq!(find(&root, "/d/").unwrap().length, 5);
         assert!(matches!(root.find(&RequestPath::parse("/d").unwrap()), Ok(Found::Directory)));
         for nothing in ["/", "/g", "/f/", "/f/g"] {
             assert!(find(&root, nothing).is_none(), "{nothing}");
         }
-        assert!(Root::open(&place.path().join("f")).is_err());
+        assert!(Root::open(&directory.path().join("f")).is_err());
     }
 
     #[cfg(unix)]
     #[test]
-    fn links_are_followed_inside_and_never_out_and_pipes_do_not_block() {
+    fn links_do_not_lead_out_and_fifos_do_not_block() {
         use std::os::unix::fs::symlink;
-        let place = tempfile::tempdir().unwrap();
-        let (inside, outside) = (place.path().join("in"), place.path().join("secret"));
+        let directory = tempfile::tempdir().unwrap();
+        let (inside, outside) = (directory.path().join("in"), directory.path().join("secret"));
         std::fs::create_dir(&inside).unwrap();
         std::fs::write(&outside, "secret").unwrap();
         std::fs::write(inside.join("f"), "file").unwrap();

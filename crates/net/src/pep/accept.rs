@@ -1,148 +1,162 @@
-//! Takes connections, finds out where they want to go, and leads them on.
+//! Accepts connections, finds out their destination, and forwards them.
 
-use super::admission::{Buffers, ConnectionGuard};
-use super::entry::{Entry, Event};
-use super::log::How;
+use super::config::Listener;
+use super::connection_log::Origin;
+use super::handshake::machine::{ClientHandshake, Event};
 use super::proxied_connection::ProxiedConnection;
 use super::refusal::Refusal;
+use super::refuse::{refuse, send_last};
 use super::relay::relay;
-use super::stream::{ProxyStream, TcpProxyStream};
+use super::shared::Shared;
+use super::stream::TcpProxyStream;
 use super::target::Target;
-use super::tunnel::PendingStream;
-use super::{Listener, Shared};
+use super::tunnel::ingress::PendingStream;
+use crate::admission::buffers::Buffers;
+use crate::admission::control::ConnectionGuard;
+use crate::socket::ACCEPT_RETRY;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{Duration, timeout};
+use tokio::time::{sleep, timeout};
 
-/// Takes connections until the task is dropped.
+/// Accepts connections until the task is aborted.
 pub(super) async fn listen(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         match listener.accept().await {
-            Ok((stream, remote)) => take(stream, remote, &shared),
-            // No file descriptors are left, or the client has gone: the former passes, and trying
-            // again at once would not help.
+            Ok((stream, remote)) => accept(stream, remote, &shared),
             Err(error) => {
-                tracing::debug!(%error, "connection not taken");
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                tracing::debug!(%error, "cannot accept a connection");
+                sleep(ACCEPT_RETRY).await;
             }
         }
     }
 }
 
-fn take(stream: TcpStream, remote: SocketAddr, shared: &Arc<Shared>) {
-    // Dropped before its time, it is reset: the answer to a client that is not let in.
-    let face = TcpProxyStream::new(stream);
+fn accept(stream: TcpStream, remote: SocketAddr, shared: &Arc<Shared>) {
+    // Dropping it resets a client that is not admitted.
+    let client = TcpProxyStream::new(stream);
     if !shared.allowed.client(remote.ip()) {
         shared.metrics.not_allowed.fetch_add(1, Relaxed);
         return;
     }
-    let pass = match shared.door.enter(remote.ip(), shared.tuning.wanted(shared.buffer)) {
-        Ok(pass) => pass,
-        Err(full) => return shared.metrics.full(full),
-    };
-    shared.metrics.connections.fetch_add(1, Relaxed);
+    let Ok(guard) = shared.admit(remote.ip()) else { return };
     let shared = shared.clone();
     tokio::spawn(async move {
-        let mut kill = shared.kill.clone();
+        let mut shutdown = shared.shutdown.clone();
         tokio::select! {
-            () = serve(face, remote, pass, &shared) => {}
-            _ = kill.changed() => {}
+            () = serve(client, remote, guard, &shared) => {}
+            () = shutdown.forced() => {}
         }
     });
 }
 
-/// A client that has said where it wants to go.
-struct Asked {
+/// The destination of a client.
+struct Request {
     target: Target,
-    how: How,
-    /// What it said, for the answer; nothing where it did not say but was led here.
-    entry: Option<Entry>,
+    origin: Origin,
+    /// The handshake that the client expects a reply to. `None` if a rule diverted the connection.
+    handshake: Option<ClientHandshake>,
 }
 
 async fn serve(
-    mut face: TcpProxyStream,
+    mut client: TcpProxyStream,
     remote: SocketAddr,
-    pass: ConnectionGuard,
+    guard: ConnectionGuard<Buffers>,
     shared: &Arc<Shared>,
 ) {
-    let buffers = pass.buffers();
-    let Some(asked) = ask(&mut face, shared, buffers).await else {
+    let buffers = *guard.reservation();
+    let Some(request) = receive_request(&mut client, shared, buffers).await else {
         shared.metrics.not_understood.fetch_add(1, Relaxed);
         return;
     };
-    let Asked { target, how, entry } = asked;
-    let mut journey = ProxiedConnection::begin(shared, remote, how, target.clone());
+    let Request { target, origin, handshake } = request;
+    let mut connection = ProxiedConnection::start(&shared.recorder, remote, origin, target.clone());
     if let Some(tunnel) = &shared.tunnel {
         if shared.allowed.refuses_all(&target) {
-            journey.refused(Refusal::NotAllowed);
-            return refuse(face, entry, Refusal::NotAllowed).await;
+            connection.refused(Refusal::NotAllowed);
+            return refuse(client, handshake, Refusal::NotAllowed).await;
         }
-        let kill = shared.kill.clone();
-        let passenger =
-            PendingStream { face, target, entry, journey, pass, patience: shared.patience, kill };
-        if let Err(passenger) = tunnel.carry(passenger, shared.door.limits().connect_time).await {
-            let PendingStream { face, entry, mut journey, .. } = passenger;
-            journey.refused(Refusal::Unreachable);
-            refuse(face, entry, Refusal::Unreachable).await;
+        let pending = PendingStream {
+            client,
+            target,
+            handshake,
+            connection,
+            guard,
+            timeouts: shared.timeouts,
+            shutdown: shared.shutdown.clone(),
+        };
+        if let Err(pending) = tunnel.send(pending, shared.limits.connect_time).await {
+            let PendingStream { client, handshake, mut connection, .. } = pending;
+            connection.refused(Refusal::Unreachable);
+            refuse(client, handshake, Refusal::Unreachable).await;
         }
         return;
     }
     let source =
-        matches!(shared.entrance, Listener::Transparent { keep_source: true }).then_some(remote);
-    let server = match shared.dial(&target, source, buffers).await {
-        Ok(server) => server,
+        matches!(shared.listener, Listener::Transparent { keep_source: true }).then_some(remote);
+    let (server, address) = match shared.dial(&target, source, buffers).await {
+        Ok(connected) => connected,
         Err(refusal) => {
-            journey.refused(refusal);
-            return refuse(face, entry, refusal).await;
+            connection.refused(refusal);
+            return refuse(client, handshake, refusal).await;
         }
     };
-    let (server, address) = server;
-    journey.reached(address);
+    connection.set_server(address);
     let mut server = TcpProxyStream::new(server);
     let mut first = Vec::new();
-    if let Some(entry) = entry {
-        let granted = entry.grant();
-        first = entry.rest();
-        let patience = shared.door.limits().entry_time.into();
-        if !matches!(timeout(patience, face.stream().write_all(&granted)).await, Ok(Ok(()))) {
+    if let Some(handshake) = handshake {
+        let reply = handshake.grant();
+        first = handshake.into_remainder();
+        let limit = shared.limits.handshake_time.into();
+        if !matches!(timeout(limit, client.stream().write_all(&reply)).await, Ok(Ok(()))) {
             return;
         }
     }
-    let end =
-        relay(&mut face, &mut server, first, buffers.piece, shared.patience, journey.moved()).await;
-    journey.ended(end);
+    let end = relay(
+        &mut client,
+        &mut server,
+        first,
+        buffers.relay,
+        shared.timeouts,
+        connection.progress(),
+    )
+    .await;
+    connection.ended(end);
 }
 
-/// Finds out where a client wants to go. Nothing where it cannot be found out; the client has then
-/// been told what there is to tell.
-async fn ask(face: &mut TcpProxyStream, shared: &Shared, buffers: Buffers) -> Option<Asked> {
-    shared.tuning.accepted(face.stream(), buffers).ok()?;
-    let led = |target: io::Result<SocketAddr>, how| {
-        // Who came by no rule came to the proxy itself: it would be its own client.
+/// Finds out the destination of a client. `None` if there is none. The client has got its reply
+/// then.
+async fn receive_request(
+    client: &mut TcpProxyStream,
+    shared: &Shared,
+    buffers: Buffers,
+) -> Option<Request> {
+    shared.tuning.tune_accepted(client.stream(), buffers).ok()?;
+    let diverted = |target: io::Result<SocketAddr>, origin| {
+        // A client that connects to the proxy itself would make the proxy its own client.
         let target = target.ok().filter(|target| !shared.is_own(*target))?;
-        Some(Asked { target: Target::from(target), how, entry: None })
+        Some(Request { target: Target::from(target), origin, handshake: None })
     };
-    match &shared.entrance {
-        Listener::Transparent { .. } => led(face.stream().local_addr(), How::Transparent),
-        Listener::Redirected => led(original(face.stream()), How::Redirected),
-        // Its connections do not come over TCP.
+    match &shared.listener {
+        Listener::Transparent { .. } => diverted(client.stream().local_addr(), Origin::Transparent),
+        Listener::Redirected => diverted(original_target(client.stream()), Origin::Redirected),
+        // Its connections do not arrive over TCP.
         Listener::Tunnel { .. } => None,
         Listener::Explicit { credentials } => {
-            let patience = shared.door.limits().entry_time.into();
-            let mut entry = Entry::new(credentials.clone());
-            let target = timeout(patience, enter(face, &mut entry)).await.ok()??;
-            let how = How::Explicit(entry.protocol()?);
-            Some(Asked { target, how, entry: Some(entry) })
+            let limit = shared.limits.handshake_time.into();
+            let mut handshake = ClientHandshake::new(credentials.clone());
+            let target = timeout(limit, run_handshake(client, &mut handshake)).await.ok()??;
+            let origin = Origin::Explicit(handshake.protocol()?);
+            Some(Request { target, origin, handshake: Some(handshake) })
         }
     }
 }
 
-/// Where a connection wanted to go before a REDIRECT rule led it here.
-fn original(stream: &TcpStream) -> io::Result<SocketAddr> {
+/// Returns the destination of a connection before a REDIRECT rule changed it.
+fn original_target(stream: &TcpStream) -> io::Result<SocketAddr> {
     let socket = socket2::SockRef::from(stream);
     let address = if stream.local_addr()?.is_ipv4() {
         socket.original_dst_v4()
@@ -152,54 +166,29 @@ fn original(stream: &TcpStream) -> io::Result<SocketAddr> {
     address?.as_socket().ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// Speaks with a client until it has said where it wants to go.
-async fn enter(face: &mut TcpProxyStream, entry: &mut Entry) -> Option<Target> {
+/// Runs the handshake with a client until its destination is known.
+async fn run_handshake(
+    client: &mut TcpProxyStream,
+    handshake: &mut ClientHandshake,
+) -> Option<Target> {
     let mut buffer = [0; 2048];
     loop {
-        match entry.step() {
-            Event::Asked(target) => return Some(target),
-            Event::Send(answer) => face.stream().write_all(&answer).await.ok()?,
-            Event::Refused(answer, why) => {
-                tracing::debug!(why, "client refused");
-                tell(face, &answer).await;
+        match handshake.next_event() {
+            Event::Connect(target) => return Some(target),
+            Event::Send(reply) => client.stream().write_all(&reply).await.ok()?,
+            Event::Refused(reply, reason) => {
+                tracing::debug!(reason, "client refused");
+                send_last(client, &reply).await;
                 return None;
             }
-            Event::More => {
-                let most = entry.room().min(buffer.len());
-                let read = face.stream().read(buffer.get_mut(..most)?).await.ok()?;
+            Event::NeedMore => {
+                let limit = handshake.capacity().min(buffer.len());
+                let read = client.stream().read(buffer.get_mut(..limit)?).await.ok()?;
                 if read == 0 {
                     return None;
                 }
-                entry.take(buffer.get(..read)?);
+                handshake.receive(buffer.get(..read)?);
             }
         }
-    }
-}
-
-/// The last that a client hears. What it has sent and nobody read would have the kernel reset the
-/// connection, perhaps before the client has seen it: so some is read.
-async fn tell(face: &mut TcpProxyStream, answer: &[u8]) {
-    let stream = face.stream();
-    let told = async {
-        stream.write_all(answer).await?;
-        stream.shutdown().await?;
-        let mut rest = [0; 1024];
-        for _ in 0..64 {
-            if stream.read(&mut rest).await? == 0 {
-                break;
-            }
-        }
-        io::Result::Ok(())
-    };
-    // Our choice: a client that waits longer to close is reset.
-    if matches!(timeout(Duration::from_secs(2), told).await, Ok(Ok(()))) {
-        face.done();
-    }
-}
-
-/// Refuses a client: in its own words where it has some, and by a reset otherwise.
-pub(super) async fn refuse(mut face: TcpProxyStream, entry: Option<Entry>, refusal: Refusal) {
-    if let Some(entry) = entry {
-        tell(&mut face, &entry.refuse(refusal)).await;
     }
 }

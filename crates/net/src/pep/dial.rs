@@ -1,19 +1,19 @@
-//! Connects to where a client wants to go, if it may.
+//! Connects to destinations that are allowed.
 
-use super::Shared;
-use super::admission::Buffers;
 use super::refusal::Refusal;
+use super::shared::Shared;
 use super::target::{Host, Target};
+use crate::admission::buffers::Buffers;
 use bentpipe_units::Span;
 use std::net::SocketAddr;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Duration, timeout};
 
-/// Addresses of a name that are tried, one after the other: our choice.
-const ADDRESSES: usize = 4;
+/// Addresses of a name that are tried, one after another. Our choice.
+const MAX_ADDRESSES: usize = 4;
 
 impl Shared {
-    /// Whether an address is where the proxy itself listens.
+    /// Returns whether the proxy itself listens on `address`.
     pub(super) fn is_own(&self, address: SocketAddr) -> bool {
         let own = self.address;
         own.port() == address.port()
@@ -21,8 +21,8 @@ impl Shared {
                 || own.ip().is_unspecified() && address.ip().to_canonical().is_loopback())
     }
 
-    /// Connects to `target`, from `source` where the server is to see that address, within the time
-    /// there is.
+    /// Connects to `target` within the time limit. `source` is the address that the server is to
+    /// see, if it is not the proxy's own.
     pub(super) async fn dial(
         &self,
         target: &Target,
@@ -32,7 +32,7 @@ impl Shared {
         if self.allowed.refuses_all(target) {
             return Err(Refusal::NotAllowed);
         }
-        let limit = self.door.limits().connect_time;
+        let limit = self.limits.connect_time;
         let dialled = timeout(limit.into(), self.dial_any(target, source, buffers, limit));
         dialled.await.unwrap_or(Err(Refusal::TimedOut))
     }
@@ -49,27 +49,27 @@ impl Shared {
             Host::Name(name) => {
                 let found = lookup_host((name.as_str(), target.port))
                     .await
-                    .map_err(|_| Refusal::Unknown)?;
+                    .map_err(|_| Refusal::UnknownName)?;
                 found
                     .map(|found| SocketAddr::new(found.ip().to_canonical(), found.port()))
                     .collect()
             }
         };
         if found.is_empty() {
-            return Err(Refusal::Unknown);
+            return Err(Refusal::UnknownName);
         }
-        // Only what the name turned out to be says whether it is allowed.
+        // The addresses of a name decide whether it is allowed.
         let allowed =
             |address: &SocketAddr| self.allowed.destination(address.ip()) && !self.is_own(*address);
         let addresses: Vec<SocketAddr> =
-            found.into_iter().filter(allowed).take(ADDRESSES).collect();
+            found.into_iter().filter(allowed).take(MAX_ADDRESSES).collect();
         let each = Duration::from(limit) / addresses.len().max(1) as u32;
         let mut refusal = Refusal::NotAllowed;
         for address in addresses {
             refusal = match timeout(each, self.tuning.connect(address, source, buffers)).await {
                 Ok(Ok(stream)) => return Ok((stream, address)),
                 Ok(Err(error)) => {
-                    tracing::debug!(%address, %error, "destination not reached");
+                    tracing::debug!(%address, %error, "cannot connect to destination");
                     Refusal::of(&error)
                 }
                 Err(_) => Refusal::TimedOut,

@@ -1,30 +1,30 @@
-//! How much the proxy takes on, and how long it waits.
+//! Bounds on connections, memory and time.
 
 use bentpipe_units::{Bytes, Span};
 
-/// How much the proxy takes on, and how long it waits. The defaults are our choice.
+/// Bounds on connections, memory and time. The defaults are our choice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Connections at a time; more are refused.
+    /// Concurrent connections. Further ones are refused.
     pub connections: usize,
-    /// Connections at a time of one client: an IPv4 address, or an IPv6 /56, as one site has it.
+    /// Concurrent connections of one client: an IPv4 address, or an IPv6 /56, the usual prefix of
+    /// one site.
     pub per_client: usize,
-    /// Memory that all connections together may come to take, the kernel's buffers included. As it
-    /// goes, new connections get smaller buffers, down to 32 kB; when it is spent, they are
-    /// refused.
+    /// Memory for all connections, including the kernel's buffers. As less is free, new connections
+    /// get smaller buffers, down to 32 kB. Without free memory they are refused.
     pub memory: Bytes,
-    /// A client of an explicit proxy has so long to say where it wants to go.
-    pub entry_time: Span,
-    /// A destination has so long to answer: looking up its name, and all its addresses.
+    /// Time limit of the handshake with a client of an explicit proxy.
+    pub handshake_time: Span,
+    /// Time limit to connect to a destination: to resolve its name and to try its addresses.
     pub connect_time: Span,
-    /// A connection on which nothing moves ends after so long, and up to twice that. The default is
-    /// what RFC 5382 §5 REQ-5 asks of address translators: 2 hours 4 minutes.
+    /// Time after which an idle connection ends. It may take up to twice as long. Defaults to the
+    /// time that RFC 5382 §5 REQ-5 requires of NATs: 2 hours 4 minutes.
     pub idle_time: Span,
-    /// The same for one of which one direction has ended: 4 minutes, as there for connections that
-    /// are ending.
+    /// The same for a half-closed connection. Defaults to 4 minutes, as in RFC 5382 for connections
+    /// that are closing.
     pub half_open_time: Span,
-    /// A peer that acknowledges nothing of what it was sent, or keeps its window closed, for so
-    /// long is given up (TCP_USER_TIMEOUT, RFC 5482; 5 minutes, RFC 9293 §3.8.3).
+    /// Time after which a connection is aborted if the peer acknowledges nothing or keeps its
+    /// window closed (TCP_USER_TIMEOUT, RFC 5482). Defaults to 5 minutes (RFC 9293 §3.8.3).
     pub user_time: Span,
 }
 
@@ -34,7 +34,7 @@ impl Default for Limits {
             connections: 1024,
             per_client: 256,
             memory: Bytes::from_mb(1000),
-            entry_time: Span::from_secs(10),
+            handshake_time: Span::from_secs(10),
             connect_time: Span::from_secs(30),
             idle_time: Span::from_secs(7440),
             half_open_time: Span::from_secs(240),

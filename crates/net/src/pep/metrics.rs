@@ -1,43 +1,44 @@
-//! What the proxy counts.
+//! The proxy's counters.
 
-use super::admission::Full;
-use crate::scrape::{self, Series};
+use crate::admission::control::Full;
+use crate::prometheus::{self, Series};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counters since the proxy began.
+/// Counters since the start of the proxy.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// Connections that were let in.
+    /// Admitted connections.
     pub connections: AtomicU64,
-    /// Connections that were refused for want of places.
+    /// Connections refused because of the limit on all connections.
     pub refused_connections: AtomicU64,
-    /// Connections that were refused since their client had as many as it may.
+    /// Connections refused because of the limit for their client.
     pub refused_client: AtomicU64,
-    /// Connections that were refused for want of memory.
+    /// Connections refused because too little memory was free.
     pub refused_memory: AtomicU64,
-    /// Connections of clients, or to destinations, that are not allowed.
+    /// Connections of clients or to destinations that are not allowed.
     pub not_allowed: AtomicU64,
-    /// Clients that did not say, or not in time, where they want to go.
+    /// Clients without a valid destination, or not in time.
     pub not_understood: AtomicU64,
-    /// Destinations that could not be reached.
+    /// Unreachable destinations.
     pub unreachable: AtomicU64,
-    /// Connections that ended as they should.
+    /// Connections that ended regularly.
     pub complete: AtomicU64,
     /// Connections that were reset or lost.
     pub cut: AtomicU64,
-    /// Connections on which nothing moved any more.
+    /// Connections that ended because they were idle.
     pub idle: AtomicU64,
-    /// Bytes led on to servers.
+    /// Bytes forwarded to servers.
     pub bytes_up: AtomicU64,
-    /// Bytes led on to clients.
+    /// Bytes forwarded to clients.
     pub bytes_down: AtomicU64,
-    /// Lines of the log that were lost, since its reader was too slow.
-    pub log_lost: AtomicU64,
+    /// Lines of the log that were lost because its sink was too slow.
+    pub log_lost: Arc<AtomicU64>,
 }
 
 impl Metrics {
-    /// Counts a client that was not let in.
-    pub(super) fn full(&self, full: Full) {
+    /// Counts a connection that was not admitted.
+    pub(super) fn count_refusal(&self, full: Full) {
         let counter = match full {
             Full::Client => &self.refused_client,
             Full::Memory => &self.refused_memory,
@@ -46,8 +47,8 @@ impl Metrics {
         counter.fetch_add(1, Relaxed);
     }
 
-    /// All of them, with what is there at present: connections, and bytes of memory that are
-    /// promised to them.
+    /// Formats the counters for Prometheus, with the number of open connections and the bytes
+    /// reserved for them.
     pub fn text(&self, connections: usize, memory: u64) -> String {
         let refused = [
             ("{reason=\"connections\"}", &self.refused_connections),
@@ -62,25 +63,21 @@ impl Metrics {
         ];
         let bytes = [("{to=\"server\"}", &self.bytes_up), ("{to=\"client\"}", &self.bytes_down)];
         let series = [
-            Series::gauge("connections", "Connections at present", connections as u64),
-            Series::gauge("memory_bytes", "Memory that connections may come to take", memory),
-            Series::counter("connections_total", "Connections let in", &self.connections),
+            Series::gauge("connections", "Open connections", connections as u64),
+            Series::gauge("memory_bytes", "Memory reserved for connections", memory),
+            Series::counter("connections_total", "Admitted connections", &self.connections),
             Series::counters("refused_total", "Connections refused", refused),
             Series::counter(
                 "not_understood_total",
-                "Clients that did not say where to go",
+                "Clients without a valid destination",
                 &self.not_understood,
             ),
-            Series::counter(
-                "unreachable_total",
-                "Destinations that could not be reached",
-                &self.unreachable,
-            ),
+            Series::counter("unreachable_total", "Unreachable destinations", &self.unreachable),
             Series::counters("ended_total", "Connections ended", ended),
-            Series::counters("bytes_total", "Bytes led on", bytes),
-            Series::counter("log_lines_lost_total", "Lines of the log lost", &self.log_lost),
+            Series::counters("bytes_total", "Bytes forwarded", bytes),
+            Series::counter("log_lines_lost_total", "Lost lines of the log", &self.log_lost),
         ];
-        scrape::text("bentpipe_pep_", &series)
+        prometheus::text("bentpipe_pep_", &series)
     }
 }
 
@@ -91,7 +88,7 @@ mod tests {
     #[test]
     fn a_refusal_is_counted_by_its_reason() {
         let metrics = Metrics::default();
-        metrics.full(Full::Memory);
+        metrics.count_refusal(Full::Memory);
         let text = metrics.text(7, 1000);
         assert!(text.contains("\nbentpipe_pep_connections 7\n"), "{text}");
         assert!(text.contains("\nbentpipe_pep_refused_total{reason=\"memory\"} 1\n"), "{text}");

@@ -1,75 +1,87 @@
-//! A connection from when it is known where it goes: counted and logged when it is over, however it
-//! ends.
+//! A connection with a known destination. It is counted and logged when it ends.
 
-use super::Shared;
-use super::log::{How, Line, Outcome};
+use super::connection_log::{ConnectionLine, Origin, Outcome};
+use super::metrics::Metrics;
 use super::refusal::Refusal;
-use super::relay::{End, Moved};
+use super::relay::{End, Progress};
 use super::target::Target;
+use crate::clock::RealClock;
+use crate::logging::LogWriter;
 use bentpipe_units::Time;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
+/// Counts and logs connections.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    pub clock: RealClock,
+    pub metrics: Arc<Metrics>,
+    pub log: Option<LogWriter<ConnectionLine>>,
+}
+
 /// A connection under way.
 #[derive(Debug)]
 pub(super) struct ProxiedConnection {
-    shared: Arc<Shared>,
+    recorder: Arc<Recorder>,
     client: SocketAddr,
-    how: How,
+    origin: Origin,
     target: Target,
     server: Option<SocketAddr>,
-    began: (Time, SystemTime),
-    moved: Moved,
-    fate: Outcome,
+    started: (Time, SystemTime),
+    progress: Progress,
+    outcome: Outcome,
 }
 
 impl ProxiedConnection {
-    /// One that begins.
-    pub fn begin(shared: &Arc<Shared>, client: SocketAddr, how: How, target: Target) -> Self {
-        let began = (shared.clock.now(), shared.clock.system());
-        let moved = Moved::default();
+    /// Starts a connection. Without another outcome, it ends as [`Outcome::Stopped`].
+    pub fn start(
+        recorder: &Arc<Recorder>,
+        client: SocketAddr,
+        origin: Origin,
+        target: Target,
+    ) -> Self {
         Self {
-            shared: shared.clone(),
+            recorder: recorder.clone(),
             client,
-            how,
+            origin,
             target,
             server: None,
-            began,
-            moved,
-            fate: Outcome::Stopped,
+            started: (recorder.clock.now(), recorder.clock.system()),
+            progress: Progress::default(),
+            outcome: Outcome::Stopped,
         }
     }
 
-    /// Where it is led to.
-    pub fn reached(&mut self, server: SocketAddr) {
+    /// Sets the address of the server that was reached.
+    pub fn set_server(&mut self, server: SocketAddr) {
         self.server = Some(server);
     }
 
-    /// It was not led on.
+    /// Records that the connection was not forwarded.
     pub fn refused(&mut self, refusal: Refusal) {
-        self.fate = Outcome::Refused(refusal);
+        self.outcome = Outcome::Refused(refusal);
     }
 
-    /// It was led on, and has ended.
+    /// Records that the connection was forwarded and has ended.
     pub fn ended(&mut self, end: End) {
-        self.fate = Outcome::Ended(end);
+        self.outcome = Outcome::Ended(end);
     }
 
-    /// What was led on so far.
-    pub const fn moved(&self) -> &Moved {
-        &self.moved
+    /// Returns the bytes that were forwarded so far.
+    pub const fn progress(&self) -> &Progress {
+        &self.progress
     }
 }
 
 impl Drop for ProxiedConnection {
     fn drop(&mut self) {
-        let metrics = &self.shared.metrics;
-        let (up, down) = (self.moved.up.load(Relaxed), self.moved.down.load(Relaxed));
+        let Recorder { clock, metrics, log } = &*self.recorder;
+        let (up, down) = (self.progress.up.load(Relaxed), self.progress.down.load(Relaxed));
         metrics.bytes_up.fetch_add(up, Relaxed);
         metrics.bytes_down.fetch_add(down, Relaxed);
-        let counter = match self.fate {
+        let counter = match self.outcome {
             Outcome::Ended(End::Complete) => &metrics.complete,
             Outcome::Ended(End::Idle) => &metrics.idle,
             Outcome::Ended(End::StreamError(..)) | Outcome::Stopped => &metrics.cut,
@@ -77,20 +89,17 @@ impl Drop for ProxiedConnection {
             Outcome::Refused(_) => &metrics.unreachable,
         };
         counter.fetch_add(1, Relaxed);
-        let Some(log) = &self.shared.log else { return };
-        let line = Line {
+        let Some(log) = log else { return };
+        log.write(ConnectionLine {
             client: self.client,
-            time: self.began.1,
-            how: self.how,
+            time: self.started.1,
+            origin: self.origin,
             target: self.target.clone(),
             server: self.server,
             up,
             down,
-            took: self.shared.clock.now().since(self.began.0).into(),
-            fate: self.fate,
-        };
-        if !log.write(line) {
-            metrics.log_lost.fetch_add(1, Relaxed);
-        }
+            duration: clock.now().since(self.started.0).into(),
+            outcome: self.outcome,
+        });
     }
 }

@@ -1,52 +1,52 @@
-//! Why a client does not get where it wants to.
+//! Why a connection is not forwarded.
 
 use std::fmt;
 use std::io;
 
-/// Why a client does not get where it wants to: what it is told, in the words of its protocol, and
-/// what stands in the log.
+/// Why a connection is not forwarded. The log shows it, and the client gets it in the terms of its
+/// protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// The proxy has no room.
+    /// The proxy has reached a limit.
     Busy,
-    /// The destination is not among those allowed.
+    /// The destination is not allowed.
     NotAllowed,
-    /// The name is unknown.
-    Unknown,
-    /// There is no way to the destination.
+    /// The name cannot be resolved.
+    UnknownName,
+    /// There is no route to the destination.
     Unreachable,
-    /// The destination refused.
+    /// The destination refused the connection.
     Refused,
-    /// It did not answer in time.
+    /// The destination did not respond in time.
     TimedOut,
-    /// Something else.
+    /// Another error.
     Failed,
 }
 
 impl Refusal {
-    /// All of them, by their number in the tunnel's answers.
+    /// All refusals, in the order of their codes in the tunnel protocol.
     const ALL: [Self; 7] = [
         Self::Busy,
         Self::NotAllowed,
-        Self::Unknown,
+        Self::UnknownName,
         Self::Unreachable,
         Self::Refused,
         Self::TimedOut,
         Self::Failed,
     ];
 
-    /// Its number in the tunnel's answers, from 1.
-    pub fn number(self) -> u8 {
+    /// Returns the code in the tunnel protocol, from 1.
+    pub fn code(self) -> u8 {
         Self::ALL.iter().position(|one| *one == self).map_or(u8::MAX, |position| position as u8 + 1)
     }
 
-    /// The one with this number; [`Refusal::Failed`] where a later version has more.
-    pub fn from_number(number: u8) -> Self {
-        let index = usize::from(number).wrapping_sub(1);
+    /// Returns the refusal with this code. Codes of later versions are [`Refusal::Failed`].
+    pub fn from_code(code: u8) -> Self {
+        let index = usize::from(code).wrapping_sub(1);
         Self::ALL.get(index).copied().unwrap_or(Self::Failed)
     }
 
-    /// What an attempt to connect came to.
+    /// Returns the refusal for an error of a connection attempt.
     pub(super) fn of(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => Self::Refused,
@@ -62,7 +62,7 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Self::Busy => "busy",
             Self::NotAllowed => "not-allowed",
-            Self::Unknown => "unknown-name",
+            Self::UnknownName => "unknown-name",
             Self::Unreachable => "unreachable",
             Self::Refused => "refused",
             Self::TimedOut => "timed-out",
@@ -76,11 +76,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_lead_back() {
+    fn codes_are_unique() {
         for refusal in Refusal::ALL {
-            assert_eq!(Refusal::from_number(refusal.number()), refusal);
+            assert_eq!(Refusal::from_code(refusal.code()), refusal);
         }
-        assert_eq!(Refusal::from_number(0), Refusal::Failed);
-        assert_eq!(Refusal::from_number(200), Refusal::Failed);
+        assert_eq!(Refusal::from_code(0), Refusal::Failed);
+        assert_eq!(Refusal::from_code(200), Refusal::Failed);
     }
 }

@@ -1,4 +1,4 @@
-//! Leads a connection on: what arrives at one side leaves at the other, within fixed buffers.
+//! Forwards a connection: bytes from each side go to the other side, through fixed buffers.
 
 use super::stream::{ProxyStream, StreamError};
 use bentpipe_units::{Bytes, Span};
@@ -9,42 +9,41 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use tokio::time::{Duration, Instant, sleep};
 
-/// Steps of one direction before others have their turn: whoever can always read and write must not
-/// keep the processor.
-const TURN: usize = 16;
+/// Steps of one direction before it yields, so that a busy connection does not block the thread.
+const MAX_STEPS: usize = 16;
 
-/// Which side of the proxy: the same words as in the simulator's relay.
+/// A side of the proxy, as in the simulator's relay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Towards the client, which opened.
+    /// The side of the client, which opened the connection.
     Client,
-    /// Towards the server.
+    /// The side of the server.
     Server,
 }
 
-/// How a connection ended.
+/// How a forwarded connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// Both sides had said all.
+    /// Both directions ended regularly.
     Complete,
-    /// One side was cut off, and the other was reset.
+    /// One side failed, and the other was reset.
     StreamError(Side, StreamError),
-    /// Nothing moved for too long.
+    /// The connection was idle for too long.
     Idle,
 }
 
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (side, cut) = match self {
+        let (side, error) = match self {
             Self::Complete => return f.write_str("complete"),
             Self::Idle => return f.write_str("idle"),
-            Self::StreamError(side, cut) => (side, cut),
+            Self::StreamError(side, error) => (side, error),
         };
         let side = match side {
             Side::Client => "client",
             Side::Server => "server",
         };
-        f.write_str(match cut {
+        f.write_str(match error {
             StreamError::Reset => "reset-by-",
             StreamError::TimedOut => "lost-",
             StreamError::Failed => "failed-",
@@ -53,54 +52,54 @@ impl fmt::Display for End {
     }
 }
 
-/// Bytes that were led on so far.
+/// Bytes that were forwarded so far.
 #[derive(Debug, Default)]
-pub(super) struct Moved {
+pub(super) struct Progress {
     /// From the client to the server.
     pub up: AtomicU64,
     /// From the server to the client.
     pub down: AtomicU64,
 }
 
-/// How long is waited for whom.
+/// Time limits of an idle connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IdleTimeouts {
-    /// Nothing moves.
+    /// While both directions are open.
     pub idle: Span,
-    /// Nothing moves, and one direction has ended.
+    /// After one direction has ended.
     pub half_open: Span,
 }
 
-/// Leads a connection on until it ends. `first` is what the client has said already. Each direction
-/// holds `piece` bytes at most, or `first`.
+/// Forwards a connection until it ends. `first` holds bytes that the client has sent already. Each
+/// direction has a buffer of `buffer` bytes, or of the size of `first`.
 pub(super) async fn relay(
     client: &mut impl ProxyStream,
     server: &mut impl ProxyStream,
     first: Vec<u8>,
-    piece: Bytes,
-    patience: IdleTimeouts,
-    moved: &Moved,
+    buffer: Bytes,
+    timeouts: IdleTimeouts,
+    progress: &Progress,
 ) -> End {
-    let piece = usize::try_from(piece.get()).unwrap_or(usize::MAX);
-    let (mut up, mut down) = (Pipe::new(piece, first), Pipe::new(piece, Vec::new()));
-    let mut timer = pin!(sleep(patience.idle.into()));
-    let mut quiet = true;
+    let size = usize::try_from(buffer.get()).unwrap_or(usize::MAX);
+    let (mut up, mut down) = (Pipe::new(size, first), Pipe::new(size, Vec::new()));
+    let mut timer = pin!(sleep(timeouts.idle.into()));
+    let mut idle = true;
     poll_fn(|cx| {
         for (pipe, count, towards) in
-            [(&mut up, &moved.up, Side::Server), (&mut down, &moved.down, Side::Client)]
+            [(&mut up, &progress.up, Side::Server), (&mut down, &progress.down, Side::Client)]
         {
-            let before = pipe.moved;
+            let before = pipe.written;
             let polled = match towards {
                 Side::Server => pipe.poll(cx, client, server),
                 Side::Client => pipe.poll(cx, server, client),
             };
-            if pipe.moved != before {
-                count.store(pipe.moved, Relaxed);
-                quiet = false;
+            if pipe.written != before {
+                count.store(pipe.written, Relaxed);
+                idle = false;
             }
-            if let Poll::Ready(Err((writing, cut))) = polled {
+            if let Poll::Ready(Err((writing, error))) = polled {
                 let other = if towards == Side::Server { Side::Client } else { Side::Server };
-                return Poll::Ready(End::StreamError(if writing { towards } else { other }, cut));
+                return Poll::Ready(End::StreamError(if writing { towards } else { other }, error));
             }
         }
         if up.is_done() && down.is_done() {
@@ -109,17 +108,17 @@ pub(super) async fn relay(
             return Poll::Ready(End::Complete);
         }
         let limit: Duration =
-            if up.is_done() || down.is_done() { patience.half_open } else { patience.idle }.into();
-        // The first direction's end shortens the time that is left.
+            if up.is_done() || down.is_done() { timeouts.half_open } else { timeouts.idle }.into();
+        // The end of the first direction shortens the remaining time.
         if timer.deadline() > Instant::now() + limit {
             timer.as_mut().reset(Instant::now() + limit);
         }
         while timer.as_mut().poll(cx).is_ready() {
-            if quiet {
+            if idle {
                 return Poll::Ready(End::Idle);
             }
-            // Looked at once in a while instead of being set anew with each byte.
-            quiet = true;
+            // Checked at each expiry, which is cheaper than a new timer for each byte.
+            idle = true;
             timer.as_mut().reset(Instant::now() + limit);
         }
         Poll::Pending
@@ -129,65 +128,66 @@ pub(super) async fn relay(
 
 /// One direction.
 struct Pipe {
-    /// What has been read and not written is at `from..to`.
+    /// Bytes at `from..to` were read and are not written.
     buffer: Box<[u8]>,
     from: usize,
     to: usize,
     state: State,
     /// Bytes written so far.
-    moved: u64,
+    written: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// The source has said all.
+    /// The source has ended.
     Ended,
-    /// And the sink knows.
+    /// The sink has got the end.
     Done,
 }
 
 impl Pipe {
-    fn new(piece: usize, first: Vec<u8>) -> Self {
+    fn new(size: usize, first: Vec<u8>) -> Self {
         let to = first.len();
         let mut buffer = first;
-        buffer.resize(piece.max(to).max(1), 0);
-        Self { buffer: buffer.into_boxed_slice(), from: 0, to, state: State::Open, moved: 0 }
+        buffer.resize(size.max(to).max(1), 0);
+        Self { buffer: buffer.into_boxed_slice(), from: 0, to, state: State::Open, written: 0 }
     }
 
     fn is_done(&self) -> bool {
         self.state == State::Done
     }
 
-    /// Goes on as far as it can. An error says whether it was the sink's.
+    /// Forwards as much as possible. The flag of an error says whether the sink failed.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
         source: &mut impl ProxyStream,
         sink: &mut impl ProxyStream,
     ) -> Poll<Result<(), (bool, StreamError)>> {
-        for _ in 0..TURN {
+        for _ in 0..MAX_STEPS {
             if self.from < self.to {
                 let waiting = self.buffer.get(self.from..self.to).unwrap_or_default();
-                let written = ready!(sink.poll_write(cx, waiting)).map_err(|cut| (true, cut))?;
+                let written =
+                    ready!(sink.poll_write(cx, waiting)).map_err(|error| (true, error))?;
                 if written == 0 {
                     return Poll::Ready(Err((true, StreamError::Failed)));
                 }
                 self.from += written;
-                self.moved += written as u64;
+                self.written += written as u64;
                 continue;
             }
             match self.state {
                 State::Open => {
                     let read = ready!(source.poll_read(cx, &mut self.buffer))
-                        .map_err(|cut| (false, cut))?;
+                        .map_err(|error| (false, error))?;
                     (self.from, self.to) = (0, read);
                     if read == 0 {
                         self.state = State::Ended;
                     }
                 }
                 State::Ended => {
-                    ready!(sink.poll_finish(cx)).map_err(|cut| (true, cut))?;
+                    ready!(sink.poll_finish(cx)).map_err(|error| (true, error))?;
                     self.state = State::Done;
                 }
                 State::Done => return Poll::Ready(Ok(())),

@@ -1,33 +1,31 @@
-//! What an operator sets so that connections come to the proxy by themselves. The proxy sets
-//! nothing.
+//! Firewall rules that divert connections to the proxy. The operator applies them.
 
-use super::Listener;
+use super::config::Listener;
 use std::fmt::Write;
 use std::net::SocketAddr;
 
-/// The mark of packets that belong to the proxy, and the routing table that keeps them on the
-/// machine: our choice, of numbers that are rarely taken.
+/// Mark of the proxy's packets, and routing table that delivers them locally. Our choice of rarely
+/// used numbers.
 const MARK: u32 = 0x62;
 const TABLE: u32 = 862;
 
-/// Commands for a shell, as root, in the network namespace of the proxy: what arrives at
-/// `interface` over TCP goes to the proxy at `listen`. Those that undo it stand at the end, as
-/// comments. Nothing for an explicit proxy, which needs no rules.
-pub fn rules(entrance: &Listener, listen: SocketAddr, interface: &str) -> Option<String> {
+/// Returns shell commands that divert TCP connections from `interface` to the proxy at `listen`.
+/// They run as root in the network namespace of the proxy. Comments at the end show how to undo
+/// them. `None` for proxies that need no rules.
+pub fn rules(listener: &Listener, listen: SocketAddr, interface: &str) -> Option<String> {
     let (v4, address) = (listen.is_ipv4(), listen.ip());
     let family = if v4 { "ip" } else { "ip6" };
     let mut text = String::new();
-    // Writing into a String cannot fail.
+    // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "# TCP that arrives at {interface} and is for other machines goes to bentpipe pep at \
-            {listen}."
+        "# Diverts TCP from {interface} to other machines to bentpipe pep on {listen}."
     );
     let nfproto = if v4 { "ipv4" } else { "ipv6" };
     let matching = format!(
         "iifname \"{interface}\" meta nfproto {nfproto} meta l4proto tcp fib daddr type != local"
     );
-    match entrance {
+    match listener {
         Listener::Explicit { .. } | Listener::Tunnel { .. } => return None,
         Listener::Transparent { keep_source } => {
             let _ = write!(
@@ -52,9 +50,9 @@ pub fn rules(entrance: &Listener, listen: SocketAddr, interface: &str) -> Option
             if *keep_source {
                 let _ = writeln!(
                     text,
-                    "# --keep-source: servers answer the client's address, and their answers have \
-                        to come through this machine; on the\n\
-                     # interface that they arrive at, rp_filter=0 too."
+                    "# --keep-source: servers respond to the client's address. Route their packets \
+                     through this machine,\n\
+                     # and set rp_filter=0 on the interface where they arrive."
                 );
             }
             let _ = writeln!(text, "# To undo: nft delete table inet bentpipe_pep");
@@ -68,9 +66,8 @@ pub fn rules(entrance: &Listener, listen: SocketAddr, interface: &str) -> Option
             } else {
                 listen.to_string()
             };
-            // Redirected is what goes to the machine itself; elsewhere on it, it is changed as for
-            // any other machine.
-            let verdict = if address.is_unspecified() {
+            // `redirect` leads to the address of the interface. Other local addresses need `dnat`.
+            let action = if address.is_unspecified() {
                 "redirect".to_owned()
             } else {
                 format!("dnat {family}")
@@ -81,7 +78,7 @@ pub fn rules(entrance: &Listener, listen: SocketAddr, interface: &str) -> Option
                  table inet bentpipe_pep {{\n  \
                  chain prerouting {{\n    \
                  type nat hook prerouting priority dstnat; policy accept;\n    \
-                 {matching} {verdict} to {to}\n  \
+                 {matching} {action} to {to}\n  \
                  }}\n}}\nEND\n"
             );
             if address.is_loopback() && v4 {
@@ -98,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_name_the_address_and_the_interface_and_how_to_undo_them() {
+    fn rules_have_the_address_the_interface_and_the_commands_to_undo_them() {
         let transparent = Listener::Transparent { keep_source: false };
         let text = rules(&transparent, "127.0.0.1:8118".parse().unwrap(), "lan0").unwrap();
         assert!(

@@ -1,8 +1,9 @@
-//! TCP sockets as a proxy wants them: the satellite side tuned, buffers bounded.
+//! TCP sockets of the proxy: tuned on the satellite side, with bounded buffers.
 
-use super::admission::Buffers;
+use super::config::SatelliteSide;
+use super::error::PepError;
 use super::relay::Side;
-use super::{PepError, SatelliteSide};
+use crate::admission::buffers::Buffers;
 use bentpipe_units::{Bytes, Span};
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
@@ -10,84 +11,83 @@ use std::io;
 use std::net::SocketAddr;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-/// Bytes that the kernel takes and has not sent yet: what is under way may fill the buffer, what
-/// waits need not (TCP_NOTSENT_LOWAT). 160 ms at 50 Mbps, in which the proxy is woken on a busy
-/// machine, too: with 256 kB, senders ran dry there. Our choice.
+/// Unsent bytes that the kernel may hold (TCP_NOTSENT_LOWAT). Bytes in flight may fill the buffer;
+/// unsent bytes need not. 160 ms at 50 Mbps is enough for the proxy to be woken on a busy machine.
+/// With 256 kB, senders ran out of data there. Our choice.
 const NOT_SENT: u32 = 1024 * 1024;
-/// Silence after which a peer is asked whether it is still there, and how often: our choice.
-/// Shorter than RFC 9293 §3.8.4's two hours, since translators on the way forget sooner.
+/// TCP keepalive: idle time, interval and number of probes. Our choice: shorter than the two hours
+/// of RFC 9293 §3.8.4, because NATs on the path forget connections sooner.
 const KEEPALIVE: (Span, Span, u32) = (Span::from_secs(120), Span::from_secs(30), 6);
-/// Connections that wait to be accepted.
+/// Connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
 
-/// How sockets are tuned.
+/// Settings of sockets.
 #[derive(Debug, Clone)]
 pub(super) struct Tuning {
     /// The kernel's congestion controller on the satellite side.
     pub congestion: Option<String>,
-    /// Which side that is, if any.
+    /// The satellite side, if a TCP connection crosses the satellite.
     pub satellite: Option<SatelliteSide>,
-    pub user_time: Span,
-    pub kernel: Kernel,
+    /// TCP_USER_TIMEOUT.
+    pub user_timeout: Span,
+    pub kernel: KernelBuffers,
 }
 
-/// What the kernel lets a process do with buffers.
+/// The kernel's limits on socket buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kernel {
-    /// Whether it gives as much as is asked for (CAP_NET_ADMIN).
+pub(super) struct KernelBuffers {
+    /// Whether the process may exceed the limits (CAP_NET_ADMIN).
     force: bool,
-    /// The most of a receive and of a send buffer that it gives otherwise (`net.core.rmem_max` and
-    /// `wmem_max`).
-    most: [u64; 2],
-    /// The most to which it sizes them itself (`net.ipv4.tcp_rmem` and `tcp_wmem`).
+    /// Largest receive and send buffer otherwise (`net.core.rmem_max` and `wmem_max`).
+    max: [u64; 2],
+    /// Largest size that the kernel itself selects (`net.ipv4.tcp_rmem` and `tcp_wmem`).
     automatic: [u64; 2],
 }
 
-/// Which buffer of a socket.
+/// A buffer of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
+enum Direction {
     Receive = 0,
     Send = 1,
 }
 
-impl Kernel {
-    /// Of the network namespace that this thread is in.
-    pub fn ask() -> io::Result<Self> {
+impl KernelBuffers {
+    /// Reads the limits in the network namespace of this thread.
+    pub fn read() -> io::Result<Self> {
         let probe = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         let force = setsockopt(&probe, sockopt::SndBufForce, &(64 * 1024)).is_ok();
         let last = |name: &str, otherwise: u64| {
             let text = std::fs::read_to_string(format!("/proc/sys/net/{name}")).unwrap_or_default();
             text.split_whitespace().last().and_then(|word| word.parse().ok()).unwrap_or(otherwise)
         };
-        // Where it does not say: what kernels have had for long (tcp(7), socket(7)).
+        // The defaults are those of common kernels (tcp(7), socket(7)).
         Ok(Self {
             force,
-            most: [last("core/rmem_max", 212_992), last("core/wmem_max", 212_992)],
+            max: [last("core/rmem_max", 212_992), last("core/wmem_max", 212_992)],
             automatic: [last("ipv4/tcp_rmem", 6_291_456), last("ipv4/tcp_wmem", 4_194_304)],
         })
     }
 
-    /// Whether a buffer of `size` is better left to the kernel: it may not be set, and what the
-    /// kernel comes to itself is more than it would be set to, and no more than twice of what was
-    /// wanted, which is what it may cost.
-    fn leave(&self, which: Which, size: u64) -> bool {
-        let (most, automatic) = (self.most[which as usize], self.automatic[which as usize]);
-        !self.force && size > most && automatic > 2 * most && automatic <= 2 * size
+    /// Returns whether to leave the size of a buffer to the kernel: `size` cannot be set, and the
+    /// kernel's own size is larger than the limit and at most twice `size`, the memory reserved for
+    /// the buffer.
+    fn is_automatic(&self, direction: Direction, size: u64) -> bool {
+        let (max, automatic) = (self.max[direction as usize], self.automatic[direction as usize]);
+        !self.force && size > max && automatic > 2 * max && automatic <= 2 * size
     }
 
-    /// What is said to whoever wants buffers of `size`, where they do not become so large.
-    pub fn shortage(&self, size: Bytes) -> Option<String> {
-        let short = |which: Which| match self.leave(which, size.get()) {
-            // Half of what it counts is payload (socket(7)).
-            true => self.automatic[which as usize] / 2,
-            false => self.most[which as usize],
+    /// Returns a warning if buffers cannot have `size`.
+    pub fn warning(&self, size: Bytes) -> Option<String> {
+        let largest = |direction: Direction| match self.is_automatic(direction, size.get()) {
+            // Half of the size is payload (socket(7)).
+            true => self.automatic[direction as usize] / 2,
+            false => self.max[direction as usize],
         };
-        let (receive, send) = (short(Which::Receive), short(Which::Send));
+        let (receive, send) = (largest(Direction::Receive), largest(Direction::Send));
         (!self.force && receive.min(send) < size.get()).then(|| {
             format!(
-                "buffers of {size} are wanted, and the kernel gives {} to receive and {} to send: \
-                    run with CAP_NET_ADMIN, or have \
-                 the operator set net.core.rmem_max and net.core.wmem_max to {}",
+                "buffers need {size}, and the kernel limits them to {} (receive) and {} (send): \
+                 run with CAP_NET_ADMIN, or set net.core.rmem_max and net.core.wmem_max to {}",
                 Bytes::new(receive.min(size.get())),
                 Bytes::new(send.min(size.get())),
                 size.get()
@@ -97,23 +97,23 @@ impl Kernel {
 
     fn set(&self, socket: &Socket, size: Bytes) {
         let value = usize::try_from(size.get()).unwrap_or(usize::MAX).min(i32::MAX as usize);
-        // What cannot be set stays what it is: slower, or larger, and not wrong.
+        // If a size cannot be set, the connection is slower or takes more memory, but works.
         if self.force {
             let _ = setsockopt(socket, sockopt::SndBufForce, &value);
             let _ = setsockopt(socket, sockopt::RcvBufForce, &value);
             return;
         }
-        if !self.leave(Which::Send, size.get()) {
+        if !self.is_automatic(Direction::Send, size.get()) {
             let _ = socket.set_send_buffer_size(value);
         }
-        if !self.leave(Which::Receive, size.get()) {
+        if !self.is_automatic(Direction::Receive, size.get()) {
             let _ = socket.set_recv_buffer_size(value);
         }
     }
 }
 
 impl Tuning {
-    /// Whether the kernel takes the controller, in this network namespace.
+    /// Checks that the kernel accepts the congestion controller in this network namespace.
     pub fn check(&self) -> Result<(), PepError> {
         let Some(name) = &self.congestion else { return Ok(()) };
         let probe = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))
@@ -128,13 +128,13 @@ impl Tuning {
         })
     }
 
-    /// Tunes a socket of one side.
+    /// Tunes the socket of one side.
     fn tune(&self, socket: &Socket, side: Side, buffers: Buffers) -> io::Result<()> {
         let satellite = self.is_satellite(side);
         self.kernel.set(socket, if satellite { buffers.satellite } else { buffers.other });
         socket.set_tcp_nodelay(true)?;
         socket.set_tcp_notsent_lowat(NOT_SENT)?;
-        socket.set_tcp_user_timeout(Some(self.user_time.into()))?;
+        socket.set_tcp_user_timeout(Some(self.user_timeout.into()))?;
         let (idle, every, times) = KEEPALIVE;
         let keepalive = TcpKeepalive::new()
             .with_time(idle.into())
@@ -147,6 +147,7 @@ impl Tuning {
         }
     }
 
+    /// Returns whether a side crosses the satellite.
     pub fn is_satellite(&self, side: Side) -> bool {
         match self.satellite {
             Some(SatelliteSide::Both) => true,
@@ -156,28 +157,28 @@ impl Tuning {
         }
     }
 
-    /// The sizes that are wanted of a socket on the satellite side, and of another.
+    /// Returns the wanted socket buffers, on the satellite side and on the other side.
     pub fn wanted(&self, buffer: Bytes) -> (Bytes, Bytes) {
-        // What a near network takes: 1 MB is 1 Gbps over 8 ms. Our choice.
+        // Enough for a network nearby: 1 MB is 1 Gbps over 8 ms. Our choice.
         let other = buffer.min(Bytes::from_mb(1));
-        // Through a tunnel, what waits of a stream is as much.
+        // The buffer of a tunnel's stream has the same size.
         (buffer, if self.satellite == Some(SatelliteSide::Both) { buffer } else { other })
     }
 
-    /// What is not as whoever wants such a buffer might think.
+    /// Returns warnings about settings that are not in effect.
     pub fn warnings(&self, buffer: Bytes) -> Vec<String> {
-        self.satellite.and_then(|_| self.kernel.shortage(buffer)).into_iter().collect()
+        self.satellite.and_then(|_| self.kernel.warning(buffer)).into_iter().collect()
     }
 
-    /// Tunes a connection that was accepted.
-    pub fn accepted(&self, stream: &TcpStream, buffers: Buffers) -> io::Result<()> {
+    /// Tunes an accepted connection.
+    pub fn tune_accepted(&self, stream: &TcpStream, buffers: Buffers) -> io::Result<()> {
         let socket = socket2::SockRef::from(stream);
         self.tune(&socket, Side::Client, buffers)
     }
 
-    /// A socket that listens, in `transparent` mode to what is for others. It already has the
-    /// receive buffer that its connections want: the scale of their windows is settled in the
-    /// handshake (RFC 7323 §2.2).
+    /// Returns a listening socket. With `transparent`, it accepts connections to other addresses.
+    /// It has the receive buffer of its connections, because the handshake sets their window scale
+    /// (RFC 7323 §2.2).
     pub fn listen(
         &self,
         address: SocketAddr,
@@ -200,7 +201,8 @@ impl Tuning {
         TcpListener::from_std(socket.into()).map_err(failed)
     }
 
-    /// Connects to `server`, from `source` where the server is to see the client's own address.
+    /// Connects to `server`. `source` is the address that the server is to see, if it is not the
+    /// proxy's own.
     pub async fn connect(
         &self,
         server: SocketAddr,
@@ -212,7 +214,7 @@ impl Tuning {
         if let Some(source) = source.filter(|source| source.is_ipv4() == server.is_ipv4()) {
             set_transparent(&socket, source)?;
             socket.set_reuse_address(true)?;
-            // Another connection may just have had the client's port: then any.
+            // Another connection may still use the client's port. Then any port will do.
             socket
                 .bind(&source.into())
                 .or_else(|_| socket.bind(&SocketAddr::new(source.ip(), 0).into()))?;
@@ -222,7 +224,7 @@ impl Tuning {
     }
 }
 
-/// Lets a socket have an address that is not this machine's (ip(7), IP_TRANSPARENT).
+/// Lets a socket use an address of another machine (ip(7), IP_TRANSPARENT).
 fn set_transparent(socket: &Socket, address: SocketAddr) -> io::Result<()> {
     if address.is_ipv4() {
         socket.set_ip_transparent_v4(true)
@@ -237,16 +239,24 @@ mod tests {
 
     #[test]
     fn a_buffer_is_set_or_left_to_the_kernel_whichever_is_larger() {
-        let plain = Kernel { force: false, most: [212_992; 2], automatic: [6_291_456, 4_194_304] };
-        assert!(plain.leave(Which::Send, 8_000_000) && plain.leave(Which::Receive, 8_000_000));
-        assert!(!plain.leave(Which::Send, 200_000), "it can be set");
-        assert!(!plain.leave(Which::Send, 1_000_000), "left alone it would cost more than it may");
-        let said = plain.shortage(Bytes::from_mb(8)).unwrap();
-        assert!(said.contains("net.core.wmem_max") && said.contains("8000000"), "{said}");
-        assert_eq!(plain.shortage(Bytes::new(100_000)), None);
-        let forced = Kernel { force: true, ..plain };
+        let plain =
+            KernelBuffers { force: false, max: [212_992; 2], automatic: [6_291_456, 4_194_304] };
         assert!(
-            !forced.leave(Which::Send, 8_000_000) && forced.shortage(Bytes::from_mb(8)).is_none()
+            plain.is_automatic(Direction::Send, 8_000_000)
+                && plain.is_automatic(Direction::Receive, 8_000_000)
+        );
+        assert!(!plain.is_automatic(Direction::Send, 200_000), "the size can be set");
+        assert!(
+            !plain.is_automatic(Direction::Send, 1_000_000),
+            "the kernel's own size exceeds the reserved memory"
+        );
+        let warning = plain.warning(Bytes::from_mb(8)).unwrap();
+        assert!(warning.contains("net.core.wmem_max") && warning.contains("8000000"), "{warning}");
+        assert_eq!(plain.warning(Bytes::new(100_000)), None);
+        let forced = KernelBuffers { force: true, ..plain };
+        assert!(
+            !forced.is_automatic(Direction::Send, 8_000_000)
+                && forced.warning(Bytes::from_mb(8)).is_none()
         );
     }
 }

@@ -1,4 +1,4 @@
-//! One side of a proxied connection: a TCP socket, or whatever stands for one.
+//! One side of a proxied connection: a TCP connection or a stream of a tunnel.
 
 use std::io;
 use std::pin::Pin;
@@ -6,14 +6,14 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// What ends a side before its time.
+/// Why one side of a connection failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamError {
     /// Its peer reset the connection.
     Reset,
-    /// Its peer does not answer any more.
+    /// Its peer does not respond any more.
     TimedOut,
-    /// Something else.
+    /// Another error.
     Failed,
 }
 
@@ -31,21 +31,21 @@ impl From<io::Error> for StreamError {
     }
 }
 
-/// One side of a connection. Dropped before [`ProxyStream::done`], it resets its peer: whoever is
-/// cut off must not take what it has for everything.
+/// One side of a connection. Dropping it before [`ProxyStream::done`] resets the peer, which must
+/// not take partial content for all of it.
 pub(super) trait ProxyStream {
-    /// The next bytes; 0 of them at the end of what the peer sends.
+    /// Reads bytes. Returns 0 at the end of the peer's data.
     fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
         into: &mut [u8],
     ) -> Poll<Result<usize, StreamError>>;
-    /// Writes some of `data`, which is not empty.
+    /// Writes some bytes of `data`, which is not empty.
     fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8])
     -> Poll<Result<usize, StreamError>>;
-    /// Says that nothing more will be written.
+    /// Ends the data to the peer.
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamError>>;
-    /// Both directions have ended as they should.
+    /// Marks both directions as complete.
     fn done(&mut self);
 }
 
@@ -61,7 +61,7 @@ impl TcpProxyStream {
         Self { stream, done: false }
     }
 
-    /// The connection itself, for what comes before.
+    /// Returns the connection, for the handshake before it is proxied.
     pub const fn stream(&mut self) -> &mut TcpStream {
         &mut self.stream
     }
@@ -100,7 +100,7 @@ impl ProxyStream for TcpProxyStream {
 impl Drop for TcpProxyStream {
     fn drop(&mut self) {
         if !self.done {
-            // Without it, the peer sees an end instead of a reset.
+            // If this fails, the peer sees a regular end.
             let _ = self.stream.set_zero_linger();
         }
     }

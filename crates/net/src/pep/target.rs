@@ -1,26 +1,27 @@
-//! Where a client wants to go: a host and a port, as the three protocols here say it.
+//! Destinations of connections: a host and a port, as SOCKS5, HTTP CONNECT and the tunnel encode
+//! them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use thiserror::Error;
 
-/// The longest host name, without the dot at its end (RFC 1035 §2.3.4: 255 octets on the wire).
-const LONGEST_NAME: usize = 253;
-/// Types of addresses (RFC 1928 §5), in the tunnel's header too.
+/// Longest host name, without the final dot (RFC 1035 §2.3.4: 255 octets on the wire).
+const MAX_NAME: usize = 253;
+/// Address types (RFC 1928 §5), also in the header of tunnel streams.
 const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
 
-/// A host, named or numbered.
+/// A host: a name or an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
-    /// A name that is still to be looked up: letters, digits, hyphens, underscores and dots.
+    /// A name that is not resolved: letters, digits, hyphens, underscores and dots.
     Name(String),
-    /// An address. IPv4-mapped IPv6 addresses are the IPv4 addresses in them.
+    /// An address. An IPv4-mapped IPv6 address is converted to the IPv4 address.
     Address(IpAddr),
 }
 
-/// Where a client wants to go.
+/// The destination of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The host.
@@ -32,19 +33,19 @@ pub struct Target {
 /// What is wrong with a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum TargetError {
-    /// Not a name, and not an address.
-    #[error("no host: a name of letters, digits, `-`, `_` and `.`, or an address, is expected")]
+    /// The host is neither a name nor an address.
+    #[error("invalid host; allowed: a name of letters, digits, `-`, `_` and `.`, or an address")]
     Host,
-    /// No port, or one that is none.
-    #[error("no port: 1 to 65535 is expected")]
+    /// The port is missing or invalid.
+    #[error("invalid port; allowed: 1 to 65535")]
     Port,
-    /// A type of address that RFC 1928 does not have.
-    #[error("address type {0}; allowed: 1 (IPv4), 3 (name), 4 (IPv6)")]
+    /// RFC 1928 does not have the address type.
+    #[error("unknown address type {0}; allowed: 1 (IPv4), 3 (name), 4 (IPv6)")]
     Type(u8),
 }
 
 impl Target {
-    /// An address and a port.
+    /// Returns the target with an address and a port.
     ///
     /// # Errors
     /// Port 0.
@@ -53,14 +54,14 @@ impl Target {
         if port == 0 { Err(TargetError::Port) } else { Ok(Self { host, port }) }
     }
 
-    /// The authority of a CONNECT request: `host:port`, with an IPv6 address in brackets (RFC 9110
-    /// §9.3.6, RFC 3986 §3.2.2).
+    /// Parses the authority of a CONNECT request: `host:port`, with an IPv6 address in brackets
+    /// (RFC 9110 §9.3.6, RFC 3986 §3.2.2).
     ///
     /// # Errors
-    /// Something else.
+    /// An invalid host or port.
     pub fn from_authority(text: &str) -> Result<Self, TargetError> {
         let (host, port) = text.rsplit_once(':').ok_or(TargetError::Port)?;
-        // `parse` would take a sign.
+        // `parse` accepts a sign.
         let digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
         let port = port.parse().ok().filter(|_| digits).ok_or(TargetError::Port)?;
         match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
@@ -71,7 +72,7 @@ impl Target {
         }
     }
 
-    /// A name, or an IPv4 address in its usual form.
+    /// Parses a name, or an IPv4 address in dotted decimal form.
     fn named(host: &str, port: u16) -> Result<Self, TargetError> {
         if let Ok(address) = host.parse::<Ipv4Addr>() {
             return Self::new(address.into(), port);
@@ -83,13 +84,13 @@ impl Target {
                     .bytes()
                     .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
         };
-        // What ends in a number is an address in one of the forms that resolvers know besides, and
-        // nobody else: 0x7f.1.
+        // A name that ends in a number is an address in a form that only resolvers know, such as
+        // 0x7f.1.
         let last = name.rsplit('.').next().unwrap_or_default();
         let number = last.bytes().all(|byte| byte.is_ascii_digit())
             || last.starts_with("0x")
             || last.starts_with("0X");
-        if name.len() > LONGEST_NAME || !name.split('.').all(label) || number {
+        if name.len() > MAX_NAME || !name.split('.').all(label) || number {
             return Err(TargetError::Host);
         }
         if port == 0 {
@@ -98,11 +99,11 @@ impl Target {
         Ok(Self { host: Host::Name(name.to_ascii_lowercase()), port })
     }
 
-    /// Reads type, address and port from the beginning of `bytes` (RFC 1928 §4), and says how many
-    /// bytes they took; nothing where some are still to come.
+    /// Reads type, address and port from the start of `bytes` (RFC 1928 §4). Returns the target and
+    /// its length, or `None` if more bytes are needed.
     ///
     /// # Errors
-    /// What no byte that follows can mend.
+    /// The bytes are invalid, whatever follows.
     pub fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, TargetError> {
         let Some((&kind, rest)) = bytes.split_first() else { return Ok(None) };
         let (before, length) = match kind {
@@ -135,7 +136,7 @@ impl Target {
         Ok(Some((target?, before + length + 2)))
     }
 
-    /// Writes it as [`Target::decode`] reads it.
+    /// Appends the encoding that [`Target::decode`] reads.
     pub fn encode(&self, into: &mut Vec<u8>) {
         match &self.host {
             Host::Address(IpAddr::V4(address)) => {
@@ -148,9 +149,9 @@ impl Target {
             }
             Host::Name(name) => {
                 into.push(NAME);
-                // Names are no longer than `LONGEST_NAME`.
-                into.push(name.len().min(LONGEST_NAME) as u8);
-                into.extend(name.bytes().take(LONGEST_NAME));
+                // Names have at most `MAX_NAME` bytes.
+                into.push(name.len().min(MAX_NAME) as u8);
+                into.extend(name.bytes().take(MAX_NAME));
             }
         }
         into.extend(self.port.to_be_bytes());
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_with_a_port_is_refused() {
+    fn invalid_authorities_are_refused() {
         for text in [
             "",
             "example.org",
@@ -222,15 +223,20 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_no_length_and_an_unknown_type_are_refused_at_once() {
+    fn an_empty_name_and_an_unknown_type_are_refused_at_once() {
         assert_eq!(Target::decode(&[3, 0]), Err(TargetError::Host));
         assert_eq!(Target::decode(&[2]), Err(TargetError::Type(2)));
     }
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded_and_only_once_it_is_whole(
-            name in "[a-z][a-z0-9-]{0,20}(\\.[a-z]{2,8}){0,3}", v4: u32, v6: u128, which in 0..3, port in 1..=u16::MAX, after: Vec<u8>
+        fn an_encoded_target_is_decoded_once_it_is_complete(
+            name in "[a-z][a-z0-9-]{0,20}(\\.[a-z]{2,8}){0,3}",
+            v4: u32,
+            v6: u128,
+            which in 0..3,
+            port in 1..=u16::MAX,
+            after: Vec<u8>,
         ) {
             let target = match which {
                 0 => Target::from_authority(&format!("{name}:{port}")).unwrap(),
@@ -240,8 +246,8 @@ mod tests {
             let mut bytes = Vec::new();
             target.encode(&mut bytes);
             let length = bytes.len();
-            for most in 0..length {
-                prop_assert_eq!(Target::decode(&bytes[..most]), Ok(None));
+            for end in 0..length {
+                prop_assert_eq!(Target::decode(&bytes[..end]), Ok(None));
             }
             bytes.extend(after);
             prop_assert_eq!(Target::decode(&bytes), Ok(Some((target.clone(), length))));
@@ -249,7 +255,7 @@ mod tests {
         }
 
         #[test]
-        fn anything_is_decoded_or_refused(bytes: Vec<u8>) {
+        fn any_bytes_are_decoded_or_refused(bytes: Vec<u8>) {
             if let Ok(Some((target, used))) = Target::decode(&bytes) {
                 prop_assert!(used <= bytes.len() && target.port > 0);
             }

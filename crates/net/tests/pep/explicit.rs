@@ -1,28 +1,23 @@
-//! An explicit proxy over the loopback: what is led on, how connections end, and whom it refuses.
+//! An explicit proxy over the loopback: forwarding, ends of connections, and refusals.
 
-use crate::clients::{connect, explicit, server, socks, start};
-use crate::soon;
+use crate::clients::{connect, explicit, socks, start};
+use crate::kit::{listener, noise, soon};
 use bentpipe_net::pep::{Allowed, Config, Credentials, Limits, Listener};
 use std::io::ErrorKind;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-/// Bytes that are not the same anywhere near.
-fn content(bytes: usize) -> Vec<u8> {
-    (0..bytes as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
-}
-
 #[tokio::test]
-async fn both_directions_are_led_on_whole_and_end_one_after_the_other() {
-    let (listener, target) = server().await;
+async fn both_directions_are_forwarded_and_end_one_after_the_other() {
+    let (listener, target) = listener().await;
     let (pep, logged) = start(explicit(Limits::default())).await;
-    let (sent, answered) = (content(3_000_000), content(2_000_001));
+    let (sent, answered) = (noise(3_000_000), noise(2_000_001));
     let expected = (sent.clone(), answered.clone());
     let serving = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut seen = Vec::new();
-        // To the end of what the client sends; only then the answer, over the other half.
+        // Reads to the end of the client's data before it responds over the half-open connection.
         stream.read_to_end(&mut seen).await.unwrap();
         stream.write_all(&answered).await.unwrap();
         seen
@@ -49,7 +44,7 @@ fn reset(stream: TcpStream) {
 
 #[tokio::test]
 async fn a_reset_of_either_side_is_a_reset_for_the_other() {
-    let (listener, target) = server().await;
+    let (listener, target) = listener().await;
     let (pep, logged) = start(explicit(Limits::default())).await;
 
     let (mut client, code) = socks(pep.address(), target).await.unwrap();
@@ -72,9 +67,9 @@ async fn a_reset_of_either_side_is_a_reset_for_the_other() {
 }
 
 #[tokio::test]
-async fn destinations_that_are_not_there_or_not_allowed_are_refused_in_the_client_s_protocol() {
-    // A port that was free a moment ago.
-    let (listener, target) = server().await;
+async fn destinations_are_refused_in_the_protocol_of_the_client() {
+    // Nothing listens on this port any more.
+    let (listener, target) = listener().await;
     drop(listener);
     let (pep, _) = start(explicit(Limits::default())).await;
     assert_eq!(socks(pep.address(), target).await.unwrap().1, 5);
@@ -82,41 +77,41 @@ async fn destinations_that_are_not_there_or_not_allowed_are_refused_in_the_clien
     assert!(head.starts_with("HTTP/1.1 502 "), "{head}");
     let (_, head) = connect(pep.address(), "no-such-host.invalid:80", b"").await.unwrap();
     assert!(head.starts_with("HTTP/1.1 502 "), "{head}");
-    // Itself.
+    // The proxy itself.
     assert_eq!(socks(pep.address(), pep.address()).await.unwrap().1, 2);
 
-    let entrance = Listener::Explicit { credentials: None };
-    let (pep, logged) = start(Config::new(entrance)).await;
+    let listener = Listener::Explicit { credentials: None };
+    let (pep, logged) = start(Config::new(listener)).await;
     assert_eq!(socks(pep.address(), target).await.unwrap().1, 2);
-    // Not by its name, either.
+    // The name is refused as well.
     let (_, head) =
         connect(pep.address(), &format!("localhost:{}", target.port()), b"").await.unwrap();
     assert!(head.starts_with("HTTP/1.1 403 "), "{head}");
-    // Lines come when all is over.
+    // Lines are written when connections end.
     assert!(logged.lines(2).await.iter().all(|line| line.ends_with(" not-allowed")));
     assert_eq!(pep.metrics().not_allowed.load(Relaxed), 2);
 }
 
 #[tokio::test]
 async fn clients_that_are_not_allowed_are_reset() {
-    let (_listener, target) = server().await;
+    let (_listener, target) = listener().await;
     let config = explicit(Limits::default());
     let allowed = Allowed { clients: vec!["127.0.0.1".parse().unwrap()], ..Allowed::all() };
     let (pep, _) = start(Config { allowed, ..config }).await;
     assert_eq!(socks(pep.address(), target).await.unwrap().1, 0);
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
-    // The kernel has accepted it before the proxy sees it.
+    // The kernel accepts the connection before the proxy does.
     let mut other = socket.connect(pep.address()).await.unwrap();
     assert_eq!(soon(other.read_u8()).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
 }
 
 #[tokio::test]
-async fn who_does_not_know_the_password_does_not_enter() {
-    let (_listener, target) = server().await;
+async fn clients_without_the_password_are_refused() {
+    let (_listener, target) = listener().await;
     let credentials = Some(Credentials::parse("user:pass").unwrap());
     let (pep, _) = start(Config {
-        entrance: Listener::Explicit { credentials },
+        listener: Listener::Explicit { credentials },
         ..explicit(Limits::default())
     })
     .await;
@@ -133,7 +128,7 @@ async fn who_does_not_know_the_password_does_not_enter() {
 }
 
 #[tokio::test]
-async fn a_controller_that_the_kernel_does_not_have_is_refused_with_those_it_has() {
+async fn an_unknown_controller_is_refused_with_those_of_the_kernel() {
     let config = Config { congestion: Some("no-such".to_owned()), ..explicit(Limits::default()) };
     let error = bentpipe_net::pep::Pep::start(config, None).await.unwrap_err().to_string();
     assert!(error.contains("`no-such`") && error.contains("reno"), "{error}");

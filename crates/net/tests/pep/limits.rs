@@ -1,7 +1,7 @@
-//! What the proxy takes on, and what it does with more.
+//! Bounds on connections, memory and time.
 
-use crate::clients::{connect, explicit, server, socks, start, until};
-use crate::soon;
+use crate::clients::{connect, explicit, socks, start};
+use crate::kit::{listener, scrape, soon, until};
 use bentpipe_net::pep::{Config, Limits};
 use bentpipe_units::{Bytes, Span};
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Serves every connection what it sends, until the end.
+/// Sends all data of each connection back.
 fn echo(listener: TcpListener) {
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
@@ -25,7 +25,7 @@ fn echo(listener: TcpListener) {
     });
 }
 
-/// Sends something and waits for it to come back.
+/// Sends data and waits for it to come back.
 async fn works(stream: &mut TcpStream) {
     stream.write_all(b"there?").await.unwrap();
     let mut back = [0; 6];
@@ -33,7 +33,7 @@ async fn works(stream: &mut TcpStream) {
     assert_eq!(&back, b"there?");
 }
 
-/// Whether a client that connects is reset without a word.
+/// Returns whether a new client is reset without a reply.
 async fn is_reset(pep: SocketAddr) -> bool {
     match TcpStream::connect(pep).await {
         Ok(mut stream) => soon(stream.read_u8())
@@ -44,8 +44,8 @@ async fn is_reset(pep: SocketAddr) -> bool {
 }
 
 #[tokio::test]
-async fn more_connections_than_there_are_places_are_reset_and_the_others_unharmed() {
-    let (listener, target) = server().await;
+async fn connections_beyond_the_limit_are_reset_and_the_others_continue() {
+    let (listener, target) = listener().await;
     echo(listener);
     let (pep, _) = start(explicit(Limits { connections: 40, ..Limits::default() })).await;
     let mut inside = Vec::new();
@@ -60,15 +60,15 @@ async fn more_connections_than_there_are_places_are_reset_and_the_others_unharme
     }
     assert_eq!(pep.metrics().refused_connections.load(Relaxed), 100);
     assert!(pep.memory() <= Limits::default().memory);
-    // Places are given back.
+    // Connections that end make room for others.
     inside.truncate(20);
-    until(|| pep.connections() == 20).await;
+    until("connections end", || pep.connections() == 20).await;
     works(&mut socks(pep.address(), target).await.unwrap().0).await;
 }
 
 #[tokio::test]
-async fn without_memory_connections_are_reset_and_the_others_unharmed() {
-    let (listener, target) = server().await;
+async fn connections_without_memory_are_reset_and_the_others_continue() {
+    let (listener, target) = listener().await;
     echo(listener);
     let (pep, _) = start(explicit(Limits { memory: Bytes::from_mb(3), ..Limits::default() })).await;
     let mut inside = Vec::new();
@@ -91,8 +91,8 @@ async fn without_memory_connections_are_reset_and_the_others_unharmed() {
 }
 
 #[tokio::test]
-async fn one_client_does_not_take_all_places() {
-    let (_listener, target) = server().await;
+async fn the_connections_of_one_client_are_bounded() {
+    let (_listener, target) = listener().await;
     let (pep, _) = start(explicit(Limits { per_client: 2, ..Limits::default() })).await;
     let _inside =
         (socks(pep.address(), target).await.unwrap(), socks(pep.address(), target).await.unwrap());
@@ -105,8 +105,8 @@ async fn one_client_does_not_take_all_places() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_nothing_stops_its_server_and_nothing_grows() {
-    let (listener, target) = server().await;
+async fn a_client_that_reads_nothing_stops_its_server_within_the_buffers() {
+    let (listener, target) = listener().await;
     let config = Config { buffer: Bytes::new(128 * 1024), ..explicit(Limits::default()) };
     let (pep, _) = start(config).await;
     let written = Arc::new(AtomicU64::new(0));
@@ -120,7 +120,7 @@ async fn a_client_that_takes_nothing_stops_its_server_and_nothing_grows() {
             count.fetch_add(chunk.len() as u64, Relaxed);
         }
     });
-    // Its own buffer is small, so that what is held is the proxy's and the server's.
+    // The client's buffer is small, so that the data is in the buffers of proxy and server.
     let (mut stream, _) = connect(pep.address(), &target.to_string(), b"").await.unwrap();
     socket2::SockRef::from(&stream).set_recv_buffer_size(64 * 1024).unwrap();
     let mut held = u64::MAX;
@@ -131,10 +131,10 @@ async fn a_client_that_takes_nothing_stops_its_server_and_nothing_grows() {
         }
     })
     .await;
-    // The server's own send buffer grows to 4 MB or so.
-    assert!(held < 16 * 1024 * 1024, "{held} bytes were taken from the server");
+    // The server's own send buffer grows to about 4 MB.
+    assert!(held < 16 * 1024 * 1024, "{held} bytes were read from the server");
     assert!(pep.memory() <= Bytes::from_mb(2), "{}", pep.memory());
-    // And once it takes them, all of them come.
+    // Once the client reads, all data arrives.
     let mut sink = vec![0; 1 << 20];
     let mut seen = 0;
     loop {
@@ -147,24 +147,24 @@ async fn a_client_that_takes_nothing_stops_its_server_and_nothing_grows() {
 }
 
 #[tokio::test]
-async fn silence_is_not_waited_for() {
-    let (listener, target) = server().await;
-    let (entry_time, idle_time) = (Span::from_millis(200), Span::from_millis(300));
+async fn idle_clients_and_connections_end() {
+    let (listener, target) = listener().await;
+    let (handshake_time, idle_time) = (Span::from_millis(200), Span::from_millis(300));
     let half_open_time = Span::from_millis(100);
-    let limits = Limits { entry_time, idle_time, half_open_time, ..Limits::default() };
+    let limits = Limits { handshake_time, idle_time, half_open_time, ..Limits::default() };
     let (pep, logged) = start(explicit(limits)).await;
-    // A client that says nothing, and one that says half of it.
+    // Clients that send nothing, or half of a handshake.
     for beginning in [&b""[..], b"\x05", b"CONNECT a:1 HT"] {
-        let mut silent = TcpStream::connect(pep.address()).await.unwrap();
-        silent.write_all(beginning).await.unwrap();
-        assert!(soon(silent.read_u8()).await.is_err());
+        let mut idle = TcpStream::connect(pep.address()).await.unwrap();
+        idle.write_all(beginning).await.unwrap();
+        assert!(soon(idle.read_u8()).await.is_err());
     }
     assert_eq!(pep.metrics().not_understood.load(Relaxed), 3);
-    // A connection on which nothing moves.
+    // An idle connection.
     let (mut client, _) = socks(pep.address(), target).await.unwrap();
     let _served = listener.accept().await.unwrap();
     assert_eq!(soon(client.read_u8()).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
-    // One direction of which has ended.
+    // A half-closed connection.
     let (mut client, _) = socks(pep.address(), target).await.unwrap();
     let (mut served, _) = listener.accept().await.unwrap();
     client.shutdown().await.unwrap();
@@ -175,15 +175,15 @@ async fn silence_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn stopped_it_waits_for_who_is_inside_and_takes_nobody_else() {
-    let (listener, target) = server().await;
+async fn a_stop_waits_for_open_connections_and_accepts_no_others() {
+    let (listener, target) = listener().await;
     echo(listener);
     let (pep, logged) = start(explicit(Limits::default())).await;
     let address = pep.address();
     let (mut finishing, _) = socks(address, target).await.unwrap();
     let (mut staying, _) = socks(address, target).await.unwrap();
     let stopping = tokio::spawn(pep.stop(Span::from_secs(2)));
-    until(|| std::net::TcpStream::connect(address).is_err()).await;
+    until("the listener is closed", || std::net::TcpStream::connect(address).is_err()).await;
     works(&mut finishing).await;
     finishing.shutdown().await.unwrap();
     assert_eq!(soon(finishing.read(&mut [0])).await.unwrap(), 0);
@@ -194,17 +194,14 @@ async fn stopped_it_waits_for_who_is_inside_and_takes_nobody_else() {
 }
 
 #[tokio::test]
-async fn prometheus_reads_what_happened() {
-    let (listener, target) = server().await;
+async fn prometheus_can_read_the_counters() {
+    let (listener, target) = listener().await;
     echo(listener);
     let metrics = Some("127.0.0.1:0".parse().unwrap());
     let (pep, _) = start(Config { metrics, ..explicit(Limits::default()) }).await;
     let (mut client, _) = socks(pep.address(), target).await.unwrap();
     works(&mut client).await;
-    let mut scrape = TcpStream::connect(pep.metrics_address().unwrap()).await.unwrap();
-    scrape.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
-    let mut text = String::new();
-    soon(scrape.read_to_string(&mut text)).await.unwrap();
+    let text = scrape(pep.metrics_address().unwrap()).await;
     assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
     assert!(
         text.contains("\nbentpipe_pep_connections 1\n")

@@ -13,12 +13,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// True, with a word on standard error, where the kernel does not let this process make namespaces.
+/// Returns true, with a message on standard error, if this process may not create namespaces.
 pub fn cannot_run() -> bool {
     Testbed::new(1, Bytes::new(1500)).inspect_err(|error| eprintln!("not run: {error}")).is_err()
 }
 
-/// A proxy that runs in a namespace, on a thread of its own.
+/// A running proxy in a namespace, on a thread of its own.
 pub struct Running {
     pub address: SocketAddr,
     end: Option<oneshot::Sender<()>>,
@@ -26,9 +26,9 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts one there; its log goes to `log`.
+    /// Starts a proxy with its log in `log`.
     pub fn start(namespace: &Namespace, config: Config, log: Box<dyn Write + Send>) -> Self {
-        let (namespace, (tell, told)) = (namespace.clone(), mpsc::channel());
+        let (namespace, (started, address)) = (namespace.clone(), mpsc::channel());
         let (end, ended) = oneshot::channel();
         let thread = std::thread::spawn(move || {
             let run = || {
@@ -39,15 +39,15 @@ impl Running {
                 runtime.block_on(async {
                     let pep =
                         Pep::start(config, Some((LogFormat::Text, log))).await.expect("a proxy");
-                    tell.send(pep.address()).expect("somebody waits");
-                    // It ends with the test, too.
+                    started.send(pep.address()).expect("the test waits");
+                    // Also ends if the test fails.
                     let _ = ended.await;
                     pep.stop(Span::ZERO).await;
                 });
             };
             namespace.inside(run).expect("the namespace");
         });
-        let address = told.recv().expect("it has started");
+        let address = address.recv().expect("it has started");
         Self { address, end: Some(end), thread: Some(thread) }
     }
 }
@@ -55,13 +55,13 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         drop(self.end.take());
-        // What went wrong there has been printed.
+        // A panic of the thread has been printed.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// 50 and 10 Mbps over 600 ms, with a queue of a round trip, between a client and a server; `loss`
-/// of what goes to the client.
+/// Starts an emulated path of 50 and 10 Mbps with an RTT of 600 ms and a queue of one
+/// bandwidth-delay product. `loss` is the loss towards the client.
 pub fn geo(loss: f64) -> Emulator {
     let forward = DirectionConfig::new(Rate::from_mbps(50), Span::from_millis(300));
     let loss = LossConfig::bernoulli(Ratio::new(loss).expect("a ratio"));
@@ -75,12 +75,12 @@ pub fn geo(loss: f64) -> Emulator {
         shared: true,
     };
     let path = PathSpec { hops: vec![hop], base_rtt: Span::from_millis(600), seed: 7, run: 0 };
-    let ground = Testbed::new(1, Bytes::new(1500)).expect("namespaces");
-    Emulator::start(ground, &path, Settings::default()).expect("an emulator")
+    let testbed = Testbed::new(1, Bytes::new(1500)).expect("namespaces");
+    Emulator::start(testbed, &path, Settings::default()).expect("an emulator")
 }
 
-/// A server in `namespace`: says as many bytes as it is asked for, from sockets with the controller
-/// `congestion`. It ends with the process.
+/// Starts a server in `namespace` that sends as many bytes as a client requests, with the kernel's
+/// congestion controller `congestion`. It ends with the process.
 pub fn serve(namespace: &Namespace, congestion: &str) -> u16 {
     let listener =
         namespace.inside(|| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a port"));
@@ -99,7 +99,7 @@ pub fn serve(namespace: &Namespace, congestion: &str) -> u16 {
                 let mut left = u64::from_be_bytes(asked);
                 while left > 0 {
                     let now = left.min(content.len() as u64);
-                    // A client that has gone is not this server's business.
+                    // The client may have closed the connection.
                     if stream.write_all(&content[..now as usize]).is_err() {
                         return;
                     }
@@ -111,8 +111,8 @@ pub fn serve(namespace: &Namespace, congestion: &str) -> u16 {
     port
 }
 
-/// Downloads so many bytes in `namespace` from `server`, by way of a proxy where one is named (HTTP
-/// CONNECT); how long from the first packet to the last byte.
+/// Downloads `bytes` bytes from `server` in `namespace`, through `proxy` (HTTP CONNECT) if there is
+/// one. Returns the time from the first packet to the last byte.
 pub fn download(
     namespace: &Namespace,
     server: SocketAddr,
@@ -144,7 +144,7 @@ pub fn download(
     namespace.inside(work).expect("the namespace")
 }
 
-/// The server of [`geo`] at a port.
+/// Returns the address of the server of [`geo`] with `port`.
 pub fn server_at(port: u16) -> SocketAddr {
     SocketAddr::new(server_addresses()[0], port)
 }

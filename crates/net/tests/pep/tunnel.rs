@@ -1,7 +1,7 @@
-//! Two proxies with a tunnel between them, over the loopback.
+//! A tunnel between two proxies, over the loopback.
 
-use crate::clients::{Logged, connect, explicit, server, socks, start, until};
-use crate::soon;
+use crate::clients::{connect, explicit, socks, start};
+use crate::kit::{LogBuffer, listener, noise, soon, until};
 use bentpipe_net::pep::{Allowed, Config, Limits, Listener, NextHop, Pep, Secret};
 use bentpipe_units::{Bytes, Span};
 use std::io::ErrorKind;
@@ -9,36 +9,35 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// A new secret.
+/// Returns a new secret.
 fn secret() -> Secret {
-    let place = tempfile::tempdir().unwrap();
-    let file = place.path().join("secret");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("secret");
     Secret::make(&file).unwrap();
     Secret::from_file(&file).unwrap()
 }
 
-fn exit(secret: Secret, limits: Limits) -> Config {
+fn egress(secret: Secret, limits: Limits) -> Config {
     Config { allowed: Allowed::all(), limits, ..Config::new(Listener::Tunnel { secret }) }
 }
 
-fn entrance(exit: SocketAddr, secret: Secret) -> Config {
-    Config { way: NextHop::Tunnel { exit, secret }, ..explicit(Limits::default()) }
+fn ingress(egress: SocketAddr, secret: Secret) -> Config {
+    Config { next_hop: NextHop::Tunnel { egress, secret }, ..explicit(Limits::default()) }
 }
 
-/// Both ends, which share a secret.
-async fn both(limits: Limits) -> ((Pep, Logged), (Pep, Logged)) {
+/// Starts the ingress and the egress of a tunnel.
+async fn both(limits: Limits) -> ((Pep, LogBuffer), (Pep, LogBuffer)) {
     let secret = secret();
-    let far = start(exit(secret.clone(), limits)).await;
-    let near = start(entrance(far.0.address(), secret)).await;
+    let far = start(egress(secret.clone(), limits)).await;
+    let near = start(ingress(far.0.address(), secret)).await;
     (near, far)
 }
 
 #[tokio::test]
-async fn a_connection_passes_whole_and_ends_one_direction_after_the_other() {
-    let (listener, target) = server().await;
+async fn both_directions_pass_the_tunnel_and_end_one_after_the_other() {
+    let (listener, target) = listener().await;
     let ((near, near_log), (far, far_log)) = both(Limits::default()).await;
-    let sent: Vec<u8> =
-        (0..3_000_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let sent = noise(3_000_000);
     let expected = sent.clone();
     let serving = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
@@ -59,12 +58,12 @@ async fn a_connection_passes_whole_and_ends_one_direction_after_the_other() {
         let line = log.lines(1).await.remove(0);
         assert!(line.contains(how) && line.ends_with(" complete"), "{line}");
     }
-    until(|| near.connections() + far.connections() == 0).await;
+    until("connections end", || near.connections() + far.connections() == 0).await;
 }
 
 #[tokio::test]
 async fn resets_and_refusals_pass_the_tunnel() {
-    let (listener, target) = server().await;
+    let (listener, target) = listener().await;
     let ((near, near_log), (_far, _)) = both(Limits::default()).await;
     let ends = async |count: usize, end: &str| {
         let line = near_log.lines(count).await.remove(count - 1);
@@ -73,7 +72,7 @@ async fn resets_and_refusals_pass_the_tunnel() {
     let (mut client, code) = soon(socks(near.address(), target)).await.unwrap();
     assert_eq!(code, 0);
     let (mut served, _) = soon(listener.accept()).await.unwrap();
-    // A connection that is reset before the exit has set it up counts as refused.
+    // A connection that is reset before the egress has connected counts as refused.
     client.write_u8(7).await.unwrap();
     assert_eq!(soon(served.read_u8()).await.unwrap(), 7);
     served.set_zero_linger().unwrap();
@@ -88,7 +87,7 @@ async fn resets_and_refusals_pass_the_tunnel() {
     assert_eq!(soon(served.read_u8()).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
     ends(2, " reset-by-client").await;
 
-    // Nobody listens there any more: the client was told that all is well, and is reset.
+    // Nothing listens there any more. The client has got its reply already, and is reset.
     drop(listener);
     let (mut client, _) = soon(socks(near.address(), target)).await.unwrap();
     assert_eq!(soon(client.read_u8()).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
@@ -96,18 +95,18 @@ async fn resets_and_refusals_pass_the_tunnel() {
 }
 
 #[tokio::test]
-async fn who_does_not_know_the_secret_gets_nowhere() {
-    let (_listener, target) = server().await;
-    let (far, _) = start(exit(secret(), Limits::default())).await;
+async fn a_proxy_without_the_secret_is_refused() {
+    let (_listener, target) = listener().await;
+    let (far, _) = start(egress(secret(), Limits::default())).await;
     let limits = Limits { connect_time: Span::from_secs(1), ..Limits::default() };
-    let (near, _) = start(Config { limits, ..entrance(far.address(), secret()) }).await;
+    let (near, _) = start(Config { limits, ..ingress(far.address(), secret()) }).await;
     assert_ne!(soon(socks(near.address(), target)).await.unwrap().1, 0);
     assert_eq!(far.metrics().connections.load(Relaxed), 0);
 }
 
 #[tokio::test]
-async fn who_finds_the_exit_full_waits_and_the_others_go_on() {
-    let (listener, target) = server().await;
+async fn connections_beyond_the_limit_of_the_egress_wait() {
+    let (listener, target) = listener().await;
     let ((near, near_log), (far, _)) = both(Limits { connections: 2, ..Limits::default() }).await;
     let mut inside = Vec::new();
     for _ in 0..2 {
@@ -115,8 +114,7 @@ async fn who_finds_the_exit_full_waits_and_the_others_go_on() {
         inside.push((client, soon(listener.accept()).await.unwrap().0));
     }
     assert_eq!(far.connections(), 2);
-    // As many streams as there may be are open: the next one waits for its turn, and gets it when
-    // one has ended.
+    // All streams are open. The next connection waits until one has ended.
     let address = near.address();
     let third = tokio::spawn(async move {
         let (mut third, code) = socks(address, target).await.unwrap();
@@ -135,18 +133,18 @@ async fn who_finds_the_exit_full_waits_and_the_others_go_on() {
 }
 
 #[tokio::test]
-async fn a_tunnel_comes_back_after_its_exit_did() {
-    let (listener, target) = server().await;
+async fn a_tunnel_is_opened_again_after_the_egress_restarts() {
+    let (listener, target) = listener().await;
     let secret = secret();
-    let (far, _) = start(exit(secret.clone(), Limits::default())).await;
-    let (near, _) = start(entrance(far.address(), secret.clone())).await;
+    let (far, _) = start(egress(secret.clone(), Limits::default())).await;
+    let (near, _) = start(ingress(far.address(), secret.clone())).await;
     let (mut client, _) = soon(socks(near.address(), target)).await.unwrap();
     let _served = soon(listener.accept()).await.unwrap();
     let listen = far.address();
     far.stop(Span::ZERO).await;
-    assert!(soon(client.read_u8()).await.is_err(), "what was inside is reset");
-    // The socket may be held a moment longer by what is left of its driver.
-    let again = Config { listen, ..exit(secret, Limits::default()) };
+    assert!(soon(client.read_u8()).await.is_err(), "open connections are reset");
+    // The old driver may still hold the socket for a moment.
+    let again = Config { listen, ..egress(secret, Limits::default()) };
     let _far = soon(async {
         loop {
             match Pep::start(again.clone(), None).await {
@@ -162,12 +160,12 @@ async fn a_tunnel_comes_back_after_its_exit_did() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_nothing_does_not_hold_up_the_others() {
-    let (listener, target) = server().await;
+async fn a_client_that_reads_nothing_does_not_block_the_others() {
+    let (listener, target) = listener().await;
     let secret = secret();
     let buffer = Bytes::new(256 * 1024);
-    let far = start(Config { buffer, ..exit(secret.clone(), Limits::default()) }).await.0;
-    let near = start(Config { buffer, ..entrance(far.address(), secret) }).await.0;
+    let far = start(Config { buffer, ..egress(secret.clone(), Limits::default()) }).await.0;
+    let near = start(Config { buffer, ..ingress(far.address(), secret) }).await.0;
     let (slow, _) = soon(socks(near.address(), target)).await.unwrap();
     socket2::SockRef::from(&slow).set_recv_buffer_size(16 * 1024).unwrap();
     let (mut flooding, _) = soon(listener.accept()).await.unwrap();
@@ -189,5 +187,5 @@ async fn a_client_that_takes_nothing_does_not_hold_up_the_others() {
     assert_eq!(all.len(), 100_000);
     drop(slow);
     let written = soon(flood).await.unwrap();
-    assert!(written < 32 << 20, "{written} bytes were taken from the server");
+    assert!(written < 32 << 20, "{written} bytes were read from the server");
 }

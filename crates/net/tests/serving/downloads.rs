@@ -1,61 +1,59 @@
-//! What works.
+//! Downloads.
 
-use super::{Place, content};
-use bentpipe_net::{Download, DownloadError, PathReport, TokenFile, discard, download};
+use super::kit::until;
+use super::{TestServer, content};
+use bentpipe_net::PathReport;
+use bentpipe_net::get::{Download, DownloadError, discard, download};
+use bentpipe_net::store::TokenFile;
 use bentpipe_units::Span;
 use http::HeaderMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_arrive_whole_and_in_parts() {
-    let place = Place::new().await;
-    let expected = place.file("big.bin", 5_000_000);
-    let client = place.client();
-    let response = place.get(&client, "/big.bin").await.unwrap();
+async fn files_arrive_whole_and_in_ranges() {
+    let site = TestServer::new().await;
+    let expected = site.file("big.bin", 5_000_000);
+    let client = site.client();
+    let response = site.get(&client, "/big.bin").await.unwrap();
     assert_eq!(response.head.status(), 200);
     assert!(content(response).await.unwrap() == expected);
 
     let headers = HeaderMap::from_iter([(http::header::RANGE, "bytes=1000-2999".parse().unwrap())]);
-    let part = client.get(&place.url("/big.bin"), &headers).await.unwrap();
+    let part = client.get(&site.url("/big.bin"), &headers).await.unwrap();
     assert_eq!(part.head.status(), 206);
     assert!(content(part).await.unwrap() == expected[1000..3000]);
-    assert_eq!(place.get(&client, "/none").await.unwrap().head.status(), 404);
+    assert_eq!(site.get(&client, "/none").await.unwrap().head.status(), 404);
     client.disconnect().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_connection_asks_with_its_first_flight() {
-    let place = Place::new().await;
-    let client = place.client();
-    let first = place.get(&client, "/hello.txt").await.unwrap();
+async fn a_second_connection_sends_its_request_with_the_first_flight() {
+    let site = TestServer::new().await;
+    let client = site.client();
+    let first = site.get(&client, "/hello.txt").await.unwrap();
     assert!(!first.timings().early);
     assert_eq!(content(first).await.unwrap(), b"hello");
-    // Tickets come after the handshake.
+    // Tickets arrive after the handshake.
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     client.disconnect().await;
-    let what = Download { url: place.url("/hello.txt"), file: place.path().join("copy") };
+    let what = Download { url: site.url("/hello.txt"), file: site.path().join("copy") };
     let outcome = download(&client, &what, |_, _| {}).await.unwrap();
     let timings = outcome.timings;
     assert!(timings.early && timings.completion.unwrap() >= timings.first_byte, "{timings:?}");
     assert_eq!(outcome.path, Some(PathReport::Unknown), "too little to learn from");
-    // The same connection, asked again.
+    // Another request on the same connection.
     let again = discard(&client, &what.url, |_, _| {}).await.unwrap().timings;
     assert!(!again.early && again.handshake.is_none() && again.start > timings.start, "{again:?}");
     client.disconnect().await;
-    let mut tries = 100;
-    while place.server.metrics().early.load(Relaxed) == 0 {
-        tries -= 1;
-        assert!(tries > 0, "the server took nothing early");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    until("the server took nothing early", || site.server.metrics().early.load(Relaxed) > 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_clients_at_once_are_served_without_an_error() {
-    let place = Place::new().await;
-    let expected = place.file("file.bin", 300_000);
+    let site = TestServer::new().await;
+    let expected = site.file("file.bin", 300_000);
     let clients = (0..100).map(|_| {
-        let (client, url) = (place.client(), place.url("/file.bin"));
+        let (client, url) = (site.client(), site.url("/file.bin"));
         tokio::spawn(async move {
             let response = client.get(&url, &HeaderMap::new()).await.unwrap();
             let arrived = content(response).await.unwrap();
@@ -69,16 +67,16 @@ async fn many_clients_at_once_are_served_without_an_error() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_download_goes_on_where_it_ended_unless_the_file_has_changed() {
-    let place = Place::new().await;
-    let expected = place.file("file.bin", 1_000_000);
+async fn a_download_resumes_unless_the_file_has_changed() {
+    let site = TestServer::new().await;
+    let expected = site.file("file.bin", 1_000_000);
     let here = tempfile::tempdir().unwrap();
-    let what = Download { url: place.url("/file.bin"), file: here.path().join("copy") };
+    let what = Download { url: site.url("/file.bin"), file: here.path().join("copy") };
     let (part, mark) = (here.path().join("copy.part"), here.path().join("copy.part.json"));
-    let client = place.client();
-    let head = place.get(&client, "/file.bin").await.unwrap().head;
+    let client = site.client();
+    let head = site.get(&client, "/file.bin").await.unwrap().head;
     let etag = head.headers()["etag"].to_str().unwrap().to_owned();
-    let remember = |etag: &str| {
+    let leave_partial = |etag: &str| {
         std::fs::write(&part, &expected[..400_000]).unwrap();
         std::fs::write(
             &mark,
@@ -87,13 +85,13 @@ async fn a_download_goes_on_where_it_ended_unless_the_file_has_changed() {
         .unwrap();
     };
     for (etag, resumed_at) in [(etag.as_str(), 400_000), ("\"another\"", 0)] {
-        remember(etag);
+        leave_partial(etag);
         let outcome = download(&client, &what, |_, _| {}).await.unwrap();
         assert_eq!((outcome.bytes, outcome.resumed_at), (1_000_000, resumed_at));
         assert!(std::fs::read(&what.file).unwrap() == expected);
         assert!(!part.exists() && !mark.exists());
     }
-    let none = Download { url: place.url("/none"), file: here.path().join("none") };
+    let none = Download { url: site.url("/none"), file: here.path().join("none") };
     let error = download(&client, &none, |_, _| {}).await.unwrap_err();
     assert!(matches!(error, DownloadError::Status { status, .. } if status == 404), "{error}");
     assert!(!here.path().join("none").exists());
@@ -102,34 +100,34 @@ async fn a_download_goes_on_where_it_ended_unless_the_file_has_changed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_stops_lets_downloads_finish() {
-    let place = Place::new().await;
-    let expected = place.file("file.bin", 20_000_000);
-    let client = place.client();
-    let mut response = place.get(&client, "/file.bin").await.unwrap();
+    let site = TestServer::new().await;
+    let expected = site.file("file.bin", 20_000_000);
+    let client = site.client();
+    let mut response = site.get(&client, "/file.bin").await.unwrap();
     let mut pieces = Vec::new();
     response.pieces(&mut pieces).await.unwrap();
     let taking = tokio::spawn(async move {
         while response.pieces(&mut pieces).await.unwrap() {}
         pieces.concat()
     });
-    let left = place.server.stop(Span::from_secs(20)).await;
+    let left = site.server.stop(Span::from_secs(20)).await;
     assert!(taking.await.unwrap() == expected);
     assert_eq!(left, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tokens_are_kept_in_a_file_for_another_client() {
-    let place = Place::new().await;
+async fn tokens_in_a_file_serve_another_client() {
+    let site = TestServer::new().await;
     let here = tempfile::tempdir().unwrap();
     let file = here.path().join("state/tokens.sqlite");
     let visit = || async {
         let tokens = TokenFile::open(&file).unwrap();
-        let client = bentpipe_net::Client::builder()
-            .trust(place.trust.clone())
+        let client = bentpipe_net::get::Client::builder()
+            .trust(site.trust.clone())
             .tokens(tokens)
             .build()
             .unwrap();
-        let response = place.get(&client, "/hello.txt").await.unwrap();
+        let response = site.get(&client, "/hello.txt").await.unwrap();
         assert_eq!(content(response).await.unwrap(), b"hello");
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         client.disconnect().await;
@@ -138,8 +136,8 @@ async fn tokens_are_kept_in_a_file_for_another_client() {
     use bentpipe_quic::noq_proto::TokenStore;
     let kept = TokenFile::open(&file).unwrap();
     let token = TokenStore::take(&kept, "127.0.0.1");
-    assert!(token.is_some(), "the server gave one (NEW_TOKEN)");
-    assert_eq!(TokenStore::take(&kept, "127.0.0.1"), None, "each is good for once");
+    assert!(token.is_some(), "the server sent a token (NEW_TOKEN)");
+    assert_eq!(TokenStore::take(&kept, "127.0.0.1"), None, "a token can be taken once");
     drop(kept);
     visit().await;
 }

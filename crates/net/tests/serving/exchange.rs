@@ -1,7 +1,8 @@
-//! Requests with content: our own client only asks for files.
+//! Requests with content, which the client of the crate does not send.
 
+use super::kit::client_tls;
 use super::proxy::Proxied;
-use bentpipe_net::{Driver, Socket, Trust, WallClock};
+use bentpipe_net::{Driver, RealClock, Socket, Trust};
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
 use bentpipe_quic::tls::ALPN_H3;
@@ -16,27 +17,19 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio_rustls::TlsConnector;
 
-/// A whole response.
+/// A complete response.
 #[derive(Debug)]
 pub struct Answer {
     pub head: Response<()>,
     pub body: Vec<u8>,
 }
 
+/// Returns the TLS 1.3 configuration of a client.
 pub fn tls(trust: &Trust, alpn: &[u8]) -> rustls::ClientConfig {
-    let Trust::Only(certificates) = trust else { unreachable!("made so") };
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(certificates[0].clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![alpn.to_vec()];
-    config
+    client_tls(trust, alpn, &[&rustls::version::TLS13])
 }
 
+/// Sends a request over HTTP/1.1.
 pub async fn over_http1(proxied: &Proxied, request: Request<Vec<u8>>) -> Result<Answer, String> {
     let address = proxied.server.address();
     let stream = TcpStream::connect(address).await.unwrap();
@@ -53,10 +46,10 @@ pub async fn over_http1(proxied: &Proxied, request: Request<Vec<u8>>) -> Result<
     Ok(Answer { head: Response::from_parts(head, ()), body })
 }
 
-/// The content's length is not announced, unless the request does.
+/// Sends a request over HTTP/3. The length of its content is announced only if the request has it.
 pub async fn over_http3(proxied: &Proxied, request: Request<Vec<u8>>) -> Result<Answer, String> {
     let address = proxied.server.address();
-    let clock = WallClock::new();
+    let clock = RealClock::new();
     let socket = Socket::bind(([127, 0, 0, 1], 0).into()).unwrap();
     let endpoint =
         Endpoint::new(EndpointConfig::default(), clock.base(), None, socket.max_segments(1452));
@@ -89,14 +82,13 @@ async fn exchange(conn: Conn, request: Request<()>, content: Bytes) -> Result<An
     let built = h3::client::builder().build::<_, _, Bytes>(Http3::new(conn.clone(), 1 << 20)).await;
     let (mut connection, mut requests) = built.map_err(|error| error.to_string())?;
     conn.spawn(async move {
-        // Its end is that of the test.
+        // It ends with the test.
         let _ = poll_fn(|cx| connection.poll_close(cx)).await;
     });
     let stream = requests.send_request(request).await.map_err(|error| error.to_string())?;
     let (mut sending, mut taking) = stream.split();
     conn.spawn(async move {
-        // Beside the response, which may come while content is on its way; a server that has heard
-        // enough says so.
+        // Concurrently with the response. A server may stop the upload.
         let _ = sending.send_data(content).await;
         let _ = sending.finish().await;
     });

@@ -1,10 +1,16 @@
-//! Peers that break the rules of HTTP/3, by hand: frames are written byte by byte over a QUIC stack
-//! that knows nothing of HTTP.
+//! Peers that violate HTTP/3. Their frames are written byte by byte over a QUIC stack without HTTP.
 
 use super::exchange::tls;
+use super::frames::{
+    DATA, GOAWAY, HEADERS, SETTINGS, UNKNOWN, data, field, frame, get, headers, request,
+};
+use super::kit::listener;
 use super::proxy::Proxied;
-use super::{Place, content};
-use bentpipe_net::{Client, Download, Server, Trust, Upstream, download};
+use super::{TestServer, content};
+use bentpipe_net::Trust;
+use bentpipe_net::get::{Client, Download, download};
+use bentpipe_net::proxy::Upstream;
+use bentpipe_net::serve::Server;
 use bentpipe_quic::noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use bentpipe_quic::tls::ALPN_H3;
 use bentpipe_units::Span;
@@ -18,91 +24,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-/// Codes of RFC 9114 §8.1.
+/// Error codes (RFC 9114 §8.1).
 const FRAME_ERROR: u64 = 0x106;
 const EXCESSIVE_LOAD: u64 = 0x107;
 const REQUEST_CANCELLED: u32 = 0x10c;
 
-/// Types of frames (RFC 9114 §7.2); an unknown one is any of §7.2.8.
-const DATA: u8 = 0x0;
-const HEADERS: u8 = 0x1;
-const SETTINGS: u8 = 0x4;
-const GOAWAY: u8 = 0x7;
-const UNKNOWN: u8 = 0x21;
-
-/// Long enough for what takes milliseconds, on a machine that is busy.
+/// Time limit of operations that take milliseconds, for a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
-/// The beginning of a frame that declares `length` bytes.
-fn frame(kind: u8, length: u32) -> Vec<u8> {
-    [&[kind][..], &(0x8000_0000 | length).to_be_bytes()].concat()
-}
-
-/// A HEADERS frame; fields refer to names of QPACK's static table (RFC 9204, appendix A).
-fn headers(fields: &[u8]) -> Vec<u8> {
-    let block = [&[0, 0], fields].concat();
-    [frame(HEADERS, block.len() as u32), block].concat()
-}
-
-/// A field whose name is entry `name` of the static table, below 15 (RFC 9204 §4.5.4).
-fn field(name: u8, value: &[u8]) -> Vec<u8> {
-    let length = match value.len() {
-        short @ 0..127 => vec![short as u8],
-        long => {
-            let rest = long - 127;
-            let mut bytes = vec![127];
-            bytes.extend((0..3).map(|digit| {
-                (rest >> (7 * digit)) as u8 & 0x7f | if digit < 2 { 0x80 } else { 0 }
-            }));
-            bytes
-        }
-    };
-    [&[0x50 | name][..], &length, value].concat()
-}
-
-/// A request for `path`; entry 17 is `:method GET`, 20 is `:method POST`, 23 is `:scheme https`.
-fn request(method: u8, path: &str, more: &[u8]) -> Vec<u8> {
-    headers(
-        &[
-            &[0xc0 | method, 0xc0 | 23][..],
-            &field(1, path.as_bytes()),
-            &field(0, b"localhost"),
-            more,
-        ]
-        .concat(),
-    )
-}
-
-fn get(path: &str) -> Vec<u8> {
-    request(17, path, &[])
-}
-
-/// The content of the DATA frames in a whole response.
-fn data(mut frames: &[u8]) -> Vec<u8> {
-    let integer = |frames: &mut &[u8]| {
-        let length = 1 << (frames[0] >> 6);
-        let value = frames[1..length]
-            .iter()
-            .fold(usize::from(frames[0] & 0x3f), |sum, byte| sum << 8 | usize::from(*byte));
-        *frames = &frames[length..];
-        value
-    };
-    let mut content = Vec::new();
-    while !frames.is_empty() {
-        let (kind, length) = (integer(&mut frames), integer(&mut frames));
-        let (payload, rest) = frames.split_at(length);
-        if kind == usize::from(DATA) {
-            content.extend_from_slice(payload);
-        }
-        frames = rest;
-    }
-    content
-}
-
-/// A client that has said SETTINGS.
+/// A client that has sent SETTINGS.
 struct Peer {
     endpoint: Endpoint,
     connection: Connection,
@@ -128,7 +60,7 @@ impl Peer {
         (send, recv)
     }
 
-    /// The code that the server closed the connection with.
+    /// Waits for the server to close the connection and returns its error code.
     async fn closed(&self) -> u64 {
         match timeout(SOON, self.connection.closed()).await.expect("the connection goes on") {
             ConnectionError::ApplicationClosed(close) => close.error_code.into_inner(),
@@ -143,10 +75,10 @@ impl Peer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn aborted_downloads_return_their_streams_and_do_not_hold_up_a_stop() {
-    let place = Place::new().await;
-    let whole = place.file("large.bin", 4_000_000);
-    let peer = Peer::connect(&place.server, &place.trust).await;
+async fn aborted_downloads_return_their_streams_and_do_not_delay_a_stop() {
+    let site = TestServer::new().await;
+    let whole = site.file("large.bin", 4_000_000);
+    let peer = Peer::connect(&site.server, &site.trust).await;
     for _ in 0..250 {
         let (mut send, mut recv) = peer.ask(&get("/large.bin")).await;
         send.finish().unwrap();
@@ -157,8 +89,8 @@ async fn aborted_downloads_return_their_streams_and_do_not_hold_up_a_stop() {
     send.finish().unwrap();
     let answer = timeout(SOON, recv.read_to_end(8_000_000)).await.unwrap().unwrap();
     assert!(data(&answer) == whole, "{} bytes", answer.len());
-    // Nothing is under way any more: the server closes the connection by itself.
-    let Place { server, directory, .. } = place;
+    // No request is left, so the server closes the connection.
+    let TestServer { server, directory, .. } = site;
     let cut = timeout(SOON, server.stop(Span::from_secs(60)))
         .await
         .expect("the stop waits for aborted downloads");
@@ -168,26 +100,23 @@ async fn aborted_downloads_return_their_streams_and_do_not_hold_up_a_stop() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn responses_that_a_client_drops_are_cancelled_at_the_server() {
-    let place = Place::new().await;
-    place.file("large.bin", 4_000_000);
-    let client = place.client();
+    let site = TestServer::new().await;
+    site.file("large.bin", 4_000_000);
+    let client = site.client();
     for _ in 0..250 {
-        let response = timeout(SOON, place.get(&client, "/large.bin"))
-            .await
-            .expect("no more streams")
-            .unwrap();
+        let response =
+            timeout(SOON, site.get(&client, "/large.bin")).await.expect("no more streams").unwrap();
         drop(response);
     }
-    let response = place.get(&client, "/hello.txt").await.unwrap();
+    let response = site.get(&client, "/hello.txt").await.unwrap();
     assert_eq!(content(response).await.unwrap(), b"hello");
     client.disconnect().await;
 }
 
-/// A web server that begins a response which never ends, and how many connections clients of it
-/// closed.
+/// Starts a web server whose responses never end. Returns its address and the number of connections
+/// that its clients closed.
 async fn endless() -> (SocketAddr, Arc<std::sync::atomic::AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
+    let (listener, address) = listener().await;
     let gone = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let counted = gone.clone();
     tokio::spawn(async move {
@@ -195,16 +124,16 @@ async fn endless() -> (SocketAddr, Arc<std::sync::atomic::AtomicUsize>) {
             let counted = counted.clone();
             tokio::spawn(async move {
                 let mut buffer = [0; 4096];
-                let silent = stream
+                let no_response = stream
                     .read(&mut buffer)
                     .await
                     .is_ok_and(|read| buffer[..read].starts_with(b"GET /silent"));
-                if !silent {
+                if !no_response {
                     let head =
                         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
                     stream.write_all(head).await.unwrap();
                 }
-                // Nothing more is asked on this connection: what ends the wait is its end.
+                // No further request arrives, so this waits for the end of the connection.
                 let _ = stream.read(&mut buffer).await;
                 counted.fetch_add(1, Relaxed);
             });
@@ -214,7 +143,7 @@ async fn endless() -> (SocketAddr, Arc<std::sync::atomic::AtomicUsize>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_client_of_the_proxy_abandons_is_abandoned_upstream() {
+async fn requests_that_a_client_cancels_are_cancelled_upstream() {
     let (address, gone) = endless().await;
     let proxied = Proxied::of(address, |upstream: Upstream| upstream).await;
     let peer = Peer::connect(&proxied.server, &proxied.trust).await;
@@ -227,48 +156,48 @@ async fn what_a_client_of_the_proxy_abandons_is_abandoned_upstream() {
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
         recv.stop(VarInt::from_u32(REQUEST_CANCELLED)).unwrap();
-        let abandoned = async {
+        let cancelled = async {
             while gone.load(Relaxed) < count {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        timeout(SOON, abandoned)
+        timeout(SOON, cancelled)
             .await
-            .unwrap_or_else(|_| panic!("{path} goes on behind the proxy"));
+            .unwrap_or_else(|_| panic!("{path} continues at the upstream"));
     }
     peer.leave().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frame_that_declares_too_much_ends_the_connection_at_once() {
-    let place = Place::new().await;
-    let peer = Peer::connect(&place.server, &place.trust).await;
+    let site = TestServer::new().await;
+    let peer = Peer::connect(&site.server, &site.trust).await;
     let _streams = peer.ask(&frame(HEADERS, 1 << 28)).await;
     assert_eq!(peer.closed().await, EXCESSIVE_LOAD);
 
-    let mut peer = Peer::connect(&place.server, &place.trust).await;
+    let mut peer = Peer::connect(&site.server, &site.trust).await;
     peer.control.write_all(&frame(SETTINGS, 1 << 28)).await.unwrap();
     assert_eq!(peer.closed().await, EXCESSIVE_LOAD);
 
-    let mut peer = Peer::connect(&place.server, &place.trust).await;
+    let mut peer = Peer::connect(&site.server, &site.trust).await;
     peer.control.write_all(&frame(GOAWAY, 1 << 28)).await.unwrap();
     assert_eq!(peer.closed().await, FRAME_ERROR);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn unknown_frames_of_any_length_are_passed_over() {
-    let place = Place::new().await;
-    let mut peer = Peer::connect(&place.server, &place.trust).await;
+async fn unknown_frames_of_any_length_are_skipped() {
+    let site = TestServer::new().await;
+    let mut peer = Peer::connect(&site.server, &site.trust).await;
     let filler = vec![0; 1 << 20];
     peer.control.write_all(&frame(UNKNOWN, 1 << 24)).await.unwrap();
     let (mut send, mut recv) = peer.ask(&frame(UNKNOWN, 1 << 24)).await;
     for _ in 0..1 << 4 {
-        // The connection's window is 128 kB: this ends only if what is passed over is not kept.
+        // The connection's window is 128 kB, so this ends only if skipped bytes are consumed.
         timeout(SOON, peer.control.write_all(&filler))
             .await
-            .expect("no credit comes back")
+            .expect("the window stays closed")
             .unwrap();
-        timeout(SOON, send.write_all(&filler)).await.expect("no credit comes back").unwrap();
+        timeout(SOON, send.write_all(&filler)).await.expect("the window stays closed").unwrap();
     }
     send.write_all(&get("/hello.txt")).await.unwrap();
     send.finish().unwrap();
@@ -279,20 +208,22 @@ async fn unknown_frames_of_any_length_are_passed_over() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn headers_that_arrive_interleaved_do_not_wait_for_each_other() {
-    let place = Place::new().await;
-    let peer = Peer::connect(&place.server, &place.trust).await;
-    // 100 headers of 4 kB, all but the last byte of each first: three times the connection's
-    // window.
+    let site = TestServer::new().await;
+    let peer = Peer::connect(&site.server, &site.trust).await;
+    // 100 headers of 4 kB without their last bytes: three times the connection's window.
     let request = request(17, "/hello.txt", &field(5, &[b'c'; 4000]));
     let mut streams = Vec::new();
     for _ in 0..100 {
-        streams
-            .push(timeout(SOON, peer.ask(&request[..request.len() - 1])).await.expect("no credit"));
+        streams.push(
+            timeout(SOON, peer.ask(&request[..request.len() - 1]))
+                .await
+                .expect("the window stays closed"),
+        );
     }
     for (send, recv) in &mut streams {
         timeout(SOON, send.write_all(&request[request.len() - 1..]))
             .await
-            .expect("no credit")
+            .expect("the window stays closed")
             .unwrap();
         send.finish().unwrap();
         let answer = timeout(SOON, recv.read_to_end(10_000)).await.unwrap().unwrap();
@@ -302,24 +233,23 @@ async fn headers_that_arrive_interleaved_do_not_wait_for_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_header_beyond_the_limit_gets_a_whole_answer() {
-    let place = Place::new().await;
-    let peer = Peer::connect(&place.server, &place.trust).await;
+async fn a_header_beyond_the_limit_gets_a_complete_response() {
+    let site = TestServer::new().await;
+    let peer = Peer::connect(&site.server, &site.trust).await;
     let (mut send, mut recv) =
         peer.ask(&request(17, "/hello.txt", &field(5, &[b'c'; 20_000]))).await;
     send.finish().unwrap();
     let answer =
-        timeout(SOON, recv.read_to_end(10_000)).await.expect("the answer does not end").unwrap();
-    // `:status` is entry 24 of the static table, and what follows is "431" in the Huffman code (RFC
-    // 7541, appendix B).
+        timeout(SOON, recv.read_to_end(10_000)).await.expect("the response does not end").unwrap();
+    // `:status` is entry 24 of the static table. "431" follows in the Huffman code (RFC 7541,
+    // appendix B).
     assert_eq!(answer, [HEADERS, 8, 0, 0, 0x5f, 9, 0x83, 0x69, 0x90, 0xff]);
     peer.leave().await;
 }
 
-/// A web server that says of each upload, which comes in chunks, whether it came whole.
+/// Starts a web server that reports whether each chunked upload was complete.
 async fn collector() -> (SocketAddr, tokio::sync::mpsc::Receiver<bool>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
+    let (listener, address) = listener().await;
     let (seen, taken) = tokio::sync::mpsc::channel(16);
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
@@ -345,7 +275,7 @@ async fn collector() -> (SocketAddr, tokio::sync::mpsc::Receiver<bool>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_upload_that_ends_inside_a_frame_is_not_passed_on_as_whole() {
+async fn an_upload_that_ends_inside_a_frame_is_not_forwarded_as_complete() {
     let (address, mut taken) = collector().await;
     let proxied = Proxied::of(address, |upstream: Upstream| upstream).await;
     let post = request(20, "/", &[]);
@@ -355,32 +285,32 @@ async fn an_upload_that_ends_inside_a_frame_is_not_passed_on_as_whole() {
         peer.ask(&[post.clone(), frame(DATA, 400), vec![7; 400]].concat()).await;
     send.finish().unwrap();
     timeout(SOON, recv.read_to_end(1000)).await.unwrap().unwrap();
-    assert_eq!(taken.recv().await, Some(true), "a whole one is");
+    assert_eq!(taken.recv().await, Some(true), "a complete one is");
     peer.leave().await;
 
     let peer = Peer::connect(&proxied.server, &proxied.trust).await;
     let (mut send, _recv) =
         peer.ask(&[post.clone(), frame(DATA, 1000), vec![7; 400]].concat()).await;
-    // The proxy has begun to pass it on.
+    // The proxy has started to forward it.
     tokio::time::sleep(Duration::from_millis(200)).await;
     send.finish().unwrap();
     assert_eq!(peer.closed().await, FRAME_ERROR);
-    assert_eq!(timeout(SOON, taken.recv()).await.expect("the upload goes on"), Some(false));
+    assert_eq!(timeout(SOON, taken.recv()).await.expect("the upload continues"), Some(false));
 
     let peer = Peer::connect(&proxied.server, &proxied.trust).await;
     let (mut send, _recv) = peer.ask(&[post, frame(DATA, 1000), vec![7; 400]].concat()).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     send.reset(VarInt::from_u32(REQUEST_CANCELLED)).unwrap();
     assert_eq!(
-        timeout(SOON, taken.recv()).await.expect("the upload goes on"),
+        timeout(SOON, taken.recv()).await.expect("the upload continues"),
         Some(false),
         "nor one that is reset"
     );
     peer.leave().await;
 }
 
-/// A server that answers each request with `answer` and ends the stream, and whom to trust.
-async fn answering(answer: Vec<u8>) -> (SocketAddr, Trust) {
+/// Starts a server that sends `response` to each request. Returns its address and the trust in it.
+async fn responding(answer: Vec<u8>) -> (SocketAddr, Trust) {
     let certificate = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let der = certificate.cert.der().clone();
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(certificate.signing_key.serialize_der());
@@ -403,9 +333,9 @@ async fn answering(answer: Vec<u8>) -> (SocketAddr, Trust) {
                 let mut control = connection.open_uni().await.unwrap();
                 control.write_all(&[&[0x00][..], &frame(SETTINGS, 0)].concat()).await.unwrap();
                 while let Ok((mut send, _recv)) = connection.accept_bi().await {
-                    // A client that has heard enough closes the connection.
+                    // A client may close the connection after an error.
                     let _ = send.write_all(&answer).await;
-                    // The end comes by itself, once all before it was looked at.
+                    // The end arrives after the client has processed all before it.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     let _ = send.finish();
                 }
@@ -415,33 +345,34 @@ async fn answering(answer: Vec<u8>) -> (SocketAddr, Trust) {
     (address, Trust::Only(vec![der]))
 }
 
-/// `:status 200`, without a length.
-fn found() -> Vec<u8> {
+/// Returns `:status 200`, without a length.
+fn status_200() -> Vec<u8> {
     headers(&[0xc0 | 25])
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_response_that_does_not_end_as_it_should_is_no_download() {
-    let truncated = [found(), frame(DATA, 1000), vec![7; 400]].concat();
-    let cut_header = [found(), vec![DATA, 0x80]].concat();
+async fn an_incomplete_response_is_an_error() {
+    let truncated = [status_200(), frame(DATA, 1000), vec![7; 400]].concat();
+    let cut_header = [status_200(), vec![DATA, 0x80]].concat();
     let endless_header = [frame(HEADERS, 1 << 29), vec![0; 100_000]].concat();
     for (name, answer) in
         [("truncated", truncated), ("in a header", cut_header), ("too long", endless_header)]
     {
-        let (address, trust) = answering(answer).await;
+        let (address, trust) = responding(answer).await;
         let client =
             Client::builder().trust(trust).handshake_time(Span::from_secs(5)).build().unwrap();
-        let place = tempfile::tempdir().unwrap();
+        let site = tempfile::tempdir().unwrap();
         let what = Download {
             url: format!("https://{address}/f").parse().unwrap(),
-            file: place.path().join("f"),
+            file: site.path().join("f"),
         };
         let outcome = timeout(SOON, download(&client, &what, |_, _| ())).await.expect(name);
         assert!(outcome.is_err(), "{name}: {outcome:?}");
         assert!(!what.file.exists(), "{name}");
         client.disconnect().await;
     }
-    let (address, trust) = answering([found(), frame(DATA, 5), b"whole".to_vec()].concat()).await;
+    let (address, trust) =
+        responding([status_200(), frame(DATA, 5), b"whole".to_vec()].concat()).await;
     let client = Client::builder().trust(trust).build().unwrap();
     let url = format!("https://{address}/f").parse().unwrap();
     let response = client.get(&url, &HeaderMap::new()).await.unwrap();

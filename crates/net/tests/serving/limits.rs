@@ -1,10 +1,11 @@
-//! The bounds on what clients hold without taking it, over each version of HTTP: open files, and
-//! the time for a handshake, a header, a response and a connection without requests.
+//! Bounds on open files, and time limits of handshakes, headers, responses and idle connections,
+//! over all versions of HTTP.
 
+use super::kit::{LONG, until};
 use super::slow_peers::{Http2, open_for};
 use super::tcp::{ask, connect, connect_as};
-use super::{Place, content};
-use bentpipe_net::Limits;
+use super::{TestServer, content};
+use bentpipe_net::serve::Limits;
 use bentpipe_units::Span;
 use http::header::RETRY_AFTER;
 use http_body_util::BodyExt;
@@ -15,32 +16,20 @@ use tokio::time::Instant;
 
 const ATTACKER: [u8; 4] = [127, 0, 0, 2];
 const OTHER: [u8; 4] = [127, 0, 0, 3];
-/// Long enough for what takes a fraction of a second on a machine with other work.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Waits until `held` holds.
-async fn until(what: &str, held: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !held() {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
 fn few_files() -> Limits {
     Limits { open_files: 8, open_files_per_client: 4, ..Limits::default() }
 }
 
-async fn get_as(place: &Place, source: [u8; 4], path: &str) -> String {
+async fn get_as(site: &TestServer, source: [u8; 4], path: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n");
-    ask(&mut connect_as(place, source, b"http/1.1").await, &request).await
+    ask(&mut connect_as(site, source, b"http/1.1").await, &request).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http2_clients_that_take_nothing_get_503_and_others_their_files() {
-    let place = Place::limited(few_files()).await;
-    place.file("big", 1_000_000);
-    let mut attacker = Http2::connect(&place, ATTACKER, 0).await;
+    let site = TestServer::limited(few_files()).await;
+    site.file("big", 1_000_000);
+    let mut attacker = Http2::connect(&site, ATTACKER, 0).await;
     let mut held = Vec::new();
     for _ in 0..4 {
         let response = attacker.ask("/big").await.unwrap();
@@ -53,31 +42,31 @@ async fn http2_clients_that_take_nothing_get_503_and_others_their_files() {
         (busy.status().as_u16(), &busy.headers()[RETRY_AFTER]),
         (503, &"2".parse().unwrap())
     );
-    assert!(begun.elapsed() >= Duration::from_millis(1900), "it waited for a file");
-    assert!(place.server.metrics().busy.load(Relaxed) >= 1);
-    assert!(get_as(&place, OTHER, "/big").await.starts_with("HTTP/1.1 200 "));
+    assert!(begun.elapsed() >= Duration::from_millis(1900), "the request waited for a file");
+    assert!(site.server.metrics().busy.load(Relaxed) >= 1);
+    assert!(get_as(&site, OTHER, "/big").await.starts_with("HTTP/1.1 200 "));
     drop((held, busy, attacker));
-    until("files are closed", || place.server.connections() == 0).await;
-    assert!(get_as(&place, ATTACKER, "/big").await.starts_with("HTTP/1.1 200 "));
+    until("files are closed", || site.server.connections() == 0).await;
+    assert!(get_as(&site, ATTACKER, "/big").await.starts_with("HTTP/1.1 200 "));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http3_clients_that_take_nothing_get_503() {
-    let place = Place::limited(few_files()).await;
-    std::fs::File::create(place.path().join("big")).unwrap().set_len(300_000_000).unwrap();
-    let client = place.client();
+    let site = TestServer::limited(few_files()).await;
+    std::fs::File::create(site.path().join("big")).unwrap().set_len(300_000_000).unwrap();
+    let client = site.client();
     let mut held = Vec::new();
     for _ in 0..4 {
-        held.push(place.get(&client, "/big").await.unwrap());
+        held.push(site.get(&client, "/big").await.unwrap());
     }
-    // On a connection of its own: what is not taken uses up the flow control of the first.
-    let second = place.client();
-    let busy = place.get(&second, "/big").await.unwrap();
+    // On another connection: unread content uses up the flow-control window of the first.
+    let second = site.client();
+    let busy = site.get(&second, "/big").await.unwrap();
     assert_eq!(
         (busy.head.status().as_u16(), &busy.head.headers()[RETRY_AFTER]),
         (503, &"2".parse().unwrap())
     );
-    assert!(get_as(&place, OTHER, "/hello.txt").await.ends_with("hello"));
+    assert!(get_as(&site, OTHER, "/hello.txt").await.ends_with("hello"));
     drop(held);
     second.disconnect().await;
     client.disconnect().await;
@@ -85,28 +74,30 @@ async fn http3_clients_that_take_nothing_get_503() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http2_streams_with_a_closed_window_are_reset_and_the_connection_stays() {
-    let place =
-        Place::limited(Limits { stall_time: Span::from_millis(500), ..Limits::default() }).await;
-    place.file("big", 1_000_000);
-    // The windows: nothing at all, some of a small file, and some of a large one.
+    let site =
+        TestServer::limited(Limits { stall_time: Span::from_millis(500), ..Limits::default() })
+            .await;
+    site.file("big", 1_000_000);
+    // The window allows nothing, a part of a small file, or a part of a large one.
     for (window, path) in [(0, "/hello.txt"), (3, "/hello.txt"), (0, "/big"), (40_000, "/big")] {
-        let mut client = Http2::connect(&place, ATTACKER, window).await;
-        let slow = place.server.metrics().slow.load(Relaxed);
+        let mut client = Http2::connect(&site, ATTACKER, window).await;
+        let slow = site.server.metrics().slow.load(Relaxed);
         let held = client.ask(path).await.unwrap();
-        until("it is given up", || place.server.metrics().slow.load(Relaxed) > slow).await;
+        until("the client is aborted", || site.server.metrics().slow.load(Relaxed) > slow).await;
         let reset = format!("{:?}", held.into_body().collect().await.unwrap_err());
         assert!(reset.contains("CANCEL"), "window {window} of {path}: {reset}");
         assert_eq!(client.ask("/none").await.unwrap().status(), 404);
     }
-    until("no request is left", || place.server.metrics().broken.load(Relaxed) >= 4).await;
+    until("no request is left", || site.server.metrics().broken.load(Relaxed) >= 4).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http2_clients_that_take_little_at_a_time_get_all_of_it() {
-    let place =
-        Place::limited(Limits { stall_time: Span::from_millis(800), ..Limits::default() }).await;
-    let whole = place.file("big", 300_000);
-    let mut client = Http2::connect(&place, ATTACKER, 16_384).await;
+    let site =
+        TestServer::limited(Limits { stall_time: Span::from_millis(800), ..Limits::default() })
+            .await;
+    let whole = site.file("big", 300_000);
+    let mut client = Http2::connect(&site, ATTACKER, 16_384).await;
     let mut body = client.ask("/big").await.unwrap().into_body();
     let (begun, mut taken) = (Instant::now(), Vec::new());
     while let Some(frame) = body.frame().await {
@@ -123,18 +114,19 @@ async fn http2_clients_that_take_little_at_a_time_get_all_of_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http1_clients_that_take_nothing_are_cut_off() {
-    let place =
-        Place::limited(Limits { stall_time: Span::from_millis(500), ..Limits::default() }).await;
-    std::fs::File::create(place.path().join("big")).unwrap().set_len(300_000_000).unwrap();
-    let mut client = connect(&place).await;
+    let site =
+        TestServer::limited(Limits { stall_time: Span::from_millis(500), ..Limits::default() })
+            .await;
+    std::fs::File::create(site.path().join("big")).unwrap().set_len(300_000_000).unwrap();
+    let mut client = connect(&site).await;
     client.write_all(b"GET /big HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
-    until("a response", || place.server.metrics().bytes.load(Relaxed) > 0).await;
-    until("it is given up", || place.server.connections() == 0).await;
+    until("a response", || site.server.metrics().bytes.load(Relaxed) > 0).await;
+    until("the client is aborted", || site.server.connections() == 0).await;
     let mut rest = Vec::new();
-    // A reset is an end too.
+    // The connection may end with a reset.
     _ = client.read_to_end(&mut rest).await;
     assert!(rest.len() < 300_000_000, "{} bytes", rest.len());
-    assert_eq!(place.server.metrics().slow.load(Relaxed), 1);
+    assert_eq!(site.server.metrics().slow.load(Relaxed), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -145,64 +137,65 @@ async fn connections_without_requests_end() {
         handshake_time: Span::from_millis(400),
         ..Limits::default()
     };
-    let place = Place::limited(limits).await;
+    let site = TestServer::limited(limits).await;
 
-    // HTTP/2, whose client answers every PING.
-    let mut client = Http2::connect(&place, ATTACKER, 65_535).await;
-    assert!(client.ended_within(PATIENCE).await, "HTTP/2 from the beginning");
-    let mut client = Http2::connect(&place, ATTACKER, 65_535).await;
+    // HTTP/2, whose client responds to every PING.
+    let mut client = Http2::connect(&site, ATTACKER, 65_535).await;
+    assert!(client.ended_within(LONG).await, "HTTP/2 before a request");
+    let mut client = Http2::connect(&site, ATTACKER, 65_535).await;
     let response = client.ask("/hello.txt").await.unwrap();
     assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "hello");
-    assert!(client.ended_within(PATIENCE).await, "HTTP/2 after a request");
+    assert!(client.ended_within(LONG).await, "HTTP/2 after a request");
 
-    // HTTP/1.1, after a response and before any request.
-    let mut client = connect(&place).await;
+    // HTTP/1.1, after a response and before a request.
+    let mut client = connect(&site).await;
     client.write_all(b"GET /hello.txt HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
-    assert!(open_for(&mut client).await < PATIENCE);
-    assert!(open_for(&mut connect(&place).await).await < PATIENCE);
+    assert!(open_for(&mut client).await < LONG);
+    assert!(open_for(&mut connect(&site).await).await < LONG);
 
     // HTTP/3.
-    let client = place.client();
-    assert_eq!(content(place.get(&client, "/hello.txt").await.unwrap()).await.unwrap(), b"hello");
-    until("HTTP/3 ends", || place.server.connections() == 0).await;
+    let client = site.client();
+    assert_eq!(content(site.get(&client, "/hello.txt").await.unwrap()).await.unwrap(), b"hello");
+    until("HTTP/3 ends", || site.server.connections() == 0).await;
 
-    // No handshake at all over TCP.
-    let mut silent = tokio::net::TcpStream::connect(place.server.address()).await.unwrap();
+    // TCP without a TLS handshake.
+    let mut silent = tokio::net::TcpStream::connect(site.server.address()).await.unwrap();
     let mut rest = Vec::new();
-    _ = tokio::time::timeout(PATIENCE, silent.read_to_end(&mut rest))
+    _ = tokio::time::timeout(LONG, silent.read_to_end(&mut rest))
         .await
-        .expect("the handshake's time");
-    assert_eq!(place.server.connections(), 0);
+        .expect("the handshake has a time limit");
+    assert_eq!(site.server.connections(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn http2_headers_that_do_not_end_and_silence_end_the_connection() {
-    let place =
-        Place::limited(Limits { idle_time: Span::from_millis(600), ..Limits::default() }).await;
+async fn http2_connections_that_are_idle_or_have_incomplete_headers_end() {
+    let site =
+        TestServer::limited(Limits { idle_time: Span::from_millis(600), ..Limits::default() })
+            .await;
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
-    // HEADERS of stream 1 without END_HEADERS: `:method: GET` and nothing that follows.
+    // HEADERS of stream 1 without END_HEADERS: `:method: GET` only.
     let unfinished = b"\x00\x00\x01\x01\x01\x00\x00\x00\x01\x82";
     let header = [&preface[..], unfinished].concat();
-    for begun in [&preface[..], &header[..], &preface[..10], b""] {
-        let mut client = connect_as(&place, ATTACKER, b"h2").await;
-        client.write_all(begun).await.unwrap();
-        assert!(open_for(&mut client).await < PATIENCE, "{} bytes", begun.len());
+    for start in [&preface[..], &header[..], &preface[..10], b""] {
+        let mut client = connect_as(&site, ATTACKER, b"h2").await;
+        client.write_all(start).await.unwrap();
+        assert!(open_for(&mut client).await < LONG, "{} bytes", start.len());
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http2_requests_beyond_the_limit_wait_and_large_headers_are_refused() {
-    let place = Place::limited(Limits { requests: 2, ..Limits::default() }).await;
-    place.file("big", 1_000_000);
-    let mut client = Http2::connect(&place, ATTACKER, 0).await;
+    let site = TestServer::limited(Limits { requests: 2, ..Limits::default() }).await;
+    site.file("big", 1_000_000);
+    let mut client = Http2::connect(&site, ATTACKER, 0).await;
     let held = [client.ask("/big").await.unwrap(), client.ask("/big").await.unwrap()];
     let third = tokio::time::timeout(Duration::from_millis(300), client.ask("/none"));
-    assert!(third.await.is_err(), "the third waits");
+    assert!(third.await.is_err(), "the third request waits");
     drop(held);
-    let fourth = tokio::time::timeout(PATIENCE, client.ask("/none")).await.unwrap();
+    let fourth = tokio::time::timeout(LONG, client.ask("/none")).await.unwrap();
     assert_eq!(fourth.unwrap().status(), 404);
 
-    let mut client = Http2::connect(&place, ATTACKER, 65_535).await;
+    let mut client = Http2::connect(&site, ATTACKER, 65_535).await;
     let refused = client.ask(&format!("/{}", "a".repeat(17_000))).await.unwrap();
     assert_eq!(refused.status(), 431);
 }

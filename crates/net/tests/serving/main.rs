@@ -1,11 +1,13 @@
-//! The server and the client over the loopback: what they do for each other, and what the server
-//! refuses.
+//! The server and the client over the loopback.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
 mod downloads;
 mod exchange;
+mod frames;
 mod hostile;
+#[path = "../kit/mod.rs"]
+mod kit;
 mod limits;
 mod outputs;
 mod proxy;
@@ -16,22 +18,22 @@ mod scripted;
 mod slow_peers;
 mod tcp;
 
-use bentpipe_net::{
-    Certificate, Client, ClientError, Limits, Response, Server, ServerBuilder, Trust,
-};
+use bentpipe_net::Trust;
+use bentpipe_net::get::{Client, ClientError, Response};
+use bentpipe_net::serve::{Limits, Server, ServerBuilder};
 use bentpipe_units::Span;
 use http::HeaderMap;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A server of a directory of its own, and whom to trust.
-struct Place {
+/// A server with a directory of its own, and the trust in its certificate.
+struct TestServer {
     directory: TempDir,
     server: Server,
     trust: Trust,
 }
 
-impl Place {
+impl TestServer {
     async fn new() -> Self {
         Self::with(|builder| builder).await
     }
@@ -43,14 +45,12 @@ impl Place {
     async fn with(change: impl FnOnce(ServerBuilder) -> ServerBuilder) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("hello.txt"), "hello").unwrap();
-        let certificate =
-            Certificate::self_signed(&["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
-        let trust = Trust::Only(certificate.own().cloned().into_iter().collect());
+        let (certificate, trust) = kit::certificate();
         let server = change(Server::builder(directory.path(), certificate)).start().await.unwrap();
         Self { directory, server, trust }
     }
 
-    /// A file of `bytes` bytes, each of which says where it stands.
+    /// Writes a file of `bytes` bytes and returns its content.
     fn file(&self, name: &str, bytes: usize) -> Vec<u8> {
         let content: Vec<u8> = (0..bytes).map(|index| (index % 251) as u8).collect();
         std::fs::write(self.directory.path().join(name), &content).unwrap();
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-/// All of a response's content.
+/// Returns all content of a response.
 async fn content(mut response: Response) -> Result<Vec<u8>, ClientError> {
     let mut pieces = Vec::new();
     while response.pieces(&mut pieces).await? {}

@@ -1,7 +1,7 @@
-//! Where a download may be written, and what it leaves alone.
+//! Outputs of downloads.
 
-use super::Place;
-use bentpipe_net::{Download, DownloadError, Outcome, download};
+use super::TestServer;
+use bentpipe_net::get::{Download, DownloadError, Outcome, download};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Read};
@@ -10,27 +10,27 @@ use std::path::{Path, PathBuf};
 
 const BYTES: usize = 2_000_000;
 
-/// A server of `file.bin`, a directory to download into, and the file's content.
+/// A server of `file.bin`, a directory for downloads, and the content of the file.
 struct Outputs {
-    place: Place,
-    here: tempfile::TempDir,
+    site: TestServer,
+    downloads: tempfile::TempDir,
     expected: Vec<u8>,
 }
 
 impl Outputs {
     async fn new() -> Self {
-        let place = Place::new().await;
-        let expected = place.file("file.bin", BYTES);
-        Self { place, here: tempfile::tempdir().unwrap(), expected }
+        let site = TestServer::new().await;
+        let expected = site.file("file.bin", BYTES);
+        Self { site, downloads: tempfile::tempdir().unwrap(), expected }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.here.path().join(name)
+        self.downloads.path().join(name)
     }
 
     async fn get(&self, file: impl AsRef<Path>) -> Result<Outcome, DownloadError> {
-        let what = Download { url: self.place.url("/file.bin"), file: file.as_ref().to_owned() };
-        let client = self.place.client();
+        let what = Download { url: self.site.url("/file.bin"), file: file.as_ref().to_owned() };
+        let client = self.site.client();
         let outcome = download(&client, &what, |_, _| {}).await;
         client.disconnect().await;
         outcome
@@ -44,29 +44,30 @@ impl Outputs {
         }
     }
 
-    /// The names in the directory, sorted.
+    /// Returns the sorted names in the directory.
     fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.here.path()).unwrap();
+        let entries = fs::read_dir(self.downloads.path()).unwrap();
         let mut names: Vec<_> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
 
-    /// A character device like `/dev/null` (minor 3) or `/dev/full` (7), or why there can be none.
+    /// Returns a character device like `/dev/null` (minor 3) or `/dev/full` (7), or why there is
+    /// none.
     fn device(&self, name: &str, minor: u64) -> Result<PathBuf, String> {
         if !is_root() {
-            // Root could replace the system's own, nobody else can.
+            // Only root could replace the system's devices.
             return Ok(Path::new("/dev").join(name));
         }
         let path = self.path(name);
         mknod(&path, SFlag::S_IFCHR, Mode::from_bits_truncate(0o666), makedev(1, minor))
-            .map_err(|errno| format!("no device can be made: {errno}"))?;
-        // A file system may be mounted without devices.
+            .map_err(|errno| format!("cannot create a device: {errno}"))?;
+        // The file system may be mounted without devices.
         File::options()
             .write(true)
             .open(&path)
-            .map_err(|error| format!("no device can be opened: {error}"))?;
+            .map_err(|error| format!("cannot open a device: {error}"))?;
         Ok(path)
     }
 }
@@ -110,7 +111,7 @@ async fn a_fifo_passes_the_content_to_its_reader() {
     let outputs = Outputs::new().await;
     let path = outputs.path("fifo");
     fifo(&path);
-    // Open for writing as well, so that the reader's open returns even if nobody else opens it.
+    // Opened for writing as well, so that the reader's open returns without another writer.
     let mut end = File::options().read(true).write(true).open(&path).unwrap();
     let reader = std::thread::spawn(move || {
         let mut content = vec![0; BYTES];
@@ -129,7 +130,7 @@ async fn a_fifo_whose_reader_leaves_fails_the_download() {
     fifo(&path);
     let reader = {
         let path = path.clone();
-        // Without a writer the open would wait: whoever replaces the FIFO would leave it waiting.
+        // Without a writer, the open would block if the download replaced the FIFO.
         let mut end = File::options().read(true).write(true).open(&path).unwrap();
         std::thread::spawn(move || end.read_exact(&mut [0; 1000]))
     };
@@ -140,7 +141,7 @@ async fn a_fifo_whose_reader_leaves_fails_the_download() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_written_is_refused_before_anything_is_asked_for() {
+async fn invalid_outputs_are_refused_before_a_request() {
     let outputs = Outputs::new().await;
     fs::create_dir(outputs.path("directory")).unwrap();
     symlink("directory", outputs.path("to-directory")).unwrap();
@@ -157,22 +158,18 @@ async fn what_cannot_be_written_is_refused_before_anything_is_asked_for() {
         ("file/below", "Not a directory"),
         ("loop", "Too many levels of symbolic links"),
     ] {
-        let said = outputs.refused(outputs.path(name)).await;
+        let message = outputs.refused(outputs.path(name)).await;
         assert!(
-            said.contains(reason) && said.contains(name.trim_end_matches('/')),
-            "{name}: {said}"
+            message.contains(reason) && message.contains(name.trim_end_matches('/')),
+            "{name}: {message}"
         );
     }
     assert_eq!(
         (outputs.names(), fs::read_dir(outputs.path("directory")).unwrap().count()),
         (before, 0)
     );
-    let connections = &outputs.place.server.metrics().connections_quic;
-    assert_eq!(
-        connections.load(std::sync::atomic::Ordering::Relaxed),
-        0,
-        "the server has been asked"
-    );
+    let connections = &outputs.site.server.metrics().connections_quic;
+    assert_eq!(connections.load(std::sync::atomic::Ordering::Relaxed), 0, "there was a request");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -195,7 +192,7 @@ async fn a_link_is_followed_and_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_planted_partial_file_or_record_is_refused_and_left_alone() {
+async fn a_planted_partial_file_or_record_is_refused_and_not_changed() {
     let outputs = Outputs::new().await;
     let (victim, secret) = (outputs.path("victim"), "{ \"url\": \"https://a/\" }");
     for end in [".part", ".part.json"] {
@@ -210,10 +207,10 @@ async fn a_planted_partial_file_or_record_is_refused_and_left_alone() {
             let (copy, planted) = (outputs.path("copy"), outputs.path(&format!("copy{end}")));
             plant(&victim, &planted);
             let node = fs::symlink_metadata(&planted).unwrap().ino();
-            let said = outputs.refused(&copy).await;
+            let message = outputs.refused(&copy).await;
             assert!(
-                said.contains(&format!("copy{end}")) && said.contains(reason),
-                "{reason}: {said}"
+                message.contains(&format!("copy{end}")) && message.contains(reason),
+                "{reason}: {message}"
             );
             assert_eq!(fs::read_to_string(&victim).unwrap(), secret, "{end}: {reason}");
             assert_eq!(fs::symlink_metadata(&planted).unwrap().ino(), node, "{end}: {reason}");
@@ -244,13 +241,13 @@ async fn a_partial_file_of_another_user_is_refused() {
     let part = outputs.path("copy.part");
     fs::write(&part, "theirs").unwrap();
     std::os::unix::fs::chown(&part, Some(12_345), None).unwrap();
-    let said = outputs.refused(outputs.path("copy")).await;
-    assert!(said.contains("copy.part") && said.contains("12345"), "{said}");
+    let message = outputs.refused(outputs.path("copy")).await;
+    assert!(message.contains("copy.part") && message.contains("12345"), "{message}");
     assert_eq!(fs::read_to_string(&part).unwrap(), "theirs");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_others_plant_in_a_directory_for_everyone_is_not_written() {
+async fn planted_files_in_a_shared_directory_are_not_written() {
     if !is_root() {
         return eprintln!("skipped: only root can give files away");
     }
@@ -265,14 +262,14 @@ async fn what_others_plant_in_a_directory_for_everyone_is_not_written() {
     for name in ["link", "file", "fifo"] {
         let planted = public.join(name);
         std::os::unix::fs::lchown(&planted, Some(12_345), None).unwrap();
-        // A reader, so that nobody waits for one.
+        // A reader, so that opening the FIFO would not block.
         let _end = (name == "fifo")
             .then(|| File::options().read(true).write(true).open(&planted).unwrap());
-        let said =
+        let message =
             tokio::time::timeout(std::time::Duration::from_secs(20), outputs.refused(&planted))
                 .await
                 .unwrap();
-        assert!(said.contains(name), "{said}");
+        assert!(message.contains(name), "{message}");
     }
     assert_eq!(fs::read_to_string(outputs.path("victim")).unwrap(), "secret");
     assert_eq!(fs::read_to_string(public.join("file")).unwrap(), "theirs");
@@ -301,11 +298,11 @@ async fn a_file_that_may_not_be_written_is_not_replaced() {
     if File::options().write(true).open(&path).is_ok_and(|_| is_root()) {
         return eprintln!("skipped: root may write every file");
     }
-    let said = outputs.refused(&path).await;
+    let message = outputs.refused(&path).await;
     assert!(
-        said.contains(&ErrorKind::PermissionDenied.to_string())
-            || said.contains("Permission denied"),
-        "{said}"
+        message.contains(&ErrorKind::PermissionDenied.to_string())
+            || message.contains("Permission denied"),
+        "{message}"
     );
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), outputs.names().len()), ("old", 1));
 }

@@ -1,8 +1,12 @@
-//! A server in front of another: what is passed on, in both directions, and what is not.
+//! A server in front of an upstream.
 
 use super::content;
 use super::exchange::{Answer, over_http1, over_http3};
-use bentpipe_net::{Certificate, Client, Server, Trust, Upstream};
+use super::kit::{certificate, listener};
+use bentpipe_net::Trust;
+use bentpipe_net::get::Client;
+use bentpipe_net::proxy::Upstream;
+use bentpipe_net::serve::Server;
 use bentpipe_units::{Bytes, Span};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body_util::{Either, Full};
@@ -16,11 +20,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
 
-/// What the server behind does: `/echo` gives content back as it comes, `/fields` the header fields
-/// that it got, `/slow` takes five seconds, everything else is a greeting.
-async fn behind(request: Request<Incoming>) -> Response<Either<Incoming, Full<bytes::Bytes>>> {
+/// Responds as the upstream: `/echo` returns the content of the request, `/fields` its header
+/// fields, `/slow` takes five seconds, and other paths return a greeting.
+async fn upstream_response(
+    request: Request<Incoming>,
+) -> Response<Either<Incoming, Full<bytes::Bytes>>> {
     let text = match request.uri().path() {
         "/echo" => return Response::new(Either::Left(request.into_body())),
         "/fields" => {
@@ -46,17 +51,16 @@ async fn behind(request: Request<Incoming>) -> Response<Either<Incoming, Full<by
     response
 }
 
-/// A server in front, and connections that the one behind has had.
+/// A server in front of an upstream, and the number of connections to the upstream.
 pub struct Proxied {
     pub server: Server,
     pub trust: Trust,
-    behind: Arc<AtomicUsize>,
+    upstream_connections: Arc<AtomicUsize>,
 }
 
 impl Proxied {
     async fn new(change: impl FnOnce(Upstream) -> Upstream) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+        let (listener, address) = listener().await;
         let count = Arc::new(AtomicUsize::new(0));
         let counted = count.clone();
         tokio::spawn(async move {
@@ -64,28 +68,27 @@ impl Proxied {
                 let Ok((stream, _)) = listener.accept().await else { return };
                 counted.fetch_add(1, Relaxed);
                 tokio::spawn(async move {
-                    let service =
-                        service_fn(|request| async { Ok::<_, Infallible>(behind(request).await) });
+                    let service = service_fn(|request| async {
+                        Ok::<_, Infallible>(upstream_response(request).await)
+                    });
                     let mut builder = Builder::new(TokioExecutor::new());
-                    // How it ends is the proxy's affair.
+                    // The proxy may close the connection.
                     let _ = builder.http1().serve_connection(TokioIo::new(stream), service).await;
                 });
             }
         });
-        Self { behind: count, ..Self::of(address, change).await }
+        Self { upstream_connections: count, ..Self::of(address, change).await }
     }
 
-    /// In front of whatever is at `address`.
+    /// Returns a server in front of the upstream at `address`.
     pub async fn of(address: SocketAddr, change: impl FnOnce(Upstream) -> Upstream) -> Self {
-        let certificate =
-            Certificate::self_signed(&["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
-        let trust = Trust::Only(certificate.own().cloned().into_iter().collect());
+        let (certificate, trust) = certificate();
         let upstream = change(Upstream::new(&format!("http://{address}")).unwrap());
         let server = Server::proxy(upstream, certificate).start().await.unwrap();
-        Self { server, trust, behind: Arc::default() }
+        Self { server, trust, upstream_connections: Arc::default() }
     }
 
-    /// The same request over HTTP/3 and over HTTP/1.1.
+    /// Sends a request over HTTP/3 and over HTTP/1.1.
     async fn both(&self, request: &Request<Vec<u8>>) -> [Result<Answer, String>; 2] {
         [over_http3(self, request.clone()).await, over_http1(self, request.clone()).await]
     }
@@ -104,7 +107,7 @@ fn ask(method: &str, path: &str, fields: &[(&str, &str)], body: Vec<u8>) -> Requ
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_server_behind_answers_arrives_over_every_version() {
+async fn responses_of_the_upstream_arrive_over_all_versions() {
     let proxied = Proxied::new(|upstream| upstream).await;
     for (method, expected) in [("GET", "hello"), ("HEAD", ""), ("DELETE", "hello")] {
         for (index, answer) in
@@ -124,7 +127,7 @@ async fn what_the_server_behind_answers_arrives_over_every_version() {
             assert_eq!(headers["via"], "1.1 bentpipe");
             assert!(
                 !headers.contains_key("x-inside"),
-                "what `connection` names is for the proxy: {headers:?}"
+                "a field that `connection` names is for the proxy: {headers:?}"
             );
             let alternative =
                 headers.get("alt-svc").map(|field| field.to_str().unwrap().to_owned());
@@ -132,15 +135,19 @@ async fn what_the_server_behind_answers_arrives_over_every_version() {
             assert_eq!(
                 alternative,
                 [None, Some(ours)][index],
-                "the upstream's own is not for clients"
+                "the Alt-Svc of the upstream is not for clients"
             );
         }
     }
-    assert!(proxied.behind.load(Relaxed) <= 2, "connections are used again: {:?}", proxied.behind);
+    assert!(
+        proxied.upstream_connections.load(Relaxed) <= 2,
+        "connections are reused: {:?}",
+        proxied.upstream_connections
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn content_of_any_size_goes_there_and_back() {
+async fn content_of_any_size_is_forwarded() {
     let proxied = Proxied::new(|upstream| upstream.max_body(Bytes::from_mb(10))).await;
     let sent: Vec<u8> = (0..10_000_000u32).map(|index| (index % 251) as u8).collect();
     for answer in proxied.both(&ask("POST", "/echo", &[], sent.clone())).await {
@@ -163,8 +170,8 @@ async fn content_beyond_the_limit_is_refused_announced_or_not() {
     assert_eq!(unannounced.head.status(), 413);
     let fits = over_http3(&proxied, ask("POST", "/echo", &[], vec![0; 1000])).await.unwrap();
     assert_eq!((fits.head.status().as_u16(), fits.body.len()), (200, 1000));
-    // HTTP/3 leaves it to us whether content is as long as announced: what follows would be read as
-    // a request of its own.
+    // The proxy itself has to check the length over HTTP/3. The upstream would read excess bytes as
+    // another request.
     for wrong in ["3", "9"] {
         let request = ask("POST", "/slow", &[("content-length", wrong)], vec![0; 6]);
         assert_eq!(over_http3(&proxied, request).await.unwrap().head.status(), 400, "{wrong}");
@@ -172,7 +179,7 @@ async fn content_beyond_the_limit_is_refused_announced_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fields_say_who_asks_and_not_what_the_client_claims() {
+async fn forwarding_fields_are_the_proxys_own() {
     let proxied = Proxied::new(|upstream| upstream.host("inside.test").unwrap()).await;
     let fields = [
         ("x-forwarded-for", "10.0.0.1"),
@@ -217,8 +224,8 @@ async fn early_requests_are_marked_as_such() {
     let proxied = Proxied::new(|upstream| upstream).await;
     let client = Client::builder().trust(proxied.trust.clone()).build().unwrap();
     let url = format!("https://{}/fields", proxied.server.address()).parse().unwrap();
-    // Once the handshake is complete an early request is one like others (RFC 8470 §3), and on the
-    // loopback it may be before the server looks.
+    // After the handshake, an early request is like any other (RFC 8470 §3). On the loopback, the
+    // handshake may be complete before the server checks.
     let mut marked = false;
     for visit in 0..20 {
         let response = client.get(&url, &HeaderMap::new()).await.unwrap();
@@ -226,20 +233,20 @@ async fn early_requests_are_marked_as_such() {
         assert_eq!(early, visit > 0);
         let text = String::from_utf8(content(response).await.unwrap()).unwrap();
         let mark = text.contains("early-data: 1\n");
-        assert!(early || !mark, "marked, and not early");
+        assert!(early || !mark, "marked but not early");
         marked |= mark;
         if marked {
             break;
         }
-        // Tickets come after the handshake.
+        // Tickets arrive after the handshake.
         tokio::time::sleep(Duration::from_millis(100)).await;
         client.disconnect().await;
     }
-    assert!(marked, "of twenty visits none is marked");
+    assert!(marked, "none of twenty requests is marked");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_passed_on_is_said_not_to_be() {
+async fn requests_that_cannot_be_forwarded_get_a_status() {
     let proxied = Proxied::new(|upstream| upstream.answer_time(Span::from_millis(300))).await;
     assert_eq!(proxied.statuses(&ask("GET", "/slow", &[], vec![])).await, [504; 2]);
     assert_eq!(proxied.statuses(&ask("TRACE", "/", &[], vec![])).await, [501; 2]);
@@ -253,19 +260,18 @@ async fn what_cannot_be_passed_on_is_said_not_to_be() {
         501
     );
 
-    let nowhere = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let (_, nowhere) = listener().await;
     let proxied = Proxied::of(nowhere, |upstream| upstream).await;
     assert_eq!(proxied.statuses(&ask("GET", "/", &[], vec![])).await, [502; 2]);
 }
 
-/// A server behind that answers each connection with `text` and ends it.
-async fn saying(text: &'static str) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
+/// Starts an upstream that sends `text` on each connection and closes it.
+async fn sending(text: &'static str) -> SocketAddr {
+    let (listener, address) = listener().await;
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut request = [0; 4096];
-            // It does not look.
+            // Ignores the request.
             let _ = stream.read(&mut request).await;
             let _ = stream.write_all(text.as_bytes()).await;
         }
@@ -274,27 +280,27 @@ async fn saying(text: &'static str) -> SocketAddr {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_behind_that_breaks_off_or_talks_nonsense_is_found_out() {
+async fn an_upstream_that_fails_or_sends_nonsense_is_an_error() {
     for nonsense in [
         "",
         "nonsense\r\n\r\n",
         "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
     ] {
-        let proxied = Proxied::of(saying(nonsense).await, |upstream| upstream).await;
+        let proxied = Proxied::of(sending(nonsense).await, |upstream| upstream).await;
         assert_eq!(proxied.statuses(&ask("GET", "/", &[], vec![])).await, [502; 2], "{nonsense}");
     }
     let proxied = Proxied::of(
-        saying("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nfew").await,
+        sending("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nfew").await,
         |upstream| upstream,
     )
     .await;
     for answer in proxied.both(&ask("GET", "/", &[], vec![])).await {
-        assert!(answer.is_err(), "less than announced does not look whole: {answer:?}");
+        assert!(answer.is_err(), "a truncated response is not complete: {answer:?}");
     }
     assert_eq!(proxied.server.metrics().broken.load(Relaxed), 2);
-    // Without a length, the end is the connection's.
+    // Without a length, the end of the connection is the end of the content.
     let proxied =
-        Proxied::of(saying("HTTP/1.0 200 OK\r\n\r\nall").await, |upstream| upstream).await;
+        Proxied::of(sending("HTTP/1.0 200 OK\r\n\r\nall").await, |upstream| upstream).await;
     for answer in proxied.both(&ask("GET", "/", &[], vec![])).await {
         let Answer { head, body } = answer.unwrap();
         assert_eq!(

@@ -1,14 +1,15 @@
-//! Traces of connections.
+//! qlog files of connections.
 
-use super::{Place, content};
-use bentpipe_net::{Client, Qlog};
+use super::{TestServer, content};
+use bentpipe_net::Qlog;
+use bentpipe_net::get::Client;
 use bentpipe_quic::qlog::to_qvis;
 use bentpipe_units::{Bytes, Span};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The traces in a directory, as records.
+/// Returns the records of the traces in a directory.
 fn traces(directory: &Path) -> Vec<Vec<Value>> {
     let mut files: Vec<_> =
         std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()).collect();
@@ -29,25 +30,25 @@ fn count(trace: &[Value], name: &str) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_ends_trace_a_connection_from_its_first_packet_to_its_last() {
     let traced = tempfile::tempdir().unwrap();
-    let (ours, theirs) = (traced.path().join("server"), traced.path().join("client"));
-    let place = Place::with(|builder| builder.qlog(Qlog::in_directory(&ours))).await;
-    let expected = place.file("big.bin", 1_000_000);
+    let (server_dir, client_dir) = (traced.path().join("server"), traced.path().join("client"));
+    let site = TestServer::with(|builder| builder.qlog(Qlog::in_directory(&server_dir))).await;
+    let expected = site.file("big.bin", 1_000_000);
     let client = Client::builder()
-        .trust(place.trust.clone())
-        .qlog(Qlog::in_directory(&theirs))
+        .trust(site.trust.clone())
+        .qlog(Qlog::in_directory(&client_dir))
         .build()
         .unwrap();
-    assert!(content(place.get(&client, "/big.bin").await.unwrap()).await.unwrap() == expected);
+    assert!(content(site.get(&client, "/big.bin").await.unwrap()).await.unwrap() == expected);
     client.disconnect().await;
     drop(client);
-    let counts = place.server.qlog_counts().unwrap();
-    place.server.stop(Span::from_secs(5)).await;
+    let counts = site.server.qlog_counts().unwrap();
+    site.server.stop(Span::from_secs(5)).await;
     assert_eq!(
-        [&counts.traces, &counts.left_out, &counts.cut].map(|count| count.load(Relaxed)),
+        [&counts.traces, &counts.skipped, &counts.truncated].map(|count| count.load(Relaxed)),
         [1, 0, 0]
     );
 
-    let (server, client) = (traces(&ours), traces(&theirs));
+    let (server, client) = (traces(&server_dir), traces(&client_dir));
     assert_eq!((server.len(), client.len()), (1, 1));
     let (server, client) = (&server[0], &client[0]);
     assert_eq!(server[0]["trace"]["vantage_point"]["type"], "server");
@@ -63,23 +64,23 @@ async fn both_ends_trace_a_connection_from_its_first_packet_to_its_last() {
     );
     let times: Vec<f64> =
         server[1..].iter().map(|record| record["time"].as_f64().unwrap()).collect();
-    assert!((0.0..1000.0).contains(&times[0]), "since the connection's beginning: {}", times[0]);
+    assert!((0.0..1000.0).contains(&times[0]), "since the start of the connection: {}", times[0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn traces_take_no_more_than_they_may_and_transfers_go_on_without() {
+async fn traces_stay_within_the_bounds_and_transfers_continue() {
     let traced = tempfile::tempdir().unwrap();
     let qlog = Qlog { directory: traced.path().to_owned(), files: 2, bytes: Bytes::new(30_000) };
-    let place = Place::with(|builder| builder.qlog(qlog)).await;
-    let expected = place.file("big.bin", 1_000_000);
+    let site = TestServer::with(|builder| builder.qlog(qlog)).await;
+    let expected = site.file("big.bin", 1_000_000);
     for _ in 0..3 {
-        let client = place.client();
-        assert!(content(place.get(&client, "/big.bin").await.unwrap()).await.unwrap() == expected);
+        let client = site.client();
+        assert!(content(site.get(&client, "/big.bin").await.unwrap()).await.unwrap() == expected);
         client.disconnect().await;
     }
-    let counts = place.server.qlog_counts().unwrap();
-    place.server.stop(Span::from_secs(5)).await;
-    assert_eq!([&counts.traces, &counts.left_out].map(|count| count.load(Relaxed)), [2, 1]);
+    let counts = site.server.qlog_counts().unwrap();
+    site.server.stop(Span::from_secs(5)).await;
+    assert_eq!([&counts.traces, &counts.skipped].map(|count| count.load(Relaxed)), [2, 1]);
     let bytes: u64 = std::fs::read_dir(traced.path())
         .unwrap()
         .map(|file| file.unwrap().metadata().unwrap().len())

@@ -1,9 +1,10 @@
-//! Downloads that are resumed, doubled, cut short or answered with something else.
+//! Downloads that are resumed, concurrent, incomplete or inconsistent.
 
-use super::scripted::{Scripted, Step, StreamedResponse};
+use super::kit::until;
+use super::scripted::{Scripted, ScriptedResponse, Step};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bentpipe_net::{Download, DownloadError, Outcome, download};
+use bentpipe_net::get::{Download, DownloadError, Outcome, download};
 use http::{Request, Uri};
 use ring::digest::{SHA256, SHA512, digest};
 use std::fs;
@@ -15,21 +16,21 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// Content of a version of the file.
+/// Returns the content of a version of the file.
 fn version(number: u64, bytes: usize) -> Vec<u8> {
     (0..bytes as u64).map(|index| (index.wrapping_mul(number + 7) >> 3) as u8).collect()
 }
 
-/// The first byte that a request asks for, if not all.
+/// Returns the first byte of the requested range, if there is one.
 fn first_byte(request: &Request<()>) -> Option<usize> {
     let range = request.headers().get("range")?.to_str().unwrap();
     Some(range.strip_prefix("bytes=").unwrap().trim_end_matches('-').parse().unwrap())
 }
 
-/// A directory with `copy`, what has arrived of it, and its record.
-struct Here(TempDir);
+/// A directory with the download `copy`, its partial file and its record.
+struct DownloadDir(TempDir);
 
-impl Here {
+impl DownloadDir {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -38,14 +39,14 @@ impl Here {
         self.0.path().join(name)
     }
 
-    /// As an earlier download of version "v1" leaves it that has been cut off.
+    /// Returns the directory that an interrupted download of version "v1" leaves.
     fn interrupted(url: &Uri, content: &[u8], length: Option<usize>) -> Self {
-        let here = Self::new();
-        fs::write(here.path("copy.part"), content).unwrap();
+        let downloads = Self::new();
+        fs::write(downloads.path("copy.part"), content).unwrap();
         let record =
             serde_json::json!({ "url": url.to_string(), "etag": "\"v1\"", "length": length });
-        fs::write(here.path("copy.part.json"), record.to_string()).unwrap();
-        here
+        fs::write(downloads.path("copy.part.json"), record.to_string()).unwrap();
+        downloads
     }
 
     async fn get(&self, server: &Scripted, path: &str) -> Result<Outcome, DownloadError> {
@@ -53,29 +54,19 @@ impl Here {
         let client = server.client();
         let outcome = timeout(Duration::from_secs(30), download(&client, &what, |_, _| {})).await;
         client.disconnect().await;
-        outcome.expect("a download that neither ends nor fails")
+        outcome.expect("the download neither ends nor fails")
     }
 
     fn copy(&self) -> Vec<u8> {
         fs::read(self.path("copy")).unwrap()
     }
 
-    /// Asserts that only the whole file is there.
-    fn is(&self, expected: &[u8]) {
+    /// Asserts that the directory has only the complete file.
+    fn assert_only(&self, expected: &[u8]) {
         let copy = self.copy();
         assert!(copy == expected, "{} bytes, expected: {}", copy.len(), expected.len());
-        assert_eq!(fs::read_dir(self.0.path()).unwrap().count(), 1, "something is left beside it");
+        assert_eq!(fs::read_dir(self.0.path()).unwrap().count(), 1, "other files are left");
     }
-}
-
-async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..1000 {
-        if holds() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("{what} does not come about");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -94,12 +85,12 @@ async fn a_second_download_into_the_same_file_fails_at_once_and_the_first_is_who
             steps.push(Step::Send(content[half..].to_vec()));
             let range = format!("bytes {begin}-{}/{length}", content.len() - 1);
             match begin {
-                0 => StreamedResponse::new(
+                0 => ScriptedResponse::new(
                     200,
                     &[("content-length", &length), ("etag", "\"v1\"")],
                     steps,
                 ),
-                _ => StreamedResponse::new(
+                _ => ScriptedResponse::new(
                     206,
                     &[("content-range", &range), ("etag", "\"v1\"")],
                     steps,
@@ -107,35 +98,35 @@ async fn a_second_download_into_the_same_file_fails_at_once_and_the_first_is_who
             }
         })
     };
-    let (server, here) = (Arc::new(server), Arc::new(Here::new()));
+    let (server, downloads) = (Arc::new(server), Arc::new(DownloadDir::new()));
     let first = tokio::spawn({
-        let (server, here) = (server.clone(), here.clone());
-        async move { here.get(&server, "/file").await }
+        let (server, downloads) = (server.clone(), downloads.clone());
+        async move { downloads.get(&server, "/file").await }
     });
-    let part = here.path("copy.part");
+    let part = downloads.path("copy.part");
     until("the first half", || fs::metadata(&part).is_ok_and(|part| part.len() == 2_000_000)).await;
-    // By another name, too.
-    std::os::unix::fs::symlink("copy", here.path("link")).unwrap();
+    // Through a link as well.
+    std::os::unix::fs::symlink("copy", downloads.path("link")).unwrap();
     for name in ["copy", "link"] {
-        let what = Download { url: server.url("/file"), file: here.path(name) };
+        let what = Download { url: server.url("/file"), file: downloads.path(name) };
         let second = timeout(Duration::from_secs(10), download(&server.client(), &what, |_, _| {}))
             .await
             .unwrap();
-        let said = second.unwrap_err().to_string();
-        assert!(said.contains("copy.part") && said.contains("another download"), "{said}");
+        let message = second.unwrap_err().to_string();
+        assert!(message.contains("copy.part") && message.contains("another download"), "{message}");
     }
-    fs::remove_file(here.path("link")).unwrap();
+    fs::remove_file(downloads.path("link")).unwrap();
     gate.add_permits(1);
     let outcome = first.await.unwrap().unwrap();
     assert_eq!(outcome.bytes, content.len() as u64);
-    here.is(&content);
-    // The lock goes with the download.
-    here.get(&server, "/file").await.unwrap();
-    here.is(&content);
+    downloads.assert_only(&content);
+    // The lock ends with the download.
+    downloads.get(&server, "/file").await.unwrap();
+    downloads.assert_only(&content);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_part_of_another_version_is_not_appended() {
+async fn a_range_of_another_version_is_not_appended() {
     let (old, new) = (version(1, 300_000), version(2, 400_000));
     let (range, total) = ("bytes 100000-399999/400000", "bytes 100000-299999/300000");
     let answers: [(&str, Vec<(&'static str, &str)>); 8] = [
@@ -157,53 +148,55 @@ async fn a_part_of_another_version_is_not_appended() {
                 Some(first) => {
                     let headers: Vec<_> =
                         headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-                    StreamedResponse::whole(206, &headers, &new[first..])
+                    ScriptedResponse::whole(206, &headers, &new[first..])
                 }
-                None => StreamedResponse::whole(
+                None => ScriptedResponse::whole(
                     200,
                     &[("content-length", "400000"), ("etag", "\"v2\"")],
                     &new,
                 ),
             })
         };
-        let here = Here::interrupted(&server.url("/file"), &old[..100_000], Some(300_000));
+        let downloads =
+            DownloadDir::interrupted(&server.url("/file"), &old[..100_000], Some(300_000));
         let outcome =
-            here.get(&server, "/file").await.unwrap_or_else(|error| panic!("{case}: {error}"));
+            downloads.get(&server, "/file").await.unwrap_or_else(|error| panic!("{case}: {error}"));
         assert_eq!((outcome.bytes, outcome.resumed_at), (400_000, 0), "{case}");
-        here.is(&new);
-        let asked: Vec<_> =
-            server.requests().iter().map(|asked| asked.contains_key("range")).collect();
-        assert_eq!(asked, [true, false], "{case}");
+        downloads.assert_only(&new);
+        let ranges: Vec<_> =
+            server.requests().iter().map(|fields| fields.contains_key("range")).collect();
+        assert_eq!(ranges, [true, false], "{case}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_part_that_ends_before_the_file_is_not_the_whole() {
+async fn a_range_that_ends_before_the_file_is_incomplete() {
     let content = version(1, 300_000);
     let served = content.clone();
     let server = Scripted::new(move |request| {
         let first = first_byte(request).unwrap();
-        // At most so much at once.
+        // At most 150 kB in each response.
         let end = (first + 150_000).min(served.len());
         let range = format!("bytes {first}-{}/{}", end - 1, served.len());
-        StreamedResponse::whole(
+        ScriptedResponse::whole(
             206,
             &[("content-range", &range), ("etag", "\"v1\"")],
             &served[first..end],
         )
     });
-    let here = Here::interrupted(&server.url("/file"), &content[..100_000], Some(300_000));
-    let said = here.get(&server, "/file").await.unwrap_err().to_string();
-    assert!(said.contains("250000") && said.contains("300000"), "{said}");
-    assert!(!here.path("copy").exists());
-    // What has come stays, and the next one asks for the rest.
-    let outcome = here.get(&server, "/file").await.unwrap();
+    let downloads =
+        DownloadDir::interrupted(&server.url("/file"), &content[..100_000], Some(300_000));
+    let message = downloads.get(&server, "/file").await.unwrap_err().to_string();
+    assert!(message.contains("250000") && message.contains("300000"), "{message}");
+    assert!(!downloads.path("copy").exists());
+    // The content stays, and the next download requests the rest.
+    let outcome = downloads.get(&server, "/file").await.unwrap();
     assert_eq!((outcome.bytes, outcome.resumed_at), (300_000, 250_000));
-    here.is(&content);
+    downloads.assert_only(&content);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_shorter_or_longer_than_announced_is_not_the_file() {
+async fn content_of_another_length_than_announced_is_an_error() {
     let content = version(1, 300_000);
     let served = content.clone();
     let server = Scripted::new(move |request| {
@@ -220,13 +213,13 @@ async fn what_is_shorter_or_longer_than_announced_is_not_the_file() {
         match request.uri().path() {
             "/reset" => {
                 steps.push(Step::Reset);
-                StreamedResponse::new(200, &[], steps)
+                ScriptedResponse::new(200, &[], steps)
             }
-            "/unannounced" => StreamedResponse::new(200, &[], steps),
+            "/unannounced" => ScriptedResponse::new(200, &[], steps),
             "/twice" => {
-                StreamedResponse::new(200, &[headers[0], ("content-length", "300001")], steps)
+                ScriptedResponse::new(200, &[headers[0], ("content-length", "300001")], steps)
             }
-            _ => StreamedResponse::new(200, &headers, steps),
+            _ => ScriptedResponse::new(200, &headers, steps),
         }
     });
     for (path, reason) in [
@@ -236,34 +229,34 @@ async fn what_is_shorter_or_longer_than_announced_is_not_the_file() {
         ("/twice", "300001"),
         ("/reset", "127.0.0.1"),
     ] {
-        let here = Here::new();
-        let said = here
+        let downloads = DownloadDir::new();
+        let message = downloads
             .get(&server, path)
             .await
             .map_or_else(|error| error.to_string(), |outcome| panic!("{path}: {outcome:?}"));
-        assert!(said.contains(reason), "{path}: {said}");
-        assert!(!here.path("copy").exists(), "{path}");
+        assert!(message.contains(reason), "{path}: {message}");
+        assert!(!downloads.path("copy").exists(), "{path}");
     }
-    let here = Here::new();
-    here.get(&server, "/unannounced").await.unwrap();
-    here.is(&content);
+    let downloads = DownloadDir::new();
+    downloads.get(&server, "/unannounced").await.unwrap();
+    downloads.assert_only(&content);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_there_counts_and_not_what_the_record_says() {
+async fn the_length_of_the_partial_file_has_precedence_over_the_record() {
     let content = version(1, 300_000);
     let served = content.clone();
     let server = Scripted::new(move |request| match first_byte(request) {
         Some(first) if first < served.len() => {
             let range = format!("bytes {first}-{}/{}", served.len() - 1, served.len());
-            StreamedResponse::whole(
+            ScriptedResponse::whole(
                 206,
                 &[("content-range", &range), ("etag", "\"v1\"")],
                 &served[first..],
             )
         }
-        Some(_) => StreamedResponse::whole(416, &[], b""),
-        None => StreamedResponse::whole(
+        Some(_) => ScriptedResponse::whole(416, &[], b""),
+        None => ScriptedResponse::whole(
             200,
             &[("content-length", "300000"), ("etag", "\"v1\"")],
             &served,
@@ -278,20 +271,20 @@ async fn what_is_there_counts_and_not_what_the_record_says() {
         ("more than the file", &longer, Some(300_000), 0),
         ("more than was announced then", &content[..100_000], Some(50_000), 0),
     ] {
-        let here = Here::interrupted(&url, part, length);
+        let downloads = DownloadDir::interrupted(&url, part, length);
         let outcome =
-            here.get(&server, "/file").await.unwrap_or_else(|error| panic!("{case}: {error}"));
+            downloads.get(&server, "/file").await.unwrap_or_else(|error| panic!("{case}: {error}"));
         assert_eq!((outcome.bytes, outcome.resumed_at), (300_000, resumed_at), "{case}");
-        here.is(&content);
+        downloads.assert_only(&content);
     }
-    let here = Here::interrupted(&url, &content[..100_000], None);
-    fs::write(here.path("copy.part.json"), "{\"url\": \"http").unwrap();
-    assert_eq!(here.get(&server, "/file").await.unwrap().resumed_at, 0, "a torn record");
-    here.is(&content);
+    let downloads = DownloadDir::interrupted(&url, &content[..100_000], None);
+    fs::write(downloads.path("copy.part.json"), "{\"url\": \"http").unwrap();
+    assert_eq!(downloads.get(&server, "/file").await.unwrap().resumed_at, 0, "a torn record");
+    downloads.assert_only(&content);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_digest_is_compared_before_the_file_is_there() {
+async fn a_digest_is_checked_before_the_file_is_published() {
     let (content, other) = (version(1, 300_000), version(2, 300_000));
     let of = |what: &[u8]| format!("sha-256=:{}:", STANDARD.encode(digest(&SHA256, what)));
     let of512 = format!("md5=:AAAA:, sha-512=:{}:;q=1", STANDARD.encode(digest(&SHA512, &content)));
@@ -310,7 +303,7 @@ async fn a_digest_is_compared_before_the_file_is_there() {
         let path = request.uri().path();
         let (name, value) = field(path);
         let Some(first) = first_byte(request) else {
-            return StreamedResponse::whole(200, &[("etag", "\"v1\"")], &served);
+            return ScriptedResponse::whole(200, &[("etag", "\"v1\"")], &served);
         };
         let range = format!("bytes {first}-{}/{}", served.len() - 1, served.len());
         let mut headers = vec![("content-range", range.as_str()), ("etag", "\"v1\"")];
@@ -318,32 +311,34 @@ async fn a_digest_is_compared_before_the_file_is_there() {
         if !trailing {
             headers.push((name, &value));
         }
-        let reply = StreamedResponse::whole(206, &headers, &served[first..]);
+        let reply = ScriptedResponse::whole(206, &headers, &served[first..]);
         if trailing { reply.trailers(&[(name, &value)]) } else { reply }
     });
     for path in ["/right", "/trailer", "/sha-512", "/content", "/unknown", "/malformed"] {
-        let here = Here::interrupted(&server.url(path), &content[..100_000], Some(300_000));
+        let downloads =
+            DownloadDir::interrupted(&server.url(path), &content[..100_000], Some(300_000));
         let outcome =
-            here.get(&server, path).await.unwrap_or_else(|error| panic!("{path}: {error}"));
+            downloads.get(&server, path).await.unwrap_or_else(|error| panic!("{path}: {error}"));
         assert_eq!(outcome.resumed_at, 100_000, "{path}");
-        here.is(&content);
+        downloads.assert_only(&content);
     }
     for path in ["/wrong", "/wrong-trailer", "/wrong-content"] {
-        let here = Here::interrupted(&server.url(path), &content[..100_000], Some(300_000));
-        let said = here
+        let downloads =
+            DownloadDir::interrupted(&server.url(path), &content[..100_000], Some(300_000));
+        let message = downloads
             .get(&server, path)
             .await
             .map_or_else(|error| error.to_string(), |_| panic!("{path}"));
-        assert!(said.contains("sha-256") && said.contains("-digest"), "{path}: {said}");
-        assert!(!here.path("copy").exists(), "{path}");
-        // What is wrong is not resumed.
-        assert_eq!(here.get(&server, path).await.unwrap().resumed_at, 0, "{path}");
-        here.is(&content);
+        assert!(message.contains("sha-256") && message.contains("-digest"), "{path}: {message}");
+        assert!(!downloads.path("copy").exists(), "{path}");
+        // Wrong content is not resumed.
+        assert_eq!(downloads.get(&server, path).await.unwrap().resumed_at, 0, "{path}");
+        downloads.assert_only(&content);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_exchanged_meanwhile_is_noticed() {
+async fn changes_by_other_programs_are_detected() {
     let content = version(1, 300_000);
     for meddle in ["exchange the partial file", "extend it", "occupy the name"] {
         let gate = Arc::new(Semaphore::new(0));
@@ -355,30 +350,32 @@ async fn what_is_exchanged_meanwhile_is_noticed() {
                 Step::Wait(held.clone()),
                 Step::Send(second.to_vec()),
             ];
-            StreamedResponse::new(200, &[("content-length", "300000"), ("etag", "\"v1\"")], steps)
+            ScriptedResponse::new(200, &[("content-length", "300000"), ("etag", "\"v1\"")], steps)
         }));
-        let here = Arc::new(Here::new());
+        let downloads = Arc::new(DownloadDir::new());
         let getting = tokio::spawn({
-            let (server, here) = (server.clone(), here.clone());
-            async move { here.get(&server, "/file").await }
+            let (server, downloads) = (server.clone(), downloads.clone());
+            async move { downloads.get(&server, "/file").await }
         });
-        let part = here.path("copy.part");
+        let part = downloads.path("copy.part");
         until("the first piece", || fs::metadata(&part).is_ok_and(|part| part.len() == 100_000))
             .await;
         match meddle {
             "exchange the partial file" => {
-                fs::rename(&part, here.path("aside")).unwrap();
+                fs::rename(&part, downloads.path("aside")).unwrap();
                 fs::write(&part, "planted").unwrap();
             }
             "extend it" => {
                 fs::File::options().write(true).open(&part).unwrap().set_len(400_000).unwrap()
             }
-            _ => nix::unistd::mkfifo(&here.path("copy"), nix::sys::stat::Mode::S_IRWXU).unwrap(),
+            _ => {
+                nix::unistd::mkfifo(&downloads.path("copy"), nix::sys::stat::Mode::S_IRWXU).unwrap()
+            }
         }
         gate.add_permits(1);
-        let said =
+        let message =
             getting.await.unwrap().map_or_else(|error| error.to_string(), |_| panic!("{meddle}"));
-        assert!(said.contains("copy.part"), "{meddle}: {said}");
-        assert!(!here.path("copy").is_file(), "{meddle}");
+        assert!(message.contains("copy.part"), "{meddle}: {message}");
+        assert!(!downloads.path("copy").is_file(), "{meddle}");
     }
 }

@@ -1,6 +1,7 @@
-//! An HTTP/3 server that answers with whatever a test tells it to, true or not.
+//! An HTTP/3 server whose responses a test determines, valid or not.
 
-use bentpipe_net::{Client, Driver, Socket, Trust, WallClock};
+use bentpipe_net::get::Client;
+use bentpipe_net::{Driver, RealClock, Socket, Trust};
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, ALPN_H3, Identity, Randomness};
 use bentpipe_quic::{Accept, Attached, Conn, Endpoint, Http3, Task};
@@ -13,18 +14,18 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use tokio::sync::Semaphore;
 
-/// One act of the server after the response's head.
+/// A step of the server after the head of a response.
 pub enum Step {
     /// Sends content.
     Send(Vec<u8>),
     /// Waits until the test adds a permit.
     Wait(Arc<Semaphore>),
-    /// Resets the stream; nothing follows.
+    /// Resets the stream and ends the response.
     Reset,
 }
 
-/// A response: its head and what follows.
-pub struct StreamedResponse {
+/// A response: its head and its steps.
+pub struct ScriptedResponse {
     status: u16,
     headers: HeaderMap,
     steps: Vec<Step>,
@@ -38,12 +39,12 @@ fn fields(fields: &[(&'static str, &str)]) -> HeaderMap {
     fields.iter().map(field).collect()
 }
 
-impl StreamedResponse {
+impl ScriptedResponse {
     pub fn new(status: u16, headers: &[(&'static str, &str)], steps: Vec<Step>) -> Self {
         Self { status, headers: fields(headers), steps, trailers: None }
     }
 
-    /// A response with all of its content.
+    /// Returns a response with complete content.
     pub fn whole(status: u16, headers: &[(&'static str, &str)], content: &[u8]) -> Self {
         Self::new(status, headers, vec![Step::Send(content.to_vec())])
     }
@@ -54,28 +55,28 @@ impl StreamedResponse {
     }
 }
 
-type Script = Arc<dyn Fn(&Request<()>) -> StreamedResponse + Send + Sync>;
+type Script = Arc<dyn Fn(&Request<()>) -> ScriptedResponse + Send + Sync>;
 
 /// A server on the loopback. It ends with the test's runtime.
 pub struct Scripted {
     address: SocketAddr,
     trust: Trust,
     requests: Arc<Mutex<Vec<HeaderMap>>>,
-    /// The endpoint lives as long as its driver.
+    /// Keeps the endpoint alive.
     _driver: Driver,
 }
 
 impl Scripted {
-    pub fn new(script: impl Fn(&Request<()>) -> StreamedResponse + Send + Sync + 'static) -> Self {
-        let clock = WallClock::new();
+    pub fn new(script: impl Fn(&Request<()>) -> ScriptedResponse + Send + Sync + 'static) -> Self {
+        let clock = RealClock::new();
         let identity = Identity::self_signed("127.0.0.1", [1; 32]).unwrap();
         let crypto =
             tls::server(&identity, ALPN_H3, Randomness::System, clock.epoch(), None).unwrap();
         let config = Arc::new(ServerConfig::with_crypto(Arc::new(crypto)));
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let heard = requests.clone();
+        let received = requests.clone();
         let script: Script = Arc::new(move |request| {
-            heard.lock().unwrap().push(request.headers().clone());
+            received.lock().unwrap().push(request.headers().clone());
             script(request)
         });
         let accepted = config.clone();
@@ -108,7 +109,7 @@ impl Scripted {
         format!("https://{}{path}", self.address).parse().unwrap()
     }
 
-    /// The header fields of the requests so far, in order.
+    /// Returns the header fields of the requests so far, in order.
     pub fn requests(&self) -> Vec<HeaderMap> {
         self.requests.lock().unwrap().clone()
     }
@@ -119,7 +120,7 @@ async fn serve(conn: Conn, script: Script) {
     let Ok(mut connection) = built else { return };
     while let Ok(Some(resolver)) = connection.accept().await {
         let script = script.clone();
-        // A client that has gone ends it early.
+        // A client that is gone ends the response early.
         conn.spawn(async move { drop(answer(resolver, script).await) });
     }
 }
@@ -129,7 +130,7 @@ async fn answer(
     script: Script,
 ) -> Result<(), h3::error::StreamError> {
     let (request, mut stream) = resolver.resolve_request().await?;
-    let StreamedResponse { status, headers, steps, trailers } = script(&request);
+    let ScriptedResponse { status, headers, steps, trailers } = script(&request);
     let mut head = Response::builder().status(status).body(()).unwrap();
     *head.headers_mut() = headers;
     stream.send_response(head).await?;

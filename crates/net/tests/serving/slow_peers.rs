@@ -1,6 +1,6 @@
-//! Clients over TCP that do not take what they asked for.
+//! Clients over TCP that do not read their responses.
 
-use super::Place;
+use super::TestServer;
 use super::tcp::connect_as;
 use bytes::Bytes;
 use http::{Request, Response};
@@ -14,16 +14,15 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tokio_rustls::client::TlsStream;
 
-/// A connection of HTTP/2 whose streams have a window of so many bytes. It answers PING and keeps
-/// to the protocol otherwise.
+/// An HTTP/2 connection with a fixed stream window. It responds to PING and follows the protocol.
 pub struct Http2 {
     requests: SendRequest<Empty<Bytes>>,
     connection: tokio::task::JoinHandle<()>,
 }
 
 impl Http2 {
-    pub async fn connect(place: &Place, source: [u8; 4], window: u32) -> Self {
-        let stream = TokioIo::new(connect_as(place, source, b"h2").await);
+    pub async fn connect(site: &TestServer, source: [u8; 4], window: u32) -> Self {
+        let stream = TokioIo::new(connect_as(site, source, b"h2").await);
         let mut builder = Builder::new(TokioExecutor::new());
         builder.initial_stream_window_size(window).initial_connection_window_size(1 << 30);
         let (requests, connection) = builder.handshake(stream).await.unwrap();
@@ -31,14 +30,14 @@ impl Http2 {
         Self { requests, connection }
     }
 
-    /// The head of a response; its content is not read.
+    /// Sends a request and returns the head of the response. Does not read the content.
     pub async fn ask(&mut self, path: &str) -> hyper::Result<Response<Incoming>> {
         self.requests.ready().await?;
         let request = Request::get(format!("https://localhost{path}")).body(Empty::new()).unwrap();
         self.requests.send_request(request).await
     }
 
-    /// Waits until the server has ended the connection, and says whether it did in time.
+    /// Returns whether the server closes the connection within `limit`.
     pub async fn ended_within(&mut self, limit: Duration) -> bool {
         tokio::time::timeout(limit, &mut self.connection).await.is_ok()
     }
@@ -50,11 +49,11 @@ impl Drop for Http2 {
     }
 }
 
-/// How long the server keeps a connection open from which nothing more comes.
+/// Returns how long the server keeps an idle connection open.
 pub async fn open_for(stream: &mut TlsStream<TcpStream>) -> Duration {
     let begun = Instant::now();
     let mut rest = Vec::new();
-    // An end without word of TLS is one too.
+    // The server may end without a TLS alert.
     _ = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut rest)).await;
     begun.elapsed()
 }

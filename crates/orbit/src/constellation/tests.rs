@@ -3,8 +3,8 @@ use crate::{PhaseShift, mean_motion_rev_per_day, presets};
 
 const EPOCH: Epoch = Epoch::from_unix_secs(946_684_800);
 const DAY: Span = Span::from_secs(86_400);
-/// COSMOS 2405 in June 2006, about to come down, and CBERS 2, which is not (the source stands in
-/// `tests/vectors/elements.txt`).
+/// COSMOS 2405 in June 2006, shortly before its decay, and CBERS 2, a lasting satellite (for the
+/// source, see `tests/vectors/elements.txt`).
 const FALLING: &str = "COSMOS 2405
 1 28350U 04020A   06167.21788666  .16154492  76267-5  18678-3 0  8894
 2 28350  64.9977 345.6130 0024870 260.7578  99.9590 16.47856722116490
@@ -26,8 +26,8 @@ fn satellites_of_a_shell_keep_their_altitude_over_a_day() {
         for hours in [0, 1, 7, 24] {
             constellation.positions(EPOCH, Time::from_secs(hours * 3600), &mut at).unwrap();
             for each in &at {
-                // The Earth's flattening moves a circular orbit up and down by some 10 km, and
-                // Kozai's mean motion means one a few km off.
+                // The Earth's flattening moves a circular orbit up and down by about 10 km, and
+                // Kozai's mean motion differs by a few km.
                 let altitude = radius(*each) / 1000.0 - 6378.135;
                 assert!((altitude - km).abs() < 16.0, "{name}: {altitude} km");
             }
@@ -36,7 +36,7 @@ fn satellites_of_a_shell_keep_their_altitude_over_a_day() {
 }
 
 #[test]
-fn satellites_stand_where_the_shell_says() {
+fn satellites_have_the_positions_of_their_shell() {
     let shell = Shell {
         name: "s".into(),
         planes: 4,
@@ -57,8 +57,8 @@ fn satellites_stand_where_the_shell_says() {
     assert_eq!(constellation.epoch(), EPOCH);
     let mut at = Vec::new();
     constellation.positions(EPOCH, Time::ZERO, &mut at).unwrap();
-    // Height above the equator is the sine of the anomaly in a polar orbit: 0, 180; 30, 210; 60,
-    // 240; 90, 270 degrees.
+    // The height above the equator is the sine of the anomaly in a polar orbit: 0, 180; 30, 210;
+    // 60, 240; 90, 270 degrees.
     for (index, sine) in [0.0, 0.0, 0.5, -0.5, 0.866, -0.866, 1.0, -1.0].into_iter().enumerate() {
         let measured = at[index].z / radius(at[index]);
         assert!((measured - sine).abs() < 0.005, "{index}: {measured}");
@@ -66,7 +66,7 @@ fn satellites_stand_where_the_shell_says() {
 }
 
 #[test]
-fn shells_that_cannot_be_are_refused_with_the_value() {
+fn invalid_shells_are_rejected_with_the_value() {
     let good = presets::shells("kuiper-630").unwrap().remove(0);
     let cases: [(Shell, &str); 10] = [
         (Shell { planes: 0, ..good.clone() }, "0"),
@@ -99,7 +99,7 @@ fn mean_motion_follows_from_the_altitude() {
 }
 
 #[test]
-fn each_satellite_is_followed_from_its_own_epoch() {
+fn each_satellite_is_propagated_from_its_own_epoch() {
     let both = Constellation::from_elements(FALLING).unwrap();
     // The later of the two epochs: day 177 of 2006.
     assert_eq!(both.epoch().to_string(), "2006-06-26T18:52:04Z");
@@ -115,7 +115,7 @@ fn each_satellite_is_followed_from_its_own_epoch() {
 }
 
 #[test]
-fn a_satellite_that_comes_down_is_named_and_can_be_left_out() {
+fn a_decaying_satellite_is_named_and_can_be_dropped() {
     let mut constellation = Constellation::from_elements(FALLING).unwrap();
     let mut at = Vec::new();
     // Forty days after its epoch.
@@ -134,7 +134,7 @@ fn a_satellite_that_comes_down_is_named_and_can_be_left_out() {
 }
 
 #[test]
-fn one_that_comes_down_within_the_time_is_left_out_too_and_nothing_left_is_an_error() {
+fn a_satellite_that_decays_during_the_run_is_dropped_and_none_left_is_an_error() {
     let first: String = FALLING.lines().take(3).map(|line| format!("{line}\n")).collect();
     let mut constellation = Constellation::from_elements(&first).unwrap();
     let begins = constellation.epoch();
@@ -145,7 +145,7 @@ fn one_that_comes_down_within_the_time_is_left_out_too_and_nothing_left_is_an_er
 }
 
 #[test]
-fn times_far_beyond_reason_give_errors_or_positions_and_no_panic() {
+fn extreme_times_give_errors_or_positions_without_a_panic() {
     let shells =
         Constellation::from_shells(&presets::shells("iridium").unwrap(), Epoch::MAX).unwrap();
     let published = Constellation::from_elements(FALLING).unwrap();

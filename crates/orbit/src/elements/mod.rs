@@ -1,10 +1,14 @@
 //! Published orbital elements: two-line element sets (with or without a name line) and OMM messages
 //! in JSON.
 
+mod element_set;
 mod omm;
 mod tle;
 
 use crate::OrbitError;
+use element_set::{Elements, refuse};
+
+pub(crate) use element_set::MAX_SATELLITES;
 
 /// Format of orbital elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,27 +30,15 @@ impl ElementsFormat {
     }
 }
 
-/// Elements of one satellite.
-#[derive(Debug, Clone)]
-pub(crate) struct Elements {
-    /// Name of the satellite, or `NORAD` and its catalogue number if it has none.
-    pub name: String,
-    /// First line of the elements, from 1.
-    pub line: usize,
-    pub elements: sgp4::Elements,
-}
-
-/// Limit of satellites in one text or shell.
-pub(crate) const MAX_SATELLITES: usize = 100_000;
-
 /// Reads all satellites of `text`.
 ///
-/// Skips empty lines and lines that begin with `#` in two-line sets. Satellites of the same name
+/// Skips empty lines, and lines in two-line sets that start with `#`. Satellites of the same name
 /// get their catalogue numbers appended.
 ///
 /// # Errors
-/// The first line that cannot be read: wrong checksum (with the computed one), wrong length,
-/// invalid numbers, or two lines of different satellites.
+///
+/// Returns the first line that cannot be read: wrong checksum (with the computed one), wrong
+/// length, invalid numbers, or two lines of different satellites.
 pub(crate) fn read(text: &str, format: ElementsFormat) -> Result<Vec<Elements>, OrbitError> {
     let mut found = match format {
         ElementsFormat::Tle => tle::read(text),
@@ -61,27 +53,11 @@ pub(crate) fn read(text: &str, format: ElementsFormat) -> Result<Vec<Elements>, 
     for each in &found {
         check(each)?;
     }
-    tell_apart(&mut found)?;
+    make_names_unique(&mut found)?;
     Ok(found)
 }
 
-fn refuse(line: usize, reason: impl Into<String>) -> OrbitError {
-    OrbitError::Elements { line, reason: reason.into() }
-}
-
-fn too_many(line: usize) -> OrbitError {
-    refuse(line, format!("more than {MAX_SATELLITES} satellites; split the text"))
-}
-
-/// The name of a satellite, or one made from its catalogue number.
-fn name_of(given: Option<&str>, norad_id: u64) -> String {
-    match given.map(str::trim) {
-        Some(name) if !name.is_empty() => name.to_owned(),
-        _ => format!("NORAD {norad_id}"),
-    }
-}
-
-/// Refuses values that no orbit has: the propagator would turn some into invalid positions.
+/// Rejects values that no orbit has: the propagator would turn some into invalid positions.
 fn check(each: &Elements) -> Result<(), OrbitError> {
     let e = &each.elements;
     let ranges = [
@@ -90,7 +66,7 @@ fn check(each: &Elements) -> Result<(), OrbitError> {
         ("eccentricity", e.eccentricity, 0.0, 1.0),
         ("argument of perigee", e.argument_of_perigee, -360.0, 360.0),
         ("mean anomaly", e.mean_anomaly, -360.0, 360.0),
-        ("mean motion (revolutions a day)", e.mean_motion, 1e-6, 20.0),
+        ("mean motion (revolutions per day)", e.mean_motion, 1e-6, 20.0),
         ("drag term B* (per Earth radius)", e.drag_term, -10.0, 10.0),
     ];
     for (what, value, low, high) in ranges {
@@ -105,9 +81,9 @@ fn check(each: &Elements) -> Result<(), OrbitError> {
     Ok(())
 }
 
-/// Appends catalogue numbers to names that occur more than once. Refuses satellites that share name
+/// Appends catalogue numbers to names that occur more than once. Rejects satellites that share name
 /// and number.
-fn tell_apart(found: &mut [Elements]) -> Result<(), OrbitError> {
+fn make_names_unique(found: &mut [Elements]) -> Result<(), OrbitError> {
     let mut by_name: Vec<usize> = (0..found.len()).collect();
     by_name.sort_by(|&a, &b| found[a].name.cmp(&found[b].name).then(a.cmp(&b)));
     let shared: Vec<usize> = by_name
@@ -126,10 +102,7 @@ fn tell_apart(found: &mut [Elements]) -> Result<(), OrbitError> {
     match names.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         Some(pair) => Err(refuse(
             pair[1].1,
-            format!(
-                "`{}` stands in line {} already; keep one of the two, the newer",
-                pair[1].0, pair[0].1
-            ),
+            format!("`{}` is already in line {}; keep only the newer one", pair[1].0, pair[0].1),
         )),
         None => Ok(()),
     }

@@ -1,6 +1,6 @@
 //! Orbit Mean-elements Messages (CCSDS 502.0-B) in JSON: one object or a list of objects.
 
-use super::{Elements, MAX_SATELLITES, name_of, refuse, too_many};
+use super::element_set::{Elements, MAX_SATELLITES, name_of, refuse, too_many};
 use crate::OrbitError;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -53,7 +53,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The line in which `part` begins. Parts must be passed in the order of the text.
+    /// Returns the line in which `part` starts. Parts must be passed in the order of the text.
     fn of(&mut self, part: &str) -> usize {
         let start = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         if let Some(passed) = self.text.get(self.at..start) {
@@ -72,7 +72,7 @@ fn one(message: &str, line: usize) -> Result<Elements, OrbitError> {
     for (key, must) in FIXED {
         match fields.get(key).map(|value| value.as_str().unwrap_or_default()) {
             None => {}
-            // The standard writes "SGP/SGP4".
+            // The standard uses "SGP/SGP4".
             Some(value)
                 if value.eq_ignore_ascii_case(must)
                     || (key == "MEAN_ELEMENT_THEORY" && value == "SGP/SGP4") => {}
@@ -94,9 +94,8 @@ fn one(message: &str, line: usize) -> Result<Elements, OrbitError> {
     {
         *epoch = bare.to_owned();
     }
-    let elements: sgp4::Elements = serde_json::from_value(Value::Object(fields)).map_err(|e| {
-        refuse(line, format!("{e}; give the message as CelesTrak's FORMAT=JSON has it"))
-    })?;
+    let elements: sgp4::Elements = serde_json::from_value(Value::Object(fields))
+        .map_err(|e| refuse(line, format!("{e}; use the format of CelesTrak's FORMAT=JSON")))?;
     Ok(Elements {
         name: name_of(elements.object_name.as_deref(), elements.norad_id),
         line,

@@ -18,7 +18,7 @@ fn parse(text: &str) -> Result<Vec<Elements>, OrbitError> {
     read(text, ElementsFormat::detect(text))
 }
 
-/// The line and the sentence of the error that `text` gives.
+/// Returns line and text of the error for `text`.
 fn error(text: &str) -> (usize, String) {
     match parse(text) {
         Err(OrbitError::Elements { line, reason }) => (line, reason),
@@ -26,14 +26,14 @@ fn error(text: &str) -> (usize, String) {
     }
 }
 
-/// A line with the checksum that it should have.
+/// Returns a line with the correct checksum.
 fn with_checksum(line: &str) -> String {
     let body = &line[..68];
     format!("{body}{}", tle::checksum(body))
 }
 
 #[test]
-fn two_and_three_lines_comments_blank_lines_and_line_ends_of_any_kind_are_read() {
+fn two_and_three_lines_comments_blank_lines_and_all_line_ends_are_read() {
     let bare: String = ISS.lines().skip(1).map(|line| format!("{line}\n")).collect();
     let texts = [
         (ISS.to_owned(), "ISS (ZARYA)"),
@@ -51,16 +51,16 @@ fn two_and_three_lines_comments_blank_lines_and_line_ends_of_any_kind_are_read()
 }
 
 #[test]
-fn a_wrong_checksum_says_which_was_computed_and_which_stands_there() {
+fn a_wrong_checksum_is_reported_with_the_computed_one() {
     let (line, reason) = error(&ISS.replace("236008", "236003"));
     assert_eq!(line, 3);
-    assert!(reason.contains("is 8") && reason.contains("`3`"), "{reason}");
+    assert!(reason.contains("instead of 8") && reason.contains("`3`"), "{reason}");
     let (line, reason) = error(&ISS.replace("236008", "23600X"));
     assert!(line == 3 && reason.contains("`X`"), "{reason}");
 }
 
 #[test]
-fn a_line_that_was_cut_or_has_tabs_says_so() {
+fn truncated_lines_and_tabs_are_reported() {
     let (line, reason) = error(&ISS.replace("0  9992", "0  999"));
     assert!(line == 2 && reason.contains("68 characters instead of 69"), "{reason}");
     let (line, reason) = error(&ISS.replace("98067A   20", "98067A\t 20"));
@@ -70,7 +70,7 @@ fn a_line_that_was_cut_or_has_tabs_says_so() {
 }
 
 #[test]
-fn lines_that_are_out_of_place_are_named() {
+fn misplaced_lines_are_named() {
     let lines: Vec<&str> = ISS.lines().collect();
     for (text, at, word) in [
         (format!("{}\n", lines[2]), 1, "without its first"),
@@ -87,7 +87,7 @@ fn lines_that_are_out_of_place_are_named() {
 }
 
 #[test]
-fn two_lines_of_different_satellites_and_fields_that_are_no_numbers_are_refused() {
+fn lines_of_different_satellites_and_invalid_numbers_are_rejected() {
     let lines: Vec<&str> = ISS.lines().collect();
     let other = with_checksum(&lines[2].replacen("25544", "25545", 1));
     let (line, reason) = error(&format!("{}\n{other}\n", lines[1]));
@@ -120,7 +120,7 @@ fn catalogue_numbers_beyond_99999_are_read_as_alpha_5() {
 }
 
 #[test]
-fn satellites_of_one_name_are_told_apart_by_number_and_repeated_ones_refused() {
+fn satellites_of_one_name_are_distinguished_by_number_and_repeated_ones_rejected() {
     let other: String = ISS
         .lines()
         .skip(1)
@@ -147,7 +147,7 @@ fn messages_are_read_alone_and_in_lists() {
 }
 
 #[test]
-fn a_message_needs_only_what_moves_the_satellite() {
+fn a_message_needs_only_the_orbital_elements() {
     let least = r#"{"OBJECT_NAME":"A","EPOCH":"2025-02-14T14:36:48","MEAN_MOTION":15,"ECCENTRICITY":0,"INCLINATION":53,
         "RA_OF_ASC_NODE":1,"ARG_OF_PERICENTER":2,"MEAN_ANOMALY":"3","BSTAR":0}"#;
     let found = parse(least).unwrap();
@@ -155,7 +155,7 @@ fn a_message_needs_only_what_moves_the_satellite() {
 }
 
 #[test]
-fn a_message_that_is_wrong_says_where_and_what() {
+fn errors_in_messages_are_reported_with_line_and_reason() {
     let second = OMM.replace("\"INCLINATION\": 34.2493,", "");
     let (line, reason) = error(&format!("[\n{OMM},\n{second}\n]"));
     assert!(line == 8 && reason.contains("INCLINATION"), "{line}: {reason}");
@@ -182,7 +182,12 @@ proptest! {
     }
 
     #[test]
-    fn no_damaged_set_panics(at in 0..150usize, put in any::<char>(), cut in 0..150usize, mend in any::<bool>()) {
+    fn no_damaged_set_panics(
+        at in 0..150usize,
+        put in any::<char>(),
+        cut in 0..150usize,
+        mend in any::<bool>(),
+    ) {
         let mut text: Vec<char> = ISS.chars().collect();
         let last = text.len() - 1;
         text[at.min(last)] = put;
@@ -190,10 +195,15 @@ proptest! {
         let text: String = text.into_iter().collect();
         let mended: String = text
             .lines()
-            .map(|line| if mend && line.len() == 69 && line.is_ascii() { with_checksum(line) } else { line.to_owned() } + "\n")
+            .map(|line| {
+                let mended = mend && line.len() == 69 && line.is_ascii();
+                let line = if mended { with_checksum(line) } else { line.to_owned() };
+                line + "\n"
+            })
             .collect();
         if let Ok(constellation) = crate::Constellation::from_elements(&mended) {
-            let _ = constellation.positions(constellation.epoch(), bentpipe_units::Time::from_secs(100), &mut Vec::new());
+            let at = bentpipe_units::Time::from_secs(100);
+            let _ = constellation.positions(constellation.epoch(), at, &mut Vec::new());
         }
     }
 

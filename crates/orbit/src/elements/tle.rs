@@ -3,7 +3,7 @@
 //! The propagator's parser reads the fields. Length, characters and checksums are checked first,
 //! because its errors would be unclear or it would panic.
 
-use super::{Elements, MAX_SATELLITES, name_of, refuse, too_many};
+use super::element_set::{Elements, MAX_SATELLITES, name_of, refuse, too_many};
 use crate::OrbitError;
 
 /// Columns of a line, including the checksum.
@@ -62,7 +62,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Elements>, OrbitError> {
     Ok(found)
 }
 
-/// True if the line looks like line `which` of a set.
+/// Returns true if the line looks like line `which` of a set.
 fn is(line: Line<'_>, which: char) -> bool {
     line.text.strip_prefix(which).is_some_and(|rest| rest.starts_with(' '))
 }
@@ -103,51 +103,50 @@ fn check(line: Line<'_>) -> Result<(), OrbitError> {
         return Err(refuse(
             line.number,
             format!(
-                "the checksum is {computed}, and `{last}` stands there; copy the line anew, a \
-                    character of it was changed"
+                "the checksum is `{last}` instead of {computed}; copy the line again, since one of \
+                 its characters was changed"
             ),
         ));
     }
     Ok(())
 }
 
-/// The sum of all digits, plus one per minus sign, modulo 10.
+/// Returns the sum of all digits, plus one per minus sign, modulo 10.
 pub(super) fn checksum(body: &str) -> u32 {
     body.chars().map(|c| if c == '-' { 1 } else { c.to_digit(10).unwrap_or(0) }).sum::<u32>() % 10
 }
 
 /// Translates an error of the parser, with the columns (from 1) and their content.
 fn explain(error: &sgp4::TleError, first: Line<'_>, second: Line<'_>) -> OrbitError {
-    let told = error.to_string();
-    let numbers: Vec<usize> = told.split(' ').filter_map(|word| word.parse().ok()).collect();
-    let line = if told.contains("on TLE line 2") { second } else { first };
+    let message = error.to_string();
+    let numbers: Vec<usize> = message.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let line = if message.contains("on TLE line 2") { second } else { first };
     let columns = match numbers[..] {
         [.., start, end] => line.text.get(start..end).map(|shown| (start, end, shown)),
         _ => None,
     };
-    let what = if told.contains("NORAD mismatch") {
+    let what = if message.contains("NORAD mismatch") {
         let other = second.text.get(2..7).unwrap_or_default();
         format!(
             "lines {} and {} are of different satellites (`{other}` in the second)",
             first.number, second.number
         )
-    } else if told.contains("space") {
-        "a space belongs there".into()
-    } else if told.contains("Alpha-5") {
-        "a catalogue number belongs there: five digits, or a letter (not I or O) and four digits"
-            .into()
-    } else if told.contains("classification") {
-        "`U`, `C` or `S` belongs there".into()
-    } else if told.contains("Date") {
-        "no date: year as two digits, day of the year from 1 with its part".into()
+    } else if message.contains("space") {
+        "expected a space".into()
+    } else if message.contains("Alpha-5") {
+        "expected a catalogue number: five digits, or a letter (not I or O) and four digits".into()
+    } else if message.contains("classification") {
+        "expected `U`, `C` or `S`".into()
+    } else if message.contains("Date") {
+        "not a date: year as two digits, day of the year from 1 with its fraction".into()
     } else {
-        "no number as this field has it".into()
+        "not a number in the format of this field".into()
     };
     match columns {
         Some((start, end, shown)) => refuse(
             line.number,
-            format!("columns {} to {end}, `{shown}`: {what}; copy the line anew", start + 1),
+            format!("columns {} to {end}, `{shown}`: {what}; copy the line again", start + 1),
         ),
-        None => refuse(line.number, format!("{what}; copy the line anew")),
+        None => refuse(line.number, format!("{what}; copy the line again")),
     }
 }

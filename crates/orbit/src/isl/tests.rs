@@ -34,7 +34,7 @@ fn on_a_full_grid_every_satellite_has_four_links() {
 
 #[test]
 fn tiny_constellations_have_no_link_twice_and_none_to_itself() {
-    // Planes, satellites in each, links of the grid, links of rings.
+    // Planes, satellites per plane, links of +grid, links of intra-plane.
     for (planes, per_plane, across, along) in [
         (1, 1, 0, 0),
         (1, 2, 1, 1),
@@ -69,8 +69,8 @@ fn across_the_seam_of_a_star_there_are_no_links() {
     }));
 }
 
-/// With any phase, partners across the wrap are as near as partners elsewhere: no link may be
-/// longer than the longest that does not cross the wrap.
+/// With any phase, neighbours across the wrap are as close as elsewhere: no link may be longer than
+/// the longest that does not cross the wrap.
 #[test]
 fn links_across_the_wrap_are_no_longer_than_others() {
     for factor in [0.0, 1.0, 5.0, 13.0, 17.0, 39.0, 71.0] {
@@ -97,7 +97,7 @@ fn links_across_the_wrap_are_no_longer_than_others() {
 }
 
 #[test]
-fn listed_links_are_those_named_and_wrong_names_are_answered_with_near_ones() {
+fn listed_links_are_used_and_wrong_names_are_rejected_with_similar_ones() {
     let constellation = of(&shell(2, 3));
     let pair = |a: &str, b: &str| (format!("starlink-550-{a}"), format!("starlink-550-{b}"));
     let list = IslPattern::List(vec![pair("1-2", "0-0"), pair("0-0", "1-2"), pair("0-1", "0-2")]);

@@ -1,6 +1,6 @@
 //! Checks of a network's description.
 
-use super::{FIBRE_FACTOR, NetworkSpec, Node};
+use super::spec::{FIBRE_FACTOR, NetworkSpec, Node};
 use crate::{OrbitError, SPEED_OF_LIGHT, SatelliteSelection};
 use bentpipe_units::Span;
 use std::collections::BTreeMap;
@@ -30,10 +30,10 @@ pub(super) fn ranges(spec: &NetworkSpec) -> Result<(), OrbitError> {
         within("a longitude", station.place.longitude_deg, -180.0, 180.0, "degrees")?;
         within("an altitude", station.place.altitude_m, -1_000.0, 100_000.0, "metres")?;
         if let Some(elevation) = station.min_elevation_deg {
-            within("a lowest elevation", elevation, 0.0, 90.0, "degrees")?;
+            within("a minimum elevation", elevation, 0.0, 90.0, "degrees")?;
         }
         if station.selection == SatelliteSelection::All && !station.handover_outage.is_zero() {
-            let what = format!("an interruption of station `{}`", station.name);
+            let what = format!("a handover outage of station `{}`", station.name);
             return Err(wrong(
                 what,
                 station.handover_outage,
@@ -42,8 +42,8 @@ pub(super) fn ranges(spec: &NetworkSpec) -> Result<(), OrbitError> {
         }
     }
     for (what, range) in [
-        ("an inter-satellite range", spec.max_isl_length_m),
-        ("a ground range", spec.max_ground_link_length_m),
+        ("a maximum ISL length", spec.max_isl_length_m),
+        ("a maximum ground link length", spec.max_ground_link_length_m),
     ] {
         if range.is_some_and(|range| !(range > 0.0 && range.is_finite())) {
             return Err(wrong(what.into(), range.unwrap_or_default(), "more than 0 metres"));
@@ -52,7 +52,8 @@ pub(super) fn ranges(spec: &NetworkSpec) -> Result<(), OrbitError> {
     Ok(())
 }
 
-/// All nodes by name. Station names are unique; of satellites that share a name, the first counts.
+/// Returns all nodes by name. Station names are unique; of satellites that share a name, the first
+/// counts.
 pub(super) fn names(spec: &NetworkSpec) -> Result<BTreeMap<String, Node>, OrbitError> {
     let satellites = spec.constellation.len();
     let mut names = BTreeMap::new();
@@ -72,7 +73,7 @@ pub(super) fn names(spec: &NetworkSpec) -> Result<BTreeMap<String, Node>, OrbitE
     Ok(names)
 }
 
-/// Fibres with their ends resolved and their delays computed.
+/// Returns fibres with their ends resolved and their delays computed.
 pub(super) fn fibres(
     spec: &NetworkSpec,
     names: &BTreeMap<String, Node>,
@@ -83,7 +84,7 @@ pub(super) fn fibres(
         index.ok_or_else(|| OrbitError::Unknown {
             what: "station at the end of a fibre",
             name: name.into(),
-            help: "a fibre joins two stations of this network".into(),
+            help: "a fibre connects two stations of this network".into(),
         })
     };
     let mut fibres: Vec<(Node, Node, Span)> = Vec::with_capacity(spec.fibres.len());

@@ -12,7 +12,7 @@ fn fibre(from: &str, to: &str, delay: Option<Span>) -> Fibre {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_value() {
+fn invalid_networks_are_rejected_with_the_value() {
     for (error, says) in [
         (
             refused(|spec| spec.stations[1].name = "Toronto".into()),
@@ -33,10 +33,10 @@ fn what_cannot_be_is_refused_with_its_value() {
             refused(|spec| spec.stations[0].handover_outage = Span::from_millis(50)),
             "50 ms; allowed: 0, unless",
         ),
-        (refused(|spec| spec.max_isl_length_m = Some(0.0)), "inter-satellite range of 0"),
+        (refused(|spec| spec.max_isl_length_m = Some(0.0)), "maximum ISL length of 0"),
         (
             refused(|spec| spec.max_ground_link_length_m = Some(f64::INFINITY)),
-            "ground range of inf",
+            "maximum ground link length of inf",
         ),
         (refused(|spec| spec.avoid = vec!["test-9-9".into()]), "node to avoid is named `test-9-9`"),
         (refused(|spec| spec.fibres = vec![fibre("Toronto", "Ottawa", None)]), "`Ottawa`"),
@@ -74,7 +74,7 @@ fn nodes_are_satellites_then_stations_and_are_found_by_name() {
 }
 
 #[test]
-fn each_satellite_knows_the_links_that_the_network_lists() {
+fn the_neighbours_of_satellites_match_the_list_of_links() {
     for size in ["1 x 1", "1 x 2", "2 x 1", "2 x 2", "2 x 3", "6 x 8"] {
         let network = network(spec(size));
         let mut ends = 0;
@@ -91,7 +91,7 @@ fn each_satellite_knows_the_links_that_the_network_lists() {
 }
 
 #[test]
-fn a_fibre_without_a_delay_takes_the_geodesic_at_two_thirds_of_light_and_half_as_far_again() {
+fn a_fibre_without_a_delay_takes_it_from_the_geodesic() {
     let mut spec = spec("2 x 3");
     spec.fibres =
         vec![fibre("Toronto", "Washington", None), fibre("Wuhan", "Sydney", Some(Span::ZERO))];
@@ -102,6 +102,6 @@ fn a_fibre_without_a_delay_takes_the_geodesic_at_two_thirds_of_light_and_half_as
     let ms = 571.0 * 1.5 * 1.5 / 299.792458;
     assert!((delay.as_millis_f64() - ms).abs() < 0.02, "{delay} {ms}");
     assert_eq!(network.fibre(washington, toronto), Some(delay));
-    // No link is free, so that no cycle is.
+    // Every link has a delay, and therefore every cycle.
     assert_eq!(network.fibres()[1].2, Span::from_nanos(1));
 }

@@ -3,14 +3,15 @@ use crate::{IslPattern, isl};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The Iridium system in January 2025: six planes of eleven satellites and a spare at their
-/// altitude, 13 spares and failed ones in other orbits.
+/// altitude, 13 spares and failed satellites in other orbits.
 const IRIDIUM: &str = include_str!("../../tests/data/iridium.txt");
 
 fn iridium() -> Constellation {
     Constellation::from_elements(IRIDIUM).unwrap()
 }
 
-/// The satellites in service and the spare among them: their mean motion is that of the system.
+/// Returns the satellites in service and the spare among them, which have the mean motion of the
+/// system.
 fn serving(constellation: &Constellation) -> BTreeSet<u32> {
     let plane_positions = constellation.plane_positions().unwrap();
     (0..constellation.len() as u32)
@@ -21,12 +22,12 @@ fn serving(constellation: &Constellation) -> BTreeSet<u32> {
 }
 
 #[test]
-fn rings_of_a_real_system_are_its_six_planes() {
+fn intra_plane_links_of_a_real_system_form_its_six_planes() {
     let constellation = iridium();
     let serving = serving(&constellation);
     assert_eq!(serving.len(), 67);
     let links = isl::links(&constellation, &IslPattern::IntraPlane).unwrap();
-    // Follow the links from each satellite: what hangs together is a plane.
+    // Follows the links from each satellite: a connected set is a plane.
     let mut plane: BTreeMap<u32, u32> =
         (0..constellation.len() as u32).map(|index| (index, index)).collect();
     for _ in 0..constellation.len() {
@@ -43,23 +44,23 @@ fn rings_of_a_real_system_are_its_six_planes() {
     let mut sizes: Vec<usize> = sizes.into_values().collect();
     sizes.sort_unstable();
     assert_eq!(sizes, [11, 11, 11, 11, 11, 12]);
-    // No link leads from service to a spare.
+    // No link connects a satellite in service to a spare.
     assert!(links.iter().all(|(a, b)| serving.contains(a) == serving.contains(b)));
 }
 
 #[test]
-fn the_grid_of_a_real_system_links_neighbours_and_spares_the_seam() {
+fn the_grid_of_a_real_system_links_neighbours_except_across_the_seam() {
     let constellation = iridium();
     let serving = serving(&constellation);
     let links = isl::links(&constellation, &IslPattern::PlusGrid).unwrap();
     let among: Vec<_> = links.iter().filter(|(a, _)| serving.contains(a)).collect();
-    // 67 along planes; across, five pairs of planes of eleven, where nearest neighbours are mutual.
+    // 67 along planes; across, five pairs of planes of eleven, if nearest neighbours are mutual.
     assert!((67 + 50..=67 + 55).contains(&among.len()), "{}", among.len());
     let mut at = Vec::new();
     constellation.positions(constellation.epoch(), bentpipe_units::Time::ZERO, &mut at).unwrap();
     let longest =
         among.iter().map(|(a, b)| at[*a as usize].distance_m(at[*b as usize])).fold(0.0, f64::max);
-    // Neighbours in a plane are 4,030 km apart, planes at most 31.6 degrees: 3,900 km, and half a
+    // Neighbours in a plane are 4,030 km apart, planes at most 31.6 degrees: 3,900 km, plus half a
     // spacing along.
     assert!(longest < 4_600e3, "{longest}");
     let mut degree: BTreeMap<u32, usize> = BTreeMap::new();
@@ -71,8 +72,8 @@ fn the_grid_of_a_real_system_links_neighbours_and_spares_the_seam() {
 }
 
 #[test]
-fn satellites_without_planes_are_refused_with_the_remedy() {
-    // Nodes each 1.5 degrees, all around: the checksum counts digits.
+fn satellites_without_planes_are_rejected_with_the_remedy() {
+    // Nodes every 1.5 degrees all around. The checksum counts digits.
     let lines: String = (0..240)
         .map(|index| {
             let sum = |body: &str| body.chars().filter_map(|c| c.to_digit(10)).sum::<u32>() % 10;

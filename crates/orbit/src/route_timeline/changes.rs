@@ -2,19 +2,19 @@
 
 use crate::{Network, Node, SatelliteSelection, Topology};
 
-/// What has changed since the previous step.
+/// Changes since the previous step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// True if any next hop has changed.
     pub routes: bool,
-    /// Links that have ended: between a station and a satellite it has left, or between satellites
-    /// that are too far apart.
+    /// Links that have ended: between a station and a satellite that it has left, or between
+    /// satellites that are too far apart.
     pub removed_links: Vec<(Node, Node)>,
     /// Indices of stations that have been handed over to another satellite or have lost theirs.
     pub handovers: Vec<usize>,
 }
 
-/// Ended links and handovers. Does not compare routes.
+/// Returns ended links and handovers. Does not compare routes.
 pub(super) fn between(network: &Network, before: &Topology, after: &Topology) -> Changes {
     let mut changes = Changes::default();
     for (link, ends) in network.isls().iter().enumerate() {

@@ -3,7 +3,7 @@
 use crate::{Network, Node, OrbitError, Routes, SatelliteSelection, Topology};
 use bentpipe_units::{Span, Time};
 
-/// Precision with which changes are located.
+/// Precision of located changes.
 const EXACT: Span = Span::from_millis(1);
 
 /// The paths and stations whose changes are located.
@@ -28,8 +28,8 @@ impl WatchedPaths {
         Self { pairs: pairs.to_vec(), stations }
     }
 
-    /// The topology at the first change after `current`, or `far` if there is none. Misses a change
-    /// that is undone before `far`.
+    /// Returns the topology at the first change after `current`, or `far` if there is none. Misses
+    /// a change that is undone before `far`.
     ///
     /// Satellite selection depends on the times through which a topology has advanced, so each
     /// trial starts from a copy of `current`, like the actual step.
@@ -63,12 +63,12 @@ impl WatchedPaths {
 
     fn same(&self, current: &Topology, routes: &Routes, there: &Topology, trial: &Routes) -> bool {
         self.stations.iter().all(|&index| current.attached(index) == there.attached(index))
-            && self.pairs.iter().all(|&(from, to)| same_way(from, to, routes, trial))
+            && self.pairs.iter().all(|&(from, to)| same_path(from, to, routes, trial))
     }
 }
 
-/// The middle of two times, rounded to a whole millisecond if one lies between them: changes get
-/// readable times that do not depend on the step.
+/// Returns the middle of two times, rounded to a whole millisecond if one lies between them:
+/// changes get readable times that do not depend on the step.
 fn middle(from: Time, to: Time) -> Time {
     let whole = EXACT.as_nanos();
     let half = from.as_nanos() + to.since(from).as_nanos() / 2;
@@ -76,8 +76,8 @@ fn middle(from: Time, to: Time) -> Time {
     if down > from { down } else { Time::from_nanos(half) }
 }
 
-/// True if both paths from `from` pass the same nodes.
-fn same_way(from: Node, to: usize, routes: &Routes, trial: &Routes) -> bool {
+/// Returns true if both paths from `from` pass the same nodes.
+fn same_path(from: Node, to: usize, routes: &Routes, trial: &Routes) -> bool {
     let mut node = from;
     loop {
         let next = routes.next(node, to);

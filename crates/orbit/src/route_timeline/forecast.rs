@@ -6,12 +6,14 @@ use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 
 impl RouteTimeline {
-    /// All changes of the path between two nodes from time zero to `end`, in order.
+    /// Returns all changes of the path between two nodes from time zero to `end`, in order.
     ///
-    /// Located to the millisecond with [`RouteUpdates::EventDriven`], to the step otherwise.
+    /// They are located to the millisecond with [`RouteUpdates::EventDriven`], to the step
+    /// otherwise.
     ///
     /// # Errors
-    /// A satellite cannot be propagated to that time.
+    ///
+    /// If a satellite cannot be propagated to that time.
     pub fn forecast(
         network: &Arc<Network>,
         step: RouteUpdates,
@@ -39,7 +41,7 @@ impl RouteTimeline {
         Ok(forecasts)
     }
 
-    /// An earlier path with its delay at the current time.
+    /// Returns an earlier path with its delay at the current time.
     fn measured(&self, path: Path) -> Path {
         let delays =
             path.nodes.windows(2).map(|pair| self.current.delay(&self.network, pair[0], pair[1]));
@@ -47,7 +49,7 @@ impl RouteTimeline {
         Path { delay, ..path }
     }
 
-    /// The longest remaining outage of the stations on a path.
+    /// Returns the longest remaining outage of the stations on a path.
     fn outage(&self, path: Option<&Path>) -> Span {
         let nodes = path.map_or(&[][..], |path| &path.nodes);
         let stations = nodes.iter().filter_map(|node| self.network.station_of(*node));

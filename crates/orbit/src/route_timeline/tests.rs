@@ -3,7 +3,7 @@ use crate::SatelliteSelection;
 use crate::testing::{network, spec};
 
 #[test]
-fn link_delays_lead_from_one_step_to_the_next() {
+fn link_delays_are_continuous_between_steps() {
     let network = Arc::new(network(spec("6 x 8")));
     let ends = [network.station(0), network.station(2)];
     let mut timeline =
@@ -39,7 +39,7 @@ fn terminals(selection: SatelliteSelection) -> Arc<Network> {
 }
 
 #[test]
-fn steps_lie_at_multiples_and_changes_tell_what_differs() {
+fn steps_lie_at_multiples_and_changes_list_differences() {
     let network = terminals(SatelliteSelection::Highest);
     let ends: Vec<Node> = (0..5).map(|index| network.station(index)).collect();
     let mut timeline =
@@ -71,7 +71,7 @@ fn steps_lie_at_multiples_and_changes_tell_what_differs() {
 }
 
 #[test]
-fn never_stands_still() {
+fn static_topologies_never_change() {
     let network = terminals(SatelliteSelection::All);
     let mut timeline =
         RouteTimeline::new(network.clone(), RouteUpdates::Static, &[network.station(2)]).unwrap();
@@ -88,7 +88,7 @@ fn never_stands_still() {
 }
 
 #[test]
-fn a_step_of_no_length_is_refused() {
+fn a_step_of_zero_is_rejected() {
     let network = terminals(SatelliteSelection::All);
     for step in [RouteUpdates::Stepped(Span::ZERO), RouteUpdates::EventDriven(Span::ZERO)] {
         let error = RouteTimeline::new(network.clone(), step, &[]).unwrap_err().to_string();
@@ -96,13 +96,13 @@ fn a_step_of_no_length_is_refused() {
     }
 }
 
-/// The nodes of a way; none where there is none.
+/// Returns the nodes of a path, `None` without one.
 fn nodes(path: &Option<Path>) -> Option<&[Node]> {
     path.as_ref().map(|path| &path.nodes[..])
 }
 
 #[test]
-fn exact_changes_are_those_of_a_fine_course() {
+fn event_driven_changes_match_those_of_small_steps() {
     let fine_step = Span::from_millis(20);
     for selection in
         [SatelliteSelection::All, SatelliteSelection::Highest, SatelliteSelection::Slots]
@@ -119,7 +119,7 @@ fn exact_changes_are_those_of_a_fine_course() {
         assert!(exact.len() > 1, "{selection:?}: {}", exact.len());
         assert_eq!(exact.len(), fine.len(), "{selection:?}");
         for (exact, fine) in exact.iter().zip(&fine) {
-            // Each is late by up to its own grain.
+            // Each is late by up to its own precision.
             assert!(
                 exact.at <= fine.at + Span::from_millis(1) && fine.at <= exact.at + fine_step,
                 "{selection:?}"
@@ -134,7 +134,7 @@ fn exact_changes_are_those_of_a_fine_course() {
 }
 
 #[test]
-fn forecasts_follow_each_other_and_jump_only_where_an_end_turns() {
+fn forecasts_are_continuous_except_at_handovers() {
     let network = terminals(SatelliteSelection::Slots);
     let (from, to) = (network.station(0), network.station(2));
     let forecasts = RouteTimeline::forecast(
@@ -160,8 +160,8 @@ fn forecasts_follow_each_other_and_jump_only_where_an_end_turns() {
         );
         silences += usize::from(handovers);
         if let (Some(before), Some(after), false) = (&pair[1].before, &pair[1].after, handovers) {
-            // Another way between the same satellites takes over where it becomes the shorter:
-            // within a millisecond's drift.
+            // A path over other satellites takes over when it becomes shorter: within the drift of
+            // a millisecond.
             let jump = before.delay.as_nanos().abs_diff(after.delay.as_nanos());
             assert!(jump < 1_000, "{jump} ns at {}", pair[1].at);
         }
@@ -170,7 +170,7 @@ fn forecasts_follow_each_other_and_jump_only_where_an_end_turns() {
 }
 
 #[test]
-fn a_way_that_is_lost_returns() {
+fn a_lost_path_returns() {
     let network = Arc::new(network(spec("2 x 3")));
     let (from, to) = (network.station(0), network.station(1));
     let end = Time::from_secs(86_400);

@@ -1,12 +1,12 @@
 //! Link-disjoint paths.
 
-use super::Path;
 use super::graph::Graph;
+use super::path::Path;
 use super::tree::{SearchBuffers, ShortestPathTree};
 use crate::{Network, Node, Topology};
 use bentpipe_units::Span;
 
-/// Up to `most` paths from `from` to `to` without common links, shortest first: each is the
+/// Returns up to `most` paths from `from` to `to` without common links, shortest first: each is the
 /// shortest after removing the links of those before it.
 pub fn disjoint_paths(
     network: &Network,

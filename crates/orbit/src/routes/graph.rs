@@ -3,8 +3,8 @@
 use crate::topology::NO_LINK;
 use crate::{Metric, Network, Node, Topology};
 
-/// Length of a hop if hops are counted. Exceeds the delay of any path in nanoseconds (4.9 hours),
-/// so that delay only breaks ties.
+/// Length of a hop if hops are counted. It exceeds the delay of any path in nanoseconds (4.9
+/// hours), so that delay only breaks ties.
 const HOP: u64 = 1 << 44;
 
 /// A link as seen from one end.
@@ -104,33 +104,33 @@ impl Graph {
         self.forwards.len()
     }
 
-    /// True if paths of others may pass through `node`.
+    /// Returns true if paths of others may pass through `node`.
     pub(super) fn forwards(&self, node: u32) -> bool {
         self.forwards[node as usize]
     }
 
-    /// All links of `node`.
+    /// Returns all links of `node`.
     pub(super) fn around(&self, node: u32) -> &[Arc] {
         &self.arcs[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
     }
 
-    /// The links of `node` to nodes that forward: a prefix of [`Self::around`].
+    /// Returns the links of `node` to nodes that forward: a prefix of [`Self::around`].
     pub(super) fn passing(&self, node: u32) -> &[Arc] {
         &self.arcs[self.starts[node as usize] as usize..self.passing[node as usize] as usize]
     }
 
-    /// Length of a link.
+    /// Returns the length of a link.
     #[inline]
     pub(super) fn length(&self, arc: Arc) -> u64 {
         self.hop + u64::from(arc.ns)
     }
 
-    /// The delay within a length, in nanoseconds.
+    /// Returns the delay within a length, in nanoseconds.
     pub(super) fn delay_ns(&self, length: u64) -> u64 {
         if self.hop == 0 { length } else { length % HOP }
     }
 
-    /// A copy without the links of a path.
+    /// Returns a copy without the links of a path.
     pub(super) fn without(&self, path: &[Node]) -> Self {
         let taken = |a: u32, b: u32| {
             path.windows(2).any(|hop| [(a, b), (b, a)].contains(&(hop[0].0, hop[1].0)))

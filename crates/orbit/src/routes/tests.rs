@@ -6,7 +6,7 @@ use crate::{Routes, SPEED_OF_LIGHT};
 use bentpipe_units::{Span, Time};
 use proptest::prelude::*;
 
-/// Lengths by Bellman and Ford: round after round over all links, until nothing changes.
+/// Computes lengths with the Bellman-Ford algorithm.
 fn plain(forwards: &[bool], links: &[(u32, u32, u32)], hop: u64, to: u32) -> Vec<Option<u64>> {
     let mut length = vec![None; forwards.len()];
     length[to as usize] = Some(0);
@@ -29,7 +29,7 @@ fn plain(forwards: &[bool], links: &[(u32, u32, u32)], hop: u64, to: u32) -> Vec
     }
 }
 
-/// Nodes, which of them pass on, and links without loops and doubles.
+/// Returns nodes, which of them forward, and links without loops and duplicates.
 fn graphs() -> impl Strategy<Value = (Vec<bool>, Vec<(u32, u32, u32)>)> {
     (2usize..24).prop_flat_map(|nodes| {
         let last = nodes as u32;
@@ -50,7 +50,7 @@ fn graphs() -> impl Strategy<Value = (Vec<bool>, Vec<(u32, u32, u32)>)> {
 
 proptest! {
     #[test]
-    fn lengths_are_the_shortest_and_repaired_trees_are_those_found_anew(
+    fn lengths_are_the_shortest_and_repaired_trees_equal_new_ones(
         (forwards, links) in graphs(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), 0u32..2_000), 1..12),
         counts_hops in any::<bool>(),
@@ -66,20 +66,22 @@ proptest! {
         for round in 0..changes.len() + 1 {
             let truth = plain(&forwards, &links, hop, to);
             for node in 0..forwards.len() as u32 {
-                prop_assert_eq!(tree.length(node), truth[node as usize], "node {} in round {}", node, round);
+                let expected = truth[node as usize];
+                prop_assert_eq!(tree.length(node), expected, "node {} in round {}", node, round);
                 let next = links.iter().filter_map(|&(a, b, ns)| {
                     let via = if a == node { b } else if b == node { a } else { return None };
                     let usable = node != to && (via == to || forwards[via as usize]);
                     let through = truth[via as usize].filter(|_| usable)? + hop + u64::from(ns);
                     (Some(through) == truth[node as usize]).then_some(via)
                 });
-                prop_assert_eq!(tree.next(node), next.min(), "next hop of {} in round {}", node, round);
+                let expected = next.min();
+                prop_assert_eq!(tree.next(node), expected, "hop of {} in round {}", node, round);
             }
             let Some((index, ns)) = changes.get(round) else { break };
             if links.is_empty() {
                 break;
             }
-            // Lengths of zero stand for links that go.
+            // A length of zero marks a removed link.
             let place = index.index(links.len());
             if *ns == 0 { links.remove(place); } else { links[place].2 = *ns; }
             graph.set(forwards.clone(), &links, hop);
@@ -92,7 +94,7 @@ proptest! {
 }
 
 #[test]
-fn ways_have_the_delays_of_their_links_and_are_no_faster_than_light() {
+fn paths_have_the_delays_of_their_links_and_are_no_faster_than_light() {
     let network = network(spec("6 x 8"));
     let mut topology = Topology::new(&network, Time::ZERO).unwrap();
     let ends: Vec<_> = (0..network.stations().len()).map(|index| network.station(index)).collect();
@@ -128,7 +130,7 @@ fn ways_have_the_delays_of_their_links_and_are_no_faster_than_light() {
     assert!(paths > 1000, "{paths}");
 }
 
-/// The way from Toronto to Wuhan at time zero, by the names of its nodes.
+/// Returns the path from Toronto to Wuhan at time zero, by the names of its nodes.
 fn path(spec: crate::NetworkSpec) -> Option<(Vec<String>, Span)> {
     let network = network(spec);
     let topology = Topology::new(&network, Time::ZERO).unwrap();
@@ -142,7 +144,7 @@ fn fibre(from: &str, to: &str, delay: Span) -> crate::Fibre {
 }
 
 #[test]
-fn ways_lead_around_avoided_nodes_unless_they_are_ends() {
+fn paths_avoid_nodes_unless_they_are_ends() {
     let (straight, delay) = path(spec("6 x 8")).unwrap();
     for avoided in &straight[1..straight.len() - 1] {
         let (around, longer) =
@@ -154,7 +156,7 @@ fn ways_lead_around_avoided_nodes_unless_they_are_ends() {
 }
 
 #[test]
-fn ways_lead_through_stations_only_where_they_relay() {
+fn paths_lead_through_stations_only_if_they_forward() {
     let mut bent = spec("6 x 8");
     bent.isl = crate::IslPattern::None;
     bent.fibres = vec![fibre("Nairobi", "Wuhan", Span::from_millis(30))];
@@ -171,7 +173,7 @@ fn ways_lead_through_stations_only_where_they_relay() {
 }
 
 #[test]
-fn a_fibre_between_two_ends_is_a_way_of_its_own() {
+fn a_fibre_between_two_ends_is_a_path() {
     let fast = Span::from_millis(5);
     let spec =
         crate::NetworkSpec { fibres: vec![fibre("Wuhan", "Toronto", fast)], ..spec("1 x 1") };
@@ -179,7 +181,7 @@ fn a_fibre_between_two_ends_is_a_way_of_its_own() {
 }
 
 #[test]
-fn fewest_hops_take_no_more_hops_and_no_less_time_than_the_fastest_way() {
+fn the_hop_metric_takes_no_more_hops_and_no_less_time_than_the_delay_metric() {
     let network = network(spec("12 x 24"));
     let hops = crate::testing::network(crate::NetworkSpec {
         metric: crate::Metric::Hops,
@@ -202,7 +204,7 @@ fn fewest_hops_take_no_more_hops_and_no_less_time_than_the_fastest_way() {
 }
 
 #[test]
-fn disjoint_ways_share_no_link_and_come_shortest_first() {
+fn disjoint_paths_share_no_link_and_are_sorted_by_length() {
     let network = network(spec("6 x 8"));
     let topology = Topology::new(&network, Time::ZERO).unwrap();
     let (from, to) = (network.station(0), network.station(2));
@@ -226,14 +228,14 @@ fn disjoint_ways_share_no_link_and_come_shortest_first() {
 }
 
 #[test]
-fn tiny_constellations_have_ways_while_they_are_seen() {
+fn tiny_constellations_have_paths_while_visible() {
     for size in ["1 x 1", "2 x 3", "1 x 3", "3 x 1"] {
         let network = network(spec(size));
         let ends = [network.station(0), network.station(1)];
         let mut topology = Topology::new(&network, Time::ZERO).unwrap();
         let mut routes = Routes::new(&network, &topology, &ends);
         let (mut with, mut without) = (0, 0);
-        // A day and a half: the Earth turns under the orbits.
+        // A day and a half, during which the Earth rotates under the orbits.
         for minute in 0..2_160 {
             topology.advance(&network, Time::from_secs(minute * 60)).unwrap();
             routes.update(&network, &topology);

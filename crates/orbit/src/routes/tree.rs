@@ -37,7 +37,7 @@ pub(super) struct ShortestPathTree {
 }
 
 impl ShortestPathTree {
-    /// The tree towards `to`. Empty if the graph has no such node.
+    /// Creates the tree towards `to`. Empty if the graph has no such node.
     pub(super) fn new(graph: &Graph, to: u32, search: &mut SearchBuffers) -> Self {
         let nodes = graph.nodes();
         let order = (0..nodes as u32).filter(|&node| node != to).collect();
@@ -63,7 +63,7 @@ impl ShortestPathTree {
     ///
     /// First updates the lengths along the present tree. Then each node checks its neighbours for a
     /// shorter path. Usually there is none, and the tree is still optimal; otherwise Dijkstra's
-    /// algorithm repairs what lies behind the improvements.
+    /// algorithm repairs the nodes behind the improvements.
     pub(super) fn update(&mut self, graph: &Graph, search: &mut SearchBuffers) -> bool {
         if self.to as usize >= self.next.len() {
             return false;
@@ -97,7 +97,7 @@ impl ShortestPathTree {
                 Some(arc) if arc.to == next => Some(*arc),
                 _ => {
                     let place = arcs.iter().position(|arc| arc.to == next);
-                    // A cached index: beyond 255, it is searched each time.
+                    // A cached index. Beyond 255 it is searched each time.
                     self.place[index] =
                         place.map_or(0, |place| u8::try_from(place).unwrap_or(u8::MAX));
                     place.map(|place| arcs[place])
@@ -125,7 +125,7 @@ impl ShortestPathTree {
             let (mut length, mut next) = known;
             for arc in graph.passing(node) {
                 let through = self.length[arc.to as usize] + graph.length(*arc);
-                // A single condition that is rarely true.
+                // A single condition, which is rarely true.
                 if (through < length) | ((through == length) & (arc.to < next)) {
                     (length, next) = (through, arc.to);
                 }
@@ -145,7 +145,7 @@ impl ShortestPathTree {
         }
     }
 
-    /// Offers the neighbours of `node` a path through it. Because every improved node does so with
+    /// Offers the neighbours of `node` a path through it. Since every improved node does so with
     /// its final length, and all others have been compared, each finds its next hop of lowest
     /// index.
     fn offer_to_neighbours(&mut self, graph: &Graph, search: &mut SearchBuffers, node: u32) {
@@ -195,12 +195,12 @@ impl ShortestPathTree {
         }
     }
 
-    /// The next hop of `node`.
+    /// Returns the next hop of `node`.
     pub(super) fn next(&self, node: u32) -> Option<u32> {
         self.next.get(node as usize).copied().filter(|&next| next != NO_NEXT_HOP)
     }
 
-    /// The length of the path from `node`.
+    /// Returns the length of the path from `node`.
     pub(super) fn length(&self, node: u32) -> Option<u64> {
         self.length.get(node as usize).copied().filter(|&length| length < FAR)
     }

@@ -1,6 +1,6 @@
 //! Candidate pairs of flows, by score.
 
-use super::{PAIRS_EACH, Search, Transmitter, transmitters};
+use super::search::{PAIRS_EACH, Search, Transmitter, transmitters};
 use crate::{Network, Node};
 use std::cmp::Reverse;
 
@@ -45,8 +45,8 @@ impl Candidates {
         let last = nodes.len().saturating_sub(2);
         for reversed in [false, true] {
             for (hop, of) in transmitters(network, search.shared_ground, nodes, reversed) {
-                // For inner hops, one direction is enough: flows that share it share the other one,
-                // too. At the ends, one of the transmitters is the sender's own.
+                // For inner hops, one direction is enough, since flows that share it share the
+                // other one, too. At the ends, one of the transmitters is the sender's own.
                 let inner = hop != 0 && hop != last;
                 if !inner || !matches!(of, Transmitter::Link(from, to) if from > to) {
                     self.uses.push(Use { of, ns, flow, reversed });
@@ -94,7 +94,7 @@ impl Candidates {
         });
     }
 
-    /// The pairs with the largest sums.
+    /// Returns the pairs with the largest sums.
     pub(super) fn best(mut self, most: usize) -> Vec<Pair> {
         self.sum_up();
         self.scores.sort_by_key(|(pair, score)| (Reverse(score.to_bits()), *pair));

@@ -1,12 +1,12 @@
 //! The paths of all flows over all samples.
 
 use super::candidates::{Candidates, Pair};
-use super::{Search, SharedTransmitter, Transmitter, samples, transmitters};
+use super::search::{Search, SharedTransmitter, Transmitter, samples, transmitters};
 use crate::{Network, Node, OrbitError, Routes, Topology};
 use bentpipe_units::{Span, Time};
 
 /// Delay if there is no path.
-const NO_WAY: u32 = u32::MAX;
+const NO_PATH: u32 = u32::MAX;
 
 /// Paths and delays by flow and sample.
 #[derive(Debug)]
@@ -41,9 +41,9 @@ impl History {
             for (flow, ((from, _), to)) in search.flows.iter().zip(&numbers).enumerate() {
                 nodes.clear();
                 let delay = routes.delay(*from, *to).filter(|delay| !delay.is_zero());
-                let ns =
-                    delay.map_or(NO_WAY, |delay| u32::try_from(delay.as_nanos()).unwrap_or(NO_WAY));
-                if ns != NO_WAY {
+                let ns = delay
+                    .map_or(NO_PATH, |delay| u32::try_from(delay.as_nanos()).unwrap_or(NO_PATH));
+                if ns != NO_PATH {
                     nodes
                         .extend(std::iter::successors(Some(*from), |node| routes.next(*node, *to)));
                     candidates.path(network, search, flow as u32, &nodes, ns);
@@ -59,7 +59,8 @@ impl History {
         Ok(made)
     }
 
-    /// When two flows share a transmitter, in the directions of data in which they do so longer.
+    /// Returns the times at which two flows share a transmitter, in the directions of data in which
+    /// they do so longer.
     pub(super) fn follow(
         &self,
         network: &Network,
@@ -140,7 +141,7 @@ struct Run {
 }
 
 impl Run {
-    /// The result, if the RTTs differ enough. The run ends before sample `end`.
+    /// Returns the result, if the RTTs differ enough. The run ends before sample `end`.
     fn end(
         self,
         search: &Search,

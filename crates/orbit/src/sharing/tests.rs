@@ -1,6 +1,8 @@
+use super::search::transmitter;
 use super::*;
 use crate::testing::{network, spec};
 use crate::{Routes, Topology};
+use bentpipe_units::{Span, Time};
 
 fn search(network: &Network) -> Search {
     let nodes: Vec<Node> =
@@ -17,8 +19,8 @@ fn search(network: &Network) -> Search {
     }
 }
 
-/// What the way of a flow occupies at a time, and its round trip; there and back may differ only
-/// where ways are equally long.
+/// Returns the transmitters of a flow at a time, and its RTT. Both directions may only differ if
+/// paths are equally long.
 fn occupied(
     network: &Network,
     search: &Search,
@@ -33,7 +35,7 @@ fn occupied(
 }
 
 #[test]
-fn what_is_found_is_shared_at_every_sample_and_not_around_it() {
+fn found_pairs_share_at_every_sample_and_not_before_or_after() {
     for shared_ground in [true, false] {
         let network = network(spec("6 x 8"));
         let search = Search { shared_ground, ..search(&network) };
@@ -75,7 +77,7 @@ fn what_is_found_is_shared_at_every_sample_and_not_around_it() {
 }
 
 #[test]
-fn two_flows_to_one_end_meet_at_its_satellite() {
+fn two_flows_to_one_end_share_its_satellite() {
     let mut spec = spec("6 x 8");
     for station in &mut spec.stations {
         station.selection = crate::SatelliteSelection::Highest;
@@ -84,7 +86,7 @@ fn two_flows_to_one_end_meet_at_its_satellite() {
     let [toronto, washington, wuhan] = [0, 1, 2].map(|index| network.station(index));
     let flows = vec![(wuhan, washington), (toronto, washington)];
     let found = find(&network, &Search { flows, ..search(&network) }).unwrap();
-    // The same satellite may stand over both ends: the other direction shares it too.
+    // The same satellite may serve both ends: the other direction shares it too.
     let towards = |sharing: &&SharedTransmitter| {
         sharing.flows == [(toronto, washington), (wuhan, washington)]
     };
@@ -99,7 +101,7 @@ fn two_flows_to_one_end_meet_at_its_satellite() {
 }
 
 #[test]
-fn no_flow_takes_part_in_more_results_than_asked_for() {
+fn no_flow_exceeds_its_number_of_results() {
     let network = network(spec("6 x 8"));
     let all = find(&network, &search(&network)).unwrap();
     let few = find(&network, &Search { per_flow: 1, ..search(&network) }).unwrap();
@@ -114,7 +116,7 @@ fn no_flow_takes_part_in_more_results_than_asked_for() {
 }
 
 #[test]
-fn a_search_that_cannot_be_is_refused_with_its_value() {
+fn invalid_searches_are_rejected_with_the_value() {
     let network = network(spec("2 x 3"));
     let refused = |search| find(&network, &search).unwrap_err().to_string();
     let base = search(&network);
@@ -128,7 +130,7 @@ fn a_search_that_cannot_be_is_refused_with_its_value() {
 }
 
 #[test]
-fn flows_without_a_way_share_nothing() {
+fn flows_without_a_path_share_nothing() {
     let network = network(spec("1 x 1"));
     let search = Search { least_ratio: 1.0, length: Span::ZERO, ..search(&network) };
     assert_eq!(find(&network, &search), Ok(Vec::new()));

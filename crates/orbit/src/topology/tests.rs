@@ -3,7 +3,7 @@ use crate::testing::{network, spec, station};
 use crate::{IslPattern, NetworkSpec, elevation_deg};
 use bentpipe_units::Epoch;
 
-/// One station at Washington with this selection, turning for a second.
+/// Returns one station at Washington with this selection and a handover outage of a second.
 fn terminal(size: &str, selection: SatelliteSelection) -> NetworkSpec {
     let mut spec = spec(size);
     spec.stations = vec![station("terminal", 38.9, -77.0)];
@@ -14,7 +14,8 @@ fn terminal(size: &str, selection: SatelliteSelection) -> NetworkSpec {
     spec
 }
 
-/// What the terminal is attached to through half an hour, each second, with whether it is silent.
+/// Returns the attachment of the terminal in each second of half an hour, and whether it is in an
+/// outage.
 fn course(network: &Network) -> Vec<(Option<u32>, bool, Topology)> {
     let mut topology = Topology::new(network, Time::ZERO).unwrap();
     let mut course = Vec::new();
@@ -27,28 +28,34 @@ fn course(network: &Network) -> Vec<(Option<u32>, bool, Topology)> {
 }
 
 #[test]
-fn sights_are_the_satellites_above_the_lowest_elevation_highest_first() {
+fn visible_satellites_are_above_the_minimum_elevation_and_sorted() {
     let network = network(terminal("8 x 12", SatelliteSelection::All));
     let place = network.stations()[0].place;
     for (_, _, topology) in course(&network).iter().step_by(100) {
         let expected: Vec<u32> = (0..network.satellites() as u32)
             .filter(|satellite| elevation_deg(place, topology.position(Node(*satellite))) >= 10.0)
             .collect();
-        let mut seen: Vec<u32> = topology.visible(0).iter().map(|sight| sight.satellite).collect();
+        let mut seen: Vec<u32> = topology
+            .visible(0)
+            .iter()
+            .map(|satellite_in_view| satellite_in_view.satellite)
+            .collect();
         assert_eq!(topology.attached(0), seen);
         seen.sort_unstable();
         assert_eq!(seen, expected);
         assert!(topology.visible(0).is_sorted_by(|a, b| a.elevation_deg >= b.elevation_deg));
-        for sight in topology.visible(0) {
-            let position = topology.position(Node(sight.satellite));
-            assert!((sight.elevation_deg - elevation_deg(place, position)).abs() < 1e-9);
-            assert_eq!(sight.distance_m, place.to_ecef().distance_m(position));
+        for satellite_in_view in topology.visible(0) {
+            let position = topology.position(Node(satellite_in_view.satellite));
+            assert!(
+                (satellite_in_view.elevation_deg - elevation_deg(place, position)).abs() < 1e-9
+            );
+            assert_eq!(satellite_in_view.distance_m, place.to_ecef().distance_m(position));
         }
     }
 }
 
 #[test]
-fn a_stations_own_elevation_and_the_range_limit_what_it_sees() {
+fn a_stations_minimum_elevation_and_range_limit_its_visible_satellites() {
     let mut narrow = terminal("8 x 12", SatelliteSelection::All);
     narrow.stations[0].min_elevation_deg = Some(40.0);
     narrow.max_ground_link_length_m = Some(1_500e3);
@@ -59,7 +66,8 @@ fn a_stations_own_elevation_and_the_range_limit_what_it_sees() {
             topology
                 .visible(0)
                 .iter()
-                .all(|sight| sight.elevation_deg >= 40.0 && sight.distance_m <= 1_500e3)
+                .all(|satellite_in_view| satellite_in_view.elevation_deg >= 40.0
+                    && satellite_in_view.distance_m <= 1_500e3)
         );
         within += topology.visible(0).len();
     }
@@ -70,26 +78,26 @@ fn a_stations_own_elevation_and_the_range_limit_what_it_sees() {
 }
 
 #[test]
-fn one_satellite_at_a_time_is_the_one_that_the_selection_names() {
+fn a_station_is_attached_to_the_selected_satellite() {
     for (_, _, topology) in course(&network(terminal("8 x 12", SatelliteSelection::Highest))) {
         assert_eq!(
             topology.attached(0).first(),
-            topology.visible(0).first().map(|sight| &sight.satellite)
+            topology.visible(0).first().map(|satellite_in_view| &satellite_in_view.satellite)
         );
     }
     for (attached, _, topology) in course(&network(terminal("8 x 12", SatelliteSelection::Nearest)))
     {
         let nearest =
             topology.visible(0).iter().min_by(|a, b| a.distance_m.total_cmp(&b.distance_m));
-        assert_eq!(attached, nearest.map(|sight| sight.satellite));
+        assert_eq!(attached, nearest.map(|satellite_in_view| satellite_in_view.satellite));
     }
 }
 
 #[test]
-fn the_longest_lived_is_kept_until_it_sets_and_outlives_the_others() {
+fn the_longest_visible_is_kept_until_it_sets_and_outlasts_the_others() {
     let course = course(&network(terminal("8 x 12", SatelliteSelection::Longest)));
     let sees = |topology: &Topology, satellite| {
-        topology.visible(0).iter().any(|sight| sight.satellite == satellite)
+        topology.visible(0).iter().any(|satellite_in_view| satellite_in_view.satellite == satellite)
     };
     let mut turns = 0;
     for (index, pair) in course.windows(2).enumerate() {
@@ -106,33 +114,34 @@ fn the_longest_lived_is_kept_until_it_sets_and_outlives_the_others() {
         if course.len() - index < 1_000 {
             continue;
         }
-        for sight in topology.visible(0) {
-            // Ends are found to a tenth of a second, and looked at each second here.
-            assert!(life(sight.satellite) <= life(*after) + 1);
+        for satellite_in_view in topology.visible(0) {
+            // Set times are precise to a tenth of a second, and checked here each second.
+            assert!(life(satellite_in_view.satellite) <= life(*after) + 1);
         }
     }
     assert!(turns >= 2, "{turns}");
 }
 
 #[test]
-fn slots_begin_at_12_27_42_and_57_seconds_of_wall_time() {
+fn slots_start_at_12_27_42_and_57_seconds_of_utc() {
     let mut spec = terminal("8 x 12", SatelliteSelection::Slots);
-    // 16 s into a minute: boundaries come 11 s later, and each 15 s from there.
+    // 16 s into a minute: the first boundary follows 11 s later, then one every 15 s.
     spec.begins = Epoch::from_unix_secs(1_750_000_020 + 16);
     let course = course(&network(spec));
     let sees = |topology: &Topology, satellite| {
-        topology.visible(0).iter().any(|sight| sight.satellite == satellite)
+        topology.visible(0).iter().any(|satellite_in_view| satellite_in_view.satellite == satellite)
     };
     let (mut turns, mut late) = (0, 0);
     for (second, pair) in course.windows(2).enumerate() {
         let [(before, ..), (after, _, topology)] = pair else { continue };
         let boundary = (second + 1 + 4).is_multiple_of(15);
-        let highest = topology.visible(0).first().map(|sight| sight.satellite);
+        let highest =
+            topology.visible(0).first().map(|satellite_in_view| satellite_in_view.satellite);
         if boundary {
             assert_eq!(*after, highest);
             turns += usize::from(before != after);
         } else if before.is_some_and(|before| sees(topology, before)) {
-            assert_eq!(before, after, "turned {second} s after the beginning");
+            assert_eq!(before, after, "handed over {second} s after the start");
             late += usize::from(*after != highest);
         }
     }
@@ -140,21 +149,21 @@ fn slots_begin_at_12_27_42_and_57_seconds_of_wall_time() {
 }
 
 #[test]
-fn a_slot_that_begins_between_two_steps_is_noticed_at_the_second() {
+fn a_slot_that_starts_between_two_steps_takes_effect_at_the_second() {
     let mut spec = terminal("8 x 12", SatelliteSelection::Slots);
     spec.begins = Epoch::from_unix_secs(1_750_000_020 + 16);
     let network = network(spec);
     let mut topology = Topology::new(&network, Time::ZERO).unwrap();
     let mut handovers = 0;
     for slot in 0..150 {
-        // From 1 s before a boundary to 6 s behind it.
+        // From 1 s before a boundary to 6 s after it.
         topology.advance(&network, Time::from_secs(10 + slot * 15)).unwrap();
         let before = topology.attached(0).to_vec();
         let at = Time::from_secs(17 + slot * 15);
         topology.advance(&network, at).unwrap();
         assert_eq!(
             topology.attached(0).first(),
-            topology.visible(0).first().map(|sight| &sight.satellite)
+            topology.visible(0).first().map(|satellite_in_view| &satellite_in_view.satellite)
         );
         if topology.attached(0) != before && !topology.attached(0).is_empty() {
             handovers += 1;
@@ -165,13 +174,13 @@ fn a_slot_that_begins_between_two_steps_is_noticed_at_the_second() {
 }
 
 #[test]
-fn a_station_is_silent_after_a_turn_and_not_at_the_beginning() {
+fn a_station_has_an_outage_after_a_handover_and_none_at_the_start() {
     let course = course(&network(terminal("8 x 12", SatelliteSelection::Highest)));
     assert!(!course[0].1);
     let mut turns = 0;
     for pair in course.windows(2) {
         let handovers = pair[1].0.is_some() && pair[0].0 != pair[1].0;
-        // Silence lasts a second, and so does a step: it is over at the next one.
+        // The outage lasts a second, as a step does: it ends at the next step.
         assert_eq!(pair[1].1, handovers);
         turns += usize::from(handovers);
     }
@@ -179,7 +188,7 @@ fn a_station_is_silent_after_a_turn_and_not_at_the_beginning() {
 }
 
 #[test]
-fn a_station_at_the_pole_sees_nothing_of_an_inclined_shell() {
+fn a_station_at_the_pole_sees_no_satellite_of_an_inclined_shell() {
     let mut spec = spec("6 x 8");
     spec.constellation = crate::Constellation::from_shells(
         &[crate::Shell { inclination_deg: 30.0, ..crate::testing::shell("6 x 8") }],
@@ -196,9 +205,10 @@ fn a_station_at_the_pole_sees_nothing_of_an_inclined_shell() {
 }
 
 #[test]
-fn links_between_satellites_end_at_their_range_or_where_the_earth_begins() {
-    // Eight satellites in a plane at 1,200 km: 5,795 km apart, 7,001 km from the centre at the
-    // middle. Six: their lines come to 6,563 km. Five: to 6,131 km, within 80 km of the ground.
+fn isls_are_limited_by_their_range_and_the_earth() {
+    // Eight satellites in a plane at 1,200 km are 5,795 km apart, and their links 7,001 km from the
+    // centre in the middle. With six, the links come to 6,563 km; with five, to 6,131 km, below 80
+    // km above the ground.
     for (size, range, open) in [
         ("1 x 8", None, 8),
         ("1 x 8", Some(5_700e3), 0),
@@ -222,7 +232,7 @@ fn links_between_satellites_end_at_their_range_or_where_the_earth_begins() {
 }
 
 #[test]
-fn a_bent_pipe_takes_as_long_as_its_two_legs() {
+fn a_bent_pipe_has_the_delay_of_its_two_legs() {
     // satellite-link.md §7: at 550 km, legs of 1.83 ms (overhead) to 3.75 ms (25 degrees).
     let shells = crate::presets::shells("starlink-550").unwrap();
     let begins = Epoch::from_unix_secs(1_750_000_000);
@@ -232,14 +242,14 @@ fn a_bent_pipe_takes_as_long_as_its_two_legs() {
     let routes = crate::Routes::new(&network, &topology, &[network.station(1)]);
     let path = routes.path(network.station(0), 0).unwrap();
     assert_eq!(path.nodes.len(), 3);
-    // The shell is some 40 km lower than its name (leo-constellations.md), over a flattened Earth.
+    // The shell is about 40 km lower than its name (leo-constellations.md), over a flattened Earth.
     let ms = path.delay.as_millis_f64();
     assert!((2.0 * 1.65..2.0 * 3.75).contains(&ms), "{ms}");
     assert!(routes.path(network.station(2), 0).is_none());
 }
 
 #[test]
-fn nodes_that_do_not_exist_have_no_place_and_no_links() {
+fn nonexistent_nodes_have_no_position_and_no_links() {
     let network = network(spec("2 x 3"));
     let topology = Topology::new(&network, Time::ZERO).unwrap();
     let (known, unknown) = (network.station(0), Node(1_000_000));

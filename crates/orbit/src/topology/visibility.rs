@@ -9,7 +9,7 @@ const EARTH_RADIUS_M: f64 = 6_371_000.0;
 /// same.
 const CLEARANCE_M: f64 = 80_000.0;
 
-/// The satellites visible from each station, highest first.
+/// Returns the satellites visible from each station, highest first.
 ///
 /// The sine of the elevation above the tangent plane is the height over that plane divided by the
 /// distance. The height alone rejects satellites below the horizon, which are nearly all.
@@ -52,7 +52,7 @@ pub(super) fn visible_satellites(
     }
 }
 
-/// True if `satellite` at `position` is visible from station `index`.
+/// Returns true if `satellite` at `position` is visible from station `index`.
 pub(super) fn sees(network: &Network, index: usize, satellite: u32, position: Ecef) -> bool {
     let place = network.station_positions()[index];
     let own_sine = network.stations()[index]
@@ -74,7 +74,7 @@ fn elevation_deg(height: f64, distance_m: f64) -> f64 {
     if distance_m > 0.0 { libm::asin((height / distance_m).min(1.0)).to_degrees() } else { 90.0 }
 }
 
-/// True if the line between two satellites clears the ground.
+/// Returns true if the line between two satellites clears the ground.
 pub(super) fn clear_of_ground(a: Ecef, b: Ecef) -> bool {
     let along = [b.x - a.x, b.y - a.y, b.z - a.z];
     let square = along.iter().map(|part| part * part).sum::<f64>();

@@ -1,4 +1,4 @@
-//! When a satellite sets.
+//! The time at which a satellite sets.
 
 use super::visibility::sees;
 use crate::Network;
@@ -7,14 +7,14 @@ use bentpipe_units::{Span, Time};
 /// Step of the search. Satellites in low orbits stay visible for minutes; a dip below the minimum
 /// elevation for less than this is missed.
 const LOOK: Span = Span::from_secs(10);
-/// Limit of the search, beyond which satellites count as equal. Longer than any pass in a low orbit
-/// (ten minutes at 550 km, twenty at 1,200 km).
+/// Limit of the search, beyond which satellites count as equal. It is longer than any pass in a low
+/// orbit (ten minutes at 550 km, twenty at 1,200 km).
 const HORIZON: Span = Span::from_secs(7_200);
 /// Precision of the result.
 const EXACT: Span = Span::from_millis(100);
 
-/// When `satellite`, visible at `at`, sets for station `index`: to a tenth of a second, at most two
-/// hours ahead. A satellite whose orbit decays first counts as set then.
+/// Returns when `satellite`, visible at `at`, sets for station `index`: to a tenth of a second, at
+/// most two hours ahead. A satellite whose orbit decays first counts as set then.
 pub(super) fn visible_until(network: &Network, index: usize, satellite: u32, at: Time) -> Time {
     let seen = |at: Time| {
         let position = network.constellation().position(satellite as usize, network.begins(), at);

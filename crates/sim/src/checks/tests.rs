@@ -1,4 +1,4 @@
-//! A sound run passes, and each check fails on a run that breaks its law and no other.
+//! A valid run passes, and each check detects a violation of its law and no other.
 
 use super::*;
 use crate::outcome::{ObjectOutcome, PathOutcome, ReturnBytes};
@@ -8,8 +8,8 @@ use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_units::Rate;
 use std::path::Path;
 
-/// Bytes of the visit that the fakes tell of.
-const ASKED: u64 = 1_000_000;
+/// Bytes of the visit in the fake outcome.
+const REQUESTED: u64 = 1_000_000;
 
 fn model(mbps: u64, delay_ms: u64) -> DirectionModel {
     DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(delay_ms))
@@ -17,7 +17,7 @@ fn model(mbps: u64, delay_ms: u64) -> DirectionModel {
         .unwrap()
 }
 
-/// A link over which `bytes` have gone in a thousand packets, all of them inside for a second.
+/// A link that carried `bytes` in 1000 packets, each of which stayed inside for one second.
 fn link<'a>(name: &'a str, model: &'a DirectionModel, bytes: u64) -> LinkAudit<'a> {
     let counters = Counters {
         packets_in: 1000,
@@ -43,7 +43,7 @@ fn link<'a>(name: &'a str, model: &'a DirectionModel, bytes: u64) -> LinkAudit<'
     }
 }
 
-/// One megabyte down in two seconds.
+/// A download of 1 MB in two seconds.
 fn outcome() -> FlowOutcome {
     FlowOutcome {
         name: "main".to_owned(),
@@ -52,8 +52,8 @@ fn outcome() -> FlowOutcome {
         congestion: "cubic".to_owned(),
         connections: 1,
         direction: Direction::Download,
-        bytes: ASKED,
-        received: ASKED,
+        bytes: REQUESTED,
+        received: REQUESTED,
         received_by_tenth: Vec::new(),
         completed: true,
         start: Time::ZERO,
@@ -80,8 +80,8 @@ fn outcome() -> FlowOutcome {
         pep: None,
         objects: vec![ObjectOutcome {
             name: "object".to_owned(),
-            bytes: ASKED,
-            received: ASKED,
+            bytes: REQUESTED,
+            received: REQUESTED,
             start: Span::ZERO,
             completion: Some(Span::from_secs(2)),
         }],
@@ -89,9 +89,9 @@ fn outcome() -> FlowOutcome {
     }
 }
 
-/// A terrestrial hop of 50 ms each way behind a satellite of 250 ms: a run with one visit, changed
-/// by `change`, and the check that it does not pass.
-fn broken(
+/// A run with one visit over a terrestrial hop of 50 ms in each direction and a satellite hop of
+/// 250 ms, changed by `change`. Returns the failed check and its quantity.
+fn failed_check(
     change: impl FnOnce(&mut [LinkAudit<'_>; 4], &mut Vec<FlowOutcome>),
 ) -> Option<(&'static str, String)> {
     let (satellite, terrestrial) = (model(10, 250), model(100, 50));
@@ -117,40 +117,37 @@ fn broken(
     }
 }
 
-fn broken_check(
+fn check_of(
     change: impl FnOnce(&mut [LinkAudit<'_>; 4], &mut Vec<FlowOutcome>),
 ) -> Option<&'static str> {
-    broken(change).map(|(check, _)| check)
+    failed_check(change).map(|(check, _)| check)
 }
 
 #[test]
-fn a_sound_run_passes() {
-    assert_eq!(broken(|_, _| ()), None);
+fn a_valid_run_passes() {
+    assert_eq!(failed_check(|_, _| ()), None);
 }
 
 #[test]
-fn a_packet_or_a_byte_that_nobody_counted_is_found() {
-    assert_eq!(broken_check(|links, _| links[0].counters.packets_out -= 1), Some("conservation"));
-    assert_eq!(broken_check(|links, _| links[0].counters.bytes_in += 1), Some("conservation"));
-    assert_eq!(broken_check(|links, _| links[0].held = 1), Some("conservation"));
-    assert_eq!(
-        broken_check(|links, _| links[0].counters.withdrawn.packets = 1),
-        Some("conservation")
-    );
-    assert_eq!(broken_check(|links, _| links[0].crossed -= 1), Some("conservation"));
+fn an_uncounted_packet_or_byte_is_detected() {
+    assert_eq!(check_of(|links, _| links[0].counters.packets_out -= 1), Some("conservation"));
+    assert_eq!(check_of(|links, _| links[0].counters.bytes_in += 1), Some("conservation"));
+    assert_eq!(check_of(|links, _| links[0].held = 1), Some("conservation"));
+    assert_eq!(check_of(|links, _| links[0].counters.withdrawn.packets = 1), Some("conservation"));
+    assert_eq!(check_of(|links, _| links[0].crossed -= 1), Some("conservation"));
     let dropped = |counters: &mut Counters| {
         counters.dropped_queue = PacketTotals { packets: 1, bytes: 100 };
         (counters.packets_in, counters.bytes_in) =
             (counters.packets_in + 1, counters.bytes_in + 100);
     };
-    assert_eq!(broken_check(|links, _| dropped(&mut links[0].counters)), None);
+    assert_eq!(check_of(|links, _| dropped(&mut links[0].counters)), None);
 }
 
 #[test]
-fn a_link_that_sends_faster_than_it_can_is_found() {
-    // 10 Mbps for two seconds less the 250 ms that the last packet was on the way.
+fn a_link_faster_than_its_rate_is_detected() {
+    // 10 Mbps for two seconds, less the 250 ms for which the last packet was in flight.
     let with = |bytes| {
-        broken_check(|links, _| {
+        check_of(|links, _| {
             let counters = &mut links[0].counters;
             (counters.bytes_in, counters.bytes_out, links[0].crossed) = (bytes, bytes, bytes);
         })
@@ -160,35 +157,34 @@ fn a_link_that_sends_faster_than_it_can_is_found() {
 }
 
 #[test]
-fn a_queue_whose_length_is_not_its_waits_is_found() {
-    assert_eq!(broken_check(|links, _| links[0].queue.occupied_packets += 1), Some("little"));
-    assert_eq!(broken_check(|links, _| links[0].queue.waited_bytes += 1), Some("little"));
+fn a_violation_of_littles_law_is_detected() {
+    assert_eq!(check_of(|links, _| links[0].queue.occupied_packets += 1), Some("little"));
+    assert_eq!(check_of(|links, _| links[0].queue.waited_bytes += 1), Some("little"));
 }
 
 #[test]
-fn a_visit_that_received_other_than_it_asked_for_is_found() {
-    assert_eq!(broken_check(|_, outcomes| outcomes[0].received -= 1), Some("bytes"));
-    assert_eq!(broken_check(|_, outcomes| outcomes[0].objects[0].received -= 1), Some("bytes"));
+fn a_visit_with_missing_or_excess_bytes_is_detected() {
+    assert_eq!(check_of(|_, outcomes| outcomes[0].received -= 1), Some("bytes"));
+    assert_eq!(check_of(|_, outcomes| outcomes[0].objects[0].received -= 1), Some("bytes"));
     let give_up = |outcome: &mut FlowOutcome, received| {
         (outcome.completed, outcome.completion, outcome.objects[0].completion) =
             (false, None, None);
         (outcome.received, outcome.objects[0].received) = (received, received);
     };
-    assert_eq!(broken_check(|_, outcomes| give_up(&mut outcomes[0], ASKED - 1)), None);
-    assert_eq!(broken_check(|_, outcomes| give_up(&mut outcomes[0], ASKED + 1)), Some("bytes"));
+    assert_eq!(check_of(|_, outcomes| give_up(&mut outcomes[0], REQUESTED - 1)), None);
+    assert_eq!(check_of(|_, outcomes| give_up(&mut outcomes[0], REQUESTED + 1)), Some("bytes"));
 }
 
 #[test]
-fn a_round_trip_shorter_than_propagation_is_found() {
-    let rtt =
-        |nanos| broken_check(|_, outcomes| outcomes[0].rtt_min = Some(Span::from_nanos(nanos)));
+fn an_rtt_below_propagation_is_detected() {
+    let rtt = |nanos| check_of(|_, outcomes| outcomes[0].rtt_min = Some(Span::from_nanos(nanos)));
     assert_eq!(rtt(600_000_000), None);
     assert_eq!(rtt(599_999_999), Some("round trip"));
-    assert_eq!(broken_check(|_, outcomes| outcomes[0].rtt_min = None), None);
+    assert_eq!(check_of(|_, outcomes| outcomes[0].rtt_min = None), None);
 }
 
 #[test]
-fn nothing_is_faster_than_light_on_a_straight_line() {
+fn an_rtt_below_straight_line_light_time_is_detected() {
     let run = |rtt_ms, completion_ms| {
         let mut outcome = outcome();
         (outcome.rtt_min, outcome.completion) =
@@ -212,11 +208,11 @@ fn nothing_is_faster_than_light_on_a_straight_line() {
 }
 
 #[test]
-fn a_visit_that_is_complete_too_soon_is_found() {
-    // A request takes 300 ms, the megabyte 800 ms at 10 Mbps, and its last byte 300 ms more.
+fn a_visit_that_completes_too_early_is_detected() {
+    // The request takes 300 ms, 1 MB at 10 Mbps takes 800 ms, and its last byte 300 ms more.
     for direction in [Direction::Download, Direction::Upload] {
         let with = |ms| {
-            broken(|links, outcomes| {
+            failed_check(|links, outcomes| {
                 for link in links {
                     let bytes = 1_100_000;
                     (link.counters.bytes_in, link.counters.bytes_out, link.crossed) =
@@ -231,18 +227,16 @@ fn a_visit_that_is_complete_too_soon_is_found() {
         assert!(check == "completion" && what.contains("satellite"), "{check}: {what}");
         assert_eq!(with(599).map(|(check, _)| check), Some("completion"), "{direction:?}");
     }
-    let object =
-        |ms| broken_check(|_, outcomes| outcomes[0].objects[0].start = Span::from_millis(ms));
+    let object = |ms| check_of(|_, outcomes| outcomes[0].objects[0].start = Span::from_millis(ms));
     assert_eq!((object(600), object(601)), (None, Some("completion")));
 }
 
 #[test]
-fn flows_that_together_received_more_than_the_link_brought_are_found() {
-    assert_eq!(broken_check(|_, outcomes| outcomes.push(outcome())), Some("shares"));
-    // Twice 1.4 MB at 10 Mbps fit in 2.24 s, and not in the two seconds in which they are said to
-    // have come.
+fn flows_with_more_bytes_than_the_link_carried_are_detected() {
+    assert_eq!(check_of(|_, outcomes| outcomes.push(outcome())), Some("shares"));
+    // Two flows of 1.4 MB fit into 2.24 s at 10 Mbps, but not into two seconds.
     let two = |end| {
-        broken_check(|links, outcomes| {
+        check_of(|links, outcomes| {
             let outcome = &mut outcomes[0];
             (outcome.bytes, outcome.received) = (1_400_000, 1_400_000);
             (outcome.objects[0].bytes, outcome.objects[0].received) = (1_400_000, 1_400_000);
@@ -261,7 +255,7 @@ fn flows_that_together_received_more_than_the_link_brought_are_found() {
 }
 
 #[test]
-fn proxies_leave_the_hops_between_them_to_be_sampled() {
+fn with_proxies_only_the_hops_between_them_are_sampled() {
     let pep = |terminal, gateway| {
         Stack::Tcp(Box::new(TcpStack {
             tcp: bentpipe_tcp::Settings::default(),

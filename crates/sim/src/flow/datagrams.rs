@@ -1,7 +1,8 @@
 //! Flows without congestion control: UDP at a constant rate or in bursts, and pings.
 
-use super::progress::{ReverseReport, VisitReport};
-use super::{Flow, FlowProgress, FlowResults, Shared};
+use super::interface::Flow;
+use super::progress::{FlowProgress, FlowResults, ReverseReport, VisitReport};
+use super::shared::Shared;
 use crate::datagram::{Body, Datagram, Filler, FillerProtocol, PathDirection, Role};
 use crate::error::SimError;
 use crate::outcome::{PathOutcome, ReturnBytes};
@@ -14,7 +15,7 @@ use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 
 /// Minimum mean length of bursts and pauses.
-const SHORTEST_BURST: Span = Span::from_millis(1);
+const MIN_BURST: Span = Span::from_millis(1);
 
 /// A flow without congestion control.
 pub struct DatagramFlow {
@@ -30,12 +31,12 @@ pub struct DatagramFlow {
 struct Running {
     schedule: Schedule,
     /// Echo requests without a reply.
-    asked: VecDeque<Filler>,
+    unanswered: VecDeque<Filler>,
     metrics: SenderMetrics,
 }
 
 impl DatagramFlow {
-    /// A flow that has not started. `index` determines its addresses.
+    /// Creates a flow that has not started. `index` determines its addresses.
     pub fn new(
         spec: FlowSpec,
         kind: DatagramTraffic,
@@ -61,8 +62,8 @@ impl DatagramFlow {
         }
     }
 
-    /// The direction of packets that `node` sends, and whether they are requests or data rather
-    /// than replies.
+    /// Returns the direction of packets that `node` sends, and true if they are requests or data,
+    /// false if they are replies.
     fn leaving(&self, node: u16) -> Option<(PathDirection, bool)> {
         let toward = match self.side(node)? {
             Role::Client => PathDirection::ToServer,
@@ -78,35 +79,36 @@ impl DatagramFlow {
     }
 }
 
-/// The size of its packets, or what is wrong with the flow.
+/// Returns the size of its packets, or an error if the flow is invalid.
 fn check(spec: &FlowSpec, kind: DatagramTraffic) -> Result<u32, String> {
     let packet = match kind {
         DatagramTraffic::Constant { rate, .. } if rate.is_zero() => {
-            return Err(format!("datagrams at {rate}; allowed: a rate above zero"));
+            return Err(format!("the rate of datagrams is {rate}; allowed: a rate above zero"));
         }
-        DatagramTraffic::Constant { bursts: Some((on, off)), .. }
-            if on.min(off) < SHORTEST_BURST =>
-        {
+        DatagramTraffic::Constant { bursts: Some((on, off)), .. } if on.min(off) < MIN_BURST => {
             return Err(format!(
-                "bursts of {on} with {off} between them; allowed: {SHORTEST_BURST} or more each"
+                "bursts of {on} and pauses of {off} are too short; allowed: {MIN_BURST} or more"
             ));
         }
         DatagramTraffic::Ping { interval, .. } if interval.is_zero() => {
-            return Err(format!("a ping each {interval}; allowed: an interval above zero"));
+            return Err(format!(
+                "the ping interval is {interval}; allowed: an interval above zero"
+            ));
         }
         DatagramTraffic::Constant { packet, .. } | DatagramTraffic::Ping { packet, .. } => packet,
     };
     if spec.visits.iter().any(|visit| visit.duration.is_none()) {
         return Err(
-            "datagrams are sent until somebody says when; allowed: visits that last for a time"
-                .to_owned(),
+            "datagrams have no end of their own; allowed: visits with a duration".to_owned()
         );
     }
     let smallest = u64::from(IP_UDP_HEADER) + 1;
     u32::try_from(packet.get())
         .ok()
         .filter(|_| (smallest..=65_535).contains(&packet.get()))
-        .ok_or_else(|| format!("packets of {packet}; allowed: {smallest} B to 65535 B"))
+        .ok_or_else(|| {
+            format!("packets of {packet} are not possible; allowed: {smallest} B to 65535 B")
+        })
 }
 
 impl Flow for DatagramFlow {
@@ -129,7 +131,7 @@ impl Flow for DatagramFlow {
                 ends,
                 stream(shared.seed.0, shared.seed.1, &purpose),
             ),
-            asked: VecDeque::new(),
+            unanswered: VecDeque::new(),
             metrics: SenderMetrics::new(shared.trace && visit.measured),
         });
         Ok(())
@@ -167,7 +169,7 @@ impl Flow for DatagramFlow {
         }
         match filler.protocol {
             FillerProtocol::Udp => progress.received(0, content, now),
-            FillerProtocol::Echo => running.asked.push_back(filler),
+            FillerProtocol::Echo => running.unanswered.push_back(filler),
             FillerProtocol::EchoReply => {
                 progress.received(0, content, now);
                 running.metrics.stats().sample(now, now.since(filler.sent));
@@ -179,7 +181,7 @@ impl Flow for DatagramFlow {
 
     fn next_timeout(&self, node: u16) -> Option<Time> {
         let (_, own) = self.leaving(node)?;
-        // Requests are answered at once.
+        // Replies are sent at once, without a timer.
         self.running.as_ref().filter(|_| own)?.schedule.due()
     }
 
@@ -207,7 +209,7 @@ impl Flow for DatagramFlow {
             }
             Filler { protocol, number, sent: now, bytes }
         } else {
-            Filler { protocol: FillerProtocol::EchoReply, ..running.asked.pop_front()? }
+            Filler { protocol: FillerProtocol::EchoReply, ..running.unanswered.pop_front()? }
         };
         let udp = filler.protocol == FillerProtocol::Udp;
         self.progress.count_sent(
@@ -240,7 +242,7 @@ impl Flow for DatagramFlow {
     }
 }
 
-/// When packets are sent.
+/// Sending times of packets.
 struct Schedule {
     kind: DatagramTraffic,
     begun: Time,
@@ -248,7 +250,7 @@ struct Schedule {
     /// Packets sent.
     sent: u64,
     bursts: Option<Bursts>,
-    /// When the next packet is sent.
+    /// Sending time of the next packet.
     due: Option<Time>,
 }
 
@@ -260,14 +262,14 @@ struct Bursts {
     /// Total time in bursts up to the end of the latest one.
     sending: Span,
     /// Total time in pauses before the end of that burst.
-    silent: Span,
+    paused: Span,
 }
 
 impl Bursts {
     /// Draws the next pause and burst.
     fn next(&mut self) {
         let (on, off) = self.mean;
-        self.silent += off.mul_f64(self.stream.exponential());
+        self.paused += off.mul_f64(self.stream.exponential());
         self.sending += on.mul_f64(self.stream.exponential());
     }
 }
@@ -280,7 +282,7 @@ impl Schedule {
                 // distribution as all of it.
                 let sends = stream.chance(on.as_secs_f64() / (on + off).as_secs_f64());
                 let mut bursts =
-                    Bursts { stream, mean: (on, off), sending: Span::ZERO, silent: Span::ZERO };
+                    Bursts { stream, mean: (on, off), sending: Span::ZERO, paused: Span::ZERO };
                 if sends {
                     bursts.sending = on.mul_f64(bursts.stream.exponential());
                 } else {
@@ -295,12 +297,12 @@ impl Schedule {
         schedule
     }
 
-    /// When the next packet is sent.
+    /// Returns the sending time of the next packet.
     fn due(&self) -> Option<Time> {
         self.due
     }
 
-    /// The number of the packet to send `now`, if any.
+    /// Returns the number of the packet to send `now`, if any.
     fn take(&mut self, now: Time) -> Option<u64> {
         self.due.filter(|&due| due <= now)?;
         let number = self.sent;
@@ -309,10 +311,10 @@ impl Schedule {
         Some(number)
     }
 
-    /// When packet number `sent` is due; `None` once the visit has ended.
+    /// Returns the sending time of packet number `sent`; `None` once the visit has ended.
     ///
     /// Computed from the start, so that rounding errors do not accumulate. Bursts share one clock
-    /// that stops between them: the time left until the next packet at the end of a burst carries
+    /// that stops between them: at the end of a burst, the time left until the next packet carries
     /// over, so the mean rate is the rate times the fraction of time in bursts.
     fn next(&mut self) -> Option<Time> {
         let offset = match self.kind {
@@ -324,11 +326,11 @@ impl Schedule {
         let mut due = self.begun + offset;
         if let Some(bursts) = &mut self.bursts {
             while bursts.sending <= offset
-                && self.begun + bursts.sending + bursts.silent < self.ends
+                && self.begun + bursts.sending + bursts.paused < self.ends
             {
                 bursts.next();
             }
-            due += bursts.silent;
+            due += bursts.paused;
         }
         (due < self.ends).then_some(due)
     }
@@ -355,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_rate_is_exact_and_its_first_packet_leaves_at_once() {
+    fn a_constant_rate_is_exact_from_the_first_packet() {
         let times = times(constant(None), 10, 1);
         assert_eq!(
             (times.len(), times[0], times[9_999]),
@@ -370,30 +372,30 @@ mod tests {
         assert_eq!(
             self::times(odd, 20, 1)[8_000].since_start(),
             expected,
-            "rounding does not add up"
+            "rounding errors do not accumulate"
         );
     }
 
     #[test]
-    fn bursts_and_silences_have_their_means() {
+    fn bursts_and_pauses_have_their_means() {
         let (on, off) = (Span::from_millis(300), Span::from_millis(700));
         let times = times(constant(Some((on, off))), 4_000, 7);
-        // 4,000 periods: the share of sending has a standard error of about 0.3 % / 0.3; four of
-        // them.
+        // 4,000 periods: the fraction of time in bursts has a standard error of about 0.3 % / 0.3.
+        // Allows four of them.
         let share = times.len() as f64 / 4_000_000.0;
         assert!((share - 0.3).abs() < 0.02, "{share}");
-        // A gap is a silence where it is longer than the time between packets; silences shorter
-        // than that are not seen.
+        // A gap is a pause if it is longer than the time between packets. Shorter pauses are not
+        // visible.
         let gaps: Vec<f64> = times
             .windows(2)
             .map(|pair| pair[1].since(pair[0]).as_secs_f64() - 0.001)
             .filter(|gap| *gap > 1e-6)
             .collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        // Standard error 0.7 s / sqrt(4,000) = 11 ms; four of them.
+        // Standard error 0.7 s / sqrt(4,000) = 11 ms. Allows four of them.
         assert!((mean - 0.7).abs() < 0.044, "{mean}");
-        // An exponential time is as spread out as it is long; a constant one would not be spread at
-        // all.
+        // The standard deviation of an exponential time equals its mean, while that of a constant
+        // time is zero.
         let spread = (gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>()
             / gaps.len() as f64)
             .sqrt();
@@ -401,19 +403,19 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_in_bursts_begins_in_its_long_run_state() {
+    fn bursts_start_in_the_long_run_state() {
         let begins_in_burst = |seed: &u64| {
             let bursts = Some((Span::from_secs(1), Span::from_secs(3)));
             times(constant(bursts), 1_000, *seed).first() == Some(&Time::ZERO)
         };
-        // 200 draws with probability 1/4: standard error 0.031; four of them.
+        // 200 draws with probability 1/4: standard error 0.031. Allows four of them.
         let share = (0..200).filter(begins_in_burst).count() as f64 / 200.0;
         assert!((share - 0.25).abs() < 0.125, "{share}");
     }
 
     #[test]
-    fn nothing_is_due_once_the_visit_has_ended() {
-        let bursts = Some((SHORTEST_BURST, Span::from_secs(1_000_000)));
+    fn no_packet_is_due_after_the_visit() {
+        let bursts = Some((MIN_BURST, Span::from_secs(1_000_000)));
         assert!(times(constant(bursts), 1, 3).len() < 3);
         let ping = DatagramTraffic::Ping { interval: Span::MAX, packet: Bytes::new(84) };
         assert_eq!(times(ping, 1, 1), [Time::ZERO]);

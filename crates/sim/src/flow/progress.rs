@@ -1,6 +1,6 @@
 //! Progress and counters of a flow's visits, for any transport.
 
-use super::Shared;
+use super::shared::Shared;
 use crate::datagram::PathDirection;
 use crate::loss_reason::LossReason;
 use crate::outcome::{
@@ -23,8 +23,8 @@ pub struct FlowProgress {
     pub spec: FlowSpec,
     /// Index of the flow in the run.
     pub index: usize,
-    /// Announcements of path changes to the data's sender.
-    pub hints: PathChangeFeed,
+    /// Notices of path changes for the data's sender.
+    pub path_changes: PathChangeFeed,
     next_visit: usize,
     /// Start of the next visit.
     begins: Option<Time>,
@@ -83,15 +83,15 @@ pub struct VisitReport<'a> {
     pub transport: &'static str,
     /// Number of connections.
     pub connections: usize,
-    /// When the client completed the handshake.
+    /// Time at which the client completed the handshake.
     pub handshake: Option<Time>,
     /// Combined records of the data's senders.
     pub record: &'a mut SenderStats,
-    /// What was known about the path.
+    /// Knowledge about the path.
     pub path: PathOutcome,
     /// Counters of the proxies.
     pub pep: Option<PepOutcome>,
-    /// How the data's receiver acknowledged.
+    /// ACK statistics of the data's receiver.
     pub reverse: ReverseReport,
     /// Flow-control record of the data's receiver.
     pub credit: Option<FlowControlReport>,
@@ -99,10 +99,10 @@ pub struct VisitReport<'a> {
     pub qlog: Vec<QlogFile>,
 }
 
-/// What the transport knows about the reverse direction.
+/// Statistics of the transport about the reverse direction.
 #[derive(Default)]
 pub struct ReverseReport {
-    /// How the data's receiver acknowledged.
+    /// ACK statistics of the data's receiver.
     pub acknowledgements: Option<Acknowledgements>,
     /// Contents of its QUIC packets by layer.
     pub layers: Option<Layers>,
@@ -111,7 +111,7 @@ pub struct ReverseReport {
 }
 
 impl FlowProgress {
-    /// A flow whose visits have not started.
+    /// Creates the progress of a flow whose visits have not started.
     pub fn new(spec: FlowSpec, index: usize) -> Self {
         let begins = spec
             .visits
@@ -120,7 +120,7 @@ impl FlowProgress {
         Self {
             spec,
             index,
-            hints: PathChangeFeed::new(),
+            path_changes: PathChangeFeed::new(),
             next_visit: 0,
             begins,
             current: None,
@@ -128,7 +128,7 @@ impl FlowProgress {
         }
     }
 
-    /// The terminal of its client.
+    /// Terminal of its client.
     pub fn terminal(&self) -> usize {
         self.spec.terminal
     }
@@ -148,7 +148,7 @@ impl FlowProgress {
         self.current_visit().is_some_and(|visit| visit.measured)
     }
 
-    /// When the next visit starts, or the active one is given up.
+    /// Returns the time at which the next visit starts, or the active one is given up.
     pub fn next_deadline(&self) -> Option<Time> {
         let ends = |visit: &CurrentVisit| {
             visit.ends.map_or(visit.gives_up, |ends| ends.min(visit.gives_up))
@@ -175,7 +175,7 @@ impl FlowProgress {
         self.current.as_ref().and_then(|visit| visit.ends)
     }
 
-    /// The number of the active or last visit, from 1. Packets are tagged with it.
+    /// Number of the active or last visit, from 1. Packets are tagged with it.
     pub fn visit(&self) -> u32 {
         self.next_visit as u32
     }
@@ -195,8 +195,8 @@ impl FlowProgress {
         self.current.as_ref().map(|visit| visit.data_direction)
     }
 
-    /// Starts the next visit. Returns its specification, and where its applications record their
-    /// progress.
+    /// Starts the next visit. Returns its specification, and the progress that its applications
+    /// update.
     pub fn begin(&mut self, now: Time, shared: &Shared) -> (Visit, VisitProgress) {
         let visit = self.spec.visits[self.next_visit].clone();
         let progress = VisitProgress::new(&visit, now, shared.trace && visit.measured);
@@ -261,7 +261,7 @@ impl FlowProgress {
             let mut reason = format!("given up after {}, the time limit of {limit}", since(now));
             if current.counters.no_route > 0 {
                 reason += &format!(
-                    "; {} of its packets found no way to the other end",
+                    "; {} of its packets found no route to the other end",
                     current.counters.no_route
                 );
             }
@@ -313,7 +313,7 @@ impl FlowProgress {
                 .objects
                 .iter()
                 .zip(&progress.objects)
-                // With a fixed duration, objects only need to exceed what fits.
+                // With a fixed duration, objects only need to exceed the capacity.
                 .filter(|_| visit.duration.is_none())
                 .map(|(object, state)| ObjectOutcome {
                     name: object.name.clone(),
@@ -327,7 +327,7 @@ impl FlowProgress {
         }
     }
 
-    /// Counts a packet that an end has sent; `layers` has its bytes.
+    /// Counts a packet sent by one end; `layers` has its bytes.
     pub fn count_sent(&mut self, now: Time, toward: PathDirection, layers: ReturnBytes) {
         let Some(visit) = &mut self.current else { return };
         let counters = &mut visit.counters;
@@ -358,13 +358,13 @@ impl FlowProgress {
         trace: bool,
     ) {
         let is_current = visit == self.visit();
-        // Losing the reply loses the echo, too.
-        let both_ways =
+        // A lost reply also counts as a lost echo.
+        let both_directions =
             matches!(self.spec.stack, Stack::DatagramTraffic(DatagramTraffic::Ping { .. }));
         let Some(current) = self.current.as_mut().filter(|_| is_current) else { return };
         let counters = &mut current.counters;
         counters.no_route += u64::from(lost == LossReason::NoRoute);
-        if toward != current.data_direction && !both_ways {
+        if toward != current.data_direction && !both_directions {
             return;
         }
         let (count, series) = match lost {
@@ -389,8 +389,8 @@ impl FlowProgress {
 }
 
 impl CurrentVisit {
-    /// When the visit completed if it ends `now`: with its last object, or at the end of its fixed
-    /// duration.
+    /// Returns the completion time of the visit if it ends `now`: that of its last object, or the
+    /// end of its fixed duration.
     fn completion(&self, now: Time) -> Option<Time> {
         match self.ends {
             None => self.progress.completion(),
@@ -399,7 +399,7 @@ impl CurrentVisit {
     }
 }
 
-/// The reverse rate in kbps, in each bin from `start` on.
+/// Returns the reverse rate in kbps, in each bin from `start` on.
 fn return_rate(bins: &[u64], start: Time) -> Vec<(Time, f64)> {
     let first = (start.as_nanos() / RETURN_BIN.as_nanos()) as usize;
     let rate = |&bytes: &u64| (bytes * 8) as f64 / RETURN_BIN.as_millis_f64();
@@ -407,7 +407,7 @@ fn return_rate(bins: &[u64], start: Time) -> Vec<(Time, f64)> {
     bins.map(|(bin, bytes)| (Time::ZERO + RETURN_BIN * bin as u64, rate(bytes))).collect()
 }
 
-/// The time series of a visit that ends.
+/// Returns the time series of a visit that ends.
 fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'_>) -> FlowTrace {
     let sender = report.record.series.take().unwrap_or_default();
     let credit =

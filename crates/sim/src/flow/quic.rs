@@ -1,7 +1,8 @@
 //! QUIC flows: two endpoints, and a connection per visit.
 
-use super::progress::{ReverseReport, VisitReport};
-use super::{Flow, FlowProgress, FlowResults, Shared};
+use super::interface::Flow;
+use super::progress::{FlowProgress, FlowResults, ReverseReport, VisitReport};
+use super::shared::Shared;
 use crate::app;
 use crate::datagram::{Body, Datagram, PathDirection, Role, ecn_from_link, ecn_to_link, socket};
 use crate::error::SimError;
@@ -32,7 +33,7 @@ use bytes::BytesMut;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum number of datagrams per call: what segmentation offload takes at once (64 kB).
+/// Maximum number of datagrams per call: the limit of segmentation offload (64 kB).
 const MAX_SEGMENTS: NonZeroUsize = NonZeroUsize::new(44).expect("44 is not zero");
 /// H3_NO_ERROR (RFC 9114 §8.1), with which a client closes after its last object.
 const NO_ERROR: u64 = 0x100;
@@ -55,7 +56,7 @@ pub struct QuicFlow {
     last_node: u16,
     trace: bool,
     epoch: bentpipe_quic::EpochClock,
-    /// Datagrams that the stack returned together and that are not sent yet.
+    /// Datagrams that the stack returned together and that are not yet sent.
     batch: Option<Batch>,
     buffer: Vec<u8>,
 }
@@ -71,7 +72,7 @@ struct Running {
     conn: Conn,
     /// Records the data's sender.
     metrics: SenderMetrics,
-    /// What the data's sender knows about the path, if it remembers paths.
+    /// Knowledge of the data's sender about the path, if it remembers paths.
     notes: Option<ResumeHandle>,
     /// Outcome of the client's token, if tokens are exchanged.
     verdict: Option<TokenOutcome>,
@@ -99,7 +100,7 @@ struct Batch {
 }
 
 impl Running {
-    /// What both ends know about the path.
+    /// Returns the knowledge of both ends about the path.
     fn path(&self, direction: Direction) -> PathOutcome {
         let known = self.notes.as_ref().map(ResumeHandle::resume_state).unwrap_or_default();
         let receiver = match direction {
@@ -128,7 +129,7 @@ impl ConnectionTraffic {
         }
     }
 
-    /// Their counters.
+    /// Counters of the reverse direction.
     fn reverse(&self) -> ReverseReport {
         let books = self.receiver.take();
         let mut series = Vec::new();
@@ -153,7 +154,7 @@ impl ConnectionTraffic {
 }
 
 impl QuicFlow {
-    /// A flow that has not started. `index` determines its addresses and random streams.
+    /// Creates a flow that has not started. `index` determines its addresses and random streams.
     pub fn new(
         spec: FlowSpec,
         settings: Settings,
@@ -196,7 +197,8 @@ impl QuicFlow {
             let mut config = EndpointConfig::default();
             config
                 .rng_seed(Some(seed(side)))
-                // A randomly cleared fixed bit (RFC 9287) would make runs differ for no reason.
+                // A randomly cleared fixed bit (RFC 9287) would be an unnecessary difference
+                // between runs.
                 .grease_quic_bit(false)
                 .cid_generator(Arc::new(move || Box::new(seeded::SeededCids::new(cid_seed))));
             let payload = settings.max_mtu.max(settings.initial_mtu);
@@ -243,17 +245,17 @@ impl QuicFlow {
         if node == 0 { Role::Client } else { Role::Server }
     }
 
-    /// The endpoint at `node`, one of the two nodes that have one.
+    /// Returns the endpoint at `node`, one of the two nodes that have one.
     fn endpoint(&mut self, node: u16) -> &mut Endpoint {
         if node == 0 { &mut self.client } else { &mut self.server }
     }
 
-    /// Name of the qlog of one end of a visit.
+    /// Returns the name of the qlog of one end of a visit.
     fn qlog_name(&self, visit: u32, side: &str) -> String {
         format!("{}-visit{visit}-{side}", self.progress.spec.name)
     }
 
-    /// Configuration of a sender at `side`, and what belongs to its connection.
+    /// Returns the configuration of a sender at `side`, and the state of its connection.
     fn endpoint_parts(
         &self,
         side: Role,
@@ -268,7 +270,7 @@ impl QuicFlow {
         let mut transport = settings.transport().map_err(fail)?;
         let mut controller = settings.controller().map_err(fail)?;
         if self.progress.data_direction().is_some_and(|toward| toward.source() == side) {
-            controller = controller.with_path_changes(self.progress.hints.clone());
+            controller = controller.with_path_changes(self.progress.path_changes.clone());
         }
         let peer = self.socket(side.peer()).ip();
         let host = shared.hosts.get(match side {
@@ -297,20 +299,20 @@ impl QuicFlow {
         settings.ask(&mut transport, saved.as_ref());
         let tokens = match (side, &notes) {
             (Role::Server, Some(notes)) if by_token => {
-                Some(Tokens::server(&host.issued, notes.clone()))
+                Some(Tokens::server(&host.token_server, notes.clone()))
             }
             (Role::Client, _) if by_token => {
                 let windows = ClientWindows {
                     present: settings.connection_window,
                     most: settings.credit.most,
                 };
-                Some(Tokens::client(&host.kept, &self.progress.spec.server, windows))
+                Some(Tokens::client(&host.token_client, &self.progress.spec.server, windows))
             }
             _ => None,
         };
         // A sending client does not know other clients behind its address.
-        let starting =
-            (side == Role::Server && controller.needs_start_slot()).then(|| host.gate.ticket(peer));
+        let starting = (side == Role::Server && controller.needs_start_slot())
+            .then(|| host.start_limiter.ticket(peer));
         let ticket = starting.clone();
         let make: MakeController = Arc::new(move |setup| {
             let fast =
@@ -449,7 +451,7 @@ impl Flow for QuicFlow {
             })?;
         if visit.handshake == Handshake::ZeroRtt && !conn.has_0rtt() {
             progress.failed(
-                "0-RTT was asked for, but no ticket of an earlier visit allows it".to_owned(),
+                "0-RTT was requested, but there is no ticket from an earlier visit".to_owned(),
             );
         }
         let (metrics, notes) = match visit.direction {
@@ -490,7 +492,7 @@ impl Flow for QuicFlow {
         running.conn.close(NO_ERROR, b"");
         self.client.wake(now);
         if duration {
-            // The visit ends at both ends at once: packets in flight have no receiver.
+            // The visit ends at both ends at once. Packets in flight have no receiver.
             if let Some(conn) = &*running.server_conn.lock().unwrap_or_else(PoisonError::into_inner)
             {
                 conn.close(NO_ERROR, b"");

@@ -1,8 +1,9 @@
-//! TCP flows: the connections that the exchanges of a visit need, and the proxies that split them.
+//! TCP flows: the connections of a visit's exchanges, and the proxies that split them.
 
-use super::progress::VisitReport;
+use super::interface::Flow;
+use super::progress::{FlowProgress, FlowResults, VisitReport};
+use super::shared::Shared;
 use super::tcp_acks::TcpAckCounter;
-use super::{Flow, FlowProgress, FlowResults, Shared};
 use crate::datagram::{Body, Datagram, PathDirection, Role, socket};
 use crate::error::SimError;
 use crate::outcome::{PathOutcome, ReturnBytes};
@@ -25,7 +26,7 @@ pub struct TcpFlow {
     controller: ControllerFactory,
     tcp_connections: TcpConnections,
     running: Option<Running>,
-    /// True if an earlier visit has left a TLS ticket with the client.
+    /// True if the client has a TLS ticket from an earlier visit.
     has_ticket: bool,
     last_node: u16,
 }
@@ -33,19 +34,19 @@ pub struct TcpFlow {
 /// The active visit.
 struct Running {
     exchange: Exchange,
-    /// When TLS was ready at the client.
+    /// Time at which TLS was ready at the client.
     ready: Option<Time>,
     /// Path leases of the data's sender: one per connection.
     remembered: Vec<PathLease>,
     tickets: Vec<StartLease>,
-    /// Since when HTTP flow control has blocked the data.
+    /// Start of the interval in which HTTP flow control blocks the data.
     blocked_since: Option<Time>,
     blocked: Span,
     starting: Starting,
     segments: TcpAckCounter,
 }
 
-/// What a connection that opens later in the visit needs.
+/// Parameters of connections that open later in the visit.
 struct Starting {
     hosts: crate::hosts::Host,
     peer: std::net::IpAddr,
@@ -54,7 +55,7 @@ struct Starting {
 }
 
 impl TcpFlow {
-    /// A flow that has not started. `index` determines its addresses and random streams.
+    /// Creates a flow that has not started. `index` determines its addresses and random streams.
     pub fn new(
         spec: FlowSpec,
         stack: TcpStack,
@@ -75,7 +76,7 @@ impl TcpFlow {
         })
     }
 
-    /// Controllers of a new connection: client, then server.
+    /// Returns the controllers of a new connection: client, then server.
     fn controllers(&mut self, now: Time, number: usize) -> [MakeController; 2] {
         let Self { running, controller, progress, .. } = self;
         let factory = controller.clone();
@@ -101,9 +102,9 @@ impl TcpFlow {
         }
         // A sending client does not know other clients behind its address.
         let needs_start_slot = *direction == Direction::Download && controller.needs_start_slot();
-        let ticket = needs_start_slot.then(|| hosts.gate.ticket(*peer));
+        let ticket = needs_start_slot.then(|| hosts.start_limiter.ticket(*peer));
         running.tickets.extend(ticket.clone());
-        let factory = controller.with_path_changes(progress.hints.clone());
+        let factory = controller.with_path_changes(progress.path_changes.clone());
         let sender: MakeController = Arc::new(move |setup| {
             let fast =
                 ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
@@ -158,7 +159,7 @@ impl TcpFlow {
                 if received > consumed {
                     running.exchange.on_received(now, number, at, received);
                     end.consume(now, received - consumed);
-                    // What arrives here may let another connection write.
+                    // Data that arrives here may let another connection write.
                     again |= !alone;
                 }
                 match end.end() {
@@ -237,7 +238,7 @@ impl Flow for TcpFlow {
             (Handshake::OneRtt, false) => Opening::Full,
             (Handshake::ZeroRtt, false) => {
                 progress.failed(
-                    "early data was asked for, but no ticket of an earlier visit allows it"
+                    "early data was requested, but there is no ticket from an earlier visit"
                         .to_owned(),
                 );
                 Opening::Full
@@ -272,7 +273,7 @@ impl Flow for TcpFlow {
         let Some(running) = self.running.take() else { return };
         running.tickets.iter().for_each(StartLease::leave);
         for remembered in &running.remembered {
-            // As on a server, a failing store ends nothing.
+            // As on a server, a failing store does not end the visit.
             let _ = remembered.settle(true);
         }
         let known = running
@@ -350,7 +351,7 @@ impl Flow for TcpFlow {
         node: u16,
         packet_arena: &mut PacketArena,
     ) -> Option<(PathDirection, Packet<PacketId>)> {
-        // Called after each segment, while a receiver that delays its ACK often has nothing to
+        // Called after each segment, although a receiver that delays its ACK often has nothing to
         // send.
         if self.tcp_connections.is_quiet(now, node) {
             return None;

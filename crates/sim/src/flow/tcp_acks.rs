@@ -8,7 +8,7 @@ use bentpipe_recorder::Series;
 use bentpipe_tcp::Segment;
 use bentpipe_units::Time;
 
-/// Counts the segments that the data's receiver gets and sends, over all connections.
+/// Counts the segments that the data's receiver receives and sends, over all connections.
 #[derive(Debug, Default)]
 pub struct TcpAckCounter {
     counted: Acknowledgements,
@@ -17,7 +17,7 @@ pub struct TcpAckCounter {
 }
 
 impl TcpAckCounter {
-    /// Zero counts. `record` enables time series.
+    /// Creates zero counts. `record` enables time series.
     pub fn new(record: bool) -> Self {
         Self { counted: Acknowledgements::default(), per_ack: record.then(PerAck::default) }
     }
@@ -48,7 +48,7 @@ impl TcpAckCounter {
         }
     }
 
-    /// The counts, with series derived from those of the first connection's `sender`.
+    /// Returns the counts, with series derived from those of the first connection's `sender`.
     pub fn reverse(self, sender: Option<&SenderSeries>) -> ReverseReport {
         let mut series = Vec::new();
         let mut add = |name, points| series.push(Series { name, unit: "packets", points });
@@ -62,8 +62,8 @@ impl TcpAckCounter {
     }
 }
 
-/// Segments have no packet numbers: their index in the order of sending stands in, from 0 as in
-/// QUIC.
+/// Returns the numbers of sent and of acknowledged segments over time. Segments have no packet
+/// numbers, so their index in the order of sending replaces them, from 0 as in QUIC.
 fn numbers(sender: &SenderSeries) -> (Points, Points) {
     let sent =
         sender.sent.iter().enumerate().map(|(number, &(at, _))| (at, number as f64)).collect();
@@ -79,7 +79,7 @@ mod tests {
     use bentpipe_tcp::Flags;
 
     #[test]
-    fn requests_acknowledge_and_do_more() {
+    fn requests_carry_acknowledgements() {
         let ack = Flags { ack: true, ..Flags::default() };
         let mut segments = TcpAckCounter::new(true);
         let at = Time::from_millis;
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_has_the_number_of_the_segment_it_is_for() {
+    fn acknowledgements_have_the_number_of_their_segment() {
         let at = Time::from_millis;
         let sender = SenderSeries {
             sent: vec![(at(1), 1448.0), (at(2), 2896.0), (at(3), 3000.0)],

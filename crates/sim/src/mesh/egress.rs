@@ -5,22 +5,21 @@ use crate::spec::{MeshSpec, RunSpec};
 use bentpipe_link::{DirectionModel, LinkContext};
 use bentpipe_orbit::{Network, Node};
 
-/// Stands for "none" in numbers of links, ports or stations.
+/// Value for "none" in numbers of links, ports or stations.
 const NONE: u32 = u32::MAX;
-/// Maximum number of links with recorded series. The first ones used are those of the flows' first
-/// paths.
+/// Maximum number of links with recorded series. The first ones used are on the flows' first paths.
 const MAX_TRACED: usize = 256;
 
-/// An egress port: the way from one node to the next.
+/// An egress port from one node to the next.
 #[derive(Debug, Clone, Copy)]
 pub struct EgressPort {
     /// Index of the link.
     pub link: u32,
     /// Port of the link.
     pub port: u32,
-    /// The node it belongs to.
+    /// Node that it belongs to.
     pub from: Node,
-    /// The node it leads to.
+    /// Node that it leads to.
     pub to: Node,
     /// The station at one end if the other is a satellite.
     station: u32,
@@ -59,7 +58,7 @@ pub struct Egress {
 }
 
 impl Egress {
-    /// Without ports.
+    /// Creates an empty set of ports.
     pub fn new(spec: &RunSpec, mesh: &MeshSpec) -> Self {
         let nodes = mesh.network.nodes();
         Self {
@@ -83,13 +82,13 @@ impl Egress {
         }
     }
 
-    /// The egress port with this number.
+    /// Returns the egress port with this number.
     #[inline]
     pub fn get_mut(&mut self, number: u32) -> &mut EgressPort {
         &mut self.egress[number as usize]
     }
 
-    /// The egress port from `from` to `to`, if it is in use.
+    /// Returns the egress port from `from` to `to`, if it is in use.
     pub fn find(&self, from: Node, to: Node) -> Option<u32> {
         self.of_node
             .get(from.0 as usize)?
@@ -98,8 +97,8 @@ impl Egress {
             .map(|&(_, out)| out)
     }
 
-    /// The egress port from `from` to `to`. Creates it, and its link if necessary.
-    pub fn find_or_make(
+    /// Returns the egress port from `from` to `to`. Creates it, and its link if necessary.
+    pub fn find_or_create(
         &mut self,
         network: &Network,
         from: Node,

@@ -14,7 +14,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// The path of the flow's data.
+    /// Returns the path of the flow's data.
     pub fn data_path(&self, routes: &Routes) -> Option<Path> {
         let to = usize::from(!self.download);
         routes.path(self.nodes[1 - to], self.destinations[to])

@@ -1,5 +1,5 @@
-//! Buffers packets during handover outages: at the station, and at satellites that would send to
-//! it.
+//! Buffers for packets during handover outages: at the station, and at satellites that would send
+//! to it.
 
 use crate::packet_arena::PacketId;
 use bentpipe_link::{DirectionModel, Packet, PacketTotals};
@@ -10,19 +10,19 @@ use bentpipe_units::{Span, Time};
 struct HandoverBuffer {
     station: usize,
     node: Node,
-    /// The other end of the link they wait for.
+    /// Other end of the link that they wait for.
     to: Node,
     packets: Vec<Packet<PacketId>>,
-    held: PacketTotals,
+    buffered: PacketTotals,
 }
 
-/// All handover buffers. There are few at a time: a station hands over once in minutes.
+/// All handover buffers. There are few at a time, because a station hands over once in minutes.
 #[derive(Default)]
 pub struct HandoverBuffers(Vec<HandoverBuffer>);
 
 impl HandoverBuffers {
     /// Buffers a packet at `node` for the link to `to` until the outage of `station` ends. Returns
-    /// false if the buffer holds as much as `model`'s queue may.
+    /// false if the buffer has reached the limit of `model`'s queue.
     pub fn hold(
         &mut self,
         station: usize,
@@ -31,32 +31,32 @@ impl HandoverBuffers {
         model: &DirectionModel,
         rtt: Span,
     ) -> bool {
-        let place = self
+        let index = self
             .0
             .iter()
             .position(|buffer| (buffer.station, buffer.node, buffer.to) == (station, node, to));
-        let held = place.map(|place| self.0[place].held).unwrap_or_default();
-        if !model.queue_has_room(rtt, held, packet.bytes) {
+        let buffered = index.map(|index| self.0[index].buffered).unwrap_or_default();
+        if !model.queue_has_room(rtt, buffered, packet.bytes) {
             return false;
         }
-        let place = place.unwrap_or_else(|| {
+        let index = index.unwrap_or_else(|| {
             self.0.push(HandoverBuffer {
                 station,
                 node,
                 to,
                 packets: Vec::new(),
-                held: PacketTotals::default(),
+                buffered: PacketTotals::default(),
             });
             self.0.len() - 1
         });
-        let buffer = &mut self.0[place];
-        buffer.held.packets += 1;
-        buffer.held.bytes += u64::from(packet.bytes);
+        let buffer = &mut self.0[index];
+        buffer.buffered.packets += 1;
+        buffer.buffered.bytes += u64::from(packet.bytes);
         buffer.packets.push(packet.clone());
         true
     }
 
-    /// When the first outage ends that packets wait for.
+    /// Returns the earliest end of an outage that packets wait for.
     pub fn due(&self, outage_until: &[Time]) -> Time {
         self.0.iter().map(|buffer| outage_until[buffer.station]).min().unwrap_or(Time::MAX)
     }
@@ -78,11 +78,11 @@ impl HandoverBuffers {
     }
 
     /// Removes packets that wait for the link between `a` and `b`, in either direction.
-    pub fn withdraw(&mut self, a: Node, b: Node, mut taken: impl FnMut(Node, Packet<PacketId>)) {
+    pub fn withdraw(&mut self, a: Node, b: Node, mut removed: impl FnMut(Node, Packet<PacketId>)) {
         self.0.retain_mut(|buffer| {
             let is_it = (buffer.node, buffer.to) == (a, b) || (buffer.node, buffer.to) == (b, a);
             if is_it {
-                buffer.packets.drain(..).for_each(|packet| taken(buffer.node, packet));
+                buffer.packets.drain(..).for_each(|packet| removed(buffer.node, packet));
             }
             !is_it
         });

@@ -1,9 +1,9 @@
-//! A network of satellites and stations: each link a queue of its own, and each node forwards by
-//! the routes of the moment.
+//! A network of satellites and stations. Each link has a queue of its own, and each node forwards
+//! packets by the current routes.
 //!
-//! Nodes are numbered as the network numbers them; a flow's own nodes are 0, its client, and 1, its
-//! server. What each node does with a packet is looked up in a table of node and destination that
-//! is emptied when routes change, and filled again as packets ask.
+//! Nodes have the numbers of the network. A flow's own nodes are 0, its client, and 1, its server.
+//! A table of node and destination holds the next hop of packets. It is cleared when routes change,
+//! and filled as packets need it.
 
 mod egress;
 mod flow_ends;
@@ -53,14 +53,14 @@ pub struct Mesh {
     /// End of the outage of each station.
     outage_until: Vec<Time>,
     handover_buffers: HandoverBuffers,
-    /// The paths of the flows' data so far, if recorded.
+    /// Paths of the flows' data so far, if recorded.
     paths: Option<Vec<PathTrace>>,
 }
 
 impl Mesh {
-    /// The network of `spec` at the start of the run.
+    /// Creates the network of `spec` at the start of the run.
     pub fn new(spec: &RunSpec, mesh: &MeshSpec) -> Result<Self, SimError> {
-        refuse(spec)?;
+        check(spec)?;
         let mut destinations: Vec<Node> = Vec::new();
         let mut number = |node: Node| match destinations.iter().position(|&other| other == node) {
             Some(number) => number,
@@ -77,12 +77,12 @@ impl Mesh {
                 flow.visits.first().is_none_or(|visit| visit.direction == Direction::Download);
             flows.push(Ends { stations, nodes, destinations: nodes.map(&mut number), download });
         }
-        // Event-driven updates watch the flows' own paths in both directions, not those between
+        // Event-driven updates watch the flows' own paths in both directions, but not paths between
         // ends of different flows.
-        let ways = |flow: &Ends| {
+        let pairs = |flow: &Ends| {
             [(flow.nodes[0], flow.destinations[1]), (flow.nodes[1], flow.destinations[0])]
         };
-        let watched: Vec<_> = flows.iter().flat_map(ways).collect();
+        let watched: Vec<_> = flows.iter().flat_map(pairs).collect();
         let timeline = RouteTimeline::watching_pairs(
             mesh.network.clone(),
             mesh.step,
@@ -111,7 +111,7 @@ impl Mesh {
         Ok(made)
     }
 
-    /// Upper bound of the number of links.
+    /// Returns an upper bound of the number of links.
     pub fn max_links(mesh: &MeshSpec) -> usize {
         let network = &mesh.network;
         let (satellites, stations) = (network.satellites(), network.stations().len());
@@ -122,12 +122,12 @@ impl Mesh {
             .saturating_add(down)
     }
 
-    /// Looks up the egress port of `net_node` towards destination number `destination`, and enters
-    /// it in the table.
+    /// Finds the egress port of `net_node` towards destination number `destination`, and enters it
+    /// in the table.
     #[cold]
     fn look_up(&mut self, net_node: u32, destination: usize, links: &mut Vec<LinkState>) -> u32 {
         let out = match self.timeline.routes().next(Node(net_node), destination) {
-            Some(to) => self.egress.find_or_make(&self.spec.network, Node(net_node), to, links),
+            Some(to) => self.egress.find_or_create(&self.spec.network, Node(net_node), to, links),
             None => NO_ROUTE,
         };
         self.table[destination * self.nodes + net_node as usize] = out;
@@ -192,7 +192,7 @@ impl Mesh {
         let is_isl = [a, b].iter().all(|&node| self.spec.network.station_of(node).is_none());
         let loss = if is_isl { HandoverLoss::None } else { self.spec.handover };
         let NetworkUpdate { forward, lost, links: touched } = update;
-        let mut taken = |node: Node, packet: Packet<PacketId>| match loss {
+        let mut withdraw = |node: Node, packet: Packet<PacketId>| match loss {
             HandoverLoss::None => forward.push((node.0, packet)),
             HandoverLoss::Queued | HandoverLoss::InFlight => {
                 lost.push((packet.payload, LossReason::Handover))
@@ -207,14 +207,14 @@ impl Mesh {
                 if let (Some(recorder), false) = (&mut *recorder, loss == HandoverLoss::None) {
                     recorder.dropped(now, LossReason::Handover);
                 }
-                taken(from, packet);
+                withdraw(from, packet);
             });
             if let Some(recorder) = recorder {
                 recorder.queue(now, link.queue_bytes());
             }
             touched.push(out.link as usize);
         }
-        self.handover_buffers.withdraw(a, b, taken);
+        self.handover_buffers.withdraw(a, b, withdraw);
     }
 
     /// Records the paths of the flows' data that have changed.
@@ -231,12 +231,13 @@ impl Mesh {
         }
     }
 
-    /// The least time that anything takes between a flow's ends: light on a straight line, through
-    /// the Earth.
+    /// Returns the minimum delay between a flow's ends: straight-line light time, through the
+    /// Earth.
     ///
-    /// Fibres whose delay was given may be faster than that: what each of them can save is taken
-    /// off. So is a part in ten thousand, since satellites move while packets fly (by 7.6 km/s, a
-    /// part in forty thousand of the speed of light), and a microsecond for rounding.
+    /// Fibres with a given delay may be faster than that, so the time that each of them can save is
+    /// subtracted. So is one part in ten thousand, because satellites move while packets are in
+    /// flight (at 7.6 km/s, one part in forty thousand of the speed of light), and one microsecond
+    /// for rounding.
     fn light_time(&self, flow: usize) -> Span {
         let network = &self.spec.network;
         let position = |node: Node| {
@@ -322,7 +323,7 @@ impl PacketNetwork for Mesh {
         update: &mut NetworkUpdate,
     ) -> Result<(), SimError> {
         if let Some(path_predictor) = &mut self.path_predictor {
-            path_predictor.look(now, &self.flows, flows)?;
+            path_predictor.announce_due(now, &self.flows, flows)?;
         }
         while self.timeline.next() <= now && self.timeline.next() < Time::MAX {
             let changes = self.timeline.advance()?;
@@ -352,30 +353,32 @@ impl PacketNetwork for Mesh {
     }
 }
 
-/// Refuses what a mesh does not support.
-fn refuse(spec: &RunSpec) -> Result<(), SimError> {
+/// Rejects settings that a mesh does not support.
+fn check(spec: &RunSpec) -> Result<(), SimError> {
     let wrong = |reason: String| Err(SimError::Spec(reason));
     if !spec.hops.is_empty() {
         return wrong(format!(
-            "{} hops beside a network of satellites; allowed: one of both",
+            "{} hops together with a satellite network; allowed: one of both",
             spec.hops.len()
         ));
     }
     if spec.terminals > 1 {
         return wrong(format!(
-            "{} terminals in a network of satellites; allowed: 1",
+            "{} terminals in a satellite network are not possible; allowed: 1",
             spec.terminals
         ));
     }
     if let Some(hop) = &spec.capture {
-        return wrong(format!("a capture of `{hop}` in a network of satellites; allowed: none"));
+        return wrong(format!(
+            "capture of `{hop}` in a satellite network is not possible; allowed: none"
+        ));
     }
     for flow in &spec.flows {
         if let Stack::Tcp(stack) = &flow.stack
             && stack.pep.is_some()
         {
             return wrong(format!(
-                "flow `{}` has a proxy in a network of satellites; allowed: none",
+                "flow `{}` has a proxy in a satellite network; allowed: none",
                 flow.name
             ));
         }
@@ -383,12 +386,12 @@ fn refuse(spec: &RunSpec) -> Result<(), SimError> {
     Ok(())
 }
 
-/// The stations at a flow's ends.
+/// Returns the stations at a flow's ends.
 fn ends(flow: &FlowSpec, network: &Network) -> Result<[usize; 2], SimError> {
     let wrong = |reason: String| Err(SimError::Spec(format!("flow `{}` {reason}", flow.name)));
     let stations = network.stations().len();
     match flow.ends {
-        None => wrong("has no ends; it needs the stations of its client and its server".to_owned()),
+        None => wrong("has no ends; allowed: the stations of its client and its server".to_owned()),
         Some((client, server)) if client >= stations || server >= stations => wrong(format!(
             "is between stations {client} and {server}; allowed: 0 to {}",
             stations.saturating_sub(1)

@@ -8,18 +8,18 @@ use bentpipe_orbit::{Node, Path, RouteTimeline};
 use bentpipe_quic::congestion::PathChangeNotice;
 use bentpipe_units::{Rate, Span, Time};
 
-/// A timeline that runs ahead of the network by the notice period.
+/// A timeline ahead of the network by the notice period.
 pub struct PathPredictor {
     timeline: RouteTimeline,
     horizon: Span,
-    /// The path of each flow's data at the timeline's time.
+    /// Path of each flow's data at the timeline's time.
     paths: Vec<Option<Path>>,
     /// Link rates: ISL, up, down, fibre.
     rates: [Rate; 4],
 }
 
 impl PathPredictor {
-    /// A predictor at time zero, like `timeline`.
+    /// Creates a predictor at time zero, with the routes of `timeline`.
     pub fn new(mesh: &MeshSpec, timeline: RouteTimeline, horizon: Span, flows: &[Ends]) -> Self {
         let paths = flows.iter().map(|ends| ends.data_path(timeline.routes())).collect();
         let rates =
@@ -27,7 +27,7 @@ impl PathPredictor {
         Self { timeline, horizon, paths, rates }
     }
 
-    /// When the next change must be announced.
+    /// Returns the time at which the next change must be announced.
     pub fn due(&self) -> Time {
         match self.timeline.next() {
             Time::MAX => Time::MAX,
@@ -35,8 +35,8 @@ impl PathPredictor {
         }
     }
 
-    /// Announces the changes that come within the notice period at `now`.
-    pub fn look(
+    /// Announces the changes within the notice period at `now`.
+    pub fn announce_due(
         &mut self,
         now: Time,
         ends: &[Ends],
@@ -53,12 +53,12 @@ impl PathPredictor {
                 if changes.routes && nodes(&before) != nodes(after) {
                     // Both directions have the same path and delay.
                     let rtt = |path: &Option<Path>| path.as_ref().map(|path| path.delay * 2);
-                    flows[index].progress().hints.announce(PathChangeNotice {
+                    flows[index].progress().path_changes.announce(PathChangeNotice {
                         at,
                         rtt_before: rtt(&before),
                         rtt_after: rtt(after),
                         rate_after: after.as_ref().and_then(|path| self.rate(&path.nodes)),
-                        outage: self.silence(ends, at),
+                        outage: self.outage(ends, at),
                     });
                 }
             }
@@ -66,7 +66,7 @@ impl PathPredictor {
         Ok(())
     }
 
-    /// The rate of the slowest link on a path.
+    /// Returns the rate of the slowest link on a path.
     fn rate(&self, nodes: &[Node]) -> Option<Rate> {
         let network = self.timeline.network();
         let on_ground = |node: Node| network.station_of(node).is_some();
@@ -81,8 +81,8 @@ impl PathPredictor {
         rates.min()
     }
 
-    /// The longest outage of the flow's ends from `at` on.
-    fn silence(&self, ends: &Ends, at: Time) -> Span {
+    /// Returns the longest outage of the flow's ends from `at` on.
+    fn outage(&self, ends: &Ends, at: Time) -> Span {
         let topology = self.timeline.topology();
         let until = ends.stations.map(|station| topology.outage_until(station));
         until[0].max(until[1]).max(at).since(at)

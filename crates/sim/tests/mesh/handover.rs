@@ -1,4 +1,4 @@
-//! Which packets a handover loses.
+//! Packets during handovers, and those that a handover loses.
 
 use super::setup::*;
 use bentpipe_orbit::HandoverLoss;
@@ -7,36 +7,38 @@ use bentpipe_sim::{FlowOutcome, RunOutcome, RunSpec};
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 
-/// Silence while a station turns.
-const SILENCE: Span = Span::from_millis(300);
+/// Outage at each handover.
+const OUTAGE: Span = Span::from_millis(300);
 
-fn turning(station: Station, handover_outage: Span) -> Station {
+fn with_outage(station: Station, handover_outage: Span) -> Station {
     Station { selection: SatelliteSelection::Longest, handover_outage, ..station }
 }
 
-/// When station `index` turns for the first time after `after`.
-fn turn(network: &Arc<Network>, index: usize, after: Time) -> Time {
+/// Returns the time of the first handover of station `index` after `after`.
+fn handover(network: &Arc<Network>, index: usize, after: Time) -> Time {
     let mut timeline =
         RouteTimeline::new(network.clone(), RouteUpdates::Stepped(STEP), &[network.station(0)])
             .unwrap();
     loop {
-        let turned = timeline.advance().unwrap().handovers.contains(&index);
-        if turned && timeline.topology().at() > after {
+        let hands_over = timeline.advance().unwrap().handovers.contains(&index);
+        if hands_over && timeline.topology().at() > after {
             return timeline.topology().at();
         }
     }
 }
 
-/// Datagrams from Toronto to Wuhan for the second before Toronto or Wuhan turns and two after it.
-fn over_a_turn(
+/// Sends datagrams from Toronto to Wuhan, from one second before a handover of station `index` to
+/// two seconds after it.
+fn over_a_handover(
     index: usize,
     handover_outage: Span,
     kbps: u64,
     change: impl FnOnce(&mut RunSpec),
 ) -> (RunOutcome, Time) {
-    let stations = vec![turning(toronto(), handover_outage), turning(wuhan(), handover_outage)];
+    let stations =
+        vec![with_outage(toronto(), handover_outage), with_outage(wuhan(), handover_outage)];
     let network = network(shell(12, 12), stations);
-    let at = turn(&network, index, Time::from_secs(5));
+    let at = handover(&network, index, Time::from_secs(5));
     let mut flow = datagrams("udp", constant(kbps), Span::from_secs(3));
     flow.start = at.since_start() - Span::from_secs(1);
     let mut spec = spec(network, vec![flow]);
@@ -44,8 +46,7 @@ fn over_a_turn(
     (run(&spec), at)
 }
 
-/// Tenths of a second in which nothing arrived, between the first and the last in which something
-/// did.
+/// Number of 100 ms intervals without arrivals, between the first and the last with arrivals.
 fn gap(flow: &FlowOutcome) -> usize {
     let tenths = &flow.received_by_tenth;
     let first = tenths.iter().position(|&bytes| bytes > 0).unwrap();
@@ -57,35 +58,35 @@ fn lost(flow: &FlowOutcome) -> u64 {
     flow.packets_lost_route + flow.packets_lost_queue + flow.packets_lost_random
 }
 
-/// Packets that left a queue before their link could send them.
+/// Number of packets that left a queue before their link could send them.
 fn withdrawn(outcome: &RunOutcome) -> u64 {
     outcome.links.iter().map(|link| link.counters.withdrawn.packets).sum()
 }
 
 #[test]
-fn a_silence_delays_and_loses_nothing() {
+fn an_outage_delays_packets_without_loss() {
     for index in [0, 1] {
-        let (outcome, _) = over_a_turn(index, SILENCE, 1_000, |_| ());
+        let (outcome, _) = over_a_handover(index, OUTAGE, 1_000, |_| ());
         let flow = &outcome.flows[0];
         assert_eq!(lost(flow), 0, "station {index}: {flow:?}");
         assert!((2..=4).contains(&gap(flow)), "station {index}: {:?}", flow.received_by_tenth);
-        // All but what was on the way when the time was over.
+        // All packets but those in flight at the end.
         let missing = flow.packets_sent - flow.received / 1222;
         assert!(
             missing < 20,
             "station {index}: {missing} packets missing of {}",
             flow.packets_sent
         );
-        let (outcome, _) = over_a_turn(index, Span::ZERO, 1_000, |_| ());
+        let (outcome, _) = over_a_handover(index, Span::ZERO, 1_000, |_| ());
         assert_eq!((lost(&outcome.flows[0]), gap(&outcome.flows[0])), (0, 0));
     }
 }
 
 #[test]
-fn what_waits_in_a_silence_fits_the_queue_or_is_dropped_there() {
-    // Half as much again as the queue takes in the silence: 300 ms of 5 Mbps are 150 packets.
+fn packets_beyond_the_queue_limit_are_dropped_during_an_outage() {
+    // 1.5 times the queue limit arrives during the outage: 300 ms at 5 Mbps are 150 packets.
     for index in [0, 1] {
-        let (outcome, _) = over_a_turn(index, SILENCE, 5_000, |_| ());
+        let (outcome, _) = over_a_handover(index, OUTAGE, 5_000, |_| ());
         let flow = &outcome.flows[0];
         assert!((45..=60).contains(&flow.packets_lost_queue), "station {index}: {flow:?}");
         assert_eq!(flow.packets_lost_route, 0);
@@ -96,37 +97,37 @@ fn what_waits_in_a_silence_fits_the_queue_or_is_dropped_there() {
 }
 
 #[test]
-fn packets_that_wait_for_a_link_that_ends_take_the_new_one() {
-    // More than the link takes: its queue is full when the station turns.
+fn packets_queued_for_an_old_link_take_the_new_one() {
+    // More than the link carries, so that its queue is full at the handover.
     let with = |handover| {
         let (outcome, _) =
-            over_a_turn(0, Span::ZERO, 12_000, |spec| mesh(spec).handover = handover);
+            over_a_handover(0, Span::ZERO, 12_000, |spec| mesh(spec).handover = handover);
         let flow = &outcome.flows[0];
         (withdrawn(&outcome), flow.packets_lost_route, flow.received)
     };
-    let (update, none, all) = with(HandoverLoss::None);
+    let (rerouted, none, all) = with(HandoverLoss::None);
     assert_eq!(none, 0);
-    // The turn comes 1.0 s after the first packet, when 2 Mbps too many have filled the queue of
-    // 100.
-    assert!((98..=100).contains(&update), "{update} packets changed their satellite");
+    // The handover comes 1.0 s after the first packet, when an excess of 2 Mbps has filled the
+    // queue of 100.
+    assert!((98..=100).contains(&rerouted), "{rerouted} packets were rerouted");
     let (taken, queued, fewer) = with(HandoverLoss::Queued);
-    assert_eq!((taken, queued), (update, update), "what waits is lost");
-    let (taken, flying, fewest) = with(HandoverLoss::InFlight);
-    assert_eq!(taken, flying);
-    // A packet of 1 ms being sent, and those in the 4 to 12 ms of air.
+    assert_eq!((taken, queued), (rerouted, rerouted), "queued packets are lost");
+    let (taken, in_flight, fewest) = with(HandoverLoss::InFlight);
+    assert_eq!(taken, in_flight);
+    // One packet of 1 ms in transmission, and those in the propagation delay of 4 to 12 ms.
     assert!(
-        (queued + 4..queued + 16).contains(&flying),
-        "{queued} queued, {flying} with those in the air"
+        (queued + 4..queued + 16).contains(&in_flight),
+        "{queued} queued, {in_flight} including those in flight"
     );
     assert!(all >= fewer && fewer >= fewest, "{all} {fewer} {fewest}");
 }
 
 #[test]
-fn packets_at_the_old_satellite_go_on_to_the_new_one() {
-    // The last link is the slow one: packets wait at Wuhan's satellite when Wuhan turns.
+fn packets_at_the_old_satellite_continue_to_the_new_one() {
+    // The last link is the slowest, so packets wait at Wuhan's satellite at Wuhan's handover.
     for (shared, slow) in [(true, "ground"), (false, "Wuhan")] {
         let with = |handover| {
-            let (outcome, at) = over_a_turn(1, SILENCE, 3_000, |spec| {
+            let (outcome, at) = over_a_handover(1, OUTAGE, 3_000, |spec| {
                 let mesh = mesh(spec);
                 (mesh.down, mesh.shared_ground, mesh.handover) =
                     (direction(2, 1000), shared, handover);
@@ -135,24 +136,25 @@ fn packets_at_the_old_satellite_go_on_to_the_new_one() {
             let flow = outcome.flows[0].clone();
             (withdrawn(&outcome), flow, at)
         };
-        let (update, flow, _) = with(HandoverLoss::None);
+        let (rerouted, flow, _) = with(HandoverLoss::None);
         assert_eq!(lost(&flow), 0, "{flow:?}");
-        assert!((70..120).contains(&update), "{update} packets were sent on");
+        assert!((70..120).contains(&rerouted), "{rerouted} packets were rerouted");
         let (taken, flow, _) = with(HandoverLoss::Queued);
-        assert_eq!((taken, flow.packets_lost_route), (update, update));
+        assert_eq!((taken, flow.packets_lost_route), (rerouted, rerouted));
     }
 }
 
 #[test]
-fn a_transfer_over_a_turn_arrives_whole_whatever_they_lose() {
-    let stations = vec![turning(toronto(), SILENCE), turning(wuhan(), SILENCE)];
+fn transfers_complete_despite_handover_losses() {
+    let stations = vec![with_outage(toronto(), OUTAGE), with_outage(wuhan(), OUTAGE)];
     let stations = stations
         .into_iter()
         .map(|station| Station { selection: SatelliteSelection::Highest, ..station })
         .collect();
     let network = network(shell(12, 12), stations);
-    // The data's sender turns ten seconds after the flows have begun to fill its queue.
-    let start = turn(&network, 1, Time::from_secs(20)).since_start() - Span::from_secs(10);
+    // The data's sender hands over ten seconds after the start of the flows, which have filled its
+    // queue.
+    let start = handover(&network, 1, Time::from_secs(20)).since_start() - Span::from_secs(10);
     for handover in [HandoverLoss::None, HandoverLoss::Queued, HandoverLoss::InFlight] {
         let mut flows = vec![
             download("tcp", tcp(Default::default()), 20_000_000),

@@ -1,7 +1,9 @@
-//! Packets over constellations that move.
+//! Packets over moving constellations.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod handover;
 mod setup;
 
@@ -17,7 +19,7 @@ fn report(outcome: &RunOutcome) -> String {
 }
 
 #[test]
-fn transfers_over_a_moving_constellation_arrive_whole() {
+fn transfers_over_a_moving_constellation_complete() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
     let flows = vec![
         download("quic", quic(), 20_000_000),
@@ -30,11 +32,11 @@ fn transfers_over_a_moving_constellation_arrive_whole() {
     let outcome = run(&spec);
     for flow in &outcome.flows {
         assert!(flow.completed && flow.received == 20_000_000, "{flow:?}");
-        // 40 MB over a link of 10 Mbps; ways of some 12,000 km there and back.
+        // 40 MB over a link of 10 Mbps, on routes of about 12,000 km in each direction.
         assert!((25.0..80.0).contains(&flow.completion.unwrap().as_secs_f64()), "{flow:?}");
         assert!((0.08..0.3).contains(&flow.rtt_min.unwrap().as_secs_f64()), "{flow:?}");
     }
-    // Paths change meanwhile; each begins at the data's sender, and both flows take the same.
+    // Paths change in the meantime. Each starts at the data's sender, and both flows have the same.
     let paths = outcome.trace.unwrap().paths;
     for flow in 0..2 {
         let own: Vec<_> = paths
@@ -55,7 +57,7 @@ fn transfers_over_a_moving_constellation_arrive_whole() {
 }
 
 #[test]
-fn a_run_is_a_function_of_its_spec_and_looking_changes_nothing() {
+fn runs_are_deterministic_with_and_without_recording() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
     let flows = vec![
         download("quic", quic(), 2_000_000),
@@ -83,14 +85,14 @@ fn flows_from_one_station_share_its_transmitter() {
     assert!(sky.utilisation > 0.99 && sky.counters.dropped_queue.packets > 0, "{sky:?}");
     let rate = sky.counters.bytes_out as f64 * 8.0 / 20e6;
     assert!((9.9..=10.0).contains(&rate), "{rate} Mbps over a link of 10");
-    // Nobody else is in their way.
+    // No other link drops packets.
     let lost: u64 = outcome.links.iter().map(|link| link.counters.dropped_queue.packets).sum();
     assert_eq!(lost, sky.counters.dropped_queue.packets);
     assert_eq!(lost, outcome.flows.iter().map(|flow| flow.packets_lost_queue).sum::<u64>());
 }
 
-/// When a packet of `bytes` that leaves `from` at `at` over an empty network of 10 Mbps reaches the
-/// end of `path`: each hop by the places of its ends when the packet has been sent.
+/// Returns the time at which a packet of `bytes` that leaves `from` at `at` over an empty network
+/// of 10 Mbps reaches the end of `path`. Each hop has the length at the end of transmission.
 fn arrival(network: &Network, path: &[Node], mut at: Time, bytes: u64) -> Time {
     for hop in path.windows(2) {
         at += bentpipe_units::Rate::from_mbps(10).time_for(Bytes::new(bytes));
@@ -102,7 +104,7 @@ fn arrival(network: &Network, path: &[Node], mut at: Time, bytes: u64) -> Time {
 }
 
 #[test]
-fn a_round_trip_is_what_the_geometry_gives() {
+fn rtt_matches_the_geometry() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
     for seconds in [0, 13, 100] {
         let ping =
@@ -119,12 +121,12 @@ fn a_round_trip_is_what_the_geometry_gives() {
             timeline.advance().unwrap();
         }
         let there = timeline.routes().path(ends[0], 1).unwrap();
-        let turn = arrival(&network, &there.nodes, start, 1250);
+        let reflected = arrival(&network, &there.nodes, start, 1250);
         let back =
-            arrival(&network, &timeline.routes().path(ends[1], 0).unwrap().nodes, turn, 1250);
+            arrival(&network, &timeline.routes().path(ends[1], 0).unwrap().nodes, reflected, 1250);
         let expected = back.since(start);
         let off = measured.as_nanos().abs_diff(expected.as_nanos());
-        assert!(off < 1000, "at {seconds} s: {measured}, by geometry {expected}");
+        assert!(off < 1000, "at {seconds} s: measured {measured}, expected {expected}");
         assert!(expected > there.delay * 2);
     }
 }
@@ -147,8 +149,8 @@ fn tiny_constellations_work() {
 }
 
 #[test]
-fn ends_that_never_see_anything_are_given_up_and_the_reason_is_told() {
-    // A satellite over the equator never rises at the pole.
+fn flows_without_a_route_are_given_up_with_the_reason() {
+    // A satellite over the equator is never visible at the poles.
     let mut flat = shell(1, 1);
     flat.inclination_deg = 0.0;
     let network = network(flat, vec![station("North", 89.0, 0.0), station("South", -89.0, 0.0)]);
@@ -158,14 +160,14 @@ fn ends_that_never_see_anything_are_given_up_and_the_reason_is_told() {
         let outcome = run(&spec);
         let FlowOutcome { completed, error, received, .. } = &outcome.flows[0];
         assert_eq!((*completed, *received), (false, 0));
-        assert!(error.as_ref().unwrap().contains("found no way"), "{error:?}");
+        assert!(error.as_ref().unwrap().contains("found no route"), "{error:?}");
         assert!(outcome.links.is_empty());
     }
 }
 
 #[test]
 fn traffic_resumes_when_the_path_returns() {
-    // One satellite, and two stations that it passes over eleven minutes from the beginning.
+    // One satellite, and two stations that it passes over about eleven minutes after the start.
     let alone = network(shell(1, 1), vec![toronto()]);
     let there =
         Topology::new(&alone, Time::from_secs(700)).unwrap().position(Node(0)).to_geodetic();
@@ -183,7 +185,7 @@ fn traffic_resumes_when_the_path_returns() {
         (2_000..7_000).contains(&first) && (7_000..14_000).contains(&last),
         "{first} to {last}"
     );
-    // A packet each tenth of a second while it is in sight, and none is lost then.
+    // One packet per 100 ms while the satellite is visible, without loss.
     assert_eq!(some.len(), last - first + 1);
     assert_eq!(flow.packets_sent, flow.packets_lost_route + flow.received / 1222, "{flow:?}");
     assert!(flow.packets_lost_route > 5_000);
@@ -204,17 +206,17 @@ fn a_download_survives_an_outage() {
 }
 
 #[test]
-fn hints_reach_the_controllers_that_use_them_and_no_others() {
+fn path_change_notices_affect_only_controllers_that_use_them() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
     let start = change(&network, Time::from_secs(20)).since_start() - Span::from_secs(10);
     let with = |notice: Option<Span>, hold: bool| {
         let uses = PathChangeResponse { shift_rtt: hold, suppress_loss: hold, pre_drain: hold };
-        let recipe = CongestionConfig {
+        let congestion = CongestionConfig {
             controller: "vegas".parse().unwrap(),
             path_change: uses,
             ..CongestionConfig::default()
         };
-        let mut spec = spec(network.clone(), vec![download("tcp", tcp(recipe), 30_000_000)]);
+        let mut spec = spec(network.clone(), vec![download("tcp", tcp(congestion), 30_000_000)]);
         spec.flows[0].start = start;
         mesh(&mut spec).path_change_notice = notice;
         let outcome = run(&spec);
@@ -228,17 +230,17 @@ fn hints_reach_the_controllers_that_use_them_and_no_others() {
 }
 
 #[test]
-fn what_a_mesh_does_not_have_is_refused() {
+fn settings_without_support_in_a_mesh_are_rejected() {
     let network = network(shell(2, 3), vec![toronto(), wuhan()]);
-    let sound = || spec(network.clone(), vec![download("quic", quic(), 1000)]);
+    let valid = || spec(network.clone(), vec![download("quic", quic(), 1000)]);
     let with = |change: &dyn Fn(&mut bentpipe_sim::RunSpec)| {
-        let mut spec = sound();
+        let mut spec = valid();
         change(&mut spec);
-        refusal(&spec)
+        run_error(&spec)
     };
     assert_eq!(
         with(&|spec| spec.terminals = 2),
-        "2 terminals in a network of satellites; allowed: 1"
+        "2 terminals in a satellite network are not possible; allowed: 1"
     );
     assert!(with(&|spec| spec.capture = Some("x".into())).contains("capture of `x`"));
     assert!(with(&|spec| spec.flows[0].ends = None).contains("has no ends"));
@@ -257,6 +259,6 @@ fn what_a_mesh_does_not_have_is_refused() {
             shared: true,
         });
     };
-    assert!(with(&hop).contains("1 hops beside"));
+    assert!(with(&hop).contains("1 hops together with"));
     let _: Arc<Network> = network.clone();
 }

@@ -1,7 +1,10 @@
 //! Small constellations and flows over them.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
+pub use crate::common::{run, run_error};
+
+use crate::common::{self, link, run_spec, tcp_stack};
+use bentpipe_link::DirectionModel;
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{
     Constellation, Geodetic, IslPattern, Metric, Network, NetworkSpec, PhaseShift, RouteTimeline,
@@ -9,19 +12,14 @@ use bentpipe_orbit::{
 };
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
-use bentpipe_sim::{
-    DatagramTraffic, Direction, FlowSpec, MeshSpec, Object, RunOutcome, RunSpec, Stack, TcpStack,
-    Visit,
-};
+use bentpipe_sim::{DatagramTraffic, Direction, FlowSpec, MeshSpec, RunSpec, Stack, Visit};
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Epoch, Rate, Span, Time};
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 pub const STEP: Span = Span::from_millis(100);
 
-/// Planes 1,200 km up at 60 degrees.
+/// Planes at 1,200 km with an inclination of 60 degrees.
 pub fn shell(planes: u32, per_plane: u32) -> Shell {
     Shell {
         name: "sat".into(),
@@ -70,7 +68,7 @@ pub fn network(shell: Shell, stations: Vec<Station>) -> Arc<Network> {
     Arc::new(Network::new(spec).unwrap())
 }
 
-/// When the way from station 1 to station 0 changes for the first time after `after`.
+/// Returns the time of the first change of the route from station 1 to station 0 after `after`.
 pub fn change(network: &Arc<Network>, after: Time) -> Time {
     let ends = [network.station(0), network.station(1)];
     let mut timeline =
@@ -86,98 +84,53 @@ pub fn change(network: &Arc<Network>, after: Time) -> Time {
     }
 }
 
-/// So many packets wait at most.
+/// Returns a link with a queue of `packets`.
 pub fn direction(rate_mbps: u64, packets: u64) -> DirectionModel {
-    let mut config = DirectionConfig::new(Rate::from_mbps(rate_mbps), Span::ZERO);
-    let patch: DirectionPatch = toml::from_str(&format!("queue = \"{packets} packets\"")).unwrap();
-    patch.apply_to(&mut config);
-    config.load(Path::new(".")).unwrap()
+    link(Rate::from_mbps(rate_mbps), Span::ZERO, &format!("queue = \"{packets} packets\""))
 }
 
-/// 10 Mbps and 100 packets everywhere, steps of 100 ms; flow `n` is between stations 0 and 1 unless
-/// it says otherwise.
+/// 10 Mbps and 100 packets on all links, in steps of 100 ms.
 pub fn spec(network: Arc<Network>, flows: Vec<FlowSpec>) -> RunSpec {
     let link = direction(10, 100);
-    RunSpec {
-        seed: 1,
-        run: 0,
-        base_rtt: Span::from_millis(150),
-        hops: Vec::new(),
-        mesh: Some(MeshSpec {
-            network,
-            step: RouteUpdates::Stepped(STEP),
-            isl: link.clone(),
-            up: link.clone(),
-            down: link.clone(),
-            fibre: link,
-            shared_ground: true,
-            handover: HandoverLoss::None,
-            path_change_notice: None,
-        }),
-        terminals: 1,
-        flows,
-        time_limit: Span::from_secs(600),
-        trace: false,
-        qlog: false,
-        capture: None,
-    }
+    let mesh = MeshSpec {
+        network,
+        step: RouteUpdates::Stepped(STEP),
+        isl: link.clone(),
+        up: link.clone(),
+        down: link.clone(),
+        fibre: link,
+        shared_ground: true,
+        handover: HandoverLoss::None,
+        path_change_notice: None,
+    };
+    RunSpec { mesh: Some(mesh), ..run_spec(Span::from_millis(150), Vec::new(), flows) }
 }
 
 pub fn mesh(spec: &mut RunSpec) -> &mut MeshSpec {
     spec.mesh.as_mut().unwrap()
 }
 
-pub fn run(spec: &RunSpec) -> RunOutcome {
-    bentpipe_sim::run(spec, &AtomicBool::new(false)).unwrap()
-}
-
-pub fn refusal(spec: &RunSpec) -> String {
-    bentpipe_sim::run(spec, &AtomicBool::new(false)).unwrap_err().to_string()
-}
-
-fn visit(direction: Direction, objects: Vec<Object>, duration: Option<Span>) -> Visit {
-    Visit {
-        duration,
-        handshake: Handshake::OneRtt,
-        idle_before: Span::ZERO,
-        start_jitter: Span::ZERO,
-        direction,
-        objects,
-        measured: true,
-    }
-}
-
 fn flow(name: &str, stack: Stack, visit: Visit) -> FlowSpec {
-    FlowSpec {
-        ends: Some((0, 1)),
-        name: name.to_owned(),
-        terminal: 0,
-        server: "server".to_owned(),
-        start: Span::ZERO,
-        stack,
-        visits: vec![visit],
-    }
+    FlowSpec { ends: Some((0, 1)), ..common::flow(name, stack, vec![visit]) }
 }
 
-/// So many bytes from station 1 to station 0.
+/// Downloads `bytes` from station 1 to station 0.
 pub fn download(name: &str, stack: Stack, bytes: u64) -> FlowSpec {
-    flow(
-        name,
-        stack,
-        visit(Direction::Download, vec![Object::new("object", Bytes::new(bytes))], None),
-    )
+    flow(name, stack, common::download(bytes, Handshake::OneRtt))
 }
 
-/// Datagrams from station 0 to station 1.
+/// Sends datagrams from station 0 to station 1.
 pub fn datagrams(name: &str, datagrams: DatagramTraffic, duration: Span) -> FlowSpec {
-    flow(
-        name,
-        Stack::DatagramTraffic(datagrams),
-        visit(Direction::Upload, Vec::new(), Some(duration)),
-    )
+    let visit = Visit {
+        direction: Direction::Upload,
+        objects: Vec::new(),
+        duration: Some(duration),
+        ..common::download(0, Handshake::OneRtt)
+    };
+    flow(name, Stack::DatagramTraffic(datagrams), visit)
 }
 
-/// Packets of 1250 bytes at so many kbps.
+/// Packets of 1250 bytes at `kbps`.
 pub fn constant(kbps: u64) -> DatagramTraffic {
     DatagramTraffic::Constant {
         rate: Rate::from_bps(1000 * kbps),
@@ -198,16 +151,5 @@ pub fn quic() -> Stack {
 }
 
 pub fn tcp(congestion: CongestionConfig) -> Stack {
-    let window = Bytes::from_mb(4);
-    Stack::Tcp(Box::new(TcpStack {
-        tcp: Default::default(),
-        congestion,
-        http: bentpipe_tcp::http::Settings {
-            version: Version::Raw,
-            connections: 1,
-            stream_window: window,
-            connection_window: window,
-        },
-        pep: None,
-    }))
+    Stack::Tcp(Box::new(tcp_stack(Version::Raw, congestion, Bytes::from_mb(4))))
 }

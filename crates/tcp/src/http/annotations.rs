@@ -1,19 +1,20 @@
-//! What the bytes of one direction of a connection mean: the messages, kept beside the byte counts.
+//! Messages in the byte stream of one direction of a connection, kept in addition to the byte
+//! counts.
 
 use std::collections::VecDeque;
 
 /// Messages in the order written, each with the position of its end.
 ///
-/// A message is kept from its creation until the reader has all of its bytes, so memory use follows
-/// the data in flight and not the size of objects.
+/// A message is kept from its creation until the reader has all of its bytes, so that memory use
+/// follows the data in flight rather than the size of objects.
 #[derive(Debug)]
 pub(super) struct Annotations<M> {
     entries: VecDeque<(u64, M)>,
     /// Bytes of all messages created.
     made: u64,
-    /// Bytes of those that the transport has accepted.
+    /// Bytes of these that the transport has accepted.
     written: u64,
-    /// Bytes of those that were read.
+    /// Bytes of these that were read.
     read: u64,
 }
 
@@ -30,20 +31,20 @@ impl<M: Copy> Annotations<M> {
         self.entries.push_back((self.made, message));
     }
 
-    /// Bytes created and not yet written.
+    /// Returns the bytes created and not yet written.
     pub(super) fn pending(&self) -> u64 {
         self.made - self.written
     }
 
-    /// Writes up to `room` bytes to the transport. Returns how many.
+    /// Writes up to `room` bytes to the transport. Returns their number.
     pub(super) fn write(&mut self, room: u64) -> u64 {
         let bytes = room.min(self.pending());
         self.written += bytes;
         bytes
     }
 
-    /// The next message whose bytes are all among the first `arrived`, with the number of bytes
-    /// read now. A `divisible` message is also returned in parts. Bytes that were not written
+    /// Returns the next message whose bytes are all among the first `arrived`, with the number of
+    /// bytes read now. A `divisible` message is also returned in parts. Bytes that were not written
     /// cannot have arrived.
     pub(super) fn read(
         &mut self,
@@ -65,7 +66,7 @@ impl<M: Copy> Annotations<M> {
         Some((message, bytes))
     }
 
-    /// Number of messages kept.
+    /// Returns the number of messages kept.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.entries.len()
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_divisible_message_is_read_as_it_comes() {
+    fn a_divisible_message_is_read_as_it_arrives() {
         let mut annotations = Annotations::default();
         annotations.push(10, 'a');
         annotations.write(10);
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_written_cannot_be_read() {
+    fn unwritten_bytes_cannot_be_read() {
         let mut annotations = Annotations::default();
         annotations.push(10, 'a');
         annotations.write(9);

@@ -1,4 +1,4 @@
-//! One connection: TLS and HTTP at both ends, and the annotations of each direction.
+//! One connection: TLS and HTTP at both ends, and the messages in each direction.
 
 use super::annotations::Annotations;
 use super::h2::Http2;
@@ -6,7 +6,7 @@ use super::message::Message;
 use super::schedule::Schedule;
 use super::serial::Serial;
 use super::tls::{self, RECORD, RECORD_CONTENT, Tls};
-use super::{ExchangeEvent, Opening, Role, Settings, Version};
+use super::types::{ExchangeEvent, Opening, Role, Settings, Version};
 use bentpipe_units::Time;
 
 /// An annotation: a TLS handshake message, or an application message.
@@ -19,16 +19,16 @@ enum Entry {
 /// Both ends of a connection.
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// Whether it is the first connection, whose readiness is reported.
+    /// True for the first connection, whose readiness is reported.
     first: bool,
-    /// Whether TCP is open at a side, in the order of [`Role::place`].
+    /// Whether TCP is open at each side, in the order of [`Role::place`].
     open: [bool; 2],
     tls: Option<Tls>,
     app: App,
-    /// What each side writes.
+    /// Data written by each side.
     annotations: [Annotations<Entry>; 2],
-    /// Whether a side had nothing to write when last asked and nothing has happened since. Saves
-    /// work, because most segments end within a record.
+    /// Whether each side had nothing to write at the last check, with no event since. Saves work,
+    /// since most segments end within a record.
     dry: [bool; 2],
 }
 
@@ -48,7 +48,7 @@ pub(super) struct ReadOutcome {
 }
 
 impl Connection {
-    /// A connection before TCP is open.
+    /// Creates a connection before TCP is open.
     pub(super) fn new(settings: &Settings, opening: Opening, upload: bool, first: bool) -> Self {
         let version = settings.version;
         let http2 = version == Version::H2;
@@ -66,7 +66,7 @@ impl Connection {
         }
     }
 
-    /// TCP is open at `side`.
+    /// Handles that TCP is open at `side`.
     pub(super) fn opened(&mut self, side: Role, schedule: &mut Schedule) {
         let open = &mut self.open[side.place()];
         if !*open && side == Role::Client && self.first && self.tls.is_none() {
@@ -76,13 +76,13 @@ impl Connection {
         self.dry = [false; 2];
     }
 
-    /// Whether the client is still waiting for TCP or TLS.
+    /// Returns true if the client is still waiting for TCP or TLS.
     pub(super) fn is_connecting(&self) -> bool {
         !self.open[Role::Client.place()]
             || self.tls.as_ref().is_some_and(|tls| !tls.is_ready(Role::Client))
     }
 
-    /// Whether the client can request an object now.
+    /// Returns true if the client can request an object now.
     pub(super) fn is_available(&self) -> bool {
         let place = match &self.app {
             App::Serial(serial) => serial.is_idle(),
@@ -91,7 +91,7 @@ impl Connection {
         place && !self.is_connecting()
     }
 
-    /// The client requests an object.
+    /// Requests an object.
     pub(super) fn begin(&mut self, object: usize) {
         self.dry = [false; 2];
         match &mut self.app {
@@ -100,7 +100,7 @@ impl Connection {
         }
     }
 
-    /// Writes up to `room` bytes of `side`, and returns how many.
+    /// Writes up to `room` bytes of `side`. Returns their number.
     pub(super) fn write(&mut self, side: Role, room: u64, schedule: &Schedule) -> u64 {
         if !self.open[side.place()] {
             return 0;
@@ -141,7 +141,7 @@ impl Connection {
         Some((bytes + record, Entry::App(message)))
     }
 
-    /// `bytes` in total have arrived at `side`.
+    /// Handles that `bytes` in total have arrived at `side`.
     pub(super) fn read(
         &mut self,
         now: Time,
@@ -184,8 +184,8 @@ impl Connection {
         news
     }
 
-    /// Whether HTTP/2 flow control blocks `side`. False while a record waits for TCP, which then is
-    /// what blocks.
+    /// Returns true if HTTP/2 flow control blocks `side`. False while a record waits for TCP, which
+    /// is then the limit.
     pub(super) fn is_blocked(&self, side: Role) -> bool {
         match &self.app {
             App::Serial(_) => false,
@@ -195,7 +195,7 @@ impl Connection {
         }
     }
 
-    /// Messages created and not yet read.
+    /// Returns the number of messages created and not yet read.
     #[cfg(test)]
     pub(super) fn messages_underway(&self) -> usize {
         self.annotations.iter().map(Annotations::len).sum()

@@ -1,4 +1,4 @@
-//! Named presets of HTTP/2 flow control windows, as set by real programs.
+//! Named presets of HTTP/2 flow-control windows, as set by real programs.
 
 use bentpipe_units::Bytes;
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ pub struct FlowControlPreset {
     pub source: &'static str,
 }
 
-/// Receive windows; those of `nginx` are a server's, which matters for uploads.
+/// Receive windows. Those of `nginx` are a server's, which matters for uploads.
 static PRESETS: [FlowControlPreset; 5] = [
     FlowControlPreset {
         name: "chrome",
@@ -54,11 +54,11 @@ static PRESETS: [FlowControlPreset; 5] = [
         name: "rfc",
         stream_window: Bytes::new(65_535),
         connection_window: Bytes::new(65_535),
-        source: "RFC 9113 §6.9.2: what holds until somebody says otherwise",
+        source: "RFC 9113 §6.9.2: the initial values",
     },
 ];
 
-/// All presets.
+/// Returns all presets.
 pub fn presets() -> &'static [FlowControlPreset] {
     &PRESETS
 }
@@ -69,23 +69,26 @@ pub struct FlowControlPresetName(&'static FlowControlPreset);
 
 /// An unknown preset name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{name}` is no name of HTTP/2 windows; allowed: {}", FlowControlPresetName::all().join(", "))]
+#[error(
+    "unknown HTTP/2 flow control preset `{name}`; allowed: {}",
+    FlowControlPresetName::all().join(", ")
+)]
 pub struct UnknownPreset {
     name: String,
 }
 
 impl FlowControlPresetName {
-    /// All names.
+    /// Returns all names.
     pub fn all() -> Vec<&'static str> {
         PRESETS.iter().map(|preset| preset.name).collect()
     }
 
-    /// The name.
+    /// Returns the name.
     pub const fn as_str(self) -> &'static str {
         self.0.name
     }
 
-    /// The preset of this name.
+    /// Returns the preset of this name.
     pub const fn preset(self) -> &'static FlowControlPreset {
         self.0
     }
@@ -131,7 +134,11 @@ impl JsonSchema for FlowControlPresetName {
         "WindowsName".into()
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "enum": Self::all(), "default": Self::default().as_str() })
+        schemars::json_schema!({
+            "type": "string",
+            "enum": Self::all(),
+            "default": Self::default().as_str()
+        })
     }
 }
 
@@ -140,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_means_itself_and_others_are_refused_with_those_there_are() {
+    fn every_name_is_read_back_and_others_are_rejected_with_the_allowed_ones() {
         for preset in presets() {
             assert_eq!(preset.name.parse::<FlowControlPresetName>().unwrap().preset(), preset);
         }

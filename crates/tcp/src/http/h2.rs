@@ -1,13 +1,13 @@
 //! HTTP/2 (RFC 9113): concurrent streams on one connection, and flow control.
 //!
 //! Both ends are here: one sends content (the server, or the client in an upload), the other
-//! returns window. Each frame has a TLS record of its own, except the connection preface, which is
-//! one record.
+//! returns window. Each frame has its own TLS record, except the connection preface, which is a
+//! single record.
 
 use super::message::Message;
 use super::schedule::Schedule;
 use super::tls::RECORD_CONTENT;
-use super::{Role, Settings};
+use super::types::{Role, Settings};
 use bentpipe_units::Time;
 use std::collections::VecDeque;
 
@@ -30,13 +30,13 @@ const CLIENT_SETTINGS: u64 = FRAME + 4 * SETTING;
 const SERVER_SETTINGS: u64 = FRAME + 3 * SETTING;
 /// WINDOW_UPDATE (RFC 9113 §6.9).
 const WINDOW_UPDATE: u64 = FRAME + 4;
-/// HEADERS of the first request on a connection: some two thirds of its text remain after Huffman
+/// HEADERS of the first request on a connection: about two thirds of its text remain after Huffman
 /// coding (RFC 7541 appendix B).
 const FIRST_REQUEST: u64 = FRAME + 5 + 280;
-/// HEADERS of a later request: most of it is in the table (RFC 7541 §2.3), and path, `accept` and
-/// the like remain. The five bytes are the priority that browsers send.
+/// HEADERS of a later request: most of it is in the dynamic table (RFC 7541 §2.3); path, `accept`
+/// and the like remain. Five bytes are the priority that browsers send.
 const REQUEST: u64 = FRAME + 5 + 60;
-/// HEADERS of the first response, likewise.
+/// HEADERS of the first response, estimated in the same way.
 const FIRST_RESPONSE: u64 = FRAME + 170;
 /// HEADERS of a later response: length, dates and tag differ.
 const RESPONSE: u64 = FRAME + 70;
@@ -47,13 +47,13 @@ pub(super) struct Http2 {
     upload: bool,
     stream_window: u64,
     connection_window: u64,
-    /// Whether a side, in the order of [`Role::place`], has sent its preface.
+    /// Whether each side, in the order of [`Role::place`], has sent its preface.
     begun: [bool; 2],
-    /// SETTINGS acknowledgements and WINDOW_UPDATEs that a side has to send.
+    /// SETTINGS acknowledgements and WINDOW_UPDATEs that each side has to send.
     control: [VecDeque<Message>; 2],
     /// Request and response headers that wait to be written.
     heads: [VecDeque<usize>; 2],
-    /// Whether the first of them was written, so that the table is filled.
+    /// Whether the first header was written, so that the dynamic table is filled.
     coded: [bool; 2],
     /// Number of open streams.
     open: usize,
@@ -67,7 +67,7 @@ pub(super) struct Http2 {
 /// State of the sender of content.
 #[derive(Debug)]
 struct Sending {
-    /// Streams with content left, the next in turn first.
+    /// Streams with content left, in the order of service.
     streams: VecDeque<Stream>,
     /// Window of the connection.
     window: u64,
@@ -79,7 +79,7 @@ struct Sending {
 struct Stream {
     object: usize,
     left: u64,
-    /// Negative where the peer's settings came late and were smaller (RFC 9113 §6.9.2).
+    /// Negative if the peer's settings arrived late with a smaller value (RFC 9113 §6.9.2).
     window: i64,
 }
 
@@ -91,13 +91,13 @@ struct Receiving {
 }
 
 impl Http2 {
-    /// A connection before its preface.
+    /// Creates a connection before its preface.
     pub(super) fn new(settings: &Settings, upload: bool) -> Self {
         Self {
             upload,
             // A window of zero would never open.
             stream_window: settings.stream_window.get().clamp(1, MAX_WINDOW),
-            // WINDOW_UPDATE can only raise it.
+            // WINDOW_UPDATE can only increase it.
             connection_window: settings.connection_window.get().clamp(INITIAL_WINDOW, MAX_WINDOW),
             begun: [false; 2],
             control: [VecDeque::new(), VecDeque::new()],
@@ -114,7 +114,7 @@ impl Http2 {
         }
     }
 
-    /// Whether another stream may be opened.
+    /// Returns true if another stream may be opened.
     pub(super) fn has_room(&self) -> bool {
         self.open < MAX_STREAMS
     }
@@ -129,7 +129,7 @@ impl Http2 {
         if self.upload { Role::Client } else { Role::Server }
     }
 
-    /// Whether `side` has content to send and no window for it.
+    /// Returns true if `side` has content to send but no window for it.
     pub(super) fn is_blocked(&self, side: Role) -> bool {
         let streams = &self.sending.streams;
         side == self.data_side()
@@ -137,7 +137,7 @@ impl Http2 {
             && (self.sending.window == 0 || streams.iter().all(|stream| stream.window <= 0))
     }
 
-    /// What `side` writes next, of at most `most` bytes, and its size in bytes.
+    /// Returns the next message of `side`, with at most `most` bytes, and its size in bytes.
     pub(super) fn next(
         &mut self,
         side: Role,
@@ -190,7 +190,7 @@ impl Http2 {
         Some((FRAME + content, Message::Content(object, content)))
     }
 
-    /// `side` has read a message.
+    /// Handles a message that `side` has read.
     pub(super) fn read(
         &mut self,
         now: Time,
@@ -232,9 +232,9 @@ impl Http2 {
         }
     }
 
-    /// `side` has read content. Once more than half of a window is used, it is returned, as Chrome
-    /// does (`SpdySession::IncreaseRecvWindowSize`, `SpdyStream::IncreaseRecvWindowSize`). Chrome's
-    /// update by time, after 5 s, is not modelled.
+    /// Handles content that `side` has read. Once more than half of a window is used, it is
+    /// returned, as in Chrome (`SpdySession::IncreaseRecvWindowSize`,
+    /// `SpdyStream::IncreaseRecvWindowSize`). Chrome's update by time, after 5 s, is not modelled.
     fn content(
         &mut self,
         now: Time,
@@ -279,7 +279,7 @@ impl Http2 {
 }
 
 impl Sending {
-    /// The next stream that has window, and how much of its content goes into a frame of at most
+    /// Returns the next stream with window, and the size of its content in a frame of at most
     /// `most`.
     fn next(&mut self, most: u64) -> Option<(usize, u64)> {
         let most = most.min(self.window);
@@ -299,7 +299,7 @@ impl Sending {
         Some((object, content))
     }
 
-    /// The peer's initial stream window is known: open streams change by the difference (RFC 9113
+    /// Applies the peer's initial stream window: open streams change by the difference (RFC 9113
     /// §6.9.2).
     fn settings(&mut self, window: u64) {
         let difference = window.cast_signed() - self.initial.cast_signed();

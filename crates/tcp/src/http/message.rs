@@ -1,4 +1,4 @@
-//! What applications tell each other.
+//! Messages between the applications.
 
 /// A message from one application to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 //! Sizes and proportions are those of the median desktop page in the Web Almanac 2024 (HTTP
 //! Archive, chapter Page Weight, crawl of October 2024): images 1,054 kB in 18 requests, scripts
 //! 613 kB in 24, fonts 131 kB, style sheets 78 kB, HTML 18 kB. The numbers of requests for fonts
-//! (4) and style sheets (8) are chosen here. A page of 66 objects then has 2.3 MB on average; the
+//! (4) and style sheets (8) are our choice. A page of 66 objects then has 2.3 MB on average; the
 //! chapter gives 66 requests and 2,311 kB for the median mobile page, 71 and 2,652 kB for desktop.
 //!
-//! Sizes of one kind are log-normal around its average. Their spread, where objects are referenced,
-//! and the time until a browser requests them are chosen here.
+//! Sizes of one kind are log-normal around its average. Their spread, the references between
+//! objects, and the time until a browser requests them are our choice.
 
-use super::Object;
+use super::types::Object;
 use bentpipe_link::random::{Stream, stream};
 use bentpipe_units::{Bytes, Span};
 
@@ -54,14 +54,14 @@ const REST: usize = STYLES.requests + SCRIPTS.requests + FONTS.requests + IMAGES
 
 /// Standard deviation of the logarithm of sizes.
 const SPREAD: f64 = 1.0;
-/// Share of images referenced by the root, and of the rest by style sheets; scripts fetch the
+/// Fraction of images referenced by the root, and of the rest by style sheets. Scripts fetch the
 /// others.
 const IMAGES_IN_ROOT: f64 = 0.6;
 const IMAGES_IN_STYLES: f64 = 0.5;
 /// Minimum size of an object, in bytes.
 const SMALLEST: u64 = 100;
 
-/// A page of `objects` objects, the root first; deterministic for a `seed`.
+/// Returns a page of `objects` objects, starting with the root; deterministic for a `seed`.
 ///
 /// The root references style sheets, scripts and most images; style sheets reference fonts and some
 /// images; scripts fetch the other images.
@@ -106,8 +106,7 @@ fn make(
     random: &mut Stream,
 ) -> PageObject {
     let mean = kind.bytes / kind.requests as f64;
-    // The mean of a log-normal distribution lies above its median by the square of the spread,
-    // halved.
+    // The mean of a log-normal distribution exceeds its median by the factor exp(spread² / 2).
     let size = mean * libm::exp(SPREAD * random.normal() - SPREAD * SPREAD / 2.0);
     let name = match found {
         None => format!("{}.{}", kind.stem, kind.suffix),
@@ -126,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_has_the_objects_asked_for_and_its_root_first() {
+    fn a_page_has_the_requested_objects_and_its_root_first() {
         for objects in [0, 1, 2, 3, 10, 70, 1000] {
             let page = page(objects, 1);
             assert_eq!(page.len(), objects);
@@ -137,26 +136,25 @@ mod tests {
             let mut names: Vec<&str> = page.iter().map(|entry| entry.name.as_str()).collect();
             names.sort_unstable();
             names.dedup();
-            assert_eq!(names.len(), objects, "names differ");
+            assert_eq!(names.len(), objects, "names must differ");
         }
     }
 
     #[test]
-    fn a_seed_makes_a_page_and_another_one_another() {
+    fn the_seed_selects_the_page() {
         assert_eq!(page(70, 1), page(70, 1));
         assert_ne!(page(70, 1), page(70, 2));
     }
 
     #[test]
-    fn pages_weigh_on_average_what_was_published() {
+    fn pages_have_the_published_size_on_average() {
         let pages = 400;
         let total: u64 =
             (0..pages).flat_map(|seed| page(66, seed)).map(|entry| entry.object.bytes.get()).sum();
         let mean = total as f64 / pages as f64;
-        // 1 of HTML, and 65 of the others in their proportions.
+        // One HTML object, and 65 others in their proportions.
         let expected: f64 = 18e3 + 65.0 / 54.0 * (78e3 + 613e3 + 131e3 + 1054e3);
-        // A page varies by some 0.4 MB: five standard errors, and what rounding the numbers of
-        // objects moves.
+        // A page varies by about 0.4 MB: five standard errors, plus the rounding of object counts.
         assert!(
             (mean - expected).abs() < 5.0 * 0.4e6 / libm::sqrt(pages as f64) + 30e3,
             "{mean} {expected}"

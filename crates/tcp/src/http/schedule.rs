@@ -1,6 +1,6 @@
-//! When objects can be requested: after their dependencies, and a delay.
+//! The times at which objects can be requested: after their dependencies, and a delay.
 
-use super::{ExchangeEvent, Object};
+use super::types::{ExchangeEvent, Object};
 use bentpipe_units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -25,7 +25,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule whose clock has not started.
+    /// Creates a schedule whose clock has not started.
     pub(super) fn new(objects: Vec<Object>) -> Self {
         let count = objects.len();
         let mut after: Vec<Vec<usize>> = Vec::with_capacity(count);
@@ -57,7 +57,7 @@ impl Schedule {
         }
     }
 
-    /// Starts the clock at the first call; objects due by `now` become ready.
+    /// Starts the clock at the first call. Objects due by `now` become ready.
     pub(super) fn advance(&mut self, now: Time) {
         if !self.begun {
             self.begun = true;
@@ -76,34 +76,34 @@ impl Schedule {
         }
     }
 
-    /// Whether the clock runs.
+    /// Returns true if the clock has started.
     pub(super) fn has_begun(&self) -> bool {
         self.begun
     }
 
-    /// When the next object becomes ready by itself.
+    /// Returns when the next object becomes ready without another event.
     pub(super) fn next_timeout(&self) -> Option<Time> {
         self.delayed.peek().map(|Reverse((due, _))| *due)
     }
 
-    /// Number of objects ready to be requested.
+    /// Returns the number of objects ready to be requested.
     pub(super) fn waiting(&self) -> usize {
         self.ready.len()
     }
 
-    /// Takes the object that has been ready longest; it is requested now.
+    /// Removes and returns the object that has been ready longest, which is requested now.
     pub(super) fn take(&mut self) -> Option<usize> {
         let object = self.ready.pop_front()?;
         self.events.push_back(ExchangeEvent::Started(object));
         Some(object)
     }
 
-    /// Size of an object's content.
+    /// Returns the size of an object's content.
     pub(super) fn bytes(&self, object: usize) -> u64 {
         self.bytes.get(object).copied().unwrap_or(0)
     }
 
-    /// Content of an object has arrived.
+    /// Handles content of an object that has arrived.
     pub(super) fn received(&mut self, object: usize, bytes: u64) {
         // Events not polled between two records are merged.
         if let Some(ExchangeEvent::Received(last, sum)) = self.events.back_mut()
@@ -115,7 +115,7 @@ impl Schedule {
         self.events.push_back(ExchangeEvent::Received(object, bytes));
     }
 
-    /// The client knows that an object is complete.
+    /// Handles that the client knows an object to be complete.
     pub(super) fn ended(&mut self, now: Time, object: usize) {
         self.events.push_back(ExchangeEvent::Ended(object));
         for index in self.dependents.get(object).into_iter().flatten() {
@@ -154,7 +154,7 @@ fn break_cycles(after: &mut [Vec<usize>]) {
         while let Some(index) = free.pop() {
             done[index] = true;
             for other in &dependents[index] {
-                // Of one that has lost its dependencies, these do not count again.
+                // An object that has lost its dependencies does not count again.
                 if missing[*other] > 0 {
                     missing[*other] -= 1;
                     if missing[*other] == 0 {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_waits_for_all_that_it_needs_and_then_its_delay() {
+    fn an_object_waits_for_its_dependencies_and_then_its_delay() {
         let mut schedule = Schedule::new(vec![object(&[], 0), object(&[], 5), object(&[0, 1], 10)]);
         schedule.advance(Time::from_millis(100));
         assert_eq!(
@@ -209,11 +209,12 @@ mod tests {
     }
 
     #[test]
-    fn dependencies_that_cannot_be_met_do_not_count() {
+    fn unmeetable_dependencies_are_ignored() {
         let circle = [object(&[7, 0], 0), object(&[3, 0], 0), object(&[1], 0), object(&[2], 0)];
         let mut schedule = Schedule::new(circle.to_vec());
         schedule.advance(Time::ZERO);
-        // 1, 2 and 3 wait for each other: 1 is the first, and keeps only what can be met.
+        // 1, 2 and 3 wait for each other. 1 is the first, and keeps only the dependencies that can
+        // be met.
         for expected in [0, 1, 2, 3] {
             assert_eq!(taken(&mut schedule), [expected]);
             schedule.ended(Time::ZERO, expected);
@@ -222,7 +223,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn every_object_is_taken_once_whatever_depends_on_what(after in proptest::collection::vec(
+        fn every_object_is_taken_once_for_any_dependencies(after in proptest::collection::vec(
             proptest::collection::vec(0_usize..12, 0..5), 0..10,
         )) {
             let mut schedule = Schedule::new(after.iter().map(|on| object(on, 0)).collect());

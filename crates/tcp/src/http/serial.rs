@@ -3,12 +3,12 @@
 use super::message::Message;
 use super::schedule::Schedule;
 use super::tls::RECORD_CONTENT;
-use super::{Role, Version};
+use super::types::{Role, Version};
 use bentpipe_units::Time;
 
-/// Header of a request as a browser sends it for a part of a page: 470 bytes. The fields are those
+/// Header of a request for a part of a page, as a browser sends it: 470 bytes. The fields are those
 /// of Chrome 130 on Linux, without cookies and client hints; names and path are made up. A PUT has
-/// lines about its content in place of some of these, and is taken to be as long.
+/// lines about its content in place of some of these, and is assumed to have the same length.
 const H1_REQUEST: &str = concat!(
     "GET /assets/images/photo-0001.webp HTTP/1.1\r\n",
     "Host: www.example.com\r\n",
@@ -24,8 +24,8 @@ const H1_REQUEST: &str = concat!(
     "Accept-Language: en-US,en;q=0.9\r\n",
     "\r\n",
 );
-/// Header of a response as nginx sends it for a file, with caching and transport security switched
-/// on: 316 bytes.
+/// Header of a response for a file, as nginx sends it with caching and transport security enabled:
+/// 316 bytes.
 const H1_RESPONSE: &str = concat!(
     "HTTP/1.1 200 OK\r\n",
     "Server: nginx\r\n",
@@ -42,7 +42,7 @@ const H1_RESPONSE: &str = concat!(
 );
 /// A bare request: direction, object, size, as on the bare QUIC streams.
 const RAW_REQUEST: u64 = 1 + 8 + 8;
-/// The bare response where no content marks the end: to an upload, and to a request for zero bytes.
+/// The bare response if no content marks the end: to an upload, and to a request for zero bytes.
 const RAW_RESPONSE: u64 = 1;
 
 /// Both ends of a connection that has one exchange at a time.
@@ -57,33 +57,34 @@ pub(super) struct Serial {
 #[derive(Debug)]
 struct ActiveExchange {
     object: usize,
-    /// Whether the request waits to be written, and the response.
+    /// Whether the request and the response are still to be written.
     request: bool,
     response: bool,
-    /// Content still to be written by the side whose turn it is.
+    /// Content still to be written by the current sender.
     content: u64,
-    /// Content read so far.
+    /// Content read up to now.
     got: u64,
 }
 
 impl Serial {
-    /// A connection without an exchange.
+    /// Creates a connection without an exchange.
     pub(super) fn new(version: Version, upload: bool) -> Self {
         Self { raw: version == Version::Raw, upload, work: None }
     }
 
-    /// Whether another exchange may begin.
+    /// Returns true if another exchange may start.
     pub(super) fn is_idle(&self) -> bool {
         self.work.is_none()
     }
 
-    /// Begins an exchange.
+    /// Starts an exchange.
     pub(super) fn begin(&mut self, object: usize) {
         self.work =
             Some(ActiveExchange { object, request: true, response: false, content: 0, got: 0 });
     }
 
-    /// What `side` writes next, of at most `most` bytes of content, and its bytes.
+    /// Returns the next message of `side`, with at most `most` bytes of content, and its size in
+    /// bytes.
     pub(super) fn next(
         &mut self,
         side: Role,
@@ -116,8 +117,8 @@ impl Serial {
             }
             return Some((bytes, message));
         }
-        // Between the request and its arrival, `content` is the client's; afterwards, of a
-        // download, the server's.
+        // Until the request arrives, `content` is the client's; afterwards, in a download, the
+        // server's.
         let writer = if upload { Role::Client } else { Role::Server };
         let bytes = work.content.min(most).min(RECORD_CONTENT);
         if side != writer || bytes == 0 {
@@ -130,7 +131,8 @@ impl Serial {
         ))
     }
 
-    /// A side has read a message. Returns whether a side may have something new to write.
+    /// Handles a message that a side has read. Returns true if a side may have something new to
+    /// write.
     pub(super) fn read(&mut self, now: Time, message: Message, schedule: &mut Schedule) -> bool {
         let (raw, upload) = (self.raw, self.upload);
         let Some(work) = &mut self.work else { return false };
@@ -160,7 +162,7 @@ impl Serial {
                     schedule.ended(now, object);
                 }
             }
-            // `Bare` reaches this as `Content`; the rest is HTTP/2's.
+            // `Bare` arrives here as `Content`; the rest belongs to HTTP/2.
             _ => {}
         }
         true

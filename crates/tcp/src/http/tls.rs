@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | ClientHello | 517 | 543 | 547 |
 //! | ServerHello to Finished | 2,474 | 238 | 242 |
-//! | client's Finished, after EndOfEarlyData where there is early data | 64 | 64 | 90 |
+//! | client's Finished, with EndOfEarlyData after early data | 64 | 64 | 90 |
 //! | two NewSessionTicket | 478 | 478 | 494 |
 //!
 //! The sizes, in bytes with records, for HTTP/2, are computed below from the fields of the
@@ -12,7 +12,7 @@
 //! (X25519), certificates with ECDSA keys, and browsers' extensions. Hybrid post-quantum key
 //! shares, which would add about 1.1 kB to each hello, are not included.
 
-use super::{Opening, Role};
+use super::types::{Opening, Role};
 
 /// Overhead of a record: 5 bytes of header, the inner content type, the cipher's tag (RFC 8446
 /// §5.2).
@@ -27,22 +27,22 @@ const EARLY_DATA: u64 = 16_384;
 const MESSAGE: u64 = 4;
 const EXTENSION: u64 = 4;
 const RECORD_HEADER: u64 = 5;
-/// The dummy change_cipher_spec record, one from each side (RFC 8446 appendix D.4).
+/// The dummy change_cipher_spec record that each side sends (RFC 8446 appendix D.4).
 const CHANGE_CIPHER_SPEC: u64 = RECORD_HEADER + 1;
 /// Finished with SHA-256 (RFC 8446 §4.4.4).
 const FINISHED: u64 = MESSAGE + 32;
 /// EndOfEarlyData (RFC 8446 §4.5).
 const END_OF_EARLY_DATA: u64 = MESSAGE;
-/// A ticket of the form of RFC 5077 §4: name of the key, IV, state (128 bytes: our choice), MAC.
+/// A ticket in the format of RFC 5077 §4: name of the key, IV, state (128 bytes: our choice), MAC.
 const TICKET: u64 = 16 + 16 + 128 + 32;
-/// Length of the server name, chosen here.
+/// Length of the server name (our choice).
 const NAME: u64 = 15;
 /// `h2` and `http/1.1` with their lengths (RFC 7301 §3.1).
 const ALPN_H2: u64 = 1 + 2;
 const ALPN_H1: u64 = 1 + 8;
 
-/// ClientHello (RFC 8446 §4.1.2) as Chrome's of 2023 without its extensions: version, random,
-/// session identifier (appendix D.4), 16 cipher suites, no compression, length of the extensions.
+/// ClientHello (RFC 8446 §4.1.2) of Chrome in 2023 without its extensions: version, random, session
+/// identifier (appendix D.4), 16 cipher suites, no compression, length of the extensions.
 const CLIENT_HELLO: u64 = MESSAGE + 2 + 32 + (1 + 32) + (2 + 2 * 16) + (1 + 1) + 2;
 /// Its extensions, GREASE (RFC 8701) included, without padding, early_data and pre_shared_key.
 const CLIENT_EXTENSIONS: u64 = EXTENSION                   // GREASE, empty
@@ -66,14 +66,14 @@ const CLIENT_PSK: u64 = EXTENSION + 2 + (2 + TICKET + 4) + 2 + (1 + 32);
 /// ServerHello (RFC 8446 §4.1.3) with supported_versions and key_share.
 const SERVER_HELLO: u64 =
     MESSAGE + 2 + 32 + (1 + 32) + 2 + 1 + 2 + (EXTENSION + 2) + (EXTENSION + 2 + 2 + 32);
-/// pre_shared_key in ServerHello: the ticket that was chosen.
+/// pre_shared_key in ServerHello: the selected ticket.
 const SERVER_PSK: u64 = EXTENSION + 2;
 /// EncryptedExtensions (RFC 8446 §4.3.1) with an empty server_name and the length of the protocol's
 /// name.
 const ENCRYPTED_EXTENSIONS: u64 = MESSAGE + 2 + EXTENSION + (EXTENSION + 2);
-/// Two certificates with ECDSA keys: an end entity's under an intermediate that RSA signed. The
-/// sizes are those that community.letsencrypt.org/t/162426 lists of a chain in use, 976 and 1,124
-/// bytes.
+/// Two certificates with ECDSA keys: an end-entity certificate under an intermediate that RSA
+/// signed. The sizes are those of a chain in use that community.letsencrypt.org/t/162426 lists, 976
+/// and 1,124 bytes.
 const CERTIFICATES: [u64; 2] = [976, 1_124];
 /// Certificate (RFC 8446 §4.4.2): context, list, and with each certificate its length and that of
 /// its extensions.
@@ -82,17 +82,17 @@ const CERTIFICATE: u64 = MESSAGE + 1 + 3 + (3 + CERTIFICATES[0] + 2) + (3 + CERT
 const CERTIFICATE_VERIFY: u64 = MESSAGE + 2 + 2 + 72;
 /// NewSessionTicket (RFC 8446 §4.6.1): lifetime, age_add, nonce, ticket, extensions.
 const NEW_SESSION_TICKET: u64 = MESSAGE + 4 + 4 + (1 + 8) + (2 + TICKET) + 2;
-/// early_data in NewSessionTicket: how much may be sent.
+/// early_data in NewSessionTicket: the maximum amount.
 const TICKET_EARLY_DATA: u64 = EXTENSION + 4;
 
 /// A flight of the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Message {
-    /// What the client begins with.
+    /// The client's first message.
     ClientHello,
     /// From ServerHello to Finished.
     ServerFlight,
-    /// What the client ends it with.
+    /// The client's last flight.
     ClientFinished,
     /// Two NewSessionTicket.
     Tickets,
@@ -103,9 +103,9 @@ pub(super) enum Message {
 pub(super) struct Tls {
     opening: Opening,
     alpn: u64,
-    /// What each side writes next, in the order of [`Role::place`].
+    /// Next message of each side, in the order of [`Role::place`].
     next: [Option<Message>; 2],
-    /// What each side may send as application data.
+    /// Application data that each side may send.
     may: [Allowance; 2],
 }
 
@@ -119,7 +119,7 @@ enum Allowance {
 }
 
 impl Tls {
-    /// A handshake before its first message.
+    /// Creates a handshake before its first message.
     pub(super) fn new(opening: Opening, http2: bool) -> Self {
         let alpn = if http2 { ALPN_H2 } else { ALPN_H1 };
         Self {
@@ -130,7 +130,7 @@ impl Tls {
         }
     }
 
-    /// The message that `side` writes now, and its bytes, records included.
+    /// Returns the message that `side` writes now, and its bytes, records included.
     pub(super) fn next(&mut self, side: Role) -> Option<(u64, Message)> {
         let message = self.next[side.place()].take()?;
         match message {
@@ -146,7 +146,7 @@ impl Tls {
         Some((self.bytes(message), message))
     }
 
-    /// `side` has read a message of the handshake.
+    /// Handles a handshake message that `side` has read.
     pub(super) fn read(&mut self, message: Message) {
         let [client, server] = &mut self.next;
         match message {
@@ -157,10 +157,10 @@ impl Tls {
         }
     }
 
-    /// Maximum application data that `side` may put into a record now.
+    /// Returns the maximum application data that `side` may put into a record now.
     pub(super) fn allowance(&self, side: Role) -> u64 {
         match self.may[side.place()] {
-            // Handshake messages go first; early data ends with the client's Finished.
+            // Handshake messages have priority; early data ends with the client's Finished.
             _ if self.next[side.place()].is_some() => 0,
             Allowance::Nothing => 0,
             Allowance::Early(left) => left,
@@ -168,7 +168,7 @@ impl Tls {
         }
     }
 
-    /// Whether `side` can send a request now.
+    /// Returns true if `side` can send a request now.
     pub(super) fn is_ready(&self, side: Role) -> bool {
         match self.may[side.place()] {
             Allowance::Nothing => self.next[side.place()].is_some_and(|next| match next {
@@ -180,7 +180,7 @@ impl Tls {
         }
     }
 
-    /// `side` has sent `content` bytes in a record of application data.
+    /// Handles that `side` has sent `content` bytes in a record of application data.
     pub(super) fn sent(&mut self, side: Role, content: u64) {
         if let Allowance::Early(left) = &mut self.may[side.place()] {
             *left = left.saturating_sub(content);
@@ -195,7 +195,7 @@ impl Tls {
             Message::ServerFlight => {
                 let hello = RECORD_HEADER + SERVER_HELLO + CHANGE_CIPHER_SPEC;
                 let extensions = RECORD + ENCRYPTED_EXTENSIONS + self.alpn + only_early(EXTENSION);
-                // One record for each message, as OpenSSL writes them.
+                // One record per message, as OpenSSL writes them.
                 let proof = match self.opening {
                     Opening::Full => RECORD + CERTIFICATE + RECORD + CERTIFICATE_VERIFY,
                     Opening::Resumed | Opening::EarlyData => SERVER_PSK,
@@ -210,8 +210,8 @@ impl Tls {
     }
 }
 
-/// Bytes of ClientHello as a handshake message. One of 256 to 511 bytes is padded to 512 (RFC
-/// 7685).
+/// Returns the bytes of ClientHello as a handshake message. One of 256 to 511 bytes is padded to
+/// 512 (RFC 7685).
 const fn client_hello(opening: Opening) -> u64 {
     let bytes = match opening {
         Opening::Full => CLIENT_HELLO + CLIENT_EXTENSIONS,
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn flights_have_the_sizes_that_the_table_states() {
+    fn flights_have_the_sizes_in_the_table() {
         assert_eq!(sizes(Opening::Full), [517, 2474, 64, 478]);
         assert_eq!(sizes(Opening::Resumed), [543, 238, 64, 478]);
         assert_eq!(sizes(Opening::EarlyData), [547, 242, 90, 494]);
@@ -246,7 +246,7 @@ mod tests {
             assert_eq!(tls.is_ready(Role::Client), early);
             assert!(tls.next(Role::Client).is_some());
             assert_eq!(tls.allowance(Role::Client) > 0, early);
-            assert!(tls.next(Role::Server).is_none(), "the server speaks second");
+            assert!(tls.next(Role::Server).is_none(), "the server sends second");
             tls.read(Message::ClientHello);
             assert!(tls.next(Role::Server).is_some());
             assert_eq!(tls.allowance(Role::Server) > 0, early);

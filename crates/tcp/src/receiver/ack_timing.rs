@@ -1,5 +1,5 @@
-//! When acknowledgements are sent: delayed and quick acknowledgements (RFC 9293 §3.8.6.3, RFC 5681
-//! §4.2, Linux's start).
+//! The times at which acknowledgements are sent: delayed and quick acknowledgements (RFC 9293
+//! §3.8.6.3, RFC 5681 §4.2, Linux's quick ACKs).
 
 use crate::settings::AckPolicy;
 use bentpipe_units::{Span, Time};
@@ -13,7 +13,7 @@ const SMALLEST_FULL: u64 = 536;
 #[derive(Debug, Clone, Copy)]
 struct Batch {
     bytes: u64,
-    /// When it ends, if no other segment joins.
+    /// End of the batch, unless another segment joins.
     ends: Time,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct AckTiming {
     /// Remaining quick acknowledgements.
     quick: u32,
     due: bool,
-    /// Bytes in order that arrived since the last acknowledgement.
+    /// Bytes received in order since the last acknowledgement.
     unacknowledged: u64,
     /// Largest segment received, up to `segment`, in bytes.
     full: u64,
@@ -36,7 +36,7 @@ pub(super) struct AckTiming {
 }
 
 impl AckTiming {
-    /// State before any arrival; segments have at most `segment` bytes.
+    /// Creates the state before any arrival. Segments have at most `segment` bytes.
     pub(super) fn new(policy: AckPolicy, segment: u64) -> Self {
         Self {
             policy,
@@ -51,13 +51,13 @@ impl AckTiming {
         }
     }
 
-    /// Largest segment so far, in bytes.
+    /// Returns the largest segment so far, in bytes.
     pub(super) fn full(&self) -> u64 {
         self.full
     }
 
-    /// A segment of `bytes` arrived in order. `idle`: the silence after which the sender may have
-    /// restarted from slow start and needs quick acknowledgements.
+    /// Handles a segment of `bytes` that arrived in order. After a pause of `idle`, the sender may
+    /// have restarted from slow start and needs quick acknowledgements.
     pub(super) fn on_arrival(&mut self, now: Time, bytes: u64, idle: Span) {
         self.note_arrival(now, bytes, idle);
         self.unacknowledged = self.unacknowledged.saturating_add(bytes);
@@ -68,7 +68,7 @@ impl AckTiming {
             now <= batch.ends && batch.bytes.saturating_add(bytes) <= MOST_COALESCED
         });
         if joins.is_none() && self.batch.take().is_some() {
-            // The segment just received is not part of the batch but is acknowledged with it.
+            // The segment just received does not belong to the batch but is acknowledged with it.
             self.evaluate();
         }
         let bytes = joins.map_or(0, |batch| batch.bytes).saturating_add(bytes);
@@ -79,14 +79,14 @@ impl AckTiming {
         }
     }
 
-    /// A segment arrived that must be acknowledged at once (RFC 5681 §4.2: a gap, a filled gap, a
+    /// Handles a segment that must be acknowledged at once (RFC 5681 §4.2: a gap, a filled gap, a
     /// duplicate).
     pub(super) fn on_urgent(&mut self, now: Time, bytes: u64, idle: Span) {
         self.note_arrival(now, bytes, idle);
         self.ack_now();
     }
 
-    /// An acknowledgement is due now, whatever arrived.
+    /// Requests an acknowledgement now, whatever arrived.
     pub(super) fn ack_now(&mut self) {
         self.due = true;
     }
@@ -96,12 +96,12 @@ impl AckTiming {
         self.quick = self.quick.max(self.policy.quick);
     }
 
-    /// Whether an acknowledgement is due.
+    /// Returns true if an acknowledgement is due.
     pub(super) fn is_due(&self, now: Time) -> bool {
         self.due || self.deadline.is_some_and(|deadline| deadline <= now)
     }
 
-    /// When to call [`Self::handle_timeout`].
+    /// Returns when to call [`Self::handle_timeout`].
     pub(super) fn next_timeout(&self) -> Option<Time> {
         if self.due {
             return None;
@@ -120,7 +120,7 @@ impl AckTiming {
         }
     }
 
-    /// An acknowledgement is sent, alone or with data.
+    /// Records that an acknowledgement is sent, alone or with data.
     pub(super) fn on_acknowledged(&mut self) {
         if self.due || self.unacknowledged > 0 {
             self.quick = self.quick.saturating_sub(1);
@@ -140,8 +140,8 @@ impl AckTiming {
     }
 
     fn evaluate(&mut self) {
-        // More than `every` less one full segments: a short last one counts as one, as Linux
-        // counts.
+        // More bytes than `every` minus one full segments: a short last one counts as a segment, as
+        // in Linux.
         let enough = self.full.saturating_mul(u64::from(self.policy.every.saturating_sub(1)));
         if self.unacknowledged > 0 && (self.quick > 0 || self.unacknowledged > enough) {
             self.due = true;
@@ -159,7 +159,8 @@ mod tests {
         AckTiming::new(AckPolicy { quick, coalesce, ..AckPolicy::default() }, 1448)
     }
 
-    /// How many acknowledgements `count` segments, `apart` from each other, call for.
+    /// Returns the number of acknowledgements of `count` segments that arrive `apart` from each
+    /// other.
     fn acknowledgements(ack_timing: &mut AckTiming, from: Time, count: u64, apart: Span) -> u64 {
         let mut sent = 0;
         for n in 0..count {
@@ -187,21 +188,21 @@ mod tests {
     }
 
     #[test]
-    fn a_single_segment_is_acknowledged_after_the_delay_counted_from_its_arrival() {
+    fn a_single_segment_is_acknowledged_a_delay_after_its_arrival() {
         let mut ack_timing = ack_timing(0, None);
         ack_timing.on_arrival(Time::from_millis(5), 1448, IDLE);
         assert!(!ack_timing.is_due(Time::from_millis(44)));
         assert_eq!(ack_timing.next_timeout(), Some(Time::from_millis(45)));
         ack_timing.handle_timeout(Time::from_millis(45));
         assert!(ack_timing.is_due(Time::from_millis(45)));
-        assert_eq!(ack_timing.next_timeout(), None, "what is due needs no timer");
+        assert_eq!(ack_timing.next_timeout(), None, "a due acknowledgement needs no timer");
         ack_timing.on_acknowledged();
         assert!(!ack_timing.is_due(Time::from_secs(9)));
         assert_eq!(ack_timing.next_timeout(), None);
     }
 
     #[test]
-    fn the_first_segments_are_acknowledged_one_by_one_and_so_are_those_after_a_silence() {
+    fn the_first_segments_and_those_after_a_pause_are_acknowledged_one_by_one() {
         let mut ack_timing = ack_timing(16, None);
         assert_eq!(
             acknowledgements(&mut ack_timing, Time::ZERO, 36, Span::from_millis(1)),
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_that_arrive_together_are_acknowledged_once_when_they_end() {
+    fn segments_that_arrive_together_are_acknowledged_once_at_their_end() {
         let mut ack_timing = ack_timing(0, Some(Span::from_micros(50)));
         for n in 0..10 {
             let now = Time::ZERO + Span::from_micros(10 * n);
@@ -239,14 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_an_ip_packet_can_say_is_taken_for_one() {
+    fn coalesced_segments_fit_an_ip_packet() {
         let mut ack_timing = ack_timing(0, Some(Span::from_micros(50)));
         // 45 segments of 1448 bytes are 65,160.
         assert_eq!(acknowledgements(&mut ack_timing, Time::ZERO, 450, Span::from_micros(10)), 10);
     }
 
     #[test]
-    fn segments_that_never_pause_are_acknowledged_by_the_delay_at_the_latest() {
+    fn segments_without_a_pause_are_acknowledged_after_the_delay() {
         let mut ack_timing = ack_timing(0, Some(Span::from_millis(30)));
         for n in 0..2u64 {
             ack_timing.on_arrival(Time::from_millis(25 * n), 100, IDLE);
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_too_far_apart_to_be_taken_for_one_are_acknowledged_in_pairs() {
+    fn segments_too_far_apart_to_coalesce_are_acknowledged_in_pairs() {
         let mut ack_timing = ack_timing(0, Some(Span::from_micros(50)));
         assert_eq!(acknowledgements(&mut ack_timing, Time::ZERO, 101, Span::from_millis(1)), 50);
     }

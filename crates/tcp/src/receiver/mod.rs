@@ -29,14 +29,14 @@ pub(crate) struct Receiver {
     ack_timing: AckTiming,
     window: ReceiveWindow,
     consumed: u64,
-    /// Whether ECN is negotiated (RFC 3168).
+    /// True if ECN is negotiated (RFC 3168).
     ecn: bool,
-    /// Whether a CE mark is still to be echoed.
+    /// True if a CE mark is still to be echoed.
     marked: bool,
     /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
     recent: Time,
     last_ack: u64,
-    /// The last echo used as a round-trip sample; each is used once.
+    /// The last echo used as an RTT sample; each is used once.
     last_echo: Time,
     /// Minimum retransmission timeout assumed of the sender.
     min_rto: Span,
@@ -44,7 +44,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver before the handshake.
+    /// Creates a receiver before the handshake.
     pub(crate) fn new(settings: &Settings) -> Self {
         let window = ReceiveWindow::new(settings);
         let segment = u64::from(settings.segment).max(1);
@@ -65,12 +65,12 @@ impl Receiver {
         }
     }
 
-    /// Window scale from the largest buffer (as in Linux).
+    /// Returns the window scale for the largest buffer, as in Linux.
     pub(crate) fn window_scale(settings: &Settings) -> u8 {
         window::scale(settings)
     }
 
-    /// The handshake is complete; data starts at position 1.
+    /// Completes the handshake. Data starts at position 1.
     pub(crate) fn open(&mut self, now: Time) {
         if !self.open {
             self.open = true;
@@ -80,7 +80,7 @@ impl Receiver {
     }
 
     /// Records the timestamp to echo. Called for every acceptable segment, including SYNs and pure
-    /// acknowledgements: both sides measure round trips with these echoes.
+    /// acknowledgements, since both sides measure RTTs with these echoes.
     pub(crate) fn on_timestamp(&mut self, segment: &Segment) {
         // RFC 7323 §4.3 (2): the oldest segment that the next acknowledgement covers counts.
         if segment.seq <= self.last_ack && segment.timestamp >= self.recent {
@@ -88,7 +88,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a segment with payload or FIN.
+    /// Handles a segment with payload or FIN.
     pub(crate) fn on_data(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
         if !self.open || (segment.len == 0 && !segment.flags.fin) {
             return;
@@ -106,7 +106,7 @@ impl Receiver {
         let arrival = self.data.take(segment.seq, bytes, segment.flags.fin, edge);
         let duplicate = self.data.repeated() > repeated;
         if duplicate {
-            // The sender has retransmitted: it gets quick acknowledgements for a while, as in
+            // The sender has retransmitted, and gets quick acknowledgements for a while, as in
             // Linux.
             self.ack_timing.enter_quick_ack();
         }
@@ -117,37 +117,38 @@ impl Receiver {
         }
     }
 
-    /// Smoothed round-trip time of this side's sender, if it has one. Used until an echo has given
-    /// a sample: a side that only receives has no sample but that of the handshake, which queues
-    /// soon make too short.
+    /// Sets the smoothed RTT of this side's sender, if it has one. It is used until an echo has
+    /// given a sample: a side that only receives has no sample other than that of the handshake,
+    /// which queueing soon makes too short.
     pub(crate) fn on_rtt(&mut self, rtt: Span) {
         if self.last_echo == Time::ZERO {
             self.window.seed_rtt(rtt);
         }
     }
 
-    /// The peer has reduced its congestion window: earlier CE marks are answered (RFC 3168 §6.1.3).
-    /// Call before [`Self::on_data`] of the same segment, which may carry a new mark.
+    /// Handles that the peer has reduced its congestion window, which acknowledges earlier CE marks
+    /// (RFC 3168 §6.1.3). Call it before [`Self::on_data`] of the same segment, which may carry a
+    /// new mark.
     pub(crate) fn on_cwr(&mut self) {
         self.marked = false;
     }
 
-    /// RCV.NXT: the next expected position; 0 before [`Self::open`].
+    /// Returns RCV.NXT, the next expected position; 0 before [`Self::open`].
     pub(crate) fn next_expected(&self) -> u64 {
         if self.open { self.data.next() } else { 0 }
     }
 
-    /// Bytes received in order.
+    /// Returns the bytes received in order.
     pub(crate) fn received(&self) -> u64 {
         self.data.next() - FIRST - u64::from(self.data.finished())
     }
 
-    /// Bytes that the application has read.
+    /// Returns the bytes that the application has read.
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed
     }
 
-    /// The application reads `bytes`, at most those available.
+    /// Lets the application read `bytes`, at most those available.
     pub(crate) fn consume(&mut self, now: Time, bytes: u64) {
         let bytes = bytes.min(self.received() - self.consumed);
         if bytes == 0 {
@@ -162,22 +163,22 @@ impl Receiver {
         }
     }
 
-    /// Whether everything up to the peer's FIN has arrived.
+    /// Returns true if everything up to the peer's FIN has arrived.
     pub(crate) fn finished(&self) -> bool {
         self.data.finished()
     }
 
-    /// Segments of which some bytes had arrived before.
+    /// Returns the number of segments of which some bytes had arrived before.
     pub(crate) fn duplicates(&self) -> u64 {
         self.data.repeated()
     }
 
-    /// Whether an acknowledgement is due now.
+    /// Returns true if an acknowledgement is due now.
     pub(crate) fn wants_ack(&self, now: Time) -> bool {
         self.ack_timing.is_due(now)
     }
 
-    /// When to call [`Self::handle_timeout`].
+    /// Returns when to call [`Self::handle_timeout`].
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         self.ack_timing.next_timeout()
     }
@@ -188,8 +189,8 @@ impl Receiver {
     }
 
     /// Writes acknowledgement, window, echo, SACK blocks and ECE into a segment to be sent, which
-    /// counts as the acknowledgement. Before [`Self::open`] only the unscaled window and the echo,
-    /// if any: the handshake is the endpoint's.
+    /// counts as the acknowledgement. Before [`Self::open`], only the unscaled window and the echo,
+    /// if any, since the endpoint handles the handshake.
     pub(crate) fn fill(&mut self, _now: Time, segment: &mut Segment) {
         if self.recent > Time::ZERO {
             segment.echo = self.recent;
@@ -206,13 +207,13 @@ impl Receiver {
         self.ack_timing.on_acknowledged();
     }
 
-    /// Silence after which a sender may have restarted: its retransmission timeout. Linux's is the
-    /// round trip plus its minimum where round trips vary little.
+    /// Returns the pause after which a sender may have restarted: its retransmission timeout. In
+    /// Linux it is the RTT plus its minimum if RTTs vary little.
     fn idle(&self) -> Span {
         self.window.rtt().map_or(self.initial_rto, |rtt| rtt + self.min_rto)
     }
 
-    /// Measures the round trip from echoes of full segments; a short one may have waited for its
+    /// Measures the RTT from echoes of full segments. A short one may have waited for its
     /// application.
     fn measure(&mut self, now: Time, segment: &Segment) {
         let full = u64::from(segment.len) >= self.ack_timing.full();

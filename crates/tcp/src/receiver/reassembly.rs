@@ -4,7 +4,7 @@
 use crate::segment::Sack;
 use std::collections::BTreeMap;
 
-/// Newest blocks kept: as many as an option without timestamps holds (RFC 2018 §3).
+/// Number of newest blocks kept: as many as an option without timestamps holds (RFC 2018 §3).
 const NEWEST: usize = 4;
 
 /// Classification of a received segment.
@@ -12,7 +12,7 @@ const NEWEST: usize = 4;
 pub(super) enum Arrival {
     /// In order, with no gap.
     InOrder,
-    /// The next expected bytes, with others out of order.
+    /// The next expected bytes, while others are out of order.
     FilledGap,
     /// Bytes beyond a gap.
     BeyondGap,
@@ -22,28 +22,28 @@ pub(super) enum Arrival {
     Refused,
 }
 
-/// The bytes of one direction, as positions from `start` until before `end`.
+/// The bytes of one direction, as positions from `start` up to but excluding `end`.
 #[derive(Debug)]
 pub(super) struct Reassembly {
     /// RCV.NXT.
     next: u64,
     /// Ranges received beyond `next`, start to end, disjoint.
     waiting: BTreeMap<u64, u64>,
-    /// Maximum number of out-of-order ranges. Normal segments in a window never need more; if a
+    /// Maximum number of out-of-order ranges. Normal segments in a window never need more. If a
     /// peer sends every second byte, the excess is refused as if lost.
     max_ranges: usize,
     /// The newest ranges of `waiting`, newest first; `(0, 0)` if unused.
     newest: [(u64, u64); NEWEST],
     /// Duplicate range not yet reported.
     duplicate: Option<(u64, u64)>,
-    /// Segments of which some bytes had arrived before.
+    /// Number of segments of which some bytes had arrived before.
     repeated: u64,
     /// Position of the peer's FIN, once known.
     fin: Option<u64>,
 }
 
 impl Reassembly {
-    /// Expects the byte at `next`; keeps at most `max_ranges` ranges.
+    /// Creates the state that expects the byte at `next` and keeps at most `max_ranges` ranges.
     pub(super) fn new(next: u64, max_ranges: usize) -> Self {
         Self {
             next,
@@ -56,33 +56,33 @@ impl Reassembly {
         }
     }
 
-    /// RCV.NXT.
+    /// Returns RCV.NXT.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Whether everything up to the FIN has arrived.
+    /// Returns true if everything up to the FIN has arrived.
     pub(super) fn finished(&self) -> bool {
         self.fin.is_some_and(|fin| fin < self.next)
     }
 
-    /// Whether there is a gap.
+    /// Returns true if there is a gap.
     pub(super) fn has_gap(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Segments of which some bytes had arrived before.
+    /// Returns the number of segments of which some bytes had arrived before.
     pub(super) fn repeated(&self) -> u64 {
         self.repeated
     }
 
-    /// Takes `len` bytes from `start`, and a FIN after them if `fin`, as far as they lie before
-    /// `edge`. A FIN needs no buffer: it may stand at the edge. Beyond a gap it waits and is
-    /// reported like any position.
+    /// Accepts `len` bytes from `start`, and a FIN after them if `fin`, as far as they lie before
+    /// `edge`. A FIN needs no buffer and may lie at the edge. Beyond a gap it waits and is reported
+    /// like any position.
     pub(super) fn take(&mut self, start: u64, len: u64, fin: bool, edge: u64) -> Arrival {
         let mut end = start.saturating_add(len);
         if fin && self.fin.is_none() {
-            // Only the first one counts, and only where no byte is known to stand beyond it.
+            // Only the first one counts, and only if no known byte lies beyond it.
             let beyond = self.waiting.last_key_value().is_some_and(|(_, &known)| known > end);
             self.fin = (end >= self.next && end <= edge && !beyond).then_some(end);
         }
@@ -107,8 +107,8 @@ impl Reassembly {
         }
         let (mut low, mut high) = (start, end);
         let (mut merged, mut again) = (false, (0, 0));
-        // From the last that it can touch downwards: each is passed over once in its life, then it
-        // is a part of another.
+        // Starts with the last range that it may touch. Each range is passed over once, and is then
+        // part of another.
         while let Some((&from, &to)) = self.waiting.range(..=end).next_back() {
             if to < start {
                 break;
@@ -154,8 +154,8 @@ impl Reassembly {
                 return;
             }
         }
-        // The newest have been filled in meanwhile: others take their places (RFC 2018 §4: as many
-        // as there is room for).
+        // If the newest ranges have been filled meanwhile, others take their places (RFC 2018 §4:
+        // as many as fit).
         for (&start, &end) in &self.waiting {
             if !self.newest.contains(&(start, end)) && !sack.push(start, end) {
                 return;
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_beyond_a_gap_are_told_the_newest_first_and_merge() {
+    fn blocks_beyond_a_gap_merge_and_are_reported_newest_first() {
         let mut data = Reassembly::new(1, 100);
         assert_eq!(take(&mut data, 1, 101), Arrival::InOrder);
         assert_eq!(take(&mut data, 201, 301), Arrival::BeyondGap);
@@ -226,21 +226,21 @@ mod tests {
     }
 
     #[test]
-    fn three_blocks_are_told_even_where_the_newest_have_been_filled_in() {
+    fn three_blocks_are_reported_even_if_the_newest_were_filled() {
         let mut data = Reassembly::new(1, 100);
         for start in [11, 31, 51, 71, 91, 111] {
             take(&mut data, start, start + 10);
         }
         assert_eq!(summary(&mut data), [(111, 121), (91, 101), (71, 81)]);
-        // Four of the ranges become one, of which the newest were a part; two of them came again,
-        // of which the first is told of.
+        // Four of the ranges become one, which includes the newest. Two of them arrive again, of
+        // which the first is reported.
         take(&mut data, 61, 111);
         assert_eq!(summary(&mut data), [(71, 81), (51, 121), (11, 21)]);
         assert_eq!(summary(&mut data), [(51, 121), (11, 21), (31, 41)]);
     }
 
     #[test]
-    fn what_came_twice_is_told_once_and_first() {
+    fn a_duplicate_is_reported_once_and_first() {
         let mut data = Reassembly::new(1, 100);
         take(&mut data, 1, 101);
         take(&mut data, 201, 301);
@@ -248,11 +248,11 @@ mod tests {
         assert_eq!(take(&mut data, 51, 101), Arrival::Duplicate);
         assert_eq!(summary(&mut data), [(51, 101), (201, 301)]);
         assert_eq!(summary(&mut data), [(201, 301)]);
-        // §4.2: within a block beyond it, which stands second.
+        // §4.2: within a block beyond it, which is listed second.
         take(&mut data, 401, 501);
         assert_eq!(take(&mut data, 211, 221), Arrival::Duplicate);
         assert_eq!(summary(&mut data), [(211, 221), (201, 301), (401, 501)]);
-        // A part of a segment is new.
+        // Part of the segment is new.
         assert_eq!(take(&mut data, 251, 351), Arrival::BeyondGap);
         assert_eq!(summary(&mut data), [(251, 301), (201, 351), (401, 501)]);
     }
@@ -269,13 +269,13 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_leaves_a_gap_after_every_byte_is_refused_beyond_a_number_of_ranges() {
+    fn a_gap_after_every_byte_is_refused_beyond_the_maximum_of_ranges() {
         let mut data = Reassembly::new(1, 10);
         let kept = (1..=1000u64)
             .filter(|n| take(&mut data, 2 * n + 1, 2 * n + 2) == Arrival::BeyondGap)
             .count();
         assert_eq!(kept, 10);
-        // What joins two ranges has its place.
+        // A segment that joins two ranges is accepted.
         assert_eq!(take(&mut data, 4, 5), Arrival::BeyondGap);
     }
 
@@ -283,9 +283,9 @@ mod tests {
     fn a_fin_counts_after_the_last_byte_and_only_once() {
         let mut data = Reassembly::new(1, 100);
         assert_eq!(data.take(151, 50, true, 1000), Arrival::BeyondGap);
-        assert_eq!(summary(&mut data), [(151, 202)], "a FIN is told of as if it were a byte");
+        assert_eq!(summary(&mut data), [(151, 202)], "a FIN is reported as if it were a byte");
         assert_eq!(take(&mut data, 101, 301), Arrival::BeyondGap);
-        assert_eq!(summary(&mut data), [(151, 201), (101, 202)], "nothing stands beyond a FIN");
+        assert_eq!(summary(&mut data), [(151, 201), (101, 202)], "no byte lies beyond a FIN");
         assert_eq!((take(&mut data, 1, 51), data.finished()), (Arrival::FilledGap, false));
         assert_eq!((take(&mut data, 51, 101), data.finished()), (Arrival::FilledGap, true));
         assert_eq!(data.next(), 202);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fin_has_its_place_at_the_edge_and_not_beyond() {
+    fn a_fin_is_accepted_at_the_edge_and_not_beyond() {
         let mut data = Reassembly::new(1, 100);
         assert_eq!(data.take(102, 0, true, 101), Arrival::Refused);
         assert_eq!(data.take(1, 100, true, 101), Arrival::InOrder);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a map of single bytes: whatever the order, the overlaps and the repetitions.
+        /// Compared with a map of single bytes, for any order, overlaps and repetitions.
         #[test]
         fn the_prefix_is_exactly_what_has_arrived(
             pieces in proptest::collection::vec((1u64..300, 1u64..60, 1u64..400), 1..120),
@@ -336,7 +336,8 @@ mod tests {
                 }
                 prop_assert_eq!(data.has_gap(), bytes[prefix as usize..].contains(&true));
                 let ranges: Vec<_> = data.waiting.iter().collect();
-                prop_assert!(ranges.windows(2).all(|pair| pair[0].1 < pair[1].0), "apart: {:?}", ranges);
+                let disjoint = ranges.windows(2).all(|pair| pair[0].1 < pair[1].0);
+                prop_assert!(disjoint, "{:?}", ranges);
             }
         }
     }

@@ -13,12 +13,12 @@ fn opened(settings: &Settings) -> Receiver {
     receiver
 }
 
-/// Without quick acknowledgements.
+/// Returns settings without quick acknowledgements.
 fn settled() -> Settings {
     Settings { ack: AckPolicy { quick: 0, ..AckPolicy::default() }, ..Settings::default() }
 }
 
-/// The window is `bytes`, always.
+/// Returns settings with a fixed window of `bytes`.
 fn fixed(bytes: u64) -> Settings {
     Settings { receive_buffer: Bytes::new(bytes), window_share: 1000, autotune: false, ..settled() }
 }
@@ -27,7 +27,7 @@ fn data(seq: u64, len: u32) -> Segment {
     Segment { seq, len, flags: Flags { ack: true, ..Flags::default() }, ..Segment::default() }
 }
 
-/// What leaves if an acknowledgement is due.
+/// Returns the acknowledgement, if one is due.
 fn acknowledgement(receiver: &mut Receiver, now: Time) -> Option<Segment> {
     receiver.wants_ack(now).then(|| {
         let mut segment = data(1, 0);
@@ -70,7 +70,7 @@ fn a_gap_and_its_filling_are_acknowledged_at_once() {
 }
 
 #[test]
-fn a_segment_that_comes_again_is_acknowledged_at_once_and_told_of() {
+fn a_duplicate_segment_is_acknowledged_at_once_and_reported() {
     let mut receiver = opened(&settled());
     let now = Time::from_millis(1);
     for seq in [1, 1449, 1449] {
@@ -87,17 +87,17 @@ fn a_probe_of_a_closed_window_is_answered() {
     let now = Time::from_millis(1);
     receiver.on_data(now, &data(1, 2896), Ecn::NotEct);
     assert_eq!(acknowledgement(&mut receiver, now).unwrap().window, 0);
-    // One byte too many.
+    // One byte beyond the window.
     receiver.on_data(now, &data(2897, 1), Ecn::NotEct);
     let ack = acknowledgement(&mut receiver, now).unwrap();
     assert_eq!((ack.ack, ack.window, receiver.received()), (2897, 0, 2896));
-    // An acknowledgement where data is expected is no probe.
+    // An acknowledgement at the expected position is not a probe.
     receiver.on_data(now, &data(2897, 0), Ecn::NotEct);
     assert_eq!(acknowledgement(&mut receiver, now), None);
 }
 
 #[test]
-fn taking_what_has_filled_the_window_tells_the_peer() {
+fn reading_a_full_window_sends_an_update() {
     let mut receiver = opened(&fixed(20_000));
     let now = Time::from_millis(1);
     receiver.on_data(now, &data(1, 20_000), Ecn::NotEct);
@@ -112,7 +112,7 @@ fn taking_what_has_filled_the_window_tells_the_peer() {
 }
 
 #[test]
-fn marks_are_told_of_until_the_peer_has_reduced() {
+fn marks_are_echoed_until_the_peer_has_reduced() {
     let mut receiver = opened(&Settings { ecn: true, ..settled() });
     let now = Time::from_millis(1);
     receiver.on_data(now, &data(1, FULL), Ecn::Ce);
@@ -122,15 +122,15 @@ fn marks_are_told_of_until_the_peer_has_reduced() {
     receiver.on_cwr();
     receiver.on_data(now, &data(4345, 2 * FULL), Ecn::Ect0);
     assert!(!acknowledgement(&mut receiver, now).unwrap().flags.ece);
-    // Without ECN nobody is told.
+    // Without ECN there is no echo.
     let mut receiver = opened(&settled());
     receiver.on_data(now, &data(1, 2 * FULL), Ecn::Ce);
     assert!(!acknowledgement(&mut receiver, now).unwrap().flags.ece);
 }
 
 #[test]
-fn the_echo_is_of_the_oldest_segment_that_is_acknowledged() {
-    // RFC 7323 §4.3: (1) delayed acknowledgements, (2) a hole, (3) a hole that is filled.
+fn the_echo_is_that_of_the_oldest_acknowledged_segment() {
+    // RFC 7323 §4.3: (1) delayed acknowledgements, (2) a gap, (3) a filled gap.
     let mut receiver = opened(&settled());
     let at = |millis, seq| Segment { timestamp: Time::from_millis(millis), ..data(seq, FULL) };
     let now = Time::from_millis(100);
@@ -144,7 +144,7 @@ fn the_echo_is_of_the_oldest_segment_that_is_acknowledged() {
 }
 
 #[test]
-fn the_fin_is_acknowledged_at_once_and_is_no_data() {
+fn the_fin_is_acknowledged_at_once_and_does_not_count_as_data() {
     let mut receiver = opened(&settled());
     let now = Time::from_millis(1);
     let mut fin = data(1449, 100);
@@ -162,7 +162,7 @@ fn the_fin_is_acknowledged_at_once_and_is_no_data() {
 }
 
 #[test]
-fn a_single_segment_is_acknowledged_when_the_delay_is_over() {
+fn a_single_segment_is_acknowledged_after_the_delay() {
     let mut receiver = opened(&settled());
     receiver.on_data(Time::from_millis(1), &data(1, FULL), Ecn::NotEct);
     let due = receiver.next_timeout().unwrap();
@@ -173,7 +173,7 @@ fn a_single_segment_is_acknowledged_when_the_delay_is_over() {
 }
 
 #[test]
-fn before_the_handshake_nothing_is_taken_and_windows_are_not_scaled() {
+fn before_the_handshake_no_data_is_accepted_and_windows_are_unscaled() {
     let mut receiver = Receiver::new(&fixed(1 << 20));
     receiver.on_data(Time::ZERO, &data(1, FULL), Ecn::NotEct);
     assert_eq!((receiver.received(), receiver.wants_ack(Time::ZERO)), (0, false));
@@ -186,14 +186,14 @@ fn before_the_handshake_nothing_is_taken_and_windows_are_not_scaled() {
     assert_eq!((syn.window, syn.ack), (65_535, 1));
 }
 
-/// A sender that doubles what it has on its way in each round trip of 600 ms, as far as it is let,
-/// beginning with ten segments, over a link of 1 Gbps, for `flights` doublings. Returns the most
-/// that it had on its way, and how many segments had to wait for the window alone.
+/// Runs a sender that doubles its flight every RTT of 600 ms, as far as the window allows, starting
+/// with ten segments over a link of 1 Gbps, for `flights` doublings. Returns its largest flight,
+/// and the number of segments that only the window delayed.
 fn slow_start(settings: &Settings, flights: u32) -> (u64, u64) {
     let full = u64::from(FULL);
     let (way, apart) = (Span::from_millis(300), Span::from_micros(12));
     let mut receiver = opened(settings);
-    // By arrival: data from the sender, acknowledgements from the receiver.
+    // In order of arrival: data from the sender, acknowledgements from the receiver.
     let (mut data_on_way, mut acks_on_way) = (VecDeque::new(), VecDeque::new());
     let (mut sent, mut acked, mut edge, mut echo) = (1u64, 1u64, 65_536u64, Time::from_millis(1));
     let (mut window, mut most, mut held) = (10 * full, 0, 0);
@@ -238,11 +238,10 @@ fn slow_start(settings: &Settings, flights: u32) -> (u64, u64) {
 }
 
 #[test]
-fn a_sender_in_slow_start_is_not_held_back_by_the_window_until_the_largest_buffer() {
+fn slow_start_is_not_limited_by_the_window_until_the_largest_buffer() {
     for coalesce in [None, Some(Span::from_micros(100))] {
         let ack = AckPolicy { coalesce, ..AckPolicy::default() };
-        // 10 segments doubled seven times are 1.9 MB; once more, and they are more than half of 6
-        // MiB.
+        // 10 segments doubled seven times are 1.9 MB; doubled once more, they exceed half of 6 MiB.
         let (most, held) = slow_start(&Settings { ack, ..Settings::default() }, 7);
         assert_eq!((most, held), ((10 * 1448) << 7, 0), "{coalesce:?}");
         let larger = Settings { ack, receive_buffer: Bytes::new(64 << 20), ..Settings::default() };
@@ -252,15 +251,16 @@ fn a_sender_in_slow_start_is_not_held_back_by_the_window_until_the_largest_buffe
 }
 
 #[test]
-fn without_growth_the_same_sender_is_held_back() {
+fn without_autotuning_the_window_limits_the_same_sender() {
     let small = Settings { receive_buffer: Bytes::new(128 << 10), ..Settings::default() };
     let (most, held) = slow_start(&small, 4);
     assert!(most <= 64 << 10 && held > 0, "{most} {held}");
 }
 
 proptest! {
-    /// Segments of a stream in any order, some twice, some cut otherwise the second time, into a
-    /// window that holds them: every byte once, and the acknowledgement is exactly the prefix.
+    /// Segments of a stream arrive in any order, some twice, some cut differently the second time,
+    /// in a window that holds them all: every byte counts once, and the acknowledgement is exactly
+    /// the prefix.
     #[test]
     fn whatever_the_order_every_byte_arrives_once(
         order in proptest::collection::vec((0u64..60, 1u32..4, 0u32..3), 0..200),
@@ -269,7 +269,7 @@ proptest! {
         let mut receiver = opened(&fixed(1 << 20));
         let mut arrived = [false; 300];
         let mut now = Time::ZERO;
-        // A byte of the model is a hundred of the stream.
+        // A byte of the model represents a hundred of the stream.
         for (&(place, len, shift), &taken) in order.iter().zip(&take) {
             now += Span::from_millis(7);
             let start = place * 3 + u64::from(shift);
@@ -285,7 +285,7 @@ proptest! {
                 prop_assert!(blocks(&ack).iter().all(|block| block.0 < block.1));
             }
         }
-        // The rest, in order, and the FIN.
+        // The rest, in order, then the FIN.
         for start in 0..300u64 {
             now += Span::from_millis(1);
             let mut segment = data(1 + start * 100, 100);
@@ -296,10 +296,20 @@ proptest! {
         prop_assert!(receiver.finished());
     }
 
-    /// No input panics, and what arrives never exceeds what the window promised.
+    /// No input panics, and accepted data never exceeds the promised window.
     #[test]
     fn whatever_a_segment_says_the_receiver_stands(
-        segments in proptest::collection::vec((any::<u64>(), 0u64..100_000, any::<u32>(), any::<bool>(), any::<bool>(), any::<u64>()), 0..60),
+        segments in proptest::collection::vec(
+            (
+                any::<u64>(),
+                0u64..100_000,
+                any::<u32>(),
+                any::<bool>(),
+                any::<bool>(),
+                any::<u64>(),
+            ),
+            0..60,
+        ),
     ) {
         let mut receiver = opened(&Settings { ecn: true, ..fixed(50_000) });
         let mut now = Time::ZERO;
@@ -309,7 +319,9 @@ proptest! {
             let len = if close { len % 3000 } else { len };
             let flags = Flags { fin, ack: true, ..Flags::default() };
             let timestamp = Time::from_nanos(timestamp);
-            receiver.on_data(now, &Segment { seq, len, flags, timestamp, echo: timestamp, ..Segment::default() }, Ecn::Ce);
+            let segment =
+                Segment { seq, len, flags, timestamp, echo: timestamp, ..Segment::default() };
+            receiver.on_data(now, &segment, Ecn::Ce);
             receiver.handle_timeout(now);
             let promised = receiver.consumed() + 50_000;
             prop_assert!(receiver.received() <= promised);

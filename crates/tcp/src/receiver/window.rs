@@ -5,15 +5,16 @@ use bentpipe_units::{Span, Time};
 
 /// Largest value of the window field.
 const FIELD: u64 = 65_535;
-/// Largest shift (RFC 7323 §2.3).
+/// Largest window shift (RFC 7323 §2.3).
 const MOST_SCALE: u32 = 14;
-/// Initial window assumed of the sender, in segments (RFC 6928).
+/// Assumed initial window of the sender, in segments (RFC 6928).
 const FIRST_FLIGHT: u64 = 10;
-/// Extra segments above twice the bytes read per round trip (as in Linux).
+/// Segments added to twice the bytes read per RTT (as in Linux).
 const ROOM: u64 = 16;
 
-/// Window scale for a buffer of up to `settings.receive_buffer`: the smallest that can express
-/// nearly all of it (as Linux chooses it, from the whole buffer and not the advertised share).
+/// Returns the window scale for a buffer of up to `settings.receive_buffer`: the smallest that can
+/// represent nearly all of it. As in Linux, it depends on the whole buffer rather than the
+/// advertised fraction.
 pub(super) fn scale(settings: &Settings) -> u8 {
     let scale = settings
         .receive_buffer
@@ -25,11 +26,11 @@ pub(super) fn scale(settings: &Settings) -> u8 {
     u8::try_from(scale).unwrap_or(0)
 }
 
-/// The window of one direction. Positions as in [`crate::Segment`].
+/// The window of one direction. Positions are those of [`crate::Segment`].
 #[derive(Debug)]
 pub(super) struct ReceiveWindow {
     scale: u8,
-    /// Advertised share of the buffer, in thousandths.
+    /// Advertised fraction of the buffer, in thousandths.
     share: u64,
     /// Payload of a full segment, in bytes.
     segment: u64,
@@ -39,18 +40,18 @@ pub(super) struct ReceiveWindow {
     /// Maximum window with the current buffer, in bytes.
     limit: u64,
     autotune: bool,
-    /// Right edge advertised: the peer may send positions below it. Never moves back (RFC 9293
+    /// Advertised right edge: the peer may send positions below it. It never moves back (RFC 9293
     /// §3.8.6).
     edge: u64,
-    /// Right edge as the peer may have understood it, because the window field rounds up: less than
+    /// Right edge as the peer may have understood it, since the window field rounds up: less than
     /// one unit beyond `edge`.
     shown: u64,
-    /// The round-trip time measured by this side.
+    /// RTT measured by this side.
     rtt: Option<Span>,
-    /// When the current autotuning round began, and the bytes read by then.
+    /// Start of the current autotuning round, and the bytes read by then.
     round_began: Time,
     round_consumed: u64,
-    /// Most bytes read in a round.
+    /// Maximum number of bytes read in a round.
     taken: u64,
 }
 
@@ -83,7 +84,7 @@ impl ReceiveWindow {
         window
     }
 
-    /// The handshake is over; data starts at `first`. The windows of SYN segments were not scaled
+    /// Completes the handshake. Data starts at `first`. The windows of SYN segments are not scaled
     /// (RFC 7323 §2.2).
     pub(super) fn open(&mut self, now: Time, first: u64) {
         self.edge = first + self.unscaled();
@@ -91,37 +92,37 @@ impl ReceiveWindow {
         self.round_began = now;
     }
 
-    /// The window field of a SYN.
+    /// Returns the window field of a SYN.
     pub(super) fn unscaled(&self) -> u64 {
         self.limit.min(FIELD)
     }
 
-    /// Maximum window with the maximum buffer, in bytes.
+    /// Returns the maximum window with the maximum buffer, in bytes.
     pub(super) fn largest_limit(&self) -> u64 {
         self.of(self.largest)
     }
 
-    /// The window for a buffer size.
+    /// Returns the window for a buffer size.
     fn of(&self, buffer: u64) -> u64 {
         (buffer.saturating_mul(self.share) / 1000).min(FIELD << self.scale)
     }
 
-    /// Positions below this are accepted.
+    /// Returns the end of the accepted positions.
     pub(super) fn accepts_before(&self) -> u64 {
         self.shown
     }
 
-    /// The window to advertise with acknowledgement `next`, when the application has read up to
-    /// `consumed`.
+    /// Returns the window to advertise with acknowledgement `next`, when the application has read
+    /// up to `consumed`.
     pub(super) fn advertise(&mut self, next: u64, consumed: u64) -> u64 {
         let target = consumed.saturating_add(self.limit);
-        // RFC 1122 §4.2.3.3: the edge stays where it is until it can move by a segment or half the
-        // buffer.
+        // RFC 1122 §4.2.3.3: the edge stays until it can move by a segment or half the buffer.
         if target.saturating_sub(self.edge) >= (self.limit / 2).min(self.segment).max(1) {
             self.edge = target;
         }
-        // RFC 7323 §2.4: the field's unit makes a choice between saying too much and taking back.
-        // Less than a unit too much is said, and, since the promise itself stays, never more.
+        // RFC 7323 §2.4: because of the field's unit, the window can either be rounded up or
+        // shrink. It is rounded up by less than a unit, and never by more, since `edge` itself is
+        // exact.
         let left = self.edge.saturating_sub(next);
         let units = left.saturating_add((1 << self.scale) - 1) >> self.scale;
         let window = units.min(FIELD) << self.scale;
@@ -129,8 +130,8 @@ impl ReceiveWindow {
         window
     }
 
-    /// Whether a window update is due: the window had shrunk to half of its maximum or less, and
-    /// has since doubled, by at least two segments or half the buffer.
+    /// Returns true if a window update is due: the window had shrunk to half of its maximum or
+    /// less, and has since doubled, by at least two segments or half the buffer.
     pub(super) fn wants_update(&self, next: u64, consumed: u64) -> bool {
         let limit = self.limit;
         let left = self.edge.saturating_sub(next);
@@ -141,13 +142,13 @@ impl ReceiveWindow {
             && target.saturating_sub(next) >= left.saturating_mul(2)
     }
 
-    /// Assumed round-trip time until [`Self::on_rtt`].
+    /// Sets the RTT that is assumed until [`Self::on_rtt`].
     pub(super) fn seed_rtt(&mut self, rtt: Span) {
         self.rtt = Some(rtt);
     }
 
-    /// Adds a round-trip sample. A shorter one replaces the estimate, a longer one raises it by an
-    /// eighth of the difference: waiting for the application only lengthens samples.
+    /// Adds an RTT sample. A shorter one replaces the estimate, a longer one raises it by an eighth
+    /// of the difference, since waiting for the application only lengthens samples.
     pub(super) fn on_rtt(&mut self, sample: Span) {
         self.rtt = Some(match self.rtt {
             Some(rtt) if sample > rtt => rtt + sample.saturating_sub(rtt) / 8,
@@ -155,14 +156,14 @@ impl ReceiveWindow {
         });
     }
 
-    /// The round-trip time, if measured.
+    /// Returns the RTT, if measured.
     pub(super) fn rtt(&self) -> Option<Span> {
         self.rtt
     }
 
-    /// The application has read `consumed` bytes so far. Once per round trip the buffer grows to
-    /// suit a sender that doubles (dynamic right-sizing, with Linux's parameters): twice the bytes
-    /// read, plus as much again as that has grown.
+    /// Handles that the application has read `consumed` bytes up to now. Once per RTT the buffer
+    /// grows to suit a sender that doubles (dynamic right-sizing, with Linux's parameters): twice
+    /// the bytes read, plus the growth of that number.
     pub(super) fn on_consumed(&mut self, now: Time, consumed: u64) {
         let Some(rtt) = self.rtt else { return };
         if !self.autotune || now.since(self.round_began) < rtt {
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scale_is_that_of_linux() {
+    fn the_scale_matches_linux() {
         let of = |bytes| scale(&fixed(bytes));
         assert_eq!(of(6 << 20), 7);
         assert_eq!(of(65_535), 0);
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_is_not_taken_closes_the_window_and_taking_it_opens_it_again() {
+    fn unread_data_closes_the_window_and_reading_reopens_it() {
         let mut window = ReceiveWindow::new(&fixed(64_000));
         window.open(Time::ZERO, 1);
         assert_eq!(window.advertise(1, 1), 64_000);
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_that_could_move_by_less_than_a_segment_stays() {
+    fn the_edge_does_not_move_by_less_than_a_segment() {
         let mut window = ReceiveWindow::new(&fixed(64_000));
         window.open(Time::ZERO, 1);
         window.advertise(1, 1);
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn no_update_is_sent_while_the_window_is_wide() {
+    fn no_update_is_sent_while_the_window_is_large() {
         let mut window = ReceiveWindow::new(&fixed(64_000));
         window.open(Time::ZERO, 1);
         window.advertise(1, 1);
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_grows_ahead_of_a_sender_that_doubles_and_no_further_than_its_largest() {
+    fn the_buffer_grows_ahead_of_a_doubling_sender_up_to_its_maximum() {
         let settings = Settings::default();
         let mut window = ReceiveWindow::new(&settings);
         let rtt = Span::from_millis(600);
@@ -258,8 +259,8 @@ mod tests {
         let (mut sent, mut now) = (0u64, Time::ZERO + rtt);
         for round in 0..12 {
             let flight = (10 * 1448) << round;
-            // The sender may send this flight only where the window had been opened by the
-            // acknowledgements of the one before.
+            // The sender may send this flight only if the acknowledgements of the previous one have
+            // opened the window.
             let allowed = window.advertise(1 + sent, 1 + sent);
             if flight <= 3 << 20 {
                 assert!(flight <= allowed, "round {round}: {flight} > {allowed}");
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_stays_where_the_application_takes_little() {
+    fn the_buffer_stays_if_the_application_reads_little() {
         let mut window = ReceiveWindow::new(&Settings::default());
         window.open(Time::ZERO, 1);
         window.on_rtt(Span::from_millis(100));
@@ -286,8 +287,7 @@ mod tests {
     }
 
     proptest! {
-        /// What a peer has been promised it can send whatever comes, and it is never promised more
-        /// than fits.
+        /// A peer can always send what it was promised, and is never promised more than fits.
         #[test]
         fn the_edge_never_moves_back_and_never_beyond_the_buffer(
             bytes in 100u64..10_000_000,

@@ -11,29 +11,30 @@ use bentpipe_units::{Span, Time};
 struct AckSummary {
     /// Bytes newly acknowledged.
     delivered: u64,
-    /// A segment that had been sent again is among them.
+    /// True if a retransmitted segment is among them.
     ambiguous: bool,
-    /// Round trip of the first segment acknowledged in order, of those sent once: a delay of the
-    /// acknowledgement is in it.
+    /// RTT of the first segment acknowledged in order, among those sent once. It includes the ACK
+    /// delay.
     in_order: Option<Span>,
-    /// Round trip of the last one acknowledged selectively.
+    /// RTT of the last segment acknowledged selectively.
     selective: Option<Span>,
-    /// The original of a retransmitted segment has arrived, according to the echoed timestamp.
+    /// True if the original of a retransmitted segment has arrived, according to the echoed
+    /// timestamp.
     spurious: bool,
-    /// A tail loss probe has repaired a loss.
+    /// True if a tail loss probe has repaired a loss.
     repaired: bool,
 }
 
 /// How an acknowledgement covers a segment.
 #[derive(Debug, Clone, Copy)]
 struct Coverage {
-    /// The segment at SND.UNA, acknowledged in order: the stamp that came back is the one it
+    /// True for the segment at SND.UNA, acknowledged in order: the echoed timestamp is the one it
     /// arrived with (RFC 7323 §4.3).
     exact: bool,
-    /// By SND.UNA, not by a block.
+    /// True if SND.UNA covers it, rather than a block.
     in_order: bool,
     echo: Time,
-    /// Range that the peer reports as duplicate.
+    /// Returns the range that the peer reports as a duplicate.
     duplicate: Option<(u64, u64)>,
 }
 
@@ -48,7 +49,8 @@ impl Sender {
         self.window_probes = 0;
         let same = ack == self.una && segment.window == self.window && segment.sack.is_empty();
         if same && self.board.is_empty() && !segment.flags.ece {
-            // The other direction's data: nothing new for this one.
+            // The segment carries the other direction's data, with no new acknowledgement for this
+            // one.
             self.window_from = self.window_from.max(segment.seq);
             return true;
         }
@@ -76,7 +78,7 @@ impl Sender {
         }
         debug_assert!(
             !self.board.is_empty() || self.in_flight().is_zero(),
-            "nothing is outstanding, and the sent_packets has more"
+            "`sent_packets` has more than is outstanding"
         );
         if summary.delivered > 0 {
             self.take_sample(now, advanced, segment.echo, &summary);
@@ -89,7 +91,7 @@ impl Sender {
         true
     }
 
-    /// Final step: losses, recovery, and what can be sent next.
+    /// Completes an acknowledgement: losses, recovery, and new transmissions.
     fn conclude(
         &mut self,
         now: Time,
@@ -108,7 +110,7 @@ impl Sender {
             self.on_losses(now, summary.delivered);
         }
         if summary.repaired {
-            // Nothing will come back that could tell the repair to have been needless.
+            // No later acknowledgement can show the repair to have been spurious.
             self.undo = None;
         }
         self.end_recovery(now);
@@ -118,7 +120,7 @@ impl Sender {
         }
     }
 
-    /// Each block newly tells of some segments, or of none.
+    /// Each block newly covers some segments, or none.
     fn take_blocks(&mut self, now: Time, segment: &Segment, summary: &mut AckSummary) {
         if segment.sack.is_empty() {
             return;
@@ -183,7 +185,7 @@ impl Sender {
         let is_original = if stamped {
             coverage.echo < sent.sent_at
         } else {
-            // Too early for the retransmission (RFC 8985 §6.2 step 1).
+            // Too early for an acknowledgement of the retransmission (RFC 8985 §6.2 step 1).
             self.rto.min_rtt().is_some_and(|min_rtt| rtt < min_rtt)
         };
         summary.spurious |= stamped && is_original;
@@ -211,8 +213,8 @@ impl Sender {
         }
     }
 
-    /// A sample for the timeout: of segments sent once, or by the stamp that came back (RFC 7323
-    /// §4.1), never ambiguous (Karn).
+    /// Takes an RTT sample for the timeout: from segments sent once, or from the echoed timestamp
+    /// (RFC 7323 §4.1), never an ambiguous one (Karn).
     fn take_sample(&mut self, now: Time, advanced: bool, echo: Time, summary: &AckSummary) {
         let stamped = (advanced && echo > Time::ZERO && echo <= now).then(|| now.since(echo));
         let sample =
@@ -234,7 +236,8 @@ impl Sender {
         self.changed = true;
     }
 
-    /// Segments that the peer received twice: input for RACK, and evidence of a spurious recovery.
+    /// Processes segments that the peer received twice: input for RACK, and evidence of a spurious
+    /// recovery.
     fn on_duplicate(&mut self, start: u64, end: u64) {
         if self.tlp.repeated(end) {
             return;
@@ -245,7 +248,7 @@ impl Sender {
         }
     }
 
-    /// The peer echoes CE: answered once per round trip (RFC 3168 §6.1.2).
+    /// Responds to an ECN echo, once per RTT (RFC 3168 §6.1.2).
     fn on_echo(&mut self, now: Time, delivered: u64) {
         let newest = self.rack.newest().map_or(0, |(number, _)| number);
         if newest < self.marked {
@@ -266,8 +269,8 @@ impl Sender {
         self.reduce_proportionally(before, delivered);
     }
 
-    /// RFC 9293 §3.10.7.4, SND.WL1 and SND.WL2; a larger window is taken from a repetition, too, as
-    /// Linux does.
+    /// Updates the window (RFC 9293 §3.10.7.4, SND.WL1 and SND.WL2). As in Linux, a larger window
+    /// also counts in a repetition.
     fn take_window(&mut self, segment: &Segment, advanced: bool) {
         let newer = segment.seq > self.window_from
             || (segment.seq == self.window_from && segment.window > self.window)
@@ -284,7 +287,7 @@ impl Sender {
     }
 }
 
-/// The duplicate range that a first block reports (RFC 2883 §4).
+/// Returns the duplicate range that a first block reports (RFC 2883 §4).
 fn duplicate(segment: &Segment) -> Option<(u64, u64)> {
     let mut blocks = segment.sack.blocks(segment.ack);
     let (start, end) = blocks.next()?;

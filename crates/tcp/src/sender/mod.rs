@@ -1,8 +1,8 @@
 //! The sender of a connection: transmission, loss recovery and timers.
 //!
-//! - `send`: what is sent next, and what limits it;
+//! - `send`: the next segment, and the limits of transmission;
 //! - `ack`: processing of acknowledgements;
-//! - `recovery`: losses, timeouts, and undoing spurious recoveries;
+//! - `recovery`, `recovery_state`: losses, timeouts, and undoing spurious recoveries;
 //! - `scoreboard`, `ranges`: outstanding segments;
 //! - `rack`, `tlp`, `prr`, `rto`, `pacing`: one mechanism each.
 
@@ -12,6 +12,7 @@ mod prr;
 mod rack;
 mod ranges;
 mod recovery;
+mod recovery_state;
 mod rto;
 mod scoreboard;
 mod send;
@@ -24,7 +25,7 @@ use bentpipe_units::{Bytes, Span, Time};
 use pacing::Pacer;
 use prr::Prr;
 use rack::Rack;
-use recovery::{Recovery, Undo};
+use recovery_state::{Recovery, Undo};
 use rto::Rto;
 use scoreboard::{Scoreboard, Sent};
 use std::sync::Arc;
@@ -41,24 +42,24 @@ pub(crate) struct Outgoing {
     pub(crate) fin: bool,
     /// Congestion window reduced.
     pub(crate) cwr: bool,
-    /// Whether a queue may mark it: new data where ECN was agreed (RFC 3168 §6.1.5).
+    /// True if a queue may mark it: new data with ECN negotiated (RFC 3168 §6.1.5).
     pub(crate) ecn_capable: bool,
 }
 
-/// What limits transmission.
+/// The limit that stops transmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SendLimit {
     /// The congestion window.
     Congestion,
     /// The pacer.
     Pacing,
-    /// Nothing is left to send.
+    /// No data is left to send.
     Application,
     /// The peer's window.
     Peer,
 }
 
-/// What has been counted.
+/// Counters of a sender.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     /// Segments with payload sent, retransmissions included.
@@ -88,38 +89,38 @@ pub(crate) struct Sender {
     /// SND.UNA and SND.NXT.
     una: u64,
     nxt: u64,
-    /// SND.WND, beyond `una`, the largest it was, and the segment that told of it (SND.WL1).
+    /// SND.WND, beyond `una`; its maximum; and the segment that reported it (SND.WL1).
     window: u64,
     largest_window: u64,
     window_from: u64,
     /// Position after the last byte written.
     end: u64,
-    /// A FIN follows.
+    /// True if a FIN follows.
     finishing: bool,
     limit: SendLimit,
-    /// Whether the peer's window alone held data back when the probe was last told.
+    /// True if, at the last report to the probe, only the peer's window blocked data.
     held_back: bool,
-    /// Whether something was sent or acknowledged since sending last stopped.
+    /// True if a segment was sent or acknowledged since sending last stopped.
     changed: bool,
-    /// Whether nothing has happened since that could allow more.
+    /// True if no event since then could allow more.
     settled: bool,
-    /// When data was last sent, again or not.
+    /// Time of the latest transmission or retransmission of data.
     last_sent: Option<Time>,
-    /// When the retransmission timer expires.
+    /// Expiry of the retransmission timer.
     rto_due: Option<Time>,
-    /// When the persist timer does (RFC 9293 §3.8.6.1).
+    /// Expiry of the persist timer (RFC 9293 §3.8.6.1).
     persist_due: Option<Time>,
-    /// Number of expirations in a row.
+    /// Number of consecutive expirations.
     persist_backoff: u32,
-    /// Window probes that nothing has answered.
+    /// Window probes without a response.
     window_probes: u32,
-    /// A window probe is to go.
+    /// True if a window probe must be sent.
     window_probe: bool,
-    /// ECN was agreed.
+    /// True if ECN was negotiated.
     ecn: bool,
-    /// The peer is to be told that the window is reduced.
+    /// True if the peer must be notified of the reduced window.
     cwr: bool,
-    /// Marks of transmissions before this number are answered.
+    /// The sender has responded to marks of transmissions before this number.
     marked: u64,
     gave_up: bool,
     counts: Counts,
@@ -127,21 +128,21 @@ pub(crate) struct Sender {
     newly: Vec<(u64, Sent)>,
 }
 
-/// What a sender knows when its connection opens.
+/// State of a connection when it opens.
 #[derive(Debug)]
 pub(crate) struct Opening {
-    /// The handshake's round trip, where it is known.
+    /// RTT of the handshake, if known.
     pub(crate) rtt: Option<Span>,
-    /// The peer's window, from the segment that opened the connection.
+    /// The peer's window in the segment that opened the connection.
     pub(crate) window: u64,
-    /// That segment's position.
+    /// Position of that segment.
     pub(crate) seq: u64,
-    /// Whether ECN was agreed.
+    /// True if ECN was negotiated.
     pub(crate) ecn: bool,
 }
 
 impl Sender {
-    /// The sender of a connection that opens now.
+    /// Creates the sender of a connection that opens now.
     pub(crate) fn new(
         now: Time,
         settings: &Arc<Settings>,
@@ -204,45 +205,46 @@ impl Sender {
         sender
     }
 
-    /// `bytes` in total were written; the FIN follows if `finishing`.
+    /// Records that `bytes` in total were written, and that the FIN follows if `finishing`.
     pub(crate) fn written(&mut self, bytes: u64, finishing: bool) {
         self.end = bytes.saturating_add(1);
         self.finishing = finishing;
         self.settled = false;
     }
 
-    /// Position that the peer expects next: everything before it is acknowledged (SND.UNA).
+    /// Returns the position that the peer expects next (SND.UNA): everything before it is
+    /// acknowledged.
     pub(crate) fn una(&self) -> u64 {
         self.una
     }
 
-    /// Position of the next new byte (SND.NXT).
+    /// Returns the position of the next new byte (SND.NXT).
     pub(crate) fn nxt(&self) -> u64 {
         self.nxt
     }
 
-    /// Whether nothing can be sent until something happens.
+    /// Returns true if no segment can be sent until another event.
     #[inline]
     pub(crate) fn is_settled(&self) -> bool {
         self.settled
     }
 
-    /// Whether the FIN was sent and acknowledged.
+    /// Returns true if the FIN was sent and acknowledged.
     pub(crate) fn is_finished(&self) -> bool {
         self.finishing && self.una > self.end
     }
 
-    /// Whether the retransmission limit is reached.
+    /// Returns true if the retransmission limit is reached.
     pub(crate) fn gave_up(&self) -> bool {
         self.gave_up
     }
 
-    /// Smoothed round-trip time, once measured.
+    /// Returns the smoothed RTT, once measured.
     pub(crate) fn srtt(&self) -> Option<Span> {
         self.rto.srtt()
     }
 
-    /// What has been counted.
+    /// Returns the counters.
     pub(crate) fn counts(&self) -> Counts {
         self.counts
     }

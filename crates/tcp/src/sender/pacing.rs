@@ -2,13 +2,13 @@
 
 use bentpipe_units::{Bytes, Rate, Time};
 
-/// When the next segment may leave.
+/// Determines when the next segment may be sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Pacer {
     release: Time,
-    /// Bytes that have left together.
+    /// Bytes of the current burst.
     burst: Bytes,
-    /// Segments that leave unpaced at the beginning: the initial window (as Linux does).
+    /// Segments sent unpaced at the start: the initial window (as in Linux).
     unpaced: u32,
 }
 
@@ -17,13 +17,13 @@ impl Pacer {
         Self { release: Time::ZERO, burst: Bytes::ZERO, unpaced }
     }
 
-    /// When a segment may leave, where that is not yet.
+    /// Returns when a segment may be sent, if not now.
     pub(crate) fn blocked(&self, now: Time) -> Option<Time> {
         (self.release > now).then_some(self.release)
     }
 
-    /// `bytes` were sent at `now`. After each `quantum`, the next segment waits for its time at
-    /// `rate`.
+    /// Records that `bytes` were sent at `now`. After each `quantum`, the next segment waits for
+    /// its time at `rate`.
     pub(crate) fn sent(
         &mut self,
         now: Time,
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_rate_nothing_waits() {
+    fn without_a_rate_no_segment_waits() {
         let mut pacer = Pacer::new(0);
         for rate in [None, Some(Rate::ZERO)] {
             pacer.sent(Time::ZERO, Bytes::new(1000), rate, None);

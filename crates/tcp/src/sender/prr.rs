@@ -1,38 +1,38 @@
-//! Proportional rate reduction (RFC 9937): how much may be sent while the flight falls to the
+//! Proportional rate reduction (RFC 9937), which limits transmission while the flight falls to the
 //! reduced window.
 
-/// One reduction. Everything in bytes.
+/// One reduction. All values are in bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Prr {
     ssthresh: u64,
-    /// RecoverFS: the flight that is reduced.
+    /// RecoverFS: the flight at the start of the reduction.
     recover: u64,
-    /// Delivered since, prr_delivered.
+    /// Bytes delivered since then (prr_delivered).
     delivered: u64,
-    /// Sent since, prr_out.
+    /// Bytes sent since then (prr_out).
     out: u64,
-    /// SndCnt: what the last acknowledgement lets go.
+    /// SndCnt: bytes that the last acknowledgement releases.
     count: u64,
     segment: u64,
-    /// Position whose acknowledgement ends it.
+    /// Position whose acknowledgement ends the reduction.
     until: u64,
 }
 
 impl Prr {
-    /// A reduction to `ssthresh` that ends when `until` is acknowledged. `recover`: bytes
-    /// outstanding when it began, and neither acknowledged nor selectively acknowledged before the
-    /// acknowledgement that began it.
+    /// Creates a reduction to `ssthresh` that ends when `until` is acknowledged. `recover` is the
+    /// number of bytes outstanding at its start, neither acknowledged nor selectively acknowledged
+    /// before the acknowledgement that started it.
     pub(crate) fn new(ssthresh: u64, recover: u64, segment: u64, until: u64) -> Self {
         Self { ssthresh, recover: recover.max(1), delivered: 0, out: 0, count: 0, segment, until }
     }
 
-    /// Position whose acknowledgement ends it.
+    /// Returns the position whose acknowledgement ends the reduction.
     pub(crate) fn until(&self) -> u64 {
         self.until
     }
 
-    /// An acknowledgement delivered so many bytes. `safe` (SafeACK): it has moved SND.UNA and told
-    /// of no further loss.
+    /// Handles an acknowledgement that delivered `delivered` bytes. `safe` (SafeACK) means that it
+    /// has moved SND.UNA and reported no further loss.
     pub(crate) fn on_ack(&mut self, delivered: u64, in_flight: u64, safe: bool) {
         if delivered == 0 {
             return;
@@ -48,18 +48,18 @@ impl Prr {
             bound.min(self.ssthresh - in_flight)
         };
         if self.out == 0 && count == 0 {
-            // The fast retransmission itself.
+            // The fast retransmission itself is always allowed.
             count = self.segment;
         }
         self.count = count;
     }
 
-    /// Whether `bytes` more may be sent now.
+    /// Returns true if `bytes` more may be sent now.
     pub(crate) fn allows(&self, bytes: u64) -> bool {
         self.count >= bytes || self.out == 0
     }
 
-    /// So many bytes were sent.
+    /// Records that `bytes` were sent.
     pub(crate) fn on_sent(&mut self, bytes: u64) {
         self.out += bytes;
         self.count = self.count.saturating_sub(bytes);
@@ -71,9 +71,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_second_delivery_lets_a_segment_go_when_the_window_is_halved() {
-        // A flight of 40, one lost: 39 acknowledgements to come, and a flight that each takes one
-        // from.
+    fn every_second_delivery_releases_a_segment_after_halving() {
+        // A flight of 40 with one loss: 39 acknowledgements follow, and each reduces the flight by
+        // one.
         let mut prr = Prr::new(20_000, 40_000, 1000, 100_000);
         let (mut in_flight, mut sent) = (38_000, 0);
         for _ in 0..38 {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flight_that_lost_too_much_grows_back_as_in_slow_start_while_acknowledgements_are_safe() {
+    fn a_flight_below_ssthresh_grows_as_in_slow_start_while_acks_are_safe() {
         let mut prr = Prr::new(20_000, 40_000, 1000, 100_000);
         prr.on_ack(1000, 5000, false);
         prr.on_sent(1000);

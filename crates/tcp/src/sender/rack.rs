@@ -1,39 +1,38 @@
-//! RACK: a segment is lost when one sent sufficiently later has arrived (RFC 8985 §6).
+//! RACK: a segment is lost if one sent sufficiently later has arrived (RFC 8985 §6).
 
 use bentpipe_units::{Span, Time};
 
-/// Segments beyond a gap that make one likely even where nothing has ever been reordered (RFC 8985
+/// Segments beyond a gap that make a loss likely even if no segment was ever reordered (RFC 8985
 /// §3, DupThresh).
 const DUP_THRESH: u64 = 3;
-/// Recoveries that a grown reordering window lasts (RFC 8985 §6.2).
+/// Number of recoveries for which an increased reordering window lasts (RFC 8985 §6.2).
 const PERSIST: u32 = 16;
 
 /// State of RACK.
 #[derive(Debug, Clone)]
 pub(crate) struct Rack {
-    /// Number and round trip of the most recently sent segment that arrived (RACK.xmit_ts,
-    /// RACK.rtt).
+    /// Number and RTT of the most recently sent segment that has arrived (RACK.xmit_ts, RACK.rtt).
     newest: Option<(u64, Span)>,
     /// The highest position that arrived (RACK.fack).
     fack: u64,
     reordering_seen: bool,
-    /// Multiple of a quarter of the smallest round trip (RACK.reo_wnd_mult).
+    /// Multiple of a quarter of the minimum RTT (RACK.reo_wnd_mult).
     multiple: u64,
     persist: u32,
-    /// Position up to which duplicates have been answered (RACK.dsack_round).
+    /// Position up to which the window has responded to duplicates (RACK.dsack_round).
     dsack_round: Option<u64>,
-    /// When to look again.
+    /// Time of the next check.
     pub(crate) due: Option<Time>,
 }
 
-/// What the reordering window depends on.
+/// Inputs of the reordering window.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReorderingInputs {
-    /// Smallest round trip.
+    /// Minimum RTT.
     pub(crate) min_rtt: Span,
-    /// Smoothed round trip.
+    /// Smoothed RTT.
     pub(crate) srtt: Span,
-    /// Whether a loss is being repaired.
+    /// True if a loss is being repaired.
     pub(crate) in_recovery: bool,
     /// Segments beyond a gap.
     pub(crate) sacked: u64,
@@ -52,15 +51,15 @@ impl Rack {
         }
     }
 
-    /// A transmission arrived, surely this one.
+    /// Records that a transmission has arrived, without ambiguity.
     pub(crate) fn arrived(&mut self, number: u64, rtt: Span) {
         if self.newest.is_none_or(|(newest, _)| number >= newest) {
             self.newest = Some((number, rtt));
         }
     }
 
-    /// Notes up to where the segment that arrived goes. One that was sent once and lies below
-    /// another that has arrived is reordered (§6.2 step 3).
+    /// Records the end of a segment that has arrived. One that was sent once and lies below another
+    /// that has arrived is reordered (§6.2 step 3).
     pub(crate) fn reached(&mut self, end: u64, retransmitted: bool) {
         if end > self.fack {
             self.fack = end;
@@ -69,13 +68,13 @@ impl Rack {
         }
     }
 
-    /// A recovery was spurious: the path reorders.
+    /// Records that a recovery was spurious: the path reorders.
     pub(crate) fn reordered(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// The peer reports a duplicate: the reordering window was too small. It grows once per round
-    /// trip.
+    /// Handles a duplicate reported by the peer: the reordering window was too small. It grows once
+    /// per RTT.
     pub(crate) fn duplicated(&mut self, una: u64, nxt: u64) {
         if self.dsack_round.is_none_or(|round| una >= round) {
             self.dsack_round = Some(nxt);
@@ -84,7 +83,7 @@ impl Rack {
         }
     }
 
-    /// A recovery is over.
+    /// Records the end of a recovery.
     pub(crate) fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -92,7 +91,8 @@ impl Rack {
         }
     }
 
-    /// How much later than another a segment may arrive that was sent before it (RACK.reo_wnd).
+    /// Returns by how much a segment may arrive later than another that was sent after it
+    /// (RACK.reo_wnd).
     pub(crate) fn reordering_window(&self, now: &ReorderingInputs) -> Span {
         if !self.reordering_seen && (now.in_recovery || now.sacked >= DUP_THRESH) {
             return Span::ZERO;
@@ -100,7 +100,7 @@ impl Rack {
         (now.min_rtt / 4 * self.multiple).min(now.srtt)
     }
 
-    /// The most recently sent segment that arrived, by number, and its round trip.
+    /// Returns number and RTT of the most recently sent segment that has arrived.
     pub(crate) fn newest(&self) -> Option<(u64, Span)> {
         self.newest
     }
@@ -118,7 +118,7 @@ mod tests {
     };
 
     #[test]
-    fn three_segments_beyond_a_gap_or_a_recovery_end_the_wait_where_nothing_was_ever_reordered() {
+    fn without_reordering_three_segments_beyond_a_gap_or_a_recovery_end_the_wait() {
         let mut rack = Rack::new();
         assert_eq!(rack.reordering_window(&QUIET), Span::from_millis(100));
         assert_eq!(rack.reordering_window(&ReorderingInputs { sacked: 3, ..QUIET }), Span::ZERO);
@@ -137,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_widen_the_window_once_a_round_trip_until_sixteen_recoveries_later() {
+    fn duplicates_widen_the_window_once_per_rtt_for_sixteen_recoveries() {
         let mut rack = Rack::new();
         rack.duplicated(100, 900);
         rack.duplicated(800, 1700);
         assert_eq!(rack.reordering_window(&QUIET), Span::from_millis(200));
         (0..9).for_each(|round| rack.duplicated(900 + 800 * round, 1700 + 800 * round));
-        // Never longer than a round trip.
+        // Never longer than an RTT.
         assert_eq!(rack.reordering_window(&QUIET), QUIET.srtt);
         (0..15).for_each(|_| rack.recovered());
         assert_eq!(rack.reordering_window(&QUIET), QUIET.srtt);

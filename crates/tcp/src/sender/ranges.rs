@@ -1,20 +1,20 @@
-//! Ranges of positions that do not touch each other.
+//! Disjoint ranges of positions.
 
 use std::collections::BTreeMap;
 
-/// Disjoint ranges of positions: start to the position after the end.
+/// Disjoint ranges of positions, from the start to the position after the end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ranges(BTreeMap<u64, u64>);
 
 impl Ranges {
-    /// Whether one range covers everything from `start` until before `end`.
+    /// Returns true if one range covers everything from `start` up to but excluding `end`.
     pub(crate) fn covers(&self, start: u64, end: u64) -> bool {
         self.0.range(..=start).next_back().is_some_and(|(_, &last)| last >= end)
     }
 
-    /// Adds a range, joined with those it overlaps or touches. Tells `new` of each part that was
-    /// not there before, and returns the range as it stands afterwards. Costs the logarithm of the
-    /// number of ranges, and each range is joined once.
+    /// Adds a range, joined with those that it overlaps or touches. Calls `new` for each part that
+    /// was not there before, and returns the resulting range. It costs the logarithm of the number
+    /// of ranges, and each range is joined once.
     pub(crate) fn insert(
         &mut self,
         start: u64,
@@ -83,11 +83,14 @@ mod tests {
                 let (start, end) = (floor + start, floor + start + length);
                 let mut summary = BTreeSet::new();
                 let joined = ranges.insert(start, end, |a, b| summary.extend(a..b));
-                let expected: BTreeSet<u64> = (start..end).filter(|at| !model.contains(at)).collect();
+                let expected: BTreeSet<u64> =
+                    (start..end).filter(|at| !model.contains(at)).collect();
                 prop_assert_eq!(&summary, &expected);
                 model.extend(start..end);
-                prop_assert!((joined.0..joined.1).all(|at| model.contains(&at)) && joined.0 <= start && joined.1 >= end);
-                prop_assert!(!model.contains(&joined.1) && (joined.0 == 0 || !model.contains(&(joined.0 - 1))));
+                prop_assert!((joined.0..joined.1).all(|at| model.contains(&at)));
+                prop_assert!(joined.0 <= start && joined.1 >= end);
+                prop_assert!(!model.contains(&joined.1));
+                prop_assert!(joined.0 == 0 || !model.contains(&(joined.0 - 1)));
                 prop_assert!(ranges.covers(start, end));
                 if forget == 0 {
                     floor += 7;

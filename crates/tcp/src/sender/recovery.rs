@@ -1,66 +1,12 @@
-//! Loss recovery, timeouts, and undoing spurious ones.
+//! Loss recovery, timeouts, and undoing spurious recoveries.
 
 use super::Sender;
 use super::prr::Prr;
 use super::rack::ReorderingInputs;
+use super::recovery_state::{Recovery, Undo};
 use super::scoreboard::State;
 use bentpipe_congestion::Restart;
 use bentpipe_units::{Bytes, Span, Time};
-
-/// The repair of losses.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Recovery {
-    /// Position whose acknowledgement ends it: SND.NXT when it began.
-    pub(crate) until: u64,
-    /// Whether the retransmission timer began it.
-    pub(crate) timeout: bool,
-}
-
-/// State to detect a spurious recovery and undo it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Undo {
-    /// When the first retransmission was sent.
-    first: Option<Time>,
-    /// Retransmissions that the peer has not told to have been needless.
-    open: u64,
-    /// Whether the retransmission timer began it.
-    timeout: bool,
-    /// SND.UNA and SND.NXT then.
-    from: u64,
-    until: u64,
-    window: Bytes,
-    ssthresh: Option<Bytes>,
-}
-
-impl Undo {
-    pub(crate) fn retransmitted(&mut self, now: Time) {
-        self.first.get_or_insert(now);
-        self.open += 1;
-    }
-
-    /// The peer got a segment twice.
-    pub(crate) fn duplicated(&mut self, start: u64, end: u64) {
-        if self.first.is_some() && start >= self.from && end <= self.until {
-            self.open = self.open.saturating_sub(1);
-        }
-    }
-
-    /// Whether the peer got everything twice that was sent again (RFC 3708).
-    pub(crate) fn is_complete(&self) -> bool {
-        self.open == 0 && self.first.is_some()
-    }
-
-    /// Whether what was acknowledged had been sent before the first retransmission, `echo` being
-    /// its stamp (RFC 3522).
-    pub(crate) fn is_answered_by(&self, echo: Time) -> bool {
-        self.first.is_some_and(|first| echo < first)
-    }
-
-    /// Whether nothing was sent again.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.first.is_none()
-    }
-}
 
 impl Sender {
     /// Handles timers that expired by `now`.
@@ -73,8 +19,8 @@ impl Sender {
         if is_due(self.tlp.due) {
             self.tlp.due = None;
             self.tlp.wanted = true;
-            // Where the retransmission timer is due at the same time, the probe takes its place
-            // (RFC 8985 §7.2).
+            // If the retransmission timer is due at the same time, the probe replaces it (RFC 8985
+            // §7.2).
             self.rto_due = Some(now + self.rto.timeout());
             self.controller.on_timeout(now);
         } else if is_due(self.rto_due) {
@@ -91,8 +37,8 @@ impl Sender {
         }
     }
 
-    /// RACK_detect_loss (RFC 8985 §6.2 step 5): whether anything was. Each segment is lost at its
-    /// own deadline, where the RFC waits for the last one of those that are due.
+    /// RACK_detect_loss (RFC 8985 §6.2 step 5). Returns true if a segment was lost. Each segment is
+    /// lost at its own deadline, while the RFC waits for the last of those that are due.
     pub(super) fn detect_losses(&mut self, now: Time) -> bool {
         self.rack.due = None;
         let Some((newest, rtt)) = self.rack.newest() else { return false };
@@ -121,10 +67,10 @@ impl Sender {
         })
     }
 
-    /// Declares a segment lost, in the sent packets too.
+    /// Declares a segment lost, in the sent packets as well.
     fn mark_lost(&mut self, now: Time, index: u64) {
         let Some(segment) = self.board.get(index).copied() else { return };
-        // A probe that sent the segment again left the original in flight.
+        // A probe that retransmitted the segment left the original in flight.
         let original = self.board.original(index).map(|packet| packet.number);
         for number in [original, Some(segment.number)].into_iter().flatten() {
             if let Some(packet) = self.sent_packets.get(number).copied() {
@@ -138,8 +84,8 @@ impl Sender {
         self.board.mark_lost(index);
     }
 
-    /// Tells the controller of what was declared lost, and begins to repair it. `delivered`: bytes
-    /// that the acknowledgement newly covers which led to it.
+    /// Reports the declared losses to the controller, and starts to repair them. `delivered` is the
+    /// number of bytes newly covered by the acknowledgement that revealed them.
     pub(super) fn on_losses(&mut self, now: Time, delivered: u64) {
         let undo = self.undo(false);
         let before = self.controller.send_control().cwnd;
@@ -152,7 +98,7 @@ impl Sender {
         self.reduce_proportionally(before, delivered);
     }
 
-    /// State saved before a reduction.
+    /// Returns the state to save before a reduction.
     fn undo(&self, timeout: bool) -> Undo {
         let control = self.controller.send_control();
         Undo {
@@ -177,9 +123,9 @@ impl Sender {
         self.changed = true;
     }
 
-    /// Where the controller has just reduced its window from `before` as RFC 5681 does, to its
-    /// threshold, the flight falls to it proportionally (RFC 9937). Controllers that model the
-    /// path, and Careful Resume in retreat, say themselves what may be in flight.
+    /// If the controller has just reduced its window from `before` to its threshold, as in RFC
+    /// 5681, starts to reduce the flight proportionally (RFC 9937). Controllers that model the
+    /// path, and Careful Resume in retreat, limit the flight themselves.
     pub(super) fn reduce_proportionally(&mut self, before: Bytes, delivered: u64) {
         let control = self.controller.send_control();
         let window = control.cwnd;
@@ -196,7 +142,7 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer expired (RFC 6298 §5.4 to 5.6, RFC 8985 §6.3).
+    /// Handles the expiry of the retransmission timer (RFC 6298 §5.4 to 5.6, RFC 8985 §6.3).
     fn on_rto(&mut self, now: Time) {
         self.rto_due = None;
         if self.board.is_empty() {
@@ -233,18 +179,18 @@ impl Sender {
             self.notify_losses(now, true);
             self.cwr = true;
         } else {
-            // The same segment, timed out again: window and threshold stay (RFC 5681 §3.1).
+            // The same segment timed out again: window and threshold stay (RFC 5681 §3.1).
             self.sent_packets.report_loss(now, true, |_| {});
         }
     }
 
-    /// Ends a recovery or a reduction that `una` has reached the end of.
+    /// Ends a recovery or a reduction whose end `una` has reached.
     pub(super) fn end_recovery(&mut self, now: Time) {
         if self.prr.as_ref().is_some_and(|prr| self.una >= prr.until()) {
             self.prr = None;
         }
         if self.recovery.is_some_and(|recovery| self.una >= recovery.until) {
-            // What was declared lost has arrived before it could be sent again.
+            // The segments declared lost have arrived before they were retransmitted.
             if self.undo.is_some_and(|undo| undo.is_idle()) {
                 self.revert_recovery(now);
             }
@@ -262,7 +208,7 @@ impl Sender {
                     let number = self.sent_packets.restore(packet);
                     self.board.restored(index, number, packet.sent_at);
                 }
-                // Dropped by the peer, not lost: it does have to be sent again.
+                // Dropped by the peer rather than lost: it must be retransmitted.
                 None => break,
             }
         }
@@ -270,7 +216,7 @@ impl Sender {
         self.prr = None;
         self.rack.reordered();
         self.controller.on_spurious_loss(now);
-        // A timeout collapses the window beyond what controllers remember.
+        // A timeout reduces the window further than controllers remember.
         if undo.timeout && !self.rate_based && self.controller.send_control().cwnd < undo.window {
             let ssthresh = Some(undo.ssthresh.unwrap_or(Bytes::MAX));
             let to = Restart {
@@ -289,8 +235,8 @@ impl Sender {
         self.changed = true;
     }
 
-    /// Whether a recovery can still be taken back, and the acknowledgement of a segment sent again
-    /// does so.
+    /// Returns true if a recovery can still be undone, and the acknowledgement of a retransmitted
+    /// segment does so.
     pub(super) fn is_spurious(&self, echo: Time) -> bool {
         echo > Time::ZERO && self.undo.is_some_and(|undo| undo.is_answered_by(echo))
     }

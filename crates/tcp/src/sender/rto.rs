@@ -4,10 +4,10 @@ use crate::settings::Settings;
 use bentpipe_congestion::windowed::WindowedRtt;
 use bentpipe_units::{Span, Time};
 
-/// How long the smallest round trip counts (Linux: tcp_min_rtt_wlen, 300 s).
+/// Length of the minimum-RTT filter (Linux: tcp_min_rtt_wlen, 300 s).
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 
-/// Round-trip statistics and the timeout that follows from them.
+/// RTT statistics, and the timeout derived from them.
 #[derive(Debug, Clone)]
 pub(crate) struct Rto {
     initial: Span,
@@ -16,16 +16,16 @@ pub(crate) struct Rto {
     srtt: Option<Span>,
     /// Smoothed deviation of samples.
     deviation: Span,
-    /// The largest it was in the round trip that began at `round`.
+    /// Its maximum in the round trip that began at `round`.
     largest: Span,
-    /// What counts: at least `min`; rises at once, and falls by a quarter of the difference each
-    /// round trip, since samples come with every acknowledgement and not once a round trip as RFC
-    /// 6298 §2.3 assumes.
+    /// Effective deviation: at least `min`. It increases at once, and decreases by a quarter of the
+    /// difference per RTT, since samples come with every acknowledgement rather than once per RTT
+    /// as RFC 6298 §2.3 assumes.
     rttvar: Span,
-    /// Position that ends the round trip when it is acknowledged.
+    /// Position whose acknowledgement ends the round trip.
     round: u64,
     min_rtt: WindowedRtt,
-    /// Timeouts in a row.
+    /// Consecutive timeouts.
     backoff: u32,
 }
 
@@ -45,8 +45,8 @@ impl Rto {
         }
     }
 
-    /// Takes a sample that came with the acknowledgement of `una`, while everything before `nxt`
-    /// had been sent.
+    /// Adds a sample that came with the acknowledgement of `una`, when everything before `nxt` had
+    /// been sent.
     pub(crate) fn sample(&mut self, now: Time, rtt: Span, una: u64, nxt: u64) {
         self.min_rtt.update(now, MIN_RTT_WINDOW, rtt);
         let Some(srtt) = self.srtt else {
@@ -70,40 +70,41 @@ impl Rto {
         }
     }
 
-    /// Smoothed round-trip time, once measured.
+    /// Returns the smoothed RTT, once measured.
     pub(crate) fn srtt(&self) -> Option<Span> {
         self.srtt
     }
 
-    /// Smallest round trip of the last minutes.
+    /// Returns the minimum RTT of the last minutes.
     pub(crate) fn min_rtt(&self) -> Option<Span> {
         self.min_rtt.get()
     }
 
-    /// The timeout without backoff. The variance's part is never below the smallest timeout
-    /// (Linux), so that a long path without jitter does not time out whenever an acknowledgement is
-    /// a little late.
+    /// Returns the timeout without backoff. As in Linux, the variance term is never below the
+    /// minimum timeout, so that a long path without jitter does not time out whenever an
+    /// acknowledgement is slightly late.
     pub(crate) fn base(&self) -> Span {
         self.srtt.map_or(self.initial, |srtt| srtt + self.rttvar).clamp(self.min, self.max)
     }
 
-    /// The timeout, doubled for each in a row (RFC 6298 §5.5).
+    /// Returns the timeout, doubled for each consecutive one (RFC 6298 §5.5).
     pub(crate) fn timeout(&self) -> Span {
         (self.base() * (1 << self.backoff.min(20))).min(self.max)
     }
 
-    /// Time until the next window probe, after so many (RFC 9293 §3.8.6.1).
+    /// Returns the time until the next window probe, after `probes` earlier ones (RFC 9293
+    /// §3.8.6.1).
     pub(crate) fn persist(&self, probes: u32) -> Span {
         (self.base() * (1 << probes.min(20))).min(self.max)
     }
 
-    /// Notes that the timer has expired, and returns how often it has in a row.
+    /// Records an expiry of the timer, and returns the number of consecutive ones.
     pub(crate) fn back_off(&mut self) -> u32 {
         self.backoff += 1;
         self.backoff
     }
 
-    /// The peer has acknowledged something new.
+    /// Handles a new acknowledgement of the peer.
     pub(crate) fn answered(&mut self) {
         self.backoff = 0;
     }
@@ -123,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn before_a_sample_the_timeout_is_the_initial_one_and_after_the_first_three_times_that() {
+    fn the_timeout_is_the_initial_one_and_after_the_first_sample_three_times_that() {
         assert_eq!(fed(&[]).timeout(), Span::from_secs(1));
         assert_eq!(fed(&[600]).timeout(), Span::from_millis(1800));
     }
 
     #[test]
-    fn a_steady_path_times_out_the_smallest_timeout_after_its_round_trip() {
+    fn the_timeout_of_a_steady_path_is_its_rtt_plus_the_minimum() {
         let rto = fed(&[600; 60]);
         assert!(
             rto.timeout() < Span::from_millis(801) && rto.timeout() >= Span::from_millis(800),
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_timeout_doubles_up_to_its_largest() {
+    fn the_timeout_doubles_up_to_its_maximum() {
         let mut rto = fed(&[]);
         let timeouts: Vec<u64> = (0..9)
             .map(|_| {

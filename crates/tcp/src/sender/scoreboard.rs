@@ -1,8 +1,8 @@
 //! Outstanding segments in order of sequence.
 //!
 //! Segments keep their boundaries: a retransmission carries exactly the bytes of the first
-//! transmission. The cost of an acknowledgement depends on what it newly covers, not on how much is
-//! outstanding.
+//! transmission. The cost of an acknowledgement depends on the segments that it newly covers, not
+//! on the number outstanding.
 
 use super::ranges::Ranges;
 use bentpipe_congestion::SentPacket;
@@ -12,11 +12,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// State of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It is on its way.
+    /// In flight.
     InFlight,
     /// Selectively acknowledged.
     Sacked,
-    /// Its last transmission is lost, and it waits for another.
+    /// Its last transmission is lost, and it waits for retransmission.
     Lost,
 }
 
@@ -25,27 +25,27 @@ pub(crate) enum State {
 pub(crate) struct Sent {
     /// Position of its first byte, or of the FIN.
     pub(crate) seq: u64,
-    /// The ledger's number of its last transmission.
+    /// Number of its last transmission in [`SentPackets`](bentpipe_congestion::SentPackets).
     pub(crate) number: u64,
-    /// When that was.
+    /// Time of that transmission.
     pub(crate) sent_at: Time,
     /// Payload in bytes.
     pub(crate) len: u32,
-    /// Whether a FIN follows the payload.
+    /// True if a FIN follows the payload.
     pub(crate) fin: bool,
-    /// What is known of it.
+    /// State of the segment.
     pub(crate) state: State,
-    /// Whether it was sent more than once.
+    /// True if it was sent more than once.
     pub(crate) retransmitted: bool,
 }
 
 impl Sent {
-    /// Position after it.
+    /// Returns the position after the segment.
     pub(crate) fn end(&self) -> u64 {
         self.seq + u64::from(self.len) + u64::from(self.fin)
     }
 
-    /// Bytes that it counts for: its payload; a lone FIN counts for one.
+    /// Returns the bytes that it counts for: its payload, or one for a lone FIN.
     pub(crate) fn bytes(&self) -> Bytes {
         Bytes::new(u64::from(self.len.max(1)))
     }
@@ -55,19 +55,20 @@ impl Sent {
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     segments: VecDeque<Sent>,
-    /// Index of the first; indices count segments from the connection's beginning.
+    /// Index of the first segment; indices count segments from the start of the connection.
     base: u64,
     sacked: Ranges,
     sacked_segments: u64,
     sacked_bytes: u64,
     /// Indices of segments that wait for a retransmission.
     lost: BTreeSet<u64>,
-    /// Indices in order of transmission: the sent packets's numbers from `first_number` on.
+    /// Indices in order of transmission: those of the packet numbers from `first_number` on.
     order: VecDeque<u64>,
     first_number: u64,
-    /// The first transmission of segments that were sent again, or wait for it: it may arrive yet.
+    /// The first transmissions of segments that were retransmitted, or wait for it. They may still
+    /// arrive.
     originals: BTreeMap<u64, SentPacket>,
-    /// Ranges that a block newly covers, kept for their memory.
+    /// Ranges that a block newly covers. The vector is kept to reuse its memory.
     parts: Vec<(u64, u64)>,
 }
 
@@ -87,7 +88,7 @@ impl Scoreboard {
         });
     }
 
-    /// Notes that a segment was sent again.
+    /// Records that a segment was retransmitted.
     pub(crate) fn sent_again(&mut self, index: u64, packet: &SentPacket) {
         self.order.push_back(index);
         self.lost.remove(&index);
@@ -99,7 +100,7 @@ impl Scoreboard {
         }
     }
 
-    /// Notes that a segment that waited for a retransmission is in flight, under another number.
+    /// Records that a segment that waited for retransmission is in flight, under another number.
     pub(crate) fn restored(&mut self, index: u64, number: u64, sent_at: Time) {
         self.order.push_back(index);
         self.lost.remove(&index);
@@ -110,27 +111,27 @@ impl Scoreboard {
         }
     }
 
-    /// Whether everything is acknowledged.
+    /// Returns true if everything is acknowledged.
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
-    /// Segments from SND.UNA to SND.NXT.
+    /// Returns the number of segments from SND.UNA to SND.NXT.
     pub(crate) fn len(&self) -> usize {
         self.segments.len()
     }
 
-    /// Index of the segment at SND.UNA.
+    /// Returns the index of the segment at SND.UNA.
     pub(crate) fn first(&self) -> u64 {
         self.base
     }
 
-    /// Index of the segment before SND.NXT.
+    /// Returns the index of the segment before SND.NXT.
     pub(crate) fn last(&self) -> Option<u64> {
         (self.base + self.segments.len() as u64).checked_sub(1).filter(|_| !self.is_empty())
     }
 
-    /// The segment with that index.
+    /// Returns the segment with that index.
     pub(crate) fn get(&self, index: u64) -> Option<&Sent> {
         self.segments.get(usize::try_from(index.checked_sub(self.base)?).ok()?)
     }
@@ -139,17 +140,17 @@ impl Scoreboard {
         self.segments.get_mut(usize::try_from(index.checked_sub(self.base)?).ok()?)
     }
 
-    /// Segments that the peer has beyond a gap.
+    /// Returns the number of segments that the peer has received beyond a gap.
     pub(crate) fn sacked_segments(&self) -> u64 {
         self.sacked_segments
     }
 
-    /// Bytes of those.
+    /// Returns the bytes of those.
     pub(crate) fn sacked_bytes(&self) -> u64 {
         self.sacked_bytes
     }
 
-    /// Takes the first segment out, with its index, where `ack` acknowledges all of it.
+    /// Removes the first segment, and returns it with its index, if `ack` covers all of it.
     pub(crate) fn pop(&mut self, ack: u64) -> Option<(u64, Sent)> {
         let segment = *self.segments.front().filter(|segment| segment.end() <= ack)?;
         self.segments.pop_front();
@@ -168,13 +169,13 @@ impl Scoreboard {
         Some((index, segment))
     }
 
-    /// Everything before `una` is acknowledged.
+    /// Records that everything before `una` is acknowledged.
     pub(crate) fn forget_before(&mut self, una: u64) {
         self.sacked.forget_before(una);
     }
 
-    /// Marks what the peer says to have from `start` until before `end`, and adds to `newly` the
-    /// segments, as they were, that it had not said so of.
+    /// Marks the range from `start` up to but excluding `end` as received by the peer. Adds the
+    /// newly covered segments, in their previous state, to `newly`.
     pub(crate) fn sack(&mut self, start: u64, end: u64, newly: &mut Vec<(u64, Sent)>) {
         if self.sacked.covers(start, end) {
             return;
@@ -198,7 +199,8 @@ impl Scoreboard {
         }
     }
 
-    /// The peer has dropped what it had beyond the gap (RFC 2018 §8): it waits for retransmission.
+    /// Handles that the peer has dropped its data beyond the gap (RFC 2018 §8), which then waits
+    /// for retransmission.
     pub(crate) fn renege(&mut self) {
         self.sacked.clear();
         for (place, segment) in self.segments.iter_mut().enumerate() {
@@ -211,12 +213,12 @@ impl Scoreboard {
         self.sacked_bytes = 0;
     }
 
-    /// The first segment that waits for a retransmission.
+    /// Returns the first segment that waits for retransmission.
     pub(crate) fn first_lost(&self) -> Option<u64> {
         self.lost.first().copied()
     }
 
-    /// Notes that the segment's last transmission is lost.
+    /// Records that the segment's last transmission is lost.
     pub(crate) fn mark_lost(&mut self, index: u64) {
         if let Some(segment) = self.get_mut(index) {
             segment.state = State::Lost;
@@ -224,28 +226,28 @@ impl Scoreboard {
         }
     }
 
-    /// Keeps a transmission that may arrive yet, where there is no earlier one.
+    /// Keeps a transmission that may still arrive, unless an earlier one is kept.
     pub(crate) fn keep_original(&mut self, index: u64, packet: SentPacket) {
         self.originals.entry(index).or_insert(packet);
     }
 
-    /// Keeps a transmission that is still in flight, beside the one that repeats it. Returns what
-    /// was kept before.
+    /// Keeps a transmission that is still in flight, in addition to its repetition. Returns the one
+    /// kept before.
     pub(crate) fn keep_in_flight(&mut self, index: u64, packet: SentPacket) -> Option<SentPacket> {
         self.originals.insert(index, packet)
     }
 
-    /// The transmission that was kept.
+    /// Returns the transmission that was kept.
     pub(crate) fn original(&self, index: u64) -> Option<&SentPacket> {
         self.originals.get(&index)
     }
 
-    /// The same, no longer kept.
+    /// Removes and returns the transmission that was kept.
     pub(crate) fn take_original(&mut self, index: u64) -> Option<SentPacket> {
         if self.originals.is_empty() { None } else { self.originals.remove(&index) }
     }
 
-    /// The segment in flight that was sent longest ago.
+    /// Returns the segment in flight with the oldest transmission.
     pub(crate) fn oldest(&mut self) -> Option<(u64, Sent)> {
         while let Some(&index) = self.order.front() {
             let number = self.first_number;
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_names_each_segment_once_and_whole_segments_only() {
+    fn a_block_covers_each_segment_once_and_only_whole_segments() {
         let mut board = board(6);
         let mut newly = Vec::new();
         // From the middle of the second to the middle of the fourth.
@@ -290,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_is_by_the_last_transmission() {
+    fn the_oldest_segment_is_determined_by_the_last_transmission() {
         let (mut board, mut sent_packets) = (board(3), SentPackets::new());
         for _ in 0..3 {
             sent_packets.on_sent(Time::ZERO, Bytes::new(100));
@@ -307,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_peer_drops_again_waits_for_retransmission() {
+    fn segments_dropped_by_the_peer_wait_for_retransmission() {
         let mut board = board(3);
         board.sack(101, 301, &mut Vec::new());
         board.renege();

@@ -1,4 +1,4 @@
-//! What goes out next, and what holds it back.
+//! Selection of the next segment, and the limits of transmission.
 
 use super::tlp::Tlp;
 use super::{Outgoing, SendLimit, Sender};
@@ -6,7 +6,7 @@ use bentpipe_congestion::{Restart, SentPacket};
 use bentpipe_units::{Bytes, Time};
 
 impl Sender {
-    /// The next segment to send.
+    /// Returns the next segment to send.
     pub(crate) fn poll(&mut self, now: Time) -> Option<Outgoing> {
         if self.settled || self.gave_up {
             return None;
@@ -23,7 +23,7 @@ impl Sender {
         }
     }
 
-    /// When something is due; [`Time::MAX`] for never.
+    /// Returns when the next timer expires; [`Time::MAX`] for never.
     pub(crate) fn next_timeout(&self, now: Time) -> Time {
         if self.gave_up {
             return Time::MAX;
@@ -57,7 +57,7 @@ impl Sender {
         }
         let segment = Bytes::new(u64::from(self.settings.segment.max(1)));
         let Some((len, fin)) = self.unsent() else {
-            // A window that is full was in use, whatever the application does next.
+            // A full window was in use, whatever the application does next.
             return Err(if self.is_full(segment) {
                 SendLimit::Congestion
             } else {
@@ -76,7 +76,7 @@ impl Sender {
         Ok(self.send_new(now, len, fin))
     }
 
-    /// Payload and FIN of the next new segment.
+    /// Returns payload and FIN of the next new segment.
     fn unsent(&self) -> Option<(u32, bool)> {
         let left = self.end.checked_sub(self.nxt)?;
         let len = u64::from(self.settings.segment.max(1)).min(left);
@@ -84,9 +84,9 @@ impl Sender {
         (len > 0 || fin).then_some((len as u32, fin))
     }
 
-    /// What of a new segment the peer's window takes now. Not less than all of it, unless that is
-    /// half of the largest window there ever was: small windows beget small segments (RFC 9293
-    /// §3.8.6.2.1).
+    /// Returns the part of a new segment that the peer's window accepts now: the whole segment, or
+    /// less if that is at least half of the largest window ever seen, since small windows lead to
+    /// small segments (RFC 9293 §3.8.6.2.1).
     fn within_window(&self, len: u32, fin: bool) -> Option<(u32, bool)> {
         let usable = self.una.saturating_add(self.window).saturating_sub(self.nxt);
         if u64::from(len) + u64::from(fin) <= usable {
@@ -98,11 +98,11 @@ impl Sender {
         (usable > 0 && usable >= self.largest_window.div_ceil(2)).then_some((usable as u32, false))
     }
 
-    /// Whether the congestion window has no room for so much more.
+    /// Returns true if the congestion window has no room for `bytes` more.
     fn is_full(&self, bytes: Bytes) -> bool {
         let in_flight = self.in_flight();
         match &self.prr {
-            // Something must be in flight, or nothing would come to open the window.
+            // A segment must be in flight, since only its acknowledgement can open the window.
             _ if in_flight.is_zero() => false,
             Some(prr) => !prr.allows(bytes.get()),
             None => in_flight + bytes > self.controller.send_control().cwnd,
@@ -122,7 +122,7 @@ impl Sender {
         Outgoing { seq, len, fin, cwr, ecn_capable: self.ecn && len > 0 }
     }
 
-    /// Sends a segment again that has been declared lost.
+    /// Retransmits a segment that has been declared lost.
     fn send_again(&mut self, now: Time, index: u64) -> Option<Outgoing> {
         let outgoing = self.repeat(now, index)?;
         if let Some(undo) = &mut self.undo {
@@ -134,7 +134,7 @@ impl Sender {
         Some(outgoing)
     }
 
-    /// Puts a segment that was sent before on the wire once more.
+    /// Sends a segment again.
     fn repeat(&mut self, now: Time, index: u64) -> Option<Outgoing> {
         let segment = *self.board.get(index)?;
         let packet = self.transmit(now, segment.bytes());
@@ -150,7 +150,7 @@ impl Sender {
         })
     }
 
-    /// A tail loss probe (RFC 8985 §7.3): new data where there is some that the peer takes,
+    /// Sends a tail loss probe (RFC 8985 §7.3): new data if there is some that the peer accepts,
     /// otherwise the last segment again. It may exceed the congestion window.
     fn send_probe(&mut self, now: Time) -> Option<Outgoing> {
         self.tlp.wanted = false;
@@ -162,7 +162,7 @@ impl Sender {
         } else {
             let index = self.board.last()?;
             let segment = *self.board.get(index)?;
-            // Both transmissions count as in flight until one of them is heard of.
+            // Both transmissions count as in flight until one of them is acknowledged or lost.
             let original = self.sent_packets.get(segment.number).copied();
             let outgoing = self.repeat(now, index)?;
             if let Some(original) = original
@@ -173,14 +173,14 @@ impl Sender {
             self.tlp.sent(segment.end(), true);
             outgoing
         };
-        // RFC 8985 §7.3: the retransmission timer starts anew.
+        // RFC 8985 §7.3: the retransmission timer restarts.
         self.rto_due = Some(now + self.rto.timeout());
         Some(outgoing)
     }
 
-    /// What the persist timer sends: as much as the window takes, however little, or a segment
-    /// before everything that the peer expects, which it answers with its window and takes nothing
-    /// of (as Linux does).
+    /// Returns the segment that the persist timer sends: as much as the window accepts, however
+    /// little, or a segment before the expected position, which the peer answers with its window
+    /// and otherwise ignores (as in Linux).
     fn probe_window(&mut self, now: Time) -> Outgoing {
         let usable = self.una.saturating_add(self.window).saturating_sub(self.nxt);
         if let Some((len, _)) = self.unsent().filter(|(len, _)| usable > 0 && *len > 0) {
@@ -213,8 +213,8 @@ impl Sender {
         packet
     }
 
-    /// Starts the probe timer anew, where a probe would be of use: nothing is known to be missing
-    /// (RFC 8985 §7.2).
+    /// Restarts the probe timer, if a probe would be of use: no data is known to be missing (RFC
+    /// 8985 §7.2).
     fn schedule_probe(&mut self, now: Time) {
         self.tlp.due = None;
         let quiet = self.recovery.is_none()
@@ -229,9 +229,9 @@ impl Sender {
         }
     }
 
-    /// RFC 5681 §4.1 as Linux does it: half the window for each retransmission timeout of idleness,
-    /// down to the initial one; three quarters of it are remembered. Controllers that model the
-    /// path know better.
+    /// RFC 5681 §4.1 as in Linux: halves the window for each idle retransmission timeout, down to
+    /// the initial one; three quarters of it are remembered as the threshold. Controllers that
+    /// model the path handle idle periods themselves.
     fn restart_after_idleness(&mut self, now: Time) {
         let Some(last_sent) = self.last_sent else { return };
         if !self.settings.idle_restart || self.rate_based || !self.board.is_empty() {
@@ -267,10 +267,10 @@ impl Sender {
         }
     }
 
-    /// Nothing more goes out for now.
+    /// Stops transmission for now.
     fn stop(&mut self, now: Time, limit: SendLimit) {
         self.limit = limit;
-        // The pacer alone lets more go by itself.
+        // Only the pacer allows more without another event.
         self.settled = limit != SendLimit::Pacing;
         if matches!(limit, SendLimit::Application | SendLimit::Peer)
             && self.in_flight() < self.controller.send_control().cwnd
@@ -285,7 +285,7 @@ impl Sender {
         if let Some(metrics) = &self.metrics
             && (self.held_back || limit == SendLimit::Peer)
         {
-            // Also while it lasts, so that what is counted is never far behind.
+            // Also while it lasts, so that the counters never lag far behind.
             self.held_back = limit == SendLimit::Peer;
             metrics.on_peer_window_blocked(self.held_back, now);
         }

@@ -1,45 +1,44 @@
-//! Tail loss probes (RFC 8985 §7): a segment more after two round trips of silence, so that a lost
-//! tail is found out.
+//! Tail loss probes (RFC 8985 §7): one more segment after two RTTs without acknowledgement, so that
+//! a lost tail is detected.
 
 use bentpipe_units::{Span, Time};
 
-/// Longest that a receiver is thought to delay an acknowledgement of a lone segment (RFC 8985 §7.2,
-/// WCDelAckT).
+/// Assumed maximum delay of the acknowledgement of a lone segment (RFC 8985 §7.2, WCDelAckT).
 const ACK_DELAY: Span = Span::from_millis(200);
 
-/// A probe that went out.
+/// A probe that was sent.
 #[derive(Debug, Clone, Copy)]
 struct Outstanding {
-    /// SND.NXT then (TLP.end_seq).
+    /// SND.NXT at that time (TLP.end_seq).
     end: u64,
-    /// Whether it sent something again.
+    /// True if it retransmitted a segment.
     retransmission: bool,
 }
 
 /// The probe timer and the probe.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tlp {
-    /// When the next is to go.
+    /// Time of the next probe.
     pub(crate) due: Option<Time>,
-    /// It is time for one.
+    /// True if a probe must be sent.
     pub(crate) wanted: bool,
     outstanding: Option<Outstanding>,
-    /// Where the last segment that a probe sent again ends.
+    /// End of the last segment that a probe retransmitted.
     repeated: Option<u64>,
 }
 
 impl Tlp {
-    /// PTO without the limit that the retransmission timer sets.
+    /// Returns PTO without the limit that the retransmission timer sets.
     pub(crate) fn timeout(srtt: Span, alone: bool) -> Span {
         srtt * 2 + if alone { ACK_DELAY } else { Span::ZERO }
     }
 
-    /// Whether a probe has not been answered yet: there is one at a time.
+    /// Returns true if a probe is unanswered: there is one at a time.
     pub(crate) fn is_outstanding(&self) -> bool {
         self.outstanding.is_some()
     }
 
-    /// A probe goes out.
+    /// Records that a probe was sent.
     pub(crate) fn sent(&mut self, end: u64, retransmission: bool) {
         self.wanted = false;
         self.due = None;
@@ -49,13 +48,14 @@ impl Tlp {
         }
     }
 
-    /// Whether a duplicate that ends there is of a probe, and tells of no reordering.
+    /// Returns true if a duplicate with this end results from a probe, and is no sign of
+    /// reordering.
     pub(crate) fn repeated(&self, end: u64) -> bool {
         self.repeated == Some(end)
     }
 
-    /// Everything before `una` is acknowledged. What that says of the original of a repeated
-    /// segment is found out where it is accounted for.
+    /// Handles that everything before `una` is acknowledged. The effect on the original of a
+    /// repeated segment is handled when that is accounted for.
     pub(crate) fn acknowledged(&mut self, una: u64) {
         let Some(metrics) = self.outstanding else { return };
         if una >= metrics.end {
@@ -66,7 +66,7 @@ impl Tlp {
         }
     }
 
-    /// A timeout or a recovery takes over.
+    /// Cancels the probe, because of a timeout or a recovery.
     pub(crate) fn cancel(&mut self) {
         self.due = None;
         self.wanted = false;

@@ -1,5 +1,5 @@
-//! Two endpoints joined by two links, or by nothing but delays, on one clock.
-#![allow(dead_code, reason = "every test file uses its own part of this module")]
+//! Two endpoints connected by two links, or only by delays, on one clock.
+#![allow(dead_code, reason = "every test file uses only part of this module")]
 
 use bentpipe_congestion::catalogue::{CONTROLLERS, find};
 use bentpipe_congestion::{Controller, ControllerConfig, ParameterValues, SenderMetrics};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where a segment comes from.
+/// Index of the client.
 pub const CLIENT: usize = 0;
 pub const SERVER: usize = 1;
 
@@ -26,27 +26,27 @@ pub struct Sent {
     pub ecn: Ecn,
 }
 
-/// What becomes of a segment before its link.
+/// The treatment of a segment before its link.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum PacketOutcome {
+pub enum Treatment {
     Pass,
     Drop,
-    /// It passes, marked with congestion experienced.
+    /// Passes with ECN-CE.
     Mark,
-    /// It passes, and once more.
+    /// Passes twice.
     Twice,
-    /// It is held up so long before its link.
+    /// Passes after this delay.
     Late(Span),
 }
 
-/// What an application does.
+/// The behaviour of an application.
 #[derive(Debug, Clone, Copy)]
 pub struct Application {
-    /// Bytes it has yet to write.
+    /// Bytes still to be written.
     pub to_write: u64,
-    /// Whether it finishes after them.
+    /// True if it finishes afterwards.
     pub finish: bool,
-    /// Whether it takes what arrives at once.
+    /// True if it reads all data at once.
     pub reads: bool,
 }
 
@@ -54,16 +54,16 @@ pub struct Pair {
     pub now: Time,
     pub ends: [Endpoint; 2],
     pub applications: [Application; 2],
-    /// What was sent, in order.
+    /// Sent segments, in order.
     pub log: Vec<Sent>,
     pub logs: bool,
     links: [Link<Segment>; 2],
-    fate: Box<dyn FnMut(&Sent) -> PacketOutcome>,
+    treatment: Box<dyn FnMut(&Sent) -> Treatment>,
     held: BTreeMap<(Time, u64), Sent>,
     count: u64,
 }
 
-/// The controller of that name with its defaults.
+/// Returns the named controller with its defaults.
 pub fn controller(name: &str) -> MakeController {
     let part = find(CONTROLLERS, name).unwrap_or_else(|| panic!("{name}"));
     Arc::new(move |setup: &ControllerConfig| -> Box<dyn Controller> {
@@ -76,8 +76,8 @@ pub fn direction(rate: Rate, delay: Span, loss: LossConfig) -> DirectionConfig {
 }
 
 impl Pair {
-    /// A client that connects and a server that listens. The server has the controller `name`;
-    /// `directions` are from the client and from the server.
+    /// Creates a client that connects and a server that listens with the controller `name`.
+    /// `directions` are those from the client and from the server.
     pub fn new(
         settings: [Settings; 2],
         name: &str,
@@ -123,25 +123,25 @@ impl Pair {
             log: Vec::new(),
             logs: true,
             links: [link(0), link(1)],
-            fate: Box::new(|_| PacketOutcome::Pass),
+            treatment: Box::new(|_| Treatment::Pass),
             held: BTreeMap::new(),
             count: 0,
         }
     }
 
-    /// A symmetric path without loss and with queues that hold everything.
+    /// Returns a symmetric path without loss, with unlimited queues.
     pub fn path(mbps: u64, one_way: Span) -> [DirectionConfig; 2] {
         let queue = QueueConfig { limit: QueueLimit::Packets(1 << 40), codel: None };
         let one = DirectionConfig { queue, ..DirectionConfig::new(Rate::from_mbps(mbps), one_way) };
         [one.clone(), one]
     }
 
-    /// What becomes of segments before their link.
-    pub fn fates(&mut self, fate: impl FnMut(&Sent) -> PacketOutcome + 'static) {
-        self.fate = Box::new(fate);
+    /// Sets the treatment of segments before their link.
+    pub fn set_treatment(&mut self, treatment: impl FnMut(&Sent) -> Treatment + 'static) {
+        self.treatment = Box::new(treatment);
     }
 
-    /// The server writes so much and finishes.
+    /// Lets the server write `bytes` and finish.
     pub fn download(&mut self, bytes: u64) {
         self.applications[SERVER].to_write = bytes;
         self.applications[SERVER].finish = true;
@@ -172,18 +172,18 @@ impl Pair {
                 if self.logs {
                     self.log.push(sent);
                 }
-                match (self.fate)(&sent) {
-                    PacketOutcome::Drop => {}
-                    PacketOutcome::Pass => self.launch(sent),
-                    PacketOutcome::Mark => {
+                match (self.treatment)(&sent) {
+                    Treatment::Drop => {}
+                    Treatment::Pass => self.launch(sent),
+                    Treatment::Mark => {
                         sent.ecn = Ecn::Ce;
                         self.launch(sent);
                     }
-                    PacketOutcome::Twice => {
+                    Treatment::Twice => {
                         self.launch(sent);
                         self.launch(sent);
                     }
-                    PacketOutcome::Late(by) => {
+                    Treatment::Late(by) => {
                         self.count += 1;
                         self.held.insert((self.now + by, self.count), sent);
                     }
@@ -197,7 +197,7 @@ impl Pair {
         let _: Enqueue<Segment> = self.links[sent.from].enqueue(self.now, 0, packet);
     }
 
-    /// One event. False where nothing will ever happen.
+    /// Processes one event. Returns false if there will never be another.
     pub fn step(&mut self, until: Time) -> bool {
         self.settle();
         let held = self.held.first_key_value().map(|((at, _), _)| *at);
@@ -240,14 +240,14 @@ impl Pair {
         while self.step(until) {}
     }
 
-    /// Runs until both ends have ended, or until that time. True where both closed.
+    /// Runs until both ends have ended, or until the given time. Returns true if both closed.
     pub fn finish(&mut self, until: Time) -> bool {
         let over = |pair: &Self| pair.ends.iter().all(|end| end.end().is_some());
         while !over(self) && self.step(until) {}
         self.ends.iter().all(|end| end.end() == Some(bentpipe_tcp::CloseReason::Closed))
     }
 
-    /// Data that the server sent, in order.
+    /// Returns the data segments that the server sent, in order.
     pub fn data(&self) -> impl Iterator<Item = &Sent> {
         self.log.iter().filter(|sent| sent.from == SERVER && sent.segment.len > 0)
     }

@@ -1,8 +1,8 @@
-//! BBR: a model of the path's rate and round-trip time decides how much to send.
+//! BBR: controllers that model the path's rate and RTT.
 //!
 //! - [`v1`]: the original of 2016;
 //! - [`v3`]: version 3 (draft-ietf-ccwg-bbr);
-//! - `common`: what both versions use.
+//! - `common`: code shared by both versions.
 
 mod common;
 pub mod v1;

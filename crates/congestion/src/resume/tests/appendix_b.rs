@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Up to the jump of RFC 9959 appendix B: 29 packets in flight, a saved window of 300.
+/// Runs RFC 9959 appendix B up to the jump: 29 packets in flight, a saved window of 300.
 fn appendix_b() -> Rig {
     let mut rig = Rig::new(ResumeMode::Careful, None);
     rig.send(10);
@@ -26,10 +26,10 @@ fn appendix_b_a_loss_of_the_thirty_fifth_unvalidated_packet() {
     let mut rig = appendix_b();
     rig.ack(19, 19);
     rig.send(1);
-    assert!(rig.notes.offer(saved(300)));
+    assert!(rig.handle.offer(saved(300)));
     rig.fill();
     assert_eq!(rig.sent_packets.bytes_in_flight(), packets(150));
-    let steps = rig.notes.take_transitions();
+    let steps = rig.handle.take_transitions();
     let jump = &steps[1];
     assert_eq!(
         (jump.new, jump.pipesize, jump.window),
@@ -42,10 +42,10 @@ fn appendix_b_a_loss_of_the_thirty_fifth_unvalidated_packet() {
     rig.ack(first, first + 33);
     assert_eq!(rig.resume.pipesize(), packets(63));
     rig.lose(first + 34, first + 34);
-    // "31 packets": here the half packet stays.
+    // "31 packets" in the RFC; here the half packet remains.
     assert_eq!(rig.resume.send_control().cwnd, Bytes::new(31_500));
     rig.ack(first + 35, first + 120);
-    // The 29 of the beginning and the 120 that were validated; the appendix prints 120.
+    // The initial 29 packets and the 120 validated ones; the appendix prints 120.
     assert_eq!(rig.resume.pipesize(), packets(149));
     assert_eq!(rig.resume.send_control().ssthresh, Some(Bytes::new(74_500)));
     assert_eq!(rig.resume.resume_phase(), Phase::Normal);

@@ -1,5 +1,4 @@
-//! Careful Resume against a path of the test's own making: packets of 1000 bytes, an initial window
-//! of ten.
+//! Tests of Careful Resume over a scripted path: packets of 1000 bytes, an initial window of ten.
 
 mod appendix_b;
 mod jump;
@@ -34,14 +33,14 @@ fn config() -> ControllerConfig {
     }
 }
 
-/// Something that happens to a sender.
+/// An event that affects a sender.
 type Strike = fn(&mut Rig);
 
 /// A sender whose packets the test acknowledges, loses and marks.
 struct Rig {
     resume: CarefulResume,
     sent_packets: SentPackets,
-    notes: ResumeHandle,
+    handle: ResumeHandle,
     now: Time,
 }
 
@@ -51,13 +50,13 @@ impl Rig {
         mode: ResumeMode,
         offer: Option<SavedParameters>,
     ) -> Self {
-        let notes = ResumeHandle::new();
+        let handle = ResumeHandle::new();
         if let Some(saved) = offer {
-            assert!(notes.offer(saved));
+            assert!(handle.offer(saved));
         }
         let resume =
-            CarefulResume::new(controller, mode, &config(), &Parameters::default(), notes.clone());
-        Self { resume, sent_packets: SentPackets::new(), notes, now: Time::ZERO }
+            CarefulResume::new(controller, mode, &config(), &Parameters::default(), handle.clone());
+        Self { resume, sent_packets: SentPackets::new(), handle, now: Time::ZERO }
     }
 
     fn new(mode: ResumeMode, offer: Option<SavedParameters>) -> Self {
@@ -65,8 +64,8 @@ impl Rig {
         Self::around(Box::new(reno), mode, offer)
     }
 
-    /// In the Unvalidated Phase: ten packets sent and acknowledged within 100 ms, nothing in
-    /// flight.
+    /// Returns a sender in the Unvalidated Phase: ten packets were sent and acknowledged within 100
+    /// ms, none is in flight.
     fn jumped(window: u64) -> Self {
         let mut rig = Self::new(ResumeMode::Careful, Some(saved(window)));
         rig.send(10);
@@ -75,7 +74,8 @@ impl Rig {
         rig
     }
 
-    /// In the Validating Phase: 150 packets in flight, numbers 10 to 159, and PipeSize zero.
+    /// Returns a sender in the Validating Phase: packets 10 to 159 are in flight, and PipeSize is
+    /// zero.
     fn validating() -> Self {
         let mut rig = Self::jumped(300);
         rig.send(150);
@@ -101,7 +101,7 @@ impl Rig {
         }
     }
 
-    /// One acknowledgement of packets `first` to `last`.
+    /// Acknowledges packets `first` to `last` with one ACK.
     fn ack(&mut self, first: u64, last: u64) {
         self.ack_as(first, last, false);
     }
@@ -133,12 +133,12 @@ impl Rig {
         });
     }
 
-    /// The transitions since the last call: phase and trigger, by name.
+    /// Returns the transitions since the last call, as names of phase and trigger.
     fn steps(&self) -> Vec<(&'static str, &'static str)> {
         let name = |transition: &Transition| {
             (transition.new.name(), transition.trigger.map_or("", Trigger::name))
         };
-        self.notes.take_transitions().iter().map(name).collect()
+        self.handle.take_transitions().iter().map(name).collect()
     }
 
     fn last_step(&self) -> (&'static str, &'static str) {

@@ -1,8 +1,9 @@
-//! What is worth saving.
+//! Tests of the observations worth saving.
 
 use super::*;
 
-/// Rounds of 100 ms in which `counts` packets each are sent at once and acknowledged together.
+/// Runs rounds of 100 ms. In each, as many packets as `counts` says are sent at once and
+/// acknowledged together.
 fn rounds(rig: &mut Rig, counts: impl IntoIterator<Item = u64>, rtt: u64, app_limited: bool) {
     for count in counts {
         let first = rig.sent_packets.next_number();
@@ -13,10 +14,10 @@ fn rounds(rig: &mut Rig, counts: impl IntoIterator<Item = u64>, rtt: u64, app_li
 }
 
 fn window(rig: &Rig) -> Option<Bytes> {
-    rig.notes.observed().map(|saved| saved.window)
+    rig.handle.observed().map(|saved| saved.window)
 }
 
-/// A loss: the controller is in congestion avoidance from now on.
+/// Reports a loss, so that the controller is in congestion avoidance from now on.
 fn settle(rig: &mut Rig) {
     rig.send(1);
     let last = rig.sent_packets.next_number() - 1;
@@ -24,31 +25,31 @@ fn settle(rig: &mut Rig) {
 }
 
 #[test]
-fn what_a_round_delivers_is_saved_with_the_smallest_round_trip() {
+fn the_volume_of_a_round_is_saved_with_the_minimum_rtt() {
     let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [10, 20, 40, 80], 100, false);
     let observed =
         SavedParameters { window: packets(80), rtt: Span::from_millis(100), valid_until: None };
-    assert_eq!(rig.notes.observed(), Some(observed));
+    assert_eq!(rig.handle.observed(), Some(observed));
 }
 
 #[test]
 fn less_than_four_initial_windows_is_not_worth_saving() {
     let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [10, 20, 39], 100, false);
-    assert_eq!(rig.notes.observed(), None);
+    assert_eq!(rig.handle.observed(), None);
     rounds(&mut rig, [40], 100, false);
     assert_eq!(window(&rig), Some(packets(40)));
 }
 
 #[test]
-fn rounds_that_the_application_limits_say_nothing() {
+fn application_limited_rounds_have_no_effect() {
     let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [100, 100], 100, true);
-    assert_eq!(rig.notes.observed(), None);
+    assert_eq!(rig.handle.observed(), None);
     rig.sent_packets.set_app_limited();
     rounds(&mut rig, [100], 100, false);
-    assert_eq!(rig.notes.observed(), None);
+    assert_eq!(rig.handle.observed(), None);
     rounds(&mut rig, [50], 100, false);
     assert_eq!(window(&rig), Some(packets(50)));
 }
@@ -57,35 +58,35 @@ fn rounds_that_the_application_limits_say_nothing() {
 fn a_standing_queue_does_not_count() {
     let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [50], 100, false);
-    // Slow start overshoots: twice the window takes twice as long.
+    // Slow start overshoots: twice the window takes twice the time.
     rounds(&mut rig, [100], 200, false);
     assert_eq!(window(&rig), Some(packets(50)));
-    assert_eq!(rig.notes.observed().map(|saved| saved.rtt), Some(Span::from_millis(100)));
+    assert_eq!(rig.handle.observed().map(|saved| saved.rtt), Some(Span::from_millis(100)));
 }
 
 #[test]
-fn a_smaller_measure_replaces_a_larger_set_only_after_settled_use() {
+fn a_smaller_observation_replaces_larger_parameters_only_after_steady_use() {
     let mut rig = Rig::new(ResumeMode::Observe, None);
-    assert!(!rig.notes.offer(saved(300)));
+    assert!(!rig.handle.offer(saved(300)));
     rounds(&mut rig, [50; 20], 100, false);
-    assert_eq!(rig.notes.observed(), None, "slow start does not tell how much there is");
+    assert_eq!(rig.handle.observed(), None, "slow start does not show the capacity");
     settle(&mut rig);
     rounds(&mut rig, [50; 7], 100, false);
-    assert_eq!(rig.notes.observed(), None);
+    assert_eq!(rig.handle.observed(), None);
     rounds(&mut rig, [50], 100, false);
     assert_eq!(window(&rig), Some(packets(50)));
 }
 
 #[test]
-fn a_larger_measure_replaces_a_set_at_once() {
+fn a_larger_observation_replaces_parameters_at_once() {
     let mut rig = Rig::new(ResumeMode::Observe, None);
-    rig.notes.offer(saved(300));
+    rig.handle.offer(saved(300));
     rounds(&mut rig, [100, 301], 100, false);
     assert_eq!(window(&rig), Some(packets(301)));
 }
 
 #[test]
-fn an_observation_stands_for_the_period_and_no_longer() {
+fn an_observation_expires_after_the_period() {
     let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [100], 100, false);
     settle(&mut rig);
@@ -96,24 +97,24 @@ fn an_observation_stands_for_the_period_and_no_longer() {
 }
 
 #[test]
-fn the_smallest_round_trip_is_that_of_the_period() {
+fn the_minimum_rtt_is_that_of_the_period() {
     let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [50], 100, false);
     settle(&mut rig);
     rounds(&mut rig, [50; 1600], 200, false);
     assert_eq!(
-        rig.notes.observed(),
+        rig.handle.observed(),
         Some(SavedParameters { rtt: Span::from_millis(200), ..saved(50) })
     );
 }
 
 #[test]
-fn observing_goes_on_after_a_retreat_without_regard_to_the_deleted_set() {
+fn observation_continues_after_a_retreat_regardless_of_the_deleted_parameters() {
     let mut rig = Rig::validating();
     rig.at(200).ack(10, 39);
     rig.lose(40, 159);
     assert_eq!(rig.resume.resume_phase(), Phase::Normal);
-    assert_eq!(rig.notes.observed(), None);
+    assert_eq!(rig.handle.observed(), None);
     rounds(&mut rig, [45, 45], 100, false);
     assert_eq!(window(&rig), Some(packets(45)));
 }
@@ -126,7 +127,7 @@ fn packets_sent_before_the_end_of_careful_resume_are_not_measured() {
     rig.lose(40, 159);
     assert_eq!(rig.resume.resume_phase(), Phase::Normal);
     rig.at(300).ack(160, 219);
-    assert_eq!(rig.notes.observed(), None);
+    assert_eq!(rig.handle.observed(), None);
     rounds(&mut rig, [60], 100, false);
     assert_eq!(window(&rig), Some(packets(60)));
 }
@@ -137,15 +138,15 @@ fn observations_of_the_old_path_end_with_it() {
     rounds(&mut rig, [100], 100, false);
     rig.send(100);
     rig.resume.on_path_change(&PathChange::unknown(rig.now));
-    assert_eq!(rig.notes.observed(), None);
+    assert_eq!(rig.handle.observed(), None);
     rig.at(200).ack(100, 199);
-    assert_eq!(rig.notes.observed(), None);
+    assert_eq!(rig.handle.observed(), None);
     rounds(&mut rig, [50], 100, false);
     assert_eq!(window(&rig), Some(packets(50)));
 }
 
 #[test]
-fn a_round_that_something_else_held_back_counts_where_it_is_more_than_what_stands() {
+fn a_limited_round_counts_if_it_delivers_more_than_the_current_value() {
     let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [60], 600, false);
     let stands = window(&rig);

@@ -1,17 +1,17 @@
-//! Every transition of a controller with a window, and what holds in each phase.
+//! Tests of every transition of a window-based controller, and of the invariants of each phase.
 
 use super::*;
 
 #[test]
-fn a_connection_begins_in_reconnaissance_with_the_controllers_own_window() {
+fn a_connection_starts_in_reconnaissance_with_the_controllers_own_window() {
     let rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     assert_eq!(rig.steps(), [("reconnaissance", "")]);
     assert_eq!(rig.resume.send_control().cwnd, packets(10));
-    assert!(rig.notes.in_use());
+    assert!(rig.handle.in_use());
 }
 
 #[test]
-fn reconnaissance_becomes_unvalidated_once_the_initial_data_are_acknowledged() {
+fn reconnaissance_becomes_unvalidated_once_the_initial_data_is_acknowledged() {
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(100).ack(0, 8);
@@ -19,7 +19,7 @@ fn reconnaissance_becomes_unvalidated_once_the_initial_data_are_acknowledged() {
     rig.ack(9, 9);
     assert_eq!(rig.last_step(), ("unvalidated", "congestion_window_limited"));
     assert_eq!(rig.resume.send_control().cwnd, packets(150));
-    // 150 packets of 1000 bytes in 100 ms, exactly.
+    // Exactly 150 packets of 1000 bytes in 100 ms.
     assert_eq!(rig.resume.send_control().pacing_rate, Some(Rate::from_mbps(12)));
     assert_eq!(rig.resume.send_control().send_quantum, Some(packets(10)));
 }
@@ -38,7 +38,7 @@ fn reconnaissance_waits_for_a_sender_that_fills_its_window() {
 }
 
 #[test]
-fn reconnaissance_is_not_held_up_by_a_packet_that_leaves_without_word() {
+fn reconnaissance_does_not_wait_for_a_packet_removed_without_a_report() {
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(3);
     rig.at(100).ack_as(0, 0, true);
@@ -50,12 +50,12 @@ fn reconnaissance_is_not_held_up_by_a_packet_that_leaves_without_word() {
 }
 
 #[test]
-fn a_set_may_come_late() {
+fn parameters_may_arrive_late() {
     let mut rig = Rig::new(ResumeMode::Careful, None);
     rig.send(10);
     rig.at(100).ack(0, 9);
     rig.fill();
-    assert!(rig.notes.offer(saved(300)));
+    assert!(rig.handle.offer(saved(300)));
     rig.at(200).ack(10, 10);
     assert_eq!(rig.resume.resume_phase(), Phase::Unvalidated);
 }
@@ -73,22 +73,22 @@ fn reconnaissance_becomes_normal_when_the_jump_gains_nothing() {
     rig.at(100).ack(0, 9);
     assert_eq!(rig.last_step(), ("normal", ""));
     assert_eq!(rig.resume.send_control().cwnd, packets(20));
-    assert!(!rig.notes.in_use());
+    assert!(!rig.handle.in_use());
 }
 
 #[test]
-fn reconnaissance_becomes_normal_at_a_loss() {
+fn reconnaissance_becomes_normal_on_loss() {
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(100).ack(1, 9);
     rig.lose(0, 0);
     assert_eq!(rig.last_step(), ("normal", "packet_loss"));
     assert_eq!(rig.resume.send_control().cwnd, Bytes::new(9_500));
-    assert!(!rig.notes.retreated() && !rig.notes.in_use());
+    assert!(!rig.handle.retreated() && !rig.handle.in_use());
 }
 
 #[test]
-fn reconnaissance_becomes_normal_at_a_mark() {
+fn reconnaissance_becomes_normal_on_ecn_ce() {
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(100).ack(0, 4);
@@ -98,7 +98,7 @@ fn reconnaissance_becomes_normal_at_a_mark() {
 }
 
 #[test]
-fn reconnaissance_becomes_normal_when_the_round_trip_is_half_of_the_saved_one() {
+fn reconnaissance_becomes_normal_when_the_rtt_is_half_of_the_saved_one() {
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(50).ack(0, 0);
@@ -110,7 +110,7 @@ fn reconnaissance_becomes_normal_when_the_round_trip_is_half_of_the_saved_one() 
 }
 
 #[test]
-fn reconnaissance_becomes_normal_when_the_round_trip_is_over_ten_times_the_saved_one() {
+fn reconnaissance_becomes_normal_when_the_rtt_is_over_ten_times_the_saved_one() {
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(1001).ack(0, 9);
@@ -122,27 +122,27 @@ fn reconnaissance_becomes_normal_when_the_round_trip_is_over_ten_times_the_saved
 }
 
 #[test]
-fn reconnaissance_becomes_normal_when_the_set_is_refused() {
+fn reconnaissance_becomes_normal_when_the_parameters_are_refused() {
     for (refusal, trigger) in
         [(Refusal::InUse, ""), (Refusal::Expired, ""), (Refusal::EndpointMismatch, "path_changed")]
     {
         let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
-        rig.notes.refuse(refusal);
+        rig.handle.refuse(refusal);
         rig.send(1);
         assert_eq!(rig.last_step(), ("normal", trigger));
-        assert!(!rig.notes.in_use());
+        assert!(!rig.handle.in_use());
     }
 }
 
 #[test]
-fn reconnaissance_becomes_normal_when_the_lifetime_is_over() {
+fn reconnaissance_becomes_normal_when_the_lifetime_has_expired() {
     let set = SavedParameters { valid_until: Some(Time::from_millis(99)), ..saved(300) };
     let mut rig = Rig::new(ResumeMode::Careful, Some(set));
     rig.send(10);
     assert_eq!(rig.resume.resume_phase(), Phase::Reconnaissance);
     rig.at(100).ack(0, 9);
     assert_eq!(rig.last_step(), ("normal", ""));
-    assert_eq!(rig.notes.refusal(), Some(Refusal::Expired));
+    assert_eq!(rig.handle.refusal(), Some(Refusal::Expired));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn reconnaissance_becomes_normal_when_the_path_changes() {
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.resume.on_path_change(&PathChange::unknown(rig.now));
     assert_eq!(rig.last_step(), ("normal", "path_changed"));
-    assert!(!rig.notes.in_use() && !rig.notes.retreated());
+    assert!(!rig.handle.in_use() && !rig.handle.retreated());
 }
 
 #[test]
@@ -163,12 +163,12 @@ fn a_timeout_does_not_end_reconnaissance() {
 }
 
 #[test]
-fn the_window_stands_still_in_the_unvalidated_phase() {
+fn the_window_is_constant_in_the_unvalidated_phase() {
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(100).ack_as(0, 9, true);
     rig.send(10);
-    // All these were sent before the jump.
+    // All these packets were sent before the jump.
     rig.at(190).ack(10, 19);
     assert_eq!(rig.resume.resume_phase(), Phase::Unvalidated);
     assert_eq!(
@@ -177,8 +177,8 @@ fn the_window_stands_still_in_the_unvalidated_phase() {
     );
 }
 
-/// A controller that grows by a packet with each acknowledgement that nothing limits, and cannot be
-/// moved.
+/// A controller that grows by a packet per ACK unless the sender is application-limited, and
+/// ignores restarts.
 #[derive(Debug, Clone)]
 struct Grower(Bytes);
 
@@ -200,16 +200,16 @@ impl Controller for Grower {
 }
 
 #[test]
-fn the_controller_does_not_grow_while_the_layer_has_its_window() {
+fn the_controller_does_not_grow_while_the_layer_sets_the_window() {
     let mut rig = Rig::around(Box::new(Grower(packets(10))), ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(100).ack_as(0, 9, true);
     rig.send(60);
-    // Unvalidated, and sent before the jump.
+    // In the Unvalidated Phase; the packets were sent before the jump.
     rig.at(190).ack(10, 14);
     assert_eq!(rig.resume.controller.send_control().cwnd, packets(10));
     rig.lose(15, 15);
-    // Safe Retreat.
+    // In Safe Retreat.
     rig.ack(16, 30);
     assert_eq!(rig.resume.resume_phase(), Phase::SafeRetreat);
     assert_eq!(rig.resume.controller.send_control().cwnd, packets(10));
@@ -220,7 +220,7 @@ fn the_controller_does_not_grow_while_the_layer_has_its_window() {
 }
 
 #[test]
-fn unvalidated_becomes_validating_when_the_jump_is_full() {
+fn unvalidated_becomes_validating_when_the_window_of_the_jump_is_in_flight() {
     let rig = Rig::validating();
     assert_eq!(rig.last_step(), ("validating", "last_unvalidated_packet_sent"));
     assert_eq!(rig.resume.send_control().cwnd, packets(150));
@@ -236,7 +236,7 @@ fn unvalidated_becomes_validating_with_the_flight_when_its_first_packet_is_ackno
 }
 
 #[test]
-fn unvalidated_becomes_validating_after_a_round_trip() {
+fn unvalidated_becomes_validating_after_an_rtt() {
     let mut rig = Rig::jumped(300);
     rig.send(60);
     rig.at(200).send(1);
@@ -247,7 +247,7 @@ fn unvalidated_becomes_validating_after_a_round_trip() {
 }
 
 #[test]
-fn the_round_trip_is_counted_from_the_first_unvalidated_packet() {
+fn the_rtt_is_counted_from_the_first_unvalidated_packet() {
     let mut rig = Rig::jumped(300);
     rig.at(5000).send(60);
     rig.at(5100).send(1);
@@ -257,7 +257,7 @@ fn the_round_trip_is_counted_from_the_first_unvalidated_packet() {
 }
 
 #[test]
-fn unvalidated_becomes_validating_at_a_timeout() {
+fn unvalidated_becomes_validating_on_timeout() {
     let mut rig = Rig::jumped(300);
     rig.send(60);
     rig.resume.on_timeout(Time::from_millis(400));
@@ -271,13 +271,13 @@ fn unvalidated_becomes_normal_when_the_sender_is_rate_limited() {
     rig.send(9);
     rig.at(200).ack(10, 10);
     assert_eq!(rig.last_step(), ("normal", "rate_limited"));
-    // PipeSize is one packet: not below the initial window without congestion.
+    // PipeSize is one packet. Without congestion the window stays at the initial window or above.
     assert_eq!(rig.resume.send_control().cwnd, packets(10));
-    assert!(!rig.notes.retreated());
+    assert!(!rig.handle.retreated());
 }
 
 #[test]
-fn unvalidated_becomes_safe_retreat_at_a_loss() {
+fn unvalidated_becomes_safe_retreat_on_loss() {
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(100).ack_as(0, 9, true);
@@ -286,16 +286,16 @@ fn unvalidated_becomes_safe_retreat_at_a_loss() {
     rig.lose(10, 10);
     assert_eq!(rig.last_step(), ("safe_retreat", "packet_loss"));
     assert_eq!(rig.resume.send_control().cwnd, packets(5));
-    assert!(rig.notes.retreated());
+    assert!(rig.handle.retreated());
 }
 
 #[test]
-fn unvalidated_becomes_safe_retreat_at_a_mark() {
+fn unvalidated_becomes_safe_retreat_on_ecn_ce() {
     let mut rig = Rig::jumped(300);
     rig.send(30);
     rig.mark(9);
     assert_eq!(rig.last_step(), ("safe_retreat", "ECN_CE"));
-    // PipeSize is zero: two packets.
+    // PipeSize is zero: the window is two packets.
     assert_eq!(rig.resume.send_control().cwnd, packets(2));
 }
 
@@ -305,11 +305,11 @@ fn unvalidated_becomes_safe_retreat_when_the_path_changes() {
     rig.send(30);
     rig.resume.on_path_change(&PathChange::unknown(rig.now));
     assert_eq!(rig.last_step(), ("safe_retreat", "path_changed"));
-    assert!(rig.notes.retreated());
+    assert!(rig.handle.retreated());
 }
 
 #[test]
-fn unvalidated_becomes_safe_retreat_when_the_round_trip_becomes_too_short() {
+fn unvalidated_becomes_safe_retreat_when_the_rtt_becomes_too_short() {
     let mut rig = Rig::jumped(300);
     rig.send(30);
     rig.at(150).ack(10, 10);
@@ -334,7 +334,7 @@ fn validating_becomes_normal_when_the_last_unvalidated_packet_is_acknowledged() 
     rig.ack(159, 159);
     assert_eq!(rig.last_step(), ("normal", "last_unvalidated_packet_acknowledged"));
     assert_eq!(rig.resume.send_control().cwnd, packets(300));
-    assert!(rig.notes.in_use() && !rig.notes.retreated());
+    assert!(rig.handle.in_use() && !rig.handle.retreated());
 }
 
 #[test]
@@ -348,11 +348,11 @@ fn validating_does_not_end_over_a_gap_that_may_be_a_loss() {
         rig.steps().iter().map(|step| step.0).collect::<Vec<_>>()[3..],
         ["safe_retreat", "normal"]
     );
-    assert!(rig.notes.retreated());
+    assert!(rig.handle.retreated());
 }
 
 #[test]
-fn validating_becomes_safe_retreat_at_a_loss_a_mark_or_a_change_of_path() {
+fn validating_becomes_safe_retreat_on_loss_ecn_ce_or_a_path_change() {
     let strikes: [(Strike, &str); 3] = [
         (|rig| rig.lose(40, 40), "packet_loss"),
         (|rig| rig.mark(39), "ECN_CE"),
@@ -364,12 +364,12 @@ fn validating_becomes_safe_retreat_at_a_loss_a_mark_or_a_change_of_path() {
         strike(&mut rig);
         assert_eq!(rig.last_step(), ("safe_retreat", trigger));
         assert_eq!(rig.resume.send_control().cwnd, packets(15));
-        assert!(rig.notes.retreated());
+        assert!(rig.handle.retreated());
     }
 }
 
 #[test]
-fn the_window_stands_still_in_safe_retreat_and_further_losses_of_the_flight_are_absorbed() {
+fn the_window_is_constant_in_safe_retreat_despite_further_losses_of_the_flight() {
     let mut rig = Rig::validating();
     rig.at(200).ack(10, 39);
     rig.lose(40, 40);
@@ -416,7 +416,7 @@ fn safe_retreat_becomes_normal_when_a_later_packet_is_acknowledged() {
     rig.send(3);
     rig.at(300).ack(160, 160);
     assert_eq!(rig.last_step(), ("normal", "exit_recovery"));
-    // Losses from before are answered.
+    // The retreat covers losses of packets sent before it.
     let window = rig.resume.send_control().cwnd;
     rig.lose(151, 159);
     assert_eq!(rig.resume.send_control().cwnd, window);
@@ -433,7 +433,7 @@ fn safe_retreat_becomes_normal_when_the_last_unvalidated_packet_is_lost_itself()
 }
 
 #[test]
-fn persistent_congestion_ends_careful_resume_with_the_smallest_window() {
+fn persistent_congestion_ends_careful_resume_with_the_minimum_window() {
     let mut rig = Rig::validating();
     rig.at(200).ack(10, 39);
     rig.lose_as(40, 100, true);
@@ -443,7 +443,7 @@ fn persistent_congestion_ends_careful_resume_with_the_smallest_window() {
         [("safe_retreat", "packet_loss"), ("normal", "exit_recovery")]
     );
     assert_eq!(rig.resume.send_control().cwnd, packets(2));
-    assert!(rig.notes.retreated());
+    assert!(rig.handle.retreated());
 }
 
 #[test]
@@ -463,7 +463,7 @@ fn another_layer_that_sets_the_window_ends_careful_resume() {
 }
 
 #[test]
-fn a_start_that_was_interrupted_by_a_retreat_does_not_pass_the_threshold() {
+fn a_slow_start_interrupted_by_a_retreat_does_not_exceed_the_threshold() {
     let start = crate::catalogue::find(crate::catalogue::SLOW_STARTS, "hystart++").unwrap();
     let reno = NewReno::new(&config(), &newreno::Parameters::default());
     let started = crate::WithSlowStart::new(

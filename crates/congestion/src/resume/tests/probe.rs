@@ -1,9 +1,9 @@
-//! Controllers that are told a rate.
+//! Tests with rate-based controllers.
 
 use super::*;
 use crate::controller::{Ack, Loss, RateBased, Restart, SendControl};
 
-/// A controller in Startup that keeps a window of 40 packets and remembers what it was told.
+/// A controller in Startup that keeps a window of 40 packets and records the calls that it gets.
 #[derive(Debug, Clone)]
 struct Model {
     startup: bool,
@@ -14,7 +14,7 @@ struct Model {
 
 impl Controller for Model {
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        // A queue at five times the path's round trip ends Startup; a drained one ends Drain.
+        // A queue of five times the path's RTT ends Startup, a drained one ends Drain.
         if ack.rtt >= Span::from_millis(500) {
             self.startup = false;
             self.drain = true;
@@ -66,7 +66,8 @@ fn rig(bandwidth: Option<Rate>, startup: bool, mode: ResumeMode) -> Rig {
     Rig::around(Box::new(model), mode, Some(saved(300)))
 }
 
-/// Probing: ten packets acknowledged in round 1, 60 sent at the probing rate (numbers 10 to 69).
+/// Returns a probing sender: ten packets were acknowledged in round 1, and packets 10 to 69 sent at
+/// the probing rate.
 fn probing() -> Rig {
     let mut rig = rig(Some(Rate::from_mbps(1)), true, ResumeMode::Careful);
     rig.send(10);
@@ -84,14 +85,14 @@ fn a_probe_runs_at_half_the_saved_rate() {
 }
 
 #[test]
-fn there_is_no_probe_outside_startup_or_below_what_is_known() {
+fn there_is_no_probe_outside_startup_or_below_the_known_rate() {
     for (bandwidth, startup) in [(None, false), (Some(Rate::from_mbps(12)), true)] {
         let mut rig = rig(bandwidth, startup, ResumeMode::Careful);
         rig.send(10);
         rig.at(100).ack(0, 9);
         assert_eq!(rig.last_step(), ("normal", ""));
         assert_eq!(rig.resume.send_control().pacing_rate, None);
-        assert!(!rig.notes.in_use());
+        assert!(!rig.handle.in_use());
     }
 }
 
@@ -110,7 +111,7 @@ fn a_probe_validates_in_its_second_round_and_ends_after_it() {
 }
 
 #[test]
-fn a_probe_that_the_application_does_not_use_ends_after_a_round() {
+fn a_probe_unused_by_the_application_ends_after_a_round() {
     let mut rig = rig(None, true, ResumeMode::Careful);
     rig.send(10);
     rig.at(100).ack(0, 9);
@@ -136,21 +137,21 @@ fn congestion_while_probing_drains() {
             (rig.resume.send_control().pacing_rate, rig.resume.send_control().phase),
             (None, "safe retreat")
         );
-        assert!(rig.notes.retreated());
+        assert!(rig.handle.retreated());
     }
 }
 
 #[test]
-fn a_loss_that_the_controller_takes_for_chance_does_not_end_the_probe() {
+fn a_tolerated_loss_does_not_end_the_probe() {
     let mut rig = probing();
     rig.at(200).ack(10, 20);
     rig.lose(21, 21);
     assert_eq!(rig.resume.resume_phase(), Phase::Validating);
-    assert!(!rig.notes.retreated());
+    assert!(!rig.handle.retreated());
 }
 
 #[test]
-fn a_model_that_leaves_startup_while_probing_is_in_retreat() {
+fn a_model_that_leaves_startup_while_probing_retreats() {
     let mut rig = probing();
     rig.at(600).ack(10, 20);
     assert_eq!(rig.last_step(), ("safe_retreat", ""));
@@ -164,7 +165,7 @@ fn a_retreat_lasts_as_long_as_the_drain() {
     rig.lose(21, 23);
     rig.send(10);
     rig.ack(24, 69);
-    // Everything unvalidated is accounted for; ten packets are in flight, and the model drains to
+    // All unvalidated packets are accounted for. Ten packets are in flight, and the model drains to
     // below five.
     assert_eq!(rig.resume.resume_phase(), Phase::SafeRetreat);
     rig.at(300).ack(70, 76);
@@ -172,7 +173,7 @@ fn a_retreat_lasts_as_long_as_the_drain() {
 }
 
 #[test]
-fn an_unsafe_jump_tells_the_whole_saved_rate_for_two_rounds() {
+fn an_unsafe_jump_sets_the_whole_saved_rate_for_two_rounds() {
     let mut rig = rig(None, true, ResumeMode::Jump);
     assert_eq!(rig.resume.send_control().cwnd, packets(300));
     assert_eq!(rig.resume.send_control().pacing_rate, Some(Rate::from_mbps(24)));

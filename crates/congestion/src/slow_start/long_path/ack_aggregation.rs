@@ -11,7 +11,7 @@ struct Gap {
     delivered: Bytes,
 }
 
-/// The longest time for which the path aggregated ACKs.
+/// The longest time over which the path aggregated ACKs.
 #[derive(Debug, Clone)]
 pub(super) struct AckAggregation {
     /// Bounds of the estimate.
@@ -27,8 +27,8 @@ impl AckAggregation {
         Self { least: least.min(most), most, longest: Span::ZERO, gap: None, last: None }
     }
 
-    /// Handles an ACK with `delivered` bytes so far, given the proven `rate` in bytes per second.
-    /// Gaps longer than `idle` belong to the sender.
+    /// Handles an ACK with `delivered` bytes up to now, given the proven `rate` in bytes per
+    /// second. Gaps longer than `idle` are attributed to the sender.
     pub(super) fn note(&mut self, now: Time, delivered: Bytes, rate: f64, idle: Span) {
         if let Some((at, before)) = self.last {
             let length = now.since(at);
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgements_at_their_packets_pace_are_not_gathered() {
+    fn acks_at_the_pace_of_their_packets_are_not_aggregated() {
         let mut ack_aggregation = ack_aggregation();
         for step in 0..100 {
             ack_aggregation.note(Time::from_millis(2 * step), Bytes::new(2000 * step), 1e6, IDLE);
@@ -75,10 +75,10 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_seen_at_their_length() {
+    fn the_estimate_is_the_length_of_frames() {
         let mut ack_aggregation = ack_aggregation();
         for step in 0..100 {
-            // A frame of 20 ms, its acknowledgements within 2 ms.
+            // A frame of 20 ms, whose ACKs arrive within 2 ms.
             let at = 20 * (step / 10) + (step % 10) / 5;
             ack_aggregation.note(Time::from_millis(at), Bytes::new(2000 * step), 1e6, IDLE);
         }
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_acknowledgement_of_a_last_packet_is_no_frame() {
+    fn a_late_ack_of_a_last_packet_is_no_frame() {
         let mut ack_aggregation = ack_aggregation();
         ack_aggregation.note(Time::from_millis(0), Bytes::new(100_000), 1e6, IDLE);
         ack_aggregation.note(Time::from_millis(25), Bytes::new(101_500), 1e6, IDLE);

@@ -1,9 +1,9 @@
-//! Arrivals of ACKs, and the delivery rate that they prove.
+//! Arrivals of ACKs, and the delivery rate that they show.
 
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 
-/// Maximum number of arrivals kept: windows then have steps of less than 1 % of their length.
+/// Maximum number of arrivals kept: steps are then less than 1 % of the kept time.
 const MOST: u64 = 512;
 
 /// One ACK, or several that arrived together.
@@ -44,7 +44,7 @@ impl Arrivals {
             }
             _ => self.list.push_back(arrival),
         }
-        // One older than `keep` stays as the start of windows of that length.
+        // One arrival older than `keep` remains as the start of windows of that length.
         while self.list.get(1).is_some_and(|second| at.since(second.at) >= self.keep) {
             self.list.pop_front();
         }
@@ -55,12 +55,12 @@ impl Arrivals {
         self.list.back().map(|last| last.at)
     }
 
-    /// Returns the rate over the last `window` in bytes per second, if there are ACKs for all of it
-    /// after `since`.
+    /// Returns the rate over the last `window` in bytes per second. `None` if ACKs after `since` do
+    /// not cover all of it.
     ///
     /// The rate is taken over the longer of the send interval and the ACK interval, as in
-    /// draft-ietf-ccwg-bbr §4.1.1, plus `aggregation`: ACKs that were aggregated then give a lower
-    /// rate, never a higher one.
+    /// draft-ietf-ccwg-bbr §4.1.1, plus `aggregation`. Aggregated ACKs then give a lower rate,
+    /// never a higher one.
     pub(super) fn rate(&self, window: Span, aggregation: Span, since: Time) -> Option<f64> {
         let last = self.list.back()?;
         let after = self.list.partition_point(|arrival| last.at.since(arrival.at) >= window);
@@ -68,7 +68,7 @@ impl Arrivals {
         if first.at < since { None } else { between(first, last, aggregation) }
     }
 
-    /// Returns the rate over all ACKs after `since`, however few: `aggregation` keeps it from being
+    /// Returns the rate over all ACKs after `since`, however few. `aggregation` keeps it from being
     /// too high.
     pub(super) fn rate_since(&self, since: Time, aggregation: Span) -> Option<f64> {
         let first = self.list.get(self.list.partition_point(|arrival| arrival.at < since))?;
@@ -90,7 +90,7 @@ mod tests {
         Span::from_millis(ms)
     }
 
-    /// 1000 bytes each 10 ms, sent twice as fast.
+    /// 1000 bytes per 10 ms, sent twice as fast.
     fn steady(count: u64) -> Arrivals {
         let mut arrivals = Arrivals::new(ms(300));
         for index in 0..count {
@@ -104,17 +104,17 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_that_of_arrival_where_sending_was_faster() {
+    fn the_rate_is_that_of_arrivals_if_sending_was_faster() {
         assert_eq!(steady(20).rate(ms(100), Span::ZERO, Time::ZERO), Some(100_000.0));
     }
 
     #[test]
-    fn the_clump_makes_it_slower() {
+    fn aggregation_lowers_the_rate() {
         assert_eq!(steady(20).rate(ms(100), ms(100), Time::ZERO), Some(50_000.0));
     }
 
     #[test]
-    fn acknowledgements_released_together_are_no_faster_than_they_were_sent() {
+    fn acks_released_together_are_no_faster_than_their_packets() {
         let mut arrivals = Arrivals::new(ms(300));
         for index in 0..20 {
             arrivals.note(
@@ -127,13 +127,13 @@ mod tests {
     }
 
     #[test]
-    fn a_window_longer_than_what_is_known_has_no_rate() {
+    fn a_window_longer_than_the_history_has_no_rate() {
         assert_eq!(steady(5).rate(ms(100), Span::ZERO, Time::ZERO), None);
         assert_eq!(steady(20).rate(ms(100), Span::ZERO, Time::from_millis(600)), None);
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn the_number_of_arrivals_is_bounded() {
         let mut arrivals = Arrivals::new(Span::from_secs(60));
         for index in 0..1_000_000 {
             arrivals.note(Time::from_nanos(100_000 * index), Bytes::new(index), Time::ZERO);

@@ -12,7 +12,7 @@ pub(super) struct Delay {
     base: Span,
     /// Time for which the RTT must stay increased to count.
     window: Span,
-    /// Candidates for the minimum of the window: times and RTTs increase from front to back.
+    /// Candidates for the minimum of the window. Times and RTTs increase from front to back.
     recent: VecDeque<(Time, Span)>,
     /// Maximum RTT of the round, and the largest decrease from it.
     highest: Span,
@@ -50,13 +50,13 @@ impl Delay {
     }
 
     /// Returns the queueing delay: the minimum RTT of the last window minus that of all samples. A
-    /// delay of single ACKs for less than a window has no effect on it.
+    /// delay of single ACKs that is shorter than a window has no effect on it.
     pub(super) fn queue(&self) -> Span {
         self.recent.front().map_or(Span::ZERO, |(_, smallest)| smallest.saturating_sub(self.base))
     }
 
-    /// Returns the largest decrease of the RTT within a round: a queue under a growing load does
-    /// not shrink, so this is the variation of the path itself.
+    /// Returns the largest decrease of the RTT within a round. A queue under growing load does not
+    /// shrink, so this is the variation of the path itself.
     pub(super) fn swing(&self) -> Span {
         self.fall
     }
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rise_counts_once_it_has_lasted_the_window() {
+    fn an_increase_counts_once_it_has_lasted_a_window() {
         let mut delay = Delay::new(ms(600), ms(30));
         delay.note(Time::from_millis(0), ms(600), true);
         delay.note(Time::from_millis(20), ms(700), false);
@@ -81,10 +81,10 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_gather_acknowledgements_are_a_swing_and_no_queue() {
+    fn frames_that_aggregate_acks_are_variation_and_no_queue() {
         let mut delay = Delay::new(ms(600), ms(30));
         for step in 0..100 {
-            // Sent evenly, released each 25 ms: the round trip is a sawtooth.
+            // Sent evenly and released every 25 ms: the RTT is a sawtooth.
             delay.note(
                 Time::from_millis(5 * (step / 5) * 5),
                 ms(600 + 20 - 5 * (step % 5)),

@@ -2,7 +2,7 @@
 //! deliver per RTT, but at several times the proven rate. It thus finds the rate in a few rounds,
 //! and hardly more than that volume ever queues.
 //!
-//! Alternatives and measurements: `docs/decisions/0005-long-path-start.md`.
+//! For alternatives and measurements, see `docs/decisions/0005-long-path-start.md`.
 
 mod ack_aggregation;
 mod arrivals;
@@ -35,7 +35,7 @@ impl LongPath {
         Self { path: Path::new(config, Tuning::new(parameters)), step: Step::Waiting }
     }
 
-    /// Handles the first RTT sample. Short paths are left to the controller.
+    /// Handles the first RTT sample. On short paths the controller's own slow start continues.
     fn begin(&mut self, ack: &Ack<'_>) -> Next {
         if !ack.app_limited {
             self.path.window += ack.bytes;
@@ -47,7 +47,7 @@ impl LongPath {
         Next::Step(Step::Growing(ack.next_number))
     }
 
-    /// Sends more than proven, until a queue forms.
+    /// Sends faster than proven, until a queue forms.
     fn grow(&mut self, ack: &Ack<'_>, first: u64) -> Next {
         let path = &mut self.path;
         for part in [0.06, 0.12, 0.25, 0.5] {
@@ -64,14 +64,14 @@ impl LongPath {
         }
         let (window, acked) = (path.window.get() as f64, ack.bytes.get() as f64);
         let proven = path.proven * path.base();
-        // Doubles, as any slow start, but within the proven volume, since losses show a queue
-        // earlier than delay here.
+        // Doubles, as any slow start does, but within the proven volume, since losses reveal a
+        // queue earlier than delay here.
         let slow =
             if ack.app_limited { window } else { window.max((window + acked).min(2.0 * proven)) };
         let volume = (1.0 + path.tuning.excess) * proven;
         let window = slow.max(volume.min(window + (path.tuning.max_growth - 1.0) * acked));
         let rate = (path.tuning.gain * path.proven).max(1.25 * window / path.base());
-        // Two rounds of few packets prove little: they must not reduce the rate.
+        // Two rounds of few packets prove little and must not reduce the rate.
         let least = path.rate.filter(|_| path.round <= 2).unwrap_or_default();
         path.send(window, rate.max(least));
         if path.is_queueing() {
@@ -139,7 +139,7 @@ impl SlowStart for LongPath {
     }
 
     fn set_loss_tolerance(&mut self, losses: f64) {
-        // Half as much again, since random losses often exceed their mean.
+        // 1.5 times the fraction, since random losses often exceed their mean.
         self.path.chance = 1.5 * losses;
     }
 
@@ -150,8 +150,8 @@ impl SlowStart for LongPath {
         }
     }
 
-    /// Continues from the window of another layer that sends more than was proven, and takes
-    /// responsibility for it: its deliveries prove the rate as well as a burst.
+    /// Continues with the window of another layer that sends more than was proven, and takes
+    /// responsibility for it: its deliveries prove the rate as well as a burst does.
     fn on_restart(&mut self, to: &Restart) -> bool {
         let growing = matches!(self.step, Step::Growing(_));
         if growing {

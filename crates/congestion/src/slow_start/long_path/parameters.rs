@@ -1,37 +1,38 @@
-//! What can be set.
+//! Parameters of the long-path slow start.
 
 use crate::parameters::parameters;
 use bentpipe_units::Span;
 
 parameters! {
-    /// Parameters of [`LongPath`](super::LongPath). The defaults were measured: decision 5.
+    /// Parameters of [`LongPath`](super::LongPath). Decision 5 documents the measurements behind
+    /// the defaults.
     Parameters {
         threshold: 160.0, 100.0 => 10_000.0, "ms",
-            "round trip from which on a path is long; below it the controller's own slow start is \
-             left alone";
+            "RTT from which on a path counts as long; below it, the controller's own slow start is \
+             used";
         first_flight: 130.0, 10.0 => 1000.0, "packets",
-            "most packets of the first burst: ten for each 50 ms of round trip, what a path of 50 \
-             ms gets in the time";
-        gain: 3.0, 1.25 => 16.0, "", "rate of the bursts against the proven one";
+            "maximum size of the first burst: ten packets per 50 ms of RTT, as many as a path of \
+             50 ms carries in that time";
+        gain: 3.0, 1.25 => 16.0, "", "rate of the bursts relative to the proven rate";
         excess: 0.1, 0.0 => 2.0, "",
-            "volume in flight beyond what the proven rate delivers in a round trip";
-        max_growth as "most_growth": 16.0, 2.0 => 64.0, "",
-            "most by which the window grows in a round";
-        max_ack_aggregation as "clump": 30.0, 0.0 => 200.0, "ms",
-            "time for which a path may gather acknowledgements: a return frame of DVB-RCS2 and a \
-             little (26.5 ms)";
-        rise: 45.0, 1.0 => 1000.0, "ms", "smallest rise of the round trip that is a queue";
+            "volume in flight beyond the proven rate times the RTT";
+        max_growth: 16.0, 2.0 => 64.0, "",
+            "maximum growth of the window per round";
+        max_ack_aggregation: 30.0, 0.0 => 200.0, "ms",
+            "maximum time over which a path aggregates ACKs: slightly more than a DVB-RCS2 return \
+             frame (26.5 ms)";
+        rise: 45.0, 1.0 => 1000.0, "ms", "smallest RTT increase that counts as a queue";
         margin: 1.1, 1.0 => 2.0, "",
-            "window after the start, against what the proven rate delivers in a round trip";
+            "window after slow start, relative to the proven rate times the RTT";
         return_doubt: 0.4, 0.0 => 1000.0, "Mbps",
-            "acknowledgements at this rate may be all that a return link carries: a longer round \
-             trip proves nothing then";
-        max_creep as "creep": 1.5, 0.0 => 100.0, "MB",
-            "most by which the window grows in a round while it cannot be told which way is full";
+            "ACK rate that may fill the return link, so that an RTT increase proves nothing about \
+             the forward link";
+        max_creep: 1.5, 0.0 => 100.0, "MB",
+            "maximum growth of the window per round while the full direction is unknown";
     }
 }
 
-/// The parameters' values.
+/// Values of the parameters.
 #[derive(Debug, Clone)]
 pub(super) struct Tuning {
     pub(super) threshold: Span,
@@ -42,9 +43,9 @@ pub(super) struct Tuning {
     pub(super) max_ack_aggregation: Span,
     pub(super) rise: Span,
     pub(super) margin: f64,
-    /// Bits a second.
+    /// In bits per second.
     pub(super) return_doubt: f64,
-    /// Bytes.
+    /// In bytes.
     pub(super) max_creep: f64,
 }
 

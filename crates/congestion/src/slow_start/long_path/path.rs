@@ -9,10 +9,10 @@ use crate::controller::minimum_window;
 use crate::controller::{Ack, ControllerConfig, Loss};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
-/// Longest RTT that time windows are sized for: a longer one only slows the start down.
+/// Longest RTT for which time windows are sized. A longer one only slows the algorithm down.
 const LONGEST: Span = Span::from_secs(10);
 
-/// Minimum aggregation time: senders and receivers themselves aggregate ACKs for a few
+/// Minimum aggregation time. Senders and receivers themselves aggregate ACKs for a few
 /// milliseconds, with timers, batches and ACKs of ten packets.
 const LEAST_AGGREGATION: Span = Span::from_millis(5);
 
@@ -30,7 +30,7 @@ impl Losses {
     }
 
     /// Returns true if they exceed the fraction `share` of `of`. Fewer than four packets do not
-    /// count: that is one burst of noise.
+    /// count, since they may be one burst of noise.
     pub(super) fn exceed(&self, share: f64, of: Bytes) -> bool {
         self.packets >= 4 && self.bytes.get() as f64 > share * of.get() as f64
     }
@@ -52,18 +52,18 @@ pub(super) struct Path {
     pub(super) arrivals: Arrivals,
     pub(super) delay: Delay,
     pub(super) ack_aggregation: AckAggregation,
-    /// End of the latest gap between ACKs: a rate across it would include the gap.
+    /// End of the latest gap between ACKs. A rate across it would include the gap.
     pub(super) gap: Time,
     /// Proven rate in bytes per second.
     pub(super) proven: f64,
-    /// Rounds so far, bytes delivered when this one began, its acknowledgements and losses.
+    /// Rounds up to now; bytes delivered at the start of this one; its ACKs and losses.
     pub(super) round: u64,
     round_delivered: Bytes,
     acks: u64,
     pub(super) losses: Losses,
     /// Fraction of losses that the controller tolerates.
     pub(super) chance: f64,
-    /// Variation of the RTT by itself, until the bursts ended.
+    /// Variation of the RTT by itself, fixed once the bursts have ended.
     swing: Option<Span>,
     /// Bytes per ACK in the last round.
     pub(super) bytes_per_ack: f64,
@@ -102,8 +102,8 @@ impl Path {
         let burst = (10.0 * self.scale.as_secs_f64() / 0.05).min(self.tuning.first_flight);
         let window = self.mtu.mul_f64(burst).max(self.window);
         self.first_flight = window;
-        // Over a tenth of the round trip: shorter, and rates over steps of milliseconds could not
-        // prove it; longer, and there would be less to prove.
+        // Sent within a tenth of an RTT. If that were shorter, rates over steps of milliseconds
+        // could not prove it; if longer, there would be less to prove.
         self.send(window.get() as f64, window.get() as f64 / (0.1 * self.scale.as_secs_f64()));
         self.note(ack);
     }
@@ -165,10 +165,10 @@ impl Path {
         self.delay.queue() < self.tuning.max_ack_aggregation
     }
 
-    /// Returns true if the ACKs alone may fill the return link: they are numerous enough for a slow
+    /// Returns true if the ACKs alone may fill the return link: there are enough of them for a slow
     /// one, and their delay looks like that of a full forward link.
     pub(super) fn may_be_return(&self) -> bool {
-        /// Bits of an IP packet with an acknowledgement of QUIC.
+        /// Size in bits of an IP packet with a QUIC ACK.
         const ACK_BITS: f64 = 8.0 * 75.0;
         self.proven / self.bytes_per_ack.max(1.0) * ACK_BITS >= self.tuning.return_doubt
     }
@@ -190,8 +190,8 @@ impl Path {
         self.arrivals.rate(self.scale, Span::ZERO, Time::ZERO).unwrap_or_default()
     }
 
-    /// Ends the bursts: from now on the queue drains, and decreases of the RTT are no variation of
-    /// the path. Returns the latest rate and that of the last RTT, in bytes per second.
+    /// Ends the bursts. From now on the queue drains, and decreases of the RTT do not measure the
+    /// path's variation. Returns the latest rate and that of the last RTT, in bytes per second.
     pub(super) fn end_bursts(&mut self, now: Time) -> (Option<f64>, f64) {
         self.swing = Some(self.delay.swing());
         let window = (self.scale / 8).max(Span::from_millis(80));

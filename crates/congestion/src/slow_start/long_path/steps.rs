@@ -1,5 +1,5 @@
-//! The steps after the bursts: settle on the proven rate, verify that there is no more, and creep
-//! if that is not possible.
+//! The steps after the bursts: settle on the proven rate, verify that the path holds no more, and
+//! creep if that is not possible.
 
 use super::super::algorithm::Progress;
 use super::path::{Losses, Path};
@@ -22,30 +22,31 @@ pub(super) enum Next {
 pub(super) enum Step {
     /// Waiting for the first RTT sample.
     Waiting,
-    /// Sending faster than proven; packets before this one are older than the start.
+    /// Sending faster than proven. The packets before this one were sent before the slow start
+    /// began.
     Growing(u64),
-    /// Waiting until the excess has drained, and measuring again meanwhile.
+    /// Waiting until the excess has drained, while measuring again.
     Settling(Settling),
-    /// Testing whether there is more after all.
+    /// Verifying that the path has no more capacity.
     Verifying(Verifying),
     /// Growing slowly until the path shows congestion.
     Creeping(Creeping),
 }
 
-/// Measuring what the path delivers while the excess drains.
+/// Measures the path's delivery rate while the excess drains.
 #[derive(Debug, Clone)]
 pub(super) struct Settling {
     /// Bytes delivered when it began.
     delivered: Bytes,
-    /// Over when this packet is acknowledged; losses before it are answered.
+    /// The step ends when this packet is acknowledged. It covers losses of earlier ones.
     until: u64,
-    /// The proven rate before the exit and at it, in bytes a second.
+    /// The proven rate before the bursts ended and at their end, in bytes per second.
     highest: f64,
     exit: f64,
-    /// The rate of the last round trip before it: rates of few packets can say less, that of a
-    /// round trip is true.
+    /// The rate of the RTT before the step. Rates over few packets may be lower, while that of an
+    /// RTT is reliable.
     least: f64,
-    /// The best rate measured since, and since when.
+    /// The best rate measured since, and the start of that measurement.
     measured: f64,
     began: Time,
 }
@@ -89,9 +90,9 @@ impl Settling {
             return Next::Stay;
         }
         if path.window < path.first_flight.mul_f64(2.0) {
-            // Nothing beyond the first burst has been proven: the bottleneck is slower than such
-            // bursts are made for, or a queue of few packets was overrun, or frames and rare
-            // acknowledgements hide the rate. Slow start knows better.
+            // Nothing beyond the first burst is proven: the bottleneck is too slow for such bursts,
+            // or a queue of few packets overflowed, or frames and infrequent ACKs hide the rate.
+            // Standard slow start does better.
             return Next::Over(Progress::Fallback);
         }
         if path.may_be_return() {
@@ -100,26 +101,25 @@ impl Settling {
         Next::Step(Step::Verifying(Verifying::new(path, 0.5, ack.now, ack.next_number)))
     }
 
-    /// Returns the start of the recovery period: the step responds to congestion among earlier
-    /// packets.
+    /// Returns the start of the recovery period: the step covers congestion among earlier packets.
     pub(super) fn until(&self) -> u64 {
         self.until
     }
 }
 
-/// Sending more than proven for a part of a round, and seeing whether it comes back as fast.
+/// Sends faster than proven for part of a round, and checks whether deliveries keep up.
 #[derive(Debug, Clone)]
 pub(super) struct Verifying {
     growth: f64,
-    /// The window before, in bytes.
+    /// The previous window, in bytes.
     before: Bytes,
-    /// How long more is sent, and until when.
+    /// Duration of the faster sending, and its end.
     pulse: Span,
     until: Time,
-    /// Measured from the acknowledgement of this packet on.
+    /// Measurements start with the ACK of this packet.
     first: u64,
     since: Option<(Time, Bytes)>,
-    /// Losses of packets from then on, and of those before.
+    /// Losses of packets from `first` on, and losses of earlier ones.
     losses: Losses,
     earlier: Losses,
 }
@@ -127,8 +127,7 @@ pub(super) struct Verifying {
 impl Verifying {
     fn new(path: &mut Path, growth: f64, now: Time, first: u64) -> Self {
         let before = path.window;
-        // Long enough that gathered acknowledgements do not decide, short enough to be forgiven by
-        // a small queue.
+        // Long enough that aggregated ACKs do not decide, short enough for a small queue to absorb.
         let pulse = (path.scale / 4).max(path.tuning.max_ack_aggregation * 3).min(path.scale);
         let (proven, more) = (path.proven, growth * path.proven * pulse.as_secs_f64());
         path.send(before.get() as f64 + more, (1.0 + growth) * proven);
@@ -170,8 +169,7 @@ impl Verifying {
                 ack.next_number,
             )));
         }
-        // Coarse frames spoil the rate on paths that are not so long: a round trip without a queue
-        // is as good.
+        // On shorter paths, coarse frames spoil the rate. An RTT without a queue is as good a sign.
         if path.is_empty() && !self.losses.exceed(path.chance, path.window) {
             if time < path.scale {
                 return Next::Stay;
@@ -194,7 +192,7 @@ impl Verifying {
 
     pub(super) fn on_loss(&mut self, path: &mut Path, loss: &Loss<'_>) -> Next {
         if loss.newest().number < self.first {
-            // Sent at the proven rate and lost all the same: others are on the path.
+            // Sent at the proven rate and lost nevertheless: other flows share the path.
             self.earlier.note(loss);
             let crowded = self.earlier.exceed(0.1, path.window);
             return if crowded { Next::Over(Progress::Congested) } else { Next::Stay };
@@ -207,19 +205,19 @@ impl Verifying {
     }
 }
 
-/// Growing by a bounded volume each round.
+/// Grows by a bounded volume per round.
 #[derive(Debug, Clone)]
 pub(super) struct Creeping {
-    /// Growth of a round, in bytes, and the window that it began with.
+    /// Growth per round in bytes, and the initial window of the round.
     step: f64,
     from: f64,
-    /// Growth of the round before, as a part of its window: what this round delivers shows what
-    /// that one was worth.
+    /// Growth in the previous round, as a fraction of its window. Deliveries in this round show its
+    /// effect.
     grown: f64,
-    /// When and after how many delivered bytes the round began; the rate of the one before.
+    /// Start of the round: time and delivered bytes. Then the rate of the previous round.
     began: (Time, Bytes),
     rate: f64,
-    /// The window in bytes and fractions of them.
+    /// The window in bytes, including fractions.
     window: f64,
 }
 
@@ -248,9 +246,9 @@ impl Creeping {
         }
         let time = ack.now.since(self.began.0).as_secs_f64().max(0.001);
         let rate = ack.delivered.saturating_sub(self.began.1).get() as f64 / time;
-        // More came back for more: the way out has room, and the way back is so full that it drops
-        // acknowledgements, whose followers cover more. Before a full way out there would be
-        // nothing but a longer round trip.
+        // Deliveries grew with the window: the forward path has room, and the return path is so
+        // full that it drops ACKs, whose successors cover more. With a full forward path, only the
+        // RTT would grow.
         let more = self.grown > 0.0 && rate >= self.rate * (1.0 + 0.5 * self.grown);
         self.grown = self.step / self.from.max(1.0);
         let step = if more { 2.0 * self.step } else { path.tuning.max_creep };

@@ -1,33 +1,25 @@
-//! What the start does with single events; whole transfers are in `tests/starts.rs`.
+//! Tests with single events; whole transfers are in `tests/starts.rs`.
 
 use super::*;
 use crate::sent_packets::SentPackets;
+use crate::testing::{MTU, config};
 use bentpipe_units::Span;
 use proptest::prelude::*;
 
-const MTU: Bytes = Bytes::new(1000);
-
-/// A start, and the packets that it has sent.
+/// A slow start and the packets that it has sent.
 struct Sender {
-    start: LongPath,
+    slow_start: LongPath,
     sent_packets: SentPackets,
 }
 
 impl Sender {
     fn new() -> Self {
-        let config = ControllerConfig {
-            now: Time::ZERO,
-            mtu: MTU,
-            initial_window: Bytes::new(10_000),
-            distance_m: None,
-            rtt: None,
-        };
-        let start = LongPath::new(&config, &Parameters::default());
-        Self { start, sent_packets: SentPackets::new() }
+        let slow_start = LongPath::new(&config(), &Parameters::default());
+        Self { slow_start, sent_packets: SentPackets::new() }
     }
 
-    /// A sender on a path of 600 ms that has heard of its first packet, which was all the
-    /// application had.
+    /// Returns a sender on a path of 600 ms after the ACK of its first packet, the only data that
+    /// the application had.
     fn begun() -> Self {
         let mut sender = Self::new();
         sender.send(0, 1);
@@ -37,7 +29,8 @@ impl Sender {
 
     fn send(&mut self, at_ms: u64, packets: u64) {
         for _ in 0..packets {
-            self.start.on_packet_sent(&self.sent_packets.on_sent(Time::from_millis(at_ms), MTU));
+            self.slow_start
+                .on_packet_sent(&self.sent_packets.on_sent(Time::from_millis(at_ms), MTU));
         }
     }
 
@@ -45,7 +38,8 @@ impl Sender {
         let now = Time::from_millis(at_ms);
         self.sent_packets.on_acked(now, number);
         let mut progress = Progress::Continue;
-        self.sent_packets.report_ack(now, app_limited, |ack| progress = self.start.on_ack(ack));
+        self.sent_packets
+            .report_ack(now, app_limited, |ack| progress = self.slow_start.on_ack(ack));
         progress
     }
 
@@ -55,12 +49,12 @@ impl Sender {
         }
         let mut progress = Progress::Continue;
         self.sent_packets.report_loss(Time::from_millis(at_ms), persistent, |loss| {
-            progress = self.start.on_loss(loss)
+            progress = self.slow_start.on_loss(loss)
         });
         progress
     }
 
-    /// The first burst, sent at the rate that was asked for: 120 packets in 60 ms.
+    /// Sends the first burst at its pacing rate: 120 packets in 60 ms.
     fn burst(&mut self) {
         for step in 0..60 {
             self.send(600 + step, 2);
@@ -69,61 +63,61 @@ impl Sender {
 }
 
 #[test]
-fn a_short_path_is_left_to_the_controller_as_if_nothing_stood_in_front() {
+fn a_short_path_is_left_to_the_controller() {
     let mut sender = Sender::new();
     sender.send(0, 10);
     assert_eq!(sender.ack(159, 0, false), Progress::Fallback);
-    assert_eq!(sender.start.window(), Bytes::new(11_000));
+    assert_eq!(sender.slow_start.window(), Bytes::new(11_000));
 }
 
 #[test]
-fn the_first_burst_is_ten_packets_for_each_50_ms_in_a_tenth_of_the_round_trip() {
+fn the_first_burst_is_ten_packets_per_50_ms_in_a_tenth_of_the_rtt() {
     let sender = Sender::begun();
-    assert_eq!(sender.start.window(), Bytes::new(120_000));
-    assert_eq!(sender.start.pacing_rate(), Some(Rate::from_mbps(16)));
+    assert_eq!(sender.slow_start.window(), Bytes::new(120_000));
+    assert_eq!(sender.slow_start.pacing_rate(), Some(Rate::from_mbps(16)));
 }
 
 #[test]
-fn late_news_of_older_packets_do_not_change_the_first_burst() {
+fn late_acks_of_older_packets_do_not_change_the_first_burst() {
     let mut sender = Sender::new();
     sender.send(0, 3);
     sender.ack(600, 0, true);
-    let first = (sender.start.window(), sender.start.pacing_rate());
+    let first = (sender.slow_start.window(), sender.slow_start.pacing_rate());
     sender.ack(610, 1, true);
     sender.ack(650, 2, true);
-    assert_eq!((sender.start.window(), sender.start.pacing_rate()), first);
+    assert_eq!((sender.slow_start.window(), sender.slow_start.pacing_rate()), first);
 }
 
 #[test]
-fn a_burst_that_comes_back_as_it_was_sent_proves_its_rate() {
+fn a_burst_delivered_as_fast_as_sent_proves_its_rate() {
     let mut sender = Sender::begun();
     sender.burst();
     for step in 0..60 {
         sender.ack(1200 + step, 2 * step + 1, false);
         sender.ack(1200 + step, 2 * step + 2, false);
     }
-    assert_eq!(sender.start.phase(), "bursts");
-    // 2000 bytes in a millisecond are 1.2 MB in a round trip, towards which the window has grown by
-    // sixteen packets for each one since the rate was known, and are sent three times as fast.
-    let window = sender.start.window().get();
+    assert_eq!(sender.slow_start.phase(), "bursts");
+    // 2000 bytes per millisecond are 1.2 MB per RTT. The window has grown towards that by sixteen
+    // packets per ACK since the rate was known, and is sent three times as fast.
+    let window = sender.slow_start.window().get();
     assert!((700_000..1_200_000).contains(&window), "{window}");
-    let rate = sender.start.pacing_rate().unwrap().as_mbps_f64();
+    let rate = sender.slow_start.pacing_rate().unwrap().as_mbps_f64();
     assert!((40.0..=48.0).contains(&rate), "{rate}");
 }
 
 #[test]
-fn a_round_trip_that_grows_and_stays_grown_ends_the_bursts() {
+fn a_lasting_rtt_increase_ends_the_bursts() {
     let mut sender = Sender::begun();
     sender.burst();
     for number in 1..=120 {
         // Ten times slower than sent.
         sender.ack(1200 + 5 * number, number, false);
-        if sender.start.phase() == "settle" {
+        if sender.slow_start.phase() == "settle" {
             assert!((100..200).contains(&(5 * number)), "after {} ms", 5 * number);
             return;
         }
     }
-    panic!("still {}", sender.start.phase());
+    panic!("still {}", sender.slow_start.phase());
 }
 
 #[test]
@@ -133,32 +127,32 @@ fn few_losses_are_absorbed() {
     for number in 10..=120 {
         sender.ack(1200 + number / 2, number, false);
     }
-    let window = sender.start.window();
+    let window = sender.slow_start.window();
     assert_eq!(sender.lose(1261, 1..4, false), Progress::Continue);
-    assert_eq!((sender.start.phase(), sender.start.window()), ("bursts", window));
+    assert_eq!((sender.slow_start.phase(), sender.slow_start.window()), ("bursts", window));
 }
 
 #[test]
-fn many_losses_end_the_bursts_without_asking_the_controller() {
+fn many_losses_end_the_bursts_without_a_response_of_the_controller() {
     let mut sender = Sender::begun();
     sender.burst();
     for number in 40..=120 {
         sender.ack(1200 + number / 2, number, false);
     }
     assert_eq!(sender.lose(1261, 1..40, false), Progress::Continue);
-    assert_eq!(sender.start.phase(), "settle");
-    // What was in flight then is answered already.
+    assert_eq!(sender.slow_start.phase(), "settle");
+    // The slow start covers the packets in flight at that time.
     let ecn_ce = EcnCe {
         now: Time::from_millis(1262),
         newest: 119,
         bytes_in_flight: Bytes::ZERO,
         next_number: sender.sent_packets.next_number(),
     };
-    assert_eq!(sender.start.on_ecn_ce(&ecn_ce), Progress::Continue);
+    assert_eq!(sender.slow_start.on_ecn_ce(&ecn_ce), Progress::Continue);
 }
 
 #[test]
-fn where_the_first_burst_proved_little_slow_start_goes_on_and_its_losses_are_answered() {
+fn a_first_burst_that_proves_little_falls_back_to_slow_start_and_covers_its_losses() {
     let mut sender = Sender::begun();
     sender.burst();
     for step in 0..20 {
@@ -168,12 +162,12 @@ fn where_the_first_burst_proved_little_slow_start_goes_on_and_its_losses_are_ans
     sender.send(1311, 1);
     let until = sender.sent_packets.next_number();
     assert_eq!(sender.ack(1911, until - 1, false), Progress::Fallback);
-    assert_eq!(sender.start.recovery_start(), until - 1);
-    assert!(sender.start.window() < Bytes::new(240_000));
+    assert_eq!(sender.slow_start.recovery_start(), until - 1);
+    assert!(sender.slow_start.window() < Bytes::new(240_000));
 }
 
 #[test]
-fn a_mark_during_the_bursts_is_the_controllers_to_answer() {
+fn ecn_ce_during_the_bursts_is_left_to_the_controller() {
     let mut sender = Sender::begun();
     sender.burst();
     let ecn_ce = EcnCe {
@@ -182,32 +176,35 @@ fn a_mark_during_the_bursts_is_the_controllers_to_answer() {
         bytes_in_flight: Bytes::ZERO,
         next_number: 121,
     };
-    assert_eq!(sender.start.on_ecn_ce(&ecn_ce), Progress::Congested);
+    assert_eq!(sender.slow_start.on_ecn_ce(&ecn_ce), Progress::Congested);
 }
 
 #[test]
-fn persistent_congestion_is_the_controllers_to_answer() {
+fn persistent_congestion_is_left_to_the_controller() {
     let mut sender = Sender::begun();
     sender.burst();
     assert_eq!(sender.lose(4000, 1..120, true), Progress::Congested);
 }
 
 #[test]
-fn losses_before_the_first_round_trip_are_the_controllers_to_answer() {
+fn losses_before_the_first_rtt_sample_are_left_to_the_controller() {
     let mut sender = Sender::new();
     sender.send(0, 10);
     assert_eq!(sender.lose(900, 0..3, false), Progress::Congested);
 }
 
 proptest! {
-    /// Whatever is acknowledged or lost, and when.
+    /// Window and rate stay valid whatever is acknowledged or lost, and when.
     #[test]
     fn window_and_rate_stay_sane(
-        events in proptest::collection::vec((0u64..2_000_000_000, 0u64..40, 0u64..60, 0u8..8), 1..200),
+        events in proptest::collection::vec(
+            (0u64..2_000_000_000, 0u64..40, 0u64..60, 0u8..8),
+            1..200,
+        ),
         mtu in 0u64..70_000,
     ) {
         let mut sender = Sender::begun();
-        sender.start.on_mtu_update(Bytes::new(mtu));
+        sender.slow_start.on_mtu_update(Bytes::new(mtu));
         let mut now = Time::from_millis(600);
         for (nanos, sent, number, kind) in events {
             now += Span::from_nanos(nanos);
@@ -218,9 +215,9 @@ proptest! {
             } else {
                 sender.ack(now.as_nanos() / 1_000_000, number, kind == 1)
             };
-            prop_assert!(!sender.start.window().is_zero());
-            prop_assert!(sender.start.window() <= Bytes::new(1 << 40));
-            prop_assert!(sender.start.pacing_rate().is_none_or(|rate| !rate.is_zero()));
+            prop_assert!(!sender.slow_start.window().is_zero());
+            prop_assert!(sender.slow_start.window() <= Bytes::new(1 << 40));
+            prop_assert!(sender.slow_start.pacing_rate().is_none_or(|rate| !rate.is_zero()));
             if progress != Progress::Continue {
                 break;
             }

@@ -1,40 +1,38 @@
-//! What stands at the beginning of a stream of the tunnel: where the connection wants to go, and
-//! what became of that.
+//! Header and reply of a tunnel's stream.
 //!
-//! A stream for each TCP connection. The entrance begins it with a version, 1, how many bytes it
-//! can take at first (4 bytes, network order), and the target as SOCKS5 has it (RFC 1928 §4: type,
-//! address, port). It goes on with what the client says, up to 32 kB ([`FIRST`]) until it hears
-//! more. The exit begins with one byte: 0 where the server has been reached, then how many bytes it
-//! can take in all, and what the server says; otherwise the number of a [`Refusal`], and that is
-//! all.
+//! Each TCP connection has a stream. The ingress sends a header: version 1, its initial limit (4
+//! bytes, network order) and the target as in SOCKS5 (RFC 1928 §4: type, address, port). The bytes
+//! of the client follow, up to 32 kB ([`INITIAL_LIMIT`]) until the ingress learns a higher limit.
+//! The egress replies with the byte 0 if it has reached the server, its limit, and the bytes of the
+//! server. Otherwise it replies with the code of a [`Refusal`] only.
 
-use super::super::refusal::Refusal;
-use super::super::target::{Target, TargetError};
+use crate::pep::refusal::Refusal;
+use crate::pep::target::{Target, TargetError};
 use thiserror::Error;
 
-/// The version of this.
+/// Version of the protocol.
 const VERSION: u8 = 1;
-/// What the exit begins with where all is well.
+/// First byte of a reply if the server was reached.
 const REACHED: u8 = 0;
-/// What every exit can take before it has said so, bytes: the least that a proxy's buffers are.
-pub(super) const FIRST: u32 = 32 * 1024;
-/// The longest header: version, window, type, length, the longest name that a length can say, port.
-pub(super) const LONGEST: usize = 1 + 4 + 1 + 1 + 255 + 2;
-/// The longest answer: code and window.
-pub(super) const LONGEST_ANSWER: usize = 1 + 4;
+/// Bytes that every egress accepts before its reply: the smallest buffer of a proxy.
+pub(super) const INITIAL_LIMIT: u32 = 32 * 1024;
+/// Longest header, bytes: version, window, type, length, longest name, port.
+pub(super) const MAX_HEADER: usize = 1 + 4 + 1 + 1 + 255 + 2;
+/// Longest reply, bytes: code and window.
+pub(super) const MAX_REPLY: usize = 1 + 4;
 
-/// A header that this version cannot read.
+/// Why a header is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum HeaderError {
-    /// Another version.
-    #[error("version {0} of the tunnel; allowed: {VERSION}")]
+    /// The version is not supported.
+    #[error("tunnel version {0} is not supported; allowed: {VERSION}")]
     Version(u8),
-    /// No destination.
+    /// The target is invalid.
     #[error(transparent)]
     Target(#[from] TargetError),
 }
 
-/// The beginning of a stream.
+/// Returns the header of a stream.
 pub fn write_header(window: u32, target: &Target) -> Vec<u8> {
     let mut bytes = vec![VERSION];
     bytes.extend(window.to_be_bytes());
@@ -42,21 +40,21 @@ pub fn write_header(window: u32, target: &Target) -> Vec<u8> {
     bytes
 }
 
-/// What a header says, and how many bytes it took.
+/// The header of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// How many bytes the entrance can take at first.
+    /// Initial limit of the ingress, bytes.
     pub window: u32,
-    /// Where the connection wants to go.
+    /// Target of the connection.
     pub target: Target,
-    /// Bytes of the header.
+    /// Length of the header, bytes.
     pub length: usize,
 }
 
-/// Reads a header from the beginning of `bytes`; nothing where some are still to come.
+/// Reads a header from the start of `bytes`. `None` if more bytes are needed.
 ///
 /// # Errors
-/// What no byte that follows can mend.
+/// The bytes are invalid, whatever follows.
 pub fn read_header(bytes: &[u8]) -> Result<Option<Header>, HeaderError> {
     let Some((&version, rest)) = bytes.split_first() else { return Ok(None) };
     if version != VERSION {
@@ -71,20 +69,20 @@ pub fn read_header(bytes: &[u8]) -> Result<Option<Header>, HeaderError> {
     }))
 }
 
-/// What an exit begins with that has reached the server, and can take so many bytes.
-pub(super) fn write_answer(window: u32) -> Vec<u8> {
+/// Returns the reply of an egress that has reached the server, with its limit.
+pub(super) fn write_reply(window: u32) -> Vec<u8> {
     let mut bytes = vec![REACHED];
     bytes.extend(window.to_be_bytes());
     bytes
 }
 
-/// Reads that from the beginning of `bytes`: how many bytes the exit can take; nothing where some
-/// are still to come.
-pub(super) fn read_answer(bytes: &[u8]) -> Result<Option<u32>, Refusal> {
+/// Reads a reply from the start of `bytes`: the limit of the egress, or `None` if more bytes are
+/// needed.
+pub(super) fn read_reply(bytes: &[u8]) -> Result<Option<u32>, Refusal> {
     match bytes.split_first() {
         None => Ok(None),
         Some((&REACHED, rest)) => Ok(rest.first_chunk().map(|window| u32::from_be_bytes(*window))),
-        Some((&number, _)) => Err(Refusal::from_number(number)),
+        Some((&code, _)) => Err(Refusal::from_code(code)),
     }
 }
 
@@ -94,12 +92,12 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_header_comes_back_and_another_version_does_not() {
+    fn a_header_is_read_back_and_other_versions_are_refused() {
         let target = Target::from_authority("example.org:443").unwrap();
         let mut bytes = write_header(70_000, &target);
         let length = bytes.len();
-        for most in 0..length {
-            assert_eq!(read_header(&bytes[..most]), Ok(None));
+        for end in 0..length {
+            assert_eq!(read_header(&bytes[..end]), Ok(None));
         }
         bytes.extend(b"GET");
         assert_eq!(read_header(&bytes), Ok(Some(Header { window: 70_000, target, length })));
@@ -108,18 +106,21 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_a_window_or_a_refusal() {
-        let bytes = write_answer(70_000);
-        assert_eq!(bytes.len(), LONGEST_ANSWER);
-        assert_eq!((read_answer(&bytes[..4]), read_answer(&bytes)), (Ok(None), Ok(Some(70_000))));
-        assert_eq!(read_answer(&[Refusal::Refused.number()]), Err(Refusal::Refused));
+    fn a_reply_is_a_window_or_a_refusal() {
+        let bytes = write_reply(70_000);
+        assert_eq!(bytes.len(), MAX_REPLY);
+        assert_eq!((read_reply(&bytes[..4]), read_reply(&bytes)), (Ok(None), Ok(Some(70_000))));
+        assert_eq!(read_reply(&[Refusal::Refused.code()]), Err(Refusal::Refused));
     }
 
     proptest! {
         #[test]
-        fn no_header_is_longer_than_the_longest(mut bytes in prop::collection::vec(any::<u8>(), LONGEST..LONGEST + 9), kind in 0u8..5) {
+        fn no_header_is_longer_than_the_longest(
+            mut bytes in prop::collection::vec(any::<u8>(), MAX_HEADER..MAX_HEADER + 9),
+            kind in 0u8..5,
+        ) {
             (bytes[0], bytes[5]) = (VERSION, kind);
-            prop_assert!(!matches!(read_header(&bytes), Ok(None)), "it asks for more");
+            prop_assert!(!matches!(read_header(&bytes), Ok(None)), "more bytes are needed");
         }
     }
 }

@@ -1,13 +1,11 @@
-//! What two proxies know of each other: a secret in a file of each, from which both derive the keys
-//! that they show.
+//! The secret that both proxies of a tunnel have in a file, and the keys derived from it.
 //!
-//! Each has an Ed25519 key of its role, derived from the secret, and a self-signed certificate for
-//! it; each trusts that of the other role and no other (TLS 1.3 with certificates of both sides,
-//! RFC 8446 §4.3.2). Nothing of the secret crosses the network. Who talks to a proxy can see a
-//! public key that was derived from it, so that it has to be one that nobody can guess: it is
-//! drawn, not chosen.
+//! Each proxy has an Ed25519 key for its role, derived from the secret, with a self-signed
+//! certificate. It trusts the certificate of the other role and no other (TLS 1.3 with client
+//! authentication, RFC 8446 §4.3.2). The secret never crosses the network. A client can see a
+//! public key derived from it, so the secret must be hard to guess. It is drawn at random.
 
-use super::super::PepError;
+use crate::pep::error::PepError;
 use bentpipe_quic::noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use bentpipe_quic::tls::{Identity, Randomness, provider};
 use ring::hkdf::{HKDF_SHA256, Salt};
@@ -15,35 +13,36 @@ use rustls::RootCertStore;
 use rustls::server::WebPkiClientVerifier;
 use std::fmt;
 use std::fs::OpenOptions;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What the tunnel's protocol is called in the handshake (RFC 7301).
+/// ALPN name of the tunnel's protocol (RFC 7301).
 const ALPN: &[u8] = b"bentpipe-pep/1";
-/// Bytes of a secret.
+/// Length of a secret, bytes.
 const LENGTH: usize = 32;
 
-/// The name in the certificate of either role.
+/// The role of a proxy in a tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Role {
-    /// Where connections enter the tunnel.
-    Listener,
-    /// Where they leave it.
-    Exit,
+pub(super) enum Role {
+    /// Connections enter the tunnel here.
+    Ingress,
+    /// Connections leave the tunnel here.
+    Egress,
 }
 
 impl Role {
+    /// Returns the name in the certificate.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Listener => "entrance.pep.bentpipe",
-            Self::Exit => "exit.pep.bentpipe",
+            Self::Ingress => "entrance.pep.bentpipe",
+            Self::Egress => "exit.pep.bentpipe",
         }
     }
 }
 
-/// A secret that two proxies share. It is never shown.
+/// A secret that two proxies share. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; LENGTH]);
 
@@ -53,27 +52,23 @@ impl fmt::Debug for Secret {
     }
 }
 
-fn system(what: impl fmt::Display) -> PepError {
-    PepError::System(io::Error::other(what.to_string()))
-}
-
 impl Secret {
-    /// Reads the 64 hexadecimal digits that a file holds.
+    /// Reads a secret of 64 hexadecimal digits from a file.
     ///
     /// # Errors
-    /// A file that cannot be read, or holds something else: the message does not say what.
+    /// The file cannot be read or holds something else. The message does not show its content.
     pub fn from_file(file: &Path) -> Result<Self, PepError> {
-        let wrong = |why: String| PepError::Secret { file: file.to_owned(), why };
+        let wrong = |reason: String| PepError::Secret { file: file.to_owned(), reason };
         let mut text = String::new();
         let open = std::fs::File::open(file).map_err(|error| wrong(error.to_string()))?;
-        // A file that goes on is not a secret.
+        // A longer file is not a secret.
         open.take(4 * LENGTH as u64)
             .read_to_string(&mut text)
             .map_err(|error| wrong(error.to_string()))?;
         Self::parse(text.trim()).ok_or_else(|| {
             wrong(
-                "64 hexadecimal digits are expected, and nothing else; `--make-secret` writes \
-                such a file"
+                "the file does not hold a secret; expected: 64 hexadecimal digits, as written by \
+                 `--make-secret`"
                     .to_owned(),
             )
         })
@@ -89,71 +84,72 @@ impl Secret {
         (digits.len() == 2 * LENGTH).then(|| bytes.try_into().ok().map(Self))?
     }
 
-    /// Draws a new one and writes it to a new file that only its owner may read.
+    /// Draws a new secret and writes it to a new file that only its owner may read.
     ///
     /// # Errors
-    /// A file that exists already, or cannot be written.
+    /// The file exists already or cannot be written.
     pub fn make(file: &Path) -> Result<(), PepError> {
-        let wrong =
-            |error: io::Error| PepError::Secret { file: file.to_owned(), why: error.to_string() };
+        let wrong = |reason: String| PepError::Secret { file: file.to_owned(), reason };
         let mut secret = [0; LENGTH];
         let drawn = Randomness::System.generator().fill(&mut secret);
-        drawn.map_err(|_| wrong(io::Error::other("the system has no random numbers")))?;
+        drawn.map_err(|_| wrong("the system has no random numbers".to_owned()))?;
         let text: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
         opened
             .and_then(|mut opened| opened.write_all(format!("{text}\n").as_bytes()))
-            .map_err(wrong)
+            .map_err(|error| wrong(error.to_string()))
     }
 
-    /// The key and certificate of a role.
+    /// Returns the key and certificate of a role.
     fn identity(&self, role: Role) -> Result<Identity, PepError> {
         let mut seed = [0; 32];
         let key = Salt::new(HKDF_SHA256, ALPN).extract(&self.0);
         let info = [role.name().as_bytes()];
         key.expand(&info, HKDF_SHA256)
             .and_then(|expanded| expanded.fill(&mut seed))
-            .map_err(|_| system("HKDF"))?;
-        Identity::self_signed(role.name(), seed).map_err(system)
+            .map_err(|_| PepError::system("HKDF"))?;
+        Identity::self_signed(role.name(), seed).map_err(PepError::system)
     }
 
-    fn trusting(&self, role: Role) -> Result<RootCertStore, PepError> {
+    /// Returns the certificates that trust a role.
+    fn roots(&self, role: Role) -> Result<RootCertStore, PepError> {
         let mut roots = RootCertStore::empty();
         for certificate in self.identity(role)?.certificates {
-            roots.add(certificate).map_err(system)?;
+            roots.add(certificate).map_err(PepError::system)?;
         }
         Ok(roots)
     }
 
-    /// The cryptography of an entrance.
+    /// Returns the TLS configuration of the ingress.
     pub(super) fn client(&self) -> Result<QuicClientConfig, PepError> {
-        let own = self.identity(Role::Listener)?;
+        let own = self.identity(Role::Ingress)?;
         let mut config = rustls::ClientConfig::builder_with_provider(provider(Randomness::System))
             .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(system)?
-            .with_root_certificates(self.trusting(Role::Exit)?)
+            .map_err(PepError::system)?
+            .with_root_certificates(self.roots(Role::Egress)?)
             .with_client_auth_cert(own.certificates.clone(), own.private_key())
-            .map_err(system)?;
+            .map_err(PepError::system)?;
         config.alpn_protocols = vec![ALPN.to_vec()];
-        QuicClientConfig::try_from(config).map_err(system)
+        QuicClientConfig::try_from(config).map_err(PepError::system)
     }
 
-    /// The cryptography of an exit. No early data: it could be replayed, and connections with it.
+    /// Returns the TLS configuration of the egress. Without early data, which an attacker could
+    /// replay to repeat connections.
     pub(super) fn server(&self) -> Result<QuicServerConfig, PepError> {
-        let own = self.identity(Role::Exit)?;
+        let own = self.identity(Role::Egress)?;
         let provider = provider(Randomness::System);
-        let trusted = Arc::new(self.trusting(Role::Listener)?);
+        let trusted = Arc::new(self.roots(Role::Ingress)?);
         let verifier = WebPkiClientVerifier::builder_with_provider(trusted, provider.clone())
             .build()
-            .map_err(system)?;
+            .map_err(PepError::system)?;
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(system)?
+            .map_err(PepError::system)?
             .with_client_cert_verifier(verifier)
             .with_single_cert(own.certificates.clone(), own.private_key())
-            .map_err(system)?;
+            .map_err(PepError::system)?;
         config.alpn_protocols = vec![ALPN.to_vec()];
-        QuicServerConfig::try_from(config).map_err(system)
+        QuicServerConfig::try_from(config).map_err(PepError::system)
     }
 }
 
@@ -162,23 +158,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_made_once_for_its_owner_alone_and_read_again() {
+    fn a_secret_is_written_once_for_its_owner_only() {
         use std::os::unix::fs::PermissionsExt;
-        let place = tempfile::tempdir().unwrap();
-        let file = place.path().join("secret");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("secret");
         Secret::make(&file).unwrap();
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         let secret = Secret::from_file(&file).unwrap();
         assert_eq!(secret, Secret::from_file(&file).unwrap());
-        assert!(Secret::make(&file).is_err(), "it is not written over");
+        assert!(Secret::make(&file).is_err(), "an existing file is not overwritten");
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(!format!("{secret:?}").contains(text.trim()));
     }
 
     #[test]
-    fn what_is_no_secret_is_refused_without_being_shown() {
-        let place = tempfile::tempdir().unwrap();
-        let file = place.path().join("secret");
+    fn an_invalid_secret_is_refused_without_being_shown() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("secret");
         for text in [
             "",
             "hunter2hunter2",
@@ -195,11 +191,11 @@ mod tests {
     }
 
     #[test]
-    fn roles_have_different_keys_and_secrets_too() {
+    fn roles_and_secrets_have_different_keys() {
         let (one, two) = (Secret([1; 32]), Secret([2; 32]));
         let certificate = |secret: &Secret, role| secret.identity(role).unwrap().certificates;
-        assert_eq!(certificate(&one, Role::Exit), certificate(&one, Role::Exit));
-        assert_ne!(certificate(&one, Role::Exit), certificate(&one, Role::Listener));
-        assert_ne!(certificate(&one, Role::Exit), certificate(&two, Role::Exit));
+        assert_eq!(certificate(&one, Role::Egress), certificate(&one, Role::Egress));
+        assert_ne!(certificate(&one, Role::Egress), certificate(&one, Role::Ingress));
+        assert_ne!(certificate(&one, Role::Egress), certificate(&two, Role::Egress));
     }
 }

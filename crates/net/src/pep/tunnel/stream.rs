@@ -1,18 +1,18 @@
-//! A stream of the tunnel as one side of a proxied connection.
+//! A stream of a tunnel as one side of a proxied connection.
 
-use super::super::stream::{ProxyStream, StreamError};
-use super::credit::Credits;
+use super::flow_control::StreamLimits;
+use crate::pep::stream::{ProxyStream, StreamError};
 use bentpipe_quic::noq_proto::ConnectionError;
 use bentpipe_quic::{RawStream, StreamEnd};
 use bentpipe_units::Bytes as Size;
 use bytes::{Buf, Bytes};
 use std::task::{Context, Poll, ready};
 
-/// The code with which a stream is given up: a reset of TCP.
+/// Error code of an aborted stream. It stands for a TCP reset.
 const RESET: u64 = 1;
-/// The part of a window that is free before the peer hears of it: the eighth that QUIC's stack has,
-/// too.
-const PART: u64 = 8;
+/// Divisor of the window that gives the bytes between two updates of the limit. QUIC's own windows
+/// use the same.
+const UPDATE_FRACTION: u64 = 8;
 
 impl From<StreamEnd> for StreamError {
     fn from(end: StreamEnd) -> Self {
@@ -24,58 +24,60 @@ impl From<StreamEnd> for StreamError {
     }
 }
 
-/// A stream of the tunnel. What stands at its beginning does not count for its windows.
+/// A stream of a tunnel. Its header and reply do not count for its limits.
 #[derive(Debug)]
 pub(super) struct QuicProxyStream {
     stream: RawStream,
-    credits: Credits,
-    /// What was taken from the stream and not yet handed on.
-    held: Bytes,
-    /// Bytes that may wait here, and how far the peer knows that it may send.
+    limits: StreamLimits,
+    /// Bytes that were read from the stream and not forwarded.
+    buffered: Bytes,
+    /// Bytes that may wait here.
     window: u64,
-    told: u64,
-    /// Bytes handed on, and bytes sent.
-    taken: u64,
+    /// The limit that the peer knows.
+    advertised: u64,
+    /// Bytes forwarded from the stream.
+    received: u64,
+    /// Bytes sent on the stream.
     sent: u64,
     done: bool,
 }
 
 impl QuicProxyStream {
-    /// One that the peer may send `window` bytes on at first, and on which we may send `room`.
-    pub fn new(stream: RawStream, credits: Credits, window: Size, room: Size) -> Self {
-        credits.begin(stream.id(), room.get());
+    /// Returns a stream with the initial limits of the peer (`window`) and of this side (`limit`).
+    pub fn new(stream: RawStream, limits: StreamLimits, window: Size, limit: Size) -> Self {
+        limits.add(stream.id(), limit.get());
         let window = window.get();
         Self {
             stream,
-            credits,
-            held: Bytes::new(),
+            limits,
+            buffered: Bytes::new(),
             window,
-            told: window,
-            taken: 0,
+            advertised: window,
+            received: 0,
             sent: 0,
             done: false,
         }
     }
 
-    /// The stream itself, for what stands at its beginning.
+    /// Returns the stream itself, for its header and reply.
     pub const fn stream(&mut self) -> &mut RawStream {
         &mut self.stream
     }
 
-    /// The peer can take so much.
+    /// Raises the limit of this side.
     pub fn raise(&self, limit: u64) {
-        self.credits.raise(self.stream.id(), limit);
+        self.limits.raise(self.stream.id(), limit);
     }
 
-    /// Has what the peer still says thrown away, where this side has finished.
-    pub fn refuse(mut self) {
+    /// Discards further bytes from the peer, after this side has finished.
+    pub fn discard_rest(mut self) {
         self.stream.stop(RESET);
         self.done = true;
     }
 
-    /// Hands on `bytes` before anything else: they were taken too early.
-    pub fn give_back(&mut self, bytes: Bytes) {
-        self.held = bytes;
+    /// Puts back `bytes` that were read with the header or reply.
+    pub fn unread(&mut self, bytes: Bytes) {
+        self.buffered = bytes;
     }
 }
 
@@ -85,20 +87,20 @@ impl ProxyStream for QuicProxyStream {
         cx: &mut Context<'_>,
         into: &mut [u8],
     ) -> Poll<Result<usize, StreamError>> {
-        while self.held.is_empty() {
+        while self.buffered.is_empty() {
             match ready!(self.stream.poll_read(cx))? {
-                Some(bytes) => self.held = bytes,
+                Some(bytes) => self.buffered = bytes,
                 None => return Poll::Ready(Ok(0)),
             }
         }
-        let length = self.held.len().min(into.len());
-        into[..length].copy_from_slice(&self.held[..length]);
-        self.held.advance(length);
-        self.taken += length as u64;
-        let limit = self.taken.saturating_add(self.window);
-        if limit - self.told >= (self.window / PART).max(1) {
-            self.told = limit;
-            self.credits.tell(self.stream.id(), limit);
+        let length = self.buffered.len().min(into.len());
+        into[..length].copy_from_slice(&self.buffered[..length]);
+        self.buffered.advance(length);
+        self.received += length as u64;
+        let limit = self.received.saturating_add(self.window);
+        if limit - self.advertised >= (self.window / UPDATE_FRACTION).max(1) {
+            self.advertised = limit;
+            self.limits.advertise(self.stream.id(), limit);
         }
         Poll::Ready(Ok(length))
     }
@@ -108,8 +110,8 @@ impl ProxyStream for QuicProxyStream {
         cx: &mut Context<'_>,
         data: &[u8],
     ) -> Poll<Result<usize, StreamError>> {
-        let room = ready!(self.credits.poll_room(self.stream.id(), self.sent, cx));
-        let data = data.get(..usize::try_from(room).unwrap_or(usize::MAX)).unwrap_or(data);
+        let available = ready!(self.limits.poll_available(self.stream.id(), self.sent, cx));
+        let data = data.get(..usize::try_from(available).unwrap_or(usize::MAX)).unwrap_or(data);
         let written = ready!(self.stream.poll_write(cx, data))?;
         self.sent += written as u64;
         Poll::Ready(Ok(written))
@@ -126,7 +128,7 @@ impl ProxyStream for QuicProxyStream {
 
 impl Drop for QuicProxyStream {
     fn drop(&mut self) {
-        self.credits.end(self.stream.id());
+        self.limits.remove(self.stream.id());
         if !self.done {
             self.stream.abandon(RESET);
         }

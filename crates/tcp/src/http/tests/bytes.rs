@@ -8,15 +8,15 @@ const FRAME: u64 = 9;
 #[test]
 fn a_download_over_http2_has_the_bytes_of_its_records() {
     let played = play(settings(Version::H2), Opening::Full, false, vec![object(100_000)]);
-    // ClientHello, Finished, preface with SETTINGS and WINDOW_UPDATE, SETTINGS acknowledged,
+    // ClientHello, Finished, preface with SETTINGS and WINDOW_UPDATE, SETTINGS acknowledgement,
     // request.
     let client = 517
         + 64
         + (RECORD + 24 + FRAME + 24 + FRAME + 4)
         + (RECORD + FRAME)
         + (RECORD + FRAME + 5 + 280);
-    // The flight, tickets, SETTINGS and WINDOW_UPDATE, SETTINGS acknowledged, response, seven DATA
-    // frames.
+    // The server flight, tickets, SETTINGS and WINDOW_UPDATE, SETTINGS acknowledgement, response,
+    // seven DATA frames.
     let server = 2474
         + 478
         + (RECORD + FRAME + 18 + FRAME + 4)
@@ -35,7 +35,7 @@ fn a_second_request_over_http2_is_smaller() {
 }
 
 #[test]
-fn windows_are_given_back_by_frames_and_not_to_streams_that_ended() {
+fn window_updates_are_frames_and_skip_ended_streams() {
     let rfc = *"rfc".parse::<FlowControlPresetName>().unwrap().preset();
     let settings = Settings {
         stream_window: rfc.stream_window,
@@ -43,10 +43,10 @@ fn windows_are_given_back_by_frames_and_not_to_streams_that_ended() {
         ..settings(Version::H2)
     };
     let written = |bytes| play(settings, Opening::Full, false, vec![object(bytes)]).written[0];
-    // Frames of 16,375 bytes; more than half of 65,535 is used up with the third. In the first case
-    // the stream ends with it.
+    // Frames of 16,375 bytes: the third uses more than half of 65,535. In the first case the stream
+    // ends with it.
     let update = RECORD + FRAME + 4;
-    // Nor does one raise a window that is to stay what it is.
+    // A window that stays at its initial value needs no update.
     assert_eq!(
         written(1),
         517 + 64 + (RECORD + 24 + FRAME + 24) + (RECORD + FRAME) + (RECORD + FRAME + 5 + 280)
@@ -90,7 +90,7 @@ fn bare_exchanges_are_a_request_and_content() {
 }
 
 #[test]
-fn bare_content_is_there_as_soon_as_it_comes() {
+fn bare_content_is_available_as_it_arrives() {
     let mut exchange =
         Exchange::new(&settings(Version::Raw), Opening::Full, false, vec![object(10_000)]);
     assert_eq!(exchange.poll_open(Time::ZERO), Some(0));
@@ -108,7 +108,7 @@ fn bare_content_is_there_as_soon_as_it_comes() {
 }
 
 #[test]
-fn content_in_a_record_is_there_with_its_last_byte() {
+fn content_in_a_record_is_available_with_its_last_byte() {
     let mut exchange =
         Exchange::new(&settings(Version::H1), Opening::EarlyData, false, vec![object(1000)]);
     exchange.poll_open(Time::ZERO);

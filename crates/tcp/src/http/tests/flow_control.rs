@@ -1,4 +1,4 @@
-//! What HTTP/2's windows hold back.
+//! Limits by HTTP/2 windows.
 
 use super::*;
 
@@ -10,8 +10,8 @@ fn narrow(stream: u64, connection: u64) -> Settings {
     }
 }
 
-/// Round trips from the first content sent to the last received, where TLS is open after two and
-/// content begins with the third.
+/// Returns the RTTs from the first content sent to the last received. TLS is open after two RTTs,
+/// and content starts with the third.
 fn trips(settings: Settings, upload: bool, bytes: u64) -> u64 {
     let played = play(settings, Opening::Full, upload, vec![object(bytes)]);
     assert_eq!(played.received(0), bytes);
@@ -20,10 +20,10 @@ fn trips(settings: Settings, upload: bool, bytes: u64) -> u64 {
 }
 
 #[test]
-fn a_window_of_content_takes_a_round_trip() {
-    // DATA frames of 16,375 bytes: of the window of 65,535 four and 35 bytes. It is given back
-    // whenever more than half of it was used up: after the third frame, 49,125 bytes. So these go
-    // on the second trip, and with what remained of the first, more on each later one.
+fn a_window_of_content_takes_an_rtt() {
+    // Four DATA frames of 16,375 bytes and 35 bytes fit the window of 65,535. It is returned once
+    // more than half is used: after the third frame, 49,125 bytes. So these are sent in the second
+    // RTT, and with the rest of the first window, more in each later one.
     assert_eq!(trips(narrow(65_535, 65_535), false, 65_535), 1);
     assert_eq!(trips(narrow(65_535, 65_535), false, 65_536), 2);
     assert_eq!(trips(narrow(65_535, 65_535), false, 65_535 + 49_125), 2);
@@ -31,7 +31,7 @@ fn a_window_of_content_takes_a_round_trip() {
 }
 
 #[test]
-fn in_the_long_run_between_half_a_window_and_a_window_goes_each_round_trip() {
+fn the_long_run_rate_is_between_half_a_window_and_a_window_per_rtt() {
     for (stream, connection) in
         [(65_535, 65_535), (200_000, 65_535), (65_535, 200_000), (1 << 20, 3 << 20)]
     {
@@ -43,7 +43,7 @@ fn in_the_long_run_between_half_a_window_and_a_window_goes_each_round_trip() {
 }
 
 #[test]
-fn no_more_content_is_on_its_way_than_the_window_allows() {
+fn content_in_flight_stays_within_the_window() {
     for (stream, connection, streams) in
         [(65_535, 65_535, 1), (100_000, 1 << 20, 3), (1 << 20, 100_000, 5)]
     {
@@ -51,7 +51,7 @@ fn no_more_content_is_on_its_way_than_the_window_allows() {
         let played = play(narrow(stream, connection), Opening::Full, false, objects);
         let window = connection.min(stream * streams as u64);
         // Frames and records add less than one part in 250 to large frames; small ones come with
-        // each new window and few at a time.
+        // each new window, a few at a time.
         let slack = window / 100 + 40 * 31 * streams as u64;
         for (time, side, burst) in &played.bursts {
             assert!(*side == Role::Client || *burst <= window + slack + 4000, "{time} {burst}");
@@ -60,7 +60,7 @@ fn no_more_content_is_on_its_way_than_the_window_allows() {
 }
 
 #[test]
-fn a_held_back_sender_says_so_and_a_free_one_does_not() {
+fn only_a_blocked_sender_reports_it() {
     assert!(
         !play(narrow(65_535, 65_535), Opening::Full, false, vec![object(100_000)])
             .blocked
@@ -87,7 +87,7 @@ fn a_held_back_sender_says_so_and_a_free_one_does_not() {
 }
 
 #[test]
-fn while_a_record_waits_for_tcp_windows_are_not_to_blame() {
+fn while_a_record_waits_for_tcp_windows_do_not_block() {
     let mut exchange =
         Exchange::new(&narrow(1000, 65_535), Opening::EarlyData, false, vec![object(5000)]);
     exchange.on_open(Time::ZERO, 0, Role::Client);
@@ -105,13 +105,13 @@ fn while_a_record_waits_for_tcp_windows_are_not_to_blame() {
 }
 
 #[test]
-fn an_upload_begins_with_the_window_of_the_rfc_and_goes_on_with_the_servers() {
-    // The server's settings come a round trip after the first content.
+fn an_upload_starts_with_the_default_window_and_continues_with_the_servers() {
+    // The server's settings arrive an RTT after the first content.
     assert_eq!(trips(narrow(1 << 20, 1 << 20), true, 65_535), 1);
     assert_eq!(trips(narrow(1 << 20, 1 << 20), true, 65_536), 2);
     assert_eq!(trips(narrow(1 << 20, 1 << 20), true, 1 << 20), 2);
-    // A smaller one than was used already holds everything back until enough was given back.
-    // Of what remains between 501 and 1000 bytes go on each trip.
+    // A window smaller than the bytes already sent blocks everything until enough is returned. Then
+    // 501 to 1000 bytes are sent per RTT.
     let small = trips(narrow(1000, 1 << 20), true, 100_000);
     assert!((35..=70).contains(&small), "{small}");
     assert!(
@@ -141,13 +141,13 @@ fn streams_share_the_connection_frame_by_frame() {
 }
 
 #[test]
-fn a_window_of_nothing_counts_as_one_byte() {
+fn a_window_of_zero_counts_as_one_byte() {
     let played = play(narrow(0, 0), Opening::Full, false, vec![object(20)]);
     assert_eq!(played.received(0), 20);
 }
 
 #[test]
-fn no_more_than_a_hundred_streams_are_open() {
+fn at_most_a_hundred_streams_are_open() {
     let played = play(settings(Version::H2), Opening::Full, false, vec![object(10); 250]);
     let started = |time| {
         played

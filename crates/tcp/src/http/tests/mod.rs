@@ -1,4 +1,4 @@
-//! Whole exchanges over a loopback that delivers what is written after a delay, in pieces of any
+//! Whole exchanges over a loopback that delivers written bytes after a delay, in pieces of any
 //! size.
 
 mod bytes;
@@ -6,25 +6,26 @@ mod flow_control;
 mod pages;
 
 use super::*;
+use bentpipe_units::{Bytes, Span};
 use std::collections::BTreeMap;
 
-/// One way.
+/// One-way delay.
 const DELAY: Span = Span::from_millis(300);
-/// Windows that hold nothing back.
+/// Windows that never limit.
 const WIDE: Bytes = Bytes::new((1 << 31) - 1);
 
-/// What the loopback will do.
+/// A future event of the loopback.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Open(usize, Role),
-    /// Bytes that the reader at that side gets.
+    /// Bytes delivered to the reader at that side.
     Arrive(usize, Role, u64),
 }
 
-/// Two hosts, a link without a limit, and what went over it.
+/// Two hosts, a link without limits, and a record of the exchange.
 struct Loopback {
     exchange: Exchange,
-    /// Bytes handed over at a time, in both senses.
+    /// Bytes delivered at a time, when writing and reading.
     piece: u64,
     now: Time,
     events: BTreeMap<(Time, u64), Event>,
@@ -34,7 +35,7 @@ struct Loopback {
     arrived: Vec<[u64; 2]>,
     /// Bytes written by each side.
     written: [u64; 2],
-    /// Bytes that one side wrote at one time.
+    /// Bytes that one side wrote at the same time.
     bursts: Vec<(Time, Role, u64)>,
     noted: Vec<(Time, ExchangeEvent)>,
     blocked: Vec<Time>,
@@ -62,7 +63,7 @@ impl Loopback {
         self.events.insert((self.now + delay, self.sequence), event);
     }
 
-    /// Plays until nothing is left to do.
+    /// Runs until no event is left.
     fn run(mut self) -> Self {
         loop {
             self.settle();
@@ -98,10 +99,10 @@ impl Loopback {
         }
     }
 
-    /// Lets both sides write all they have, and notes down what was achieved.
+    /// Lets both sides write everything they have, and records the events.
     fn settle(&mut self) {
         while let Some(connection) = self.exchange.poll_open(self.now) {
-            assert_eq!(connection, self.opened, "connections are numbered in turn");
+            assert_eq!(connection, self.opened, "connections are numbered in order");
             self.opened += 1;
             self.arrived.push([0; 2]);
             self.after(DELAY * 2, Event::Open(connection, Role::Client));
@@ -133,16 +134,15 @@ impl Loopback {
         }
     }
 
-    /// When something was noted.
+    /// Returns the time of an event.
     fn when(&self, wanted: ExchangeEvent) -> Time {
         let mut found = self.noted.iter().filter(|(_, event)| *event == wanted);
-        let (time, _) =
-            found.next().unwrap_or_else(|| panic!("{wanted:?} is not in {:?}", self.noted));
+        let (time, _) = found.next().unwrap_or_else(|| panic!("no {wanted:?} in {:?}", self.noted));
         assert!(found.next().is_none(), "{wanted:?} more than once");
         *time
     }
 
-    /// How often or how much of what was noted when, whatever the order within a point in time.
+    /// Returns the number or size of the events by time, regardless of the order at one time.
     fn summary(&self) -> BTreeMap<(Time, char, usize), u64> {
         let mut summary = BTreeMap::new();
         for (time, event) in &self.noted {
@@ -157,7 +157,7 @@ impl Loopback {
         summary
     }
 
-    /// Bytes noted as received of an object.
+    /// Returns the recorded bytes received of an object.
     fn received(&self, object: usize) -> u64 {
         let of_object = self.noted.iter().map(|(_, event)| match event {
             ExchangeEvent::Received(other, bytes) if *other == object => *bytes,
@@ -179,7 +179,7 @@ fn play(settings: Settings, opening: Opening, upload: bool, objects: Vec<Object>
     Loopback::new(Exchange::new(&settings, opening, upload, objects), 1 << 40).run()
 }
 
-/// `halves` times the delay of one way.
+/// Returns `halves` one-way delays as a time.
 fn halves(halves: u64) -> Time {
     Time::ZERO + DELAY * halves
 }
@@ -188,9 +188,9 @@ const VERSIONS: [Version; 3] = [Version::H1, Version::H2, Version::Raw];
 const OPENINGS: [Opening; 3] = [Opening::Full, Opening::Resumed, Opening::EarlyData];
 
 #[test]
-fn each_opening_takes_the_round_trips_that_it_must() {
-    // TCP is open at the client after one round trip, TLS after another, and content comes a round
-    // trip after the request.
+fn each_opening_takes_its_rtts() {
+    // TCP is open at the client after one RTT, TLS after another, and content arrives an RTT after
+    // the request.
     for (version, opening, ready, ended) in [
         (Version::H1, Opening::Full, 4, 6),
         (Version::H1, Opening::Resumed, 4, 6),
@@ -214,7 +214,7 @@ fn each_opening_takes_the_round_trips_that_it_must() {
 #[test]
 fn uploads_end_with_the_response() {
     for version in VERSIONS {
-        // A small one goes as a whole as early data.
+        // A small upload fits the early data completely.
         for (opening, ended) in [(Opening::Full, 6), (Opening::EarlyData, 4)] {
             let played = play(settings(version), opening, true, vec![object(10_000)]);
             let ended = if version == Version::Raw { 4 } else { ended };
@@ -233,7 +233,7 @@ fn uploads_end_with_the_response() {
 }
 
 #[test]
-fn what_early_data_does_not_take_waits_for_the_handshake() {
+fn data_beyond_the_early_data_limit_waits_for_the_handshake() {
     for version in [Version::H1, Version::H2] {
         let played = play(settings(version), Opening::EarlyData, true, vec![object(50_000)]);
         assert_eq!(played.when(ExchangeEvent::Ended(0)), halves(6), "{version:?}");
@@ -255,7 +255,7 @@ fn empty_objects_end_too() {
 }
 
 #[test]
-fn nothing_to_do_opens_a_connection_and_is_ready() {
+fn an_empty_list_opens_a_connection_and_is_ready() {
     for version in VERSIONS {
         let played = play(settings(version), Opening::Full, false, Vec::new());
         assert_eq!((played.opened, played.noted.len()), (1, 1));
@@ -264,19 +264,19 @@ fn nothing_to_do_opens_a_connection_and_is_ready() {
 }
 
 #[test]
-fn calls_for_what_does_not_exist_change_nothing() {
+fn calls_with_unknown_numbers_have_no_effect() {
     let mut exchange = Exchange::new(&settings(Version::H2), Opening::Full, false, vec![object(1)]);
     exchange.on_open(Time::ZERO, 7, Role::Client);
     exchange.on_received(Time::ZERO, 7, Role::Client, 100);
     exchange.on_received(Time::ZERO, 0, Role::Client, u64::MAX);
     assert_eq!(exchange.to_write(Time::ZERO, 7, Role::Server, 100), 0);
-    assert_eq!(exchange.to_write(Time::ZERO, 0, Role::Client, 100), 0, "TCP is not open");
+    assert_eq!(exchange.to_write(Time::ZERO, 0, Role::Client, 100), 0, "TCP must not be open");
     assert!(!exchange.is_blocked(7, Role::Server));
     assert_eq!(exchange.poll_event(), None);
 }
 
 #[test]
-fn content_queued_ahead_follows_the_room_and_not_the_object() {
+fn queued_content_follows_the_free_space_rather_than_the_object() {
     for version in VERSIONS {
         let exchange =
             Exchange::new(&settings(version), Opening::EarlyData, false, vec![object(1 << 40)]);
@@ -299,7 +299,7 @@ fn content_queued_ahead_follows_the_room_and_not_the_object() {
         for _ in 0..100 {
             assert_eq!(loopback.exchange.to_write(loopback.now, 0, Role::Server, 100_000), 100_000);
             sent += 100_000;
-            // Ten records of room, and no more than a handful beside them.
+            // Ten records fit the free space, plus a few others.
             assert!(
                 loopback.exchange.messages_underway() <= 20,
                 "{}",
@@ -311,7 +311,7 @@ fn content_queued_ahead_follows_the_room_and_not_the_object() {
     }
 }
 
-/// Anything that a caller could call, in any order.
+/// Any call that a caller can make, in any order.
 #[derive(Debug, Clone, Copy)]
 enum Call {
     Poll,
@@ -329,7 +329,7 @@ fn calls() -> impl proptest::strategy::Strategy<Value = Vec<Call>> {
         (0_usize..4, any::<bool>()).prop_map(|(connection, client)| Call::Open(connection, client)),
         (0_usize..4, any::<bool>(), bytes())
             .prop_map(|(connection, client, bytes)| Call::Receive(connection, client, bytes)),
-        // Nobody has room without end.
+        // The free space is always bounded.
         (0_usize..4, any::<bool>(), 0_u64..100_000)
             .prop_map(|(connection, client, room)| Call::Write(connection, client, room)),
         Just(Call::Timeout),
@@ -339,30 +339,41 @@ fn calls() -> impl proptest::strategy::Strategy<Value = Vec<Call>> {
 
 proptest::proptest! {
     #[test]
-    fn calls_in_any_order_neither_panic_nor_make_content(
+    fn calls_in_any_order_neither_panic_nor_create_content(
         version in proptest::sample::select(&VERSIONS[..]),
         opening in proptest::sample::select(&OPENINGS[..]),
         upload in proptest::bool::ANY,
         window in 0_u64..100_000,
-        objects in proptest::collection::vec((0_u64..100_000, proptest::collection::vec(0_usize..6, 0..3)), 0..6),
+        objects in proptest::collection::vec(
+            (0_u64..100_000, proptest::collection::vec(0_usize..6, 0..3)),
+            0..6,
+        ),
         calls in calls(),
     ) {
-        let settings = Settings { connections: 3, stream_window: Bytes::new(window), ..settings(version) };
+        let stream_window = Bytes::new(window);
+        let settings = Settings { connections: 3, stream_window, ..settings(version) };
         let list: Vec<Object> =
-            objects.iter().map(|(bytes, after)| Object { after: after.clone(), ..object(*bytes) }).collect();
+            objects
+                .iter()
+                .map(|(bytes, after)| Object { after: after.clone(), ..object(*bytes) })
+                .collect();
         let mut exchange = Exchange::new(&settings, opening, upload, list);
         let side = |client| if client { Role::Client } else { Role::Server };
         for (step, call) in calls.into_iter().enumerate() {
             let now = Time::from_millis(step as u64);
             match call {
-                Call::Poll => assert!(exchange.poll_open(now).is_none_or(|connection| connection < 3)),
+                Call::Poll => {
+                    assert!(exchange.poll_open(now).is_none_or(|connection| connection < 3))
+                }
                 Call::Open(connection, client) => exchange.on_open(now, connection, side(client)),
-                Call::Receive(connection, client, bytes) => exchange.on_received(now, connection, side(client), bytes),
+                Call::Receive(connection, client, bytes) => {
+                    exchange.on_received(now, connection, side(client), bytes)
+                }
                 Call::Write(connection, client, room) => {
                     let before = exchange.is_blocked(connection, side(client));
                     let bytes = exchange.to_write(now, connection, side(client), room);
                     assert!(bytes <= room);
-                    // One that is held back has nothing but frames that windows do not count.
+                    // A blocked side can only write frames that windows do not cover.
                     assert!(!before || bytes < 20_000, "{bytes}");
                 }
                 Call::Timeout => exchange.handle_timeout(now),
@@ -380,7 +391,7 @@ proptest::proptest! {
     }
 
     #[test]
-    fn results_do_not_depend_on_the_pieces_that_bytes_come_in(
+    fn results_do_not_depend_on_the_size_of_pieces(
         piece in 1_u64..5_000,
         version in proptest::sample::select(&VERSIONS[..]),
         opening in proptest::sample::select(&OPENINGS[..]),
@@ -392,7 +403,10 @@ proptest::proptest! {
         let objects: Vec<Object> = sizes
             .iter()
             .enumerate()
-            .map(|(index, bytes)| Object { after: (index > 2).then(|| index - 2).into_iter().collect(), ..object(*bytes) })
+            .map(|(index, bytes)| Object {
+                after: (index > 2).then(|| index - 2).into_iter().collect(),
+                ..object(*bytes)
+            })
             .collect();
         let whole = play(narrow, opening, upload, objects.clone());
         let pieces = Loopback::new(Exchange::new(&narrow, opening, upload, objects), piece).run();

@@ -6,8 +6,8 @@ fn objects(count: usize) -> Vec<Object> {
     page(count, 7).into_iter().map(|entry| entry.object).collect()
 }
 
-/// That each object ended, had its bytes, and was asked for when what it depends on had ended and
-/// its delay was over.
+/// Checks that each object completed with all its bytes, and was requested after its dependencies
+/// and its delay.
 fn check(played: &Loopback, objects: &[Object]) {
     played.when(ExchangeEvent::Ready);
     for (index, object) in objects.iter().enumerate() {
@@ -51,7 +51,7 @@ fn a_page_over_http2_uses_one_connection_and_is_faster() {
 }
 
 #[test]
-fn early_data_saves_a_page_a_round_trip() {
+fn early_data_saves_a_page_an_rtt() {
     let objects = objects(60);
     let [full, early] = [Opening::Full, Opening::EarlyData]
         .map(|opening| play(settings(Version::H2), opening, false, objects.clone()));
@@ -60,15 +60,14 @@ fn early_data_saves_a_page_a_round_trip() {
 }
 
 #[test]
-fn connections_are_opened_as_requests_wait_for_them() {
+fn connections_are_opened_as_needed_by_requests() {
     let after_root = || Object { after: vec![0], ..object(1000) };
     let list = vec![object(1000), after_root(), after_root(), after_root()];
     let played = play(settings(Version::H1), Opening::Full, false, list);
-    // The first request that follows takes the connection that there is; the other two open one
-    // each.
+    // The first following request uses the existing connection; the other two open one each.
     assert_eq!(played.opened, 3);
     assert_eq!(played.when(ExchangeEvent::Started(1)), played.when(ExchangeEvent::Ended(0)));
-    // It is free again before the others are open, and takes the next.
+    // It is free again before the others are open, and takes the next request.
     assert_eq!(played.when(ExchangeEvent::Started(2)), played.when(ExchangeEvent::Ended(1)));
     assert_eq!(
         played.when(ExchangeEvent::Started(3)).since(played.when(ExchangeEvent::Ended(0))),
@@ -95,7 +94,7 @@ fn later_connections_resume_with_the_ticket_of_the_first() {
 }
 
 #[test]
-fn requests_after_a_delay_leave_when_it_is_over() {
+fn requests_leave_after_their_delay() {
     for version in VERSIONS {
         let delay = Span::from_millis(1234);
         let list = vec![object(1000), Object { after: vec![0], delay, ..object(1000) }];
@@ -109,7 +108,7 @@ fn requests_after_a_delay_leave_when_it_is_over() {
 }
 
 #[test]
-fn what_is_due_waits_for_the_client_and_not_for_the_server() {
+fn due_requests_wait_for_the_client_rather_than_the_server() {
     let delay = Span::from_millis(10);
     let list = vec![Object { delay, ..object(1000) }, object(1000)];
     let mut exchange = Exchange::new(&settings(Version::H2), Opening::EarlyData, false, list);

@@ -1,10 +1,12 @@
-//! Packets that the controller itself limits.
+//! Packets sent while the controller itself limits the sender.
 
 use bentpipe_units::Bytes;
 
-/// The packets sent in ProbeRTT, whose samples do not measure the path's rate. The draft marks the
-/// connection as application-limited (§5.3.4.3, MarkConnectionAppLimited); a controller keeps a
-/// range of packets, since the connection's record belongs to the sender.
+/// The packets sent in ProbeRTT, whose samples do not measure the path's rate.
+///
+/// The draft marks the connection as application-limited (§5.3.4.3, MarkConnectionAppLimited). A
+/// controller tracks a range of packets instead, since the connection's state belongs to the
+/// sender.
 #[derive(Debug, Clone, Default)]
 pub struct AppLimitedRange {
     from: u64,
@@ -14,7 +16,7 @@ pub struct AppLimitedRange {
 }
 
 impl AppLimitedRange {
-    /// Marks packets from `next_number` on, until the current flight has been delivered.
+    /// Marks packets from `next_number` on, until the current flight is delivered.
     pub fn mark(&mut self, next_number: u64, delivered: Bytes, in_flight: Bytes) {
         if !self.active {
             self.from = next_number;

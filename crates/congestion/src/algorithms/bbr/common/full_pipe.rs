@@ -6,25 +6,25 @@ use bentpipe_units::Rate;
 /// §5.3.1.2).
 #[derive(Debug, Clone, Default)]
 pub struct FullPipe {
-    /// True once the pipe was full in Startup (full_bw_reached).
+    /// True once Startup has filled the pipe (full_bw_reached).
     pub reached: bool,
-    /// True if it is full in the current search (full_bw_now).
+    /// True if the current search has found the pipe full (full_bw_now).
     pub now: bool,
     baseline: Rate,
     rounds: u32,
-    /// The largest sample of the round. The draft uses the sample that starts a round; if a return
+    /// Largest sample of the round. The draft uses the sample that starts a round. If the return
     /// link bunches ACKs, single samples scatter, and a round with growth could count as one
     /// without.
     best: Rate,
 }
 
 impl FullPipe {
-    /// Starts a new search, with a rate to compare with (ResetFullBW).
-    pub fn look_again(&mut self, baseline: Rate) {
+    /// Starts a new search that compares with the rate `baseline` (ResetFullBW).
+    pub fn restart_search(&mut self, baseline: Rate) {
         *self = Self { reached: self.reached, baseline, ..Self::default() };
     }
 
-    /// Takes a delivery-rate sample into account (CheckFullBWReached).
+    /// Processes a delivery-rate sample (CheckFullBWReached).
     pub fn update(&mut self, round_start: bool, rate: Rate, app_limited: bool) {
         if self.now || app_limited {
             return;
@@ -35,7 +35,7 @@ impl FullPipe {
         }
         let best = std::mem::take(&mut self.best);
         if best.as_bps() as f64 >= self.baseline.as_bps() as f64 * 1.25 {
-            self.look_again(best);
+            self.restart_search(best);
             return;
         }
         self.rounds += 1;

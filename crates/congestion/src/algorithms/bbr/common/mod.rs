@@ -1,4 +1,4 @@
-//! What both versions of BBR use.
+//! Code shared by both versions of BBR.
 
 mod app_limited;
 mod arithmetic;

@@ -1,11 +1,11 @@
-//! Randomness for the times of probes.
+//! Random jitter for probe times.
 
 use crate::controller::ControllerConfig;
 use bentpipe_units::Time;
 
-/// Pseudo-random numbers for the times of probes: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014),
-/// seeded by the configuration. The time of each draw is mixed in, so that flows that start
-/// together do not probe together.
+/// Pseudo-random numbers for probe times: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), seeded by
+/// the configuration. The time of each draw is mixed in, so that flows that start together do not
+/// probe together.
 #[derive(Debug, Clone)]
 pub struct ProbeJitter(u64);
 

@@ -1,4 +1,4 @@
-//! The probe of Careful Resume (RFC 9959 appendix C).
+//! The rate probe of Careful Resume (RFC 9959 appendix C).
 
 use super::arithmetic::volume;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -8,7 +8,7 @@ use bentpipe_units::{Bytes, Rate, Span};
 pub struct ResumeProbe {
     rate: Option<Rate>,
     window: Bytes,
-    /// True during the Drain after a failed probe.
+    /// True during Drain after a failed probe.
     draining: bool,
 }
 
@@ -18,7 +18,7 @@ impl ResumeProbe {
         self.rate
     }
 
-    /// Returns the matching window, zero without a probe.
+    /// Returns the window of the probe, zero without one.
     pub fn window(&self) -> Bytes {
         self.window
     }
@@ -28,19 +28,18 @@ impl ResumeProbe {
         self.draining
     }
 
-    /// Ends the Drain.
+    /// Ends the discarding of samples after Drain.
     pub fn drained(&mut self) {
         self.draining = false;
     }
 
-    /// Sets the probing rate; the window follows with the next update.
+    /// Sets the probing rate. The window follows with the next update.
     pub fn probe(&mut self, rate: Option<Rate>) {
         self.rate = rate;
     }
 
     /// Sets the window to max(bw, probing rate) · min_rtt · the cwnd gain of Startup. It is a lower
-    /// bound beside the controller's window, not that window: nothing of it remains if the probe
-    /// ends without validation.
+    /// bound next to the controller's window, and vanishes if the probe ends without validation.
     pub fn update(&mut self, bw: Rate, min_rtt: Option<Span>, cwnd_gain: f64) {
         if let Some(rate) = self.rate {
             let window = min_rtt.map(|min_rtt| volume(bw.max(rate), min_rtt));
@@ -48,12 +47,12 @@ impl ResumeProbe {
         }
     }
 
-    /// Starts the Drain after a failed probe, whose samples are discarded.
+    /// Starts Drain after a failed probe, during which samples are discarded.
     pub fn drain(&mut self) {
         self.draining = true;
     }
 
-    /// Ends the probe: only Startup may have one.
+    /// Ends the probe, which only Startup may have.
     pub fn end_probe(&mut self) {
         self.rate = None;
         self.window = Bytes::ZERO;

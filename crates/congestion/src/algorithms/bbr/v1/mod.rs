@@ -1,10 +1,9 @@
 //! BBRv1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson: "BBR: congestion-based congestion control", ACM
-//! Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00, after whose functions things
-//! are named).
+//! Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00, from which function names in
+//! comments are taken).
 //!
-//! Losses change nothing but the window during the first round of recovery. Left out: the detection
-//! of policers, which the draft does not specify, and the allowance for aggregation, which came
-//! later.
+//! A loss only affects the window during the first round of recovery. Policer detection, which the
+//! draft does not specify, and the later ACK-aggregation allowance are not implemented.
 
 #[cfg(test)]
 mod tests;
@@ -27,28 +26,28 @@ parameters! {
             "pacing and window gain of Startup (BBRHighGain, 2/ln 2); Drain paces at its inverse";
         cwnd_gain: 2.0, 1.0 => 10.0, "", "window in bandwidth-delay products after Drain";
         bandwidth_rounds: 10.0, 1.0 => 1000.0, "",
-            "length of the bandwidth's max filter in rounds (BtlBwFilterLen)";
+            "length of the bandwidth's maximum filter in rounds (BtlBwFilterLen)";
         min_rtt_window: 10.0, 0.1 => 3600.0, "s",
-            "time after which the smallest round trip is looked for again (RTpropFilterLen)";
+            "time after which the minimum RTT is probed again (RTpropFilterLen)";
         pacing_margin: 0.01, 0.0 => 0.5, "",
-            "share of the estimated bandwidth that pacing leaves unused (as Linux does it)";
+            "fraction of the estimated bandwidth that pacing leaves unused (as in Linux)";
     }
 }
 
-/// Pacing gains of ProbeBW, a phase for each smallest round trip.
+/// Pacing gains of the ProbeBW phases. Each phase lasts one minimum RTT.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
-/// The phase that drains; a flow does not begin with it.
+/// Index of the draining phase. A flow does not start ProbeBW with it.
 const DRAINING: usize = 1;
 
-/// How long at least the flight stays small (ProbeRTTDuration).
+/// Minimum duration of ProbeRTT (ProbeRTTDuration).
 const PROBE_RTT: Span = Span::from_millis(200);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Startup,
     Drain,
-    /// With the index of the phase in [`CYCLE`].
+    /// The index of the phase in [`CYCLE`].
     ProbeBw(usize),
     ProbeRtt,
 }
@@ -57,9 +56,9 @@ enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Recovery {
     None,
-    /// The first round: as much is sent as arrives.
+    /// First round: packet conservation.
     Conserving,
-    /// Later rounds: the window grows as ever.
+    /// Later rounds: the window grows as outside of recovery.
     Growing,
 }
 
@@ -73,7 +72,7 @@ pub struct Bbr1 {
     pacing_share: f64,
     mtu: Bytes,
     initial_window: Bytes,
-    draws: ProbeJitter,
+    jitter: ProbeJitter,
 
     state: State,
     round: u64,
@@ -82,9 +81,9 @@ pub struct Bbr1 {
     full_pipe: FullPipe,
     min_rtt: Option<Span>,
     min_rtt_stamp: Time,
-    /// Whether the smallest round trip is that of another path.
+    /// True if the minimum RTT belongs to another path.
     min_rtt_stale: bool,
-    /// When packets began to take this path: round trips of earlier ones are another's.
+    /// Time since which packets take this path: earlier RTT samples belong to another.
     path_since: Time,
     phase_stamp: Time,
     lost_in_phase: bool,
@@ -94,7 +93,7 @@ pub struct Bbr1 {
     limited: AppLimitedRange,
 
     recovery: Recovery,
-    /// Recovery goes on until this packet, the next one at the last loss, is acknowledged.
+    /// Recovery lasts until this packet, the next one at the last loss, is acknowledged.
     recovery_until: u64,
     recovery_round: u64,
     recovery_start: u64,
@@ -120,12 +119,12 @@ impl Bbr1 {
             pacing_share: 1.0 - parameters.pacing_margin,
             mtu: config.mtu,
             initial_window,
-            draws: ProbeJitter::new(config),
+            jitter: ProbeJitter::new(config),
             state: State::Startup,
             round: 0,
             bandwidth: WindowedMax::new(),
             full_pipe: FullPipe::default(),
-            // Linux's bbr_init: the handshake's round trip is the first sample, and paces the first
+            // As in Linux's bbr_init, the handshake RTT is the first sample and paces the first
             // window.
             min_rtt: config.rtt,
             min_rtt_stamp: config.now,
@@ -164,7 +163,7 @@ impl Bbr1 {
         Bytes::new(self.mtu.get().saturating_mul(4).max(1))
     }
 
-    /// BBRInflight: `gain` bandwidth-delay products.
+    /// BBRInflight: returns `gain` bandwidth-delay products.
     fn bdp_times(&self, gain: f64) -> Bytes {
         self.min_rtt.map_or(self.initial_window, |min_rtt| volume(self.bw(), min_rtt).mul_f64(gain))
     }
@@ -183,9 +182,9 @@ impl Bbr1 {
         self.resumption.end_probe();
     }
 
-    /// BBREnterProbeBW: any phase but the draining one, at random.
+    /// BBREnterProbeBW: starts in a random phase other than the draining one.
     fn enter_probe_bw(&mut self, now: Time) {
-        let draw = (self.draws.next(now) % (CYCLE.len() as u64 - 1)) as usize;
+        let draw = (self.jitter.next(now) % (CYCLE.len() as u64 - 1)) as usize;
         self.enter_phase(if draw < DRAINING { draw } else { draw + 1 }, now);
     }
 
@@ -195,8 +194,8 @@ impl Bbr1 {
         self.lost_in_phase = false;
     }
 
-    /// BBRCheckCyclePhase: the probing phase goes on until it has put its gain in flight or lost
-    /// something, the draining one ends as soon as it has drained.
+    /// BBRCheckCyclePhase. The probing phase lasts until `gain` BDPs were in flight or a packet was
+    /// lost; the draining phase ends as soon as the queue has drained.
     fn check_phase(&mut self, phase: usize, now: Time, was_in_flight: Bytes) {
         let passed = now.since(self.phase_stamp) > self.min_rtt.unwrap_or_default();
         let gain = CYCLE[phase % CYCLE.len()];
@@ -274,7 +273,7 @@ impl Bbr1 {
         } else {
             self.cwnd_gain
         };
-        // Three quanta on their way through hosts.
+        // Three quanta cover the data in transit through the hosts.
         let quanta = self
             .pacing_rate
             .map_or(Bytes::ZERO, |rate| send_quantum(rate, self.mtu))
@@ -372,14 +371,14 @@ impl Controller for Bbr1 {
             self.recovery = Recovery::Conserving;
             self.recovery_round = self.round;
         }
-        // Every loss prolongs the recovery, so that under steady random loss only its first round
-        // conserves. TCP's recovery is prolonged by the holes of later losses just so.
+        // Every loss prolongs recovery, so that only its first round conserves packets under steady
+        // random loss. In TCP, the gaps of later losses prolong recovery in the same way.
         self.recovery_until = loss.next_number;
     }
 
     fn on_ecn_ce(&mut self, _: &EcnCe) {
-        // BBRv1 has no answer to marks; a probe ends as for a loss. Senders with it should not ask
-        // for marks.
+        // BBRv1 does not respond to ECN-CE. It only ends a probe, as a loss does. Senders with
+        // BBRv1 should not negotiate ECN.
         self.lost_in_phase = true;
     }
 
@@ -391,9 +390,9 @@ impl Controller for Bbr1 {
     }
 
     fn on_path_change(&mut self, change: &PathChange) {
-        // Our choice: the clock of ProbeRTT begins anew, since what it looks for is known or comes
-        // with the next sample; until that the old value stands. The filter forgets the bandwidth
-        // by itself.
+        // Our choice: the ProbeRTT interval restarts, since the minimum RTT is either known or
+        // follows from the next sample; the old value remains until then. The bandwidth filter
+        // forgets by itself.
         self.min_rtt_stamp = change.now;
         self.path_since = change.since;
         let shifted = change.shifted(self.min_rtt);
@@ -403,7 +402,8 @@ impl Controller for Bbr1 {
 
     fn on_mtu_update(&mut self, mtu: Bytes) {
         self.mtu = mtu;
-        // A window below a packet would let nothing go, and nothing would come to raise it.
+        // With a window below one packet the sender would never send again, and no ACK could raise
+        // it.
         self.cwnd = self.cwnd.max(self.mtu);
     }
 
@@ -418,7 +418,7 @@ impl Controller for Bbr1 {
             self.min_rtt_stamp = to.now;
             self.min_rtt_stale = false;
         }
-        self.full_pipe.look_again(Rate::ZERO);
+        self.full_pipe.restart_search(Rate::ZERO);
         self.full_pipe.reached = to.ssthresh.is_some_and(|ssthresh| ssthresh <= to.window);
         let fitting =
             self.min_rtt.filter(|rtt| !rtt.is_zero()).map(|rtt| Rate::over(to.window, rtt));
@@ -488,7 +488,7 @@ impl RateBased for Bbr1 {
     }
 
     fn retreat(&mut self, _: Time) {
-        // In Drain it has left Startup by its own rules, on what the probe did.
+        // In Drain, the model has left Startup by its own rules because of the probe.
         if !matches!(self.state, State::Startup | State::Drain) {
             return;
         }

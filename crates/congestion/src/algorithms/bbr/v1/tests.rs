@@ -1,7 +1,8 @@
-//! Recovery and the handover, packet by packet.
+//! Recovery and Careful Resume, packet by packet.
 
 use super::*;
-use crate::testing::flow::{Flow, MTU, RTT};
+use crate::testing::MTU;
+use crate::testing::flow::{Flow, RTT, events};
 use proptest::prelude::*;
 
 fn flow() -> Flow<Bbr1> {
@@ -9,7 +10,7 @@ fn flow() -> Flow<Bbr1> {
 }
 
 #[test]
-fn the_first_round_of_recovery_conserves_and_its_end_restores_the_window() {
+fn recovery_conserves_packets_for_a_round_and_restores_the_window_at_its_end() {
     let mut flow = flow();
     flow.round(20, |_| false);
     let before = flow.bbr.send_control().cwnd;
@@ -18,7 +19,7 @@ fn the_first_round_of_recovery_conserves_and_its_end_restores_the_window() {
     flow.now += RTT;
     flow.ack(first + 3);
     flow.lose(&[first]);
-    // Eight left, and one packet to repair with.
+    // Eight packets remain in flight, and one may be sent for the repair.
     assert_eq!(flow.bbr.send_control().cwnd, Bytes::new(9_000));
     flow.send(1);
     flow.ack(first + 4);
@@ -29,8 +30,8 @@ fn the_first_round_of_recovery_conserves_and_its_end_restores_the_window() {
 }
 
 #[test]
-fn the_handshake_is_the_first_round_trip_and_ten_seconds_after_it_a_smaller_one_is_looked_for() {
-    // Packets of data take longer than the handshake's, by what it takes to send them.
+fn the_handshake_gives_the_first_rtt_sample_and_probe_rtt_follows_ten_seconds_later() {
+    // Data packets have a larger RTT than those of the handshake, by their transmission time.
     let mut flow = Flow::new(|config| {
         let config = ControllerConfig { rtt: Some(RTT - Span::from_millis(1)), ..*config };
         Bbr1::new(&config, &Parameters::default())
@@ -56,7 +57,7 @@ fn persistent_congestion_leaves_one_packet() {
 }
 
 #[test]
-fn losses_answered_before_do_not_count() {
+fn losses_before_recovery_start_are_ignored() {
     let mut flow = flow();
     flow.round(20, |_| false);
     let first = flow.sent_packets.next_number();
@@ -70,7 +71,7 @@ fn losses_answered_before_do_not_count() {
 }
 
 #[test]
-fn a_found_capacity_ends_startup_with_its_rate_as_the_bandwidth() {
+fn a_capacity_estimate_ends_startup_and_sets_the_bandwidth() {
     let mut flow = flow();
     flow.round(10, |_| false);
     flow.restart(500_000, Some(500_000), Some(Rate::from_mbps(30)));
@@ -82,46 +83,25 @@ fn a_found_capacity_ends_startup_with_its_rate_as_the_bandwidth() {
 }
 
 #[test]
-fn a_probing_rate_sets_pacing_and_window_and_leaves_nothing_behind() {
+fn a_probing_rate_sets_pacing_and_window_until_it_ends() {
     let mut flow = flow();
     flow.round(10, |_| false);
-    let before =
-        (flow.bbr.send_control().cwnd, flow.bbr.send_control().pacing_rate, flow.bbr.bandwidth());
+    let before = flow.limits();
     flow.bbr.set_probing_rate(Some(Rate::from_mbps(100)));
     assert_eq!(flow.bbr.send_control().pacing_rate, Some(Rate::from_mbps(100)));
     // 2.885 times 1.25 MB.
     assert_eq!(flow.bbr.send_control().cwnd, Bytes::new(3_606_250));
     flow.bbr.set_probing_rate(None);
-    assert_eq!(
-        (flow.bbr.send_control().cwnd, flow.bbr.send_control().pacing_rate, flow.bbr.bandwidth()),
-        before
-    );
+    assert_eq!(flow.limits(), before);
 }
 
 #[test]
-fn a_retreat_drains_and_discards_what_it_measures_meanwhile() {
+fn a_retreat_drains_and_discards_samples_meanwhile() {
     let mut flow = flow();
     flow.round(10, |_| false);
-    let first = flow.sent_packets.next_number();
-    flow.bbr.set_probing_rate(Some(Rate::from_mbps(100)));
-    flow.send(200);
-    flow.now += RTT;
-    flow.ack(first);
-    flow.bbr.retreat(flow.now);
-    let bandwidth = flow.bbr.bandwidth();
-    for number in first + 1..first + 150 {
-        flow.now += Span::from_micros(10);
-        flow.ack(number);
-    }
-    assert_eq!((flow.bbr.in_drain(), flow.bbr.bandwidth()), (true, bandwidth));
-    for number in first + 150..first + 200 {
-        flow.ack(number);
-    }
-    assert!(
-        matches!(flow.bbr.state, State::ProbeBw(_))
-            && !flow.bbr.in_drain()
-            && !flow.bbr.resumption.discards()
-    );
+    let first = flow.fail_probe();
+    flow.drain_failed_probe(first);
+    assert!(matches!(flow.bbr.state, State::ProbeBw(_)) && !flow.bbr.resumption.discards());
 }
 
 #[test]
@@ -134,13 +114,9 @@ fn filters_stay_bounded_however_long_the_flow() {
 }
 
 proptest! {
+    /// Window and rate stay above zero after any sequence of events.
     #[test]
-    fn nothing_leaves_it_without_a_window(steps in proptest::collection::vec((0u8..12, 0u64..u64::MAX), 1..200)) {
-        let mut flow = flow();
-        for (kind, value) in steps {
-            flow.anything(kind, value);
-            prop_assert!(!flow.bbr.send_control().cwnd.is_zero());
-            prop_assert!(flow.bbr.send_control().pacing_rate.is_none_or(|rate| !rate.is_zero()));
-        }
+    fn window_and_rate_stay_valid(events in events()) {
+        flow().check_events(events)?;
     }
 }

@@ -25,7 +25,7 @@ impl Bbr3 {
         }
     }
 
-    /// The window, or the one of a probe of Careful Resume.
+    /// Returns the window, at least that of a Careful Resume probe.
     pub(super) fn window(&self) -> Bytes {
         self.cwnd.max(self.resumption.window())
     }
@@ -40,26 +40,27 @@ impl Bbr3 {
         self.bdp_times(self.bw, 1.0)
     }
 
-    /// BDPMultiple.
+    /// BDPMultiple: returns `gain` BDPs at `rate`.
     pub(super) fn bdp_times(&self, rate: Rate, gain: f64) -> Bytes {
         self.min_rtt
             .get()
             .map_or(self.initial_window, |min_rtt| volume(rate, min_rtt).mul_f64(gain))
     }
 
-    /// Inflight: `gain` BDPs at `rate`, and what hosts and acknowledgements need at least.
+    /// Inflight: returns `gain` BDPs at `rate`, plus the minimum that hosts and ACKs need.
     pub(super) fn inflight(&self, rate: Rate, gain: f64) -> Bytes {
         self.quantization_budget(self.bdp_times(rate, gain))
     }
 
-    /// QuantizationBudget. One quantum as for QUIC (§5.5.8): no host here offloads.
+    /// QuantizationBudget. It allows one quantum, as for QUIC (§5.5.8), since no host here
+    /// offloads.
     fn quantization_budget(&self, inflight: Bytes) -> Bytes {
         let quantum = self.pacing_rate.map_or(Bytes::ZERO, |rate| send_quantum(rate, self.mtu));
         let inflight = inflight.max(quantum).max(self.min_pipe());
         if self.state == State::Up { inflight + self.mtu + self.mtu } else { inflight }
     }
 
-    /// UpdateControlParameters, after `acked` bytes with a round trip of `rtt`.
+    /// UpdateControlParameters, after an ACK of `acked` bytes with the sample `rtt`.
     pub(super) fn update_control(&mut self, acked: Bytes, rtt: Span) {
         if self.pacing_rate.is_none() {
             self.pacing_rate =
@@ -70,7 +71,7 @@ impl Bbr3 {
         self.update_probe();
     }
 
-    /// SetPacingRateWithGain: until the pipe is full the rate only rises.
+    /// SetPacingRateWithGain. Until the pipe is full, the rate never decreases.
     pub(super) fn set_pacing_rate(&mut self, gain: f64) {
         let rate = self.bw.mul_f64(gain * (1.0 - self.parameters.pacing_margin));
         if self.full_pipe.reached || self.pacing_rate.is_none_or(|pacing| rate > pacing) {
@@ -94,9 +95,9 @@ impl Bbr3 {
         self.bound_cwnd();
     }
 
-    /// BoundCwndForModel (§5.6.4.7). The draft's table bounds Drain by the long-term model too, its
-    /// code does not; as in the code here, since a Drain that loss began has to get below that
-    /// bound anyhow.
+    /// BoundCwndForModel (§5.6.4.7). The draft's table applies the long-term bound to Drain too,
+    /// its pseudocode does not. This code follows the pseudocode: a Drain caused by loss has to get
+    /// below that bound in any case.
     fn bound_cwnd(&mut self) {
         let cap = match self.state {
             State::Down | State::Refill | State::Up => self.inflight_longterm,

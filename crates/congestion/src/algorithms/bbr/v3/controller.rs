@@ -21,31 +21,31 @@ impl Controller for Bbr3 {
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        // The order is the draft's (§5.2.3).
-        let heard = self.signals(ack);
-        self.update_signals(&heard);
+        // In the order of the draft (§5.2.3).
+        let signals = self.signals(ack);
+        self.update_signals(&signals);
         self.aggregation.update(
-            heard.now,
-            heard.acked,
+            signals.now,
+            signals.acked,
             self.bw,
             self.cwnd,
             self.rounds.count,
             self.full_pipe.reached,
         );
-        self.full_pipe.update(self.rounds.start, heard.rate, heard.app_limited);
-        self.check_startup_done(&heard);
-        self.check_drain_done(heard.now);
-        self.update_probe_bw(&heard);
+        self.full_pipe.update(self.rounds.start, signals.rate, signals.app_limited);
+        self.check_startup_done(&signals);
+        self.check_drain_done(signals.now);
+        self.update_probe_bw(&signals);
         if ack.newest().sent_at >= self.path_since {
-            self.min_rtt.update(heard.now, ack.rtt, self.probe_rtt_interval);
+            self.min_rtt.update(signals.now, ack.rtt, self.probe_rtt_interval);
         }
-        self.check_probe_rtt(&heard);
-        self.short_term.end_ack(heard.rate, heard.volume);
+        self.check_probe_rtt(&signals);
+        self.short_term.end_ack(signals.rate, signals.volume);
         self.bw = self.max_bw.get().min(self.short_term.rate);
         if self.recovery.ends_with(ack.newest().number) {
             self.restore_cwnd();
         }
-        self.update_control(heard.acked, ack.rtt);
+        self.update_control(signals.acked, ack.rtt);
     }
 
     fn on_loss(&mut self, loss: &Loss<'_>) {
@@ -61,12 +61,12 @@ impl Controller for Bbr3 {
     }
 
     fn on_path_change(&mut self, change: &PathChange) {
-        // Our choice: the draft says nothing of it.
+        // The draft does not cover path changes; this response is our choice.
         self.path_since = change.since;
         if let Some((min_rtt, longer)) = change.shifted(self.min_rtt.get()).zip(change.rtt_increase)
         {
-            // The same path but for its length: it holds more by what the rate fills of that. Rates
-            // are nothing of a round trip.
+            // Only the length of the same path has changed: it holds more by what the rate fills in
+            // the added RTT. Rates do not depend on the RTT.
             self.min_rtt.seed(change.now, min_rtt);
             let more = volume(self.bw, longer);
             let widened = |bound: Bytes| if bound == UNBOUNDED { bound } else { bound + more };
@@ -74,8 +74,8 @@ impl Controller for Bbr3 {
             self.short_term.inflight = widened(self.short_term.inflight);
             return;
         }
-        // The round trip and what losses have taught belonged to the old path; the rate is kept as
-        // the best guess, and is checked at once.
+        // RTT and loss-based bounds belonged to the old path. The rate remains as the best estimate
+        // and is probed at once.
         self.min_rtt.renew(change.now);
         self.inflight_longterm = UNBOUNDED;
         self.short_term.reset_bounds();
@@ -87,7 +87,8 @@ impl Controller for Bbr3 {
 
     fn on_mtu_update(&mut self, mtu: Bytes) {
         self.mtu = mtu;
-        // A window below a packet would let nothing go, and nothing would come to raise it.
+        // With a window below one packet the sender would never send again, and no ACK could raise
+        // it.
         self.cwnd = self.cwnd.max(self.mtu);
     }
 

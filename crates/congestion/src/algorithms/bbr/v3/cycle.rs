@@ -3,7 +3,7 @@
 use super::model::UNBOUNDED;
 use bentpipe_units::{Bytes, Span, Time};
 
-/// What ACKs show about a probe (§2.13, BBR.ack_phase).
+/// Phase of the feedback for a probe (§2.13, BBR.ack_phase).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AckPhase {
     Init,
@@ -17,28 +17,28 @@ pub(super) enum AckPhase {
 #[derive(Debug, Clone)]
 pub(super) struct Cycle {
     pub(super) ack_phase: AckPhase,
-    /// When it began (cycle_stamp).
+    /// Start of the current phase (cycle_stamp).
     pub(super) stamp: Time,
-    /// How long to wait before the next probe (bw_probe_wait).
+    /// Time before the next probe (bw_probe_wait).
     pub(super) wait: Span,
     /// Rounds since the last probe (rounds_since_probe_up).
     pub(super) rounds_since_probe: u64,
-    /// Whether losses now belong to a probe (is_bw_probe_sample).
+    /// True if losses now belong to a probe (is_bw_probe_sample).
     pub(super) is_probe_sample: bool,
-    /// Whether the last probe lost too much.
+    /// True if the last probe lost too much.
     pub(super) prev_probe_too_high: bool,
-    /// Whether the last probe was ended for caution.
+    /// True if the last probe ended as a precaution.
     pub(super) prev_probe_precautionary: bool,
-    /// Rounds over which inflight_longterm has grown (bw_probe_up_rounds).
+    /// Rounds during which inflight_longterm has grown (bw_probe_up_rounds).
     pub(super) up_rounds: u32,
-    /// Acknowledged since it last grew (bw_probe_up_acked).
+    /// Bytes acknowledged since inflight_longterm last grew (bw_probe_up_acked).
     pub(super) up_acked: Bytes,
-    /// To acknowledge before it grows by a packet (probe_up_acked_per_inc).
+    /// Bytes to acknowledge before inflight_longterm grows by a packet (probe_up_acked_per_inc).
     pub(super) acked_per_packet: Bytes,
 }
 
 impl Cycle {
-    /// Before the first cycle.
+    /// Returns the state before the first cycle.
     pub(super) fn new(now: Time) -> Self {
         Self {
             ack_phase: AckPhase::Init,
@@ -54,7 +54,7 @@ impl Cycle {
         }
     }
 
-    /// Ends the probe: after this round ACKs no longer belong to it.
+    /// Ends the probe. After this round, ACKs no longer belong to it.
     pub(super) fn stop(&mut self) {
         self.ack_phase = AckPhase::ProbeStopping;
     }

@@ -12,7 +12,7 @@ impl Bbr3 {
         self.resumption.update(self.bw, self.min_rtt.get(), self.parameters.cwnd_gain);
     }
 
-    /// Continues from the state that a layer sets.
+    /// Restarts from the state that a layer sets.
     pub(super) fn restart_from(&mut self, to: &Restart) {
         self.recovery.recovery_start = self.recovery.recovery_start.max(to.recovery_start);
         self.resumption = ResumeProbe::default();
@@ -24,7 +24,7 @@ impl Bbr3 {
         if let Some(rtt) = to.min_rtt.filter(|rtt| !rtt.is_zero()) {
             self.min_rtt.seed(to.now, rtt);
         }
-        self.full_pipe.look_again(Rate::ZERO);
+        self.full_pipe.restart_search(Rate::ZERO);
         self.full_pipe.reached = to.ssthresh.is_some_and(|ssthresh| ssthresh <= to.window);
         let fitting =
             self.min_rtt.get().filter(|rtt| !rtt.is_zero()).map(|rtt| Rate::over(to.window, rtt));
@@ -65,8 +65,8 @@ impl RateBased for Bbr3 {
         self.resumption.end_probe();
         if self.state == State::Startup {
             if rate.is_none() {
-                // The window was not needed while the probe's stood beside it: it catches up with
-                // what has been measured.
+                // The window did not grow while the probe's window applied: it catches up with the
+                // measured BDP.
                 self.cwnd = self.cwnd.max(self.bdp_times(self.bw, self.parameters.cwnd_gain));
             }
             self.resumption.probe(rate);
@@ -75,11 +75,11 @@ impl RateBased for Bbr3 {
     }
 
     fn retreat(&mut self, _: Time) {
-        // In Drain it has left Startup by its own rules, on what the probe did.
+        // In Drain, the model has left Startup by its own rules because of the probe.
         if !matches!(self.state, State::Startup | State::Drain) {
             return;
         }
-        // The losses of what the probe has sent are answered hereby.
+        // The retreat covers all losses of packets sent during the probe.
         self.recovery.recovery_start = self.next_number;
         self.short_term.reset_signals();
         self.full_pipe.reached = true;
@@ -95,7 +95,7 @@ mod tests {
     use crate::controller::ControllerConfig;
 
     #[test]
-    fn a_drain_entered_while_the_probe_ran_is_no_measure_either() {
+    fn samples_are_discarded_in_a_drain_that_began_during_the_probe() {
         let config = ControllerConfig {
             now: Time::ZERO,
             mtu: Bytes::new(1200),

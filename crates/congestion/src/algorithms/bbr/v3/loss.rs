@@ -1,4 +1,4 @@
-//! What losses and marks change, and how it is undone (draft §5.5.10, §5.5.11).
+//! Responses to loss and ECN-CE, and their undo (draft §5.5.10, §5.5.11).
 
 use super::state::{Bbr3, State};
 use crate::controller::{EcnCe, Loss, SentPacket};
@@ -26,7 +26,7 @@ impl Bbr3 {
             }
         }
         if loss.persistent {
-            // OnEnterRTO (§5.6.4.4): nothing of the flight is known to arrive.
+            // OnEnterRTO (§5.6.4.4): all packets in flight may be lost.
             self.save_cwnd();
             self.save_state();
             self.cwnd = self.in_flight + self.mtu.max(Bytes::new(1));
@@ -44,7 +44,7 @@ impl Bbr3 {
         }
     }
 
-    /// SaveStateUponLoss, but for the window.
+    /// SaveStateUponLoss, except for the window.
     fn save_state(&mut self) {
         self.recovery.undo_state = None;
         self.recovery.rate = self.short_term.rate;
@@ -52,8 +52,8 @@ impl Bbr3 {
         self.recovery.longterm = self.inflight_longterm;
     }
 
-    /// The part of HandleLostPacket for a packet of a probe; `lost` counts from the connection's
-    /// beginning, it included.
+    /// The part of HandleLostPacket for a packet of a probe. `lost` counts bytes since the start of
+    /// the connection, this packet included.
     fn handle_lost_probe(&mut self, packet: &SentPacket, lost: Bytes, now: Time) {
         let lost = self.recovery.unanswered(lost.saturating_sub(packet.lost), packet.lost);
         if self.is_too_high(lost, packet.in_flight) {
@@ -62,8 +62,8 @@ impl Bbr3 {
         }
     }
 
-    /// IsInflightTooHigh: more than the threshold was lost. With a significance, losses at random
-    /// just below the threshold rarely cross it: their number scatters by its square root
+    /// IsInflightTooHigh: returns true if losses exceed the threshold. With a significance, random
+    /// losses just below the threshold rarely exceed it: their number scatters by its square root
     /// (Poisson).
     pub(super) fn is_too_high(&self, lost: Bytes, in_flight: Bytes) -> bool {
         let expected = in_flight.get() as f64 * self.parameters.loss_threshold;
@@ -72,7 +72,8 @@ impl Bbr3 {
         lost.get() as f64 > expected + margin
     }
 
-    /// InflightAtLoss: how much was in flight when losses crossed the threshold, within `packet`.
+    /// InflightAtLoss: returns the bytes in flight when losses crossed the threshold within
+    /// `packet`.
     fn inflight_at_loss(&self, packet: &SentPacket, lost: Bytes) -> Bytes {
         let threshold = self.parameters.loss_threshold;
         let before = packet.in_flight.saturating_sub(packet.bytes);
@@ -81,7 +82,7 @@ impl Bbr3 {
         before + Bytes::new(prefix.clamp(0.0, packet.bytes.get() as f64) as u64)
     }
 
-    /// HandleInflightTooHigh: a probe put more in flight than the path bears.
+    /// HandleInflightTooHigh: responds to a probe that put more in flight than the path holds.
     fn handle_too_high(&mut self, in_flight: Bytes, app_limited: bool, now: Time) {
         self.cycle.prev_probe_too_high = true;
         self.cycle.is_probe_sample = false;
@@ -96,8 +97,8 @@ impl Bbr3 {
         }
     }
 
-    /// Congestion experienced. The draft leaves it open (§3.6); our choice is what a round above
-    /// the loss threshold does, since a mark asks for no less (RFC 3168 §5).
+    /// Responds to ECN-CE, which the draft leaves open (§3.6). Our choice is the response to a
+    /// round above the loss threshold, since a mark demands no less (RFC 3168 §5).
     pub(super) fn handle_mark(&mut self, ecn_ce: &EcnCe) {
         self.in_flight = ecn_ce.bytes_in_flight;
         if ecn_ce.newest < self.recovery.recovery_start {
@@ -110,7 +111,7 @@ impl Bbr3 {
         } else if self.cycle.is_probe_sample {
             self.handle_too_high(ecn_ce.bytes_in_flight, false, ecn_ce.now);
         }
-        // A mark was no mistake.
+        // ECN-CE is never spurious.
         self.recovery.undo_state = None;
     }
 
@@ -119,7 +120,7 @@ impl Bbr3 {
         self.restore_cwnd();
         self.recovery.until = None;
         self.short_term.loss_in_round = false;
-        self.full_pipe.look_again(Rate::ZERO);
+        self.full_pipe.restart_search(Rate::ZERO);
         self.short_term.rate = self.short_term.rate.max(self.recovery.rate);
         self.short_term.inflight = self.short_term.inflight.max(self.recovery.inflight);
         self.inflight_longterm = self.inflight_longterm.max(self.recovery.longterm);

@@ -1,11 +1,12 @@
-//! BBRv3 (draft-ietf-ccwg-bbr, the editor's copy of 3 August 2026): a model of the path's rate and
-//! RTT decides how much to send.
+//! BBRv3 (draft-ietf-ccwg-bbr, the editor's copy of 3 August 2026): models the path's rate and RTT
+//! to decide how much to send.
 //!
-//! Section numbers in this folder are the draft's. An acknowledgement costs a fixed number of
-//! operations: no code looks at the packets in flight, and filters hold a bounded number of values.
+//! Section numbers in this folder are those of the draft. An ACK costs a fixed number of
+//! operations: no code iterates over the packets in flight, and filters hold a bounded number of
+//! values.
 //!
 //! - `model`: the estimators;
-//! - `state`: the controller's state, and the signals that it reads from an acknowledgement;
+//! - `state`: the controller's state, and the signals that it reads from an ACK;
 //! - `controller`: the order of events;
 //! - `startup`: Startup and Drain;
 //! - `probe_bw`: the cycle that probes for bandwidth;
@@ -14,7 +15,7 @@
 //! - `control`: cwnd, pacing rate and send quantum;
 //! - `handover`: restarts by layers, and the probe of Careful Resume.
 //!
-//! Comments name the places in which the draft leaves a choice or this code differs from it.
+//! Comments mark each place in which the draft leaves a choice or this code differs from it.
 
 mod control;
 mod controller;

@@ -4,10 +4,10 @@ use crate::algorithms::bbr::common::volume;
 use crate::windowed::WindowedMax;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
-/// A volume that is no bound ("Infinity" in the draft).
+/// A volume that does not limit ("Infinity" in the draft).
 pub const UNBOUNDED: Bytes = Bytes::MAX;
 
-/// A rate that is no bound.
+/// A rate that does not limit.
 pub const UNBOUNDED_RATE: Rate = Rate::from_bps(u64::MAX);
 
 /// Length of the filter of [`Aggregation`] after Startup, in rounds (draft §2.12,
@@ -31,7 +31,7 @@ impl MaxBandwidth {
         self.previous.max(self.current)
     }
 
-    /// Adds a sample (UpdateMaxBw). An application-limited one counts only if it is at least the
+    /// Adds a sample (UpdateMaxBw). An application-limited sample counts only if it is at least the
     /// maximum.
     pub fn update(&mut self, rate: Rate, app_limited: bool) {
         if !app_limited || rate >= self.get() {
@@ -40,7 +40,7 @@ impl MaxBandwidth {
     }
 
     /// Starts the next cycle (AdvanceMaxBwFilter). A cycle without samples does not displace the
-    /// one before.
+    /// previous one.
     pub fn advance(&mut self) {
         if !self.current.is_zero() {
             self.previous = self.current;
@@ -121,14 +121,14 @@ impl MinRtt {
         };
     }
 
-    /// Handles a new path: the next sample replaces the value, which stays until then.
+    /// Handles a new path: its first sample replaces the value, which remains until then.
     pub fn renew(&mut self, now: Time) {
         *self = Self { value: self.value, stale: true, ..Self::new(now) };
     }
 }
 
-/// Estimates the aggregation of data or ACKs: how much more than expected is acknowledged at a time
-/// (draft §5.5.9).
+/// Estimates the aggregation of data or ACKs: by how much the acknowledged bytes exceed the
+/// expected ones (draft §5.5.9).
 #[derive(Debug, Clone)]
 pub struct Aggregation {
     since: Time,
@@ -181,7 +181,7 @@ impl Aggregation {
     }
 }
 
-/// The deliveries of a round, and the short-term bounds that its losses set until the next probe
+/// Delivery signals of a round, and the short-term bounds that its losses set until the next probe
 /// (draft §5.5.10.3).
 #[derive(Debug, Clone)]
 pub struct ShortTerm {
@@ -192,7 +192,7 @@ pub struct ShortTerm {
     round_delivered: Bytes,
     /// Largest rate of the round (bw_latest).
     rate_latest: Rate,
-    /// Largest volume delivered over a sample of the round (inflight_latest).
+    /// Largest volume delivered over one sample of the round (inflight_latest).
     pub inflight_latest: Bytes,
     /// BBR.bw_shortterm.
     pub rate: Rate,
@@ -239,7 +239,7 @@ impl ShortTerm {
         }
     }
 
-    /// NoteLoss. True for the first loss of a round, which begins the loss round.
+    /// NoteLoss. Returns true for the first loss of a round, which starts a loss round.
     pub fn note_loss(&mut self, delivered: Bytes) -> bool {
         let first = !self.loss_in_round;
         if first {
@@ -249,8 +249,8 @@ impl ShortTerm {
         first
     }
 
-    /// InitLowerBounds and LossLowerBounds: down to what the round delivered, by no more than to
-    /// `beta`.
+    /// InitLowerBounds and LossLowerBounds: lowers the bounds to what the round delivered, but at
+    /// most by the factor `beta`.
     pub fn lower(&mut self, max_bw: Rate, cwnd: Bytes, beta: f64) {
         if self.rate == UNBOUNDED_RATE {
             self.rate = max_bw;

@@ -1,4 +1,4 @@
-//! ProbeBW: down, cruise, refill, up (draft §5.3.3).
+//! The ProbeBW phases: Down, Cruise, Refill and Up (draft §5.3.3).
 
 use super::cycle::AckPhase;
 use super::model::UNBOUNDED;
@@ -11,7 +11,7 @@ impl Bbr3 {
         self.short_term.reset_signals();
         self.cycle.acked_per_packet = UNBOUNDED;
         // PickProbeWait (§5.3.3.8).
-        let draw = self.draws.next(now);
+        let draw = self.jitter.next(now);
         self.cycle.rounds_since_probe = draw & 1;
         self.cycle.wait = Span::from_secs(2) + Span::from_nanos((draw >> 1) % 1_000_000_000);
         self.cycle.stamp = now;
@@ -37,35 +37,37 @@ impl Bbr3 {
     }
 
     /// StartProbeBW_UP.
-    fn start_up(&mut self, heard: &AckSignals) {
+    fn start_up(&mut self, signals: &AckSignals) {
         self.cycle.is_probe_sample = true;
         self.cycle.ack_phase = AckPhase::ProbeStarting;
         self.rounds.restart(self.delivered);
-        self.full_pipe.look_again(heard.rate);
+        self.full_pipe.restart_search(signals.rate);
         self.state = State::Up;
         self.raise_slope();
     }
 
     /// UpdateProbeBWCyclePhase.
-    pub(super) fn update_probe_bw(&mut self, heard: &AckSignals) {
-        if !self.full_pipe.reached || self.adapt_long_term(heard) {
+    pub(super) fn update_probe_bw(&mut self, signals: &AckSignals) {
+        if !self.full_pipe.reached || self.adapt_long_term(signals) {
             return;
         }
         let state = self.state;
         match state {
-            State::Down | State::Cruise if self.is_time_to_probe(heard.now) => self.start_refill(),
+            State::Down | State::Cruise if self.is_time_to_probe(signals.now) => {
+                self.start_refill()
+            }
             State::Down if self.is_time_to_cruise() => self.start_cruise(),
-            State::Refill if self.rounds.start => self.start_up(heard),
-            State::Up if self.is_time_to_go_down(heard) => {
+            State::Refill if self.rounds.start => self.start_up(signals),
+            State::Up if self.is_time_to_go_down(signals) => {
                 self.cycle.prev_probe_too_high = false;
-                self.start_down(heard.now);
+                self.start_down(signals.now);
             }
             _ => {}
         }
     }
 
-    /// AdaptLongTermModel. True where it has changed the state.
-    fn adapt_long_term(&mut self, heard: &AckSignals) -> bool {
+    /// AdaptLongTermModel. Returns true if it changed the state.
+    fn adapt_long_term(&mut self, signals: &AckSignals) -> bool {
         if self.cycle.ack_phase == AckPhase::ProbeStarting && self.rounds.start {
             self.cycle.ack_phase = AckPhase::ProbeFeedback;
         }
@@ -73,28 +75,29 @@ impl Bbr3 {
             self.cycle.is_probe_sample = false;
             self.cycle.ack_phase = AckPhase::Init;
             if self.state.is_probe_bw() {
-                if !heard.app_limited {
+                if !signals.app_limited {
                     self.max_bw.advance();
                 }
                 if self.cycle.prev_probe_precautionary && !self.cycle.prev_probe_too_high {
-                    // The cautious probe did no harm (§5.3.3.6): probe again at once, without
-                    // caution.
+                    // The precautionary probe did no harm (§5.3.3.6): probe again at once, without
+                    // precaution.
                     self.start_refill();
                     return true;
                 }
             }
         }
-        if self.inflight_longterm != UNBOUNDED && !self.is_too_high(heard.lost, heard.tx_in_flight)
+        if self.inflight_longterm != UNBOUNDED
+            && !self.is_too_high(signals.lost, signals.tx_in_flight)
         {
-            self.inflight_longterm = self.inflight_longterm.max(heard.tx_in_flight);
+            self.inflight_longterm = self.inflight_longterm.max(signals.tx_in_flight);
             if self.state == State::Up {
-                self.raise_long_term(heard.acked);
+                self.raise_long_term(signals.acked);
             }
         }
         false
     }
 
-    /// IsTimeToProbeBW without its consequence, and IsRenoCoexistenceProbeTime.
+    /// IsTimeToProbeBW without its side effects, and IsRenoCoexistenceProbeTime.
     fn is_time_to_probe(&self, now: Time) -> bool {
         let target = self.target_inflight().get() / self.mtu.get().max(1);
         now.since(self.cycle.stamp) > self.cycle.wait
@@ -108,25 +111,25 @@ impl Bbr3 {
     }
 
     /// IsTimeToGoDown.
-    fn is_time_to_go_down(&mut self, heard: &AckSignals) -> bool {
+    fn is_time_to_go_down(&mut self, signals: &AckSignals) -> bool {
         if self.cycle.prev_probe_too_high && self.in_flight >= self.inflight_longterm {
             self.cycle.prev_probe_precautionary = true;
             return true;
         }
         if self.is_window_limited() && self.cwnd >= self.inflight_longterm {
-            // The bound, not the path, limits the rate: no plateau can be seen.
-            self.full_pipe.look_again(heard.rate);
+            // The bound, rather than the path, limits the rate, so that no plateau can show.
+            self.full_pipe.restart_search(signals.rate);
             return false;
         }
         self.full_pipe.now
     }
 
-    /// C.is_cwnd_limited: the window was full at some point of the last round trip.
+    /// C.is_cwnd_limited: the window was full at some time in the last round.
     fn is_window_limited(&self) -> bool {
         self.window_full.0 || self.window_full.1
     }
 
-    /// RaiseInflightLongtermSlope: 1, 2, 4… packets a round.
+    /// RaiseInflightLongtermSlope: 1, 2, 4… packets per round.
     fn raise_slope(&mut self) {
         self.cycle.acked_per_packet =
             Bytes::new(self.cwnd.get() >> self.cycle.up_rounds).max(self.mtu);
@@ -159,7 +162,7 @@ impl Bbr3 {
         self.inflight_longterm.saturating_sub(headroom).max(self.min_pipe())
     }
 
-    /// TargetInflight: the BDP, unless congestion has cut the window below it.
+    /// TargetInflight: the BDP, or the window if congestion has reduced it below the BDP.
     pub(super) fn target_inflight(&self) -> Bytes {
         self.bdp().min(self.cwnd)
     }

@@ -1,9 +1,9 @@
-//! ProbeRTT (draft §5.3.4), and coming back from idleness (§5.4).
+//! ProbeRTT (draft §5.3.4), and restarts from idle (§5.4).
 
 use super::state::{AckSignals, Bbr3, State};
 use bentpipe_units::{Bytes, Span, Time};
 
-/// How long at least the flight stays small (§2.16.2, ProbeRTTDuration).
+/// Minimum duration of ProbeRTT (§2.16.2, ProbeRTTDuration).
 const DURATION: Span = Span::from_millis(200);
 
 /// Window in bandwidth-delay products (§2.16.2, ProbeRTTCwndGain).
@@ -11,21 +11,22 @@ const CWND_GAIN: f64 = 0.5;
 
 impl Bbr3 {
     /// CheckProbeRTT.
-    pub(super) fn check_probe_rtt(&mut self, heard: &AckSignals) {
+    pub(super) fn check_probe_rtt(&mut self, signals: &AckSignals) {
         if self.state != State::ProbeRtt && self.min_rtt.expired && !self.probe_rtt.idle_restart {
             self.save_cwnd();
             self.state = State::ProbeRtt;
             self.probe_rtt.done_at = None;
             self.cycle.stop();
             self.rounds.restart(self.delivered);
-            // Only Startup may probe for Careful Resume, and a failed probe's Drain is over here.
+            // A Careful Resume probe is only possible in Startup, and the Drain of a failed one has
+            // ended.
             self.resumption.end_probe();
             self.resumption.drained();
         }
         if self.state == State::ProbeRtt {
-            self.handle_probe_rtt(heard.now);
+            self.handle_probe_rtt(signals.now);
         }
-        if !heard.volume.is_zero() {
+        if !signals.volume.is_zero() {
             self.probe_rtt.idle_restart = false;
         }
     }
@@ -56,7 +57,7 @@ impl Bbr3 {
         self.restore_cwnd();
         self.short_term.reset_bounds();
         if self.full_pipe.reached {
-            // The flight is below the BDP already: nothing to drain.
+            // The flight is already below the BDP: there is nothing to drain.
             self.start_down(now);
             self.start_cruise();
         } else {

@@ -3,19 +3,19 @@
 use super::states::State;
 use bentpipe_units::{Bytes, Rate};
 
-/// Loss recovery, and what to go back to should it prove spurious.
+/// Loss recovery, and the state to return to if it proves spurious.
 #[derive(Debug, Clone)]
 pub(super) struct Recovery {
-    /// Recovery ends when this packet, the next one when a loss was declared, is acknowledged.
+    /// Recovery ends when this packet, the next one at the loss declaration, is acknowledged.
     pub(super) until: Option<u64>,
-    /// Ranges of lost packets, separate in the order of sending, in this loss round.
+    /// Discontiguous ranges of lost packets in this loss round.
     pub(super) ranges: u64,
     pub(super) last_lost: Option<u64>,
-    /// Losses of packets before this one have been answered.
+    /// The controller has responded to losses of packets with smaller numbers.
     pub(super) recovery_start: u64,
-    /// Bytes declared lost when the last answered one was.
+    /// Bytes declared lost up to the last loss with a response.
     pub(super) answered_lost: Bytes,
-    /// The state that losses made us leave (undo_state).
+    /// State before the losses (undo_state).
     pub(super) undo_state: Option<State>,
     pub(super) rate: Rate,
     pub(super) inflight: Bytes,
@@ -31,7 +31,7 @@ impl Default for Recovery {
             recovery_start: 0,
             answered_lost: Bytes::ZERO,
             undo_state: None,
-            // Nothing saved: an undo changes nothing.
+            // Nothing is saved yet: an undo has no effect.
             rate: Rate::ZERO,
             inflight: Bytes::ZERO,
             longterm: Bytes::ZERO,
@@ -45,18 +45,19 @@ impl Recovery {
         self.until.is_some()
     }
 
-    /// Whether the acknowledgement of `number` ends it; it is over then.
+    /// Ends recovery if it lasted until packet `number`. Returns true if so.
     pub(super) fn ends_with(&mut self, number: u64) -> bool {
         self.until.take_if(|until| number >= *until).is_some()
     }
 
-    /// Ranges lost in the round that ends.
+    /// Returns and resets the ranges lost in the round that ends.
     pub(super) fn take_ranges(&mut self) -> u64 {
         std::mem::take(&mut self.ranges)
     }
 
-    /// What of `lost`, declared since `lost_before` had been, is not answered yet. Packets are
-    /// declared lost in the order of sending, so that all before the last answered one is answered.
+    /// Returns the part of `lost`, declared after the first `lost_before` bytes, without a response
+    /// yet. Packets are declared lost in the order of sending, so that the response to a loss
+    /// covers all earlier ones.
     pub(super) fn unanswered(&self, lost: Bytes, lost_before: Bytes) -> Bytes {
         lost.saturating_sub(self.answered_lost.saturating_sub(lost_before))
     }

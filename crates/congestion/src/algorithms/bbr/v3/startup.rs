@@ -17,14 +17,14 @@ impl Bbr3 {
     }
 
     /// CheckStartupDone.
-    pub(super) fn check_startup_done(&mut self, heard: &AckSignals) {
+    pub(super) fn check_startup_done(&mut self, signals: &AckSignals) {
         if self.short_term.round_start {
-            // CheckStartupHighLoss (§5.3.1.3). A loss round begins with the first loss that is
-            // noted, so that its end is a full round in recovery.
+            // CheckStartupHighLoss (§5.3.1.3). A loss round starts with the first loss noted, so
+            // that its end marks a full round in recovery.
             let ranges = self.recovery.take_ranges();
             if self.state == State::Startup
                 && ranges >= self.parameters.startup_loss_ranges as u64
-                && self.is_too_high(heard.lost, heard.tx_in_flight)
+                && self.is_too_high(signals.lost, signals.tx_in_flight)
             {
                 self.leave_startup_at(self.bdp().max(self.short_term.inflight_latest));
                 return;
@@ -35,7 +35,7 @@ impl Bbr3 {
         }
     }
 
-    /// Startup ends since the path was congested; `inflight` is what it bears.
+    /// Ends Startup because of congestion. `inflight` is the volume that the path holds.
     pub(super) fn leave_startup_at(&mut self, inflight: Bytes) {
         self.recovery.undo_state = Some(State::Startup);
         self.full_pipe.reached = true;

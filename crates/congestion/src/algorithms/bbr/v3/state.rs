@@ -1,4 +1,4 @@
-//! The state of BBRv3, and the signals that it reads from an acknowledgement.
+//! The state of BBRv3, and the signals that it reads from an ACK.
 
 use super::cycle::Cycle;
 use super::model::{Aggregation, MaxBandwidth, MinRtt, ShortTerm, UNBOUNDED};
@@ -29,12 +29,11 @@ pub(super) struct AckSignals {
 /// State of ProbeRTT.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProbeRtt {
-    /// When it may end, once the flight is small (probe_rtt_done_stamp).
+    /// Earliest end, set once the flight is small (probe_rtt_done_stamp).
     pub(super) done_at: Option<Time>,
-    /// Whether a round has passed since then.
+    /// True once a round has passed since then.
     pub(super) round_done: bool,
-    /// Whether the flow comes back from idleness, which has drained the queue already
-    /// (idle_restart).
+    /// True if the flow restarts from idle, which has already drained the queue (idle_restart).
     pub(super) idle_restart: bool,
 }
 
@@ -45,7 +44,7 @@ pub struct Bbr3 {
     pub(super) probe_rtt_interval: Span,
     pub(super) mtu: Bytes,
     pub(super) initial_window: Bytes,
-    pub(super) draws: ProbeJitter,
+    pub(super) jitter: ProbeJitter,
 
     pub(super) state: State,
     pub(super) rounds: RoundTrips,
@@ -67,7 +66,7 @@ pub struct Bbr3 {
     pub(super) pacing_rate: Option<Rate>,
     /// The last good window (BBR.prior_cwnd).
     pub(super) prior_cwnd: Bytes,
-    /// Whether the window was full in this round, and in the one before (C.is_cwnd_limited).
+    /// Whether the window was full in this round and in the previous one (C.is_cwnd_limited).
     pub(super) window_full: (bool, bool),
 
     pub(super) delivered: Bytes,
@@ -94,13 +93,13 @@ impl Bbr3 {
             probe_rtt_interval: Span::from_secs_f64(parameters.probe_rtt_interval),
             mtu: config.mtu,
             initial_window,
-            draws: ProbeJitter::new(config),
+            jitter: ProbeJitter::new(config),
             state: State::Startup,
             rounds: RoundTrips::default(),
             max_bw: MaxBandwidth::default(),
             bw: Rate::ZERO,
-            // BBROnInit (draft §5.2.1): SRTT, where there is one, is the first sample, and paces
-            // the first window.
+            // BBROnInit (draft §5.2.1): SRTT, if there is one, is the first sample and paces the
+            // first window.
             min_rtt,
             aggregation: Aggregation::new(config.now),
             full_pipe: FullPipe::default(),
@@ -130,8 +129,8 @@ impl Bbr3 {
         self.next_number = ack.next_number;
         self.limited.update(ack.next_number, ack.delivered);
         let sample = &ack.sample;
-        // RFC 9959 appendix C: rates measured while the queue of a failed probe drains are not the
-        // path's.
+        // RFC 9959 appendix C: rates measured while the queue of a failed probe drains are not
+        // those of the path.
         let taken = !self.resumption.discards();
         AckSignals {
             now: ack.now,
@@ -146,15 +145,20 @@ impl Bbr3 {
     }
 
     /// UpdateLatestDeliverySignals and UpdateCongestionSignals (§5.5.10.3).
-    pub(super) fn update_signals(&mut self, heard: &AckSignals) {
-        self.short_term.begin_ack(heard.rate, heard.volume, heard.prior_delivered, self.delivered);
-        self.rounds.update(heard.prior_delivered, self.delivered);
+    pub(super) fn update_signals(&mut self, signals: &AckSignals) {
+        self.short_term.begin_ack(
+            signals.rate,
+            signals.volume,
+            signals.prior_delivered,
+            self.delivered,
+        );
+        self.rounds.update(signals.prior_delivered, self.delivered);
         if self.rounds.start {
             self.cycle.rounds_since_probe += 1;
             self.window_full = (false, self.window_full.0);
         }
-        if !heard.rate.is_zero() {
-            self.max_bw.update(heard.rate, heard.app_limited);
+        if !signals.rate.is_zero() {
+            self.max_bw.update(signals.rate, signals.app_limited);
         }
         if self.short_term.round_start {
             if self.short_term.loss_in_round && !self.state.is_probing() {

@@ -1,10 +1,11 @@
-//! Transitions and the handover, packet by packet.
+//! State transitions and Careful Resume, packet by packet.
 
 use super::model::UNBOUNDED;
 use super::state::State;
 use super::*;
 use crate::controller::{Controller, EcnCe, PathChange, RateBased};
-use crate::testing::flow::{Flow, MTU, RTT};
+use crate::testing::MTU;
+use crate::testing::flow::{Flow, RTT, events};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 
@@ -12,7 +13,7 @@ fn flow() -> Flow<Bbr3> {
     Flow::new(|config| Bbr3::new(config, &Parameters::default()))
 }
 
-/// Rounds of the same size until the pipe counts as full and is drained.
+/// Sends rounds of the same size until the pipe counts as full and has drained.
 fn reach_probe_bw(flow: &mut Flow<Bbr3>) {
     for _ in 0..12 {
         flow.round(20, |_| false);
@@ -21,7 +22,7 @@ fn reach_probe_bw(flow: &mut Flow<Bbr3>) {
 }
 
 #[test]
-fn startup_without_growth_becomes_drain_and_then_probe_bw() {
+fn startup_without_growth_leads_to_drain_and_then_probe_bw() {
     let mut flow = flow();
     let mut seen = vec![flow.bbr.send_control().phase];
     for _ in 0..12 {
@@ -30,28 +31,28 @@ fn startup_without_growth_becomes_drain_and_then_probe_bw() {
             seen.push(flow.bbr.send_control().phase);
         }
     }
-    // With nothing in flight between rounds the Drain is over within its first round.
+    // Nothing is in flight between rounds, so that Drain ends within its first round.
     assert_eq!(seen[0], "startup");
     assert!(seen[1].starts_with("probe bw"), "{seen:?}");
 }
 
 #[test]
-fn before_the_first_round_trip_the_sender_paces() {
+fn the_sender_chooses_the_pacing_rate_before_the_first_rtt_sample() {
     let mut flow = flow();
     assert_eq!(
         (flow.bbr.send_control().pacing_rate, flow.bbr.send_control().cwnd),
         (None, Bytes::new(10_000))
     );
     flow.round(1, |_| false);
-    // 2.77 initial windows a round trip.
+    // 2.77 initial windows per RTT.
     assert_eq!(flow.bbr.send_control().pacing_rate, Some(Rate::from_bps(2_216_000)));
 }
 
 #[test]
 fn six_ranges_above_two_per_cent_end_startup_after_a_round() {
     let mut flow = flow();
-    // The first loss is noticed as the eighth packet arrives; the round it begins is not over when
-    // the eightieth does.
+    // The first loss is detected when the eighth packet arrives; the round that starts then has not
+    // ended when the eightieth arrives.
     flow.stream(80, 100, |index| index % 10 == 5);
     assert_eq!(flow.bbr.state, State::Startup);
     flow.stream(400, 100, |index| index % 10 == 5);
@@ -62,13 +63,13 @@ fn six_ranges_above_two_per_cent_end_startup_after_a_round() {
 #[test]
 fn few_ranges_above_two_per_cent_do_not_end_startup() {
     let mut flow = flow();
-    // Half of a round, but in one piece each time.
+    // Half of a round is lost, but each time in one range.
     flow.stream(250, 100, |index| index % 100 < 50);
     assert_eq!(flow.bbr.state, State::Startup);
 }
 
 #[test]
-fn losses_answered_before_do_not_count() {
+fn losses_before_recovery_start_are_ignored() {
     let mut flow = flow();
     flow.round(20, |_| false);
     let first = flow.sent_packets.next_number();
@@ -83,7 +84,7 @@ fn losses_answered_before_do_not_count() {
 }
 
 #[test]
-fn a_spurious_loss_takes_startup_up_again() {
+fn a_spurious_loss_resumes_startup() {
     let mut flow = flow();
     flow.send(10);
     flow.now += RTT;
@@ -96,7 +97,7 @@ fn a_spurious_loss_takes_startup_up_again() {
 }
 
 #[test]
-fn persistent_congestion_leaves_one_packet_and_the_next_answer_restores_the_window() {
+fn persistent_congestion_leaves_one_packet_and_the_next_ack_restores_the_window() {
     let mut flow = flow();
     flow.round(20, |_| false);
     let before = flow.bbr.send_control().cwnd;
@@ -114,7 +115,7 @@ fn persistent_congestion_leaves_one_packet_and_the_next_answer_restores_the_wind
 }
 
 #[test]
-fn a_mark_in_startup_ends_it() {
+fn ecn_ce_ends_startup() {
     let mut flow = flow();
     flow.round(20, |_| false);
     let newest = flow.sent_packets.next_number();
@@ -127,7 +128,7 @@ fn a_mark_in_startup_ends_it() {
         next_number,
     });
     assert_eq!(flow.bbr.state, State::Drain);
-    // Reports of packets sent before are the same congestion.
+    // Reports of packets sent earlier belong to the same congestion event.
     let bound = flow.bbr.inflight_longterm;
     flow.bbr.on_ecn_ce(&EcnCe {
         now: flow.now,
@@ -158,7 +159,7 @@ fn a_loss_outside_a_probe_lowers_the_short_term_bounds_until_the_next() {
 }
 
 #[test]
-fn a_probe_that_loses_too_much_bounds_the_flight_where_losses_began() {
+fn a_probe_that_loses_too_much_bounds_the_flight_at_the_first_loss() {
     let mut flow = flow();
     reach_probe_bw(&mut flow);
     flow.bbr.state = State::Up;
@@ -167,8 +168,8 @@ fn a_probe_that_loses_too_much_bounds_the_flight_where_losses_began() {
     flow.send(50);
     flow.now += RTT;
     flow.ack(first + 49);
-    // The 41st packet found 41 kB in flight; 2 % of 40 kB before it may be lost, so 0.8 of its 1000
-    // bytes, over 0.98.
+    // 41 kB were in flight when the 41st packet was sent. 2 % of the 40 kB before it may be lost,
+    // so 0.8 of its 1000 bytes, over 0.98.
     flow.lose(&[first + 40]);
     assert_eq!(flow.bbr.inflight_longterm, Bytes::new(40_816));
     assert_eq!(flow.bbr.state, State::Down);
@@ -176,7 +177,7 @@ fn a_probe_that_loses_too_much_bounds_the_flight_where_losses_began() {
 }
 
 #[test]
-fn idleness_is_look_enough_for_the_round_trip() {
+fn an_idle_period_replaces_probe_rtt() {
     let mut flow = flow();
     reach_probe_bw(&mut flow);
     flow.sent_packets.set_app_limited();
@@ -189,12 +190,12 @@ fn idleness_is_look_enough_for_the_round_trip() {
 }
 
 #[test]
-fn a_round_trip_probe_in_startup_returns_to_startup() {
+fn probe_rtt_in_startup_returns_to_startup() {
     let mut flow = flow();
-    // Nothing grows, but the application is to blame for it: Startup goes on.
+    // Nothing grows because the application limits the sender: Startup continues.
     flow.sent_packets.set_app_limited();
     for number in 0.. {
-        // Two in flight and one acknowledged: never idle.
+        // Two packets in flight, one acknowledged: the flow is never idle.
         flow.send(if number == 0 { 2 } else { 1 });
         flow.now += RTT;
         flow.ack(number);
@@ -218,25 +219,21 @@ fn a_round_trip_probe_in_startup_returns_to_startup() {
 }
 
 #[test]
-fn a_probing_rate_sets_pacing_and_window_and_leaves_nothing_behind() {
+fn a_probing_rate_sets_pacing_and_window_until_it_ends() {
     let mut flow = flow();
     flow.round(10, |_| false);
-    let (window, pacing, bandwidth) =
-        (flow.bbr.send_control().cwnd, flow.bbr.send_control().pacing_rate, flow.bbr.bandwidth());
+    let before = flow.limits();
     flow.bbr.set_probing_rate(Some(Rate::from_mbps(100)));
     assert_eq!(flow.bbr.send_control().pacing_rate, Some(Rate::from_mbps(100)));
     // Twice 1.25 MB.
     assert_eq!(flow.bbr.send_control().cwnd, Bytes::new(2_500_000));
-    assert_eq!(flow.bbr.bandwidth(), bandwidth, "a wish is no measurement");
+    assert_eq!(flow.bbr.bandwidth(), before.2, "a probing rate must not change the estimate");
     flow.bbr.set_probing_rate(None);
-    assert_eq!(
-        (flow.bbr.send_control().cwnd, flow.bbr.send_control().pacing_rate),
-        (window, pacing)
-    );
+    assert_eq!(flow.limits(), before);
 }
 
 #[test]
-fn a_probe_before_the_first_sample_waits_for_the_round_trip() {
+fn a_probe_waits_for_the_first_rtt_sample() {
     let mut flow = flow();
     flow.bbr.set_probing_rate(Some(Rate::from_mbps(100)));
     assert_eq!(flow.bbr.send_control().cwnd, Bytes::new(10_000));
@@ -246,33 +243,18 @@ fn a_probe_before_the_first_sample_waits_for_the_round_trip() {
 }
 
 #[test]
-fn a_retreat_drains_and_discards_what_it_measures_meanwhile() {
+fn a_retreat_drains_and_discards_samples_meanwhile() {
     let mut flow = flow();
     flow.round(10, |_| false);
-    let first = flow.sent_packets.next_number();
-    flow.bbr.set_probing_rate(Some(Rate::from_mbps(100)));
-    flow.send(200);
-    flow.now += RTT;
-    flow.ack(first);
-    flow.bbr.retreat(flow.now);
-    let bandwidth = flow.bbr.bandwidth();
+    let first = flow.fail_probe();
     assert_eq!(flow.bbr.state, State::Drain);
     assert!(!flow.bbr.in_startup() && flow.bbr.send_control().cwnd < Bytes::new(2_500_000));
-    for number in first + 1..first + 150 {
-        flow.now += Span::from_micros(10);
-        flow.ack(number);
-    }
-    assert_eq!((flow.bbr.in_drain(), flow.bbr.bandwidth()), (true, bandwidth));
-    for number in first + 150..first + 200 {
-        flow.ack(number);
-    }
-    assert!(
-        flow.bbr.state.is_probe_bw() && !flow.bbr.in_drain() && !flow.bbr.resumption.discards()
-    );
+    flow.drain_failed_probe(first);
+    assert!(flow.bbr.state.is_probe_bw() && !flow.bbr.resumption.discards());
 }
 
 #[test]
-fn a_found_capacity_ends_startup_with_its_rate_as_the_bandwidth() {
+fn a_capacity_estimate_ends_startup_and_sets_the_bandwidth() {
     let mut flow = flow();
     flow.round(10, |_| false);
     flow.restart(500_000, Some(500_000), Some(Rate::from_mbps(30)));
@@ -282,17 +264,17 @@ fn a_found_capacity_ends_startup_with_its_rate_as_the_bandwidth() {
 }
 
 #[test]
-fn a_found_capacity_below_what_is_in_flight_drains_first() {
+fn a_capacity_estimate_below_the_flight_drains_first() {
     let mut flow = flow();
     flow.send(900);
     flow.restart(500_000, Some(500_000), None);
-    // Half a megabyte a tenth of a second.
+    // Half a megabyte per tenth of a second.
     assert_eq!(flow.bbr.bandwidth(), Some(Rate::from_mbps(40)));
     assert_eq!(flow.bbr.state, State::Drain);
 }
 
 #[test]
-fn a_window_without_a_threshold_leaves_startup_on() {
+fn a_restart_without_a_threshold_stays_in_startup() {
     let mut flow = flow();
     flow.round(10, |_| false);
     flow.restart(500_000, None, None);
@@ -304,7 +286,7 @@ fn a_window_without_a_threshold_leaves_startup_on() {
 }
 
 #[test]
-fn another_path_has_a_round_trip_of_its_own() {
+fn a_path_change_resets_the_minimum_rtt() {
     let mut flow = flow();
     reach_probe_bw(&mut flow);
     flow.bbr.on_path_change(&PathChange::unknown(flow.now));
@@ -325,14 +307,9 @@ fn filters_stay_bounded_however_long_the_flow() {
 }
 
 proptest! {
-    /// Whatever happens in whatever order: a window and a rate to go on with.
+    /// Window and rate stay above zero after any sequence of events.
     #[test]
-    fn nothing_leaves_it_without_a_window(steps in proptest::collection::vec((0u8..12, 0u64..u64::MAX), 1..200)) {
-        let mut flow = flow();
-        for (kind, value) in steps {
-            flow.anything(kind, value);
-            prop_assert!(!flow.bbr.send_control().cwnd.is_zero());
-            prop_assert!(flow.bbr.send_control().pacing_rate.is_none_or(|rate| !rate.is_zero()));
-        }
+    fn window_and_rate_stay_valid(events in events()) {
+        flow().check_events(events)?;
     }
 }

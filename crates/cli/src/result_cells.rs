@@ -1,0 +1,66 @@
+//! Cells of tables of results.
+
+use bentpipe_lab::Plan;
+use bentpipe_results::{Results, Summary};
+
+/// Returns the published value of `metric` under `label` for the case of `row`, and the ratio of
+/// our value to it; two empty cells if nothing was published.
+pub(crate) fn published(
+    results: &Results,
+    row: &Summary,
+    label: &str,
+    metric: &str,
+) -> [String; 2] {
+    let figure = results.published.iter().find(|figure| {
+        figure.label == label
+            && figure.metric == metric
+            && figure.variant == row.variant
+            && figure.point == row.point
+            && figure.flow == row.flow
+            && figure.visit == row.visit
+    });
+    let ratio = figure.and_then(|figure| figure.ratio);
+    [
+        figure.map_or_else(String::new, |figure| figure.value.to_string()),
+        ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
+    ]
+}
+
+/// Returns `20`, or `18/20` if not all transfers completed.
+pub(crate) fn runs(results: &Results, row: &Summary) -> String {
+    let all = results
+        .runs
+        .iter()
+        .filter(|run| run.variant == row.variant && run.point == row.point)
+        .count() as u64;
+    if row.n == all { all.to_string() } else { format!("{}/{all}", row.n) }
+}
+
+/// Returns the statistics of another metric for the case of `row`.
+pub(crate) fn find<'a>(results: &'a Results, row: &Summary, metric: &str) -> Option<&'a Summary> {
+    results.summary.iter().find(|other| {
+        other.metric == metric
+            && other.variant == row.variant
+            && other.point == row.point
+            && other.flow == row.flow
+            && other.visit == row.visit
+    })
+}
+
+/// Returns the last part of a swept key, or the whole key if that is ambiguous.
+pub(crate) fn short(key: &str, plan: &Plan) -> String {
+    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+    let same = plan.sweep.iter().filter(|(other, _)| last(other) == last(key)).count();
+    if same > 1 { key.to_owned() } else { last(key) }
+}
+
+/// Formats a number with about four significant digits, without an exponent.
+pub(crate) fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size >= 1000.0 => 0,
+        size if size >= 100.0 => 1,
+        size if size >= 10.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
+}

@@ -1,0 +1,277 @@
+//! Results as text: path, settings, tables, notes and expectations.
+
+use crate::output::paint;
+use crate::result_cells::{find, number, published, runs, short};
+use crate::table::{Align, Table};
+use crate::{fairness, settings_table};
+use bentpipe_lab::{Plan, Recorded};
+use bentpipe_results::fairness::ALL_FLOWS;
+use bentpipe_results::{PathSummary, Results, Summary};
+use std::fmt::Write;
+
+/// Returns all that `bentpipe run` prints about a scenario.
+pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
+    let results = &recorded.results;
+    let mut text = format!("{}, seed {}\n", paint(colour, "1", &plan.title), plan.seed);
+    let mut paths: Vec<&PathSummary> = plan.cases.iter().map(|case| &case.path).collect();
+    paths.dedup();
+    if let [first, rest @ ..] = paths.as_slice() {
+        // A sweep may have many paths. The first is shown, and the table distinguishes the others.
+        text.push_str(&path_text(first));
+        if !rest.is_empty() {
+            let _ = writeln!(text, "  (the first of {} paths)", paths.len());
+        }
+    }
+    text.push('\n');
+    text.push_str(&settings_table::text(plan, colour));
+    text.push('\n');
+    text.push_str(&summary(plan, results, colour));
+    if let Some(table) = fairness::table(plan, results, colour) {
+        text.push('\n');
+        text.push_str(&table);
+    }
+    for note in &recorded.notes {
+        let _ = write!(text, "\nnote: {note}\n");
+    }
+    if !results.expectations.is_empty() {
+        text.push('\n');
+    }
+    for expectation in &results.expectations {
+        let verdict = match expectation.passed {
+            Some(true) => paint(colour, "32", "passed"),
+            Some(false) => paint(colour, "31", "FAILED"),
+            None => paint(colour, "33", "no run"),
+        };
+        let measured = match (expectation.measured, expectation.passed) {
+            (Some(value), _) => format!(" (measured {})", number(value)),
+            (None, Some(_)) => " (some runs have no value)".to_owned(),
+            (None, None) => String::new(),
+        };
+        let _ = writeln!(text, "{verdict}  {}{measured}", expectation.text);
+    }
+    if let Some(directory) = &recorded.directory {
+        let _ = write!(text, "\nreport: {}\n", directory.join("report.html").display());
+    }
+    text
+}
+
+fn path_text(path: &PathSummary) -> String {
+    let mut text = format!(
+        "{}, {} ms, BDP {:.3} MB\n",
+        path.name,
+        number(path.rtt_ms),
+        path.bdp_bytes as f64 / 1e6
+    );
+    let width = path.hops.iter().map(|hop| hop.name.chars().count()).max().unwrap_or_default();
+    for hop in &path.hops {
+        let _ = writeln!(text, "  {:<width$}  forward {}", hop.name, hop.forward);
+        let _ = writeln!(text, "  {:<width$}  return  {}", "", hop.reverse);
+    }
+    text
+}
+
+/// One row per variant, sweep point, flow and visit, next to published values.
+fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
+    let mut table = Table::new(&[]);
+    for (key, _) in &plan.sweep {
+        table.column(short(key, plan), Align::Left);
+    }
+    for (head, align) in [
+        ("variant", Align::Left),
+        ("flow", Align::Left),
+        ("visit", Align::Right),
+        ("runs", Align::Right),
+        ("completion s", Align::Right),
+        ("95 % interval", Align::Left),
+        ("first byte s", Align::Right),
+        ("goodput Mbps", Align::Right),
+        ("lost", Align::Right),
+    ] {
+        table.column(head.to_owned(), align);
+    }
+    let mut labels: Vec<(&str, &str)> = Vec::new();
+    for figure in results.published.iter().filter(|figure| figure.flow != ALL_FLOWS) {
+        if !labels.contains(&(&figure.label, &figure.metric)) {
+            labels.push((&figure.label, &figure.metric));
+        }
+    }
+    for (label, metric) in &labels {
+        let unit = if *metric == "completion_s" { String::new() } else { format!(" {metric}") };
+        table.column(format!("{label}{unit}"), Align::Right);
+        table.column("ratio".to_owned(), Align::Right);
+    }
+    let completions: Vec<&Summary> =
+        results.summary.iter().filter(|row| row.metric == "completion_s").collect();
+    let several = |read: &dyn Fn(&Summary) -> String| {
+        completions.iter().any(|row| read(row) != read(completions[0]))
+    };
+    let flows = several(&|row| row.flow.clone());
+    // Visit numbers are omitted if each flow has one visit, whatever its number.
+    let visits = completions.windows(2).any(|pair| {
+        pair[0].variant == pair[1].variant
+            && pair[0].point == pair[1].point
+            && pair[0].flow == pair[1].flow
+    });
+    for row in &completions {
+        let mut cells: Vec<String> = plan
+            .sweep
+            .iter()
+            .map(|(key, _)| row.point.get(key).cloned().unwrap_or_default())
+            .collect();
+        cells.push(row.variant.clone());
+        cells.push(if flows { row.flow.clone() } else { String::new() });
+        cells.push(if visits { row.visit.to_string() } else { String::new() });
+        cells.push(runs(results, row));
+        cells.push(row.median.map_or("–".to_owned(), number));
+        cells.push(match (row.ci95_low, row.ci95_high) {
+            (Some(low), Some(high)) => format!("{} – {}", number(low), number(high)),
+            _ => String::new(),
+        });
+        for metric in ["first_byte_s", "goodput_mbps", "packets_declared_lost"] {
+            let median = find(results, row, metric).and_then(|row| row.median);
+            let whole = metric == "packets_declared_lost";
+            cells.push(median.map_or("–".to_owned(), |value| {
+                if whole { format!("{value:.0}") } else { number(value) }
+            }));
+        }
+        cells.extend(
+            labels.iter().flat_map(|(label, metric)| published(results, row, label, metric)),
+        );
+        table.row(cells);
+    }
+    table.render(colour)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_lab::{Changes, Ran, RunError, record};
+    use bentpipe_sim::{Direction, FlowOutcome, PathOutcome, ReturnBytes, RunOutcome, RunSpec};
+    use bentpipe_units::{Span, Time};
+    use std::num::NonZeroUsize;
+    use std::path::Path;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn columns_are_aligned_and_empty_ones_omitted() {
+        let mut table =
+            Table::new(&[("name", Align::Left), ("none", Align::Left), ("n", Align::Right)]);
+        table.row(["é".to_owned(), String::new(), "1".to_owned()]);
+        table.row(["longer".to_owned(), String::new(), "100".to_owned()]);
+        assert_eq!(table.render(false), "name      n\né         1\nlonger  100\n");
+    }
+
+    #[test]
+    fn numbers_have_four_significant_digits() {
+        assert_eq!(
+            ["7140.2", "797.04", "20.004", "3.1234"]
+                .map(|text| number(text.parse().unwrap_or(0.0))),
+            ["7140", "797.0", "20.00", "3.123"]
+        );
+    }
+
+    /// A runner without a simulation. Transfers take seven seconds, and a little longer in each
+    /// run.
+    struct Fake;
+
+    impl bentpipe_lab::Runner for Fake {
+        fn run(&self, spec: &RunSpec, _: &str, _: &AtomicBool) -> Result<Ran, RunError> {
+            let mut outcome = RunOutcome {
+                flows: vec![],
+                links: vec![],
+                trace: None,
+                qlog: vec![],
+                capture: None,
+                events: 0,
+                end: Time::ZERO,
+            };
+            for flow in &spec.flows {
+                let visit = flow.visits.len();
+                let trips = if visit == 2 { 9 } else { 10 };
+                let completion = spec.base_rtt * trips + Span::from_millis(spec.run * 7);
+                let completed = spec.run != 3;
+                outcome.flows.push(FlowOutcome {
+                    name: flow.name.clone(),
+                    visit,
+                    transport: "quic",
+                    congestion: "cubic".to_owned(),
+                    connections: 1,
+                    direction: Direction::Download,
+                    bytes: flow.visits[visit - 1].objects[0].bytes.get(),
+                    received_by_tenth: Vec::new(),
+                    received: flow.visits[visit - 1].objects[0].bytes.get(),
+                    completed,
+                    start: Time::ZERO,
+                    handshake: Some(spec.base_rtt),
+                    first_byte: Some(spec.base_rtt * 2),
+                    completion: completed.then_some(completion),
+                    packets_sent: 1000,
+                    bytes_sent: 1_100_000,
+                    packets_lost_policer: 0,
+                    packets_lost_queue: 0,
+                    packets_lost_random: 12,
+                    packets_lost_route: 0,
+                    packets_declared_lost: Some(12),
+                    flow_control_blocked: None,
+                    flow_control_blocked_longest: None,
+                    credit: None,
+                    return_packets: 500,
+                    return_bytes: ReturnBytes::default(),
+                    acknowledgements: None,
+                    rtt_min: None,
+                    rtt_mean: None,
+                    rtt_p99: None,
+                    path: PathOutcome::default(),
+                    pep: None,
+                    objects: vec![],
+                    error: None,
+                });
+            }
+            Ok(outcome.into())
+        }
+    }
+
+    const SCENARIO: &str = r#"
+name = "table"
+title = "A table"
+repeat = 8
+[path]
+profile = "geo-50-10"
+forward = { loss = 0.001 }
+[workload]
+download = "10 MB"
+[[variant]]
+name = "1rtt"
+[[variant]]
+name = "0rtt"
+handshake = "0rtt"
+[sweep]
+"path.forward.loss" = [0.0, 0.001]
+[[expect]]
+metric = "completion_s"
+variant = "0rtt"
+relative_to = "1rtt"
+below = 0.95
+[[published]]
+label = "objective"
+kind = "objective"
+metric = "completion_s"
+value = 5.0
+source = "a test"
+[output]
+time_series = "none"
+"#;
+
+    #[test]
+    fn tables_show_our_values_next_to_published_ones() {
+        let plan = Plan::parse("t.toml", SCENARIO, Path::new("."), &Changes::default()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let never = AtomicBool::new(false);
+        let target = directory.path().join("run");
+        let recorded = record(&plan, &Fake, &target, NonZeroUsize::MIN, &never, &|_| {}).unwrap();
+        let text = results(&plan, &recorded, false)
+            .replace(&directory.path().display().to_string(), "OUT");
+        insta::assert_snapshot!(text);
+        assert!(results(&plan, &recorded, true).contains("\u{1b}[31mFAILED"));
+    }
+}

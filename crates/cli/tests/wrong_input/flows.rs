@@ -1,0 +1,167 @@
+//! Invalid flows and workloads.
+
+use crate::scenarios::{Case, HEAD, case, flows, variant};
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        case(
+            "an object after a later one",
+            format!(
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\nobjects = [\n{{ name = \"a\", size \
+                    = \"1 kB\", after = [\"b\"] }},\n{{ name = \"b\", size = \"1 kB\" }},\n]\n"
+            ),
+            6,
+            &["`b`", "object above this one"],
+        ),
+        case(
+            "an empty page",
+            format!("{HEAD}profile = \"geo-50-10\"\n[workload]\nweb_page = 0\n"),
+            5,
+            &["`web_page` of 0", "1 to 1000"],
+        ),
+        case(
+            "a duration of zero",
+            flows("a", "bulk.duration = \"0 s\""),
+            6,
+            &["`duration` of 0 ns", "above 0 s"],
+        ),
+        case(
+            "a duration beyond the time limit",
+            flows("a", "bulk.duration = \"2 h\""),
+            6,
+            &["2 h", "time_limit", "up to"],
+        ),
+        case(
+            "two workloads",
+            flows("a", "bulk.duration = \"1 s\"\ndownload = \"1 MB\""),
+            4,
+            &["`download`, `bulk` exclude each other", "allowed: one of"],
+        ),
+        case(
+            "a workload and visits",
+            flows("a", "download = \"1 MB\"\nvisits = [{ download = \"1 MB\" }]"),
+            4,
+            &["`download` and `visits` exclude each other"],
+        ),
+        case(
+            "datagrams in a visit",
+            flows("a", "visits = [{ ping = { interval = \"1 s\", duration = \"1 s\" } }]"),
+            6,
+            &["`ping` has no visits", "`download`"],
+        ),
+        case(
+            "a direction without objects",
+            flows("a", "download = \"1 MB\"\ndirection = \"upload\""),
+            7,
+            &["`direction` belongs to `objects`"],
+        ),
+        case(
+            "datagrams without a rate",
+            flows("a", "cbr = { duration = \"1 s\" }"),
+            6,
+            &["missing key `rate`"],
+        ),
+        case(
+            "datagrams without an end",
+            flows("a", "cbr = { rate = \"1 Mbps\" }"),
+            6,
+            &["missing key `duration`"],
+        ),
+        case(
+            "datagrams and a download",
+            flows("a", "cbr = { rate = \"1 Mbps\", duration = \"1 s\" }\ndownload = \"1 MB\""),
+            4,
+            &["`download`, `cbr` exclude each other"],
+        ),
+        case(
+            "datagrams with a controller",
+            flows("a", "cbr = { rate = \"1 Mbps\", duration = \"1 s\" }\ncongestion = \"cubic\""),
+            7,
+            &["`congestion` has no effect over cbr", "transport = \"quic\" or transport = \"tcp\""],
+        ),
+        case(
+            "datagrams with keys of a transport",
+            flows("a", "quic.pacing = false\nping = { interval = \"1 s\", duration = \"1 s\" }"),
+            6,
+            &["`quic.pacing` has no effect over ping", "transport = \"quic\""],
+        ),
+        case(
+            "bursts without pauses",
+            flows("a", "cbr = { rate = \"1 Mbps\", duration = \"1 s\", on = \"1 s\" }"),
+            6,
+            &["`on` needs `off`", "allowed: both"],
+        ),
+        case(
+            "bursts too short to draw",
+            flows(
+                "a",
+                "cbr = { rate = \"1 Mbps\", duration = \"1 s\", on = \"1 s\", off = \"1 us\" }",
+            ),
+            6,
+            &["`off` of 1 us", "1 ms or longer"],
+        ),
+        case(
+            "empty packets",
+            flows("a", "cbr = { rate = \"1 Mbps\", duration = \"1 s\", packet = \"28 B\" }"),
+            6,
+            &["28 B", "29 B to 65535 B"],
+        ),
+        case(
+            "a ping without an interval",
+            flows("a", "ping = { duration = \"1 s\" }"),
+            6,
+            &["missing key `interval`"],
+        ),
+        case(
+            "a ping in one direction",
+            flows("a", "ping = { interval = \"1 s\", duration = \"1 s\", direction = \"upload\" }"),
+            6,
+            &["unknown key `direction`"],
+        ),
+        case(
+            "programs without a command",
+            flows("a", "external = { size = \"1 MB\", server = \"true\" }"),
+            6,
+            &["`external` needs `client`"],
+        ),
+        case(
+            "commands without a program",
+            variant("external.server = \"true\""),
+            8,
+            &["`external` has no effect here", "`external.size`"],
+        ),
+        case(
+            "a reserved flow name",
+            flows("all", "download = \"1 MB\""),
+            5,
+            &["all flows together"],
+        ),
+        case(
+            "a flow at an unknown hop",
+            flows("a", "download = \"1 MB\"\nfrom_hop = \"x\""),
+            7,
+            &["`x`", "hop"],
+        ),
+        case(
+            "no transfer",
+            format!("{HEAD}profile = \"geo-50-10\"\n"),
+            1,
+            &["transfers nothing", "allowed: a [workload]"],
+        ),
+        case(
+            "an empty transfer",
+            format!("{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"0 MB\"\n"),
+            5,
+            &["0 B", "allowed: a size above 0 B"],
+        ),
+        case(
+            "two transfers in one flow",
+            format!(
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\nupload = \"1 \
+                    MB\"\n"
+            ),
+            4,
+            &["`download`, `upload` exclude each other", "allowed: one of"],
+        ),
+    ]
+}

@@ -1,0 +1,21 @@
+//! Bounds on what clients may take: connections, memory, open files and descriptors.
+//!
+//! The server and the TCP proxy share this kit. A guard stands for each thing that a client was
+//! given, and gives it back when it is dropped.
+//!
+//! - [`control`] counts connections, in total and for each client, and the memory reserved for
+//!   them;
+//! - [`client`] says which addresses count as one client;
+//! - [`addresses`] are rules about who may connect and where to;
+//! - [`buffers`] divides memory among the connections of the TCP proxy;
+//! - [`send_memory`] divides the server's memory among the responses under way;
+//! - [`open_files`] bounds the files that are open for responses;
+//! - [`descriptors`] checks all of it against the limit of the process.
+
+pub mod addresses;
+pub mod buffers;
+pub mod client;
+pub mod control;
+pub mod descriptors;
+pub mod open_files;
+pub mod send_memory;

@@ -1,0 +1,128 @@
+//! Building a client.
+
+use super::client::Client;
+use super::connection::ConnectContext;
+use super::error::ClientError;
+use crate::clock::RealClock;
+use crate::qlog::{Qlog, Traces};
+use crate::store::TokenFile;
+use crate::tls::Trust;
+use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
+use bentpipe_quic::noq_proto::{TokenMemoryCache, TokenStore};
+use bentpipe_quic::tls::ALPN_H3;
+use bentpipe_quic::token::{MemoryPathTokenStore, TokenClient};
+use bentpipe_units::Span;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Builds a [`Client`].
+#[derive(Debug, Default)]
+pub struct ClientBuilder {
+    trust: Trust,
+    tokens: Option<Arc<TokenFile>>,
+    no_path_tokens: bool,
+    handshake_time: Option<Span>,
+    addresses: BTreeMap<String, IpAddr>,
+    qlog: Option<Qlog>,
+}
+
+impl ClientBuilder {
+    /// Trusts these servers instead of those that the system trusts.
+    #[must_use]
+    pub fn trust(mut self, trust: Trust) -> Self {
+        self.trust = trust;
+        self
+    }
+
+    /// Keeps tokens in `file`, for connections of later programs.
+    #[must_use]
+    pub fn tokens(mut self, file: TokenFile) -> Self {
+        self.tokens = Some(Arc::new(file));
+        self
+    }
+
+    /// Neither keeps nor sends path tokens, like a client that does not support them. Tokens for
+    /// address validation are kept.
+    #[must_use]
+    pub fn no_path_tokens(mut self) -> Self {
+        self.no_path_tokens = true;
+        self
+    }
+
+    /// Sets the time limit of a handshake, for each address that is tried. Defaults to 10 s.
+    #[must_use]
+    pub fn handshake_time(mut self, limit: Span) -> Self {
+        self.handshake_time = Some(limit);
+        self
+    }
+
+    /// Resolves `host` to `address` instead of asking the system. The server's certificate must
+    /// still be valid for `host`.
+    #[must_use]
+    pub fn address(mut self, host: &str, address: IpAddr) -> Self {
+        self.addresses.insert(host.to_ascii_lowercase(), address);
+        self
+    }
+
+    /// Writes qlog files of its connections, until the client is dropped.
+    #[must_use]
+    pub fn qlog(mut self, qlog: Qlog) -> Self {
+        self.qlog = Some(qlog);
+        self
+    }
+
+    /// Builds the client.
+    ///
+    /// # Errors
+    /// No trusted certificates, no cryptography, or no directory for qlog files.
+    pub fn build(self) -> Result<Client, ClientError> {
+        let clock = RealClock::new();
+        clock.now();
+        let config = self.trust.config(&[&rustls::version::TLS13]);
+        let mut config = config.map_err(|error| ClientError::System(error.to_string()))?;
+        config.alpn_protocols = vec![ALPN_H3.to_vec()];
+        let tls = |early| {
+            let mut config = config.clone();
+            config.enable_early_data = early;
+            let refused = |_| {
+                ClientError::System(
+                    "the cryptography provider lacks TLS_AES_128_GCM_SHA256".to_owned(),
+                )
+            };
+            QuicClientConfig::try_from(config).map(Arc::new).map_err(refused)
+        };
+        let address_tokens: Arc<dyn TokenStore> = match &self.tokens {
+            Some(file) => file.clone(),
+            None => Arc::new(TokenMemoryCache::default()),
+        };
+        let path_tokens = match &self.tokens {
+            _ if self.no_path_tokens => None,
+            Some(file) => Some(TokenClient::new(file.path_tokens(), clock.epoch())),
+            None => Some(TokenClient::new(MemoryPathTokenStore::default(), clock.epoch())),
+        };
+        let traces = self.qlog.map(|qlog| {
+            let directory = qlog.directory.clone();
+            let failed =
+                |error: io::Error| ClientError::Qlog { directory, reason: error.to_string() };
+            Traces::start(&qlog, clock.clone()).map_err(failed)
+        });
+        let context = ConnectContext {
+            tls: [tls(false)?, tls(true)?],
+            address_tokens,
+            path_tokens,
+            handshake_time: self.handshake_time.unwrap_or(Span::from_secs(10)),
+            clock,
+            traces: traces.transpose()?,
+        };
+        Ok(Client::new(context, self.addresses))
+    }
+}
+
+impl Client {
+    /// Returns a builder with the defaults.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+}

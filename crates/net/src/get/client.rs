@@ -1,0 +1,135 @@
+//! The client, with one connection for each server.
+
+use super::connection::{ConnectContext, Connection};
+use super::error::ClientError;
+use super::host_port::HostPort;
+use super::response::Response;
+use http::{HeaderMap, Uri};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// An HTTP/3 client. Clones share connections, tickets and tokens.
+///
+/// TLS tickets let requests leave with the first flight (0-RTT). They are kept in memory while the
+/// client lives, because rustls 0.23 cannot serialize them. Tokens of both kinds can be kept in a
+/// file ([`ClientBuilder::tokens`](super::ClientBuilder::tokens)): those that validate the client's
+/// address (RFC 9000 §8.1.3), and those in which a Bentpipe server seals what it learned of the
+/// path.
+#[derive(Debug, Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    context: ConnectContext,
+    /// Configured addresses, by host in lower case.
+    addresses: BTreeMap<String, IpAddr>,
+    slots: Mutex<BTreeMap<String, Slot>>,
+}
+
+/// A server's connection. A task that opens it holds this lock and no other.
+type Slot = Arc<tokio::sync::Mutex<Option<Connection>>>;
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    pub(super) fn new(context: ConnectContext, addresses: BTreeMap<String, IpAddr>) -> Self {
+        Self(Arc::new(Inner { context, addresses, slots: Mutex::default() }))
+    }
+
+    /// Sends a GET request for `url` and returns when the head of the response has arrived. Must be
+    /// called within a tokio runtime. If the server refuses early data, the request is sent once
+    /// more.
+    ///
+    /// # Errors
+    /// The URL is invalid, the server is unreachable, or the exchange fails before the response.
+    pub async fn get(&self, url: &Uri, headers: &HeaderMap) -> Result<Response, ClientError> {
+        let server = HostPort::of(url)?;
+        let mut request = http::Request::get(url.clone());
+        if let Some(all) = request.headers_mut() {
+            all.clone_from(headers);
+        }
+        let request = request
+            .body(())
+            .map_err(|_| ClientError::Url { url: url.to_string(), reason: "it cannot be sent" })?;
+        let connection = self.connection(&server, true).await?;
+        match connection.send(request.clone()).await {
+            Err(_) if connection.early_refused() => {
+                self.forget(&server, connection).await;
+                self.connection(&server, false).await?.send(request).await
+            }
+            // The server had closed it, or it had timed out, before this request.
+            Err(_) if connection.is_closed() => {
+                self.forget(&server, connection).await;
+                self.connection(&server, true).await?.send(request).await
+            }
+            result => result,
+        }
+    }
+
+    /// Closes all connections and waits until the close frames are sent. Tickets and tokens stay.
+    pub async fn disconnect(&self) {
+        let slots = std::mem::take(&mut *self.slots());
+        for slot in slots.into_values() {
+            let connection = slot.lock().await.take();
+            if let Some(connection) = connection {
+                connection.close().await;
+            }
+        }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<String, Slot>> {
+        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn slot(&self, server: &HostPort) -> Slot {
+        self.slots().entry(server.name()).or_default().clone()
+    }
+
+    /// Closes `connection` and lets no further request use it. After early data was refused, the
+    /// connection is alive, but HTTP/3 cannot continue over it.
+    async fn forget(&self, server: &HostPort, connection: Connection) {
+        // Another request that failed with it may have opened the next one already.
+        self.slot(server).lock().await.take_if(|present| present.is_same(&connection));
+        connection.close().await;
+    }
+
+    /// Returns the server's addresses: as configured, or from the system's resolver.
+    async fn addresses(&self, server: &HostPort) -> Result<Vec<SocketAddr>, ClientError> {
+        if let Some(address) = self.0.addresses.get(&server.host.to_ascii_lowercase()) {
+            return Ok(vec![(*address, server.port).into()]);
+        }
+        let no_name = |reason| ClientError::Name { host: server.host.clone(), reason };
+        let found = tokio::net::lookup_host((server.host.as_str(), server.port)).await;
+        let found = found.map_err(|error: io::Error| no_name(error.to_string()))?;
+        // At most four addresses, so that a long list does not take long.
+        let found: Vec<SocketAddr> = found.take(4).collect();
+        if found.is_empty() { Err(no_name("the answer is empty".to_owned())) } else { Ok(found) }
+    }
+
+    /// Returns the open connection to `server`, or opens one.
+    async fn connection(&self, server: &HostPort, early: bool) -> Result<Connection, ClientError> {
+        let slot = self.slot(server);
+        let mut slot = slot.lock().await;
+        if let Some(connection) = slot.as_ref().filter(|connection| !connection.is_closed()) {
+            return Ok(connection.clone());
+        }
+        let mut failed = None;
+        // One after another, in the resolver's order.
+        for address in self.addresses(server).await? {
+            match Connection::open(&self.0.context, server, address, early).await {
+                Ok(connection) => {
+                    *slot = Some(connection.clone());
+                    return Ok(connection);
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        Err(failed
+            .unwrap_or_else(|| ClientError::System(format!("{} has no address", server.name()))))
+    }
+}

@@ -1,0 +1,295 @@
+//! A client's connection to a server: its socket, its driver and its requests.
+
+use super::error::ClientError;
+use super::host_port::HostPort;
+use super::response::{PARTS, Part, Response, connection_closed};
+use crate::clock::RealClock;
+use crate::driver::Driver;
+use crate::qlog::Traces;
+use crate::socket::MTU;
+use bentpipe_quic::ack::Acknowledger;
+use bentpipe_quic::congestion::{CongestionConfig, FastStart};
+use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
+use bentpipe_quic::noq_proto::{ClientConfig, TokenStore};
+use bentpipe_quic::packets::PacketObserver;
+use bentpipe_quic::token::{ClientWindows, TokenClient, Tokens};
+use bentpipe_quic::{
+    AckRule, Attached, BidiStream, Conn, FlowControlRule, Http3, MakeController, Settings, Task,
+    controller_factory,
+};
+use bentpipe_units::{Bytes as Size, Span, Time};
+use bytes::{Buf, Bytes, BytesMut};
+use h3::client::{RequestStream, SendRequest};
+use http::Request;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use tokio::sync::{mpsc, oneshot};
+
+/// Initial flow-control window of a connection. Our choice. A server that remembers the path sends
+/// up to half of what the path carried in its first flight: 4 MB for 100 Mbps over 600 ms. A path
+/// token makes the window larger. It then follows the path, up to 64 MB
+/// ([`FlowControlRule::tuned`]). Content that is not read fills the window and no more.
+const WINDOW: Size = Size::from_mb(4);
+/// Largest piece of content, bytes.
+const MAX_PIECE: usize = 64 * 1024;
+/// Requests that may wait to be sent.
+const QUEUE: usize = 64;
+
+/// The head of a response, and the channel of its content.
+struct ResponseHead {
+    head: http::Response<()>,
+    pieces: mpsc::Receiver<Result<Part, ClientError>>,
+    at: Time,
+}
+
+/// A request for the connection's task.
+struct PendingRequest {
+    request: Request<()>,
+    response: oneshot::Sender<Result<ResponseHead, ClientError>>,
+}
+
+/// What all connections of a client share.
+pub(super) struct ConnectContext {
+    /// TLS without and with early data. Both keep the same tickets.
+    pub tls: [Arc<QuicClientConfig>; 2],
+    pub address_tokens: Arc<dyn TokenStore>,
+    pub path_tokens: Option<TokenClient>,
+    /// Time limit of a handshake.
+    pub handshake_time: Span,
+    pub clock: RealClock,
+    pub traces: Option<Traces>,
+}
+
+/// A connection. Clones share it.
+#[derive(Debug, Clone)]
+pub(super) struct Connection {
+    conn: Conn,
+    requests: mpsc::Sender<PendingRequest>,
+    driver: Driver,
+    server: String,
+    clock: RealClock,
+    started: Time,
+    used: Arc<AtomicBool>,
+}
+
+impl std::fmt::Debug for PendingRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PendingRequest").field("uri", self.request.uri()).finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Opens a connection and waits until it can be used: at once if `early` is set and the
+    /// server's ticket allows early data, otherwise until the handshake is complete.
+    pub async fn open(
+        context: &ConnectContext,
+        server: &HostPort,
+        address: SocketAddr,
+        early: bool,
+    ) -> Result<Self, ClientError> {
+        let fail = |reason: String| ClientError::Connection {
+            server: format!("{} ({address})", server.name()),
+            reason,
+        };
+        let clock = context.clock.clone();
+        let driver =
+            Driver::for_client(address, &clock).map_err(|error| fail(error.to_string()))?;
+        let settings = Settings {
+            // The stack cannot change it later, so the connection's window is the limit.
+            stream_window: FlowControlRule::tuned().most,
+            connection_window: WINDOW,
+            initial_mtu: MTU.0,
+            max_mtu: MTU.1,
+            congestion: CongestionConfig::default(),
+            ..Settings::default()
+        };
+        let mut transport = settings.transport().map_err(|error| fail(error.to_string()))?;
+        let factory = settings.controller().map_err(|error| fail(error.to_string()))?;
+        // Requests are small and need no fast start.
+        let make: MakeController =
+            Arc::new(move |setup| factory.make(setup, FastStart::Refused, None));
+        transport.congestion_controller_factory(controller_factory(
+            clock.base(),
+            settings.initial_window,
+            settings.pacing,
+            None,
+            make,
+        ));
+        let qlog = context.traces.as_ref().and_then(|traces| traces.writer().start("client"));
+        if let Some(sink) = &qlog {
+            transport.qlog_factory(Arc::new(sink.clone()));
+        }
+        let observer = PacketObserver::default();
+        let mut config =
+            ClientConfig::new(observer.client(context.tls[usize::from(early)].clone()));
+        config.transport_config(Arc::new(transport)).token_store(context.address_tokens.clone());
+        let windows = ClientWindows { present: WINDOW, most: ClientWindows::MOST };
+        let attached = Attached {
+            tokens: context
+                .path_tokens
+                .as_ref()
+                .map(|tokens| Tokens::client(tokens, &server.name(), windows)),
+            watch: Some(observer),
+            acknowledger: Some(Acknowledger::new(AckRule::Auto, settings.max_ack_delay)),
+            qlog,
+            ..Attached::default()
+        };
+        let (requests, inbox) = mpsc::channel(QUEUE);
+        let name = server.name();
+        let app_name = name.clone();
+        let app = |conn: Conn| Box::pin(serve(conn, inbox, app_name)) as Task;
+        let connecting = driver.connect(config, address, server.host.clone(), attached, app);
+        let (conn, started) = connecting.await.map_err(fail)?;
+        if !conn.has_0rtt() {
+            driver.handshake(&conn, context.handshake_time).await.map_err(fail)?;
+        }
+        Ok(Self { conn, requests, driver, server: name, clock, started, used: Arc::default() })
+    }
+
+    /// Sends a request and waits for the head of its response.
+    pub async fn send(&self, request: Request<()>) -> Result<Response, ClientError> {
+        let closed = || connection_closed(&self.conn, &self.server);
+        let first = !self.used.swap(true, Ordering::Relaxed);
+        let started = if first { self.started } else { self.clock.now() };
+        let (response, head) = oneshot::channel();
+        let pending = PendingRequest { request, response };
+        self.requests.send(pending).await.map_err(|_| closed())?;
+        let ResponseHead { head, pieces, at: first_byte } = head.await.map_err(|_| closed())??;
+        Ok(Response {
+            head,
+            pieces,
+            trailers: None,
+            server: self.server.clone(),
+            conn: self.conn.clone(),
+            clock: self.clock.clone(),
+            first,
+            started,
+            first_byte,
+            completion: None,
+        })
+    }
+
+    /// Returns whether both are the same connection.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.used, &other.used)
+    }
+
+    /// Returns whether the connection is closed.
+    pub fn is_closed(&self) -> bool {
+        self.conn.closed().is_some() || self.requests.is_closed()
+    }
+
+    /// Returns whether early data was sent and refused.
+    pub fn early_refused(&self) -> bool {
+        self.conn.has_0rtt() && self.conn.connected_at().is_some() && !self.conn.accepted_0rtt()
+    }
+
+    /// Closes the connection and waits until the close frame is sent.
+    pub async fn close(self) {
+        self.driver.close_all(h3::error::Code::H3_NO_ERROR.value()).await;
+    }
+}
+
+/// The connection's application.
+async fn serve(conn: Conn, mut pending: mpsc::Receiver<PendingRequest>, server: String) {
+    conn.set_send_buffer(Settings::default().send_window.get());
+    let flow_control = FlowControlRule::tuned();
+    conn.set_flow_control(WINDOW, &flow_control);
+    let built =
+        h3::client::builder().build(Http3::new(conn.clone(), flow_control.most.get())).await;
+    let Ok((mut connection, requests)) = built else { return };
+    loop {
+        tokio::select! {
+            _ = poll_fn(|cx| connection.poll_close(cx)) => return,
+            request = pending.recv() => match request {
+                Some(request) => {
+                    conn.spawn(exchange(conn.clone(), requests.clone(), request, server.clone()));
+                }
+                None => break,
+            },
+        }
+    }
+    // All handles are dropped. Requests under way continue.
+    drop(requests);
+    poll_fn(|cx| connection.poll_close(cx)).await;
+}
+
+/// Runs one request. If nobody waits for the response any more, the stream is dropped, which
+/// cancels the request at the server.
+async fn exchange(
+    conn: Conn,
+    mut requests: SendRequest<Http3, Bytes>,
+    pending: PendingRequest,
+    server: String,
+) {
+    let fail = |reason: String| ClientError::Exchange { server: server.clone(), reason };
+    let PendingRequest { request, mut response } = pending;
+    let exchange = async {
+        let mut stream = requests.send_request(request).await?;
+        stream.finish().await?;
+        let head = stream.recv_response().await?;
+        Ok::<_, h3::error::StreamError>((stream, head))
+    };
+    let result = tokio::select! {
+        () = response.closed() => return,
+        result = exchange => result,
+    };
+    let (stream, head) = match result {
+        Ok(started) => started,
+        Err(error) => return drop(response.send(Err(fail(error.to_string())))),
+    };
+    let (sender, pieces) = mpsc::channel(PARTS);
+    if response.send(Ok(ResponseHead { head, pieces, at: conn.now() })).is_err() {
+        return;
+    }
+    tokio::select! {
+        () = sender.closed() => {}
+        () = read_content(stream, &sender, fail) => {}
+    }
+}
+
+/// Passes a response's content to its reader.
+async fn read_content(
+    mut stream: RequestStream<BidiStream, Bytes>,
+    sender: &mpsc::Sender<Result<Part, ClientError>>,
+    fail: impl Fn(String) -> ClientError,
+) {
+    loop {
+        let mut piece = BytesMut::new();
+        // Gathers the content that has arrived, up to one piece.
+        let gathered = poll_fn(|cx| {
+            loop {
+                match stream.poll_recv_data(cx) {
+                    Poll::Ready(Ok(Some(mut data))) => {
+                        while data.has_remaining() {
+                            let length = data.chunk().len();
+                            piece.extend_from_slice(data.chunk());
+                            data.advance(length);
+                        }
+                        if piece.len() >= MAX_PIECE {
+                            return Poll::Ready(Ok(true));
+                        }
+                    }
+                    Poll::Ready(Ok(None)) => return Poll::Ready(Ok(false)),
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending if piece.is_empty() => return Poll::Pending,
+                    Poll::Pending => return Poll::Ready(Ok(true)),
+                }
+            }
+        });
+        let more = gathered.await;
+        if !piece.is_empty() && sender.send(Ok(Part::Content(piece.freeze()))).await.is_err() {
+            return;
+        }
+        match more {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => return drop(sender.send(Err(fail(error.to_string()))).await),
+        }
+    }
+    let end = stream.recv_trailers().await.map(Part::End).map_err(|error| fail(error.to_string()));
+    drop(sender.send(end).await);
+}

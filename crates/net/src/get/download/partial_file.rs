@@ -1,0 +1,315 @@
+//! The partial file, which holds content until it is complete, and the record that a later download
+//! needs to resume it.
+//!
+//! One download at a time writes them. It holds a lock (flock(2)) on the partial file. Neither file
+//! is opened through a link, or if it belongs to another user.
+
+use super::error::DownloadError;
+use http::Uri;
+use http::header::{HeaderMap, HeaderValue, IF_RANGE, RANGE};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg, OFlag};
+use nix::unistd::geteuid;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Attempts to open the partial file while other downloads finish with it. Our choice.
+const MAX_ATTEMPTS: usize = 16;
+/// Largest record that is read, bytes. A record has a URL and an entity tag.
+const MAX_RECORD: u64 = 64 * 1024;
+
+/// What is needed to resume a download, as kept in `.part.json`.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// The URL.
+    pub url: String,
+    /// The strong entity tag of the version.
+    pub etag: String,
+    /// The length of the file, if it was announced.
+    pub length: Option<u64>,
+}
+
+/// The point where a download resumes.
+#[derive(Debug)]
+pub(super) struct Resume {
+    /// Length of the partial file, bytes.
+    pub at: u64,
+    /// Its version.
+    pub record: Record,
+    etag: HeaderValue,
+}
+
+impl Resume {
+    /// Returns the header fields that request the rest of the same version (RFC 9110 §13.1.5).
+    pub fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::from_iter([(IF_RANGE, self.etag.clone())]);
+        if let Ok(range) = format!("bytes={}-", self.at).parse() {
+            headers.insert(RANGE, range);
+        }
+        headers
+    }
+}
+
+/// A partial file, locked while this value or a write to it exists.
+#[derive(Debug)]
+pub(super) struct PartialFile {
+    destination: PathBuf,
+    path: PathBuf,
+    file: Arc<Flock<File>>,
+}
+
+impl PartialFile {
+    /// Opens or creates the partial file of `destination`, and locks it. `replaces`: the
+    /// destination exists. Its mode may be stricter than that of new files, so only the owner may
+    /// read the partial file.
+    ///
+    /// # Errors
+    /// Another download has locked it, or it is not a regular file of this user.
+    pub fn open(destination: &Path, replaces: bool) -> Result<Self, DownloadError> {
+        let path = beside(destination, ".part");
+        for _ in 0..MAX_ATTEMPTS {
+            let Some(file) = open_or_create(&path, if replaces { 0o600 } else { 0o666 })? else {
+                continue;
+            };
+            let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(file) => file,
+                // After waiting, this would download the same file again.
+                Err((_, Errno::EWOULDBLOCK)) => {
+                    let reason =
+                        "another download is writing it; wait for its end or choose another output";
+                    return Err(refused(&path, reason));
+                }
+                Err((_, errno)) => {
+                    return Err(refused(&path, &format!("it cannot be locked: {errno}")));
+                }
+            };
+            // The previous holder of the lock may have renamed or removed the file.
+            if is_named(&file, &path) {
+                if replaces {
+                    file.set_permissions(Permissions::from_mode(0o600))
+                        .map_err(DownloadError::file(&path))?;
+                }
+                return Ok(Self {
+                    destination: destination.to_owned(),
+                    path,
+                    file: Arc::new(file),
+                });
+            }
+        }
+        Err(refused(&path, "other downloads keep replacing it"))
+    }
+
+    /// Returns the open file.
+    pub fn file(&self) -> &Arc<Flock<File>> {
+        &self.file
+    }
+
+    /// Returns its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns where a download of `url` resumes, which depends on the length of the file and not
+    /// on the record.
+    ///
+    /// # Errors
+    /// The record is not a regular file of this user.
+    pub fn resume(&self, url: &Uri) -> Result<Option<Resume>, DownloadError> {
+        let path = self.record_path();
+        let Some(file) = open_own(&path)? else { return Ok(None) };
+        let mut text = Vec::new();
+        file.take(MAX_RECORD).read_to_end(&mut text).map_err(DownloadError::file(&path))?;
+        let at = self.length()?;
+        // An unreadable record counts as none.
+        let Ok(record) = serde_json::from_slice::<Record>(&text) else { return Ok(None) };
+        let Ok(etag) = record.etag.parse() else { return Ok(None) };
+        let fits = record.url == url.to_string()
+            && at > 0
+            && record.length.is_none_or(|length| at <= length);
+        Ok(fits.then_some(Resume { at, record, etag }))
+    }
+
+    /// Prepares to write from byte `at`, and saves `record` for a later download.
+    ///
+    /// # Errors
+    /// The file or the record cannot be written.
+    pub fn begin(&self, at: u64, record: Option<&Record>) -> Result<(), DownloadError> {
+        // The file first, so that a record never describes older content.
+        let mut file: &File = &self.file;
+        let positioned = file.set_len(at).and_then(|()| file.seek(SeekFrom::Start(at)));
+        positioned.map_err(DownloadError::file(&self.path))?;
+        let path = self.record_path();
+        match record {
+            Some(record) => self.save(record, &path),
+            None => remove(&path),
+        }
+        .map_err(DownloadError::file(&path))
+    }
+
+    /// Checks the length on disk.
+    ///
+    /// # Errors
+    /// It differs: another program writes to the file.
+    pub fn check_length(&self, expected: u64) -> Result<(), DownloadError> {
+        let length = self.length()?;
+        if length != expected {
+            let reason = format!(
+                "it has {length} bytes, but {expected} were received; another program writes to it"
+            );
+            return Err(refused(&self.path, &reason));
+        }
+        Ok(())
+    }
+
+    /// Renames the file to its destination, with the mode and owner of the file that it replaces.
+    ///
+    /// # Errors
+    /// The partial file was replaced, the destination is no longer a regular file, or the system
+    /// refuses.
+    pub fn publish(self) -> Result<(), DownloadError> {
+        if !is_named(&self.file, &self.path) {
+            return Err(refused(&self.path, "another file has replaced it"));
+        }
+        let fail = || DownloadError::file(&self.destination);
+        match fs::symlink_metadata(&self.destination) {
+            Ok(old) if old.is_file() => self.inherit(&old).map_err(fail())?,
+            Ok(_) => {
+                let part = self.path.display();
+                let reason = format!("it is no longer a regular file; the content is in {part}");
+                return Err(DownloadError::Destination { file: self.destination.clone(), reason });
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(fail()(error)),
+        }
+        // Before the rename: afterwards the record may be that of another download.
+        let record = self.record_path();
+        remove(&record).map_err(DownloadError::file(&record))?;
+        fs::rename(&self.path, &self.destination).map_err(fail())
+    }
+
+    /// Removes the file and its record, because the content is wrong.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn discard(&self) -> Result<(), DownloadError> {
+        let record = self.record_path();
+        remove(&record).map_err(DownloadError::file(&record))?;
+        remove(&self.path).map_err(DownloadError::file(&self.path))
+    }
+
+    fn record_path(&self) -> PathBuf {
+        beside(&self.destination, ".part.json")
+    }
+
+    fn length(&self) -> Result<u64, DownloadError> {
+        self.file.metadata().map(|metadata| metadata.len()).map_err(DownloadError::file(&self.path))
+    }
+
+    /// Writes the record to another file and renames that, so that a crash leaves a complete
+    /// record.
+    fn save(&self, record: &Record, path: &Path) -> io::Result<()> {
+        let new = beside(&self.destination, ".part.json.new");
+        // A killed download may have left it. This one holds the lock.
+        remove(&new)?;
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&new)?;
+        file.write_all(&serde_json::to_vec(record)?)?;
+        fs::rename(new, path)
+    }
+
+    /// Copies the owner and the mode of `old` as far as permitted.
+    fn inherit(&self, old: &fs::Metadata) -> io::Result<()> {
+        let own = self.file.metadata()?;
+        let mut mode = old.mode() & 0o777;
+        if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
+            // Only root may change the owner. Others may select one of their groups.
+            let given = fchown(&**self.file, Some(old.uid()), Some(old.gid()))
+                .or_else(|_| fchown(&**self.file, None, Some(old.gid())));
+            if given.is_err() {
+                // The permissions of the group were meant for another group.
+                mode &= 0o707;
+            }
+        }
+        self.file.set_permissions(Permissions::from_mode(mode))
+    }
+}
+
+impl Drop for PartialFile {
+    /// Removes an empty file. An error cannot be reported.
+    fn drop(&mut self) {
+        let empty =
+            self.length().is_ok_and(|length| length == 0) && is_named(&self.file, &self.path);
+        // A file with a record stays, because the record may belong to another download.
+        if empty && fs::symlink_metadata(self.record_path()).is_err() {
+            let _ = remove(&self.path);
+        }
+    }
+}
+
+/// Returns the path of `destination` with a suffix.
+fn beside(destination: &Path, end: &str) -> PathBuf {
+    let mut name = destination.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+fn refused(path: &Path, reason: &str) -> DownloadError {
+    DownloadError::Partial { file: path.to_owned(), reason: reason.to_owned() }
+}
+
+/// Returns whether `path` itself, and not the target of a link, is the open file.
+fn is_named(file: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(named)) = (file.metadata(), fs::symlink_metadata(path)) else {
+        return false;
+    };
+    (open.dev(), open.ino()) == (named.dev(), named.ino())
+}
+
+/// Opens or creates a file. `None` if it was removed in between.
+fn open_or_create(path: &Path, mode: u32) -> Result<Option<File>, DownloadError> {
+    match File::options().read(true).write(true).create_new(true).mode(mode).open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => open_own(path),
+        Err(error) => Err(DownloadError::file(path)(error)),
+    }
+}
+
+/// Opens a file that an earlier download may have left. `None` if there is none.
+///
+/// Another user who may write to the directory could create a link or a FIFO there, to make this
+/// program overwrite one of its user's files, or block.
+fn open_own(path: &Path) -> Result<Option<File>, DownloadError> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let opened = File::options().read(true).write(true).custom_flags(flags.bits()).open(path);
+    let foreign =
+        |reason: &str| Err(refused(path, &format!("{reason}; remove it or choose another output")));
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {
+            return foreign("it is a symbolic link");
+        }
+        Err(error) => return Err(DownloadError::file(path)(error)),
+    };
+    let metadata = file.metadata().map_err(DownloadError::file(path))?;
+    if !metadata.is_file() {
+        return foreign("it is not a regular file");
+    }
+    if metadata.nlink() > 1 {
+        return foreign(&format!("it is a hard link, one of {}", metadata.nlink()));
+    }
+    if metadata.uid() != geteuid().as_raw() {
+        return foreign(&format!("it belongs to user {}", metadata.uid()));
+    }
+    Ok(Some(file))
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,19 @@
+//! The HTTP/3 client, and downloads to files.
+//!
+//! A [`Client`] keeps one connection for each server, with the TLS tickets and tokens that servers
+//! gave it. [`download`] writes to a file and resumes an interrupted download; [`discard`] keeps
+//! nothing.
+
+mod builder;
+mod client;
+mod connection;
+mod download;
+mod error;
+mod host_port;
+mod response;
+
+pub use builder::ClientBuilder;
+pub use client::Client;
+pub use download::{Download, DownloadError, Outcome, discard, download};
+pub use error::ClientError;
+pub use response::{Response, Timings};

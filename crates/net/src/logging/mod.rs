@@ -1,0 +1,11 @@
+//! Logs: lines from a thread of their own, and errors at a bounded rate.
+
+mod error_log;
+mod format;
+mod writer;
+
+pub use format::LogFormat;
+
+pub(crate) use error_log::ErrorLog;
+pub(crate) use format::{LogLine, rfc3339};
+pub(crate) use writer::LogWriter;

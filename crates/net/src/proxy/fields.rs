@@ -1,0 +1,322 @@
+//! Header fields of forwarded messages: fields for one connection are removed, and the proxy's own
+//! are added.
+
+use http::header::{
+    ALT_SVC, CONNECTION, CONTENT_LENGTH, COOKIE, DATE, EXPECT, FORWARDED, HOST, MAX_FORWARDS,
+    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
+};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version};
+use std::net::IpAddr;
+use std::time::SystemTime;
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+
+/// Fields for one connection only (RFC 9110 §7.6.1), `Trailer` because trailers are dropped, and
+/// fields between a client and a proxy that it selected (§11.7).
+const HOP_BY_HOP: [HeaderName; 9] = [
+    CONNECTION,
+    KEEP_ALIVE,
+    PROXY_CONNECTION,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// What the header fields of a request do not say.
+#[derive(Debug, Clone)]
+pub(super) struct Forwarding {
+    pub client: IpAddr,
+    pub version: Version,
+    /// Host that the client requested.
+    pub host: Authority,
+    /// Host that the upstream is sent instead.
+    pub upstream_host: Option<HeaderValue>,
+    /// Whether the request is early data of an incomplete handshake.
+    pub early: bool,
+}
+
+/// Returns the host of a request: the target's authority, which has precedence (RFC 9112 §3.2.2),
+/// or the value of a single Host field.
+pub(super) fn host<T>(request: &Request<T>) -> Option<Authority> {
+    let mut fields = request.headers().get_all(HOST).iter();
+    let (first, second) = (fields.next(), fields.next());
+    if second.is_some() {
+        return None;
+    }
+    let host = match request.uri().authority() {
+        Some(authority) => authority.clone(),
+        None => Authority::try_from(first?.as_bytes()).ok()?,
+    };
+    // User information is not part of a host (RFC 9110 §4.2.4).
+    Some(host).filter(|host| !host.as_str().contains('@') && !host.host().is_empty())
+}
+
+/// Returns the announced length of a request's content, if there is one.
+///
+/// # Errors
+/// The length is invalid or ambiguous.
+pub(super) fn length(headers: &HeaderMap) -> Result<Option<u64>, ()> {
+    let mut fields = headers.get_all(CONTENT_LENGTH).iter();
+    let Some(first) = fields.next() else { return Ok(None) };
+    // The upstream could read several lengths, or one with a sign, differently (RFC 9110 §8.6).
+    let text = first.to_str().map_err(|_| ())?;
+    if fields.next().is_some() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(());
+    }
+    text.parse().map(Some).map_err(|_| ())
+}
+
+/// Returns the Max-Forwards of an OPTIONS request (RFC 9110 §7.6.2).
+pub(super) fn max_forwards<T>(request: &Request<T>) -> Option<u64> {
+    let field =
+        request.headers().get(MAX_FORWARDS).filter(|_| *request.method() == Method::OPTIONS)?;
+    field.to_str().ok()?.parse().ok()
+}
+
+/// Returns the fields for the upstream. The content itself determines Content-Length.
+pub(super) fn request<T>(request: &Request<T>, forwarding: &Forwarding) -> HeaderMap {
+    let mut headers = request.headers().clone();
+    strip(&mut headers);
+    headers.remove(CONTENT_LENGTH);
+    // Handled here: to the client, the proxy is the origin server (RFC 9110 §10.1.1).
+    headers.remove(EXPECT);
+    let received: Vec<HeaderName> =
+        headers.keys().filter(|name| is_forwarding_field(name)).cloned().collect();
+    for name in received {
+        headers.remove(name);
+    }
+    // Numbers are digits, and addresses and authorities hold neither quotes nor control characters.
+    let value = |text: String| HeaderValue::try_from(text).ok();
+    // The client's values, of Host too, must not remain beside ours.
+    let set = |headers: &mut HeaderMap, name: HeaderName, value: Option<HeaderValue>| {
+        value.into_iter().for_each(|value| _ = headers.insert(name.clone(), value));
+    };
+    if let Some(left) = max_forwards(request) {
+        set(&mut headers, MAX_FORWARDS, value(left.saturating_sub(1).to_string()));
+    }
+    // HTTP/2 and HTTP/3 may split Cookie; HTTP/1.1 may not (RFC 9113 §8.2.3, RFC 9114 §4.2.1).
+    if headers.get_all(COOKIE).iter().nth(1).is_some() {
+        let cookies: Vec<&[u8]> =
+            headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+        if let Ok(joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..])) {
+            headers.insert(COOKIE, joined);
+        }
+    }
+    let host = forwarding.host.as_str();
+    let node = match forwarding.client {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("\"[{address}]\""),
+    };
+    set(&mut headers, FORWARDED, value(format!("for={node};host=\"{host}\";proto=https")));
+    set(&mut headers, FORWARDED_FOR, value(forwarding.client.to_string()));
+    headers.insert(FORWARDED_PROTO, HeaderValue::from_static("https"));
+    let requested = value(host.to_owned());
+    set(&mut headers, FORWARDED_HOST, requested.clone());
+    set(&mut headers, HOST, forwarding.upstream_host.clone().or(requested));
+    if forwarding.early {
+        // RFC 8470 §5.1. A value from the client's own proxies stays.
+        headers.insert(EARLY_DATA, HeaderValue::from_static("1"));
+    }
+    headers.append(VIA, via(forwarding.version));
+    headers
+}
+
+/// Changes the upstream's fields to those for the client. `known`: the length of the content is
+/// known.
+pub(super) fn response(headers: &mut HeaderMap, version: Version, known: bool, now: SystemTime) {
+    strip(headers);
+    if !known {
+        headers.remove(CONTENT_LENGTH);
+    }
+    // It refers to ports of the upstream.
+    headers.remove(ALT_SVC);
+    headers.append(VIA, via(version));
+    if !headers.contains_key(DATE) {
+        // RFC 9110 §6.6.1.
+        let date = HeaderValue::try_from(httpdate::fmt_http_date(now));
+        headers.extend(date.ok().map(|date| (DATE, date)));
+    }
+}
+
+/// Removes the fields for one connection only, and those that `Connection` names.
+fn strip(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|field| field.to_str().ok())
+        .flat_map(|field| field.split(','))
+        .filter_map(|name| HeaderName::try_from(name.trim()).ok())
+        .collect();
+    for name in named.iter().chain(&HOP_BY_HOP) {
+        headers.remove(name);
+    }
+}
+
+/// Returns whether a field describes the source of a request, which only the proxy knows. Some
+/// servers read underscores as hyphens.
+fn is_forwarding_field(name: &HeaderName) -> bool {
+    let name = name.as_str().replace('_', "-");
+    name == "forwarded" || name == "x-real-ip" || name.starts_with("x-forwarded-")
+}
+
+/// Returns the value of Via: the received protocol and the name of the proxy (RFC 9110 §7.6.3).
+fn via(version: Version) -> HeaderValue {
+    HeaderValue::from_static(match version {
+        Version::HTTP_3 => "3 bentpipe",
+        Version::HTTP_2 => "2 bentpipe",
+        Version::HTTP_10 => "1.0 bentpipe",
+        _ => "1.1 bentpipe",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::UNIX_EPOCH;
+
+    fn options(fields: &[(&str, &str)]) -> Request<()> {
+        let mut request = Request::builder().method("OPTIONS").uri("/");
+        for (name, value) in fields {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap()
+    }
+
+    fn forwarding(host: &str) -> Forwarding {
+        let client = "2001:db8::1".parse().unwrap();
+        Forwarding {
+            client,
+            version: Version::HTTP_3,
+            host: host.parse().unwrap(),
+            upstream_host: None,
+            early: false,
+        }
+    }
+
+    #[test]
+    fn fields_of_the_connection_are_removed_and_others_are_kept() {
+        let request = self::request(
+            &options(&[
+                ("connection", "close, X-Private"),
+                ("x-private", "1"),
+                ("keep-alive", "timeout=5"),
+                ("te", "trailers"),
+                ("transfer-encoding", "chunked"),
+                ("content-length", "3"),
+                ("expect", "100-continue"),
+                ("proxy-authorization", "secret"),
+                ("accept", "a"),
+                ("cookie", "a=1"),
+                ("cookie", "b=2"),
+                ("via", "1.1 nearer"),
+                ("max-forwards", "3"),
+            ]),
+            &forwarding("example.org"),
+        );
+        let mut names: Vec<&str> = request.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        let expected = "accept cookie forwarded host max-forwards via x-forwarded-for \
+            x-forwarded-host x-forwarded-proto";
+        assert_eq!(names.join(" "), expected);
+        assert_eq!(
+            (&request[COOKIE], &request[MAX_FORWARDS]),
+            (&"a=1; b=2".parse().unwrap(), &"2".parse().unwrap())
+        );
+        let via: Vec<&HeaderValue> = request.get_all(VIA).iter().collect();
+        assert_eq!(via, ["1.1 nearer", "3 bentpipe"]);
+    }
+
+    #[test]
+    fn clients_cannot_set_the_source_of_a_request() {
+        let fields = [
+            ("forwarded", "for=10.0.0.1"),
+            ("x-forwarded-for", "10.0.0.1"),
+            ("x_forwarded_for", "10.0.0.1"),
+            ("x-forwarded-server", "s"),
+            ("x-real-ip", "10.0.0.1"),
+            ("connection", "x-forwarded-for, host"),
+            ("host", "ignored"),
+        ];
+        let mut forwarding = forwarding("example.org:8443");
+        let request = self::request(&options(&fields), &forwarding);
+        assert!(
+            request.values().all(|value| !value.to_str().unwrap().contains("10.0.0.1")),
+            "{request:?}"
+        );
+        assert_eq!(
+            request[FORWARDED],
+            "for=\"[2001:db8::1]\";host=\"example.org:8443\";proto=https"
+        );
+        assert_eq!(
+            (&request[FORWARDED_FOR], &request[HOST]),
+            (&"2001:db8::1".parse().unwrap(), &"example.org:8443".parse().unwrap())
+        );
+        assert!(!request.contains_key(EARLY_DATA) && !request.contains_key("x-forwarded-server"));
+        (forwarding.upstream_host, forwarding.early) = (Some("inside".parse().unwrap()), true);
+        let request = self::request(&options(&fields), &forwarding);
+        assert_eq!(
+            (&request[HOST], &request[EARLY_DATA]),
+            (&"inside".parse().unwrap(), &"1".parse().unwrap())
+        );
+        assert_eq!(request[FORWARDED_HOST], "example.org:8443");
+    }
+
+    #[test]
+    fn ambiguous_lengths_and_hosts_are_refused() {
+        let length = |fields: &[(&str, &str)]| super::length(options(fields).headers());
+        assert_eq!(length(&[]), Ok(None));
+        assert_eq!(length(&[("content-length", "12")]), Ok(Some(12)));
+        for wrong in ["", "+1", "-1", "1 ", "1,1", "0x1", "99999999999999999999999"] {
+            // An empty value has only digits, but is not a number.
+            assert_eq!(length(&[("content-length", wrong)]), Err(()), "{wrong:?}");
+        }
+        assert_eq!(length(&[("content-length", "1"), ("content-length", "1")]), Err(()));
+        assert_eq!(host(&options(&[("host", "a:1")])).unwrap(), "a:1");
+        for wrong in [
+            &[][..],
+            &[("host", "a"), ("host", "b")],
+            &[("host", "u@a")],
+            &[("host", "a b")],
+            &[("host", "")],
+        ] {
+            assert_eq!(host(&options(wrong)), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn responses_do_not_refer_to_the_upstream_and_have_a_date() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "keep-alive"),
+            ("alt-svc", "h3=\":1\""),
+            ("transfer-encoding", "chunked"),
+            ("content-length", "5"),
+            ("etag", "\"e\""),
+        ] {
+            headers.insert(name, value.parse().unwrap());
+        }
+        let mut known = headers.clone();
+        response(&mut headers, Version::HTTP_11, false, UNIX_EPOCH);
+        let mut names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(
+            (names.join(" ").as_str(), &headers[VIA]),
+            ("date etag via", &"1.1 bentpipe".parse().unwrap())
+        );
+        known.insert(DATE, "theirs".parse().unwrap());
+        response(&mut known, Version::HTTP_10, true, UNIX_EPOCH);
+        assert_eq!(
+            (&known[DATE], &known[CONTENT_LENGTH]),
+            (&"theirs".parse().unwrap(), &"5".parse().unwrap())
+        );
+    }
+}

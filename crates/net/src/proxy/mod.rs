@@ -1,0 +1,17 @@
+//! Forwarding of requests to a web server over HTTP/1.1: a gateway (RFC 9110 §3.7).
+//!
+//! Connections to the [`Upstream`] are kept for further requests. Nothing is cached, and trailers
+//! are dropped in both directions. [`Server::proxy`](crate::serve::Server::proxy) serves HTTP/3,
+//! HTTP/2 and HTTP/1.1 in front of it.
+
+mod client;
+mod fields;
+mod response_body;
+mod upload;
+mod upstream;
+
+pub use upstream::{Upstream, UpstreamError};
+
+pub(crate) use client::{RequestContext, UpstreamClient, announced_length, expects_continue};
+pub(crate) use response_body::ResponseBody;
+pub(crate) use upload::{Piece, Upload};

@@ -1,0 +1,145 @@
+//! Configuration of an upstream.
+
+use crate::authority::host_and_port;
+use crate::tls::Trust;
+use bentpipe_units::{Bytes as Size, Span};
+use http::uri::{Authority, Scheme};
+use http::{HeaderValue, Uri};
+use thiserror::Error;
+
+/// Why an upstream cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UpstreamError {
+    /// The URL is not that of a server.
+    #[error(
+        "`{url}` cannot be an upstream: {reason}; allowed: http://HOST[:PORT] or \
+         https://HOST[:PORT]"
+    )]
+    Url {
+        /// The URL.
+        url: String,
+        /// What is wrong with the URL.
+        reason: &'static str,
+    },
+    /// The host name is invalid.
+    #[error("`{0}` is not a host name; allowed: HOST[:PORT]")]
+    Host(String),
+}
+
+/// A web server behind the proxy, and how requests are forwarded to it. The defaults are our
+/// choice.
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    pub(super) scheme: Scheme,
+    pub(super) authority: Authority,
+    pub(super) host: Option<HeaderValue>,
+    pub(super) trust: Trust,
+    pub(super) max_body: Option<Size>,
+    pub(super) answer_time: Span,
+    pub(super) connections: usize,
+}
+
+impl Upstream {
+    /// Returns the server at `url`, which consists of a scheme (http or https), a host and a port.
+    ///
+    /// # Errors
+    /// A URL with other parts.
+    pub fn new(url: &str) -> Result<Self, UpstreamError> {
+        let wrong = |reason| UpstreamError::Url { url: url.to_owned(), reason };
+        let parts = url.parse::<Uri>().map_err(|_| wrong("it is not a URL"))?.into_parts();
+        let scheme =
+            parts.scheme.filter(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS);
+        let scheme = scheme.ok_or_else(|| wrong("its scheme is neither http nor https"))?;
+        let authority = parts.authority.ok_or_else(|| wrong("it has no host"))?;
+        host_and_port(&authority).map_err(wrong)?;
+        if parts.path_and_query.is_some_and(|path| path != "/") {
+            return Err(wrong("it has a path, and the paths of requests are forwarded unchanged"));
+        }
+        Ok(Self {
+            scheme,
+            authority,
+            host: None,
+            trust: Trust::System,
+            max_body: None,
+            // Less than the QUIC idle timeout of one minute, so that the client gets the 504.
+            answer_time: Span::from_secs(50),
+            connections: 512,
+        })
+    }
+
+    /// Returns whether requests go over TLS.
+    pub fn is_https(&self) -> bool {
+        self.scheme == Scheme::HTTPS
+    }
+
+    /// Sends `Host: host` to the upstream instead of the client's value.
+    ///
+    /// # Errors
+    /// An invalid host name.
+    pub fn host(mut self, host: &str) -> Result<Self, UpstreamError> {
+        let wrong = || UpstreamError::Host(host.to_owned());
+        let authority: Authority = host.parse().map_err(|_| wrong())?;
+        self.host = Some(HeaderValue::from_str(authority.as_str()).map_err(|_| wrong())?);
+        if authority.as_str().contains('@') { Err(wrong()) } else { Ok(self) }
+    }
+
+    /// Sets which certificates of an https upstream are trusted. Defaults to those that the system
+    /// trusts.
+    #[must_use]
+    pub fn trust(mut self, trust: Trust) -> Self {
+        self.trust = trust;
+        self
+    }
+
+    /// Sets the largest content of a request. Defaults to no limit.
+    #[must_use]
+    pub fn max_body(mut self, limit: Size) -> Self {
+        self.max_body = Some(limit);
+        self
+    }
+
+    /// Sets the longest time until the upstream responds to a complete request, and the longest
+    /// pause within its response. Defaults to 50 s.
+    #[must_use]
+    pub fn answer_time(mut self, time: Span) -> Self {
+        self.answer_time = time;
+        self
+    }
+
+    /// Sets the number of concurrent requests, each on a connection of its own. Further requests
+    /// wait. Defaults to 512.
+    #[must_use]
+    pub fn connections(mut self, limit: usize) -> Self {
+        self.connections = limit;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upstream_is_a_scheme_a_host_and_a_port() {
+        for url in ["http://localhost", "http://127.0.0.1:8080/", "https://[::1]:8443"] {
+            assert!(Upstream::new(url).is_ok(), "{url}");
+        }
+        for (url, reason) in [
+            ("localhost:8080", "its scheme"),
+            ("ftp://h/", "its scheme"),
+            ("/path", "its scheme"),
+            ("http://user@h/", "it has user information"),
+            ("http://h:65536", "its port is not 1 to 65535"),
+            ("http://[h]:80", "it has no host"),
+            ("http://h/path", "it has a path"),
+            ("http://h/?q", "it has a path"),
+            ("http://", "it is not a URL"),
+        ] {
+            let error = Upstream::new(url).unwrap_err().to_string();
+            assert!(error.contains(reason) && error.contains(url), "{error}");
+        }
+        let upstream = Upstream::new("http://h").unwrap();
+        assert!(upstream.clone().host("inside:80").is_ok());
+        assert!(upstream.clone().host("u@inside").is_err() && upstream.host("a b").is_err());
+    }
+}

@@ -1,0 +1,98 @@
+//! The access log: one line for each request.
+
+use crate::logging::{LogFormat, LogLine, rfc3339};
+use http::{Method, StatusCode, Version};
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::time::{Duration, SystemTime};
+
+/// A request and its response. Queries and header fields are omitted, because they may hold
+/// secrets.
+#[derive(Debug, Clone)]
+pub(super) struct AccessLine {
+    pub client: IpAddr,
+    pub time: SystemTime,
+    pub method: Method,
+    pub path: String,
+    pub version: Version,
+    pub status: StatusCode,
+    pub bytes: u64,
+    pub duration: Duration,
+    pub complete: bool,
+}
+
+impl LogLine for AccessLine {
+    fn format(&self, format: LogFormat) -> String {
+        let time = rfc3339(self.time);
+        let protocol = match self.version {
+            Version::HTTP_3 => "HTTP/3",
+            Version::HTTP_2 => "HTTP/2",
+            Version::HTTP_10 => "HTTP/1.0",
+            _ => "HTTP/1.1",
+        };
+        let (status, seconds) = (self.status.as_u16(), self.duration.as_secs_f64());
+        match format {
+            LogFormat::Text => {
+                let mut path = String::new();
+                for c in self.path.chars() {
+                    // Escaped, so that no path breaks the line or its quotes.
+                    if c.is_control() || c == '"' {
+                        let _ = write!(path, "\\u{{{:x}}}", u32::from(c));
+                    } else {
+                        path.push(c);
+                    }
+                }
+                let suffix = if self.complete { "" } else { " incomplete" };
+                format!(
+                    "{} [{time}] \"{} {path} {protocol}\" {status} {} {seconds:.3}{suffix}\n",
+                    self.client, self.method, self.bytes
+                )
+            }
+            LogFormat::Json => {
+                let line = serde_json::json!({
+                    "time": time,
+                    "client": self.client,
+                    "method": self.method.as_str(),
+                    "path": self.path,
+                    "protocol": protocol,
+                    "status": status,
+                    "bytes": self.bytes,
+                    "seconds": seconds,
+                    "complete": self.complete,
+                });
+                format!("{line}\n")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_cannot_break_the_line() {
+        let line = AccessLine {
+            client: [192, 0, 2, 1].into(),
+            time: SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600),
+            method: Method::GET,
+            path: "/a\n\"b".to_owned(),
+            version: Version::HTTP_3,
+            status: StatusCode::OK,
+            bytes: 1234,
+            duration: Duration::from_millis(42),
+            complete: true,
+        };
+        let text = line.format(LogFormat::Text);
+        assert!(
+            text.starts_with("192.0.2.1 [2026-01-01")
+                && text.ends_with("\"GET /a\\u{a}\\u{22}b HTTP/3\" 200 1234 0.042\n"),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 1);
+        let json = line.format(LogFormat::Json);
+        assert_eq!(json.lines().count(), 1);
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!((json["path"].as_str(), json["bytes"].as_u64()), (Some("/a\n\"b"), Some(1234)));
+    }
+}

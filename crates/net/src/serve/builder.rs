@@ -1,0 +1,413 @@
+//! Building and starting a server.
+
+use super::accept::accept;
+use super::limits::Limits;
+use super::metrics::Metrics;
+use super::origin::Origin;
+use super::server::Server;
+use super::shared::Shared;
+use super::tcp;
+use super::tuning::{HEADER_MEMORY, Tuning};
+use crate::admission::control::{AdmissionControl, AdmissionLimits};
+use crate::admission::open_files::OpenFiles;
+use crate::admission::send_memory::SendMemory;
+use crate::clock::RealClock;
+use crate::driver::{Driver, server_endpoint_config};
+use crate::http::Root;
+use crate::logging::{ErrorLog, LogFormat, LogWriter};
+use crate::prometheus::MetricsListener;
+use crate::proxy::{Upstream, UpstreamClient};
+use crate::qlog::{Qlog, Traces};
+use crate::resumption::{Resumption, ResumptionError, careful_resume};
+use crate::shutdown::Shutdown;
+use crate::socket::{MTU, Socket};
+use crate::store::WriteBehind;
+use crate::tls::Certificate;
+use bentpipe_quic::congestion::CongestionConfig;
+use bentpipe_quic::memory::{self, MemoryStore, Prefixes, StoreError};
+use bentpipe_quic::noq_proto::ServerConfig;
+use bentpipe_quic::noq_proto::crypto::rustls::QuicServerConfig;
+use bentpipe_quic::tls::{self, Randomness};
+use bentpipe_quic::token::{KeyRing, KeyRingError, PathTokens, Secret, TokenServer};
+use bentpipe_quic::{Acceptor, DEFAULT_LIFETIME, Endpoint, HeaderMemory, SettingsError};
+use bentpipe_units::Bytes;
+use http::HeaderValue;
+use rustls::server::ServerSessionMemoryCache;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+/// TLS sessions that can be resumed, each once. Each takes about 500 bytes. Our choice.
+const SESSIONS: usize = 16_384;
+/// Lifetime of Alt-Svc, seconds: one day, the default of RFC 7838 §3.1.
+const ALT_SVC_AGE: u32 = 86_400;
+
+/// Why a server cannot start.
+#[derive(Debug, Error)]
+pub enum ServerError {
+    /// The directory cannot be served.
+    #[error("cannot serve {}: {source}", directory.display())]
+    Directory {
+        /// The directory.
+        directory: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The server cannot listen on an address.
+    #[error("cannot listen on {address} ({protocol}): {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// `UDP` or `TCP`.
+        protocol: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The certificate or its key is invalid.
+    #[error("certificate refused: {0}")]
+    Certificate(#[from] rustls::Error),
+    /// The path store cannot be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The congestion control is invalid.
+    #[error(transparent)]
+    Resumption(#[from] ResumptionError),
+    /// A transport setting is invalid.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// qlog files cannot be written.
+    #[error("cannot write qlog files to {}: {source}", directory.display())]
+    Qlog {
+        /// Their directory.
+        directory: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The keys of path tokens cannot be made.
+    #[error(transparent)]
+    Keys(#[from] KeyRingError),
+    /// The system lacks a resource.
+    #[error("{0}")]
+    System(String),
+}
+
+/// The source of responses.
+#[derive(Debug)]
+enum Source {
+    Directory(PathBuf),
+    Upstream(Box<Upstream>),
+}
+
+/// Builds a [`Server`].
+pub struct ServerBuilder {
+    source: Source,
+    certificate: Certificate,
+    address: SocketAddr,
+    metrics: Option<SocketAddr>,
+    limits: Limits,
+    store: Option<PathBuf>,
+    remember_paths: bool,
+    congestion: CongestionConfig,
+    access_log: Option<(LogFormat, Box<dyn Write + Send>)>,
+    errors: Option<Box<dyn Write + Send>>,
+    qlog: Option<Qlog>,
+}
+
+impl std::fmt::Debug for ServerBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerBuilder")
+            .field("source", &self.source)
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Returns a builder for a server of the files in `directory`.
+    pub fn builder(directory: &Path, certificate: Certificate) -> ServerBuilder {
+        ServerBuilder::new(Source::Directory(directory.to_owned()), certificate)
+    }
+
+    /// Returns a builder for a server that forwards all requests to `upstream`.
+    pub fn proxy(upstream: Upstream, certificate: Certificate) -> ServerBuilder {
+        ServerBuilder::new(Source::Upstream(Box::new(upstream)), certificate)
+    }
+}
+
+impl ServerBuilder {
+    fn new(source: Source, certificate: Certificate) -> Self {
+        Self {
+            source,
+            certificate,
+            address: (Ipv4Addr::LOCALHOST, 0).into(),
+            metrics: None,
+            limits: Limits::default(),
+            store: None,
+            remember_paths: true,
+            congestion: careful_resume(),
+            access_log: None,
+            errors: None,
+            qlog: None,
+        }
+    }
+
+    /// Sets the address to listen on, over UDP and TCP. Port 0 selects a free port. Defaults to a
+    /// free port on the loopback.
+    #[must_use]
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.address = address;
+        self
+    }
+
+    /// Serves the counters to Prometheus on `address`, at `/metrics`, without TLS.
+    #[must_use]
+    pub fn metrics(mut self, address: SocketAddr) -> Self {
+        self.metrics = Some(address);
+        self
+    }
+
+    /// Sets the bounds on what clients may take.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Remembers paths in `file`, across restarts. Defaults to memory.
+    #[must_use]
+    pub fn store(mut self, file: &Path) -> Self {
+        self.store = Some(file.to_owned());
+        self
+    }
+
+    /// Remembers no paths, neither in a file nor in memory. Only path tokens that clients keep can
+    /// resume a path.
+    #[must_use]
+    pub fn tokens_only(mut self) -> Self {
+        self.remember_paths = false;
+        self
+    }
+
+    /// Sets the congestion control. Defaults to CUBIC with automatic slow start and Careful Resume.
+    #[must_use]
+    pub fn congestion(mut self, congestion: CongestionConfig) -> Self {
+        self.congestion = congestion;
+        self
+    }
+
+    /// Writes the access log to `sink`, one line for each request.
+    #[must_use]
+    pub fn access_log(mut self, format: LogFormat, sink: Box<dyn Write + Send>) -> Self {
+        self.access_log = Some((format, sink));
+        self
+    }
+
+    /// Writes the error log to `sink`: failures of the system, such as a file that cannot be read
+    /// or a connection that cannot be accepted. At most 10 lines in 10 s.
+    #[must_use]
+    pub fn error_log(mut self, sink: Box<dyn Write + Send>) -> Self {
+        self.errors = Some(sink);
+        self
+    }
+
+    /// Writes qlog files of QUIC connections.
+    #[must_use]
+    pub fn qlog(mut self, qlog: Qlog) -> Self {
+        self.qlog = Some(qlog);
+        self
+    }
+
+    /// Binds the sockets and starts to serve. Must be called within a tokio runtime with timers and
+    /// I/O.
+    ///
+    /// # Errors
+    /// Whatever is missing or invalid. Nothing has started then.
+    pub async fn start(self) -> Result<Server, ServerError> {
+        let Self {
+            source,
+            certificate,
+            address,
+            metrics: metrics_at,
+            limits,
+            store,
+            remember_paths,
+            congestion,
+            access_log,
+            errors,
+            qlog,
+        } = self;
+        let origin = match source {
+            Source::Directory(directory) => Origin::Files(
+                Root::open(&directory)
+                    .map_err(|source| ServerError::Directory { directory, source })?,
+            ),
+            Source::Upstream(upstream) => {
+                let client = UpstreamClient::new(*upstream).map_err(ServerError::System)?;
+                Origin::Upstream(Box::new(client))
+            }
+        };
+        let clock = RealClock::new();
+        clock.now();
+        let metrics = Arc::new(Metrics::default());
+        let system = |error: io::Error| ServerError::System(error.to_string());
+        let access_log = access_log
+            .map(|(format, sink)| LogWriter::new(format, sink, metrics.log_lost.clone()))
+            .transpose()
+            .map_err(system)?;
+        let shutdown = Shutdown::new();
+        let (mut config, tls) = configurations(&certificate)?;
+        config.max_incoming(limits.connections);
+        let (resumption, tokens) =
+            path_memory(store.as_deref().filter(|_| remember_paths), congestion, &clock)?;
+        let resumption = if remember_paths { resumption } else { resumption.without_store() };
+        let tuning = Tuning::new(&limits, &origin)?;
+        let traces = qlog.map(|qlog| {
+            let failed = |source| ServerError::Qlog { directory: qlog.directory.clone(), source };
+            Traces::start(&qlog, clock.clone()).map_err(failed)
+        });
+        let traces = traces.transpose()?;
+        let shared = Arc::new(Shared {
+            origin,
+            limits,
+            admission: AdmissionControl::new(AdmissionLimits {
+                connections: limits.connections,
+                per_client: limits.per_client,
+                // The memory of responses is divided by `send_memory`.
+                memory: Bytes::MAX,
+            }),
+            send_memory: SendMemory::new(limits.send_memory),
+            files: OpenFiles::new(limits.open_files, limits.open_files_per_client),
+            metrics,
+            errors: ErrorLog::new(errors),
+            access_log,
+            tuning,
+            header_memory: HeaderMemory::new(HEADER_MEMORY),
+            config,
+            resumption,
+            tokens,
+            traces: traces.as_ref().map(Traces::writer),
+            shutdown: shutdown.signal(),
+            clock: clock.clone(),
+        });
+
+        let (socket, listener) = sockets(address).await?;
+        let bound = socket.local_addr().map_err(system)?;
+        let metrics_listener =
+            match metrics_at {
+                Some(address) => {
+                    Some(MetricsListener::bind(address).await.map_err(|source| {
+                        ServerError::Listen { address, protocol: "TCP", source }
+                    })?)
+                }
+                None => None,
+            };
+        let metrics_address = metrics_listener.as_ref().map(MetricsListener::address);
+
+        let endpoint_config = server_endpoint_config().map_err(ServerError::System)?;
+        let accepting = shared.clone();
+        let acceptor = Box::new(move |remote| accept(&accepting, remote));
+        let server = Some((Arc::new(shared.config.clone()), acceptor as Acceptor));
+        let mut endpoint =
+            Endpoint::new(endpoint_config, clock.base(), server, socket.max_segments(MTU.1));
+        let gate = shared.clone();
+        endpoint
+            .set_gatekeeper(Box::new(move |remote, validated| gate.gate(remote.ip(), validated)));
+        let reporting = shared.clone();
+        endpoint.set_panic_handler(Box::new(move |remote, message| {
+            reporting.report_panic(remote, message)
+        }));
+        let (driver, driver_task) = Driver::start(endpoint, socket, clock);
+
+        let alt_svc = HeaderValue::from_str(&format!("h3=\":{}\"; ma={ALT_SVC_AGE}", bound.port()))
+            .unwrap_or(HeaderValue::from_static("clear"));
+        let mut tasks = vec![tokio::spawn(tcp::listen(listener, tls, shared.clone(), alt_svc))];
+        if let Some(listener) = metrics_listener {
+            let shared = shared.clone();
+            tasks.push(listener.serve(move || shared.metrics.text(shared.admission.connections())));
+        }
+        Ok(Server {
+            shared,
+            driver,
+            driver_task,
+            tasks,
+            shutdown,
+            address: bound,
+            metrics_address,
+            traces,
+        })
+    }
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|source| ServerError::Listen { address, protocol: "TCP", source })
+}
+
+/// Binds UDP and TCP to one port. If any port will do, tries a few until one is free for both.
+async fn sockets(address: SocketAddr) -> Result<(Socket, TcpListener), ServerError> {
+    let mut tries = 16;
+    loop {
+        let socket = Socket::bind(address).map_err(|source| ServerError::Listen {
+            address,
+            protocol: "UDP",
+            source,
+        })?;
+        let bound = socket.local_addr().map_err(|error| ServerError::System(error.to_string()))?;
+        match listen(bound).await {
+            Ok(listener) => return Ok((socket, listener)),
+            Err(_) if address.port() == 0 && tries > 0 => tries -= 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Returns TLS for QUIC and for TCP.
+fn configurations(certificate: &Certificate) -> Result<(ServerConfig, TlsAcceptor), ServerError> {
+    let tls = |versions: &[&'static rustls::SupportedProtocolVersion], alpn: &[&[u8]]| {
+        let mut config =
+            rustls::ServerConfig::builder_with_provider(tls::provider(Randomness::System))
+                .with_protocol_versions(versions)?
+                .with_no_client_auth()
+                .with_single_cert(certificate.chain.clone(), certificate.key.clone_key())?;
+        config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+        config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
+        Ok::<_, rustls::Error>(config)
+    };
+    let mut quic = tls(&[&rustls::version::TLS13], &[tls::ALPN_H3])?;
+    // RFC 9001 §4.6.1. The server keeps sessions and uses each once, so early data cannot be
+    // replayed. An upstream is informed of early data all the same.
+    quic.max_early_data_size = u32::MAX;
+    let quic = QuicServerConfig::try_from(quic).map_err(|_| {
+        ServerError::System("the cryptography provider lacks TLS_AES_128_GCM_SHA256".to_owned())
+    })?;
+    let tcp =
+        tls(&[&rustls::version::TLS13, &rustls::version::TLS12], &[&b"h2"[..], &b"http/1.1"[..]])?;
+    Ok((ServerConfig::with_crypto(Arc::new(quic)), TlsAcceptor::from(Arc::new(tcp))))
+}
+
+/// Returns the memory of paths: the server's store, and tokens that clients keep. The keys of
+/// tokens last until the program ends.
+fn path_memory(
+    store: Option<&Path>,
+    congestion: CongestionConfig,
+    clock: &RealClock,
+) -> Result<(Resumption, TokenServer), ServerError> {
+    let (limits, epoch) = (memory::Limits::default(), clock.epoch());
+    let resumption = match store {
+        Some(file) => {
+            let store = WriteBehind::open(file, limits, epoch.epoch())?;
+            Resumption::with_store(store, clock.clone())?
+        }
+        None => Resumption::with_store(MemoryStore::new(limits), clock.clone())?,
+    };
+    let random = Randomness::System.generator();
+    let secret = Secret::draw(random)
+        .map_err(|_| ServerError::System("the system has no random numbers".to_owned()))?;
+    let tokens = PathTokens::new(KeyRing::new(secret, KeyRing::PERIOD)?);
+    let tokens = TokenServer::new(tokens, Prefixes::default(), DEFAULT_LIFETIME, epoch, random);
+    Ok((resumption.with_congestion(congestion)?, tokens))
+}

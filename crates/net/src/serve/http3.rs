@@ -1,0 +1,345 @@
+//! HTTP/3. Each connection and each request has a task, which the endpoint runs.
+
+use super::origin::Origin;
+use super::request_log::RequestLog;
+use super::response::StreamedResponse;
+use super::shared::Shared;
+use super::tuning::IDLE_BUFFER;
+use crate::admission::control::ConnectionGuard;
+use crate::admission::send_memory::SendBufferGrant;
+use crate::path_report::{PathReport, accepts_trailers};
+use crate::proxy::{
+    Piece, RequestContext, Upload, UpstreamClient, announced_length, expects_continue,
+};
+use bentpipe_quic::congestion::ResumeHandle;
+use bentpipe_quic::{BidiStream, Conn, Http3, RecvStream, SendStream};
+use bentpipe_units::Span;
+use bytes::{Buf, Bytes};
+use h3::error::Code;
+use h3::error::StreamError;
+use h3::quic::StreamId;
+use h3::server::{RequestResolver, RequestStream};
+use http::header::TRAILER;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use tokio::sync::mpsc;
+use tokio::time::{Duration, timeout};
+
+/// Interval at which a connection that stops checks whether requests are left.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Smallest piece that is read from a file, bytes. Our choice: small enough for thousands of
+/// responses, and large enough for the cost of a call to another thread.
+const MIN_PIECE: u64 = 32 * 1024;
+/// Bytes of a send buffer of which a client must take some within [`stall_time`].
+///
+/// [`stall_time`]: super::limits::Limits::stall_time
+const STALL_UNIT: u64 = 256 * 1024;
+
+/// Pieces of a request's content that may wait for the upstream. Our choice. Each piece is what
+/// arrived at once.
+const UPLOAD_QUEUE: usize = 32;
+
+/// Serves a connection until it ends. The guard is dropped when the connection has ended.
+pub(super) async fn serve(
+    conn: Conn,
+    shared: Arc<Shared>,
+    mut guard: ConnectionGuard,
+    resume: Option<ResumeHandle>,
+) {
+    conn.set_send_buffer(IDLE_BUFFER);
+    shared.tuning.set_flow_control(&conn);
+    let limit = shared.limits.handshake_time;
+    let (watched, metrics) = (conn.clone(), shared.metrics.clone());
+    conn.spawn(async move {
+        // Requests may be served before the handshake is complete (0-RTT).
+        match within(limit, watched.handshaken()).await {
+            Some(Ok(())) => {
+                guard.handshake_complete();
+                if watched.has_0rtt() {
+                    metrics.early.fetch_add(1, Relaxed);
+                }
+                watched.ended().await;
+            }
+            failed => {
+                metrics.handshakes_failed.fetch_add(1, Relaxed);
+                if failed.is_none() {
+                    watched.close(Code::H3_REQUEST_CANCELLED.value(), b"handshake too slow");
+                }
+            }
+        }
+        drop(guard);
+    });
+    let transport = Http3::new(conn.clone(), shared.tuning.stream_window())
+        .limit_headers(shared.tuning.max_header_frame(), shared.header_memory.clone());
+    let built = h3::server::builder()
+        .max_field_section_size(shared.limits.header.get())
+        .build::<_, Bytes>(transport)
+        .await;
+    let Ok(mut connection) = built else { return };
+    let client = conn
+        .remote_address()
+        .map_or(IpAddr::from([0, 0, 0, 0]), |remote| remote.ip().to_canonical());
+    let mut shutdown = shared.shutdown.clone();
+    let idle = Duration::from(shared.limits.idle_time);
+    let mut last_active = tokio::time::Instant::now();
+    let mut stopping = false;
+    loop {
+        let interval = if stopping { POLL_INTERVAL } else { idle / 4 };
+        tokio::select! {
+            accepted = connection.accept() => match accepted {
+                Ok(Some(resolver)) => {
+                    last_active = tokio::time::Instant::now();
+                    let context = Context {
+                        conn: conn.clone(),
+                        shared: shared.clone(),
+                        client,
+                        resume: resume.clone(),
+                    };
+                    conn.spawn(request(context, Box::new(resolver)));
+                }
+                // A close by the client is an error here.
+                Ok(None) | Err(_) => break,
+            },
+            () = shutdown.started(), if !stopping => {
+                stopping = true;
+                if connection.shutdown(0).await.is_err() {
+                    break;
+                }
+            }
+            () = tokio::time::sleep(interval) => {
+                let open = conn.open_requests() > 0;
+                if open {
+                    last_active = tokio::time::Instant::now();
+                } else if stopping || last_active.elapsed() >= idle {
+                    conn.close(Code::H3_NO_ERROR.value(), b"");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Returns the result of `work`, or `None` if it takes longer than `limit`.
+async fn within<T>(limit: Span, work: impl Future<Output = T>) -> Option<T> {
+    timeout(limit.into(), work).await.ok()
+}
+
+/// The connection of a request.
+struct Context {
+    conn: Conn,
+    shared: Arc<Shared>,
+    client: IpAddr,
+    resume: Option<ResumeHandle>,
+}
+
+/// Waits for a request's header. The task is small until the header has arrived. Then the rest of
+/// it is on the heap.
+async fn request(context: Context, mut resolver: Box<RequestResolver<Http3, Bytes>>) {
+    let limit = context.shared.limits.header_time;
+    let Some(first) = within(limit, poll_fn(|cx| resolver.frame_stream.poll_next(cx))).await else {
+        return too_slow(&context);
+    };
+    let id = resolver.frame_stream.id();
+    if let Ok(resolved) = resolver.accept_with_frame(first) {
+        Box::pin(exchange(context, id, resolved.resolve())).await;
+    }
+}
+
+/// Closes the connection of a client that sends a header too slowly. A stream that is only dropped
+/// would stay open on its side.
+fn too_slow(Context { conn, shared, .. }: &Context) {
+    shared.metrics.slow.fetch_add(1, Relaxed);
+    conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"request header too slow");
+}
+
+/// Serves the request on stream `id`, unless the client cancels it.
+async fn exchange(
+    context: Context,
+    id: StreamId,
+    resolving: impl Future<
+        Output = Result<(Request<()>, RequestStream<BidiStream, Bytes>), StreamError>,
+    >,
+) {
+    // The library itself responds to a header beyond a limit (431, RFC 6585 §5) but does not finish
+    // the stream.
+    let refusal = context.conn.finish_when_dropped(id);
+    let resolved = within(context.shared.limits.stall_time, resolving).await;
+    drop(refusal);
+    let (request, stream) = match resolved {
+        Some(Ok(resolved)) => resolved,
+        Some(Err(_)) => return,
+        None => return too_slow(&context),
+    };
+    tokio::select! {
+        // The client has cancelled the request or is gone. All work for it ends here.
+        () = context.conn.stopped(id) => {}
+        () = respond(&context, request, stream) => {}
+    }
+}
+
+/// Responds to a request, and waits until the client has acknowledged the whole response.
+async fn respond(
+    context: &Context,
+    request: Request<()>,
+    stream: RequestStream<BidiStream, Bytes>,
+) {
+    let Context { conn, shared, client, resume } = context;
+    let (client, stall) = (*client, shared.limits.stall_time);
+    let (mut stream, mut content) = stream.split();
+    let mut log = RequestLog::start(shared, client, &request, Version::HTTP_3);
+    let report = *request.method() == Method::GET && accepts_trailers(request.headers());
+    let resume = resume.as_ref().filter(|_| report);
+    let now = shared.clock.system();
+    let response = match &shared.origin {
+        Origin::Files(root) => {
+            // The content of a request is not read. It would only take flow-control window.
+            content.stop_sending(Code::H3_NO_ERROR);
+            drop(content);
+            StreamedResponse::file(shared, root, request, client, now).await
+        }
+        Origin::Upstream(upstream) => {
+            let early = conn.connected_at().is_none();
+            if early && !request.method().is_safe() && conn.handshaken().await.is_err() {
+                return;
+            }
+            let early = early && request.method().is_safe();
+            let from = RequestContext { client, version: Version::HTTP_3, early, now };
+            let streams = (&mut stream, content);
+            let Some(response) = forward(conn, streams, upstream, &request, from, stall).await
+            else {
+                return;
+            };
+            response
+        }
+    };
+    log.set_status(response.head.status());
+    let mut grant = shared.send_memory.register(client);
+    match send(conn, &mut stream, response, resume, (&mut grant, stall), &mut log).await {
+        Ok(()) => {
+            log.complete();
+            acknowledged(context, &stream, grant).await;
+        }
+        Err(Some(code)) => {
+            if code == Code::H3_EXCESSIVE_LOAD {
+                shared.metrics.slow.fetch_add(1, Relaxed);
+            }
+            stream.stop_stream(code);
+        }
+        // The client is gone or has cancelled the request.
+        Err(None) => {}
+    }
+}
+
+/// Forwards a request and its content to the upstream. `None` if the client is gone.
+async fn forward(
+    conn: &Conn,
+    (stream, content): (&mut RequestStream<SendStream, Bytes>, RequestStream<RecvStream, Bytes>),
+    upstream: &UpstreamClient,
+    request: &Request<()>,
+    from: RequestContext,
+    stall: Span,
+) -> Option<StreamedResponse> {
+    if expects_continue(request.headers()) && upstream.refusal(request).is_none() {
+        let mut head = Response::new(());
+        *head.status_mut() = StatusCode::CONTINUE;
+        within(stall, stream.send_response(head)).await?.ok()?;
+    }
+    let (sender, pieces) = mpsc::channel(UPLOAD_QUEUE);
+    conn.spawn(read_content(content, sender, stall));
+    let upload = Upload::from_http3(pieces, announced_length(request.headers()));
+    let result = upstream.forward(request, upload, from).await;
+    Some(StreamedResponse::forwarded(result, from.now))
+}
+
+/// Reads a request's content until the receiver is gone.
+async fn read_content(
+    mut content: RequestStream<RecvStream, Bytes>,
+    sender: mpsc::Sender<Piece>,
+    stall: Span,
+) {
+    loop {
+        let piece = tokio::select! {
+            () = sender.closed() => break,
+            piece = within(stall, content.recv_data()) => match piece {
+                None => Piece::Failed(io::ErrorKind::TimedOut.into()),
+                Some(Err(error)) => Piece::Failed(io::Error::other(error)),
+                Some(Ok(None)) => {
+                    // The receiver may be gone by now.
+                    let _ = sender.send(Piece::End).await;
+                    return;
+                }
+                Some(Ok(Some(mut data))) => Piece::Data(data.copy_to_bytes(data.remaining())),
+            },
+        };
+        let failed = matches!(piece, Piece::Failed(_));
+        if sender.send(piece).await.is_err() || failed {
+            break;
+        }
+    }
+    // The response does not depend on the rest (RFC 9114 §4.1).
+    content.stop_sending(Code::H3_NO_ERROR);
+}
+
+/// Keeps the send buffer of a response until all of it is acknowledged. Closes the connection if
+/// that takes too long.
+async fn acknowledged(
+    Context { conn, shared, .. }: &Context,
+    stream: &RequestStream<SendStream, Bytes>,
+    grant: SendBufferGrant,
+) {
+    let units = grant.granted() / STALL_UNIT + 1;
+    if within(
+        Span::from_nanos(shared.limits.stall_time.as_nanos().saturating_mul(units)),
+        conn.acknowledged(stream.send_id()),
+    )
+    .await
+    .is_none()
+    {
+        shared.metrics.slow.fetch_add(1, Relaxed);
+        conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"response taken too slowly");
+    }
+}
+
+/// Sends a response. An error holds the code to reset the stream with, if that is still possible.
+async fn send(
+    conn: &Conn,
+    stream: &mut RequestStream<SendStream, Bytes>,
+    StreamedResponse { mut head, mut content }: StreamedResponse,
+    resume: Option<&ResumeHandle>,
+    (grant, stall): (&mut SendBufferGrant, Span),
+    log: &mut RequestLog,
+) -> Result<(), Option<Code>> {
+    let slow = || Some(Code::H3_EXCESSIVE_LOAD);
+    if resume.is_some() {
+        head.headers_mut().insert(TRAILER, HeaderValue::from_static("server-timing"));
+    }
+    within(stall, stream.send_response(head)).await.ok_or_else(slow)?.map_err(|_| None)?;
+    loop {
+        // Twice the window: the bytes in flight, and as many again for an RTT in which the window
+        // may double.
+        let window = conn.congestion_window().map_or(0, |window| window.get());
+        let buffer = grant.buffer(window.saturating_mul(2));
+        // A small part of the buffer, because a piece takes memory too. A power of two, so that the
+        // allocator can reuse the memory of other pieces.
+        let limit = 1 << (buffer / 8).max(MIN_PIECE).ilog2();
+        let Some(piece) = content.next(limit).await.map_err(|_| Some(Code::H3_INTERNAL_ERROR))?
+        else {
+            break;
+        };
+        conn.set_send_buffer(buffer);
+        let bytes = piece.len() as u64;
+        within(stall, stream.send_data(piece)).await.ok_or_else(slow)?.map_err(|_| None)?;
+        grant.written();
+        log.add_bytes(bytes);
+    }
+    if let Some(resume) = resume {
+        let trailers = PathReport::of(resume).trailers();
+        within(stall, stream.send_trailers(trailers)).await.ok_or_else(slow)?.map_err(|_| None)?;
+    }
+    within(stall, stream.finish()).await.ok_or_else(slow)?.map_err(|_| None)
+}

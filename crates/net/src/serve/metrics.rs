@@ -1,0 +1,118 @@
+//! The server's counters.
+
+use crate::prometheus::{self, Series};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// Counters since the start of the server.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    /// Admitted QUIC connections.
+    pub connections_quic: AtomicU64,
+    /// Admitted TCP connections.
+    pub connections_tcp: AtomicU64,
+    /// Connections refused because of a limit, in total or of one client.
+    pub refused: AtomicU64,
+    /// Clients that had to validate their address (Retry).
+    pub retried: AtomicU64,
+    /// Handshakes that failed or took too long.
+    pub handshakes_failed: AtomicU64,
+    /// Clients aborted because they sent a header or took a response too slowly.
+    pub slow: AtomicU64,
+    /// Requests that got 503 because the limit on open files was reached.
+    pub busy: AtomicU64,
+    /// Files that could not be opened or read, because of a limit on descriptors or a failing disk.
+    pub files_failed: AtomicU64,
+    /// TCP connections that could not be accepted.
+    pub accepts_failed: AtomicU64,
+    /// Responses by status class, from 1xx to 5xx.
+    pub responses: [AtomicU64; 5],
+    /// Incomplete responses.
+    pub broken: AtomicU64,
+    /// Bytes of content sent.
+    pub bytes: AtomicU64,
+    /// Connections with early data (0-RTT).
+    pub early: AtomicU64,
+    /// Connections ended by a panic in one of their tasks.
+    pub panics: AtomicU64,
+    /// Lines of the access log that were lost because its sink was too slow.
+    pub log_lost: Arc<AtomicU64>,
+}
+
+impl Metrics {
+    /// Formats the counters for Prometheus, with the number of open connections.
+    pub fn text(&self, connections: usize) -> String {
+        let admitted = [
+            ("{transport=\"quic\"}", &self.connections_quic),
+            ("{transport=\"tcp\"}", &self.connections_tcp),
+        ];
+        let classes = [
+            "{class=\"1xx\"}",
+            "{class=\"2xx\"}",
+            "{class=\"3xx\"}",
+            "{class=\"4xx\"}",
+            "{class=\"5xx\"}",
+        ];
+        let series = [
+            Series::gauge("connections", "Open connections", connections as u64),
+            Series::counters("connections_total", "Connections admitted", admitted),
+            Series::counter("connections_refused_total", "Connections refused", &self.refused),
+            Series::counter(
+                "retries_total",
+                "Clients that had to validate their address",
+                &self.retried,
+            ),
+            Series::counter(
+                "handshakes_failed_total",
+                "Handshakes that failed or took too long",
+                &self.handshakes_failed,
+            ),
+            Series::counter("early_data_total", "Connections with early data", &self.early),
+            Series::counter("slow_clients_total", "Clients aborted as too slow", &self.slow),
+            Series::counter(
+                "busy_total",
+                "Requests refused by the limit on open files",
+                &self.busy,
+            ),
+            Series::counter(
+                "files_failed_total",
+                "Files that could not be read",
+                &self.files_failed,
+            ),
+            Series::counter(
+                "accepts_failed_total",
+                "TCP connections not accepted",
+                &self.accepts_failed,
+            ),
+            Series::counters(
+                "responses_total",
+                "Responses by status class",
+                classes.into_iter().zip(&self.responses),
+            ),
+            Series::counter("responses_broken_total", "Incomplete responses", &self.broken),
+            Series::counter("content_bytes_total", "Bytes of content sent", &self.bytes),
+            Series::counter(
+                "panics_total",
+                "Connections ended by a panic in one of their tasks",
+                &self.panics,
+            ),
+            Series::counter("log_lines_lost_total", "Lost lines of the access log", &self.log_lost),
+        ];
+        prometheus::text("bentpipe_", &series)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn responses_are_counted_by_status_class() {
+        let metrics = Metrics::default();
+        metrics.responses[1].fetch_add(3, Relaxed);
+        let text = metrics.text(7);
+        assert!(text.contains("\nbentpipe_connections 7\n"), "{text}");
+        assert!(text.contains("\nbentpipe_responses_total{class=\"2xx\"} 3\n"), "{text}");
+    }
+}

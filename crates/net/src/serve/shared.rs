@@ -1,0 +1,67 @@
+//! What all connections of a server share.
+
+use super::access_log::AccessLine;
+use super::gate;
+use super::limits::Limits;
+use super::metrics::Metrics;
+use super::origin::Origin;
+use super::tuning::Tuning;
+use crate::admission::control::AdmissionControl;
+use crate::admission::open_files::OpenFiles;
+use crate::admission::send_memory::SendMemory;
+use crate::clock::RealClock;
+use crate::logging::{ErrorLog, LogWriter};
+use crate::qlog::TraceWriter;
+use crate::resumption::Resumption;
+use crate::shutdown::ShutdownSignal;
+use bentpipe_quic::noq_proto::ServerConfig;
+use bentpipe_quic::token::TokenServer;
+use bentpipe_quic::{Admission, HeaderMemory};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What all connections of a server share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub origin: Origin,
+    pub clock: RealClock,
+    pub limits: Limits,
+    pub admission: AdmissionControl,
+    pub send_memory: SendMemory,
+    pub files: OpenFiles,
+    pub metrics: Arc<Metrics>,
+    pub errors: ErrorLog,
+    pub access_log: Option<LogWriter<AccessLine>>,
+    pub tuning: Tuning,
+    /// Memory for incomplete request headers of all QUIC connections.
+    pub header_memory: HeaderMemory,
+    /// The configuration that each connection starts from.
+    pub config: ServerConfig,
+    pub resumption: Resumption,
+    pub tokens: TokenServer,
+    pub traces: Option<TraceWriter>,
+    pub shutdown: ShutdownSignal,
+}
+
+impl Shared {
+    /// Decides whether a client may connect. `validated`: its address is known to be its own.
+    pub fn gate(&self, address: IpAddr, validated: bool) -> Admission {
+        gate::decide(&self.admission, &self.limits, &self.metrics, address, validated)
+    }
+
+    /// Writes a failure of the system to the error log.
+    pub fn report(&self, text: &dyn fmt::Display) {
+        self.errors.write(self.clock.now(), self.clock.system(), text);
+    }
+
+    /// Counts and reports a panic in a task of the connection with `remote`. It ends that
+    /// connection only.
+    pub fn report_panic(&self, remote: Option<SocketAddr>, message: &str) {
+        self.metrics.panics.fetch_add(1, Relaxed);
+        let remote =
+            remote.map_or_else(|| "an unknown address".to_owned(), |remote| remote.to_string());
+        self.report(&format_args!("the connection with {remote} ended by a panic: {message}"));
+    }
+}

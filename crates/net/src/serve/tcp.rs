@@ -1,0 +1,178 @@
+//! HTTP/1.1 and HTTP/2 over TLS and TCP, with the same responses as HTTP/3 and a pointer to it
+//! (Alt-Svc, RFC 7838).
+
+use super::origin::Origin;
+use super::outgoing::{AbortReason, ActiveRequest, Outgoing, Requests, StreamExecutor};
+use super::request_log::RequestLog;
+use super::response::StreamedResponse;
+use super::shared::Shared;
+use super::write_timeout::WriteTimeout;
+use crate::proxy::{RequestContext, Upload};
+use crate::socket::ACCEPT_RETRY;
+use bentpipe_quic::{Admission, panic_message};
+use futures_util::FutureExt;
+use http::header::{ALT_SVC, HeaderValue};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+/// Send buffer of an HTTP/2 stream, bytes. Our choice. It only has to last until the next piece is
+/// read, because the kernel's buffer holds the bytes in flight.
+const SEND_BUFFER: usize = 32 * 1024;
+
+/// Accepts connections until the server stops.
+pub(super) async fn listen(
+    listener: TcpListener,
+    tls: TlsAcceptor,
+    shared: Arc<Shared>,
+    alt_svc: HeaderValue,
+) {
+    let mut shutdown = shared.shutdown.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shutdown.started() => return,
+        };
+        match accepted {
+            Ok((stream, remote)) => {
+                if shared.gate(remote.ip(), true) != Admission::Admit {
+                    // Dropping the stream closes the client's connection.
+                    continue;
+                }
+                let reporting = shared.clone();
+                let serving = serve(stream, remote, tls.clone(), shared.clone(), alt_svc.clone());
+                tokio::spawn(async move {
+                    if let Err(panic) = AssertUnwindSafe(serving).catch_unwind().await {
+                        reporting.report_panic(Some(remote), panic_message(&*panic));
+                    }
+                });
+            }
+            Err(error) => {
+                shared.metrics.accepts_failed.fetch_add(1, Relaxed);
+                shared.report(&format_args!("cannot accept a TCP connection: {error}"));
+                sleep(ACCEPT_RETRY).await;
+            }
+        }
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    remote: SocketAddr,
+    tls: TlsAcceptor,
+    shared: Arc<Shared>,
+    alt_svc: HeaderValue,
+) {
+    let mut guard = shared.admission.admit(remote.ip());
+    shared.metrics.connections_tcp.fetch_add(1, Relaxed);
+    let limits = shared.limits;
+    // Small HTTP/2 frames should not wait for acknowledgements. An error only makes them slower.
+    let _ = stream.set_nodelay(true);
+    let stream = WriteTimeout::new(stream, limits.stall_time.into(), shared.metrics.clone());
+    let Ok(Ok(stream)) = timeout(limits.handshake_time.into(), tls.accept(stream)).await else {
+        shared.metrics.handshakes_failed.fetch_add(1, Relaxed);
+        return;
+    };
+    guard.handshake_complete();
+    let client = remote.ip().to_canonical();
+    let requests = Requests::new();
+    let service = {
+        let (shared, requests) = (shared.clone(), requests.clone());
+        service_fn(move |request: Request<Incoming>| {
+            let (shared, alt_svc, active) = (shared.clone(), alt_svc.clone(), requests.start());
+            async move {
+                let response = respond(request, shared, client, active).await;
+                Ok::<_, Infallible>(with_alt_svc(response, alt_svc))
+            }
+        })
+    };
+    let reporting = shared.clone();
+    let aborted = move |reason| match reason {
+        AbortReason::Stalled => _ = reporting.metrics.slow.fetch_add(1, Relaxed),
+        AbortReason::Panicked(panic) => {
+            reporting.report_panic(Some(remote), panic_message(&*panic));
+        }
+    };
+    let executor = StreamExecutor { limit: limits.stall_time.into(), aborted };
+    let header = usize::try_from(limits.header.get()).unwrap_or(usize::MAX);
+    // Selected by ALPN and not by the first bytes, for which a client could make the server wait.
+    let mut builder = match stream.get_ref().1.alpn_protocol() {
+        Some(b"h2") => Builder::new(executor).http2_only(),
+        _ => Builder::new(executor).http1_only(),
+    };
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from(limits.header_time))
+        .max_buf_size(header.max(8192));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(u32::try_from(header).unwrap_or(u32::MAX))
+        .max_concurrent_streams(limits.requests)
+        .max_send_buf_size(SEND_BUFFER)
+        .keep_alive_interval(Some(Duration::from(limits.idle_time) / 2))
+        .keep_alive_timeout(limits.header_time.into());
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut shutdown = shared.shutdown.clone();
+    let idle = Duration::from(limits.idle_time);
+    let mut forced = shared.shutdown.clone();
+    let mut ending = false;
+    loop {
+        let end = tokio::select! {
+            // An error of the client's connection concerns nobody else.
+            _ = connection.as_mut() => return,
+            () = forced.forced() => return,
+            () = shutdown.started(), if !ending => true,
+            () = sleep(idle / 4) => requests.idle_time() >= idle,
+        };
+        if end {
+            // A client that stays after GOAWAY is cut off.
+            if std::mem::replace(&mut ending, true) && requests.idle_time() >= idle {
+                return;
+            }
+            connection.as_mut().graceful_shutdown();
+        }
+    }
+}
+
+fn with_alt_svc(mut response: Response<Outgoing>, alt_svc: HeaderValue) -> Response<Outgoing> {
+    response.headers_mut().insert(ALT_SVC, alt_svc);
+    response
+}
+
+async fn respond(
+    request: Request<Incoming>,
+    shared: Arc<Shared>,
+    client: IpAddr,
+    active: ActiveRequest,
+) -> Response<Outgoing> {
+    let version = request.version();
+    let mut log = RequestLog::start(&shared, client, &request, version);
+    let now = shared.clock.system();
+    let (head, incoming) = request.into_parts();
+    let request = Request::from_parts(head, ());
+    let StreamedResponse { head, content } = match &shared.origin {
+        Origin::Files(root) => StreamedResponse::file(&shared, root, request, client, now).await,
+        Origin::Upstream(upstream) => {
+            let upload = Upload::from_hyper(incoming, shared.limits.stall_time.into());
+            // TLS over TCP accepts no early data here.
+            let from = RequestContext { client, version, early: false, now };
+            StreamedResponse::forwarded(upstream.forward(&request, upload, from).await, now)
+        }
+    };
+    log.set_status(head.status());
+    head.map(|()| Outgoing::new(content, log, active))
+}

@@ -1,0 +1,136 @@
+//! The server's certificate: from files, or self-signed.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ring::digest::{SHA256, digest};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a certificate cannot be loaded or made.
+#[derive(Debug, Error)]
+pub enum CertificateError {
+    /// A file cannot be read or holds something else.
+    #[error("{what} in {}: {reason}", file.display())]
+    File {
+        /// What the file should hold.
+        what: &'static str,
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A self-signed certificate cannot be made.
+    #[error("cannot make a self-signed certificate for {names}: {source}")]
+    SelfSigned {
+        /// The names in it.
+        names: String,
+        /// The library's error.
+        source: rcgen::Error,
+    },
+}
+
+/// A chain of certificates and the private key of the first one.
+#[derive(Debug)]
+pub struct Certificate {
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) key: PrivateKeyDer<'static>,
+}
+
+impl Clone for Certificate {
+    fn clone(&self) -> Self {
+        Self { chain: self.chain.clone(), key: self.key.clone_key() }
+    }
+}
+
+impl Certificate {
+    /// Loads PEM files (RFC 7468): the chain, with the server's own certificate first, and its
+    /// private key.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that holds no certificate or no key.
+    pub fn from_pem(chain: &Path, key: &Path) -> Result<Self, CertificateError> {
+        let certificates = certificates(chain)?;
+        let key = PrivateKeyDer::from_pem_file(key)
+            .map_err(|error| unusable("private key", key, error.to_string()))?;
+        Ok(Self { chain: certificates, key })
+    }
+
+    /// Makes a self-signed certificate for `names`, which are host names or addresses. For tests.
+    /// The key is a new one (ECDSA on P-256, which browsers accept too) and stays in memory.
+    ///
+    /// # Errors
+    /// An invalid name.
+    pub fn self_signed(names: &[String]) -> Result<Self, CertificateError> {
+        let fail = |source| CertificateError::SelfSigned { names: names.join(", "), source };
+        let made = rcgen::generate_simple_self_signed(names.to_vec()).map_err(fail)?;
+        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        Ok(Self { chain: vec![made.cert.der().clone()], key: PrivateKeyDer::Pkcs8(key) })
+    }
+
+    /// Returns the SHA-256 fingerprint of the server's own certificate, in hexadecimal.
+    pub fn fingerprint(&self) -> String {
+        let leaf = self.chain.first().map(AsRef::as_ref).unwrap_or_default();
+        digest(&SHA256, leaf).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Returns the server's own certificate in PEM (RFC 7468).
+    pub fn pem(&self) -> String {
+        let encoded = STANDARD.encode(self.chain.first().map(AsRef::as_ref).unwrap_or_default());
+        let mut text = "-----BEGIN CERTIFICATE-----\n".to_owned();
+        let mut rest = encoded.as_str();
+        while !rest.is_empty() {
+            // 64 characters a line (RFC 7468 §2).
+            let (line, after) = rest.split_at(rest.len().min(64));
+            text.push_str(line);
+            text.push('\n');
+            rest = after;
+        }
+        text + "-----END CERTIFICATE-----\n"
+    }
+
+    /// Returns the server's own certificate, for clients that trust no other.
+    pub fn own(&self) -> Option<&CertificateDer<'static>> {
+        self.chain.first()
+    }
+}
+
+fn unusable(what: &'static str, file: &Path, reason: String) -> CertificateError {
+    CertificateError::File { what, file: file.to_owned(), reason }
+}
+
+/// Reads the certificates of a PEM file, at least one.
+pub(crate) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
+    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let found = read.map_err(|error| unusable("certificates", file, error.to_string()))?;
+    if found.is_empty() {
+        return Err(unusable(
+            "certificates",
+            file,
+            "the file holds none; expected: a PEM file".to_owned(),
+        ));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_are_read_back_and_other_files_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let made = Certificate::self_signed(&["server.test".to_owned()]).unwrap();
+        let file = directory.path().join("server.pem");
+        std::fs::write(&file, made.pem()).unwrap();
+        assert_eq!(certificates(&file).unwrap(), made.chain);
+        assert!(made.pem().lines().all(|line| line.len() <= 64));
+
+        let error = Certificate::from_pem(&file, &file).unwrap_err().to_string();
+        assert!(error.starts_with("private key in ") && error.contains("server.pem"), "{error}");
+        std::fs::write(&file, "nothing").unwrap();
+        assert!(certificates(&file).unwrap_err().to_string().contains("the file holds none"));
+        assert!(certificates(&directory.path().join("absent")).is_err());
+    }
+}

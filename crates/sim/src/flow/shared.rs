@@ -1,0 +1,38 @@
+//! State shared by all flows of a run.
+
+use crate::hosts::Hosts;
+use bentpipe_link::random;
+use bentpipe_quic::tls::SecretLog;
+use bentpipe_quic::{Clock, EpochClock};
+use bentpipe_units::Span;
+
+/// State shared by all flows of a run.
+pub struct Shared {
+    /// Maps time to the stack's instants.
+    pub clock: Clock,
+    /// Real-world time of the simulation.
+    pub epoch: EpochClock,
+    /// Whether to record time series.
+    pub trace: bool,
+    /// Whether to write qlog.
+    pub qlog: bool,
+    /// Log of TLS secrets for a capture.
+    pub secrets: Option<SecretLog>,
+    /// Seed and number of the run.
+    pub seed: (u64, u64),
+    /// Time after which a visit is given up.
+    pub time_limit: Span,
+    /// State of hosts across connections.
+    pub hosts: Hosts,
+    /// The server's node, which equals the number of hops.
+    pub last_node: u16,
+}
+
+impl Shared {
+    pub fn seed_bytes(&self, purpose: &str) -> [u8; 32] {
+        use rand_core::Rng;
+        let mut bytes = [0; 32];
+        random::stream(self.seed.0, self.seed.1, purpose).fill_bytes(&mut bytes);
+        bytes
+    }
+}
