@@ -1,7 +1,7 @@
-//! The flows of a scenario: which go where, and the keys of each in each variant.
+//! The flows of a scenario, with the keys of each flow in each variant.
 //!
 //! The keys of a flow come from four layers: the preset, `[defaults]`, the variant, and the flow
-//! itself. They are merged as trees that remember where everything stands, and then read once.
+//! itself. The layers are merged as trees with positions and then deserialised once.
 
 use super::accept;
 use super::document::{Node, Tree};
@@ -24,17 +24,17 @@ const MAIN: &str = "main";
 /// Name of the variant if there is no other.
 const DEFAULT: &str = "default";
 
-/// The ends of a flow, for `[workload]` and `[[flow]]`.
+/// The endpoints of a flow, for `[workload]` and `[[flow]]`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ends {
-    /// Place of the client, on a path with an orbit: a station, or a city.
+    /// Place of the client on a path with an orbit: a station or a city.
     #[schemars(with = "Option<String>")]
     pub from: Option<Spanned<String>>,
-    /// Place of the server.
+    /// Place of the server on a path with an orbit: a station or a city.
     #[schemars(with = "Option<String>")]
     pub to: Option<Spanned<String>>,
-    /// Each run delays the client's first packet by a random time from zero to this.
+    /// Maximum random delay of the client's first packet, drawn for each run; 0 s by default.
     pub start_jitter: Option<Span>,
 }
 section!(Ends);
@@ -46,27 +46,27 @@ pub struct Placement {
     /// Name in results: lower-case letters, digits and hyphens.
     #[schemars(with = "String")]
     pub name: Spanned<String>,
-    /// Start of the client, counted from the start of the run; 0 s by default.
+    /// Start of the client, as a time after the start of the run; 0 s by default.
     pub start_time: Option<Span>,
-    /// Terminal of the client, counted from 0.
+    /// Terminal of the client, counted from 0; 0 by default.
     #[schemars(with = "Option<u64>")]
     pub terminal: Option<Spanned<usize>>,
-    /// Server of the flow. Flows with the same server share what it remembers of its clients.
+    /// Name of the server. Flows with the same server share its path memory.
     pub server: Option<String>,
-    /// First hop that the flow crosses, counted from the client; the path's first by default.
+    /// First hop that the flow crosses, on the client's side; the first of the path by default.
     #[schemars(with = "Option<String>")]
     pub from_hop: Option<Spanned<String>>,
-    /// Last hop that the flow crosses; the path's last by default.
+    /// Last hop that the flow crosses, on the server's side; the last of the path by default.
     #[schemars(with = "Option<String>")]
     pub to_hop: Option<Spanned<String>>,
-    /// Instead of `from` and `to`: pair twice as many of the largest cities at random, with a flow
-    /// in each direction, called NAME-000 and so on.
+    /// Number of random pairs among the largest cities, instead of `from` and `to`. Each pair has
+    /// a flow in each direction. The flows are named NAME-000, NAME-001 and so on.
     #[schemars(with = "Option<u64>", range(min = 1))]
     pub random_city_pairs: Option<Spanned<u64>>,
 }
 section!(Placement);
 
-/// The key that only `[[variant]]` has.
+/// The name of a `[[variant]]`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VariantName {
@@ -93,10 +93,10 @@ table!(
     VariantTable: "Variant" = VariantName, Transport, ExternalKey
 );
 
-/// One way of doing the same work.
+/// A variant: the same flows with different transport keys.
 #[derive(Debug, Clone)]
 pub struct Variant {
-    /// Its name; `default` if the scenario has none.
+    /// Name of the variant; `default` if the scenario has no variants.
     pub name: Spanned<String>,
     /// The flows, in the order of the text.
     pub flows: Vec<Flow>,
@@ -105,32 +105,32 @@ pub struct Variant {
 /// A flow of a variant: the keys of all layers, merged and read.
 #[derive(Debug, Clone)]
 pub struct Flow {
-    /// Place of its table.
+    /// Position of its table in the text.
     pub span: Range<usize>,
-    /// Keys of `[[flow]]`; those of `[workload]` are its defaults.
+    /// Keys of `[[flow]]`; defaults for `[workload]`.
     pub placement: Placement,
-    /// The ends.
+    /// Endpoints of the flow.
     pub ends: Ends,
     /// What it transfers.
     pub work: Work,
-    /// How often.
+    /// The keys of repeated visits.
     pub sequence: Sequence,
-    /// How it is transported.
+    /// The transport keys.
     pub transport: Transport,
-    /// The protocols that follow from that.
+    /// The protocols that follow from workload and transport.
     pub protocol: Protocol,
-    /// Keys that are set and that the real clock cannot follow, with the reason.
+    /// The keys that the real clock does not support, with the supported values.
     pub virtual_only: Vec<String>,
 }
 
 impl Flow {
-    /// Its name.
+    /// Returns the name of the flow.
     pub fn name(&self) -> &str {
         self.placement.name.get_ref()
     }
 }
 
-/// A table of the file, with its name taken out.
+/// A table of the file without its `name` key.
 struct Layer<'i> {
     name: Spanned<String>,
     span: Range<usize>,
@@ -138,7 +138,7 @@ struct Layer<'i> {
 }
 
 impl Layer<'_> {
-    /// Refuses unknown keys, and values that are wrong even if every flow overrides them.
+    /// Returns an error for an unknown key or a wrong value, even if every flow overrides it.
     fn check(&self, allowed: &[&'static str]) -> Result<(), Problem> {
         self.table.keys().try_for_each(|key| section::known(key, allowed))?;
         section::take::<Transport>(&mut self.table.clone(), self.span.clone())?;
@@ -146,11 +146,11 @@ impl Layer<'_> {
     }
 }
 
-/// Merges and reads the flows of every variant. The second part of the result are keys that have no
-/// meaning for any flow that inherits them.
+/// Merges and reads the flows of every variant. Also returns a problem for each key that has no
+/// effect on any flow that inherits it.
 ///
 /// # Errors
-/// Keys that do not exist, values that cannot be read, more or less than one workload.
+/// Returns an error for an unknown key, a wrong value, or none or several workloads in a flow.
 pub fn read(
     root: &Spanned<Tree<'_>>,
     limit: Span,
@@ -199,7 +199,7 @@ pub fn read(
     Ok((read, refused))
 }
 
-/// The table `key` of the file; an empty one if there is none.
+/// Returns the table `key` of the file; an empty one if it does not exist.
 fn single<'i>(root: &Tree<'i>, key: &str) -> Result<Spanned<Tree<'i>>, Problem> {
     let Some(node) = root.get(key) else { return Ok(Spanned::new(0..0, Tree::new())) };
     match node.get_ref() {
@@ -208,7 +208,7 @@ fn single<'i>(root: &Tree<'i>, key: &str) -> Result<Spanned<Tree<'i>>, Problem> 
     }
 }
 
-/// The tables of the list `key`.
+/// Returns the tables of the list `key`.
 fn list<'i>(root: &Tree<'i>, key: &str) -> Result<Vec<Spanned<Tree<'i>>>, Problem> {
     let Some(node) = root.get(key) else { return Ok(Vec::new()) };
     let wrong = |span| Problem::new(span, format!("`{key}` must be a list of tables: [[{key}]]"));
@@ -237,7 +237,7 @@ fn variants<'i>(root: &Tree<'i>) -> Result<Vec<Layer<'i>>, Problem> {
     Ok(layers)
 }
 
-/// The flows of the file. The one of `[workload]` is called `main`.
+/// Returns the flows of the file. The flow of `[workload]` is named `main`.
 fn flows<'i>(root: &Tree<'i>, seed: u64) -> Result<Vec<Layer<'i>>, Problem> {
     let mut layers = Vec::new();
     let listed = list(root, "flow")?;
@@ -264,7 +264,7 @@ fn flows<'i>(root: &Tree<'i>, seed: u64) -> Result<Vec<Layer<'i>>, Problem> {
     Ok(layers)
 }
 
-/// One flow, with the keys of all `layers`, from the most general to the most special.
+/// Reads one flow from the keys of all `layers`, the most general first.
 fn one(layers: &[&Layer<'_>; 3], limit: Span) -> Result<Flow, Problem> {
     let [_, _, own] = layers;
     let mut written = Tree::new();
@@ -272,7 +272,7 @@ fn one(layers: &[&Layer<'_>; 3], limit: Span) -> Result<Flow, Problem> {
         merge(&mut written, &layer.table);
     }
     if !own.table.contains_key("external") {
-        // Commands in [defaults] and variants concern flows that run programs only.
+        // Commands in [defaults] and variants apply only to flows that run programs.
         written.remove("external");
     }
     let span = own.span.clone();
@@ -292,7 +292,7 @@ fn one(layers: &[&Layer<'_>; 3], limit: Span) -> Result<Flow, Problem> {
     Ok(Flow { span, placement, ends, work, sequence, transport, protocol, virtual_only })
 }
 
-/// Puts the entries of `over` into `base`: tables are merged, everything else is replaced.
+/// Merges the entries of `over` into `base`. Values other than tables are replaced.
 pub fn merge<'i>(base: &mut Tree<'i>, over: &Tree<'i>) {
     for (key, value) in over {
         if let (Some(DeValue::Table(inner)), DeValue::Table(table)) =
@@ -301,7 +301,7 @@ pub fn merge<'i>(base: &mut Tree<'i>, over: &Tree<'i>) {
             merge(inner, table);
             continue;
         }
-        // The key goes too, so that an error about it points at this layer.
+        // The key is replaced too, so that an error about it points at this layer.
         base.remove(key.get_ref().as_ref());
         base.insert(key.clone(), value.clone());
     }

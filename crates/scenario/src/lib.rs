@@ -1,8 +1,8 @@
-//! The keys of scenario files, with their documentation: the same types parse the file and print
-//! the JSON Schema for editors.
+//! Scenario files: their keys, the checks, and the sweep.
 //!
-//! serde's `flatten` and `untagged` are not used: both lose the place in the text and the list of
-//! allowed values, which errors should name. Tables that share keys are read by `section` instead.
+//! The same types parse a file and generate the JSON Schema for editors. serde's `flatten` and
+//! `untagged` are avoided because both lose the position in the text and the list of allowed
+//! values, which error messages need. The module `section` reads tables that share keys.
 
 mod accept;
 mod check;
@@ -59,51 +59,54 @@ pub const ONLY_HOP: &str = "access";
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Short name, also of the output directory: lower-case letters, digits and hyphens.
+    /// Short name, also used for the output directory: 1 to 64 lower-case letters, digits and
+    /// hyphens.
     #[schemars(with = "String", regex(pattern = r"^[a-z0-9-]+$"))]
     pub name: Spanned<String>,
-    /// One line for people.
+    /// Title in reports, one line.
     pub title: Option<String>,
-    /// What the scenario is for.
+    /// Purpose of the scenario.
     pub description: Option<String>,
-    /// Seed of every random draw.
+    /// Seed of all random numbers; 1 by default.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Runs of each variant at each sweep point; one run if nothing is random.
+    /// Runs of each variant at each sweep point; 1 by default. A case without randomness runs
+    /// once.
     #[serde(default = "spanned_one")]
     #[schemars(with = "u64", range(min = 1, max = 100_000))]
     pub repeat: Spanned<u64>,
-    /// Time after which a run is aborted and its transfers count as not completed.
+    /// Time after which a run is aborted; 1 h by default. Unfinished transfers count as not
+    /// completed.
     #[serde(default = "hour")]
     #[schemars(with = "Span")]
     pub time_limit: Spanned<Span>,
     /// The path between client and server.
     #[schemars(with = "PathSection")]
     pub path: Spanned<PathSection>,
-    /// What is transferred, if there is one flow.
+    /// What the only flow transfers.
     #[serde(default)]
     #[schemars(with = "Option<WorkloadTable>")]
     pub workload: Merged<WorkloadTable>,
-    /// Several flows, instead of `workload`. Their transport keys win over the variant's.
+    /// Several flows, instead of `workload`. Their transport keys override those of the variant.
     #[serde(default)]
     pub flow: Merged<Vec<FlowTable>>,
-    /// Transport keys that all variants inherit.
+    /// Transport keys inherited by all variants.
     #[serde(default)]
     pub defaults: Merged<DefaultsTable>,
-    /// What is compared; by default one variant, named `default`.
+    /// Variants to compare; by default, a single one named `default`.
     #[serde(default)]
     pub variant: Merged<Vec<VariantTable>>,
-    /// The variants, each with its flows, as `workload`, `flow`, `defaults` and `variant` say.
+    /// The variants with their flows, read from `workload`, `flow`, `defaults` and `variant`.
     #[serde(skip)]
     pub variants: Vec<Variant>,
-    /// Keys of those that have no effect on any flow.
+    /// Keys of these tables that have no effect on any flow.
     #[serde(skip)]
     pub ineffective: Vec<Problem>,
-    /// Dotted paths into the scenario, each with a list of values; all combinations are run.
+    /// Swept keys as dotted paths, each with a list of values. All combinations are run.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Vec<serde_json::Value>>")]
     pub sweep: BTreeMap<String, Vec<toml::Value>>,
-    /// Conditions for exit status 0.
+    /// Conditions on the results. Exit status 0 requires that all of them pass.
     #[serde(default)]
     #[schemars(with = "Vec<Expect>")]
     pub expect: Vec<Spanned<Expect>>,
@@ -111,58 +114,59 @@ pub struct Scenario {
     #[serde(default)]
     #[schemars(with = "Vec<Published>")]
     pub published: Vec<Spanned<Published>>,
-    /// How shares of a link are measured if flows compete.
+    /// How the fairness of competing flows is measured.
     #[serde(default)]
     pub fairness: FairnessSection,
-    /// Files that a run writes besides its results.
+    /// Files written besides the results.
     #[serde(default)]
     pub output: Output,
 }
 
-/// How shares of a link are measured if flows compete.
+/// How the fairness of competing flows is measured.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FairnessSection {
-    /// Time after the start of the last flow that is not counted; by default a fifth of the time in
+    /// Time excluded after the start of the last flow; by default, a fifth of the time during
     /// which all flows are active.
     pub warmup: Option<Span>,
 }
 
-/// The path between client and server: one hop, a list of hops, or a network of satellites.
+/// The path between client and server: one hop, a list of hops, or a satellite network.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathSection {
-    /// Built-in profile; `bentpipe profiles` lists them. Every field of it can be overridden.
+    /// Built-in profile (`bentpipe profiles` lists them). `forward`, `return` and `rtt` override
+    /// parts of it.
     #[schemars(with = "Option<String>")]
     pub profile: Option<Spanned<String>>,
-    /// Several hops in order from the client to the server, instead of `profile`, `forward` and
-    /// `return`.
+    /// Hops in order from the client to the server, instead of `profile`, `forward` and `return`.
     #[serde(default)]
     #[schemars(with = "Vec<Hop>")]
     pub hop: Vec<Spanned<Hop>>,
-    /// A network of moving satellites, instead of hops.
+    /// Network of moving satellites, instead of hops.
     #[schemars(with = "Option<OrbitSection>")]
     pub orbit: Option<Spanned<OrbitSection>>,
-    /// From the server to the client.
+    /// Direction from the server to the client.
     #[schemars(with = "Option<DirectionPatch>")]
     pub forward: Option<Spanned<DirectionPatch>>,
-    /// From the client to the server.
+    /// Direction from the client to the server.
     #[serde(rename = "return")]
     #[schemars(with = "Option<DirectionPatch>")]
     pub reverse: Option<Spanned<DirectionPatch>>,
-    /// Base RTT: sets the delay of each direction to half of it.
+    /// Base RTT. The delay of each direction is half of it.
     #[schemars(with = "Option<Span>")]
     pub rtt: Option<Spanned<Span>>,
-    /// True if all terminals share one carrier, false if each has its own.
+    /// True (the default) if all terminals share the path's carriers, false if each terminal has
+    /// its own.
     pub shared: Option<bool>,
-    /// The performance-enhancing proxy of variants with `tcp.pep`.
+    /// Performance-enhancing proxy of variants with `tcp.pep`.
     #[schemars(with = "Option<PepSection>")]
     pub pep: Option<Spanned<PepSection>>,
-    /// Terminals (client machines) on the path.
+    /// Number of terminals (client machines) on the path; 1 by default.
     #[serde(default = "spanned_one_usize")]
     #[schemars(with = "u64", range(min = 1, max = 1000))]
     pub terminals: Spanned<usize>,
-    /// Size of the IP packets of the endpoints; a UDP payload is 28 bytes smaller.
+    /// Maximum size of IP packets; 1500 B by default. A UDP payload is 28 bytes smaller.
     #[serde(default = "ethernet")]
     #[schemars(with = "Bytes")]
     pub mtu: Spanned<Bytes>,
@@ -172,25 +176,26 @@ pub struct PathSection {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hop {
-    /// Name in results, lower-case letters, digits and hyphens.
+    /// Name in results: lower-case letters, digits and hyphens.
     #[schemars(with = "String")]
     pub name: Spanned<String>,
     /// Built-in profile that the hop is based on.
     #[schemars(with = "Option<String>")]
     pub profile: Option<Spanned<String>>,
-    /// Towards the client.
+    /// Direction towards the client.
     #[schemars(with = "Option<DirectionPatch>")]
     pub forward: Option<Spanned<DirectionPatch>>,
-    /// Towards the server.
+    /// Direction towards the server.
     #[serde(rename = "return")]
     #[schemars(with = "Option<DirectionPatch>")]
     pub reverse: Option<Spanned<DirectionPatch>>,
-    /// True (the default) if all terminals share this hop.
+    /// True if all terminals share the hop's carriers, false if each terminal has its own; the
+    /// path's `shared` by default.
     pub shared: Option<bool>,
 }
 
 impl Scenario {
-    /// The flows. Variants differ in how they are transported.
+    /// Returns the flows of the first variant. Variants differ only in transport keys.
     pub fn flows(&self) -> &[Flow] {
         self.variants.first().map_or(&[], |variant| &variant.flows)
     }
@@ -213,25 +218,25 @@ pub struct Expect {
     /// Flow, or `all` for a metric of fairness; every flow by default.
     #[schemars(with = "Option<String>")]
     pub flow: Option<Spanned<String>>,
-    /// Visit, counted from 1; all measured ones by default.
+    /// Visit, counted from 1; all measured visits by default.
     #[schemars(with = "Option<u64>")]
     pub visit: Option<Spanned<usize>>,
-    /// Statistic over the runs.
+    /// Statistic over the runs; the median by default.
     #[serde(default)]
     pub statistic: Statistic,
-    /// Upper bound of the statistic or ratio, excluded.
+    /// The statistic or ratio must be below this value.
     #[schemars(with = "Option<f64>")]
     pub below: Option<Spanned<f64>>,
-    /// Lower bound of the statistic or ratio, excluded.
+    /// The statistic or ratio must be above this value.
     #[schemars(with = "Option<f64>")]
     pub above: Option<Spanned<f64>>,
-    /// Maximum relative difference to `published`.
+    /// Maximum relative difference from `published`, such as `10 %`.
     #[schemars(with = "Option<Ratio>")]
     pub within: Option<Spanned<Ratio>>,
-    /// Published figure, for `within`.
+    /// Published figure for `within`, in the metric's unit.
     #[schemars(with = "Option<f64>")]
     pub published: Option<Spanned<f64>>,
-    /// Divide by the same statistic of this variant.
+    /// Variant whose statistic the value is divided by. `below` and `above` then bound the ratio.
     #[schemars(with = "Option<String>")]
     pub relative_to: Option<Spanned<String>>,
 }
@@ -242,7 +247,7 @@ pub struct Expect {
 pub struct Published {
     /// Short heading.
     pub label: String,
-    /// Objective or measurement.
+    /// Whether the figure is an objective or a measurement.
     pub kind: PublishedKind,
     /// A metric of a flow, such as `completion_s`, or of fairness, such as `jain`.
     #[schemars(with = "String")]
@@ -253,47 +258,47 @@ pub struct Published {
     /// Flow, or `all` for a metric of fairness; every flow by default.
     #[schemars(with = "Option<String>")]
     pub flow: Option<Spanned<String>>,
-    /// Sweep points, by the values of some swept keys.
+    /// Sweep points, by the values of some swept keys; all points by default.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub point: PointFilter,
-    /// The figure, in the metric's unit.
+    /// Published value, in the metric's unit.
     pub value: f64,
-    /// Publication.
+    /// Publication that the value is from.
     pub source: String,
 }
 
-/// Values of some swept keys.
+/// Values of some swept keys, which select points of the sweep.
 pub type PointFilter = BTreeMap<Spanned<String>, Spanned<toml::Value>>;
 
-/// Files that a run writes besides its results.
+/// Files written besides the results.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Output {
-    /// Write qlog files of both ends, for the runs with time series.
+    /// Write qlog files of both endpoints for the runs with time series; false by default.
     pub qlog: bool,
-    /// Runs that write time series for the report.
+    /// Runs that write time series for the report: `first` (the default), `all` or `none`.
     pub time_series: TimeSeries,
-    /// Hop whose packets are captured in both directions (pcapng), for the runs with time series;
-    /// `access` if the path has one hop.
+    /// Hop whose packets are captured in both directions (pcapng) in the runs with time series.
+    /// Its name is `access` on a path without a list of hops.
     #[schemars(with = "Option<String>")]
     pub capture: Option<Spanned<String>>,
 }
 
-/// Runs that write time series.
+/// Which runs write time series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TimeSeries {
-    /// The first run of each variant at each point.
+    /// The first run of each variant at each sweep point.
     #[default]
     First,
-    /// All runs.
+    /// Every run.
     All,
     /// No run.
     None,
 }
 
-/// The JSON Schema of scenario files.
+/// Returns the JSON Schema of scenario files.
 pub fn json_schema() -> serde_json::Value {
     schemars::schema_for!(Scenario).to_value()
 }

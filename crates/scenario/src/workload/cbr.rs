@@ -9,7 +9,7 @@ use serde_spanned::Spanned;
 
 /// The emulator has no sender of datagrams.
 pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: false };
-/// Shortest mean of a burst or pause: each one is drawn.
+/// Shortest mean duration of a burst or a pause.
 const SHORTEST_BURST: Span = Span::from_millis(1);
 
 /// UDP datagrams at a constant rate. With `on` and `off`, bursts and pauses alternate, with
@@ -20,16 +20,16 @@ pub struct Cbr {
     /// Rate of the IP packets while sending.
     #[schemars(with = "Rate")]
     pub rate: Spanned<Rate>,
-    /// Time from the start to the end.
+    /// Duration of the workload.
     #[schemars(with = "Span")]
     pub duration: Spanned<Span>,
     /// Size of the IP packets; `path.mtu` by default.
     #[schemars(with = "Option<Bytes>")]
     pub packet: Option<Spanned<Bytes>>,
-    /// Mean duration of a burst; without it, the sender never pauses.
+    /// Mean duration of a burst. Without `on` and `off`, the sender never pauses.
     #[schemars(with = "Option<Span>")]
     pub on: Option<Spanned<Span>>,
-    /// Mean duration of a pause.
+    /// Mean duration of a pause between bursts.
     #[schemars(with = "Option<Span>")]
     pub off: Option<Spanned<Span>>,
     /// Direction of the data; download by default.
@@ -49,7 +49,7 @@ impl Cbr {
             ));
         }
         let alone = |key: &str, other: &str, span: &Spanned<Span>| {
-            let message = format!("`{key}` needs `{other}`; allowed: both, or none of them");
+            let message = format!("`{key}` needs `{other}`; allowed: both or neither");
             Err(Problem::new(span.span(), message))
         };
         match (&self.on, &self.off) {
@@ -78,7 +78,7 @@ impl Cbr {
         }
     }
 
-    /// Mean durations of bursts and pauses.
+    /// Returns the mean durations of bursts and pauses.
     pub fn bursts(&self) -> Option<(Span, Span)> {
         self.on.as_ref().zip(self.off.as_ref()).map(|(on, off)| (*on.get_ref(), *off.get_ref()))
     }

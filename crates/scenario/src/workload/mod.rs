@@ -1,5 +1,5 @@
-//! What a flow transfers. Each workload has a module: its keys, what it refuses, what it asks of
-//! the endpoints, and which clocks can run it.
+//! Workloads: what a flow transfers. Each workload has a module with its keys, its checks, the
+//! transfer that it plans, and the clocks that can run it.
 
 mod bulk;
 mod cbr;
@@ -29,7 +29,7 @@ use std::ops::Range;
 
 type Check = Result<(), Problem>;
 
-/// The keys that say what is transferred: exactly one workload.
+/// The keys of workloads. A flow has exactly one of them.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
@@ -45,11 +45,11 @@ pub struct Task {
     /// Direction of `objects`; download by default.
     #[schemars(with = "Option<Direction>")]
     pub direction: Option<Spanned<Direction>>,
-    /// A web page of this many objects that depend on each other, with the sizes of the median page
-    /// (docs: TCP and HTTP).
+    /// A web page with this number of objects that depend on each other. Their sizes are those of
+    /// the median page (see "TCP and HTTP" in the book).
     #[schemars(with = "Option<u64>", range(min = 1, max = 1000))]
     pub web_page: Option<Spanned<u64>>,
-    /// Data without end for a fixed time.
+    /// Unlimited data for a fixed time.
     #[schemars(with = "Option<Bulk>")]
     pub bulk: Option<Spanned<Bulk>>,
     /// UDP datagrams at a constant rate, or in bursts, without congestion control.
@@ -61,7 +61,7 @@ pub struct Task {
 }
 section!(Task);
 
-/// The workload whose commands variants can set.
+/// The workload `external`, whose commands variants can set.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExternalKey {
@@ -92,14 +92,14 @@ pub enum Workload {
     External(External),
 }
 
-/// What a workload asks of the endpoints, in one visit.
+/// The transfer of a workload in one visit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transfer {
     /// Direction of the data.
     pub direction: Direction,
-    /// The objects, in order; none if there is nothing to ask for.
+    /// The objects, in order; empty for `cbr` and `ping`.
     pub objects: Vec<PlannedObject>,
-    /// Duration of a workload that time ends.
+    /// Duration, if the workload ends after a fixed time.
     pub duration: Option<Span>,
 }
 
@@ -110,9 +110,9 @@ pub struct PlannedObject {
     pub name: String,
     /// Size.
     pub bytes: Bytes,
-    /// Indices of the objects that must be complete before it is requested.
+    /// Indices of the objects that must be complete before this one is requested.
     pub after: Vec<usize>,
-    /// Time between the last of those and the request.
+    /// Time between the completion of the last of them and the request.
     pub delay: Span,
 }
 
@@ -134,7 +134,7 @@ pub struct Clocks {
 }
 
 impl Task {
-    /// The keys of workloads that are given.
+    /// Returns each workload's key, and whether it is set.
     fn given(&self) -> impl Iterator<Item = (&'static str, bool)> {
         [
             ("download", self.download.is_some()),
@@ -148,11 +148,11 @@ impl Task {
         .into_iter()
     }
 
-    /// Checks that one workload is given, and that it is possible. `span` is the place of its
+    /// Checks that exactly one workload is set, and its values. `span` is the position of its
     /// table.
     ///
     /// # Errors
-    /// None or several workloads; a value that is out of range.
+    /// Returns an error for none or several workloads, or for a value that is out of range.
     pub fn workload(
         self,
         external: Option<Spanned<External>>,
@@ -186,13 +186,13 @@ impl Task {
                 .check(external.span())
                 .map(|()| Workload::External(external.into_inner()))
         } else {
-            Err(Problem::new(span, "the scenario transfers nothing here"))
+            Err(Problem::new(span, "the flow has no workload"))
         }
     }
 }
 
 impl Workload {
-    /// Its key in scenarios.
+    /// Returns the workload's key in scenarios.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Download(_) => "download",
@@ -206,7 +206,7 @@ impl Workload {
         }
     }
 
-    /// What it asks of the endpoints. `seed` draws the sizes of a web page.
+    /// Returns the transfer. `seed` determines the sizes of a web page.
     pub fn transfer(&self, seed: u64) -> Transfer {
         match self {
             Self::Download(size) => download::transfer(*size),
@@ -220,7 +220,7 @@ impl Workload {
         }
     }
 
-    /// The clocks that can run it.
+    /// Returns the clocks that can run the workload.
     pub fn clocks(&self) -> Clocks {
         match self {
             Self::Download(_) => download::CLOCKS,
@@ -234,7 +234,7 @@ impl Workload {
         }
     }
 
-    /// True if neither QUIC nor TCP carries it.
+    /// Returns true if the workload runs over neither QUIC nor TCP of the scenario.
     pub fn has_own_transport(&self) -> bool {
         matches!(self, Self::Cbr(_) | Self::Ping(_) | Self::External(_))
     }
@@ -250,7 +250,7 @@ fn one_of(given: impl Iterator<Item = (&'static str, bool)>, span: Range<usize>)
         1 => Ok(()),
         0 => Err(Problem::new(
             span,
-            format!("nothing is transferred here; allowed: one of {}", quoted(&names)),
+            format!("the workload is missing here; allowed: one of {}", quoted(&names)),
         )),
         _ => {
             let message = format!(
@@ -263,7 +263,7 @@ fn one_of(given: impl Iterator<Item = (&'static str, bool)>, span: Range<usize>)
     }
 }
 
-/// Refuses a workload without data.
+/// Returns an error if a size is zero.
 fn above_zero(size: &Spanned<Bytes>) -> Check {
     if !size.get_ref().is_zero() {
         return Ok(());
@@ -274,7 +274,7 @@ fn above_zero(size: &Spanned<Bytes>) -> Check {
     ))
 }
 
-/// Refuses a duration of zero, and one that the time limit cuts short.
+/// Returns an error for a duration of zero, or one that exceeds the time limit.
 fn duration(duration: &Spanned<Span>, limit: Span) -> Check {
     super::check::above_zero("duration", duration)?;
     if *duration.get_ref() <= limit {
@@ -283,20 +283,21 @@ fn duration(duration: &Spanned<Span>, limit: Span) -> Check {
     let message =
         format!("a `duration` of {duration} exceeds the `time_limit`; allowed: up to {limit}");
     Err(Problem::new(duration.span(), message)
-        .help("time_limit, at the top of the file, can be longer"))
+        .help("set a longer `time_limit` at the top of the file"))
 }
 
-/// Smallest IP packet of `cbr` and `ping`: the headers of IP and UDP or ICMP, and a byte.
+/// Smallest IP packet of `cbr` and `ping` in bytes: the headers of IP and UDP or ICMP, and one
+/// byte.
 const SMALLEST_PACKET: u64 = super::HEADERS + 1;
 
-/// Refuses IP packets that cannot exist.
+/// Returns an error for an impossible size of IP packets.
 fn packet(size: Option<&Spanned<Bytes>>) -> Check {
     match size {
         Some(size) if !(SMALLEST_PACKET..=65_535).contains(&size.get_ref().get()) => {
             let smallest = Bytes::new(SMALLEST_PACKET);
             Err(Problem::new(
                 size.span(),
-                format!("`packet` of {size} is impossible; allowed: {smallest} to 65535 B"),
+                format!("`packet` of {size} is out of range; allowed: {smallest} to 65535 B"),
             ))
         }
         _ => Ok(()),
