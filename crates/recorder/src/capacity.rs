@@ -1,7 +1,7 @@
 //! Capacity requested by, allocated to and used by the terminals of a shared link.
 
 use crate::Series;
-use crate::link::THROUGHPUT_BIN;
+use crate::series::THROUGHPUT_BIN;
 use bentpipe_link::FrameShare;
 use bentpipe_units::{Span, Time};
 

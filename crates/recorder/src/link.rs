@@ -2,12 +2,10 @@
 
 use crate::Series;
 use crate::capacity::Terminals;
+use crate::series::THROUGHPUT_BIN;
 use bentpipe_link::{DropCause, FrameShare};
 use bentpipe_units::{Span, Time};
 
-/// Width of a throughput bin: short compared with the RTT of a satellite path, long compared with
-/// the transmission time of a packet.
-pub(crate) const THROUGHPUT_BIN: Span = Span::from_millis(50);
 /// Width of a queue bin.
 const QUEUE_BIN: Span = Span::from_millis(10);
 /// Maximum number of bins: almost 14 hours of the narrower bins. Later data is not recorded.

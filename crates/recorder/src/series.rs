@@ -1,6 +1,10 @@
 //! Time series of a run.
 
-use bentpipe_units::{Rate, Time};
+use bentpipe_units::{Rate, Span, Time};
+
+/// Width of a throughput bin: short compared with the RTT of a satellite path, long compared with
+/// the transmission time of a packet.
+pub(crate) const THROUGHPUT_BIN: Span = Span::from_millis(50);
 
 /// Time series of one run.
 #[derive(Debug, Default)]
