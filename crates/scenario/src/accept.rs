@@ -3,11 +3,11 @@
 //! A key that applies to none is an error. Otherwise the results would seem to show the effect of a
 //! setting that was never used.
 
-use super::document::Tree;
 use super::flow::Flow;
 use super::protocol::Protocol;
 use super::section::Section;
 use super::transport::{NESTED, Transport};
+use super::tree::Tree;
 use super::workload::ExternalKey;
 use crate::error::Problem;
 use serde_json::Value as Json;

@@ -1,23 +1,23 @@
 //! Checks beyond the types: names that do not exist, keys that exclude each other, values that
 //! contradict each other. Every problem is reported at its own place.
 
-use super::{Expect, Flow, PepSection, PointFilter, Scenario, Transport};
 use crate::document::{Axis, plain_text};
 use crate::error::{Problem, quoted};
+use crate::flow::Flow;
+use crate::limits::{Check, HEADERS, above_zero, between};
+use crate::orbit_check;
+use crate::pep::PepSection;
+use crate::scenario::{Expect, ONLY_HOP, PointFilter, Scenario};
+use crate::transport::Transport;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::congestion::config::Parameters;
 use bentpipe_results::fairness::ALL_FLOWS;
 use bentpipe_results::metrics;
-use bentpipe_units::{Bytes, Span};
+use bentpipe_units::Bytes;
 use serde_spanned::Spanned;
-use std::ops::Range;
 
-/// Size of the IPv4 and UDP headers, in bytes.
-pub const HEADERS: u64 = 28;
 /// Smallest maximum UDP payload that QUIC allows, in bytes (RFC 9000 §14).
 const SMALLEST_PAYLOAD: u64 = 1200;
-
-type Check = Result<(), Problem>;
 
 /// Returns an error if the scenario parses but cannot be run.
 pub fn check(scenario: &Scenario, axes: &[Axis<'_>]) -> Check {
@@ -25,7 +25,7 @@ pub fn check(scenario: &Scenario, axes: &[Axis<'_>]) -> Check {
     between("repeat", &scenario.repeat, 1, 100_000)?;
     above_zero("time_limit", &scenario.time_limit)?;
     path(scenario)?;
-    super::orbit_check::orbit(scenario)?;
+    orbit_check::orbit(scenario)?;
     work(scenario)?;
     unique("variant", scenario.variants.iter().map(|variant| &variant.name))?;
     for expect in &scenario.expect {
@@ -70,23 +70,6 @@ fn unique<'a>(what: &str, names: impl Iterator<Item = &'a Spanned<String>>) -> C
         seen.push(spanned.get_ref());
     }
     Ok(())
-}
-
-pub(super) fn between(key: &str, value: &Spanned<u64>, low: u64, high: u64) -> Check {
-    if (low..=high).contains(value.get_ref()) {
-        return Ok(());
-    }
-    Err(Problem::new(
-        value.span(),
-        format!("`{key}` of {value} is out of range; allowed: {low} to {high}"),
-    ))
-}
-
-pub(super) fn above_zero(key: &str, value: &Spanned<Span>) -> Check {
-    if !value.get_ref().is_zero() {
-        return Ok(());
-    }
-    Err(Problem::new(value.span(), format!("`{key}` is {value}; allowed: above 0 s")))
 }
 
 fn path(scenario: &Scenario) -> Check {
@@ -209,20 +192,6 @@ fn crossed(scenario: &Scenario, flow: &Flow) -> Check {
             Err(Problem::new(given.span(), message))
         }
         None => Ok(()),
-    }
-}
-
-pub(super) fn one_of(given: &[(&str, bool)], span: Range<usize>, none: &str) -> Check {
-    let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
-    let found: Vec<&str> =
-        given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
-    match found.len() {
-        1 => Ok(()),
-        0 => Err(Problem::new(span, format!("{none}; allowed: one of {}", quoted(&names)))),
-        _ => Err(Problem::new(
-            span,
-            format!("{} exclude each other; allowed: one of {}", quoted(&found), quoted(&names)),
-        )),
     }
 }
 
@@ -400,7 +369,7 @@ fn hop(scenario: &Scenario, given: Option<&Spanned<String>>) -> Check {
     let mut hops: Vec<&str> =
         hops.iter().map(|hop| hop.get_ref().name.get_ref().as_str()).collect();
     if hops.is_empty() {
-        hops.push(crate::ONLY_HOP);
+        hops.push(ONLY_HOP);
     }
     known("hop", given, &hops)
 }

@@ -1,8 +1,8 @@
 //! Traffic between the largest cities: one `[[flow]]` with `random_city_pairs` expands to many.
 
-use super::document::Tree;
 use super::flow::Placement;
 use super::section;
+use super::tree::Tree;
 use crate::error::Problem;
 use bentpipe_link::random::stream;
 use bentpipe_orbit::cities;
@@ -35,7 +35,7 @@ pub(crate) fn expand<'i>(
         return Err(Problem::new(end.span(), message));
     }
     let (count, most) = (*pairs.get_ref(), cities::all().len() as u64 / 2);
-    super::check::between("random_city_pairs", &pairs, 1, most)?;
+    super::limits::between("random_city_pairs", &pairs, 1, most)?;
     let order = shuffled(2 * count as usize, seed, name.get_ref());
     let mut flows = Vec::new();
     for (number, pair) in order.chunks_exact(2).enumerate() {

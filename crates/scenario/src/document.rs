@@ -4,17 +4,14 @@
 //! parser therefore finds every wrong key or value, and reports it at the place it came from.
 
 use crate::error::{Problem, Source, quoted};
-use crate::{Scenario, flow};
+use crate::layers;
+use crate::scenario::Scenario;
+use crate::tree::{Node, Tree};
 use serde::Deserialize;
 use serde_spanned::Spanned;
 use std::borrow::Cow;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
-
-/// A table with the position of each key and value.
-pub type Tree<'i> = DeTable<'i>;
-/// A value with its position.
-pub type Node<'i> = Spanned<DeValue<'i>>;
 
 /// Top-level keys that may be swept: those that affect a run, not the evaluation of its results.
 const SWEEPABLE: [&str; 6] = ["path", "workload", "flow", "defaults", "variant", "time_limit"];
@@ -213,7 +210,7 @@ impl<'i> Document<'i> {
         let read = Scenario::deserialize(Deserializer::from(root.clone()));
         let mut scenario = read.map_err(|error| Problem::from_toml(&error, 0..0))?;
         let (limit, seed) = (*scenario.time_limit.get_ref(), scenario.seed);
-        (scenario.variants, scenario.ineffective) = flow::read(&root, limit, seed)?;
+        (scenario.variants, scenario.ineffective) = layers::read(&root, limit, seed)?;
         Ok(scenario)
     }
 

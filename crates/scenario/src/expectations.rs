@@ -1,7 +1,7 @@
 //! `[[expect]]` and `[[published]]` of a scenario in the form that results use.
 
 use crate::document::{Axis, plain_text};
-use crate::{Expect, PointFilter, Scenario};
+use crate::scenario::{Expect, PointFilter, Scenario};
 use bentpipe_results::{Condition, Figure, Point, Rule};
 use serde_spanned::Spanned;
 

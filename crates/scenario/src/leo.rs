@@ -7,32 +7,13 @@
 //! directions change at the same times. The time of the first change is random, because a transfer
 //! may start anywhere between two.
 
-use crate::profiles::Profile;
+use crate::profiles::{Profile, Reconfiguration};
 use bentpipe_link::loss::Bernoulli;
 use bentpipe_link::random::{Stream, stream};
 use bentpipe_link::{
     DelayConfig, DelayStep, DirectionConfig, LossProcessConfig, RateConfig, RateStep, Window,
 };
 use bentpipe_units::{Ratio, Span};
-use serde::{Deserialize, Serialize};
-
-/// Random changes of a path from one satellite to the next.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Reconfiguration {
-    /// Time between two changes.
-    pub period: Span,
-    /// Length of the drawn schedule, which then repeats.
-    pub length: Span,
-    /// Smallest and largest rate, as multiples of the base rate.
-    pub rate_factor: (f64, f64),
-    /// Largest difference of an RTT from the base.
-    pub rtt_step: Span,
-    /// Shortest and longest outage at a change.
-    pub outage: (Span, Span),
-    /// Probability that a change has an outage.
-    pub outage_probability: f64,
-}
 
 /// Returns the forward and the return direction of `profile` in run `run` on the hop named `hop`.
 pub fn draw(

@@ -1,17 +1,15 @@
 //! Checks of `[path.orbit]` beyond the types.
 
-use super::check::{above_zero, one_of};
-use super::{
-    Begin, FibreSection, OrbitSection, PathSection, Scenario, ShellSection, StationSection,
-};
 use crate::error::Problem;
+use crate::limits::{Check, above_zero, one_of};
+use crate::orbit::{FibreSection, OrbitSection, ShellSection, StationSection};
+use crate::orbit_text::Begin;
+use crate::scenario::{PathSection, Scenario};
 use bentpipe_link::DirectionPatch;
 use bentpipe_orbit::SatelliteSelection;
 use bentpipe_units::Length;
 use serde_spanned::Spanned;
 use std::ops::{Range, RangeInclusive};
-
-type Check = Result<(), Problem>;
 
 /// Checks `[path.orbit]`, and that no key excludes it.
 pub(super) fn orbit(scenario: &Scenario) -> Check {

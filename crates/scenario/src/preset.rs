@@ -1,8 +1,8 @@
 //! Presets of transport keys: the layer below `[defaults]`.
 
-use super::document::Tree;
 use super::protocol::Protocol;
 use super::transport::PresetName;
+use super::tree::Tree;
 use std::sync::LazyLock;
 use toml::de::{DeTable, DeValue};
 

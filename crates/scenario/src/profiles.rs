@@ -1,8 +1,7 @@
 //! Built-in paths, from `profiles.toml`.
 
-use crate::Direction;
-use crate::leo::Reconfiguration;
 use bentpipe_link::{DelayConfig, DirectionConfig, QueueLimit, RateConfig};
+use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
@@ -29,6 +28,24 @@ pub struct Profile {
     pub targets: Vec<Target>,
     /// Random changes of the path, drawn for each run.
     pub reconfiguration: Option<Reconfiguration>,
+}
+
+/// Random changes of a path from one satellite to the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reconfiguration {
+    /// Time between two changes.
+    pub period: Span,
+    /// Length of the drawn schedule, which then repeats.
+    pub length: Span,
+    /// Smallest and largest rate, as multiples of the base rate.
+    pub rate_factor: (f64, f64),
+    /// Largest difference of an RTT from the base.
+    pub rtt_step: Span,
+    /// Shortest and longest outage at a change.
+    pub outage: (Span, Span),
+    /// Probability that a change has an outage.
+    pub outage_probability: f64,
 }
 
 /// A target transfer time.

@@ -52,8 +52,13 @@ pub fn take<T: Section>(table: &mut DeTable<'_>, span: Range<usize>) -> Result<T
     read.map_err(|error| Problem::from_toml(&error, span))
 }
 
-/// Returns an error if `key` is not one of `allowed`.
-pub fn known(key: &Spanned<Cow<'_, str>>, allowed: &[&str]) -> Result<(), Problem> {
+/// Returns an error if `key` is not one of `allowed`. If no allowed key is similar, `suggest`
+/// returns a key of another table for the help.
+pub fn known(
+    key: &Spanned<Cow<'_, str>>,
+    allowed: &[&str],
+    suggest: impl Fn(&str) -> Option<String>,
+) -> Result<(), Problem> {
     let name: &str = key.get_ref();
     if allowed.contains(&name) {
         return Ok(());
@@ -61,8 +66,7 @@ pub fn known(key: &Spanned<Cow<'_, str>>, allowed: &[&str]) -> Result<(), Proble
     let problem =
         Problem::new(key.span(), format!("unknown key `{name}`, allowed: {}", quoted(allowed)));
     let near = nearest(name, allowed).map(str::to_owned);
-    // The key may belong to a nested table.
-    Err(match near.or_else(|| super::transport::nested(name)) {
+    Err(match near.or_else(|| suggest(name)) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),
         None => problem,
     })

@@ -1,7 +1,8 @@
 //! `bulk`: unlimited data for a fixed time.
 
-use super::{Clocks, Direction, PlannedObject, Transfer};
+use super::transfer::{Clocks, PlannedObject, Transfer};
 use crate::error::Problem;
+use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,7 +28,7 @@ pub struct Bulk {
 
 impl Bulk {
     pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
-        super::duration(&self.duration, limit)
+        super::transfer::duration(&self.duration, limit)
     }
 
     pub(super) fn transfer(&self) -> Transfer {

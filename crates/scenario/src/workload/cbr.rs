@@ -1,7 +1,8 @@
 //! `cbr`: UDP datagrams at a constant rate, or in bursts, without congestion control.
 
-use super::{Clocks, Direction, Transfer};
+use super::transfer::{Clocks, Transfer};
 use crate::error::Problem;
+use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,8 +40,8 @@ pub struct Cbr {
 
 impl Cbr {
     pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
-        super::duration(&self.duration, limit)?;
-        super::packet(self.packet.as_ref())?;
+        super::transfer::duration(&self.duration, limit)?;
+        super::transfer::packet(self.packet.as_ref())?;
         let rate = &self.rate;
         if rate.get_ref().is_zero() {
             return Err(Problem::new(

@@ -1,7 +1,8 @@
 //! `external`: one download by other programs, on the real clock.
 
-use super::{Clocks, Direction, PlannedObject, Transfer};
+use super::transfer::{Clocks, PlannedObject, Transfer};
 use crate::error::Problem;
+use bentpipe_results::Direction;
 use bentpipe_units::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -37,7 +38,7 @@ impl External {
             (None, _, _) => "size",
             (_, None, _) => "server",
             (_, _, None) => "client",
-            (Some(size), Some(_), Some(_)) => return super::above_zero(size),
+            (Some(size), Some(_), Some(_)) => return super::transfer::above_zero(size),
         };
         let message = format!(
             "`external` needs `{missing}`; allowed in the flow, the variant, or [defaults]"

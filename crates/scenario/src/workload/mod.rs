@@ -7,6 +7,7 @@ mod download;
 mod external;
 mod objects;
 mod ping;
+mod transfer;
 mod upload;
 mod visits;
 mod web_page;
@@ -16,18 +17,18 @@ pub use cbr::Cbr;
 pub use external::External;
 pub use objects::Object;
 pub use ping::Ping;
+pub use transfer::{Clocks, PlannedObject, Transfer};
 pub use visits::{Sequence, Visit, VisitKeys, VisitTable, Work};
 
 use super::section::section;
 use crate::error::{Problem, quoted};
+use crate::limits::Check;
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
 use std::ops::Range;
-
-type Check = Result<(), Problem>;
 
 /// The keys of workloads. A flow has exactly one of them.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -90,47 +91,6 @@ pub enum Workload {
     Ping(Ping),
     /// `external`
     External(External),
-}
-
-/// The transfer of a workload in one visit.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Transfer {
-    /// Direction of the data.
-    pub direction: Direction,
-    /// The objects, in order; empty for `cbr` and `ping`.
-    pub objects: Vec<PlannedObject>,
-    /// Duration, if the workload ends after a fixed time.
-    pub duration: Option<Span>,
-}
-
-/// One object of a [`Transfer`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct PlannedObject {
-    /// Name in results.
-    pub name: String,
-    /// Size.
-    pub bytes: Bytes,
-    /// Indices of the objects that must be complete before this one is requested.
-    pub after: Vec<usize>,
-    /// Time between the completion of the last of them and the request.
-    pub delay: Span,
-}
-
-impl PlannedObject {
-    fn new(name: &str, bytes: Bytes) -> Self {
-        Self { name: name.to_owned(), bytes, after: Vec::new(), delay: Span::ZERO }
-    }
-}
-
-/// The clocks that can run a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clocks {
-    /// The virtual clock.
-    pub simulated: bool,
-    /// The real clock, over QUIC: `bentpipe serve` and `bentpipe get`.
-    pub real_quic: bool,
-    /// The real clock, over the kernel's TCP.
-    pub real_tcp: bool,
 }
 
 impl Task {
@@ -260,46 +220,5 @@ fn one_of(given: impl Iterator<Item = (&'static str, bool)>, span: Range<usize>)
             );
             Err(Problem::new(span, message))
         }
-    }
-}
-
-/// Returns an error if a size is zero.
-fn above_zero(size: &Spanned<Bytes>) -> Check {
-    if !size.get_ref().is_zero() {
-        return Ok(());
-    }
-    Err(Problem::new(
-        size.span(),
-        format!("{size} transfers nothing; allowed: a size above 0 B, such as \"10 MB\""),
-    ))
-}
-
-/// Returns an error for a duration of zero, or one that exceeds the time limit.
-fn duration(duration: &Spanned<Span>, limit: Span) -> Check {
-    super::check::above_zero("duration", duration)?;
-    if *duration.get_ref() <= limit {
-        return Ok(());
-    }
-    let message =
-        format!("a `duration` of {duration} exceeds the `time_limit`; allowed: up to {limit}");
-    Err(Problem::new(duration.span(), message)
-        .help("set a longer `time_limit` at the top of the file"))
-}
-
-/// Smallest IP packet of `cbr` and `ping` in bytes: the headers of IP and UDP or ICMP, and one
-/// byte.
-const SMALLEST_PACKET: u64 = super::HEADERS + 1;
-
-/// Returns an error for an impossible size of IP packets.
-fn packet(size: Option<&Spanned<Bytes>>) -> Check {
-    match size {
-        Some(size) if !(SMALLEST_PACKET..=65_535).contains(&size.get_ref().get()) => {
-            let smallest = Bytes::new(SMALLEST_PACKET);
-            Err(Problem::new(
-                size.span(),
-                format!("`packet` of {size} is out of range; allowed: {smallest} to 65535 B"),
-            ))
-        }
-        _ => Ok(()),
     }
 }

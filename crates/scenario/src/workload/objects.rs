@@ -1,7 +1,8 @@
 //! `objects`: several objects, which may depend on each other.
 
-use super::{Clocks, Direction, PlannedObject, Transfer};
+use super::transfer::{Clocks, PlannedObject, Transfer};
 use crate::error::Problem;
+use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -38,7 +39,7 @@ pub(super) fn check(objects: &Spanned<Vec<Object>>) -> Result<(), Problem> {
     }
     let mut names: Vec<&str> = Vec::new();
     for object in objects.get_ref() {
-        super::above_zero(&object.size)?;
+        super::transfer::above_zero(&object.size)?;
         if names.contains(&object.name.as_str()) {
             let message = format!("an object named `{}` already exists in this list", object.name);
             return Err(Problem::new(object.size.span(), message + "; allowed: each name once"));

@@ -1,7 +1,8 @@
 //! `ping`: ICMP echo requests from the client.
 
-use super::{Clocks, Direction, Transfer};
+use super::transfer::{Clocks, Transfer};
 use crate::error::Problem;
+use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -29,9 +30,9 @@ pub struct Ping {
 
 impl Ping {
     pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
-        super::duration(&self.duration, limit)?;
-        super::packet(self.packet.as_ref())?;
-        crate::check::above_zero("interval", &self.interval)
+        super::transfer::duration(&self.duration, limit)?;
+        super::transfer::packet(self.packet.as_ref())?;
+        crate::limits::above_zero("interval", &self.interval)
     }
 
     pub(super) fn transfer(&self) -> Transfer {

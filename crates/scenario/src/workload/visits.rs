@@ -1,8 +1,10 @@
 //! `visits`: connections that a client makes one after another, each with a workload.
 
-use super::{Check, ExternalKey, Task, Workload};
+use super::{ExternalKey, Task, Workload};
 use crate::error::{Problem, quoted};
+use crate::limits::Check;
 use crate::section::{self, Merged, section, table};
+use crate::transport::nested;
 use bentpipe_quic::Handshake;
 use bentpipe_units::Span;
 use schemars::JsonSchema;
@@ -119,7 +121,7 @@ fn visit(entry: Spanned<DeValue<'_>>, limit: Span) -> Result<Visit, Problem> {
         ));
     };
     let allowed = VisitTable::keys();
-    table.keys().try_for_each(|key| section::known(key, &allowed))?;
+    table.keys().try_for_each(|key| section::known(key, &allowed, nested))?;
     let task: Task = section::take(&mut table, span.clone())?;
     let keys: VisitKeys = section::take(&mut table, span.clone())?;
     let workload = task.workload(None, span.clone(), limit)?;
