@@ -169,7 +169,8 @@ pub fn judge(rules: &[Rule], groups: &[Group<'_>]) -> Vec<Expectation> {
                 }
                 Condition::Within { .. } => false,
             };
-            if !selected || (itself && rule.variant.is_none()) || !matches(group.point, &rule.point) {
+            if !selected || (itself && rule.variant.is_none()) || !matches(group.point, &rule.point)
+            {
                 continue;
             }
             let candidates = match find_shared(&rule.metric) {
