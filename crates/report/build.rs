@@ -1,4 +1,4 @@
-//! Embeds the report page where it has been built; `cargo build` never calls Node.
+//! Embeds the report page if it was built. `cargo build` never runs Node.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -8,7 +8,7 @@ fn main() {
     let built = [("dist/index.html", "page.html"), ("dist/globe.js", "globe.js")];
     for (from, _) in built {
         let page = studio.join(from);
-        // A path that does not exist would rerun this script, and rebuild the crate, every time.
+        // Watching a path that does not exist would rebuild the crate every time.
         for watched in [page.as_path(), studio.as_path()] {
             if watched.exists() {
                 println!("cargo::rerun-if-changed={}", watched.display());

@@ -39,7 +39,7 @@ pub fn run(args: &Interop) -> Result<u8, LabError> {
     }
     let stop = stop_on_interrupt();
     let bar = progress_bar(matrix.planned());
-    let outcome = matrix.play(&stop, &|ended| {
+    let outcome = matrix.run(&stop, &|ended| {
         bar.inc(1);
         bar.suspend(|| eprintln!("{}", progress_line(&ended)));
     });
@@ -272,7 +272,7 @@ fn text(outcome: &Outcome, directory: &Path, colour: bool) -> String {
         .cells
         .iter()
         .flat_map(|cell| &cell.runs)
-        .filter(|run| !run.doubts.is_empty())
+        .filter(|run| !run.warnings.is_empty())
         .count();
     if doubtful > 0 {
         let _ = writeln!(

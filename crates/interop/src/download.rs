@@ -1,8 +1,8 @@
-//! One download: a server, a path, a client, and what came of it.
+//! One download: a server, a path, a client, and the outcome.
 
 use crate::placeholders::fill;
-use crate::program::{clean, last_words, said, start};
-use crate::stage::{Content, HOST, Stage};
+use crate::program::{clean, last_error_line, read_end, start};
+use crate::shared_files::{Content, HOST, SharedFiles};
 use crate::{Peer, Protocol, Role, RunOutcome, ready};
 use bentpipe_emu::{
     EmuError, Emulator, Namespace, PathSpec, Program, Settings, Testbed, server_addresses,
@@ -13,21 +13,21 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Where servers listen. Their namespace is new: nothing else is there.
+/// Port of the servers. It is free, because their namespace is new.
 const PORT: u16 = 4433;
-/// IP packets of the interfaces: Ethernet's.
+/// MTU of the interfaces: that of Ethernet.
 const MTU: Bytes = Bytes::new(1500);
-/// What a client may take beyond its time, to start and to end: a browser does so slowly.
+/// Time that a client has beyond its timeout to start and to exit. Browsers are slow at both.
 const GRACE: Duration = Duration::from_secs(30);
-/// What a server may take to end before it is killed.
+/// Time that a server has to exit before it is killed.
 const SERVER_GRACE: Duration = Duration::from_secs(1);
-/// Between two looks at a client.
-const LOOK: Duration = Duration::from_millis(200);
-/// Packets that leave later than this at the 99th percentile make a result doubtful: our choice, a
+/// Interval between checks of a client.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// Maximum 99th percentile of the packets' lateness for a result without warning. Our choice: a
 /// tenth of a frame of most satellite systems.
-const TOLERATED: Span = Span::from_millis(1);
+const MAX_LATENESS: Span = Span::from_millis(1);
 
-/// A download that is to be.
+/// A planned download.
 #[derive(Debug)]
 pub struct Download<'a> {
     pub client: &'a Peer,
@@ -36,35 +36,36 @@ pub struct Download<'a> {
     pub path: PathSpec,
     pub content: &'a Content,
     pub run: u64,
-    /// How long the client may take.
+    /// Maximum time of the client.
     pub timeout: Duration,
-    /// This program, for the peer that is ours.
+    /// Path of this program, which is one of the peers.
     pub bentpipe: &'a Path,
 }
 
 impl Download<'_> {
-    /// Carries it out.
+    /// Runs the download.
     ///
     /// # Errors
-    /// The machine does not let this process emulate. What the peers do wrong is in the outcome.
-    pub fn play(&self, stage: &Stage, stop: &AtomicBool) -> Result<RunOutcome, EmuError> {
+    /// Returns an error if this process is not permitted to emulate paths. Failures of the peers
+    /// are in the outcome.
+    pub fn run(&self, files: &SharedFiles, stop: &AtomicBool) -> Result<RunOutcome, EmuError> {
         let folder = |error: io::Error| EmuError::System {
             what: "a folder for the download".to_owned(),
             source: error,
         };
         let (client_work, server_work) =
-            (stage.work().map_err(folder)?, stage.work().map_err(folder)?);
+            (files.work().map_err(folder)?, files.work().map_err(folder)?);
         let mut outcome = RunOutcome { run: self.run, ..RunOutcome::default() };
         let (Some(client_role), Some(server_role)) = (&self.client.client, &self.server.server)
         else {
             outcome.reason = Some("no client or no server of that name".to_owned());
             return Ok(outcome);
         };
-        let ground = Testbed::new(1, MTU)?;
+        let testbed = Testbed::new(1, MTU)?;
         let output = client_work.path().join("output");
-        let server_values = self.values(stage, server_work.path(), self.server, &output);
-        let mut server = match run(
-            ground.server(),
+        let server_values = self.values(files, server_work.path(), self.server, &output);
+        let mut server = match start_role(
+            testbed.server(),
             self.server,
             server_role,
             server_work.path(),
@@ -76,21 +77,21 @@ impl Download<'_> {
                 return Ok(outcome);
             }
         };
-        if let Some(reason) = ready::wait(&mut server, ground.server(), self.protocol, PORT)? {
-            outcome.reason =
-                Some(clean(&format!("server: it {reason}: {}", last_words(server_work.path()))));
+        if let Some(reason) = ready::wait(&mut server, testbed.server(), self.protocol, PORT)? {
+            let line = last_error_line(server_work.path());
+            outcome.reason = Some(clean(&format!("server: it {reason}: {line}")));
             return Ok(outcome);
         }
-        let emulator = Emulator::start(ground, &self.path, Settings::default())?;
+        let emulator = Emulator::start(testbed, &self.path, Settings::default())?;
         let Some(namespace) = emulator.testbed().client(0) else {
             return Err(EmuError::Spec { what: "no client".to_owned(), allowed: "one".to_owned() });
         };
-        let values = self.values(stage, client_work.path(), self.client, &output);
-        match run(namespace, self.client, client_role, client_work.path(), &values) {
+        let values = self.values(files, client_work.path(), self.client, &output);
+        match start_role(namespace, self.client, client_role, client_work.path(), &values) {
             Ok(mut client) => {
-                let ended = self.wait(&mut client, &emulator, stop)?;
+                let exit = self.wait(&mut client, &emulator, stop)?;
                 outcome.reason =
-                    self.judge(ended, client_role, client_work.path(), &output, &mut outcome);
+                    self.evaluate(exit, client_role, client_work.path(), &output, &mut outcome);
             }
             Err(error) => outcome.reason = Some(format!("client: {error}")),
         }
@@ -98,8 +99,8 @@ impl Download<'_> {
             && let Some(status) = server.wait_for(Duration::ZERO)?
         {
             *reason = clean(&format!(
-                "{reason}; the server ended with status {status}: {}",
-                last_words(server_work.path())
+                "{reason}; the server exited with status {status}: {}",
+                last_error_line(server_work.path())
             ));
         }
         outcome.completed = outcome.reason.is_none();
@@ -107,15 +108,15 @@ impl Download<'_> {
         server.wait_for(SERVER_GRACE)?;
         drop(server);
         let report = emulator.stop()?;
-        outcome.doubts = report.warnings(TOLERATED);
+        outcome.warnings = report.warnings(MAX_LATENESS);
         outcome.packets_lost = report.directions().iter().map(|direction| direction.lost).sum();
         Ok(outcome)
     }
 
-    /// What placeholders stand for.
+    /// Returns the values of the placeholders.
     fn values(
         &self,
-        stage: &Stage,
+        files: &SharedFiles,
         work: &Path,
         peer: &Peer,
         output: &Path,
@@ -129,9 +130,9 @@ impl Download<'_> {
             ("address", address),
             ("port", PORT.to_string()),
             ("path", path),
-            ("cert", text(&stage.cert())),
-            ("key", text(&stage.key())),
-            ("root", text(&stage.root())),
+            ("cert", text(&files.cert())),
+            ("key", text(&files.key())),
+            ("root", text(&files.root())),
             ("output", text(output)),
             ("timeout", self.timeout.as_secs().to_string()),
             ("protocol", self.protocol.name().to_owned()),
@@ -142,7 +143,7 @@ impl Download<'_> {
         ]
     }
 
-    /// The client's exit status, or why there is none.
+    /// Waits for the client and returns its exit status, or the reason why it was killed.
     fn wait(
         &self,
         client: &mut Program,
@@ -151,16 +152,16 @@ impl Download<'_> {
     ) -> Result<Result<i32, String>, EmuError> {
         let mut left = self.timeout + GRACE;
         loop {
-            if let Some(status) = client.wait_for(LOOK.min(left))? {
+            if let Some(status) = client.wait_for(POLL_INTERVAL.min(left))? {
                 return Ok(Ok(status));
             }
-            left = left.saturating_sub(LOOK);
+            left = left.saturating_sub(POLL_INTERVAL);
             let reason = if stop.load(Ordering::Relaxed) {
                 "interrupted".to_owned()
             } else if !emulator.is_working() {
                 "the emulator has stopped".to_owned()
             } else if left.is_zero() {
-                format!("timeout: no end within {} s", (self.timeout + GRACE).as_secs())
+                format!("timeout: no exit within {} s", (self.timeout + GRACE).as_secs())
             } else {
                 continue;
             };
@@ -169,16 +170,16 @@ impl Download<'_> {
         }
     }
 
-    /// Reads what the client has printed and written into `outcome`; why it is no success.
-    fn judge(
+    /// Reads the client's output into `outcome`. Returns the reason if the download failed.
+    fn evaluate(
         &self,
-        ended: Result<i32, String>,
+        exit: Result<i32, String>,
         role: &Role,
         work: &Path,
         output: &Path,
         outcome: &mut RunOutcome,
     ) -> Option<String> {
-        let printed = said(&work.join("stdout"));
+        let printed = read_end(&work.join("stdout"));
         let line = times(&printed, &role.times);
         if let Some(line) = &line {
             let seconds = |key: &str| {
@@ -188,23 +189,23 @@ impl Download<'_> {
             outcome.first_byte_s = seconds("first_byte_s");
             outcome.completion_s = seconds("completion_s");
         }
-        let status = match ended {
+        let status = match exit {
             Ok(status) => status,
             Err(reason) => return Some(reason),
         };
         if status != 0 {
-            let words = last_words(work);
-            return Some(clean(&if words.is_empty() { format!("status {status}") } else { words }));
+            let line = last_error_line(work);
+            return Some(clean(&if line.is_empty() { format!("status {status}") } else { line }));
         }
         let Some(line) = line else {
             return Some(clean(&format!("it printed no times: {printed}")));
         };
-        // A client that speaks one protocol need not say which.
-        let spoken = line.get("protocol").and_then(serde_json::Value::as_str);
-        if let Some(spoken) =
-            spoken.filter(|spoken| Protocol::spoken(spoken) != Some(self.protocol))
+        // A client with a single protocol may omit it.
+        let reported = line.get("protocol").and_then(serde_json::Value::as_str);
+        if let Some(name) =
+            reported.filter(|name| Protocol::from_reported(name) != Some(self.protocol))
         {
-            return Some(clean(&format!("it spoke {spoken} instead of {}", self.protocol.name())));
+            return Some(clean(&format!("it used {name} instead of {}", self.protocol.name())));
         }
         let digest = line.get("sha256").and_then(serde_json::Value::as_str);
         let same = match digest {
@@ -215,7 +216,7 @@ impl Download<'_> {
             Ok(true) if outcome.completion_s.is_some() => None,
             Ok(true) => Some("it printed no `completion_s`".to_owned()),
             Ok(false) => Some(format!(
-                "wrong content; its size and SHA-256 are not those of the {} sent",
+                "wrong content: size or SHA-256 differ from those of the {} sent",
                 self.content.size
             )),
             Err(error) => Some(clean(&format!("no file: {error}"))),
@@ -223,8 +224,8 @@ impl Download<'_> {
     }
 }
 
-/// Starts a role of a peer: its files first, then its program.
-fn run(
+/// Writes the files of a peer's role and starts its program.
+fn start_role(
     namespace: &Namespace,
     peer: &Peer,
     role: &Role,
@@ -238,7 +239,8 @@ fn run(
     start(namespace, peer, &words, work)
 }
 
-/// The JSON object with a client's times: all that it printed, or the last line.
+/// Returns the JSON object with a client's times, at `pointer` in its complete output or in the
+/// last line.
 fn times(printed: &str, pointer: &str) -> Option<serde_json::Value> {
     let last = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let document: serde_json::Value =
@@ -251,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_from_the_whole_or_the_last_line() {
+    fn times_are_read_from_the_complete_output_or_its_last_line() {
         let seconds = |printed: &str, pointer: &str| {
             times(printed, pointer).and_then(|times| times["completion_s"].as_f64())
         };

@@ -1,10 +1,10 @@
-//! Other people's clients and servers over an emulated path, every one against every other.
+//! Interoperability tests: clients and servers of other projects over emulated paths.
 //!
-//! A [`Peer`] is described by `peers/NAME/peer.toml`: how it is told that it is installed, and how
-//! its client and its server are run. [`Matrix::play`] runs every client against every server on
-//! the [wall clock](bentpipe_emu), each download in namespaces and on links of its own, and
-//! [`Outcome`] says of each pairing whether it completed, how well it filled the link and whether
-//! it met the path's targets.
+//! A [`Peer`] is described by `peers/NAME/peer.toml`: the files that show that it is installed, and
+//! the commands of its client and its server. [`Matrix::run`] runs every client against every
+//! server on the [real clock](bentpipe_emu), each download in its own namespaces and over its own
+//! links. [`Outcome`] holds, for each pairing, whether the downloads completed, how well they
+//! filled the link, and whether they met the targets of the path.
 
 mod download;
 mod html;
@@ -13,9 +13,11 @@ mod outcome;
 mod peer;
 mod placeholders;
 mod program;
+mod protocol;
 mod ready;
-mod stage;
+mod shared_files;
 
 pub use matrix::{Matrix, Progress};
 pub use outcome::{Cell, Outcome, Participant, RunOutcome, Verdict};
-pub use peer::{Peer, Protocol, Role, read_all};
+pub use peer::{Peer, Role, read_all};
+pub use protocol::Protocol;

@@ -1,8 +1,8 @@
-//! Every client against every server.
+//! The matrix of clients and servers.
 
 use crate::download::Download;
 use crate::program::version;
-use crate::stage::Stage;
+use crate::shared_files::SharedFiles;
 use crate::{Cell, Outcome, Participant, Peer, Protocol, RunOutcome, Verdict, html};
 use bentpipe_emu::{Hop, PathSpec};
 use bentpipe_lab::LabError;
@@ -15,47 +15,49 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A download may take this long, and [`SLOWNESS`] times as long as the link needs for the file.
-/// Our choice: it is to tell what hangs from what is slow, and a window of 1 MB over a GEO path
-/// takes four times as long as the link.
+/// Constant part of a download's timeout.
 const BASE_TIMEOUT: Duration = Duration::from_secs(30);
-const SLOWNESS: u32 = 8;
+/// Rest of the timeout, in units of the transmission time of the file.
+///
+/// Our choice: slow clients must not count as hanging, and a window of 1 MB over a GEO path takes
+/// four times the transmission time.
+const TIMEOUT_FACTOR: u32 = 8;
 
-/// Who plays against whom, with what, and where.
+/// Plan of the downloads: peers, paths and files.
 #[derive(Debug)]
 pub struct Matrix {
-    /// Those that are installed, or are asked for.
+    /// Peers that are installed or named by the user.
     pub peers: Vec<Peer>,
     /// Names of clients, in order.
     pub clients: Vec<String>,
     /// Names of servers, in order.
     pub servers: Vec<String>,
-    /// Protocols to play, where both sides speak them.
+    /// Protocols. A pairing runs those that both peers support.
     pub protocols: Vec<Protocol>,
-    /// Paths.
+    /// Profiles of the paths.
     pub profiles: Vec<&'static Profile>,
     /// Sizes of the files.
     pub sizes: Vec<Bytes>,
-    /// Downloads of each pairing.
+    /// Number of downloads of each pairing.
     pub repeat: NonZeroUsize,
-    /// Seed of the links' random draws and of the files.
+    /// Seed of the links' random numbers and of the files.
     pub seed: u64,
-    /// Downloads at the same time.
+    /// Number of parallel downloads.
     pub jobs: NonZeroUsize,
-    /// This program, for the peer that is ours.
+    /// Path of this program, which is one of the peers.
     pub bentpipe: PathBuf,
 }
 
-/// A download that has ended.
+/// A finished download.
 #[derive(Debug)]
 pub struct Progress<'a> {
     /// The pairing, without its downloads.
     pub cell: &'a Cell,
-    /// The download.
+    /// Outcome of the download.
     pub run: &'a RunOutcome,
 }
 
-/// A download in its place.
+/// A planned download: indices of its cell and its file, and the number of the run.
 struct Job {
     cell: usize,
     size: usize,
@@ -63,16 +65,18 @@ struct Job {
 }
 
 impl Matrix {
-    /// Every pairing, unplayed, with the number of its file.
+    /// Returns every pairing without downloads, with the index of its file.
     fn cells(&self) -> Vec<(Cell, usize)> {
         let mut cells = Vec::new();
         for profile in &self.profiles {
             for (size, bytes) in self.sizes.iter().enumerate() {
                 for &protocol in &self.protocols {
-                    for client in self.able(&self.clients, |peer| peer.client.as_ref(), protocol) {
-                        for server in
-                            self.able(&self.servers, |peer| peer.server.as_ref(), protocol)
-                        {
+                    let clients =
+                        self.capable(&self.clients, |peer| peer.client.as_ref(), protocol);
+                    let servers =
+                        self.capable(&self.servers, |peer| peer.server.as_ref(), protocol);
+                    for client in clients {
+                        for server in &servers {
                             cells.push((
                                 Cell::new(&client.name, &server.name, protocol, profile, *bytes),
                                 size,
@@ -85,8 +89,8 @@ impl Matrix {
         cells
     }
 
-    /// Those of `names` that are installed and speak `protocol`.
-    fn able(
+    /// Returns the peers among `names` that are installed and support `protocol`.
+    fn capable(
         &self,
         names: &[String],
         role: impl Fn(&Peer) -> Option<&super::Role>,
@@ -105,22 +109,23 @@ impl Matrix {
         self.peers.iter().find(|peer| peer.name == name)
     }
 
-    /// How many downloads there are to be.
+    /// Returns the number of planned downloads.
     pub fn planned(&self) -> usize {
         self.cells().len() * self.repeat.get()
     }
 
-    /// Plays. `ended` is told of every download. What was running when `stop` is set is left out,
-    /// and said in the notes.
+    /// Runs all downloads and calls `on_finished` after each. Downloads that are running when
+    /// `stop` is set are discarded; a note in the outcome reports the interruption.
     ///
     /// # Errors
-    /// The machine does not let this process emulate paths, or has no room for the files.
-    pub fn play(
+    /// Returns an error if this process is not permitted to emulate paths, or if the files cannot
+    /// be written.
+    pub fn run(
         &self,
         stop: &AtomicBool,
-        ended: &(dyn Fn(Progress<'_>) + Sync),
+        on_finished: &(dyn Fn(Progress<'_>) + Sync),
     ) -> Result<Outcome, LabError> {
-        let stage = Stage::new(&self.sizes, self.seed)?;
+        let files = SharedFiles::new(&self.sizes, self.seed)?;
         let (mut cells, sizes): (Vec<Cell>, Vec<usize>) = self.cells().into_iter().unzip();
         let jobs: Vec<Job> = sizes
             .iter()
@@ -140,11 +145,11 @@ impl Matrix {
                             break;
                         }
                         let cell = &cells[job.cell];
-                        match self.download(cell, job, &stage, stop) {
-                            // One that was interrupted says nothing of the peers.
+                        match self.download(cell, job, &files, stop) {
+                            // An interrupted download is no result of the peers.
                             Ok(_) if stop.load(Ordering::Relaxed) => break,
                             Ok(run) => {
-                                ended(Progress { cell, run: &run });
+                                on_finished(Progress { cell, run: &run });
                                 lock(&done).push((job.cell, run));
                             }
                             Err(error) => *lock(&failed) = Some(error),
@@ -159,22 +164,19 @@ impl Matrix {
         let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut notes = Vec::new();
         if done.len() < jobs.len() {
-            notes.push(format!(
-                "interrupted: {} of {} downloads were played",
-                done.len(),
-                jobs.len()
-            ));
+            notes.push(format!("interrupted: {} of {} downloads finished", done.len(), jobs.len()));
         }
-        for (at, run) in done {
-            let profile = self.profiles.iter().find(|profile| profile.name == cells[at].profile);
+        for (index, run) in done {
+            let cell = &mut cells[index];
+            let profile = self.profiles.iter().find(|profile| profile.name == cell.profile);
             if let Some(profile) = profile {
-                cells[at].add(run, profile);
+                cell.add(run, profile);
             }
         }
-        let asked =
+        let named =
             |peer: &&Peer| self.clients.contains(&peer.name) || self.servers.contains(&peer.name);
-        let participants = self.peers.iter().filter(asked).map(|peer| {
-            Participant::new(peer, stage.work().ok().and_then(|work| version(peer, work.path())))
+        let participants = self.peers.iter().filter(named).map(|peer| {
+            Participant::new(peer, files.work().ok().and_then(|work| version(peer, work.path())))
         });
         Ok(Outcome {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -192,7 +194,7 @@ impl Matrix {
         &self,
         cell: &Cell,
         job: &Job,
-        stage: &Stage,
+        files: &SharedFiles,
         stop: &AtomicBool,
     ) -> Result<RunOutcome, LabError> {
         let failed = |reason: String| LabError::Run {
@@ -202,7 +204,7 @@ impl Matrix {
             reason,
         };
         let found =
-            self.find(&cell.client).zip(self.find(&cell.server)).zip(stage.contents.get(job.size));
+            self.find(&cell.client).zip(self.find(&cell.server)).zip(files.contents.get(job.size));
         let Some(((client, server), content)) = found else {
             return Err(failed("no such pairing".to_owned()));
         };
@@ -219,7 +221,7 @@ impl Matrix {
             timeout: timeout(content.size, rate),
             bentpipe: &self.bentpipe,
         };
-        download.play(stage, stop).map_err(|error| failed(error.to_string()))
+        download.run(files, stop).map_err(|error| failed(error.to_string()))
     }
 }
 
@@ -227,15 +229,15 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How long a client may take for a file over a link of such a rate.
+/// Returns the maximum time of a client for a file over a link of `rate`.
 fn timeout(size: Bytes, rate: Option<Rate>) -> Duration {
     let link = rate.filter(|rate| !rate.is_zero()).map_or(Span::ZERO, |rate| rate.time_for(size));
-    BASE_TIMEOUT + Duration::from_nanos(link.as_nanos()) * SLOWNESS
+    BASE_TIMEOUT + Duration::from_nanos(link.as_nanos()) * TIMEOUT_FACTOR
 }
 
-/// The path of a profile, as a run of a scenario with that profile has it.
+/// Returns the path that a run of a scenario with `profile` has.
 fn path(profile: &str, seed: u64, run: u64) -> Result<PathSpec, LabError> {
-    // A scenario needs somebody who talks. Nobody will: only its path is used.
+    // A scenario must have a workload, but only its path is used.
     let text = format!(
         "name = \"peers\"\n[path]\nprofile = \"{profile}\"\n[workload]\ndownload = \"1 MB\"\n"
     );
@@ -253,17 +255,19 @@ fn path(profile: &str, seed: u64, run: u64) -> Result<PathSpec, LabError> {
 }
 
 impl Outcome {
-    /// Writes `manifest.json` (who took part), `results.json` (everything) and `report.html` (a
-    /// page) into a directory that is replaced whole.
+    /// Replaces a directory with `manifest.json` (the participants), `results.json` (the complete
+    /// outcome) and `report.html`.
     ///
     /// # Errors
-    /// A place that cannot be written, or that holds something else.
+    /// Returns an error if the directory cannot be written or contains other files.
     pub fn write(&self, directory: &Path) -> Result<PathBuf, LabError> {
         let staging = Staging::create(directory)?;
         let text = |value: serde_json::Result<String>| {
             value.map_err(|error| LabError::write(directory, error))
         };
-        let manifest = serde_json::json!({ "version": self.version, "clock": self.clock, "participants": self.participants });
+        let manifest = serde_json::json!({
+            "version": self.version, "clock": self.clock, "participants": self.participants,
+        });
         staging.write(MANIFEST, text(serde_json::to_string_pretty(&manifest))?.as_bytes())?;
         staging.write("results.json", text(serde_json::to_string_pretty(self))?.as_bytes())?;
         staging.write("report.html", html::page(self).as_bytes())?;
@@ -277,14 +281,14 @@ mod tests {
     use bentpipe_scenario::profiles::profile;
 
     #[test]
-    fn a_client_may_take_longer_for_more() {
+    fn the_timeout_grows_with_the_size() {
         let rate = Some(Rate::from_mbps(50));
         assert_eq!(timeout(Bytes::from_mb(100), rate), Duration::from_secs(30 + 128));
         assert_eq!(timeout(Bytes::from_mb(100), None), Duration::from_secs(30));
     }
 
     #[test]
-    fn the_path_is_the_profile_s_with_the_run_s_number() {
+    fn the_path_has_the_profile_and_the_number_of_the_run() {
         let path = path("geo-50-10", 7, 3).unwrap();
         assert_eq!(
             (path.base_rtt, path.seed, path.run, path.hops.len()),
@@ -292,7 +296,7 @@ mod tests {
         );
     }
 
-    /// Peers of which only some are installed and only some speak everything.
+    /// Creates a matrix in which only some peers are installed and only some support all protocols.
     fn matrix(place: &Path) -> Matrix {
         let write = |name: &str, needs: &str, roles: &str| {
             let folder = place.join("peers").join(name);
@@ -326,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn those_play_who_are_installed_and_speak_the_same() {
+    fn pairings_are_of_installed_peers_with_a_common_protocol() {
         let place = tempfile::tempdir().unwrap();
         let matrix = matrix(place.path());
         let pairs: Vec<String> = matrix
@@ -348,11 +352,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_interrupted_before_it_begins_says_so_and_names_who_is_missing() {
+    fn an_interrupted_outcome_has_a_note_and_lists_what_is_missing() {
         let place = tempfile::tempdir().unwrap();
-        let outcome =
-            matrix(place.path()).play(&AtomicBool::new(true), &|_| panic!("nothing ends")).unwrap();
-        assert_eq!(outcome.notes, ["interrupted: 0 of 15 downloads were played"]);
+        let outcome = matrix(place.path())
+            .run(&AtomicBool::new(true), &|_| panic!("no download finishes"))
+            .unwrap();
+        assert_eq!(outcome.notes, ["interrupted: 0 of 15 downloads finished"]);
         assert_eq!(outcome.participants[0].missing, ["no-such-program"]);
         assert!(
             outcome.cells.iter().all(|cell| cell.runs.is_empty()) && outcome.verdicts.is_empty()

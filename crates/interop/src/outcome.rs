@@ -1,4 +1,4 @@
-//! What came of it: every pairing with its downloads, and the verdict on the path's targets.
+//! Outcome of a matrix: every pairing with its downloads, and verdicts on the targets of the paths.
 
 use crate::{Peer, Protocol, Role};
 use bentpipe_results::Direction;
@@ -7,52 +7,52 @@ use bentpipe_scenario::profiles::{Profile, highest_rate};
 use bentpipe_units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// All of it, as it is written to `results.json`.
+/// Outcome of a matrix, written to `results.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Version of this program.
     pub version: String,
-    /// Always `wall`.
+    /// Always `real`.
     pub clock: String,
-    /// Seed of the links' random draws.
+    /// Seed of the links' random numbers.
     pub seed: u64,
-    /// Downloads of each pairing at each point.
+    /// Number of downloads of each pairing with each file on each path.
     pub repeat: u64,
-    /// Those who took part, and those who were asked for and are not installed.
+    /// Peers that took part, and peers that were named but are not installed.
     pub participants: Vec<Participant>,
-    /// Every pairing with every file on every path, in the order in which they were played.
+    /// Every pairing with every file on every path, in the order of the plan.
     pub cells: Vec<Cell>,
-    /// Every pairing on every path.
+    /// Verdict on every pairing on every path.
     pub verdicts: Vec<Verdict>,
-    /// What else is to be known: what was interrupted.
+    /// Notes, such as an interruption.
     pub notes: Vec<String>,
 }
 
-/// A peer.
+/// A peer of the matrix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Participant {
-    /// What command lines call it.
+    /// Name on command lines.
     pub name: String,
-    /// What people call it.
+    /// Title for readers.
     pub title: String,
-    /// Its version; none where it is not installed and of the system.
+    /// Version; `null` if unknown because a program of the system is not installed.
     pub version: Option<String>,
-    /// Where it is from.
+    /// Source of the software.
     pub source: String,
-    /// What there is to know of its settings.
+    /// Notes on its settings.
     pub note: String,
-    /// What its client speaks.
+    /// Protocols of its client.
     pub client: Vec<Protocol>,
-    /// What its server speaks.
+    /// Protocols of its server.
     pub server: Vec<Protocol>,
-    /// What of its needs is not there; empty where it is installed.
+    /// Required programs and files that are missing; empty if the peer is installed.
     pub missing: Vec<String>,
-    /// The command that installs it.
+    /// Command that installs it.
     pub install: String,
 }
 
 impl Participant {
-    /// How `peer` takes part.
+    /// Describes `peer`.
     pub fn new(peer: &Peer, version: Option<String>) -> Self {
         let protocols = |role: &Option<Role>| {
             role.as_ref().map(|role| role.protocols.clone()).unwrap_or_default()
@@ -60,7 +60,7 @@ impl Participant {
         Self {
             name: peer.name.clone(),
             title: peer.title.clone(),
-            // Without a version and a command for it, it is this program.
+            // A peer with neither a version nor a command that prints it is this program.
             version: version.or_else(|| {
                 let own = peer.version.is_none() && peer.version_command.is_empty();
                 own.then(|| env!("CARGO_PKG_VERSION").to_owned())
@@ -75,59 +75,59 @@ impl Participant {
     }
 }
 
-/// One download.
+/// Outcome of one download.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunOutcome {
-    /// Number of the run: with the seed it keys the links' random draws.
+    /// Number of the run. With the seed, it determines the links' random numbers.
     pub run: u64,
-    /// Whether the whole file arrived, byte by byte.
+    /// True if the complete file arrived with the right content.
     pub completed: bool,
-    /// Why not.
+    /// Why the download failed.
     pub reason: Option<String>,
-    /// Seconds from the client's begin to the end of the handshake, as it says itself.
+    /// Time to the end of the handshake, in seconds since the client's start, as it reports.
     pub handshake_s: Option<f64>,
-    /// Seconds to the first byte of the file.
+    /// Time to the first byte of the file, in seconds, as the client reports.
     pub first_byte_s: Option<f64>,
-    /// Seconds to the last.
+    /// Time to the last byte of the file, in seconds, as the client reports.
     pub completion_s: Option<f64>,
-    /// Packets that the path lost, both ways.
+    /// Packets that the path lost in both directions.
     pub packets_lost: u64,
-    /// What makes it doubtful: the emulator fell behind.
-    pub doubts: Vec<String>,
+    /// Reasons to doubt the result, such as packets that the emulator sent late.
+    pub warnings: Vec<String>,
 }
 
 /// A client and a server, with one file on one path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Who asked.
+    /// Name of the client.
     pub client: String,
-    /// Who answered.
+    /// Name of the server.
     pub server: String,
-    /// In which protocol.
+    /// Protocol of the downloads.
     pub protocol: Protocol,
-    /// Over which path.
+    /// Profile of the path.
     pub profile: String,
-    /// How much.
+    /// Size of the file.
     pub bytes: u64,
     /// The downloads.
     pub runs: Vec<RunOutcome>,
-    /// How many of them were whole.
+    /// Number of completed downloads.
     pub completed: u64,
-    /// Median over those.
+    /// Median completion time of the completed downloads, in seconds.
     pub completion_s: Option<f64>,
-    /// Bytes of the file over that time.
+    /// Size of the file divided by the median completion time.
     pub goodput_mbps: Option<f64>,
-    /// That over the highest rate of the path's forward link.
+    /// Goodput as a fraction of the highest rate of the path's forward link.
     pub efficiency: Option<f64>,
-    /// How long it may take by the path's source.
+    /// Target of the path's source, in seconds; `null` if it has none for this size.
     pub target_s: Option<f64>,
-    /// Whether all downloads were whole, and the median is within that; none where the source asks
-    /// for nothing.
+    /// True if all downloads completed and the median is within the target; `null` without a
+    /// target.
     pub met: Option<bool>,
 }
 
 impl Cell {
-    /// A pairing before its first download.
+    /// Creates a pairing without downloads.
     pub fn new(
         client: &str,
         server: &str,
@@ -156,13 +156,13 @@ impl Cell {
         }
     }
 
-    /// Takes a download in, and draws the sums anew.
+    /// Adds a download and updates the statistics.
     pub fn add(&mut self, run: RunOutcome, profile: &Profile) {
         self.runs.push(run);
         self.runs.sort_by_key(|run| run.run);
-        let whole = self.runs.iter().filter(|run| run.completed);
-        let times: Vec<f64> = whole.clone().filter_map(|run| run.completion_s).collect();
-        self.completed = whole.count() as u64;
+        let completed = self.runs.iter().filter(|run| run.completed);
+        let times: Vec<f64> = completed.clone().filter_map(|run| run.completion_s).collect();
+        self.completed = completed.count() as u64;
         self.completion_s = Stats::of(&times).map(|stats| stats.median);
         let bits = self.bytes as f64 * 8.0;
         self.goodput_mbps =
@@ -178,33 +178,33 @@ impl Cell {
             .map(|target| all && self.completion_s.is_some_and(|seconds| seconds <= target));
     }
 
-    /// Why the first download that failed did.
+    /// Returns why the first failed download failed.
     pub fn reason(&self) -> Option<&str> {
         self.runs.iter().find_map(|run| run.reason.as_deref())
     }
 }
 
-/// A client and a server on one path: whether they met what its source asks for.
+/// Whether a client and a server met the targets of one path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Who asked.
+    /// Name of the client.
     pub client: String,
-    /// Who answered.
+    /// Name of the server.
     pub server: String,
-    /// In which protocol.
+    /// Protocol of the downloads.
     pub protocol: Protocol,
-    /// Over which path.
+    /// Profile of the path.
     pub profile: String,
-    /// Whether every download of every size was whole.
+    /// True if every download of every size completed.
     pub completed: bool,
-    /// Sizes in bytes that were within their target.
+    /// Sizes in bytes whose target was met.
     pub met: Vec<u64>,
-    /// Sizes in bytes that were not.
+    /// Sizes in bytes whose target was missed.
     pub missed: Vec<u64>,
 }
 
 impl Verdict {
-    /// Verdicts of all pairings, in the order of their first cells.
+    /// Returns the verdicts on all pairings, in the order of their first cells.
     pub fn of(cells: &[Cell]) -> Vec<Self> {
         let mut verdicts: Vec<Self> = Vec::new();
         for cell in cells.iter().filter(|cell| !cell.runs.is_empty()) {
@@ -240,7 +240,7 @@ impl Verdict {
             == (&cell.client, &cell.server, cell.protocol, &cell.profile)
     }
 
-    /// As the source would say it; none where it asks for nothing.
+    /// Returns true if all targets were met; `None` if the path has no targets for these sizes.
     pub fn objectives(&self) -> Option<bool> {
         (self.met.len() + self.missed.len() > 0).then_some(self.missed.is_empty())
     }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_has_the_median_of_what_completed_and_is_judged_by_the_path_s_target() {
+    fn a_cell_has_the_median_of_completed_downloads_and_is_compared_with_the_target() {
         let ten = cell(10_000_000, &[Some(4.0), Some(9.0), Some(5.0)]);
         assert_eq!((ten.completion_s, ten.target_s, ten.met), (Some(5.0), Some(5.0), Some(true)));
         assert_eq!((ten.goodput_mbps, ten.efficiency), (Some(16.0), Some(0.32)));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_needs_every_size_that_the_source_asks_for() {
+    fn a_verdict_requires_every_size_with_a_target() {
         let (two, ten, hundred) = (
             cell(2_000_000, &[Some(2.9)]),
             cell(10_000_000, &[Some(4.9)]),

@@ -1,78 +1,42 @@
-//! `peer.toml`: a peer's name, version, roles and command lines.
+//! `peer.toml`: the name, version, roles and commands of a peer.
 
+use crate::Protocol;
 use crate::placeholders::{CLIENT, SERVER, unknown};
 use bentpipe_lab::LabError;
 use bentpipe_scenario::{Problem, ScenarioError, Source};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_spanned::Spanned;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What describes a peer, in a folder of its name.
+/// File name of a peer's description, in the folder of the peer.
 const FILE: &str = "peer.toml";
-/// More than any description has: what is longer is something else.
-const LONGEST: u64 = 64 * 1024;
+/// Maximum size of a description in bytes.
+const MAX_BYTES: u64 = 64 * 1024;
 
-/// A version of HTTP, over the transport that it has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
-    /// HTTP/3 over QUIC (RFC 9114).
-    H3,
-    /// HTTP/2 over TLS and TCP (RFC 9113).
-    H2,
-    /// HTTP/1.1 over TLS and TCP (RFC 9112).
-    H1,
-}
-
-impl Protocol {
-    /// All of them, newest first.
-    pub const ALL: [Self; 3] = [Self::H3, Self::H2, Self::H1];
-
-    /// As command lines write it: `h3`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::H3 => "h3",
-            Self::H2 => "h2",
-            Self::H1 => "h1",
-        }
-    }
-
-    /// What a client says that it has spoken: by its ALPN name (RFC 7301), as browsers do, or as a
-    /// number, as curl does.
-    pub fn spoken(name: &str) -> Option<Self> {
-        match name {
-            "h3" | "3" => Some(Self::H3),
-            "h2" | "2" => Some(Self::H2),
-            "h1" | "http/1.1" | "1.1" => Some(Self::H1),
-            _ => None,
-        }
-    }
-}
-
-/// How a client or a server is run.
+/// A client or a server of a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Role {
-    /// What it speaks.
+    /// Protocols that it supports.
     pub protocols: Vec<Protocol>,
     /// Program and arguments, with placeholders.
     command: Spanned<Vec<Spanned<String>>>,
-    /// Files that it reads, by name, with placeholders in their text. They are written to `{work}`.
+    /// Files that it reads, by name. They are written to `{work}` with their placeholders replaced.
     #[serde(default)]
     files: BTreeMap<String, Spanned<String>>,
-    /// Where in the JSON that a client prints its times stand: a JSON pointer (RFC 6901).
+    /// JSON pointer (RFC 6901) to the times in the JSON that a client prints.
     #[serde(default)]
     pub times: String,
 }
 
 impl Role {
-    /// Program and arguments.
+    /// Returns program and arguments.
     pub fn command(&self) -> impl Iterator<Item = &str> {
         self.command.get_ref().iter().map(|word| word.get_ref().as_str())
     }
 
-    /// Names and texts of files.
+    /// Returns names and texts of the files.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(name, text)| (name.as_str(), text.get_ref().as_str()))
     }
@@ -80,15 +44,18 @@ impl Role {
     fn check(&self, allowed: &[&str]) -> Result<(), Problem> {
         let command = self.command.get_ref();
         if command.is_empty() || self.protocols.is_empty() {
-            let message = "no command or no protocols; allowed: at least a program and one of \
-                `h3`, `h2`, `h1`";
+            let message = "the command or the protocols are empty; allowed: at least a program \
+                and one of `h3`, `h2`, `h1`";
             return Err(Problem::new(self.command.span(), message));
         }
         for (name, text) in &self.files {
             if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0']) {
                 return Err(Problem::new(
                     text.span(),
-                    format!("`{name}` is no file name; allowed: a name without `/`"),
+                    format!(
+                        "`{name}` is not a file name; allowed: a name without `/`, not starting \
+                            with `.`"
+                    ),
                 ));
             }
         }
@@ -106,7 +73,7 @@ impl Role {
     }
 }
 
-/// The file.
+/// Content of `peer.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
@@ -123,43 +90,43 @@ struct Description {
     server: Option<Role>,
 }
 
-/// Somebody's client, server or both.
+/// Software with a client, a server or both.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// What command lines call it: the name of its folder.
+    /// Name on command lines: the name of its folder.
     pub name: String,
-    /// What people call it.
+    /// Title for readers.
     pub title: String,
-    /// Where it is from.
+    /// Source of the software.
     pub source: String,
-    /// The version that its script installs; none where it is the system's.
+    /// Version that its script installs; `None` for a program of the system.
     pub version: Option<String>,
-    /// What prints the version otherwise.
+    /// Command that prints the version of a program of the system.
     pub version_command: Vec<String>,
-    /// Programs and files without which it is not installed.
+    /// Programs and files that must exist if the peer is installed.
     pub needs: Vec<String>,
-    /// What there is to know of its settings.
+    /// Notes on its settings.
     pub note: String,
-    /// How its client is run.
+    /// Its client.
     pub client: Option<Role>,
-    /// How its server is run.
+    /// Its server.
     pub server: Option<Role>,
-    /// The folder of its description.
+    /// Folder of its description.
     pub folder: PathBuf,
-    /// Where its script installs it.
+    /// Folder in which its script installs it.
     pub home: PathBuf,
 }
 
 impl Peer {
-    /// Reads `folder/peer.toml`; what it installs is below `installed`.
+    /// Reads `folder/peer.toml`. The peer is installed below `installed`.
     ///
     /// # Errors
-    /// It cannot be read, or is wrong: the error has the line.
+    /// Returns an error if the file cannot be read or has a wrong value, with its line.
     pub fn read(folder: &Path, installed: &Path) -> Result<Self, LabError> {
         let file = folder.join(FILE);
         let size = std::fs::metadata(&file).map_err(|error| LabError::read(&file, error))?.len();
-        if size > LONGEST {
-            return Err(LabError::read(&file, format!("{size} bytes; allowed: up to {LONGEST}")));
+        if size > MAX_BYTES {
+            return Err(LabError::read(&file, format!("{size} bytes; allowed: up to {MAX_BYTES}")));
         }
         let text = std::fs::read_to_string(&file).map_err(|error| LabError::read(&file, error))?;
         let name =
@@ -170,7 +137,7 @@ impl Peer {
         Ok(peer)
     }
 
-    /// A description in the folder called `folder`; `file` is what errors call it.
+    /// Parses a description in the folder named `folder`. Errors refer to it as `file`.
     fn parse(file: &str, folder: &str, text: &str) -> Result<Self, Box<ScenarioError>> {
         let source = Source::new(file, text);
         let parsed = toml::from_str::<Description>(text).map_err(|error| {
@@ -188,7 +155,7 @@ impl Peer {
             return Err(Problem::new(description.name.span(), message));
         }
         if description.needs.get_ref().is_empty() {
-            let message = "`needs` is empty; allowed: what tells that it is installed";
+            let message = "`needs` is empty; allowed: programs and files of the installed peer";
             return Err(Problem::new(description.needs.span(), message));
         }
         if description.client.is_none() && description.server.is_none() {
@@ -213,39 +180,39 @@ impl Peer {
         })
     }
 
-    /// What a program of it finds its programs by: its own before those of the system.
+    /// Returns the `PATH` of the peer's programs: its own folders before those of the system.
     pub fn search_path(&self) -> std::ffi::OsString {
         let own = ["bin", "usr/bin", "usr/sbin"].map(|part| self.home.join(part));
         let system = std::env::var_os("PATH").unwrap_or_default();
-        // A folder with a colon in its name cannot be searched: then only the system's are.
+        // A folder with a colon in its name cannot be in `PATH`. Then only those of the system are.
         std::env::join_paths(own.into_iter().chain(std::env::split_paths(&system)))
             .unwrap_or(system)
     }
 
-    /// What of its needs is not there.
+    /// Returns the required programs and files that are missing.
     pub fn missing(&self) -> Vec<String> {
         let path = self.search_path();
-        let there = |need: &str| {
+        let exists = |need: &str| {
             let need = need.replace("{home}", &self.home.to_string_lossy());
             match need.contains('/') {
                 true => Path::new(&need).exists(),
                 false => std::env::split_paths(&path).any(|folder| folder.join(&need).is_file()),
             }
         };
-        self.needs.iter().filter(|need| !there(need)).cloned().collect()
+        self.needs.iter().filter(|need| !exists(need)).cloned().collect()
     }
 
-    /// The command that installs it.
+    /// Returns the command that installs the peer.
     pub fn install_command(&self) -> String {
         let base = self.home.parent().unwrap_or(Path::new("."));
         format!("{} {}", self.folder.join("install").display(), base.display())
     }
 }
 
-/// All peers of a folder, by name.
+/// Reads all peers of a folder, sorted by name.
 ///
 /// # Errors
-/// A folder that cannot be read or has none; a description that is wrong.
+/// Returns an error if the folder cannot be read or has no peers, or if a description is wrong.
 pub fn read_all(folder: &Path, installed: &Path) -> Result<Vec<Peer>, LabError> {
     let entries = std::fs::read_dir(folder).map_err(|error| LabError::read(folder, error))?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -286,7 +253,7 @@ conf = "root {root}; listen {address}:{port}; { }"
     }
 
     #[test]
-    fn a_description_is_read_whole() {
+    fn a_complete_description_is_read() {
         let peer = Peer::parse("peer.toml", "a", WHOLE).unwrap();
         let (client, server) = (peer.client.unwrap(), peer.server.unwrap());
         assert_eq!(
@@ -298,7 +265,7 @@ conf = "root {root}; listen {address}:{port}; { }"
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn errors_have_the_line_of_the_wrong_value() {
         for (from, to, line, says) in [
             ("version = ", "verison = ", 4, "unknown field `verison`"),
             ("\"h3\", \"h1\"", "\"h3\", \"h4\"", 11, "h4"),
@@ -306,8 +273,8 @@ conf = "root {root}; listen {address}:{port}; { }"
             ("-o", "{root}", 9, "no placeholder is named `root`"),
             ("{port}", "{prot}", 14, "no placeholder is named `prot`"),
             ("name = \"a\"", "name = \"b\"", 1, "allowed: the folder's name"),
-            ("needs = [\"{home}/a\"]", "needs = []", 5, "what tells that it is installed"),
-            ("conf = ", "\"../conf\" = ", 14, "`../conf` is no file name"),
+            ("needs = [\"{home}/a\"]", "needs = []", 5, "`needs` is empty"),
+            ("conf = ", "\"../conf\" = ", 14, "`../conf` is not a file name"),
             ("command = [\"a\", \"{work}/conf\"]", "command = []", 12, "at least a program"),
         ] {
             let text = WHOLE.replace(from, to);
@@ -323,7 +290,7 @@ conf = "root {root}; listen {address}:{port}; { }"
     }
 
     #[test]
-    fn a_peer_without_what_it_needs_is_not_installed_and_says_how_to_install_it() {
+    fn a_peer_with_missing_files_is_not_installed_and_has_an_install_command() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("peers/a");
         std::fs::create_dir_all(&folder).unwrap();
@@ -341,16 +308,5 @@ conf = "root {root}; listen {address}:{port}; { }"
         std::fs::write(home.join("a/bin/no-such-program"), "").unwrap();
         assert!(peers[0].missing().is_empty());
         assert!(read_all(&home, &home).is_err());
-    }
-
-    #[test]
-    fn protocols_are_known_by_the_names_that_clients_have_for_them() {
-        for protocol in Protocol::ALL {
-            assert_eq!(Protocol::spoken(protocol.name()), Some(protocol));
-        }
-        assert_eq!(
-            ["3", "2", "http/1.1", "0.9"].map(Protocol::spoken),
-            [Some(Protocol::H3), Some(Protocol::H2), Some(Protocol::H1), None]
-        );
     }
 }

@@ -1,16 +1,16 @@
 //! `{name}` in command lines and files of peers.
 
-/// What clients are told.
+/// Placeholders of clients.
 pub const CLIENT: &[&str] = &[
     "url", "host", "address", "port", "path", "cert", "output", "timeout", "protocol", "home",
     "peer", "work", "bentpipe",
 ];
-/// What servers are told.
+/// Placeholders of servers.
 pub const SERVER: &[&str] =
     &["root", "host", "address", "port", "cert", "key", "home", "peer", "work", "bentpipe"];
 
-/// The names in braces of a text. Braces around anything but small letters are the text's own, as
-/// in the files of nginx.
+/// Returns the names in braces in a text. Braces around anything but lower-case letters are no
+/// placeholders: they occur in configuration files, such as those of nginx.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let after = text.match_indices('{').map(|(at, _)| &text[at + 1..]);
     after.filter_map(|rest| rest.split_once('}').map(|(name, _)| name)).filter(|name| is_name(name))
@@ -20,12 +20,13 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// The first name in braces that is not `allowed`.
+/// Returns the first placeholder that is not in `allowed`.
 pub fn unknown<'a>(text: &'a str, allowed: &[&str]) -> Option<&'a str> {
     names(text).find(|name| !allowed.contains(name))
 }
 
-/// `text` with its placeholders filled in; what a value holds is not looked at again.
+/// Replaces the placeholders in `text`. Values are inserted literally, even if they contain
+/// placeholders.
 pub fn fill(text: &str, values: &[(&str, String)]) -> String {
     let mut filled = String::new();
     let mut rest = text;
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placeholders_are_filled_in_once_and_other_braces_stay() {
+    fn placeholders_are_replaced_once_and_other_braces_are_kept() {
         let values = [("url", "https://{port}/".to_owned()), ("port", "4433".to_owned())];
         assert_eq!(fill("--to={url}", &values), "--to=https://{port}/");
         assert_eq!(fill("a { listen {port}; } {", &values), "a { listen 4433; } {");
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_placeholder_is_found_and_code_is_not_taken_for_one() {
+    fn an_unknown_placeholder_is_found_and_other_braces_are_not() {
         assert_eq!(unknown("{url} {prot}", CLIENT), Some("prot"));
         assert_eq!(unknown("events { } %{http_version} {", CLIENT), None);
         assert_eq!(unknown("{url", CLIENT), None);

@@ -1,4 +1,4 @@
-//! A peer's program in a namespace, and what it says.
+//! A peer's program in a namespace, and its output.
 
 use crate::Peer;
 use bentpipe_emu::{Namespace, Program, Testbed};
@@ -9,14 +9,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// What is read of what programs say.
-const MOST_SAID: u64 = 16 * 1024;
-/// Characters of a reason that are kept.
-const MOST_REASON: usize = 240;
-/// What a program may take to print its version.
-const VERSION_TIME: Duration = Duration::from_secs(20);
+/// Maximum number of bytes that are read from the end of a program's output.
+const MAX_OUTPUT: u64 = 16 * 1024;
+/// Maximum length of a reason in characters.
+const MAX_REASON: usize = 240;
+/// Maximum time for a program to print its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Starts a program of `peer`, with what it says going to files in `work`.
+/// Starts a program of `peer`. Its output goes to the files `stdout` and `stderr` in `work`.
 pub fn start(
     namespace: &Namespace,
     peer: &Peer,
@@ -31,7 +31,7 @@ pub fn start(
         .env("PATH", peer.search_path())
         .env("HOME", work)
         .env("TMPDIR", work);
-    // What the user's own shell says of proxies would lead out of the namespace, where nothing is.
+    // The user's proxies cannot be reached from the namespace.
     for variable in
         ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
     {
@@ -44,48 +44,47 @@ pub fn start(
     Ok(Program::start(namespace, command)?)
 }
 
-/// The version that a peer's script installs, or the first line that its program prints.
+/// Returns the version that a peer's script installs, or the first line of its version command.
 pub fn version(peer: &Peer, work: &Path) -> Option<String> {
     if peer.version.is_some() || peer.version_command.is_empty() || !peer.missing().is_empty() {
         return peer.version.clone();
     }
-    // As everything of others, where there is nothing to reach.
-    let ground = Testbed::new(1, Bytes::new(1500)).ok()?;
-    let mut program = start(ground.server(), peer, &peer.version_command, work).ok()?;
-    program.wait_for(VERSION_TIME).ok()??;
-    // nginx says it on standard error.
-    let said = said(&work.join("stdout")) + &said(&work.join("stderr"));
-    said.lines().find(|line| !line.trim().is_empty()).map(clean)
+    // Programs of others run only in namespaces without a network.
+    let testbed = Testbed::new(1, Bytes::new(1500)).ok()?;
+    let mut program = start(testbed.server(), peer, &peer.version_command, work).ok()?;
+    program.wait_for(VERSION_TIMEOUT).ok()??;
+    // nginx prints its version to standard error.
+    let output = read_end(&work.join("stdout")) + &read_end(&work.join("stderr"));
+    output.lines().find(|line| !line.trim().is_empty()).map(clean)
 }
 
-/// The end of what a program has written to a file.
-pub fn said(file: &Path) -> String {
+/// Reads the last 16 KiB of a file; empty if it cannot be read.
+pub fn read_end(file: &Path) -> String {
     let read = || {
         let mut file = File::open(file)?;
         let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(MOST_SAID)))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(MAX_OUTPUT)))?;
         let mut bytes = Vec::new();
-        file.take(MOST_SAID).read_to_end(&mut bytes)?;
+        file.take(MAX_OUTPUT).read_to_end(&mut bytes)?;
         Ok::<_, io::Error>(String::from_utf8_lossy(&bytes).into_owned())
     };
     read().unwrap_or_default()
 }
 
-/// The last line on standard error.
-pub fn last_words(work: &Path) -> String {
-    let said = said(&work.join("stderr"));
-    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+/// Returns the last line that a program wrote to standard error.
+pub fn last_error_line(work: &Path) -> String {
+    let output = read_end(&work.join("stderr"));
+    output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
 }
 
-/// One line without control characters, and not too long: it comes from others' programs and goes
-/// to a terminal.
+/// Shortens text of other programs to one line without control characters, safe for a terminal.
 pub fn clean(text: &str) -> String {
-    let words: String = text
+    let line: String = text
         .chars()
         .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .take(MOST_REASON)
+        .take(MAX_REASON)
         .collect();
-    words.trim().to_owned()
+    line.trim().to_owned()
 }
 
 #[cfg(test)]
@@ -93,8 +92,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_programs_say_reaches_the_terminal_as_one_short_line() {
+    fn output_of_programs_becomes_one_short_line() {
         assert_eq!(clean("a\x1b[31mb\r\nc\t"), "a [31mb  c");
-        assert_eq!(clean(&"é".repeat(1000)).chars().count(), MOST_REASON);
+        assert_eq!(clean(&"é".repeat(1000)).chars().count(), MAX_REASON);
     }
 }

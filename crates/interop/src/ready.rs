@@ -1,4 +1,4 @@
-//! When a server is ready: what waits at its port, as the kernel of its namespace has it.
+//! Detection that a server is ready, from the kernel's table of sockets in its namespace.
 
 use crate::Protocol;
 use bentpipe_emu::{EmuError, Namespace, Program};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 /// State `TCP_LISTEN` in /proc/net/tcp (proc_net_tcp.rst in the kernel).
 const LISTEN: &str = "0A";
-/// Between two looks.
-const PAUSE: Duration = Duration::from_millis(20);
-/// How often to look: for 20 s, since a browser's or an interpreter's start is slow on a busy
-/// machine. Our choice.
-const LOOKS: u32 = 1000;
+/// Interval between checks.
+const INTERVAL: Duration = Duration::from_millis(20);
+/// Maximum number of checks. Our choice: 20 s, because browsers and interpreters start slowly on a
+/// busy machine.
+const MAX_CHECKS: u32 = 1000;
 
-/// Waits until `server` listens at `port` for `protocol`; says what it did instead.
+/// Waits until `server` listens on `port` for `protocol`. Returns the reason if it does not.
 pub fn wait(
     server: &mut Program,
     namespace: &Namespace,
@@ -23,7 +23,7 @@ pub fn wait(
         Protocol::H3 => ["udp", "udp6"],
         Protocol::H2 | Protocol::H1 => ["tcp", "tcp6"],
     };
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_CHECKS {
         let read = |family: &str| {
             std::fs::read_to_string(format!("/proc/thread-self/net/{family}")).unwrap_or_default()
         };
@@ -33,14 +33,14 @@ pub fn wait(
         if open {
             return Ok(None);
         }
-        if let Some(status) = server.wait_for(PAUSE)? {
-            return Ok(Some(format!("ended with status {status} before it listened")));
+        if let Some(status) = server.wait_for(INTERVAL)? {
+            return Ok(Some(format!("exited with status {status} before it listened")));
         }
     }
-    Ok(Some(format!("did not listen within {} s", (PAUSE * LOOKS).as_secs())))
+    Ok(Some(format!("did not listen within {} s", (INTERVAL * MAX_CHECKS).as_secs())))
 }
 
-/// Whether a table of sockets has one at `port`; of TCP's, one that listens.
+/// Returns true if a table of sockets has one on `port`, for TCP in state `LISTEN`.
 fn listens(table: &str, port: u16, tcp: bool) -> bool {
     let port = format!(":{port:04X}");
     table.lines().skip(1).any(|line| {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_counts_only_where_a_socket_waits_at_it() {
+    fn only_a_waiting_socket_makes_a_port_ready() {
         let table = |state: &str| {
             format!(
                 "  sl  local_address rem_address   st\n   0: 0100007F:1F90 00000000:0000 {state} \
@@ -63,7 +63,7 @@ mod tests {
             )
         };
         assert!(listens(&table("0A"), 8080, true) && listens(&table("07"), 8080, false));
-        assert!(!listens(&table("01"), 8080, true), "a connection is no listener");
+        assert!(!listens(&table("01"), 8080, true), "a connection is not a listening socket");
         assert!(!listens(&table("0A"), 8081, true) && !listens("", 8080, false));
     }
 }

@@ -480,7 +480,7 @@ mod tests {
             plan(&TWO_VARIANTS.replace("name = \"two\"", "name = \"two\"\ntitle = \"<b> & co\""));
         let results = crate::testing::results(&plan);
         let manifest = manifest(&plan, &results, true, plan.notes.clone());
-        let html = bentpipe_report::plain_html(&manifest, &results, &[], &[]);
+        let html = bentpipe_report::static_html(&manifest, &results, &[], &[]);
         assert!(html.contains("&lt;b&gt; &amp; co") && !html.contains("<b> & co"));
         assert!(html.contains("<svg") && html.contains("objective 3"));
     }

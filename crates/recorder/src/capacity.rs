@@ -1,11 +1,11 @@
-//! Capacity that was requested by, allocated to and used by the terminals of a shared link.
+//! Capacity requested by, allocated to and used by the terminals of a shared link.
 
 use crate::Series;
-use crate::link::THROUGHPUT_BIN;
+use crate::series::THROUGHPUT_BIN;
 use bentpipe_link::FrameShare;
 use bentpipe_units::{Span, Time};
 
-/// Maximum number of terminals with series of their own; more would hide what they show.
+/// Maximum number of terminals with separate series. More would be unreadable in a plot.
 const MAX_TERMINALS: usize = 16;
 
 /// Series of every terminal of a link.
@@ -13,7 +13,7 @@ const MAX_TERMINALS: usize = 16;
 pub(crate) struct Terminals(Vec<Capacity>);
 
 impl Terminals {
-    /// Adds the shares of frames in the order of their times.
+    /// Adds shares of frames, in order of time.
     pub fn add(&mut self, shares: impl Iterator<Item = FrameShare>) {
         for share in shares.filter(|share| share.port < MAX_TERMINALS) {
             if share.port >= self.0.len() {
@@ -31,7 +31,7 @@ impl Terminals {
         self.0.drain(..).map(|capacity| capacity.series().collect()).collect()
     }
 
-    /// The remaining series: those of the only terminal, which are the link's.
+    /// Returns the remaining series: those of the only terminal, which are the link's.
     pub fn series(self) -> impl Iterator<Item = Series> {
         self.0.into_iter().flat_map(Capacity::series)
     }

@@ -1,7 +1,7 @@
 //! Time series of links and flows, the same for the virtual and the real clock.
 //!
-//! [`LinkRecorder`] collects what passes a link in bins, so that its memory grows with the length
-//! of a run and not with the number of packets. [`RunTrace`] holds the series of a whole run.
+//! [`LinkRecorder`] collects the packets of a link in bins, so that its memory grows with the
+//! duration of a run and not with the number of packets. [`RunTrace`] holds the series of a run.
 
 mod capacity;
 mod link;

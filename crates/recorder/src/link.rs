@@ -2,30 +2,28 @@
 
 use crate::Series;
 use crate::capacity::Terminals;
+use crate::series::THROUGHPUT_BIN;
 use bentpipe_link::{DropCause, FrameShare};
 use bentpipe_units::{Span, Time};
 
-/// Width of a throughput bin: short compared with the RTT of a long path, long compared with the
-/// transmission of a packet.
-pub(crate) const THROUGHPUT_BIN: Span = Span::from_millis(50);
 /// Width of a queue bin.
 const QUEUE_BIN: Span = Span::from_millis(10);
-/// Maximum number of bins: 14 hours of the narrower ones. Later data is not recorded.
+/// Maximum number of bins: almost 14 hours of the narrower bins. Later data is not recorded.
 const MAX_BINS: u64 = 5_000_000;
-/// Maximum number of drops recorded with their times, for each cause. The link's counters count all
-/// of them.
+/// Maximum number of drops with recorded times, for each cause. The counters of the link include
+/// all drops.
 const MAX_DROPS: usize = 1_000_000;
 
-/// Why a packet was dropped, as the series distinguish it.
+/// Cause of a drop. Each has its own series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drop {
-    /// By a policer.
+    /// A policer.
     Policer,
-    /// By a full queue or by active queue management.
+    /// A full queue or active queue management.
     Queue,
-    /// By a loss process of the channel.
+    /// A loss process of the channel.
     Channel,
-    /// By the network of satellites: link down, no route, or hop limit.
+    /// The satellite network: link down, no route, or hop limit.
     Routing,
 }
 
@@ -85,21 +83,23 @@ impl LinkRecorder {
         }
     }
 
-    /// Records what the terminals of a shared link had of its frames, in the order of their times.
+    /// Records the terminals' shares of the frames of a shared link, in order of time.
     pub fn frames(&mut self, shares: impl Iterator<Item = FrameShare>) {
         self.terminals.add(shares);
     }
 
-    /// Takes the series of the terminals, if there are several. Those of the only terminal are the
-    /// link's, and [`LinkRecorder::series`] returns them.
+    /// Takes the series of the terminals, if there are several. [`LinkRecorder::series`] returns
+    /// the series of a single terminal.
     pub fn take_terminals(&mut self) -> Vec<Vec<Series>> {
         self.terminals.take()
     }
 
-    /// The series: `throughput` (Mbps, from each time on), `queue` (bytes), `dropped_policer`,
-    /// `dropped_queue`, `dropped_channel` and `dropped_routing` (one point per packet); for the
-    /// only terminal of a link with capacity allocation also `requested`, `allocated` and `used`
-    /// (Mbps, mean of the frames from each time on). Empty series are omitted.
+    /// Returns the series, without empty ones.
+    ///
+    /// They are `throughput` (Mbps, mean of the bin that starts at each time), `queue` (bytes), and
+    /// `dropped_policer`, `dropped_queue`, `dropped_channel` and `dropped_routing` (one point per
+    /// packet). A link with capacity allocation and a single terminal also has `requested`,
+    /// `allocated` and `used` (Mbps, mean of the frames from each time on).
     pub fn series(self) -> Vec<Series> {
         let throughput = self.delivered.iter().enumerate().map(|(bin, &bytes)| {
             // Bits per microsecond are megabits per second.
@@ -122,8 +122,10 @@ impl LinkRecorder {
     }
 }
 
-/// Length of a queue over time. Each bin with a change keeps its maximum; the next bin starts at
-/// the length that the queue had in the end, so that a short burst falls where it fell.
+/// Length of a queue over time.
+///
+/// Each bin with a change keeps its maximum. The next bin starts at the length that the queue had
+/// at the end of that bin, so that a short burst ends in the series when it ended in the queue.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct QueueLength {
     /// Number of the bin, bytes.
@@ -149,7 +151,7 @@ impl QueueLength {
         }
     }
 
-    /// Appends a bin that is over, and the length after it unless the bin `next` follows at once.
+    /// Appends a completed bin, and the length after it unless the bin `next` follows directly.
     fn close(points: &mut Vec<(u64, u64)>, (bin, max, last): (u64, u64, u64), next: Option<u64>) {
         for (at, bytes) in [(bin, max), (bin + 1, last)] {
             let repeated = points.last().is_some_and(|(_, known)| *known == bytes);
@@ -199,13 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_within_one_bin_falls_at_the_end_of_that_bin() {
+    fn the_queue_of_a_burst_within_one_bin_is_empty_after_that_bin() {
         assert_eq!(queue(&[(3, 40), (7, 0), (500, 8)]), [(0, 40.0), (10, 0.0), (500, 8.0)]);
         assert_eq!(queue(&[(3, 40), (7, 0)]), [(0, 40.0), (10, 0.0)]);
     }
 
     #[test]
-    fn memory_is_bounded_however_late_and_often_something_happens() {
+    fn memory_is_bounded_for_late_times_and_many_drops() {
         let mut recorder = LinkRecorder::default();
         let late = Time::ZERO + Span::from_secs(1_000_000_000);
         recorder.delivered(late, 1500);
@@ -235,7 +237,7 @@ mod tests {
         let (first, second) = (Time::from_millis(5), Time::from_millis(65));
         assert_eq!(terminals[1][1].points, [(first, 1.2), (second, 1.2)]);
         assert_eq!(terminals[0][2].points, [(first, 0.0), (second, 0.6)]);
-        assert!(recorder.series().is_empty(), "they were taken");
+        assert!(recorder.series().is_empty(), "the series were taken");
 
         let mut alone = LinkRecorder::default();
         alone.frames((0..4).map(|frame| share(frame, 0)));

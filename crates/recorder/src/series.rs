@@ -1,6 +1,10 @@
-//! Time series of a run, as both clocks report them.
+//! Time series of a run.
 
-use bentpipe_units::{Rate, Time};
+use bentpipe_units::{Rate, Span, Time};
+
+/// Width of a throughput bin: short compared with the RTT of a satellite path, long compared with
+/// the transmission time of a packet.
+pub(crate) const THROUGHPUT_BIN: Span = Span::from_millis(50);
 
 /// Time series of one run.
 #[derive(Debug, Default)]
@@ -9,7 +13,7 @@ pub struct RunTrace {
     pub flows: Vec<FlowTrace>,
     /// One entry per link.
     pub links: Vec<LinkTrace>,
-    /// In a mesh, the routes of the flows' data.
+    /// Routes of the flows' data through a mesh; empty for a path of hops.
     pub paths: Vec<PathTrace>,
 }
 
@@ -26,18 +30,18 @@ pub struct FlowTrace {
     pub series: Vec<Series>,
     /// Labelled points in time.
     pub marks: Vec<(Time, String)>,
-    /// Phases of the sender's congestion control, each from that time on.
+    /// Phases of the sender's congestion control, with their start times.
     pub phases: Vec<(Time, &'static str)>,
 }
 
 /// Time series of one link.
 #[derive(Debug)]
 pub struct LinkTrace {
-    /// Name of the link. With `#terminal`, the capacity of one terminal of a shared link.
+    /// Name of the link. A suffix `#N` marks the capacity of terminal N of a shared link.
     pub name: String,
-    /// Its rate, if constant.
+    /// Rate of the link, if constant.
     pub rate: Option<Rate>,
-    /// Limit of its queue in bytes, if fixed.
+    /// Limit of the queue in bytes, if fixed.
     pub queue_limit: Option<u64>,
     /// The series.
     pub series: Vec<Series>,
@@ -50,8 +54,8 @@ pub struct PathTrace {
     pub flow: usize,
     /// Start of validity.
     pub at: Time,
-    /// Indices of the nodes from the data's sender to its receiver, satellites first, stations
-    /// after them; empty without a route.
+    /// Nodes from the sender of the data to its receiver; empty without a route. Satellites have
+    /// the first indices, stations the following ones.
     pub nodes: Vec<u32>,
 }
 

@@ -1,100 +1,102 @@
-//! What stands above a run: satellites over time, stations, links; for the page's globe, and as
-//! CZML.
+//! The constellation of a run: satellites over time, stations and links, for the page's globe and
+//! for CZML.
 //!
-//! Positions lie in the blob of the time series: for each time and each satellite geodetic latitude
-//! and longitude in degrees and altitude in kilometres, as little-endian 32-bit floats.
+//! Positions are in the blob of the time series. Each time has, for each satellite, the geodetic
+//! latitude and longitude in degrees and the altitude in kilometres, as little-endian 32-bit
+//! floats.
 
-use crate::traces::Trace;
 use bentpipe_orbit::{Ecef, Network, OrbitError, RouteUpdates};
 use bentpipe_units::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Positions of a constellation, over all times: 2.4 MB.
-const MOST_POSITIONS: usize = 200_000;
-/// Shortest time between two positions of a satellite. A straight line between them is off by 28 m
-/// at 7.6 km/s in a low orbit.
-const SHORTEST_STEP: Span = Span::from_secs(5);
-/// Beyond so many, links are not listed: nobody could tell them apart.
-const MOST_LINKS: usize = 5000;
+/// Maximum number of positions of a constellation, over all times: 2.4 MB.
+const MAX_POSITIONS: usize = 200_000;
+/// Minimum time between two positions of a satellite. A straight line between them deviates from
+/// a low orbit by 28 m at 7.6 km/s.
+const MIN_STEP: Span = Span::from_secs(5);
+/// Maximum number of links that are listed. More would be indistinguishable.
+const MAX_LINKS: usize = 5000;
 
 /// Satellites, stations and links over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConstellationView {
-    /// When the run begins, as RFC 3339 has it.
+    /// Start of the run (RFC 3339).
     pub begins: String,
     /// The satellites.
     pub satellites: Satellites,
-    /// The stations, in the network's order.
+    /// The stations, in the order of the network.
     pub stations: Vec<StationPlace>,
-    /// Pairs of satellites that have a link, by index.
+    /// Inter-satellite links, as pairs of indices; empty if there are more than 5000.
     pub isls: Vec<(u32, u32)>,
 }
 
 /// Satellites over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Satellites {
-    /// Their names.
+    /// Names of the satellites.
     pub names: Vec<String>,
-    /// The shell that each belongs to.
+    /// Index of each satellite's shell.
     pub shell: Vec<u32>,
-    /// Where they are.
+    /// Positions of the satellites.
     pub positions: Positions,
 }
 
-/// Where in the blob positions lie.
+/// Reference to positions in the blob.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Positions {
-    /// First byte; a multiple of 8.
+    /// Offset of the first byte, a multiple of 8.
     pub offset: usize,
-    /// How many times, the first at the run's beginning.
+    /// Number of times. The first is the start of the run.
     pub times: usize,
-    /// Time between two.
+    /// Interval between times, in seconds.
     pub step_s: f64,
 }
 
-/// A station on the ground.
+/// A ground station.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StationPlace {
-    /// Its name.
+    /// Name of the station.
     pub name: String,
-    /// Degrees north.
+    /// Latitude in degrees north.
     pub latitude_deg: f64,
-    /// Degrees east.
+    /// Longitude in degrees east.
     pub longitude_deg: f64,
-    /// Metres above the ellipsoid.
+    /// Altitude in metres above the ellipsoid.
     pub altitude_m: f64,
 }
 
-/// A way that a flow's data takes from a time until the flow's next.
+/// Route of a flow's data, valid until the flow's next route.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Route {
-    /// The flow.
+    /// Name of the flow.
     pub flow: String,
-    /// From when, since the run began.
+    /// Start of validity, in seconds since the start of the run.
     pub t_s: f64,
-    /// Satellites by index, stations after them; none where there is no way.
+    /// Indices of the nodes; empty without a route. Satellites have the first indices, stations
+    /// the following ones.
     pub nodes: Vec<u32>,
 }
 
 impl ConstellationView {
-    /// The constellation over `network` from its beginning to `end`, positions appended to `blob`.
+    /// Creates the view of `network` from the start of the run to `end`, and appends the positions
+    /// to `blob`.
     ///
     /// # Errors
-    /// A satellite that cannot be followed to `end`.
+    /// Returns an error if a satellite cannot be propagated to `end`.
     pub fn new(
         network: &Network,
         step: RouteUpdates,
         end: Time,
         blob: &mut Vec<u8>,
     ) -> Result<Self, OrbitError> {
-        let (times, pause) = instants(network.satellites(), step, end);
+        let (times, interval) = instants(network.satellites(), step, end);
         blob.resize(blob.len().next_multiple_of(8), 0);
         let offset = blob.len();
         let mut places: Vec<Ecef> = Vec::new();
         for index in 0..times {
-            let at = Time::ZERO + pause * index as u64;
+            let at = Time::ZERO + interval * index as u64;
             network.constellation().positions(network.begins(), at, &mut places)?;
             for place in &places {
                 let place = place.to_geodetic();
@@ -116,7 +118,7 @@ impl ConstellationView {
                 shell: satellites
                     .map(|index| constellation.slot(index).map_or(0, |slot| slot.shell))
                     .collect(),
-                positions: Positions { offset, times, step_s: pause.as_secs_f64() },
+                positions: Positions { offset, times, step_s: interval.as_secs_f64() },
             },
             stations: network
                 .stations()
@@ -128,7 +130,7 @@ impl ConstellationView {
                     altitude_m: station.place.altitude_m,
                 })
                 .collect(),
-            isls: if isls.len() > MOST_LINKS {
+            isls: if isls.len() > MAX_LINKS {
                 Vec::new()
             } else {
                 isls.iter().map(|(a, b)| (a.0, b.0)).collect()
@@ -137,19 +139,19 @@ impl ConstellationView {
     }
 }
 
-/// How many instants, and the time between two: whole seconds, such that the last is not before
-/// `end`.
+/// Returns the number of times and the interval between them, in whole seconds. The last time is
+/// not before `end`.
 fn instants(satellites: usize, step: RouteUpdates, end: Time) -> (usize, Span) {
     if step == RouteUpdates::Static {
-        return (1, SHORTEST_STEP);
+        return (1, MIN_STEP);
     }
-    let most = (MOST_POSITIONS / satellites.max(1)).max(2) as u64;
+    let max_times = (MAX_POSITIONS / satellites.max(1)).max(2) as u64;
     let seconds = end.as_nanos().div_ceil(1_000_000_000);
-    let pause = seconds.div_ceil(most - 1).max(SHORTEST_STEP.as_nanos() / 1_000_000_000);
-    ((seconds.div_ceil(pause) + 1) as usize, Span::from_secs(pause))
+    let interval = seconds.div_ceil(max_times - 1).max(MIN_STEP.as_nanos() / 1_000_000_000);
+    ((seconds.div_ceil(interval) + 1) as usize, Span::from_secs(interval))
 }
 
-/// A network that a traced run was over, and how long.
+/// The network of a run with time series.
 #[derive(Debug, Clone)]
 pub struct TracedNetwork {
     /// The network.
@@ -160,42 +162,47 @@ pub struct TracedNetwork {
     pub end: Time,
 }
 
-/// The constellations of `traces` (each with what was seen in it, where it has an orbit), each once: runs
-/// over the same network that begin at the same time share one. Sets their [`Trace::constellation`].
-pub fn constellations(
-    traces: &mut [(Trace, Option<TracedNetwork>)],
+/// Creates the distinct constellations of runs, and appends their positions to `blob`.
+///
+/// `runs` holds the network of each run with an orbit. The second list holds the index of each
+/// run's constellation.
+///
+/// # Errors
+/// Returns an error if a satellite cannot be propagated to the end of a run.
+pub fn distinct<'a>(
+    runs: impl Iterator<Item = Option<&'a TracedNetwork>>,
     blob: &mut Vec<u8>,
-) -> Result<Vec<ConstellationView>, OrbitError> {
+) -> Result<(Vec<ConstellationView>, Vec<Option<usize>>), OrbitError> {
     let mut groups: Vec<TracedNetwork> = Vec::new();
-    for (trace, seen) in traces.iter_mut() {
-        let Some(seen) = seen else { continue };
-        let place = groups.iter().position(|group| same(group, seen)).unwrap_or_else(|| {
-            groups.push(seen.clone());
+    let mut add = |run: &TracedNetwork| {
+        let index = groups.iter().position(|group| same(group, run)).unwrap_or_else(|| {
+            groups.push(run.clone());
             groups.len() - 1
         });
-        groups[place].end = groups[place].end.max(seen.end);
-        trace.constellation = Some(place);
-    }
-    let drawn = groups
+        groups[index].end = groups[index].end.max(run.end);
+        index
+    };
+    let indices: Vec<Option<usize>> = runs.map(|run| run.map(&mut add)).collect();
+    let views = groups
         .iter()
         .map(|group| ConstellationView::new(&group.network, group.step, group.end, blob));
-    drawn.collect()
+    Ok((views.collect::<Result<_, _>>()?, indices))
 }
 
-/// Whether both look the same at every time.
+/// Returns true if both networks have the same nodes, links and positions at every time.
 fn same(a: &TracedNetwork, b: &TracedNetwork) -> bool {
     if Arc::ptr_eq(&a.network, &b.network) {
         return true;
     }
-    let satellites = |seen: &TracedNetwork| {
+    let satellites = |run: &TracedNetwork| {
         let mut places = Vec::new();
         let found =
-            seen.network.constellation().positions(seen.network.begins(), Time::ZERO, &mut places);
+            run.network.constellation().positions(run.network.begins(), Time::ZERO, &mut places);
         found.map(|()| places)
     };
-    let still = |seen: &TracedNetwork| seen.step == RouteUpdates::Static;
+    let is_static = |run: &TracedNetwork| run.step == RouteUpdates::Static;
     a.network.begins() == b.network.begins()
-        && still(a) == still(b)
+        && is_static(a) == is_static(b)
         && a.network.stations() == b.network.stations()
         && a.network.isls() == b.network.isls()
         && satellites(a) == satellites(b)
@@ -234,21 +241,21 @@ mod tests {
     }
 
     #[test]
-    fn positions_reach_the_end_and_stay_within_what_a_page_can_hold() {
+    fn positions_reach_the_end_and_stay_within_the_maximum() {
         for satellites in [1, 66, 1584, 4408, 10_000, 150_000] {
             for seconds in [0, 1, 7, 200, 3600, 86_400] {
-                let (times, pause) = instants(
+                let (times, interval) = instants(
                     satellites,
-                    RouteUpdates::Stepped(SHORTEST_STEP),
+                    RouteUpdates::Stepped(MIN_STEP),
                     Time::ZERO + Span::from_secs(seconds),
                 );
-                assert!(pause >= SHORTEST_STEP);
+                assert!(interval >= MIN_STEP);
                 assert!(
-                    pause * (times as u64 - 1) >= Span::from_secs(seconds),
+                    interval * (times as u64 - 1) >= Span::from_secs(seconds),
                     "{satellites} {seconds}"
                 );
                 assert!(
-                    times * satellites <= MOST_POSITIONS.max(2 * satellites),
+                    times * satellites <= MAX_POSITIONS.max(2 * satellites),
                     "{satellites} {seconds}"
                 );
             }
@@ -262,7 +269,7 @@ mod tests {
         let mut blob = vec![1, 2, 3];
         let constellation = ConstellationView::new(
             &network,
-            RouteUpdates::Stepped(SHORTEST_STEP),
+            RouteUpdates::Stepped(MIN_STEP),
             Time::ZERO + Span::from_secs(60),
             &mut blob,
         )
@@ -289,30 +296,16 @@ mod tests {
     }
 
     #[test]
-    fn runs_over_the_same_network_share_a_sky_that_is_long_enough_for_each() {
-        let trace = |network: &Arc<Network>, seconds| {
-            let trace = Trace { run: seconds, ..Trace::default() };
+    fn runs_over_the_same_network_share_a_constellation_that_covers_the_longest_run() {
+        let run = |network: Arc<Network>, seconds| {
             let end = Time::ZERO + Span::from_secs(seconds);
-            (
-                trace,
-                Some(TracedNetwork {
-                    network: Arc::clone(network),
-                    step: RouteUpdates::Stepped(SHORTEST_STEP),
-                    end,
-                }),
-            )
+            Some(TracedNetwork { network, step: RouteUpdates::Stepped(MIN_STEP), end })
         };
-        let mut traces = vec![
-            trace(&network(2), 10),
-            trace(&network(2), 30),
-            trace(&network(3), 10),
-            (Trace::default(), None),
-        ];
+        let runs = [run(network(2), 10), run(network(2), 30), run(network(3), 10), None];
         let mut blob = Vec::new();
-        let constellations = constellations(&mut traces, &mut blob).unwrap();
-        let places: Vec<Option<usize>> =
-            traces.iter().map(|(trace, _)| trace.constellation).collect();
-        assert_eq!(places, [Some(0), Some(0), Some(1), None]);
+        let (constellations, indices) =
+            distinct(runs.iter().map(Option::as_ref), &mut blob).unwrap();
+        assert_eq!(indices, [Some(0), Some(0), Some(1), None]);
         let times: Vec<usize> = constellations
             .iter()
             .map(|constellation| constellation.satellites.positions.times)

@@ -1,16 +1,17 @@
 //! CZML, the format of CesiumJS and other globes: satellites, stations, and the flows' routes over
 //! time.
 //!
-//! A document packet with the clock, then one packet for each satellite (sampled Earth-fixed
-//! positions), each station, and each way of each flow (a line over its nodes, there while the way
-//! is). <https://github.com/AnalyticalGraphicsInc/czml-writer/wiki/CZML-Structure>
+//! A document starts with a packet with the clock. One packet follows for each satellite (sampled
+//! Earth-fixed positions), each station, and each route of each flow (a line through its nodes
+//! that is visible while the route is valid).
+//! <https://github.com/AnalyticalGraphicsInc/czml-writer/wiki/CZML-Structure>
 
 use crate::constellation::{ConstellationView, Route};
 use bentpipe_orbit::{Ecef, Geodetic};
 use bentpipe_units::{Epoch, Span};
 use serde_json::{Value, json};
 
-/// Colours that stay apart for colour-blind readers (Okabe and Ito 2008), for the flows' routes.
+/// Colours of the flows' routes, which colour-blind readers can distinguish (Okabe and Ito 2008).
 const COLOURS: [[u8; 4]; 7] = [
     [230, 159, 0, 255],
     [86, 180, 233, 255],
@@ -21,8 +22,8 @@ const COLOURS: [[u8; 4]; 7] = [
     [204, 121, 167, 255],
 ];
 
-/// The document of `constellation` (its positions in `blob`) with the routes of one run, from its beginning to
-/// `end`.
+/// Creates the document of `constellation`, with positions in `blob` and the routes of one run,
+/// from the start of the run to `end`.
 pub(crate) fn document(
     name: &str,
     constellation: &ConstellationView,
@@ -37,7 +38,12 @@ pub(crate) fn document(
         "id": "document",
         "name": name,
         "version": "1.0",
-        "clock": { "interval": whole, "currentTime": moment(begins, 0.0), "multiplier": 1, "range": "LOOP_STOP" },
+        "clock": {
+            "interval": whole,
+            "currentTime": moment(begins, 0.0),
+            "multiplier": 1,
+            "range": "LOOP_STOP",
+        },
     })];
     packets.extend(
         (0..constellation.satellites.names.len())
@@ -54,7 +60,11 @@ pub(crate) fn document(
             "name": station.name,
             "position": { "referenceFrame": "FIXED", "cartesian": metres(place.to_ecef()) },
             "point": { "pixelSize": 8, "color": { "rgba": [255, 255, 255, 255] } },
-            "label": { "text": station.name, "font": "12pt sans-serif", "pixelOffset": { "cartesian2": [0, -16] } },
+            "label": {
+                "text": station.name,
+                "font": "12pt sans-serif",
+                "pixelOffset": { "cartesian2": [0, -16] },
+            },
         })
     }));
     packets.extend(lines(constellation, routes, begins, end.as_secs_f64()));
@@ -70,7 +80,7 @@ fn id(constellation: &ConstellationView, node: usize) -> String {
     }
 }
 
-/// Milliseconds count in routes, so they are told.
+/// Formats a time, with milliseconds if there are any: routes change at milliseconds.
 fn moment(begins: Epoch, seconds: f64) -> String {
     let at = begins + Span::from_secs_f64(seconds.max(0.0));
     let whole = at.to_string();
@@ -84,7 +94,7 @@ fn interval(begins: Epoch, from: f64, to: f64) -> String {
     format!("{}/{}", moment(begins, from), moment(begins, to))
 }
 
-/// To the metre: nothing here is known better.
+/// Rounds a position to metres, the precision of the model.
 fn metres(place: Ecef) -> [i64; 3] {
     [place.x, place.y, place.z].map(|metres| metres.round() as i64)
 }
@@ -126,7 +136,7 @@ fn satellite(constellation: &ConstellationView, index: usize, blob: &[u8]) -> Va
     })
 }
 
-/// One packet for each way, there until the flow's next.
+/// Returns one packet for each route, visible until the flow's next route.
 fn lines(
     constellation: &ConstellationView,
     routes: &[Route],
@@ -134,33 +144,34 @@ fn lines(
     end: f64,
 ) -> Vec<Value> {
     let mut flows: Vec<&str> = Vec::new();
-    for way in routes {
-        if !flows.contains(&way.flow.as_str()) {
-            flows.push(&way.flow);
+    for route in routes {
+        if !flows.contains(&route.flow.as_str()) {
+            flows.push(&route.flow);
         }
     }
     let mut packets = Vec::new();
     for (number, flow) in flows.iter().enumerate() {
-        let own: Vec<&Route> = routes.iter().filter(|way| way.flow == *flow).collect();
-        for (index, way) in own.iter().enumerate() {
+        let own: Vec<&Route> = routes.iter().filter(|route| route.flow == *flow).collect();
+        for (index, route) in own.iter().enumerate() {
             let until = own.get(index + 1).map_or(end, |next| next.t_s);
-            if way.nodes.is_empty() || until <= way.t_s {
+            if route.nodes.is_empty() || until <= route.t_s {
                 continue;
             }
-            let nodes: Vec<String> = way
+            let colour = COLOURS[number % COLOURS.len()];
+            let nodes: Vec<String> = route
                 .nodes
                 .iter()
                 .map(|node| format!("{}#position", id(constellation, *node as usize)))
                 .collect();
             packets.push(json!({
-                "id": format!("way-{number}-{index}"),
+                "id": format!("route-{number}-{index}"),
                 "name": flow,
-                "availability": interval(begins, way.t_s, until),
+                "availability": interval(begins, route.t_s, until),
                 "polyline": {
                     "positions": { "references": nodes },
                     "arcType": "NONE",
                     "width": 3,
-                    "material": { "solidColor": { "color": { "rgba": COLOURS[number % COLOURS.len()] } } },
+                    "material": { "solidColor": { "color": { "rgba": colour } } },
                 },
             }));
         }
@@ -198,11 +209,11 @@ mod tests {
     }
 
     #[test]
-    fn the_document_has_a_clock_moving_satellites_stations_and_ways_that_come_and_go() {
+    fn the_document_has_a_clock_moving_satellites_stations_and_temporary_routes() {
         let (constellation, blob) = constellation();
-        let way =
+        let route =
             |t_s, nodes: &[u32]| Route { flow: "main".to_owned(), t_s, nodes: nodes.to_vec() };
-        let routes = [way(0.0, &[2, 0, 3]), way(1.25, &[]), way(2.0, &[2, 1, 3])];
+        let routes = [route(0.0, &[2, 0, 3]), route(1.25, &[]), route(2.0, &[2, 1, 3])];
         let text = document("test", &constellation, &routes, Span::from_secs(5), &blob);
         let packets: Vec<Value> = serde_json::from_str(&text).unwrap();
         assert_eq!(packets[0]["id"], "document");
@@ -228,8 +239,8 @@ mod tests {
                 "satellite-1",
                 "station-0",
                 "station-1",
-                "way-0-0",
-                "way-0-2"
+                "route-0-0",
+                "route-0-2"
             ]
         );
         assert_eq!(packets[5]["availability"], "2000-01-01T00:00:00Z/2000-01-01T00:00:01.250Z");
@@ -244,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sky_that_stands_still_has_one_position_for_all_times() {
+    fn a_static_constellation_has_one_position_for_all_times() {
         let (mut constellation, blob) = constellation();
         constellation.satellites.positions.times = 1;
         let packets: Vec<Value> =

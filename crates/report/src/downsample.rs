@@ -1,20 +1,20 @@
-//! Series with fewer points, for reports that would grow too large for a browser.
+//! Downsampling of time series, for reports that would be too large for a browser.
 //!
-//! Of each stretch of points the first, the lowest, the highest and the last stay, in their order:
-//! a picture that is not zoomed into looks the same, peaks and gaps included. Results are computed
-//! from everything; only what is drawn is thinned.
+//! Each group of consecutive points keeps its first, lowest, highest and last point, in order. A
+//! plot looks the same unless it is zoomed, including peaks and gaps. Only plots use downsampled
+//! series; results are computed from all points.
 
 use bentpipe_recorder::{RunTrace, Series};
 use bentpipe_units::Time;
 use std::borrow::Cow;
 
-/// Points that each stretch keeps.
+/// Number of points that each group keeps.
 const KEPT: usize = 4;
-/// No series is thinned below so many points: more than a screen has columns.
-const LEAST: usize = 4_000;
+/// Minimum limit of a series, in points: more than the columns of a screen.
+const MIN_LIMIT: usize = 4_000;
 
-/// The most points that each series of `trace` may keep, so that all of them together have `budget`
-/// where that leaves each [`LEAST`].
+/// Returns the maximum number of points per series of `trace`, so that all series together have at
+/// most `budget` points. The limit is at least 4000.
 pub fn limit(trace: &RunTrace, budget: usize) -> usize {
     let series = trace
         .flows
@@ -24,10 +24,10 @@ pub fn limit(trace: &RunTrace, budget: usize) -> usize {
     let mut sizes: Vec<usize> = series.map(|series| series.points.len()).collect();
     sizes.sort_unstable();
     let (mut left, mut count) = (budget, sizes.len());
-    // Small series keep everything; what they do not need is for the large ones.
+    // Small series keep all their points. The rest of the budget is divided among the large ones.
     for size in sizes {
         if size > left / count {
-            return (left / count).max(LEAST);
+            return (left / count).max(MIN_LIMIT);
         }
         left -= size;
         count -= 1;
@@ -35,27 +35,26 @@ pub fn limit(trace: &RunTrace, budget: usize) -> usize {
     usize::MAX
 }
 
-/// At most about `most` of the points of `series`.
-pub fn downsample(series: &Series, most: usize) -> Cow<'_, [(Time, f64)]> {
+/// Returns about `limit` points of `series`; all of them if there are no more.
+pub fn downsample(series: &Series, limit: usize) -> Cow<'_, [(Time, f64)]> {
     let all = &series.points;
-    if all.len() <= most {
+    if all.len() <= limit {
         return Cow::Borrowed(all);
     }
-    let stretch = all.len().div_ceil((most / KEPT).max(1));
-    let mut kept = Vec::with_capacity(most);
-    for part in all.chunks(stretch) {
-        let place = |better: fn(f64, f64) -> bool| {
-            (1..part.len()).fold(
-                0,
-                |best, index| if better(part[index].1, part[best].1) { index } else { best },
-            )
+    let group_size = all.len().div_ceil((limit / KEPT).max(1));
+    let mut kept = Vec::with_capacity(limit);
+    for group in all.chunks(group_size) {
+        let extreme = |better: fn(f64, f64) -> bool| {
+            (1..group.len()).fold(0, |best, index| {
+                if better(group[index].1, group[best].1) { index } else { best }
+            })
         };
-        let mut places = [0, place(|a, b| a < b), place(|a, b| a > b), part.len() - 1];
-        places.sort_unstable();
+        let mut indices = [0, extreme(|a, b| a < b), extreme(|a, b| a > b), group.len() - 1];
+        indices.sort_unstable();
         let mut last = None;
-        for index in places {
+        for index in indices {
             if last != Some(index) {
-                kept.push(part[index]);
+                kept.push(group[index]);
             }
             last = Some(index);
         }
@@ -77,20 +76,17 @@ mod tests {
     }
 
     #[test]
-    fn peaks_and_both_ends_stay_in_order_of_time() {
+    fn peaks_and_both_ends_are_kept_in_order_of_time() {
         let series = series(100_000);
-        let thinned = downsample(&series, 1_000);
-        assert!(thinned.len() <= 1_000 && thinned.len() > 500, "{}", thinned.len());
-        assert!(thinned.contains(&(Time::from_millis(777), 1e9)));
-        assert_eq!(
-            (thinned.first(), thinned.last()),
-            (series.points.first(), series.points.last())
-        );
-        assert!(thinned.is_sorted_by(|a, b| a.0 < b.0));
+        let kept = downsample(&series, 1_000);
+        assert!(kept.len() <= 1_000 && kept.len() > 500, "{}", kept.len());
+        assert!(kept.contains(&(Time::from_millis(777), 1e9)));
+        assert_eq!((kept.first(), kept.last()), (series.points.first(), series.points.last()));
+        assert!(kept.is_sorted_by(|a, b| a.0 < b.0));
     }
 
     #[test]
-    fn small_series_leave_their_room_to_large_ones() {
+    fn large_series_share_the_budget_that_small_ones_leave() {
         let link = |n| bentpipe_recorder::LinkTrace {
             name: String::new(),
             rate: None,
@@ -104,6 +100,6 @@ mod tests {
         };
         assert_eq!(limit(&trace, 41_000), 20_000);
         assert_eq!(limit(&trace, 151_000), usize::MAX);
-        assert_eq!(limit(&trace, 10), LEAST);
+        assert_eq!(limit(&trace, 10), MIN_LIMIT);
     }
 }

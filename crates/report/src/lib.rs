@@ -1,21 +1,23 @@
-//! The report page: what it contains, and how it is written as one HTML file.
+//! The report page of a run as a single HTML file.
 //!
-//! [`Trace`] and [`Recording`] hold downsampled time series in the page's binary form,
-//! [`ConstellationView`] the satellites above a run, and [`html`] embeds everything in the page of
-//! `studio/`, or writes a plain one if that page was not built. The crate runs nothing and touches
-//! no files.
+//! [`Trace`] and [`Recording`] hold downsampled time series in the binary form of the page, and
+//! [`ConstellationView`] holds the satellites of a run. [`html`] embeds them in the page of
+//! `studio/`, or writes a static page if that page was not built. The crate runs no scenarios and
+//! accesses no files.
 
 mod constellation;
 mod czml;
 mod downsample;
 mod page;
-mod plain;
+mod recording;
+mod static_page;
 mod traces;
 
 pub use constellation::{
-    ConstellationView, Positions, Route, Satellites, StationPlace, TracedNetwork, constellations,
+    ConstellationView, Positions, Route, Satellites, StationPlace, TracedNetwork,
 };
 pub use downsample::limit;
 pub use page::{html, json_schema};
-pub use plain::html as plain_html;
-pub use traces::{FlowSeries, LinkSeries, Mark, Recording, SeriesRef, Trace};
+pub use recording::{Recording, constellations};
+pub use static_page::html as static_html;
+pub use traces::{FlowSeries, LinkSeries, Mark, SeriesRef, Trace};

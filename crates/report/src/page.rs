@@ -1,9 +1,10 @@
-//! `report.html`: the page of `studio/` with the results inside, or a plain one where that page was
+//! `report.html`: the page of `studio/` with embedded results, or a static page if that page was
 //! not built.
 
 use crate::constellation::ConstellationView;
-use crate::plain;
-use crate::traces::{Recording, Trace};
+use crate::recording::Recording;
+use crate::static_page;
+use crate::traces::Trace;
 use base64::Engine;
 use bentpipe_results::{Expectation, Manifest, Results, Run, Summary, metrics};
 use flate2::Compression;
@@ -13,33 +14,33 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use std::io::Write;
 
-/// The built page; empty where it was not built.
+/// The page of `studio/`; empty if it was not built.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
-/// The script that draws the globe; empty where it was not built.
+/// The script that draws the globe; empty if it was not built.
 const GLOBE: &str = include_str!(concat!(env!("OUT_DIR"), "/globe.js"));
-/// Where the page takes its data.
-const PLACE: &str = "<!--BENTPIPE-DATA-->";
+/// Placeholder for the data in the page.
+const DATA_PLACEHOLDER: &str = "<!--BENTPIPE-DATA-->";
 
-/// What the page reads.
+/// Data of the report page.
 #[derive(Serialize, JsonSchema)]
 struct Report<'a> {
-    /// What was run.
+    /// Description of the run directory.
     #[serde(flatten)]
     manifest: &'a Manifest,
-    /// Every run.
+    /// All runs.
     runs: &'a [Run],
-    /// Statistics over runs.
+    /// Statistics over the runs.
     summary: &'a [Summary],
     /// Expectations, and whether they passed.
     expectations: &'a [Expectation],
-    /// Time series, as places in the page's binary data.
+    /// Time series, as references to the binary data of the page.
     traces: &'a [Trace],
-    /// The satellites above the runs; absent without any.
+    /// Constellations of the runs; absent if there are none.
     #[serde(skip_serializing_if = "<[ConstellationView]>::is_empty")]
     constellations: &'a [ConstellationView],
 }
 
-/// JSON Schema (draft 2020-12) of what the page reads, with the registry of metrics as
+/// Returns the JSON Schema (draft 2020-12) of the page's data, with the registry of metrics as
 /// `x-metrics`. The types of `studio/` are generated from it.
 pub fn json_schema() -> Schema {
     let generator: SchemaGenerator = SchemaSettings::draft2020_12().for_serialize().into();
@@ -49,19 +50,19 @@ pub fn json_schema() -> Schema {
     schema
 }
 
-/// The report of a run as one HTML file that opens offline, with the time series of some runs.
+/// Creates the report as one HTML file that opens offline, with the time series of some runs.
 ///
 /// # Errors
-/// Never for results of a run; serde's own error type otherwise.
+/// Returns the error of `serde_json`, which does not occur for results of a run.
 pub fn html(
     manifest: &Manifest,
     results: &Results,
     series: &Recording,
 ) -> Result<String, serde_json::Error> {
-    if !PAGE.contains(PLACE) {
-        return Ok(plain::html(manifest, results, &series.traces, &series.blob));
+    if !PAGE.contains(DATA_PLACEHOLDER) {
+        return Ok(static_page::html(manifest, results, &series.traces, &series.blob));
     }
-    // The list of files is of no use inside a single one.
+    // A single file needs no list of files.
     let manifest = Manifest { files: Vec::new(), ..manifest.clone() };
     let report = Report {
         manifest: &manifest,
@@ -75,22 +76,22 @@ pub fn html(
     if !series.constellations.is_empty() {
         data.insert_str(0, &globe());
     }
-    Ok(PAGE.replacen(PLACE, &data, 1))
+    Ok(PAGE.replacen(DATA_PLACEHOLDER, &data, 1))
 }
 
-/// The script element that draws the globe; nothing where it was not built.
+/// Returns the script element that draws the globe; empty if it was not built.
 fn globe() -> String {
     if GLOBE.is_empty() {
         return String::new();
     }
-    // What the script itself says must not end its element.
+    // The script's own text must not end its element.
     let script = GLOBE.replace("</script", "<\\/script").replace("<!--", "\\x3c!--");
     format!("<script>{script}</script>\n")
 }
 
-/// The script elements that carry the data.
+/// Returns the script elements with the data.
 fn data(json: &str, blob: &[u8]) -> String {
-    // Neither may end the element, nor begin what HTML takes for a comment inside a script.
+    // The data must neither end the element nor start a comment, which HTML allows in scripts.
     let json = json.replace("</", "<\\/").replace("<!--", "\\u003c!--");
     let traces = base64::engine::general_purpose::STANDARD.encode(deflate(blob));
     format!(
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_cannot_end_the_script_that_carries_it() {
+    fn data_cannot_end_its_script_element() {
         let html = data(r#"{"title":"</script><!-- x"}"#, b"");
         assert_eq!(html.matches("</script>").count(), 2);
         assert!(!html.contains("<!--"));

@@ -1,102 +1,76 @@
-//! Time series of runs: one binary blob, and an index that says where in it each series lies.
+//! Time series of runs: one binary blob, and an index with the offset of each series.
 //!
-//! A series is `n` times as little-endian 64-bit floats (seconds since the run began), then `n`
-//! values as 32-bit floats, padded so that every series begins at a multiple of 8: a page reads
-//! them without copying.
+//! A series consists of `n` times as little-endian 64-bit floats (seconds since the start of the
+//! run), then `n` values as 32-bit floats. It is padded so that every series starts at a multiple
+//! of 8 and the page can read it without copying.
 
-use crate::constellation::{ConstellationView, Route};
-use crate::czml;
+use crate::constellation::Route;
 use crate::downsample;
 use bentpipe_recorder::{RunTrace, Series};
 use bentpipe_results::Point;
-use bentpipe_units::{Span, Time};
+use bentpipe_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The series of one run.
+/// Time series of one run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trace {
-    /// The variant's name.
+    /// Name of the variant.
     pub variant: String,
-    /// Where in the sweep.
+    /// Value of each swept key.
     pub point: Point,
-    /// Number of the run.
+    /// Number of the run, from 0.
     pub run: u64,
     /// One entry for each visit of each flow.
     pub flows: Vec<FlowSeries>,
     /// One entry for each direction of each hop.
     pub links: Vec<LinkSeries>,
-    /// What stands above the run, by its place among the constellations; none for a path of hops.
+    /// Index of the run's constellation; absent for a path of hops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constellation: Option<usize>,
-    /// The routes of the flows' data through a network, in the order of their times.
+    /// Routes of the flows' data through a network, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
 }
 
-/// The time series of several runs, and what stands above them.
-#[derive(Debug, Clone, Default)]
-pub struct Recording {
-    /// One entry for each traced run.
-    pub traces: Vec<Trace>,
-    /// Skies that traces refer to.
-    pub constellations: Vec<ConstellationView>,
-    /// What both refer to.
-    pub blob: Vec<u8>,
-    /// When the first traced run ended, where it is known; without it, the last of its routes is its
-    /// end.
-    pub first_end: Option<Time>,
-}
-
-impl Recording {
-    /// The constellation and the routes of the first traced run as CZML, where it has a constellation.
-    pub fn czml(&self, name: &str) -> Option<String> {
-        let trace = self.traces.first()?;
-        let constellation = self.constellations.get(trace.constellation?)?;
-        let last = trace.routes.iter().map(|route| route.t_s).fold(0.0, f64::max);
-        let end = self.first_end.map_or(Span::from_secs_f64(last), |end| end.since(Time::ZERO));
-        Some(czml::document(name, constellation, &trace.routes, end, &self.blob))
-    }
-}
-
-/// The series of one visit of a flow.
+/// Time series of one visit of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowSeries {
-    /// The flow's name.
+    /// Name of the flow.
     pub name: String,
-    /// Which connection of the flow.
+    /// Number of the visit, from 1.
     pub visit: usize,
-    /// When it began.
+    /// Start of the visit, in seconds since the start of the run.
     pub start_s: f64,
-    /// Its series by name.
+    /// Series by name.
     pub series: BTreeMap<String, SeriesRef>,
-    /// What happened at a point in time.
+    /// Labelled points in time.
     pub marks: Vec<Mark>,
-    /// What the sender's congestion control was doing, each from that time until the next.
+    /// Phases of the sender's congestion control. Each lasts until the next.
     #[serde(default)]
     pub phases: Vec<Mark>,
 }
 
-/// The series of one direction of one hop.
+/// Time series of one direction of one hop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkSeries {
     /// `hop/forward` or `hop/return`.
     pub name: String,
-    /// Its rate, where that is constant.
+    /// Rate of the link; `null` if it is not constant.
     pub rate_mbps: Option<f64>,
-    /// What its queue holds, where that is counted in bytes.
+    /// Limit of the queue; `null` if it is not fixed in bytes.
     pub queue_limit_bytes: Option<u64>,
-    /// Its series by name.
+    /// Series by name.
     pub series: BTreeMap<String, SeriesRef>,
 }
 
-/// Something that happened.
+/// A labelled point in time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mark {
-    /// When, since the run began.
+    /// Time in seconds since the start of the run.
     pub t_s: f64,
-    /// What.
+    /// Label in plots.
     pub label: String,
 }
 
@@ -106,35 +80,35 @@ impl Mark {
     }
 }
 
-/// Where in the blob a series lies.
+/// Reference to a series in the blob.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesRef {
-    /// First byte; a multiple of 8.
+    /// Offset of the first byte, a multiple of 8.
     pub offset: usize,
-    /// How many points.
+    /// Number of points.
     pub n: usize,
     /// Unit of the values.
     pub unit: String,
 }
 
 impl Trace {
-    /// The series of a run, appended to `blob`.
+    /// Encodes the series of a run and appends them to `blob`.
     ///
-    /// `names` are the run's flows, in order; `most` is what each series may keep of its points.
+    /// `names` are the names of the run's flows, in order. Each series keeps about `limit` points.
     pub fn encode(
         variant: &str,
         point: &Point,
         run: u64,
         trace: &RunTrace,
         names: &[String],
-        most: usize,
+        limit: usize,
         blob: &mut Vec<u8>,
     ) -> Self {
         let flows = trace.flows.iter().map(|flow| FlowSeries {
             name: flow.name.clone(),
             visit: flow.visit,
             start_s: flow.start.as_secs_f64(),
-            series: append_all(&flow.series, most, blob),
+            series: append_all(&flow.series, limit, blob),
             marks: flow.marks.iter().map(|(at, label)| Mark::new(*at, label)).collect(),
             phases: flow.phases.iter().map(|(at, label)| Mark::new(*at, label)).collect(),
         });
@@ -143,7 +117,7 @@ impl Trace {
             name: link.name.clone(),
             rate_mbps: link.rate.map(|rate| rate.as_mbps_f64()),
             queue_limit_bytes: link.queue_limit,
-            series: append_all(&link.series, most, blob),
+            series: append_all(&link.series, limit, blob),
         });
         let links = links.collect();
         let paths = trace.paths.iter().map(|path| Route {
@@ -163,7 +137,7 @@ impl Trace {
         }
     }
 
-    /// Moves every series by `offset` bytes, which is a multiple of 8.
+    /// Adds `offset`, a multiple of 8, to the offset of every series.
     pub fn shift(&mut self, offset: usize) {
         let flows = self.flows.iter_mut().flat_map(|flow| flow.series.values_mut());
         let links = self.links.iter_mut().flat_map(|link| link.series.values_mut());
@@ -171,16 +145,16 @@ impl Trace {
     }
 }
 
-fn append_all(series: &[Series], most: usize, blob: &mut Vec<u8>) -> BTreeMap<String, SeriesRef> {
+fn append_all(series: &[Series], limit: usize, blob: &mut Vec<u8>) -> BTreeMap<String, SeriesRef> {
     series
         .iter()
         .filter(|series| !series.points.is_empty())
-        .map(|series| append(series, most, blob))
+        .map(|series| append(series, limit, blob))
         .collect()
 }
 
-fn append(series: &Series, most: usize, blob: &mut Vec<u8>) -> (String, SeriesRef) {
-    let points = downsample::downsample(series, most);
+fn append(series: &Series, limit: usize, blob: &mut Vec<u8>) -> (String, SeriesRef) {
+    let points = downsample::downsample(series, limit);
     let n = points.len();
     let offset = blob.len();
     blob.extend(points.iter().flat_map(|(time, _)| time.as_secs_f64().to_le_bytes()));
@@ -189,7 +163,7 @@ fn append(series: &Series, most: usize, blob: &mut Vec<u8>) -> (String, SeriesRe
     (series.name.to_owned(), SeriesRef { offset, n, unit: series.unit.to_owned() })
 }
 
-/// The points of `series` as (seconds, value); empty where it does not lie in `blob`.
+/// Returns the points of `series` as (seconds, value); empty if the reference exceeds `blob`.
 pub fn points(series: &SeriesRef, blob: &[u8]) -> Vec<(f64, f32)> {
     let Some(times) = series.n.checked_mul(8).and_then(|size| part(blob, series.offset, size))
     else {
@@ -217,7 +191,7 @@ mod tests {
     use bentpipe_units::Time;
 
     #[test]
-    fn series_come_back_from_the_blob_and_begin_at_multiples_of_eight() {
+    fn decoded_series_equal_the_encoded_ones_and_start_at_multiples_of_eight() {
         let series = |name, n: u64| Series {
             name,
             unit: "B",
@@ -237,7 +211,7 @@ mod tests {
         let mut all = vec![0; 16];
         all.extend(&blob);
         trace.shift(16);
-        assert_eq!(trace.flows[0].series.len(), 2, "an empty series is left out");
+        assert_eq!(trace.flows[0].series.len(), 2, "an empty series is omitted");
         for (name, n) in [("cwnd", 3), ("rtt", 5)] {
             let series = &trace.flows[0].series[name];
             assert_eq!(series.offset % 8, 0);
@@ -247,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_past_the_end_is_no_series() {
+    fn a_reference_past_the_end_has_no_points() {
         let outside = SeriesRef { offset: 8, n: usize::MAX / 4, unit: String::new() };
         assert!(points(&outside, &[0; 64]).is_empty());
     }

@@ -1,8 +1,8 @@
-//! The document that is written as `results.json` and read back by `bentpipe report`.
+//! The document `results.json`, which `bentpipe report` reads back.
 //!
-//! `null` stands for what did not happen. Everything is in the order of the plan (points, variants,
-//! runs), and floats are printed as the shortest text that reads back as the same value, so that
-//! the same scenario gives the same bytes.
+//! `null` means that something did not happen. All lists are in the order of the plan (points,
+//! variants, runs), and floats are printed as the shortest text that parses to the same value.
+//! Therefore the same scenario produces the same bytes.
 
 use crate::{
     Comparison, Emulation, Expectation, Fairness, FlowMetrics, LinkMetrics, ReverseBytes, Summary,
@@ -14,14 +14,14 @@ use std::collections::BTreeMap;
 /// Value of each swept key, as text.
 pub type Point = BTreeMap<String, String>;
 
-/// Which clock a scenario runs on.
+/// The clock that a scenario runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
     /// Deterministic simulation.
     #[default]
     Virtual,
-    /// Real time, with the kernel's endpoints and real programs.
+    /// Real time, with real programs and endpoints of the kernel.
     Real,
 }
 
@@ -51,19 +51,19 @@ impl Direction {
 pub struct Results {
     /// Name of the scenario.
     pub scenario: String,
-    /// Seed of every random draw.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Which clock ran.
+    /// Clock of the runs.
     pub clock: Clock,
     /// Version of Bentpipe.
     pub version: String,
-    /// Every run.
+    /// All runs.
     pub runs: Vec<Run>,
-    /// Statistics over runs.
+    /// Statistics over the runs.
     pub summary: Vec<Summary>,
     /// Expectations of the scenario, and whether they passed.
     pub expectations: Vec<Expectation>,
-    /// Published figures beside ours.
+    /// Published figures compared with the results.
     pub published: Vec<Comparison>,
 }
 
@@ -80,7 +80,7 @@ pub struct Run {
     pub flows: Vec<Flow>,
     /// One entry for each direction of each hop.
     pub links: Vec<Link>,
-    /// How competing flows shared the path; `null` without two such flows.
+    /// Fairness of competing flows; `null` without two such flows.
     #[serde(default)]
     pub fairness: Option<Fairness>,
     /// Report of the emulator; absent on the virtual clock.
@@ -99,17 +99,17 @@ pub struct Flow {
     pub transport: String,
     /// The congestion controller; `none` for datagrams.
     pub congestion: String,
-    /// Number of connections. Time series are those of the first one's sender.
+    /// Number of connections. Time series are those of the sender of the first one.
     pub connections: u64,
     /// Direction of the data.
     pub direction: Direction,
-    /// Application bytes to transfer; with a fixed duration, those received.
+    /// Application bytes to transfer; the bytes received if the duration is fixed.
     pub bytes: u64,
-    /// True if all of them arrived, or the fixed duration has passed.
+    /// True if all bytes arrived, or the fixed duration has passed.
     pub completed: bool,
     /// Time of the client's first packet since the start of the run, in seconds.
     pub start_s: f64,
-    /// What was measured.
+    /// Metrics of the visit.
     #[serde(flatten)]
     pub metrics: FlowMetrics,
     /// Bytes of the reverse direction by layer.
@@ -120,22 +120,21 @@ pub struct Flow {
     /// Sizes of the options of pure ACKs; TCP only.
     #[serde(default)]
     pub ack_option_bytes: Option<Distribution>,
-    /// What both ends knew about the path.
+    /// What both endpoints knew about the path.
     #[serde(default)]
     pub path: PathKnowledge,
-    /// Each object that was transferred.
+    /// The objects transferred.
     pub objects: Vec<Object>,
-    /// Why the flow ended early, if it did.
+    /// Why the flow ended early; `null` if it did not.
     pub error: Option<String>,
 }
 
-/// What both ends of a flow knew about the path. Windows count the bytes of QUIC packets in one
-/// RTT.
+/// What both endpoints of a flow knew about the path. Windows are bytes of QUIC packets per RTT.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathKnowledge {
     /// Window of the saved path that was offered to the sender.
     pub saved_window_bytes: Option<u64>,
-    /// RTT of that path.
+    /// RTT of the saved path.
     pub saved_rtt_ms: Option<f64>,
     /// Window that the sender would save.
     pub observed_window_bytes: Option<u64>,
@@ -145,9 +144,10 @@ pub struct PathKnowledge {
     pub receiver_window_bytes: Option<u64>,
     /// Smallest of the receiver's smoothed RTTs.
     pub receiver_rtt_ms: Option<f64>,
-    /// Whether the offered path met congestion; `null` if none was offered.
+    /// True if the use of the saved path caused congestion; `null` if none was offered.
     pub retreated: Option<bool>,
-    /// Outcome of the client's token: `accepted`, why not, or `none`; `null` without tokens.
+    /// Outcome of the client's token: `accepted`, the reason for rejection, or `none`; `null`
+    /// without tokens.
     pub token: Option<String>,
 }
 
@@ -156,11 +156,11 @@ pub struct PathKnowledge {
 pub struct Object {
     /// Name of the object.
     pub name: String,
-    /// Its size.
+    /// Size of the object.
     pub bytes: u64,
-    /// When it was requested, in seconds since the visit's first packet.
+    /// Time of the request, in seconds since the visit's first packet.
     pub start_s: f64,
-    /// When it was complete, in seconds since the visit's first packet.
+    /// Time of completion, in seconds since the visit's first packet.
     pub completion_s: Option<f64>,
 }
 
@@ -169,39 +169,39 @@ pub struct Object {
 pub struct Link {
     /// `hop/forward` or `hop/return`.
     pub name: String,
-    /// Its counters.
+    /// Counters of the link.
     #[serde(flatten)]
     pub metrics: LinkMetrics,
 }
 
-/// How often something had which size.
+/// Distribution of sizes in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
-    /// Number of sizes.
+    /// Number of values.
     pub n: u64,
-    /// The smallest.
+    /// Minimum.
     pub min: u32,
-    /// The smallest size that half of them do not exceed.
+    /// Median: the smallest size that half of the values do not exceed.
     pub median: u32,
-    /// The smallest size that 99 % of them do not exceed.
+    /// 99th percentile: the smallest size that 99 % of the values do not exceed.
     pub p99: u32,
-    /// The largest.
+    /// Maximum.
     pub max: u32,
-    /// Sizes in bytes, and how many had them. Above 255 bytes, a power of two stands for all sizes
-    /// below the next.
+    /// Number of values by size. Above 255 bytes, each power of two counts the sizes up to the
+    /// next power.
     pub counts: BTreeMap<u32, u64>,
 }
 
 impl Results {
-    /// True if every expectation passed.
+    /// Returns true if every expectation passed.
     pub fn all_passed(&self) -> bool {
         self.expectations.iter().all(|expectation| expectation.passed == Some(true))
     }
 
-    /// The document as it is written: indented JSON with a newline at its end.
+    /// Formats the document as indented JSON with a trailing newline.
     ///
     /// # Errors
-    /// Never for results of a run; serde's own error type otherwise.
+    /// Returns the error of `serde_json`, which does not occur for results of a run.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self).map(|text| text + "\n")
     }

@@ -1,37 +1,36 @@
-//! What the emulator did in a run on the real clock.
+//! Report of the emulator on a run on the real clock.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the emulator did in a run: whether its results can be trusted.
+/// Report of the emulator on a run, which shows whether its results can be trusted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Emulation {
-    /// Why the run is doubtful, such as packets that the emulator dropped or released late; empty
-    /// otherwise.
+    /// Reasons to doubt the results, such as packets that the emulator dropped or sent late.
     pub warnings: Vec<String>,
-    /// Towards the clients, and towards the server.
+    /// The directions towards the clients and towards the server.
     pub directions: Vec<DirectionEmulation>,
 }
 
-/// What the emulator did in one direction.
+/// Report of the emulator on one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DirectionEmulation {
     /// `forward` or `return`.
     pub name: String,
     /// Packets read.
     pub packets: u64,
-    /// Of these, packets that the path would have carried and the emulator dropped.
+    /// Packets that the emulator dropped although the path would have carried them.
     pub dropped: u64,
-    /// Packets whose fate is unknown. Not zero only if Bentpipe has a bug.
+    /// Packets missing from the emulator's accounts; a value other than zero is a bug of Bentpipe.
     pub unaccounted: i64,
-    /// Median lateness of packets against their deadlines.
+    /// Median lateness of packets relative to their deadlines, in microseconds.
     pub late_p50_us: f64,
-    /// 99th percentile of the lateness.
+    /// 99th percentile of the lateness, in microseconds.
     pub late_p99_us: f64,
-    /// Largest lateness.
+    /// Maximum lateness, in microseconds.
     pub late_max_us: f64,
-    /// Whether its thread had real-time priority.
+    /// True if the thread of the direction had real-time priority.
     pub realtime: bool,
-    /// CPU time of its thread.
+    /// CPU time of the thread, in seconds.
     pub cpu_s: f64,
 }

@@ -1,4 +1,4 @@
-//! Expectations and published figures: both select results by variant, point, flow and visit.
+//! Expectations and published figures. Both select results by variant, point, flow and visit.
 
 use crate::fairness::ALL_FLOWS;
 use crate::metrics::find_shared;
@@ -19,9 +19,9 @@ pub enum Statistic {
     P5,
     /// 95th percentile.
     P95,
-    /// The smallest.
+    /// Minimum.
     Min,
-    /// The largest.
+    /// Maximum.
     Max,
 }
 
@@ -29,7 +29,7 @@ pub enum Statistic {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PublishedKind {
-    /// An aim.
+    /// A target.
     Objective,
     /// A measurement.
     Measured,
@@ -40,37 +40,37 @@ pub enum PublishedKind {
 pub struct Rule {
     /// Name of the metric.
     pub metric: String,
-    /// The variant it is about; every variant if absent.
+    /// Name of the variant; `None` for every variant.
     pub variant: Option<String>,
-    /// Values of some swept keys.
+    /// Values of some swept keys, which select points.
     pub point: Point,
-    /// The flow it is about; every flow if absent.
+    /// Name of the flow; `None` for every flow.
     pub flow: Option<String>,
-    /// The visit it is about; every visit if absent.
+    /// Number of the visit; `None` for every visit.
     pub visit: Option<usize>,
-    /// The statistic over the runs.
+    /// Statistic over the runs.
     pub statistic: Statistic,
-    /// What must hold of it.
+    /// Condition on the statistic.
     pub condition: Condition,
 }
 
-/// What must hold of a statistic.
+/// Condition on a statistic.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
-    /// It lies between two bounds.
+    /// Bounds of the statistic, exclusive.
     Bounds {
-        /// The statistic must be larger.
+        /// Lower bound.
         above: Option<f64>,
-        /// The statistic must be smaller.
+        /// Upper bound.
         below: Option<f64>,
-        /// The bounds are about the ratio to the statistic of this variant.
+        /// Variant by whose statistic the value is divided before it is compared.
         relative_to: Option<String>,
     },
-    /// It differs from a published figure by at most a share of that figure.
+    /// Maximum relative difference from a published figure.
     Within {
-        /// The share, as a fraction.
+        /// Maximum difference, as a fraction of the figure.
         share: f64,
-        /// The figure.
+        /// Published figure.
         published: f64,
     },
 }
@@ -78,11 +78,11 @@ pub enum Condition {
 /// An expectation, and whether it passed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Expectation {
-    /// What must hold, in words.
+    /// The expectation in words.
     pub text: String,
-    /// Whether it does; `null` if runs that it is about are missing.
+    /// Whether it passed; `null` if runs that it needs are missing.
     pub passed: Option<bool>,
-    /// The statistic or ratio that was compared.
+    /// Statistic or ratio that was compared.
     pub measured: Option<f64>,
 }
 
@@ -91,48 +91,48 @@ pub struct Expectation {
 pub struct Figure {
     /// Short heading.
     pub label: String,
-    /// An aim, or a measurement.
+    /// Whether the figure is a target or a measurement.
     pub kind: PublishedKind,
     /// Name of the metric.
     pub metric: String,
-    /// The variant it is compared with; every variant if absent.
+    /// Variant that it is compared with; every variant if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// The flow it is compared with; every flow if absent.
+    /// Flow that it is compared with; every flow if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
-    /// Values of some swept keys.
+    /// Values of some swept keys, which select points.
     pub point: Point,
-    /// The figure.
+    /// Published value, in the metric's unit.
     pub value: f64,
-    /// Publication.
+    /// Publication that the value is from.
     pub source: String,
 }
 
-/// A published figure beside ours.
+/// A published figure compared with the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Short heading.
     pub label: String,
-    /// An aim, or a measurement.
+    /// Whether the figure is a target or a measurement.
     pub kind: PublishedKind,
     /// Name of the metric.
     pub metric: String,
-    /// The variant that is compared.
+    /// Name of the variant.
     pub variant: String,
     /// Value of each swept key.
     pub point: Point,
-    /// The flow that is compared.
+    /// Name of the flow.
     pub flow: String,
-    /// Its visit.
+    /// Number of the visit, from 1.
     pub visit: usize,
-    /// The published figure.
+    /// Published value, in the metric's unit.
     pub value: f64,
-    /// Our median.
+    /// Median of the runs.
     pub measured: Option<f64>,
-    /// Our median over the published figure.
+    /// Median of the runs divided by the published value.
     pub ratio: Option<f64>,
-    /// Publication.
+    /// Publication that the value is from.
     pub source: String,
 }
 
@@ -149,18 +149,19 @@ pub struct Group<'a> {
     pub planned: usize,
 }
 
-/// Whether `point` has every value of `filter`.
+/// Returns true if `point` has every value of `filter`.
 fn matches(point: &Point, filter: &Point) -> bool {
     filter.iter().all(|(key, value)| point.get(key) == Some(value))
 }
 
-/// Judges each rule for each group that it is about.
+/// Evaluates each rule for each group that it selects. A rule that selects none yields one
+/// expectation that is not measured.
 pub fn judge(rules: &[Rule], groups: &[Group<'_>]) -> Vec<Expectation> {
     let mut found = Vec::new();
     for rule in rules {
         let before = found.len();
         for group in groups {
-            let about = rule.variant.as_deref().is_none_or(|variant| variant == group.variant);
+            let selected = rule.variant.as_deref().is_none_or(|variant| variant == group.variant);
             // A comparison of a variant with itself always passes.
             let itself = match &rule.condition {
                 Condition::Bounds { relative_to, .. } => {
@@ -168,7 +169,8 @@ pub fn judge(rules: &[Rule], groups: &[Group<'_>]) -> Vec<Expectation> {
                 }
                 Condition::Within { .. } => false,
             };
-            if !about || (itself && rule.variant.is_none()) || !matches(group.point, &rule.point) {
+            if !selected || (itself && rule.variant.is_none()) || !matches(group.point, &rule.point)
+            {
                 continue;
             }
             let candidates = match find_shared(&rule.metric) {
@@ -193,13 +195,15 @@ pub fn judge(rules: &[Rule], groups: &[Group<'_>]) -> Vec<Expectation> {
     found
 }
 
-/// The visit of `base` at the position that `visit` has in `group`: a resumed handshake is measured
-/// on the second visit, a full one on the only visit.
-fn same_place(group: &Group<'_>, base: &Group<'_>, flow: &str, visit: usize) -> usize {
+/// Returns the visit of `base` at the position that `visit` has in `group`.
+///
+/// Numbers of visits can differ: a resumed handshake is measured on the second visit, a full
+/// handshake on the only visit.
+fn same_position(group: &Group<'_>, base: &Group<'_>, flow: &str, visit: usize) -> usize {
     let own =
         |runs| visits(runs).into_iter().filter(|(name, _)| name == flow).map(|(_, visit)| visit);
-    let place = own(group.runs).position(|candidate| candidate == visit).unwrap_or_default();
-    own(base.runs).nth(place).unwrap_or(visit)
+    let position = own(group.runs).position(|candidate| candidate == visit).unwrap_or_default();
+    own(base.runs).nth(position).unwrap_or(visit)
 }
 
 impl Rule {
@@ -221,7 +225,7 @@ impl Rule {
                 let base =
                     groups.iter().find(|base| base.variant == other && base.point == group.point);
                 let base = base.and_then(|base| {
-                    self.statistic(base, flow, same_place(group, base, flow, visit))
+                    self.statistic(base, flow, same_position(group, base, flow, visit))
                 });
                 own.zip(base).map(|(own, base)| own / base).filter(|ratio| ratio.is_finite())
             }
@@ -237,8 +241,8 @@ impl Rule {
         Expectation { text, passed: Some(passed), measured }
     }
 
-    /// The statistic; `None` if a run has no value, since a median of the successful runs alone
-    /// would mislead.
+    /// Returns the statistic; `None` if a run has no value, because a median of the successful
+    /// runs alone would be misleading.
     fn statistic(&self, group: &Group<'_>, flow: &str, visit: usize) -> Option<f64> {
         let values = values(group.runs, flow, visit, &self.metric);
         if values.len() < group.runs.len() {
@@ -297,13 +301,13 @@ impl Rule {
     }
 }
 
-/// A point in words: `path.profile = geo-50-10, workload.download = 2 MB`.
+/// Formats a point, such as `path.profile = geo-50-10, workload.download = 2 MB`.
 pub fn point_text(point: &Point) -> String {
     let parts: Vec<String> = point.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     parts.join(", ")
 }
 
-/// Compares each published figure with the medians that it is about.
+/// Compares each published figure with the medians that it selects.
 pub fn compare(figures: &[Figure], summary: &[Summary]) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for figure in figures {

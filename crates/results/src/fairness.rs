@@ -1,8 +1,8 @@
-//! How competing flows share a path, from what each has received over time.
+//! Fairness of competing flows, computed from the bytes that each receives over time.
 //!
-//! The figures cover the time in which all competing flows of a run are active, without a warm-up
-//! at its beginning. They are those of RFC 5166 §2.3: Jain's index, the ratio of the smallest share
-//! to the largest, and a convergence time.
+//! The figures cover the time in which all competing flows of a run are active, after a warm-up.
+//! They are those of RFC 5166 §2.3: Jain's index, the ratio of the smallest share to the largest,
+//! and a convergence time.
 
 use crate::SharedMetrics;
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -10,41 +10,41 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Name that stands for all flows together where results name a flow.
+/// Name of all flows together, in place of the name of a flow.
 pub const ALL_FLOWS: &str = "all";
-/// Bytes received are counted in intervals of this length.
+/// Interval in which received bytes are counted.
 const TENTH: Span = Span::from_millis(100);
-/// The default warm-up is this part of the time in which all flows are active: a fifth, long enough
-/// for slow start to end in runs of a usual length.
-const WARMUP: u64 = 5;
-/// Shortest time, in tenths of a second, over which shares are computed: a second, some RTTs.
-const SHORTEST: usize = 10;
-/// Length, in tenths of a second, of the sliding window of the convergence time: two seconds,
-/// several RTTs even of a geostationary path.
+/// Divisor of the default warm-up: a fifth of the time in which all flows are active, which is
+/// long enough for slow start in runs of usual duration.
+const WARMUP_DIVISOR: u64 = 5;
+/// Minimum time over which shares are computed, in tenths of a second: one second, a few RTTs.
+const MIN_TENTHS: usize = 10;
+/// Sliding window of the convergence time, in tenths of a second: two seconds, several RTTs even
+/// of a geostationary path.
 const WINDOW: usize = 20;
-/// How far below its final share a flow may be that has converged, relatively: the δ of RFC 5166
-/// §2.3, with the value of Bansal, Balakrishnan, Floyd and Shenker, "Dynamic behavior of
-/// slowly-responsive congestion control algorithms", SIGCOMM 2001.
+/// Maximum relative deficit of a converged flow from its final share: δ of RFC 5166 §2.3, with the
+/// value of Bansal, Balakrishnan, Floyd and Shenker, "Dynamic behavior of slowly-responsive
+/// congestion control algorithms", SIGCOMM 2001.
 const DELTA: f64 = 0.1;
-/// A link carries a flow's data, and not its ACKs, if it has carried more than this part of what
-/// the flow received. ACKs amount to a twentieth of the data at most.
-const DATA: f64 = 0.1;
+/// A link carries the data of a flow, not only its ACKs, if the bytes carried exceed this fraction
+/// of the bytes received. ACKs are at most a twentieth of the data.
+const DATA_FRACTION: f64 = 0.1;
 
-/// How the competing flows of one run shared the path.
+/// Fairness of the competing flows of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fairness {
-    /// The share of each flow.
+    /// Share of each flow.
     pub flows: Vec<Share>,
-    /// Start of the time that is counted, since the start of the run.
+    /// Start of the evaluated time, in seconds since the start of the run.
     pub from_s: f64,
-    /// End of the time that is counted.
+    /// End of the evaluated time, in seconds since the start of the run.
     pub to_s: f64,
-    /// Length of the warm-up before `from_s`.
+    /// Warm-up before `from_s`, in seconds.
     pub warmup_s: f64,
-    /// The figures of all flows together.
+    /// Metrics of all flows together.
     #[serde(flatten)]
     pub metrics: SharedMetrics,
-    /// The link that the flows compete for.
+    /// Link that the flows compete for; `null` if there is none.
     pub bottleneck: Option<String>,
 }
 
@@ -53,9 +53,9 @@ pub struct Fairness {
 pub struct Share {
     /// Name of the flow.
     pub flow: String,
-    /// Its goodput.
+    /// Goodput in the evaluated time.
     pub goodput_mbps: f64,
-    /// Its fraction of what all flows received.
+    /// Fraction of the bytes that all flows received.
     pub share: f64,
 }
 
@@ -84,12 +84,12 @@ impl Contender<'_> {
     }
 }
 
-/// What a link carried.
+/// Use of a link by the flows of a run.
 #[derive(Debug, Clone)]
 pub struct LinkUse<'a> {
     /// Name of the link.
     pub name: &'a str,
-    /// Bytes by index of the flow.
+    /// Bytes carried, by index of the flow.
     pub carried: &'a [(usize, u64)],
     /// Fraction of time spent transmitting.
     pub utilisation: f64,
@@ -98,10 +98,11 @@ pub struct LinkUse<'a> {
 }
 
 impl Fairness {
-    /// The figures of one run, after a warm-up of `warmup` since the start of the last flow.
+    /// Computes the figures of one run, after a warm-up of `warmup` since the start of the last
+    /// flow.
     ///
-    /// `None` with fewer than two flows, with less than a second in which all of them are active
-    /// after the warm-up, or if nothing was received in it.
+    /// Returns `None` for fewer than two flows, if the flows are active together for less than a
+    /// second after the warm-up, or if they receive nothing in that time.
     pub fn of(
         contenders: &[Contender<'_>],
         links: &[LinkUse<'_>],
@@ -112,10 +113,10 @@ impl Fairness {
         }
         let begin = contenders.iter().map(|flow| flow.start).max()?;
         let end = contenders.iter().map(|flow| flow.end).min()?;
-        let fifth = || Span::from_nanos(end.since(begin).as_nanos() / WARMUP);
-        let warmup = warmup.unwrap_or_else(fifth);
+        let default = || Span::from_nanos(end.since(begin).as_nanos() / WARMUP_DIVISOR);
+        let warmup = warmup.unwrap_or_else(default);
         let counted = tenths(begin + warmup, end);
-        if counted.len() < SHORTEST {
+        if counted.len() < MIN_TENTHS {
             return None;
         }
         let received: Vec<u64> =
@@ -150,33 +151,33 @@ impl Fairness {
     }
 }
 
-/// The whole tenths of a second between two times.
+/// Returns the whole tenths of a second between two times.
 fn tenths(from: Time, to: Time) -> Range<usize> {
     let nanos = TENTH.as_nanos();
     (from.as_nanos().div_ceil(nanos) as usize)..((to.as_nanos() / nanos) as usize)
 }
 
-/// Fraction of each; `None` if nothing was received.
+/// Returns the fraction of each flow; `None` if nothing was received.
 fn shares(received: &[u64]) -> Option<Vec<f64>> {
     let sum: u64 = received.iter().sum();
     (sum > 0).then(|| received.iter().map(|&bytes| bytes as f64 / sum as f64).collect())
 }
 
-/// (Σx)² / (n Σx²): Jain, Chiu and Hawe, DEC-TR-301, 1984. Shares sum to one.
+/// Returns Jain's index (Σx)² / (n Σx²): Jain, Chiu and Hawe, DEC-TR-301, 1984.
 fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     sum * sum / (shares.len() as f64 * shares.iter().map(|share| share * share).sum::<f64>())
 }
 
-/// The link that carries the data of most flows; of several such links, the busiest.
+/// Returns the link that carries the data of the most flows; of several such links, the busiest.
 fn bottleneck<'a>(
     contenders: &[Contender<'_>],
     links: &'a [LinkUse<'a>],
 ) -> Option<&'a LinkUse<'a>> {
     let crossing = |link: &LinkUse<'_>| {
         let crosses = |flow: &&Contender<'_>| {
-            let data = flow.received as f64 * DATA;
-            link.carried.iter().any(|&(place, bytes)| place == flow.index && bytes as f64 > data)
+            let data = flow.received as f64 * DATA_FRACTION;
+            link.carried.iter().any(|&(index, bytes)| index == flow.index && bytes as f64 > data)
         };
         contenders.iter().filter(crosses).count()
     };
@@ -194,10 +195,12 @@ fn bottleneck<'a>(
     found.map(|(_, link)| link)
 }
 
-/// The δ-fair convergence time of RFC 5166 §2.3, generalised: the final share of each flow takes the
-/// place of an equal share, because flows with different RTTs may settle at unequal ones. It is the
-/// time from the start of the last flow to the end of the first window in which no flow has less
-/// than (1 - δ) of its final share. For two flows with equal final shares it is the original.
+/// Returns the time from the start of the last flow to the end of the first window in which every
+/// flow has at least (1 - δ) of its final share.
+///
+/// This generalises the δ-fair convergence time of RFC 5166 §2.3, which assumes equal shares: flows
+/// with different RTTs may converge to unequal shares. For two flows with equal final shares, both
+/// definitions agree.
 fn convergence(contenders: &[Contender<'_>], last: &[f64], begin: Time, end: Time) -> Option<Span> {
     let active = tenths(begin, end);
     let window = (active.start..active.end).map(|start| start..start + WINDOW).find(|window| {
@@ -216,8 +219,8 @@ fn convergence(contenders: &[Contender<'_>], last: &[f64], begin: Time, end: Tim
 mod tests {
     use super::*;
 
-    /// Two flows of 20 s of which the second starts after 10 s, with the bytes that each receives
-    /// in each tenth of a second.
+    /// Returns the bytes that each of two flows receives in each tenth of a second. The flows last
+    /// 20 s, and the second starts after 10 s.
     fn run(a: fn(usize) -> u64, b: fn(usize) -> u64) -> [Vec<u64>; 2] {
         [(0..300).map(a).collect(), (0..300).map(b).collect()]
     }
@@ -240,7 +243,7 @@ mod tests {
 
     #[test]
     fn shares_cover_the_time_in_which_all_flows_are_active_after_the_warm_up() {
-        // Before 12 s everything differs, and after 20 s too: the first flow has ended.
+        // The rates differ before 12 s (the warm-up) and after 20 s (the first flow has ended).
         let received = run(
             |tenth| if (120..200).contains(&tenth) { 3_000 } else { 77 },
             |tenth| if (120..200).contains(&tenth) { 1_000 } else { 99_000 },
@@ -291,25 +294,25 @@ mod tests {
     fn convergence_is_the_end_of_the_first_window_with_the_final_shares() {
         let convergence =
             |received: &[Vec<u64>; 2], warmup| of(received, warmup).unwrap().metrics.convergence_s;
-        // The second flow receives nothing for three seconds, then half. In a window, n of its 20
-        // tenths with n / (20 + n) ≥ 0.9 · 0.5, so that 17 lie after 3 s.
+        // The second flow receives nothing for three seconds, then half. It has converged in a
+        // window with data in n of 20 tenths if n / (20 + n) ≥ 0.9 · 0.5, so n = 17.
         let late = run(|_| 1_000, |tenth| if tenth < 130 { 0 } else { 1_000 });
         assert_eq!(convergence(&late, Some(5)), Some(4.7));
         let equal = run(|_| 1_000, |_| 1_000);
         assert_eq!(convergence(&equal, None), Some(2.0), "the length of a window");
         let bursts = run(|_| 1_000, |tenth| if tenth % 40 == 0 { 40_000 } else { 0 });
-        assert_eq!(convergence(&bursts, None), None, "it never settles");
+        assert_eq!(convergence(&bursts, None), None, "the shares never converge");
     }
 
     #[test]
-    fn one_flow_flows_apart_and_nothing_received_have_no_fairness() {
+    fn a_single_flow_separate_flows_and_flows_without_data_have_no_fairness() {
         let received = run(|_| 1_000, |_| 1_000);
-        assert_eq!(of(&received, Some(10)), None, "no time is left");
+        assert_eq!(of(&received, Some(10)), None, "no time after the warm-up");
         assert_eq!(Fairness::of(&contenders(&received)[..1], &[], None), None, "one flow");
         let mut apart = contenders(&received);
         apart[1].start = Time::from_secs(21);
         apart[1].end = Time::from_secs(30);
-        assert_eq!(Fairness::of(&apart, &[], None), None, "one after the other");
-        assert_eq!(of(&run(|_| 0, |_| 0), None), None, "nothing to share");
+        assert_eq!(Fairness::of(&apart, &[], None), None, "the flows are never active together");
+        assert_eq!(of(&run(|_| 0, |_| 0), None), None, "nothing received");
     }
 }

@@ -1,9 +1,10 @@
-//! Variants that never differed.
+//! Detection of variants with identical results.
 
 use crate::Run;
 
-/// Pairs of variants with the same figures in every run at every point that both have. Such
-/// variants differ in a key that had no effect, so a comparison of them shows nothing.
+/// Returns pairs of variants with the same metrics in every run at every point.
+///
+/// Such variants differ in a key that had no effect, so comparing them is pointless.
 pub fn identical_variants(runs: &[Run]) -> Vec<(String, String)> {
     let mut names: Vec<&str> = Vec::new();
     for run in runs {

@@ -1,9 +1,9 @@
-//! Results of runs: what they contain, what they mean, and how they are written.
+//! Results of runs: metrics, statistics, expectations, and their formats.
 //!
-//! [`Results`] is the document of `results.json`. [`metrics`] is the registry from which its
-//! figures, their columns, names, units and descriptions are made. [`summarise`] computes
-//! statistics over runs, [`judge`] checks expectations, [`compare`] puts published figures beside
-//! ours, and [`parquet`] writes tables. The crate knows no simulator and touches no files.
+//! [`Results`] is the document `results.json`. [`metrics`] is the registry that defines name, unit
+//! and meaning of every metric. [`summarise`] computes statistics over runs, [`judge`] evaluates
+//! expectations, [`compare`] compares published figures with the results, and [`parquet`] encodes
+//! tables. The crate depends on no simulator and accesses no files.
 
 mod document;
 mod emulation;

@@ -1,36 +1,36 @@
-//! The manifest of a run directory: everything that a report needs besides results and series.
+//! The manifest of a run directory: what a report needs in addition to results and time series.
 
 use crate::{Clock, Figure, quantity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a run directory contains, as written to `manifest.json`.
+/// Description of a run directory, written to `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
-    /// Version of Bentpipe that wrote it.
+    /// Version of Bentpipe that wrote the directory.
     pub version: String,
-    /// Commit that this version was built from; `null` if it is unknown.
+    /// Commit that this version was built from; `null` if unknown.
     #[serde(default)]
     pub commit: Option<String>,
-    /// False if runs are missing because the whole was interrupted or one failed.
+    /// False if runs are missing because of an interruption or a failed run.
     pub complete: bool,
-    /// Number of runs that the scenario asks for.
+    /// Number of runs of the scenario.
     pub runs_planned: usize,
     /// Number of runs in `results.json`.
     pub runs_done: usize,
     /// Name of the scenario.
     pub scenario: String,
-    /// Its title.
+    /// Title of the scenario.
     pub title: String,
-    /// What it is for.
+    /// Purpose of the scenario.
     pub description: Option<String>,
-    /// Seed of every random draw.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Which clock ran.
+    /// Clock of the runs.
     pub clock: Clock,
     /// Names of the variants in order.
     pub variants: Vec<String>,
-    /// What each variant uses, in the same order.
+    /// Settings of each variant, in the same order.
     #[serde(default)]
     pub variant_settings: Vec<VariantSettings>,
     /// The swept keys in order.
@@ -39,46 +39,46 @@ pub struct Manifest {
     pub path: Option<PathSummary>,
     /// Published figures.
     pub published: Vec<Figure>,
-    /// What a reader of the results should know.
+    /// Notes for readers of the results.
     pub notes: Vec<String>,
-    /// The files of the directory besides this one.
+    /// The other files of the directory.
     pub files: Vec<String>,
-    /// The scenario as it was run, as TOML.
+    /// The scenario as run, in TOML.
     pub source: String,
 }
 
-/// What a variant uses at the first point of the sweep.
+/// Settings of a variant at the first point of the sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariantSettings {
     /// Name of the variant.
     pub name: String,
-    /// What its flows use, each once.
+    /// Distinct settings of its flows.
     pub flows: Vec<FlowSettings>,
 }
 
-/// The settings of a flow that decide most about its results.
+/// The settings of a flow that affect its results most.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowSettings {
-    /// `quic` or `tcp`; the kind of workload for others.
+    /// `quic` or `tcp`; otherwise the kind of workload.
     pub transport: String,
-    /// The congestion controller.
+    /// Congestion controller.
     pub congestion: Option<String>,
-    /// The slow-start algorithm.
+    /// Slow-start algorithm.
     pub slow_start: Option<String>,
-    /// The ACK policy.
+    /// ACK policy.
     pub ack: Option<String>,
-    /// The preset, if one was named.
+    /// Preset, if the scenario names one.
     pub preset: Option<String>,
 }
 
 /// A swept key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepAxis {
-    /// Its dotted path.
+    /// Dotted path of the key.
     pub key: String,
-    /// Its values in order, as text.
+    /// Values in order, as text.
     pub values: Vec<String>,
-    /// The same values as numbers in base units; `null` for what is no quantity.
+    /// The same values as numbers in base units; `null` for a value that is not a quantity.
     #[serde(default)]
     pub numbers: Vec<Option<f64>>,
     /// Unit of the numbers: `bytes`, `s` or `bps`; `null` if there is none or they differ.
@@ -87,7 +87,7 @@ pub struct SweepAxis {
 }
 
 impl SweepAxis {
-    /// The axis of `key` with `values`.
+    /// Creates the axis of `key` with `values`.
     pub fn new(key: String, values: Vec<String>) -> Self {
         let parsed: Vec<_> = values.iter().map(|value| quantity(value)).collect();
         let unit = parsed.first().copied().flatten().map(|(_, unit)| unit);
@@ -101,7 +101,7 @@ impl SweepAxis {
     }
 }
 
-/// A path in words, for reports.
+/// Description of a path for reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathSummary {
     /// Title of the profile, or the names of the hops.
@@ -112,20 +112,20 @@ pub struct PathSummary {
     pub rtt_ms: f64,
     /// Bandwidth-delay product in the direction of the data.
     pub bdp_bytes: u64,
-    /// Name of the profile, if the path is one.
+    /// Name of the profile, if the path has one.
     pub profile: Option<String>,
     /// Source of the profile's figures.
     pub source: Option<String>,
 }
 
-/// A hop in words.
+/// Description of a hop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HopSummary {
     /// Name of the hop.
     pub name: String,
-    /// Towards the client.
+    /// Direction towards the client.
     pub forward: String,
-    /// Towards the server.
+    /// Direction towards the server.
     #[serde(rename = "return")]
     pub reverse: String,
 }

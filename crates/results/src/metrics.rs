@@ -1,9 +1,10 @@
-//! The registry of metrics. One row gives a metric its name, unit, label, direction and meaning.
+//! The registry of metrics. One row defines the name, unit, label, direction and meaning of a
+//! metric.
 //!
-//! From the rows follow: the fields of `results.json`, the columns of `results.parquet`, the names
+//! The rows determine the fields of `results.json`, the columns of `results.parquet`, the names
 //! that `[[expect]]` and `[[published]]` accept, the summary, the JSON Schema of results, the
 //! tables of the book, and the names, units and labels of the report page. To add a metric, add a
-//! row here and set its field where an outcome becomes a result.
+//! row here and set its field where `bentpipe-lab` converts outcomes to results.
 
 mod derived;
 mod registry;
@@ -14,14 +15,14 @@ pub use registry::{Better, Metric, Number, Scope, find, find_shared, flow_metric
 use registry::metrics;
 
 metrics! {
-    /// Metrics of one visit of one flow that are stored as numbers. Spans count from the visit's
-    /// first packet; `null` stands for what did not happen or was not measured.
+    /// Stored metrics of one visit of one flow. Times count from the visit's first packet. `null`
+    /// means that the event did not happen or was not measured.
     FlowMetrics, FLOW, crate::Flow, |flow| flow.metrics;
 
-    /// Time until the last byte reached the receiving application. For an upload, until the
-    /// server's answer reached the client.
+    /// Time until the last byte reached the receiving application. For an upload, time until the
+    /// server's response reached the client.
     "Completion time", "s", Lower: completion_s: Option<f64>,
-    /// Application bytes over the completion time.
+    /// Application bytes divided by the completion time.
     "Goodput", "Mbps", Higher: goodput_mbps: Option<f64>,
     /// Time until the first byte reached the receiving application.
     "First byte", "s", Lower: first_byte_s: Option<f64>,
@@ -33,34 +34,34 @@ metrics! {
     "Bytes sent", "bytes", Lower: bytes_sent: u64,
     /// Packets of the flow dropped by a policer.
     "Dropped by a policer", "packets", Lower: packets_lost_policer: u64,
-    /// Packets of the flow dropped by a queue: full, or by active queue management.
+    /// Packets of the flow dropped by a full queue or by active queue management.
     "Dropped by a queue", "packets", Lower: packets_lost_queue: u64,
     /// Packets of the flow lost by a loss process of the channel.
     "Lost on the channel", "packets", Lower: packets_lost_channel: u64,
-    /// Packets of the flow lost in a network of satellites without a link's fault: link down, no
-    /// route, or hop limit.
+    /// Packets of the flow lost by the routing of a satellite network: link down, no route, or hop
+    /// limit.
     "Lost by routing", "packets", Lower: packets_lost_routing: u64,
-    /// Packets that the sender declared lost, rightly or not. For the kernel's TCP, segments
-    /// retransmitted; `null` for external programs.
+    /// Packets that the sender declared lost, correctly or spuriously; segments retransmitted for
+    /// the kernel's TCP; `null` for external programs.
     "Declared lost", "packets", Lower: packets_declared_lost: Option<u64>,
     /// Time during which flow control or the send buffer blocked the sender.
     "Blocked by flow control", "s", Lower: flow_control_blocked_s: Option<f64>,
     /// Longest interval during which flow control or the send buffer blocked the sender.
     "Longest block by flow control", "s", Lower: flow_control_blocked_longest_s: Option<f64>,
-    /// Most bytes that the receiver buffered before its application read them; QUIC only.
+    /// Maximum of the bytes that the receiver buffered until its application read them; QUIC only.
     "Largest receive buffer", "bytes", Lower: receive_buffer_max_bytes: Option<u64>,
-    /// Largest receive window: the announced limit minus the bytes that the application has read;
+    /// Maximum receive window: the announced limit minus the bytes that the application has read;
     /// QUIC only.
     "Largest receive window", "bytes", Neither: receive_window_max_bytes: Option<u64>,
     /// Packets of the reverse direction, from the receiver of the data to its sender.
     "Reverse packets", "packets", Lower: reverse_packets: u64,
     /// Bytes of the reverse direction in percent of `bytes_sent`.
     "Reverse overhead", "%", Lower: reverse_overhead_percent: Option<f64>,
-    /// Packets of the reverse direction that acknowledge; `null` for datagrams.
+    /// Packets of the reverse direction with an ACK; `null` for datagrams.
     "ACKs", "packets", Lower: reverse_acks: Option<u64>,
-    /// Packets of the reverse direction that only acknowledge.
+    /// Packets of the reverse direction that contain nothing but an ACK.
     "Pure ACKs", "packets", Lower: reverse_acks_only: Option<u64>,
-    /// Data packets that reached the receiver for each packet that acknowledges.
+    /// Data packets that reached the receiver, per packet with an ACK.
     "Data packets per ACK", "", Neither: data_per_ack: Option<f64>,
     /// Minimum RTT sampled by the sender.
     "Minimum RTT", "ms", Lower: rtt_min_ms: Option<f64>,
@@ -68,19 +69,19 @@ metrics! {
     "Mean RTT", "ms", Lower: rtt_mean_ms: Option<f64>,
     /// 99th percentile of the RTT.
     "RTT, 99th percentile", "ms", Lower: rtt_p99_ms: Option<f64>,
-    /// Most bytes that a proxy buffered for one connection; `null` without a proxy.
+    /// Maximum of the bytes that a proxy buffered for one connection; `null` without a proxy.
     "Largest proxy buffer", "bytes", Lower: pep_buffer_max_bytes: Option<u64>,
-    /// ACKs that a proxy's filter suppressed; `null` without a filter.
+    /// ACKs that the filter of a proxy suppressed; `null` without a filter.
     "ACKs suppressed by a proxy", "packets", Neither: pep_acks_dropped: Option<u64>,
 }
 
 metrics! {
-    /// Metrics of all competing flows of a run together.
+    /// Metrics of all competing flows of a run.
     SharedMetrics, SHARED, crate::Fairness, |fairness| fairness.metrics;
 
-    /// Jain's index: 1 if all flows receive the same, 1/n if one of n receives everything.
+    /// Jain's index: 1 if all flows receive the same, 1/n if one of n flows receives everything.
     "Jain's index", "", Higher: jain_index: f64,
-    /// Smallest share over the largest: 1 if all flows receive the same.
+    /// Smallest share divided by the largest: 1 if all flows receive the same.
     "Min-max ratio", "", Higher: min_max_ratio: f64,
     /// Goodput of all flows together.
     "Total goodput", "Mbps", Higher: aggregate_goodput_mbps: f64,
@@ -88,7 +89,7 @@ metrics! {
     "Bottleneck use", "", Higher: bottleneck_utilisation: Option<f64>,
     /// Mean queueing delay at the bottleneck.
     "Bottleneck delay", "ms", Lower: bottleneck_queue_ms: Option<f64>,
-    /// Time from the start of the last flow until the shares first are what they are in the end.
+    /// Time from the start of the last flow until all shares first reach their final values.
     "Convergence", "s", Lower: convergence_s: Option<f64>,
 }
 
@@ -102,11 +103,11 @@ metrics! {
     "Bytes delivered", "bytes", Neither: bytes: u64,
     /// Packets dropped by the policer.
     "Dropped by the policer", "packets", Lower: dropped_policer: u64,
-    /// Packets dropped by the queue: full, or by active queue management.
+    /// Packets dropped by the full queue or by active queue management.
     "Dropped by the queue", "packets", Lower: dropped_queue: u64,
     /// Packets lost by a loss process of the channel.
     "Lost on the channel", "packets", Lower: dropped_channel: u64,
-    /// Longest queue.
+    /// Maximum length of the queue.
     "Longest queue", "bytes", Lower: queue_max_bytes: u64,
     /// Fraction of time spent transmitting.
     "Utilisation", "", Higher: utilisation: f64,

@@ -1,7 +1,8 @@
-//! Tables for notebooks: one row for each measured visit of each flow, and one for each link.
+//! Parquet tables for notebooks: one with a row for each measured visit of each flow, and one with
+//! a row for each link.
 //!
-//! The `parquet` crate's own column writer is used rather than Arrow: it builds in half the time,
-//! and the file is the same.
+//! They use the column writer of the `parquet` crate rather than Arrow, because it builds in half
+//! the time and produces the same file.
 
 use crate::metrics::{LINK, Metric, flow_metrics};
 use crate::{Flow, Link, Results, Run, quantity};
@@ -13,7 +14,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 use std::sync::Arc;
 
-/// A column: a value or null for each row.
+/// A column with a value or null for each row.
 enum Column {
     Text(Vec<Option<ByteArray>>),
     Int(Vec<Option<i64>>),
@@ -21,18 +22,19 @@ enum Column {
     Bool(Vec<Option<bool>>),
 }
 
-/// The table of flows as a Parquet file: every metric, and every swept key as text and as a number.
+/// Encodes the table of flows as a Parquet file, with every metric, and every swept key as text and
+/// as a number.
 ///
 /// # Errors
-/// Only if the writer itself fails.
+/// Returns an error if the Parquet writer fails.
 pub fn flows(results: &Results) -> Result<Vec<u8>, ParquetError> {
     encode(results, "flow", flow_columns(results))
 }
 
-/// The table of links as a Parquet file.
+/// Encodes the table of links as a Parquet file.
 ///
 /// # Errors
-/// Only if the writer itself fails.
+/// Returns an error if the Parquet writer fails.
 pub fn links(results: &Results) -> Result<Vec<u8>, ParquetError> {
     encode(results, "link", link_columns(results))
 }
@@ -88,7 +90,7 @@ impl Column {
     }
 }
 
-/// Rows of a table: each with the run that it belongs to.
+/// Rows of a table, each with its run.
 struct Rows<'a, T>(Vec<(&'a Run, &'a T)>);
 
 impl<'a, T: 'static> Rows<'a, T> {
@@ -109,8 +111,8 @@ impl<'a, T: 'static> Rows<'a, T> {
         Column::Bool(self.0.iter().map(|(_, row)| read(row)).collect())
     }
 
-    /// What identifies the run: variant, swept keys (`point.KEY` as text, `point.KEY.number` in
-    /// base units), number.
+    /// Returns the columns that identify the run: variant, swept keys (`point.KEY` as text,
+    /// `point.KEY.number` in base units) and number.
     fn run(&self) -> Vec<(String, Column)> {
         let mut keys: Vec<&String> = self.0.iter().flat_map(|(run, _)| run.point.keys()).collect();
         keys.sort();

@@ -1,9 +1,9 @@
-//! Swept values as numbers, for axes of plots.
+//! Swept values as numbers, for the axes of plots.
 
 use bentpipe_units::{Bytes, Rate, Ratio, Span};
 
-/// The number that `text` stands for, and its unit: bytes, seconds (`s`), bits per second (`bps`),
-/// or none for a plain number or a percentage. `None` if it is no quantity.
+/// Parses a quantity to a number and its base unit: bytes, seconds (`s`), bits per second (`bps`),
+/// or an empty unit for a plain number or a percentage. Returns `None` for other text.
 ///
 /// `"2 MB"` is 2,000,000 bytes, `"600 ms"` is 0.6 s, `"0.1 %"` is 0.001.
 pub fn quantity(text: &str) -> Option<(f64, &'static str)> {

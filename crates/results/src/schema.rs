@@ -3,7 +3,7 @@
 use crate::{Manifest, Results, metrics};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 
-/// What a run directory says, as `bentpipe schema --results` describes it.
+/// The JSON files of a run directory, as described by `bentpipe schema --results`.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "its fields describe files, and no value is made")]
 struct RunDirectory {
@@ -13,9 +13,10 @@ struct RunDirectory {
     results: Results,
 }
 
-/// JSON Schema (draft 2020-12) of results: an object with the content of `manifest.json` and of
-/// `results.json`. The extension `x-metrics` lists every metric with name, scope, unit, label and
-/// meaning.
+/// Returns the JSON Schema (draft 2020-12) of results: an object with the content of
+/// `manifest.json` and of `results.json`.
+///
+/// The extension `x-metrics` lists every metric with name, scope, unit, label and meaning.
 pub fn json_schema() -> Schema {
     let generator: SchemaGenerator = SchemaSettings::draft2020_12().for_serialize().into();
     let mut schema = generator.into_root_schema_for::<RunDirectory>();

@@ -1,33 +1,35 @@
 //! Statistics over the runs of one variant at one point.
 //!
-//! The 95 % interval is the distribution-free one for the median from order statistics (for example
-//! Conover, *Practical Nonparametric Statistics*, 3rd ed., §3.2): the closest pair of ranks `k`, `n
-//! + 1 - k` that covers the median with at least 95 % probability under the binomial distribution.
-//! It assumes nothing about how completion times are spread, draws nothing, and says nothing for
-//! fewer than six runs, where even smallest to largest covers less than 95 %. A bootstrap would
-//! print an interval for two runs; it would not be one.
+//! The 95 % confidence interval of the median is the distribution-free interval from order
+//! statistics (for example Conover, *Practical Nonparametric Statistics*, 3rd ed., §3.2): the
+//! closest pair of ranks `k` and `n + 1 - k` that covers the median with at least 95 % probability
+//! under the binomial distribution. It makes no assumption on the distribution of completion times
+//! and needs no random numbers. For fewer than six runs there is no interval, because even the
+//! range from minimum to maximum covers less than 95 %. A bootstrap would return a meaningless
+//! interval for two runs.
 
-/// What is said about a set of values.
+/// Statistics of a set of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stats {
-    /// How many values there are.
+    /// Number of values.
     pub n: u64,
-    /// Half of the values lie below.
+    /// Median.
     pub median: f64,
-    /// The average.
+    /// Arithmetic mean.
     pub mean: f64,
-    /// The smallest.
+    /// Minimum.
     pub min: f64,
-    /// The largest.
+    /// Maximum.
     pub max: f64,
-    /// 5 % and 95 % quantiles, linear between neighbours; none for a single value.
+    /// 5 % and 95 % quantiles, linearly interpolated; `None` for a single value.
     pub p5_p95: Option<(f64, f64)>,
-    /// 95 % confidence interval of the median; none where there is none or it would have no width.
+    /// 95 % confidence interval of the median; `None` for fewer than six values, or if its width
+    /// would be zero.
     pub ci95: Option<(f64, f64)>,
 }
 
 impl Stats {
-    /// Statistics of `values`; none of an empty slice.
+    /// Computes the statistics of `values`; `None` for an empty slice.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -37,7 +39,7 @@ impl Stats {
         Some(Self {
             n: n as u64,
             median: quantile(&sorted, 0.5),
-            // The sum of equal values may round past them.
+            // The mean of equal values may differ from them by rounding.
             mean: (sum / n as f64).clamp(min, max),
             min,
             max,
@@ -49,7 +51,8 @@ impl Stats {
     }
 }
 
-/// The `q` quantile of sorted values, linear between neighbours (type 7 of Hyndman and Fan 1996).
+/// Returns the `q` quantile of sorted values, linearly interpolated (type 7 of Hyndman and Fan
+/// 1996).
 pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     let at = q * (sorted.len() - 1) as f64;
     let below = at.floor() as usize;
@@ -62,10 +65,10 @@ pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     }
 }
 
-/// Indices (from 0) of the order statistics that enclose the median of `n` values with at least 95
-/// % probability.
+/// Returns the indices (from 0) of the order statistics that enclose the median of `n` values with
+/// at least 95 % probability.
 fn median_interval(n: usize) -> Option<(usize, usize)> {
-    // P(Binomial(n, 1/2) <= k), added up until another rank would cost more than 2.5 % on a side.
+    // P(Binomial(n, 1/2) <= k), summed while the tail on each side stays within 2.5 %.
     let log_half_to_n = n as f64 * libm::log(0.5);
     let log_factorial = |k: usize| libm::lgamma(k as f64 + 1.0);
     let mut tail = 0.0;
@@ -97,8 +100,7 @@ mod tests {
 
     #[test]
     fn the_interval_has_the_ranks_of_the_published_tables() {
-        // Conover's table of ranks, counted from 1: n = 6: 1..6, n = 10: 2..9, n = 20: 6..15, n =
-        // 100: 40..61.
+        // Conover's table of ranks, counted from 1.
         for (n, ranks) in [(6, (1, 6)), (10, (2, 9)), (20, (6, 15)), (100, (40, 61))] {
             assert_eq!(median_interval(n), Some((ranks.0 - 1, ranks.1 - 1)), "{n}");
         }
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_lie_between_neighbours() {
+    fn quantiles_are_linearly_interpolated() {
         let stats = Stats::of(&[4.0, 1.0, 3.0, 2.0]).unwrap();
         assert_eq!(stats.median, 2.5);
         let (p5, p95) = stats.p5_p95.unwrap();
@@ -125,14 +127,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn statistics_are_ordered_and_do_not_care_about_order(
+        fn statistics_are_ordered_and_independent_of_the_order_of_values(
             mut values in prop::collection::vec(-1e9f64..1e9, 1..80)
         ) {
             let stats = Stats::of(&values).unwrap();
             prop_assert!(stats.min <= stats.median && stats.median <= stats.max);
             prop_assert!(stats.min <= stats.mean && stats.mean <= stats.max);
             if let Some((p5, p95)) = stats.p5_p95 {
-                prop_assert!(stats.min <= p5 && p5 <= stats.median && stats.median <= p95 && p95 <= stats.max);
+                prop_assert!([stats.min, p5, stats.median, p95, stats.max].is_sorted());
             }
             if let Some((low, high)) = stats.ci95 {
                 prop_assert!(low < high && low <= stats.median && stats.median <= high);

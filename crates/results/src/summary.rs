@@ -19,7 +19,7 @@ pub struct Summary {
     pub visit: usize,
     /// Name of the metric.
     pub metric: String,
-    /// Number of runs in which it has a value.
+    /// Number of runs in which the metric has a value.
     pub n: u64,
     /// Median.
     pub median: Option<f64>,
@@ -35,8 +35,9 @@ pub struct Summary {
     pub ci95_high: Option<f64>,
 }
 
-/// Statistics for each variant, point, flow and visit, in the order of `runs`: of every metric that
-/// is no detail, and of the details named in `details`.
+/// Computes statistics for each variant, point, flow and visit, in the order of `runs`.
+///
+/// They cover every metric that is not a detail, and the details named in `details`.
 pub fn summarise(runs: &[Run], details: &[&str]) -> Vec<Summary> {
     let chosen: Vec<&str> = flow_metrics()
         .filter(|metric| !metric.detail || details.contains(&metric.name))
@@ -60,7 +61,7 @@ pub fn summarise(runs: &[Run], details: &[&str]) -> Vec<Summary> {
     summary
 }
 
-/// The flows and visits that occur in `runs`, in order of first appearance.
+/// Returns the flows and visits that occur in `runs`, in order of first appearance.
 pub fn visits(runs: &[Run]) -> Vec<(String, usize)> {
     let mut found: Vec<(String, usize)> = Vec::new();
     for flow in runs.iter().flat_map(|run| &run.flows) {
@@ -71,7 +72,7 @@ pub fn visits(runs: &[Run]) -> Vec<(String, usize)> {
     found
 }
 
-/// The values of the metric `name` over `runs`, without runs in which it has none.
+/// Returns the values of the metric `name` in `runs`, without runs in which it has none.
 pub fn values(runs: &[Run], flow: &str, visit: usize, name: &str) -> Vec<f64> {
     if let Some(shared) = metrics::find_shared(name) {
         return runs.iter().filter_map(|run| (shared.read)(run.fairness.as_ref()?)).collect();

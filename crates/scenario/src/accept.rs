@@ -1,34 +1,36 @@
-//! Which keys have a meaning for a flow: a key without one is an error, since its result would tell
-//! of something that was asked for and not done.
+//! Which transport keys apply to a flow.
+//!
+//! A key that applies to none is an error. Otherwise the results would seem to show the effect of a
+//! setting that was never used.
 
-use super::document::Tree;
 use super::flow::Flow;
 use super::protocol::Protocol;
 use super::section::Section;
 use super::transport::{NESTED, Transport};
+use super::tree::Tree;
 use super::workload::ExternalKey;
 use crate::error::Problem;
 use serde_json::Value as Json;
 use std::ops::Range;
 use toml::de::DeValue;
 
-/// What keys without `x-accepted-by` have a meaning for.
+/// The protocols that keys without `x-accepted-by` apply to.
 const BOTH: [&str; 2] = ["quic", "tcp"];
 
-/// A key that is set, by its dotted path.
-struct Set<'a> {
+/// A key that the scenario sets, with its dotted path.
+struct SetKey<'a> {
     path: Vec<&'a str>,
     span: Range<usize>,
     value: &'a DeValue<'a>,
 }
 
-impl Set<'_> {
-    fn key(&self) -> String {
+impl SetKey<'_> {
+    fn dotted(&self) -> String {
         self.path.join(".")
     }
 
-    /// What the schema says about it under `extension`: its own words, or those of the table it is in.
-    fn about(&self, extension: &str) -> Option<Vec<String>> {
+    /// Returns the schema's list under `extension`, from the key itself or from its table.
+    fn extension(&self, extension: &str) -> Option<Vec<String>> {
         let schema = Transport::schema();
         let (mut table, mut found) = (schema, None);
         for key in &self.path {
@@ -42,7 +44,7 @@ impl Set<'_> {
     }
 }
 
-/// The schema that `property` refers to, or itself.
+/// Resolves the reference of `property` to a definition, if it is one.
 fn definition<'a>(schema: &'a Json, property: &'a Json) -> &'a Json {
     match property.get("$ref").and_then(Json::as_str).and_then(|name| name.rsplit('/').next()) {
         Some(name) => &schema["$defs"][name],
@@ -50,40 +52,41 @@ fn definition<'a>(schema: &'a Json, property: &'a Json) -> &'a Json {
     }
 }
 
-/// Every key of a transport that `table` sets. A table of parameters counts as one key.
-fn set<'a>(table: &'a Tree<'a>, path: &[&'a str], all: &mut Vec<Set<'a>>) {
+/// Adds every key that `table` sets to `all`. A table of parameters counts as one key.
+fn collect<'a>(table: &'a Tree<'a>, path: &[&'a str], all: &mut Vec<SetKey<'a>>) {
     for (key, value) in table {
         let mut path = path.to_vec();
         path.push(key.get_ref());
         match value.get_ref() {
             DeValue::Table(inner) if path.len() == 1 && NESTED.contains(&path[0]) => {
-                set(inner, &path, all)
+                collect(inner, &path, all)
             }
-            other => all.push(Set { path, span: key.span(), value: other }),
+            other => all.push(SetKey { path, span: key.span(), value: other }),
         }
     }
 }
 
-fn transport_keys<'a>(table: &'a Tree<'a>) -> Vec<Set<'a>> {
+fn transport_keys<'a>(table: &'a Tree<'a>) -> Vec<SetKey<'a>> {
     let mut all = Vec::new();
-    set(table, &[], &mut all);
+    collect(table, &[], &mut all);
     let known = super::section::keys::<Transport>();
     all.retain(|set| known.contains(&set.path[0]));
     all
 }
 
-/// Problems with keys of `table` that none of the `flows` that have it as a layer accepts.
+/// Returns a problem for each key of `table` that applies to none of `flows`, the flows that
+/// inherit the table.
 pub(crate) fn refused<'a>(table: &Tree<'_>, flows: impl Iterator<Item = &'a Flow>) -> Vec<Problem> {
     let flows: Vec<&Flow> = flows.collect();
     let mut problems = Vec::new();
     for key in transport_keys(table) {
         let accepted =
-            key.about("x-accepted-by").unwrap_or_else(|| BOTH.map(str::to_owned).to_vec());
+            key.extension("x-accepted-by").unwrap_or_else(|| BOTH.map(str::to_owned).to_vec());
         let accepts = |flow: &&Flow| {
             flow.protocol.facets().iter().any(|facet| accepted.iter().any(|one| one == facet))
         };
         if !flows.iter().any(accepts) {
-            problems.push(no_meaning(&key, &flows, &accepted));
+            problems.push(ineffective(&key, &flows, &accepted));
         }
     }
     let external = |flow: &&Flow| flow.protocol == Protocol::External;
@@ -97,8 +100,8 @@ pub(crate) fn refused<'a>(table: &Tree<'_>, flows: impl Iterator<Item = &'a Flow
     problems
 }
 
-fn no_meaning(key: &Set<'_>, flows: &[&Flow], accepted: &[String]) -> Problem {
-    let mut over: Vec<&str> = flows.iter().map(|flow| what(flow)).collect();
+fn ineffective(key: &SetKey<'_>, flows: &[&Flow], accepted: &[String]) -> Problem {
+    let mut over: Vec<&str> = flows.iter().map(|flow| transport_text(flow)).collect();
     over.sort_unstable();
     over.dedup();
     let words = |name: &String| match name.as_str() {
@@ -108,15 +111,15 @@ fn no_meaning(key: &Set<'_>, flows: &[&Flow], accepted: &[String]) -> Problem {
     let allowed: Vec<String> = accepted.iter().map(words).collect();
     let message = format!(
         "`{}` has no effect over {}; allowed with {}",
-        key.key(),
+        key.dotted(),
         over.join(", "),
         allowed.join(" or ")
     );
     Problem::new(key.span.clone(), message)
 }
 
-/// The transport of a flow, in words.
-fn what(flow: &Flow) -> &'static str {
+/// Describes the transport of a flow for error messages.
+fn transport_text(flow: &Flow) -> &'static str {
     match flow.protocol {
         Protocol::Quic(_) => "QUIC",
         Protocol::Tcp(bentpipe_tcp::http::Version::Raw) => "TCP with http = \"raw\"",
@@ -126,16 +129,17 @@ fn what(flow: &Flow) -> &'static str {
     }
 }
 
-/// Keys of `table` that QUIC under the real clock cannot follow, with what it allows.
+/// Describes the keys of `table` that QUIC on the real clock does not support, with the supported
+/// values.
 pub(crate) fn virtual_only(table: &Tree<'_>, protocol: Protocol) -> Vec<String> {
     if !matches!(protocol, Protocol::Quic(_)) {
         return Vec::new();
     }
     let mut refused = Vec::new();
     for key in transport_keys(table) {
-        // Keys of other transports stand in [defaults] for other flows.
+        // [defaults] may hold keys of other transports, for other flows.
         if key
-            .about("x-accepted-by")
+            .extension("x-accepted-by")
             .is_some_and(|accepted| !accepted.iter().any(|one| one == "quic"))
         {
             continue;
@@ -145,12 +149,12 @@ pub(crate) fn virtual_only(table: &Tree<'_>, protocol: Protocol) -> Vec<String> 
             DeValue::Boolean(value) => value.to_string(),
             _ => String::new(),
         };
-        match key.about("x-real-clock") {
+        match key.extension("x-real-clock") {
             Some(values) if values.is_empty() || values.contains(&text) => {}
             Some(values) => {
-                refused.push(format!("`{}`: allowed there: {}", key.key(), values.join(", ")))
+                refused.push(format!("`{}`: allowed there: {}", key.dotted(), values.join(", ")))
             }
-            None => refused.push(format!("`{}`: allowed there: nothing", key.key())),
+            None => refused.push(format!("`{}`: allowed there: nothing", key.dotted())),
         }
     }
     refused

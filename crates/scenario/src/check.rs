@@ -1,31 +1,31 @@
-//! What the types cannot refuse: names that name nothing, keys that exclude each other, values that
-//! make no sense together. Every problem is reported at its own place.
+//! Checks beyond the types: names that do not exist, keys that exclude each other, values that
+//! contradict each other. Every problem is reported at its own place.
 
-use super::{Expect, Flow, PepSection, PointFilter, Scenario, Transport};
 use crate::document::{Axis, plain_text};
 use crate::error::{Problem, quoted};
+use crate::flow::Flow;
+use crate::limits::{Check, HEADERS, above_zero, between};
+use crate::orbit_check;
+use crate::pep::PepSection;
+use crate::scenario::{Expect, ONLY_HOP, PointFilter, Scenario};
+use crate::transport::Transport;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::congestion::config::Parameters;
 use bentpipe_results::fairness::ALL_FLOWS;
 use bentpipe_results::metrics;
-use bentpipe_units::{Bytes, Span};
+use bentpipe_units::Bytes;
 use serde_spanned::Spanned;
-use std::ops::Range;
 
-/// IPv4 and UDP headers.
-pub const HEADERS: u64 = 28;
-/// Smallest UDP payload that QUIC may use (RFC 9000 §14).
+/// Smallest maximum UDP payload that QUIC allows, in bytes (RFC 9000 §14).
 const SMALLEST_PAYLOAD: u64 = 1200;
 
-type Check = Result<(), Problem>;
-
-/// Refuses a scenario that parses but cannot be run.
+/// Returns an error if the scenario parses but cannot be run.
 pub fn check(scenario: &Scenario, axes: &[Axis<'_>]) -> Check {
     name(&scenario.name, "scenario")?;
     between("repeat", &scenario.repeat, 1, 100_000)?;
     above_zero("time_limit", &scenario.time_limit)?;
     path(scenario)?;
-    super::orbit_check::orbit(scenario)?;
+    orbit_check::orbit(scenario)?;
     work(scenario)?;
     unique("variant", scenario.variants.iter().map(|variant| &variant.name))?;
     for expect in &scenario.expect {
@@ -48,8 +48,8 @@ fn name(name: &Spanned<String>, what: &str) -> Check {
         return Err(Problem::new(
             name.span(),
             format!(
-                "`{text}` is no name for a {what}; allowed: 1 to 64 lower-case letters, digits, \
-                    `-`, `+` and `.`, the first no `.`"
+                "`{text}` is not a valid name for a {what}; allowed: 1 to 64 lower-case letters, \
+                    digits, `-`, `+` and `.`, not starting with `.`"
             ),
         ));
     }
@@ -72,26 +72,6 @@ fn unique<'a>(what: &str, names: impl Iterator<Item = &'a Spanned<String>>) -> C
     Ok(())
 }
 
-pub(super) fn between(key: &str, value: &Spanned<u64>, low: u64, high: u64) -> Check {
-    if (low..=high).contains(value.get_ref()) {
-        return Ok(());
-    }
-    Err(Problem::new(
-        value.span(),
-        format!("`{key}` of {value} is out of range; allowed: {low} to {high}"),
-    ))
-}
-
-pub(super) fn above_zero(key: &str, value: &Spanned<Span>) -> Check {
-    if !value.get_ref().is_zero() {
-        return Ok(());
-    }
-    Err(Problem::new(
-        value.span(),
-        format!("`{key}` of {value} is no time at all; allowed: above 0 s"),
-    ))
-}
-
 fn path(scenario: &Scenario) -> Check {
     let path = scenario.path.get_ref();
     let terminals = Spanned::new(path.terminals.span(), *path.terminals.get_ref() as u64);
@@ -101,7 +81,7 @@ fn path(scenario: &Scenario) -> Check {
     if !(smallest..=65_535).contains(&mtu) {
         return Err(Problem::new(
             path.mtu.span(),
-            format!("an `mtu` of {} carries no QUIC; allowed: {smallest} B to 65535 B", path.mtu),
+            format!("`mtu` of {} is out of range; allowed: {smallest} B to 65535 B", path.mtu),
         ));
     }
     if let Some(pep) = &path.pep {
@@ -182,7 +162,7 @@ fn flow(scenario: &Scenario, flow: &Flow) -> Check {
     }
 }
 
-/// The hops that a flow crosses, if it says so: from one that the path has to another.
+/// Checks that `from_hop` and `to_hop` of a flow exist and are in the order of the path.
 fn crossed(scenario: &Scenario, flow: &Flow) -> Check {
     let (from, to) = (&flow.placement.from_hop, &flow.placement.to_hop);
     let Some(given) = from.as_ref().or(to.as_ref()) else { return Ok(()) };
@@ -215,27 +195,13 @@ fn crossed(scenario: &Scenario, flow: &Flow) -> Check {
     }
 }
 
-pub(super) fn one_of(given: &[(&str, bool)], span: Range<usize>, none: &str) -> Check {
-    let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
-    let found: Vec<&str> =
-        given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
-    match found.len() {
-        1 => Ok(()),
-        0 => Err(Problem::new(span, format!("{none}; allowed: one of {}", quoted(&names)))),
-        _ => Err(Problem::new(
-            span,
-            format!("{} exclude each other; allowed: one of {}", quoted(&found), quoted(&names)),
-        )),
-    }
-}
-
 fn size_above_zero(key: &str, size: &Spanned<Bytes>) -> Check {
     if !size.get_ref().is_zero() {
         return Ok(());
     }
     Err(Problem::new(
         size.span(),
-        format!("`{key}` of {size} lets nothing through; allowed: above 0 B"),
+        format!("`{key}` of {size} would block all data; allowed: above 0 B"),
     ))
 }
 
@@ -261,8 +227,8 @@ fn transport(flow: &Flow, mtu: u64) -> Check {
     if let Some(fraction) =
         credit.window_update_fraction.as_ref().filter(|fraction| fraction.get_ref().is_zero())
     {
-        let message = "`window_update_fraction` of 0 would announce every byte; allowed: above 0, \
-            up to 1 or \"100 %\"";
+        let message = "`window_update_fraction` of 0 would send an update for every byte; \
+            allowed: above 0, up to 1 or \"100 %\"";
         return Err(Problem::new(fraction.span(), message));
     }
     if let Some(interval) = &credit.window_update_interval {
@@ -285,7 +251,7 @@ fn transport(flow: &Flow, mtu: u64) -> Check {
     Ok(())
 }
 
-/// Parameters of parts that exist, in their ranges.
+/// Checks that parameters exist and are in their ranges.
 fn parameters(given: Option<&Spanned<Parameters>>) -> Check {
     let Some(given) = given else { return Ok(()) };
     let congestion =
@@ -293,12 +259,12 @@ fn parameters(given: Option<&Spanned<Parameters>>) -> Check {
     congestion.factory().map(drop).map_err(|error| Problem::new(given.span(), error.to_string()))
 }
 
-/// The names of all variants.
+/// Returns the names of all variants.
 pub fn variant_names(scenario: &Scenario) -> Vec<&str> {
     scenario.variants.iter().map(|variant| variant.name.get_ref().as_str()).collect()
 }
 
-/// The names of all flows.
+/// Returns the names of all flows.
 pub fn flow_names(scenario: &Scenario) -> Vec<&str> {
     scenario.flows().iter().map(Flow::name).collect()
 }
@@ -316,7 +282,7 @@ fn variant(scenario: &Scenario, given: Option<&Spanned<String>>) -> Check {
     known("variant", given, &variant_names(scenario))
 }
 
-/// A metric of one flow, or one of all of them together.
+/// Checks that the metric exists and that `flow` fits its scope.
 fn metric(scenario: &Scenario, given: &Spanned<String>, flow: Option<&Spanned<String>>) -> Check {
     if metrics::find_shared(given.get_ref()).is_some() {
         return known("flow with a metric of all flows", flow, &[ALL_FLOWS]);
@@ -386,7 +352,7 @@ fn expect(scenario: &Scenario, axes: &[Axis<'_>], spanned: &Spanned<Expect>) -> 
         Some(published) if *published.get_ref() == 0.0 || !published.get_ref().is_finite() => {
             Err(Problem::new(
                 published.span(),
-                "nothing lies within a share of this; allowed: a number other than 0",
+                "`published` has no relative difference; allowed: a finite number other than 0",
             ))
         }
         _ => Ok(()),
@@ -397,13 +363,13 @@ fn capture(scenario: &Scenario) -> Check {
     hop(scenario, scenario.output.capture.as_ref())
 }
 
-/// A hop that the path has.
+/// Checks that the path has the hop.
 fn hop(scenario: &Scenario, given: Option<&Spanned<String>>) -> Check {
     let hops = &scenario.path.get_ref().hop;
     let mut hops: Vec<&str> =
         hops.iter().map(|hop| hop.get_ref().name.get_ref().as_str()).collect();
     if hops.is_empty() {
-        hops.push(crate::ONLY_HOP);
+        hops.push(ONLY_HOP);
     }
     known("hop", given, &hops)
 }

@@ -1,8 +1,8 @@
-//! Traffic between the largest cities: one `[[flow]]` with `random_city_pairs` stands for many.
+//! Traffic between the largest cities: one `[[flow]]` with `random_city_pairs` expands to many.
 
-use super::document::Tree;
 use super::flow::Placement;
 use super::section;
+use super::tree::Tree;
 use crate::error::Problem;
 use bentpipe_link::random::stream;
 use bentpipe_orbit::cities;
@@ -11,13 +11,14 @@ use std::borrow::Cow;
 use std::ops::Range;
 use toml::de::DeValue;
 
-/// The flows that the table of one `[[flow]]` stands for, by name.
+/// Expands the table of one `[[flow]]` to named flows.
 ///
-/// Cities are paired at random, the same pairs in every run, with a flow in each direction: the
-/// reciprocal pairs of the Hypatia study.
+/// Cities are paired at random, with a flow in each direction: the reciprocal pairs of the Hypatia
+/// study. The pairs are the same in every run.
 ///
 /// # Errors
-/// More pairs than there are cities for; ends beside them; a flow without a name.
+/// Returns an error for more pairs than the list of cities allows, for `from` or `to` beside
+/// `random_city_pairs`, and for a flow without a name.
 pub(crate) fn expand<'i>(
     mut table: Tree<'i>,
     span: &Range<usize>,
@@ -34,7 +35,7 @@ pub(crate) fn expand<'i>(
         return Err(Problem::new(end.span(), message));
     }
     let (count, most) = (*pairs.get_ref(), cities::all().len() as u64 / 2);
-    super::check::between("random_city_pairs", &pairs, 1, most)?;
+    super::limits::between("random_city_pairs", &pairs, 1, most)?;
     let order = shuffled(2 * count as usize, seed, name.get_ref());
     let mut flows = Vec::new();
     for (number, pair) in order.chunks_exact(2).enumerate() {
@@ -54,7 +55,7 @@ pub(crate) fn expand<'i>(
     }
     Ok(flows)
 }
-/// The numbers below `count` in an order that is drawn (Fisher and Yates).
+/// Returns the numbers below `count` in random order (Fisher and Yates).
 fn shuffled(count: usize, seed: u64, name: &str) -> Vec<usize> {
     let mut random = stream(seed, 0, &format!("{name}/cities"));
     let mut order: Vec<usize> = (0..count).collect();
@@ -70,7 +71,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_city_is_drawn_once_and_the_seed_decides_with_whom() {
+    fn every_city_is_drawn_once_and_the_seed_determines_the_pairs() {
         let order = shuffled(100, 1, "traffic");
         assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), 100);
         assert_eq!(order, shuffled(100, 1, "traffic"));

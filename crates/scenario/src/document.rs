@@ -1,27 +1,26 @@
-//! The scenario's text as a tree that remembers where everything stands: `--set` and sweep values
-//! are put into it by dotted path before it becomes typed, so that a wrong key or value is found by
-//! the one parser and reported at the place it came from.
+//! The scenario's text as a tree with the position of each key and value.
+//!
+//! `--set` and sweep values are put into the tree by dotted path before it is deserialised. One
+//! parser therefore finds every wrong key or value, and reports it at the place it came from.
 
 use crate::error::{Problem, Source, quoted};
-use crate::{Scenario, flow};
+use crate::layers;
+use crate::scenario::Scenario;
+use crate::tree::{Node, Tree};
 use serde::Deserialize;
 use serde_spanned::Spanned;
 use std::borrow::Cow;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
 
-/// A table that remembers where everything stands.
-pub type Tree<'i> = DeTable<'i>;
-/// A value that does.
-pub type Node<'i> = Spanned<DeValue<'i>>;
-
-/// What may be swept: keys that change a run, not what is made of it.
+/// Top-level keys that may be swept: those that affect a run, not the evaluation of its results.
 const SWEEPABLE: [&str; 6] = ["path", "workload", "flow", "defaults", "variant", "time_limit"];
 
-/// No path is deeper; one that is would only use up the stack.
-const DEEPEST: usize = 16;
+/// Maximum number of parts of a dotted path. Keys of scenarios have fewer, and the limit bounds
+/// recursion.
+const MAX_DEPTH: usize = 16;
 
-/// A parsed scenario file with what `--set` changed in it.
+/// A parsed scenario file with the changes of `--set`.
 #[derive(Debug, Clone)]
 pub struct Document<'i> {
     source: &'i Source,
@@ -29,28 +28,28 @@ pub struct Document<'i> {
     narrowed: Vec<(String, Vec<String>)>,
 }
 
-/// One swept key and its values, as text and as they are put into the tree.
+/// A swept key, or several that are swept together, and its values.
 #[derive(Debug, Clone)]
 pub struct Axis<'i> {
-    /// The dotted path; several, with a comma between them, where keys are swept together.
+    /// The dotted path. Keys that are swept together are separated by commas.
     pub key: String,
     /// The values in order, as they appear in results.
     pub values: Vec<String>,
-    /// All values that the file knows: more than `values` where `--set` picked some of them.
+    /// All values listed in the file. `values` holds fewer if `--set` selected some of them.
     pub known: Vec<String>,
     key_span: Range<usize>,
-    /// The keys that it sets.
+    /// The paths of the keys.
     paths: Vec<Vec<String>>,
-    /// By value, what each of them is set to.
+    /// For each value, one node per path.
     nodes: Vec<Vec<Node<'i>>>,
 }
 
 impl<'i> Document<'i> {
-    /// Parses the file of `source` and applies its `--set`s.
+    /// Parses the file of `source` and applies its `--set` options.
     ///
-    /// Each is `key=value`. The value is TOML; what is not TOML is taken as a string, so that
-    /// quotes need not survive a shell. Setting a swept key replaces the values it is swept over. A
-    /// key that does not exist is found by [`Document::at`].
+    /// Each option is `key=value`. A value that is not valid TOML is taken as a string, so that
+    /// strings need no quotes in a shell. Setting a swept key replaces its list of values.
+    /// [`Document::at`] reports keys that do not exist.
     pub fn parse(source: &'i Source) -> Result<Self, Problem> {
         let root =
             DeTable::parse(source.file()).map_err(|error| Problem::from_toml(&error, 0..0))?;
@@ -93,12 +92,12 @@ impl<'i> Document<'i> {
                     Spanned::new(span, DeValue::Array(std::iter::once(node).collect()))
                 }
             };
-            // At the key's own place, since places give the order of axes.
+            // At the position of the key, because positions determine the order of axes.
             return put(self.root.get_mut(), &["sweep".to_owned(), dotted], &axis.key_span, values);
         }
         let [path] = paths.as_slice() else {
             let message = format!(
-                "`{key}` sets several keys at once, which only a swept axis can; set them one by \
+                "`{key}` is a list of keys, which only a swept axis can be; set them one by \
                     one"
             );
             return Err(Problem::new(key_span, message));
@@ -106,10 +105,11 @@ impl<'i> Document<'i> {
         put(self.root.get_mut(), path, &key_span, node)
     }
 
-    /// The swept keys in the order of the text.
+    /// Returns the swept keys in the order of the text.
     ///
     /// # Errors
-    /// A sweep that is not a list of distinct values, or one of a key that cannot be swept.
+    /// Returns an error if the values are not a list of distinct values, or if the key cannot be
+    /// swept.
     pub fn axes(&self) -> Result<Vec<Axis<'i>>, Problem> {
         let Some(sweep) = self.root.get_ref().get("sweep") else { return Ok(Vec::new()) };
         let DeValue::Table(sweep) = sweep.get_ref() else {
@@ -123,7 +123,7 @@ impl<'i> Document<'i> {
         for (key, values) in sweep {
             axes.push(self.axis(key, values)?);
         }
-        // The table is sorted by key; what people wrote is sorted by place.
+        // The table is sorted by key. The axes have the order of the text.
         axes.sort_by_key(|axis| axis.key_span.start);
         Ok(axes)
     }
@@ -139,7 +139,7 @@ impl<'i> Document<'i> {
                 return Err(Problem::new(
                     key.span(),
                     format!(
-                        "`{}` cannot be swept; allowed are paths that begin with {}, but no names",
+                        "`{}` cannot be swept; allowed are paths that begin with {}, except names",
                         path.join("."),
                         quoted(&SWEEPABLE)
                     ),
@@ -151,7 +151,7 @@ impl<'i> Document<'i> {
             DeValue::Table(_) => {
                 return Err(Problem::new(
                     key.span(),
-                    "a swept key is written in quotes, with all its dots",
+                    "a swept key must be in quotes, with all its dots",
                 )
                 .help(format!("\"{}.…\" = [ … ]", key.get_ref())));
             }
@@ -183,7 +183,7 @@ impl<'i> Document<'i> {
             if texts.contains(&text) {
                 return Err(Problem::new(
                     value.span(),
-                    format!("`{text}` stands twice in this sweep; allowed: each value once"),
+                    format!("`{text}` occurs twice in this sweep; allowed: each value once"),
                 ));
             }
             texts.push(text);
@@ -196,10 +196,10 @@ impl<'i> Document<'i> {
         Ok(Axis { key: dotted, values: texts, known, key_span: key.span(), paths, nodes })
     }
 
-    /// The scenario with each axis at the value chosen by `choice` (one index for each axis).
+    /// Returns the scenario with each axis at the value chosen by `choice` (one index per axis).
     ///
     /// # Errors
-    /// Unknown keys, wrong units, impossible values: whatever the types refuse.
+    /// Returns an error for an unknown key, a wrong unit or a value that its type rejects.
     pub fn at(&self, axes: &[Axis<'i>], choice: &[usize]) -> Result<Scenario, Problem> {
         let mut root = self.root.clone();
         for (axis, &index) in axes.iter().zip(choice) {
@@ -210,12 +210,12 @@ impl<'i> Document<'i> {
         let read = Scenario::deserialize(Deserializer::from(root.clone()));
         let mut scenario = read.map_err(|error| Problem::from_toml(&error, 0..0))?;
         let (limit, seed) = (*scenario.time_limit.get_ref(), scenario.seed);
-        (scenario.variants, scenario.ineffective) = flow::read(&root, limit, seed)?;
+        (scenario.variants, scenario.ineffective) = layers::read(&root, limit, seed)?;
         Ok(scenario)
     }
 
-    /// The scenario as it is run, as TOML: the file's own text, or the changed tree where `--set`
-    /// was used.
+    /// Returns the scenario as it is run, as TOML: the text of the file, or the changed tree if
+    /// `--set` was used.
     pub fn resolved(&self) -> String {
         let mut sets = self.source.sets().peekable();
         if sets.peek().is_none() {
@@ -227,19 +227,19 @@ impl<'i> Document<'i> {
         for (set, _) in sets {
             text.push_str(&format!("# --set {set}\n"));
         }
-        // A number that only fits 64 bits without a sign cannot be printed as TOML; the file's own
+        // An integer above `i64::MAX` cannot be printed as TOML; the file's own
         // text can.
         text + body.as_deref().unwrap_or(self.source.file())
     }
 }
 
-/// The value as it appears in results: strings as they are, everything else as TOML.
+/// Formats a value as it appears in results: strings without quotes, everything else as TOML.
 pub fn value_text(value: &Node<'_>) -> String {
     let plain = toml::Value::deserialize(ValueDeserializer::from(value.clone()));
     plain.map_or_else(|_| String::new(), |value| plain_text(&value))
 }
 
-/// See [`value_text`].
+/// Formats a value as it appears in results: strings without quotes, everything else as TOML.
 pub fn plain_text(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
@@ -262,10 +262,9 @@ fn split_assignment(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The dotted paths of a swept key: one, or several with commas between them.
+/// Parses the dotted paths of a swept key: one, or several separated by commas.
 fn split_paths(text: &str) -> Result<Vec<Vec<String>>, String> {
-    // A comma inside quotes belongs to a name; no key that may be swept together with others has
-    // one.
+    // A comma inside quotes belongs to a name. Keys with quotes cannot be swept together.
     if text.contains(['"', '\'']) {
         split_path(text).map(|path| vec![path])
     } else {
@@ -273,19 +272,19 @@ fn split_paths(text: &str) -> Result<Vec<Vec<String>>, String> {
     }
 }
 
-/// How an axis over `paths` is called in results.
+/// Returns the name of an axis over `paths` in results.
 fn axis_key(paths: &[Vec<String>]) -> String {
     paths.iter().map(|path| path.join(".")).collect::<Vec<_>>().join(", ")
 }
 
-/// The segments of a dotted path; a segment with dots in it stands in quotes.
+/// Splits a dotted path into segments. A segment that contains dots must be in quotes.
 fn split_path(text: &str) -> Result<Vec<String>, String> {
     let mut segments = Vec::new();
     let mut rest = text.trim();
     loop {
-        if segments.len() == DEEPEST {
+        if segments.len() == MAX_DEPTH {
             return Err(format!(
-                "`{text}` has more than {DEEPEST} parts; write a dotted path such as \
+                "`{text}` has more than {MAX_DEPTH} parts; write a dotted path such as \
                     workload.download"
             ));
         }
@@ -313,7 +312,8 @@ fn split_path(text: &str) -> Result<Vec<String>, String> {
             None if after.trim().is_empty() => return Ok(segments),
             None => {
                 return Err(format!(
-                    "`{text}` goes on after a quote; write a dotted path such as workload.download"
+                    "`{text}` continues after a closing quote; write a dotted path such as \
+                        workload.download"
                 ));
             }
         }
@@ -329,8 +329,8 @@ fn parse_set_value(text: &str, start: usize) -> Node<'_> {
     Spanned::new(span, value)
 }
 
-/// Gives every part of a value from the command line the span of the whole value: exact columns
-/// inside an option's text are worth nothing.
+/// Gives every part of a value from the command line the span of the whole value. Exact columns
+/// inside an option would not help.
 fn moved<'i>(value: DeValue<'i>, span: &Range<usize>) -> DeValue<'i> {
     match value {
         DeValue::Array(list) => DeValue::Array(
@@ -353,8 +353,8 @@ fn moved<'i>(value: DeValue<'i>, span: &Range<usize>) -> DeValue<'i> {
     }
 }
 
-/// Puts `node` at `path`, making tables on the way. A list of tables is entered by an entry's
-/// `name`.
+/// Puts `node` at `path` and creates missing tables. In a list of tables, the path segment is the
+/// `name` of an entry.
 fn put<'i>(
     table: &mut Tree<'i>,
     path: &[String],
@@ -364,8 +364,7 @@ fn put<'i>(
     let Some((key, rest)) = path.split_first() else { return Ok(()) };
     let spanned_key = Spanned::new(key_span.clone(), Cow::Owned(key.clone()));
     if rest.is_empty() {
-        // The key goes too, so that an error about it points at this place and not at the one it
-        // replaces.
+        // The key is replaced too, so that an error about it points at the new place.
         table.remove(key.as_str());
         table.insert(spanned_key, node);
         return Ok(());
@@ -380,7 +379,7 @@ fn put<'i>(
         other => Err(Problem::new(
             key_span.clone(),
             format!(
-                "`{key}` is a {} here, so it has no `{}` in it; set `{key}` itself",
+                "`{key}` is a {} here and contains no `{}`; set `{key}` itself",
                 other.type_str(),
                 rest.join(".")
             ),
@@ -491,7 +490,7 @@ name = "a"
     }
 
     #[test]
-    fn axes_stand_in_the_order_of_the_text_and_their_values_replace_the_scenarios() {
+    fn axes_are_in_the_order_of_the_text_and_their_values_replace_those_of_the_scenario() {
         let (axes, scenario) = with(&[]).unwrap();
         assert_eq!(
             axes,
@@ -501,7 +500,7 @@ name = "a"
     }
 
     #[test]
-    fn set_takes_toml_and_else_a_string_and_enters_lists_by_name() {
+    fn set_accepts_toml_or_a_string_and_finds_list_entries_by_name() {
         let (_, scenario) = with(&[
             "seed=7",
             "title=two words",
@@ -518,7 +517,7 @@ name = "a"
     }
 
     #[test]
-    fn setting_a_swept_key_replaces_its_values_and_what_the_file_knew_stays_known() {
+    fn setting_a_swept_key_replaces_its_values_and_the_values_of_the_file_stay_known() {
         let (axes, scenario) = with(&["workload.download=3 MB"]).unwrap();
         assert_eq!(
             (axes[0].as_str(), download(&scenario).as_str()),
@@ -532,7 +531,7 @@ name = "a"
     }
 
     #[test]
-    fn wrong_paths_say_what_is_there() {
+    fn errors_of_wrong_paths_name_what_exists() {
         for (set, says) in [
             ("variant.b.ack=stack", "no variant is named `b`; allowed: `a`"),
             ("path.profile.x=1", "must be"),
@@ -549,7 +548,7 @@ name = "a"
     }
 
     #[test]
-    fn what_was_set_is_in_the_resolved_scenario() {
+    fn the_resolved_scenario_contains_the_changes_of_set() {
         let mut source = Source::new("x.toml", TEXT);
         assert_eq!(Document::parse(&source).unwrap().resolved(), TEXT);
         source.add("--set", "seed=7");
@@ -562,8 +561,14 @@ name = "a"
 
     proptest! {
         #[test]
-        fn a_path_that_is_printed_with_quotes_is_read_again(path in prop::collection::vec("[a-z0-9-]{1,8}(\\.[a-z]{1,3})?", 1..5)) {
-            let text: Vec<String> = path.iter().map(|part| if part.contains('.') { format!("\"{part}\"") } else { part.clone() }).collect();
+        fn a_path_printed_with_quotes_parses_to_the_same_path(
+            path in prop::collection::vec("[a-z0-9-]{1,8}(\\.[a-z]{1,3})?", 1..5)
+        ) {
+            let quoted = |part: &String| match part.contains('.') {
+                true => format!("\"{part}\""),
+                false => part.clone(),
+            };
+            let text: Vec<String> = path.iter().map(quoted).collect();
             prop_assert_eq!(split_path(&text.join(".")), Ok(path));
         }
 

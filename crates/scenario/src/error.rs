@@ -1,28 +1,28 @@
-//! What can go wrong, with the place in the text where it did.
+//! Errors of scenarios, with their place in the text.
 
 use std::ops::Range;
 use thiserror::Error;
 
-/// Why a scenario cannot be run: what is wrong, what is allowed, and where it stands.
+/// Why a scenario cannot be run: what is wrong, where, and what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}: {message}", self.place())]
 pub struct ScenarioError {
-    /// What is wrong, naming the value and what is allowed.
+    /// What is wrong with the value, and what is allowed.
     pub message: String,
-    /// A way out, where there is an obvious one.
+    /// A suggested fix, if there is an obvious one.
     pub help: Option<String>,
-    /// The file, or the option of the command line, that the text came from.
+    /// Name of the file, or command-line option, that the text is from.
     pub name: String,
-    /// That text, whole.
+    /// The complete text.
     pub text: String,
-    /// Bytes of `text` that are wrong.
+    /// Byte range of the error in `text`.
     pub span: Range<usize>,
-    /// Line of `text` where the span begins, counted from 1.
+    /// Line of `text` in which the span starts, counted from 1.
     pub line: usize,
 }
 
 impl ScenarioError {
-    /// `file:line`, or the option of the command line as it was given.
+    /// Returns `file:line`, or the command-line option as given.
     pub fn place(&self) -> String {
         if self.name.starts_with("--") {
             format!("{} {}", self.name, self.text)
@@ -32,31 +32,31 @@ impl ScenarioError {
     }
 }
 
-/// Something wrong at a place of a [`Source`], before that place has a line.
+/// An error at a byte range of a [`Source`]. [`Source::locate`] adds file and line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong, naming the value and what is allowed.
+    /// What is wrong with the value, and what is allowed.
     pub message: String,
-    /// A remedy, if there is an obvious one.
+    /// A suggested fix, if there is an obvious one.
     pub help: Option<String>,
-    /// Bytes of the source that are wrong.
+    /// Byte range of the error in the source.
     pub span: Range<usize>,
 }
 
 impl Problem {
-    /// A problem with the text at `span`.
+    /// Creates a problem with the text at `span`.
     pub fn new(span: Range<usize>, message: impl Into<String>) -> Self {
         Self { message: message.into(), help: None, span }
     }
 
-    /// Adds a remedy.
+    /// Adds a suggested fix.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// An error of the TOML parser, at `place` if it names none, in our words if the parser's are
-    /// about Rust.
+    /// Converts an error of the TOML parser, which lies at `place` if it has no position. Terms of
+    /// Rust, such as "field" and "variant", become terms of scenario files.
     pub fn from_toml(error: &toml::de::Error, place: Range<usize>) -> Self {
         let span = error.span().unwrap_or(place);
         let message = error
@@ -79,7 +79,7 @@ impl Problem {
         Self { message, help, span }
     }
 
-    /// `given` is not one of `allowed`; a near miss becomes the help.
+    /// Creates the problem that `given` is not one of `allowed`. The help suggests a similar name.
     pub fn not_one_of<'a>(
         span: Range<usize>,
         what: &str,
@@ -96,13 +96,13 @@ impl Problem {
     }
 }
 
-/// `` `a`, `b`, `c` ``
+/// Formats names as a list: `` `a`, `b`, `c` ``.
 pub fn quoted(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
 
-/// The candidate that `given` most likely was meant to be.
+/// Returns the candidate most similar to `given`, if one is similar enough to suggest.
 pub fn nearest<'a>(given: &str, candidates: &[&'a str]) -> Option<&'a str> {
     candidates
         .iter()
@@ -112,9 +112,9 @@ pub fn nearest<'a>(given: &str, candidates: &[&'a str]) -> Option<&'a str> {
         .map(|(_, candidate)| candidate)
 }
 
-/// The texts that a scenario was put together from: the file, then one piece for each `--set`.
-/// Spans count through all of them, so that a value from the command line and one from the file are
-/// told apart.
+/// The texts of a scenario: the file, then one piece for each `--set`.
+///
+/// Byte offsets count through all pieces, so that a span identifies the piece.
 #[derive(Debug, Clone)]
 pub struct Source {
     pieces: Vec<Piece>,
@@ -128,30 +128,30 @@ struct Piece {
 }
 
 impl Source {
-    /// The text of a scenario file called `name` in errors.
+    /// Creates a source from the text of a scenario file. Errors refer to it as `name`.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { pieces: vec![Piece { name: name.into(), text: text.into(), start: 0 }] }
     }
 
-    /// Adds a text and returns the offset at which it begins.
+    /// Adds a text and returns the offset at which it starts.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
-        // One byte apart, so that a span at the very end of a piece stays in it.
+        // Pieces are one byte apart, so that an empty span at the end of a piece belongs to it.
         let start = self.pieces.last().map_or(0, |piece| piece.start + piece.text.len() + 1);
         self.pieces.push(Piece { name: name.into(), text: text.into(), start });
         start
     }
 
-    /// The text of the scenario file.
+    /// Returns the text of the scenario file.
     pub fn file(&self) -> &str {
         self.pieces.first().map_or("", |piece| &piece.text)
     }
 
-    /// The texts of `--set` in order, each with the offset at which it begins.
+    /// Returns the texts of `--set` in order, each with the offset at which it starts.
     pub fn sets(&self) -> impl Iterator<Item = (&str, usize)> {
         self.pieces.iter().skip(1).map(|piece| (piece.text.as_str(), piece.start))
     }
 
-    /// `problem` with the text and the line that it stands in.
+    /// Adds the name, text and line of its piece to `problem`.
     pub fn locate(&self, problem: Problem) -> Box<ScenarioError> {
         let at = problem.span.start;
         let piece = self.pieces.iter().rev().find(|piece| piece.start <= at);

@@ -1,17 +1,17 @@
-//! `[[expect]]` and `[[published]]` of a scenario, as results judge them.
+//! `[[expect]]` and `[[published]]` of a scenario in the form that results use.
 
 use crate::document::{Axis, plain_text};
-use crate::{Expect, PointFilter, Scenario};
+use crate::scenario::{Expect, PointFilter, Scenario};
 use bentpipe_results::{Condition, Figure, Point, Rule};
 use serde_spanned::Spanned;
 
-/// The rules of the scenario, without those about points that the sweep does not run.
+/// Returns the rules of the scenario, without those for points that are not run.
 pub fn rules(scenario: &Scenario, axes: &[Axis<'_>]) -> Vec<Rule> {
     let expects = scenario.expect.iter().map(Spanned::get_ref);
     expects.filter(|expect| is_planned(&expect.point, axes)).map(rule).collect()
 }
 
-/// The published figures of the scenario, without those about points that the sweep does not run.
+/// Returns the published figures of the scenario, without those for points that are not run.
 pub fn figures(scenario: &Scenario, axes: &[Axis<'_>]) -> Vec<Figure> {
     let figures = scenario.published.iter().map(Spanned::get_ref);
     figures
@@ -29,7 +29,7 @@ pub fn figures(scenario: &Scenario, axes: &[Axis<'_>]) -> Vec<Figure> {
         .collect()
 }
 
-/// True if the sweep as it is run has `point`.
+/// Returns true if the sweep runs `point`. A value that `--set` deselected is not run.
 pub fn is_planned(point: &PointFilter, axes: &[Axis<'_>]) -> bool {
     point.iter().all(|(key, value)| {
         let axis = axes.iter().find(|axis| axis.key == *key.get_ref());

@@ -1,40 +1,21 @@
-//! A low orbit seen from below: every fifteen seconds another satellite, and with it another delay
-//! and another rate.
+//! Model of a path over a low orbit: the delay and the rate change every fifteen seconds, when
+//! terminals switch satellites.
 //!
-//! The recipe (specs/satellite-link.md §6): at each reconfiguration draw a round trip within ± a
-//! step of the base, and a rate within factors of the base; with some probability the edge is an
-//! interruption in which everything is lost. The whole network reconfigures at once, so both
-//! directions share the edges; when the first comes is drawn too, since a transfer may start
-//! anywhere between two.
+//! At each reconfiguration, an RTT within ± a step of the base and a rate within factors of the
+//! base are drawn (specs/satellite-link.md §6). With some probability the reconfiguration starts
+//! with an outage that loses all packets. The whole network reconfigures at once, so both
+//! directions change at the same times. The time of the first change is random, because a transfer
+//! may start anywhere between two.
 
-use crate::profiles::Profile;
+use crate::profiles::{Profile, Reconfiguration};
 use bentpipe_link::loss::Bernoulli;
 use bentpipe_link::random::{Stream, stream};
 use bentpipe_link::{
     DelayConfig, DelayStep, DirectionConfig, LossProcessConfig, RateConfig, RateStep, Window,
 };
 use bentpipe_units::{Ratio, Span};
-use serde::{Deserialize, Serialize};
 
-/// How a path changes from one satellite to the next.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Reconfiguration {
-    /// Time between two changes.
-    pub period: Span,
-    /// Time that is drawn; after it the same changes come again.
-    pub length: Span,
-    /// Smallest and largest rate, in units of the base rate.
-    pub rate_factor: (f64, f64),
-    /// Largest distance of a round trip from the base.
-    pub rtt_step: Span,
-    /// Shortest and longest interruption at a change.
-    pub interruption: (Span, Span),
-    /// Share of changes that interrupt.
-    pub interruption_share: f64,
-}
-
-/// The two directions of `profile` as run `run` meets them on the hop named `hop`.
+/// Returns the forward and the return direction of `profile` in run `run` on the hop named `hop`.
 pub fn draw(
     profile: &Profile,
     seed: u64,
@@ -52,11 +33,11 @@ pub fn draw(
         delays.push((at, between(&mut random, -1.0, 1.0)));
         forward_rates.push((at, between(&mut random, change.rate_factor.0, change.rate_factor.1)));
         reverse_rates.push((at, between(&mut random, change.rate_factor.0, change.rate_factor.1)));
-        let (shortest, longest) = change.interruption;
+        let (shortest, longest) = change.outage;
         let length = between(&mut random, shortest.as_secs_f64(), longest.as_secs_f64());
-        let interrupts = random.chance(change.interruption_share);
-        // At the beginning of the run there is no change, only a state.
-        if interrupts && !at.is_zero() {
+        let has_outage = random.chance(change.outage_probability);
+        // The first entry is the initial state, not a change.
+        if has_outage && !at.is_zero() {
             windows.push(Window {
                 from: at,
                 to: (at + Span::from_secs_f64(length)).min(change.length),
@@ -69,7 +50,7 @@ pub fn draw(
     (forward, reverse)
 }
 
-/// Zero, then every change before the drawn time ends.
+/// Returns zero, then the time of every change before the end of the schedule.
 fn edges(change: &Reconfiguration, random: &mut Stream) -> Vec<Span> {
     let mut edges = vec![Span::ZERO];
     let mut at = Span::from_nanos(1 + random.below(change.period.as_nanos()));
@@ -93,7 +74,7 @@ fn apply(
 ) {
     let repeat = Some(change.length);
     if let DelayConfig::Constant(base) = direction.delay {
-        // Half of the round trip's step falls on each direction.
+        // Each direction has half of the RTT's step.
         let step = |share: f64| base.as_secs_f64() + share * change.rtt_step.as_secs_f64() / 2.0;
         let schedule = delays
             .iter()
@@ -125,21 +106,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_draw_is_a_path_that_can_be_built(seed in any::<u64>(), run in 0u64..1000) {
+        fn every_draw_is_a_valid_path(seed in any::<u64>(), run in 0u64..1000) {
             let leo = profile("leo").unwrap();
             let (forward, reverse) = draw(leo, seed, run, "access");
             prop_assert_eq!(forward.check(), Ok(()));
             prop_assert_eq!(reverse.check(), Ok(()));
-            let DelayConfig::Schedule { schedule, .. } = &forward.delay else { panic!("no schedule") };
+            let DelayConfig::Schedule { schedule, .. } = &forward.delay else {
+                panic!("the delay has no schedule")
+            };
             prop_assert!(schedule.len() >= 40 && schedule.len() <= 41);
             for step in schedule {
-                prop_assert!(step.delay >= Span::from_micros(17_500) && step.delay <= Span::from_micros(32_500));
+                let allowed = Span::from_micros(17_500)..=Span::from_micros(32_500);
+                prop_assert!(allowed.contains(&step.delay));
             }
         }
     }
 
     #[test]
-    fn a_run_always_meets_the_same_path_and_another_run_another() {
+    fn a_run_always_has_the_same_path_and_another_run_another() {
         let leo = profile("leo").unwrap();
         assert_eq!(draw(leo, 1, 3, "access"), draw(leo, 1, 3, "access"));
         assert_ne!(draw(leo, 1, 3, "access"), draw(leo, 1, 4, "access"));

@@ -1,26 +1,24 @@
-//! What the types of `[path.orbit]` cannot refuse.
+//! Checks of `[path.orbit]` beyond the types.
 
-use super::check::{above_zero, one_of};
-use super::{
-    Begin, FibreSection, OrbitSection, PathSection, Scenario, ShellSection, StationSection,
-};
 use crate::error::Problem;
+use crate::limits::{Check, above_zero, one_of};
+use crate::orbit::{FibreSection, OrbitSection, ShellSection, StationSection};
+use crate::orbit_text::Begin;
+use crate::scenario::{PathSection, Scenario};
 use bentpipe_link::DirectionPatch;
 use bentpipe_orbit::SatelliteSelection;
 use bentpipe_units::Length;
 use serde_spanned::Spanned;
 use std::ops::{Range, RangeInclusive};
 
-type Check = Result<(), Problem>;
-
-/// Refuses an orbit that cannot be, and what cannot stand beside one.
+/// Checks `[path.orbit]`, and that no key excludes it.
 pub(super) fn orbit(scenario: &Scenario) -> Check {
     let path = scenario.path.get_ref();
     let Some(spanned) = &path.orbit else { return ends_without_orbit(scenario) };
     beside(path)?;
     if let Some(capture) = &scenario.output.capture {
         let message =
-            "a capture is of a hop, and a path with an orbit has none; allowed: no `capture`";
+            "`capture` names a hop, and a path with an orbit has none; allowed: no `capture`";
         return Err(Problem::new(capture.span(), message));
     }
     let orbit = spanned.get_ref();
@@ -30,7 +28,7 @@ pub(super) fn orbit(scenario: &Scenario) -> Check {
     let all = orbit.satellite_selection.unwrap_or_default();
     elevation(orbit.min_elevation_deg.as_ref())?;
     if all == SatelliteSelection::All
-        && orbit.station.iter().all(|station| turns(station.get_ref(), all).is_none())
+        && orbit.station.iter().all(|station| handover_selection(station.get_ref(), all).is_none())
     {
         handover_outage(orbit.handover_outage.as_ref())?;
     }
@@ -38,7 +36,8 @@ pub(super) fn orbit(scenario: &Scenario) -> Check {
     for station in &orbit.station {
         let name = &station.get_ref().name;
         if name.get_ref().trim().is_empty() || name.get_ref().len() > 64 {
-            let message = format!("`{name}` is no name for a station; allowed: 1 to 64 characters");
+            let message =
+                format!("`{name}` is not a valid name for a station; allowed: 1 to 64 characters");
             return Err(Problem::new(name.span(), message));
         }
         if seen.contains(&name.get_ref().as_str()) {
@@ -53,7 +52,7 @@ pub(super) fn orbit(scenario: &Scenario) -> Check {
     ends(scenario)
 }
 
-/// Refuses keys of hops.
+/// Returns an error for keys of a path with hops.
 fn beside(path: &PathSection) -> Check {
     let beside = [
         ("profile", path.profile.as_ref().map(Spanned::span)),
@@ -83,12 +82,12 @@ fn satellites(orbit: &OrbitSection, span: Range<usize>) -> Check {
     match (&orbit.constellation, orbit.shell.as_slice()) {
         (None, []) => Err(Problem::new(
             span,
-            "there is no satellite; allowed: `constellation`, or a [[path.orbit.shell]]",
+            "the orbit has no satellite; allowed: `constellation`, or a [[path.orbit.shell]]",
         )
         .help("constellation = \"kuiper-630\" (`bentpipe constellations` lists them)")),
         (Some(_), [shell, ..]) => Err(Problem::new(
             shell.span(),
-            "a shell and `constellation` exclude each other; allowed: one of them",
+            "`shell` and `constellation` exclude each other; allowed: one of them",
         )),
         (_, shells) => {
             shells.iter().try_for_each(|shell| self::shell(shell.get_ref(), shell.span()))
@@ -101,8 +100,8 @@ fn shell(shell: &ShellSection, span: Range<usize>) -> Check {
         ("altitude", shell.altitude.is_some()),
         ("mean_motion_rev_per_day", shell.mean_motion_rev_per_day.is_some()),
     ];
-    one_of(&given, span, "a shell has no height here")?;
-    // Beyond, a geostationary ring and more: what is written there is a slip of the pen.
+    one_of(&given, span, "the shell has no height")?;
+    // The upper bound lies above the geostationary orbit; a larger value is a typing error.
     match &shell.altitude {
         Some(altitude) => {
             length("altitude", altitude, Length::from_km(150)..=Length::from_km(50_000))
@@ -153,8 +152,8 @@ fn no_delay(patch: &Spanned<DirectionPatch>) -> Check {
     if patch.get_ref().delay.is_none() {
         return Ok(());
     }
-    let message = "the `delay` of these links follows from where their ends are; allowed: `rate`, \
-        `queue`, `loss`, `policer`, `frame`";
+    let message = "the positions of their ends determine the `delay` of these links; allowed: \
+        `rate`, `queue`, `loss`, `policer`, `frame`";
     Err(Problem::new(patch.span(), message))
 }
 
@@ -162,7 +161,7 @@ fn no_allocation(patch: &Spanned<DirectionPatch>) -> Check {
     if patch.get_ref().allocation.as_ref().is_none_or(|allocation| allocation.is_none()) {
         return Ok(());
     }
-    let message = "the capacity of these links cannot be allocated: their ports are far ends, not \
+    let message = "the capacity of these links cannot be allocated on demand: they have no \
         terminals; allowed: `rate`, `queue`, `loss`, `policer`, `frame`";
     Err(Problem::new(patch.span(), message))
 }
@@ -183,7 +182,7 @@ fn degrees(key: &str, value: Option<&Spanned<f64>>, allowed: RangeInclusive<f64>
     match value {
         Some(value) if !allowed.contains(value.get_ref()) => {
             let message = format!(
-                "`{key}` of {value} cannot be; allowed: {} to {}",
+                "`{key}` of {value} is out of range; allowed: {} to {}",
                 allowed.start(),
                 allowed.end()
             );
@@ -197,8 +196,11 @@ fn elevation(value: Option<&Spanned<f64>>) -> Check {
     degrees("min_elevation_deg", value, 0.0..=90.0)
 }
 
-/// The selection of a station that has one satellite at a time.
-fn turns(station: &StationSection, all: SatelliteSelection) -> Option<SatelliteSelection> {
+/// Returns the selection of a station if it uses one satellite at a time, and so hands over.
+fn handover_selection(
+    station: &StationSection,
+    all: SatelliteSelection,
+) -> Option<SatelliteSelection> {
     Some(station.satellite_selection.unwrap_or(all))
         .filter(|selection| *selection != SatelliteSelection::All)
 }
@@ -206,9 +208,9 @@ fn turns(station: &StationSection, all: SatelliteSelection) -> Option<SatelliteS
 fn handover_outage(value: Option<&Spanned<bentpipe_units::Span>>) -> Check {
     match value {
         Some(value) if !value.get_ref().is_zero() => {
-            let message = "a station that talks to all satellites it sees never turns; allowed: \
-                `handover_outage` with `satellite_selection` `highest`, `nearest`, `longest` or \
-                `slots`";
+            let message = "a station with links to all satellites in view has no handovers; \
+                allowed: `handover_outage` with `satellite_selection` `highest`, `nearest`, \
+                `longest` or `slots`";
             Err(Problem::new(value.span(), message))
         }
         _ => Ok(()),
@@ -217,12 +219,12 @@ fn handover_outage(value: Option<&Spanned<bentpipe_units::Span>>) -> Check {
 
 fn station(station: &StationSection, span: Range<usize>, all: SatelliteSelection) -> Check {
     elevation(station.min_elevation_deg.as_ref())?;
-    if turns(station, all).is_none() {
+    if handover_selection(station, all).is_none() {
         handover_outage(station.handover_outage.as_ref())?;
     }
     degrees("latitude_deg", station.latitude_deg.as_ref(), -90.0..=90.0)?;
     degrees("longitude_deg", station.longitude_deg.as_ref(), -180.0..=180.0)?;
-    // From the shore of the Dead Sea to aircraft and balloons.
+    // From below the shore of the Dead Sea to the altitude of balloons.
     degrees("altitude_m", station.altitude_m.as_ref(), -500.0..=50_000.0)?;
     let allowed = "allowed: `city`, or `latitude_deg` and `longitude_deg`";
     match (&station.city, &station.latitude_deg, &station.longitude_deg) {
@@ -232,7 +234,7 @@ fn station(station: &StationSection, span: Range<usize>, all: SatelliteSelection
             format!("a `city` and coordinates exclude each other; {allowed}"),
         )),
         (None, _, _) => {
-            Err(Problem::new(span, format!("nothing says where this station stands; {allowed}")))
+            Err(Problem::new(span, format!("the position of this station is missing; {allowed}")))
         }
     }
 }
@@ -247,11 +249,11 @@ fn different(from: &Spanned<String>, to: &Spanned<String>, what: &str) -> Check 
     }
     Err(Problem::new(
         to.span(),
-        format!("{what} from `{from}` to itself goes nowhere; allowed: two places"),
+        format!("{what} from `{from}` to itself is impossible; allowed: two places"),
     ))
 }
 
-/// The two ends of a flow as the scenario writes them, and the flow's place in the text.
+/// `from` and `to` of a flow in the scenario, and the flow's position in the text.
 type WrittenEnds<'a> = (Option<&'a Spanned<String>>, Option<&'a Spanned<String>>, Range<usize>);
 
 fn written_ends(scenario: &Scenario) -> Vec<WrittenEnds<'_>> {
@@ -264,8 +266,8 @@ fn ends(scenario: &Scenario) -> Check {
         match (from, to) {
             (Some(from), Some(to)) => different(from, to, "a flow")?,
             _ => {
-                let message = "on a path with an orbit a flow has places; allowed: `from`, where \
-                    its client is, and `to`, where its server is";
+                let message = "a flow on a path with an orbit needs two places; allowed: `from` \
+                    for its client and `to` for its server";
                 return Err(
                     Problem::new(span, message).help("from = \"Toronto\"\nto = \"Washington\"")
                 );
@@ -279,7 +281,7 @@ fn ends_without_orbit(scenario: &Scenario) -> Check {
     for (from, to, _) in written_ends(scenario) {
         if let Some(given) = from.or(to) {
             let message = format!(
-                "`{given}` is a place, and this path has none; allowed: `from` and `to` with \
+                "`{given}` has no effect on a path without an orbit; allowed: `from` and `to` with \
                     [path.orbit]"
             );
             return Err(Problem::new(given.span(), message));

@@ -1,7 +1,6 @@
-//! Values of `[path.orbit]` that are written in several ways: as a name, a number, a list or a
-//! table.
+//! Values of `[path.orbit]` with several forms: a name, a number, a list or a table.
 //!
-//! Read by hand, since an untagged enum would say of every mistake that nothing matched.
+//! They are deserialised by hand, because the errors of an untagged enum do not name the mistake.
 
 use bentpipe_units::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -11,43 +10,44 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where satellites come from.
+/// Source of the satellites.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConstellationText {
     /// Presets, by name.
     Presets(Vec<String>),
-    /// A file of two-line elements or OMM messages.
+    /// A file of two-line elements (TLE) or OMM messages.
     Elements(PathBuf),
 }
 
-/// When runs begin.
+/// Start of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begin {
-    /// So long after the epoch.
+    /// A fixed time after the epoch.
     At(Span),
-    /// Each run draws it.
+    /// A random time for each run.
     Random,
 }
 
-/// Which satellites are linked.
+/// Pattern of the inter-satellite links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IslText {
-    /// The next in the plane and the same in the next plane.
-    Grid,
-    /// The next in the plane.
-    Rings,
-    /// None.
+    /// `+grid`: with both neighbours in the plane, and with one satellite in each neighbouring
+    /// plane.
+    PlusGrid,
+    /// `intra-plane`: with both neighbours in the plane.
+    IntraPlane,
+    /// No links.
     None,
-    /// These pairs.
+    /// Pairs of satellites, by name.
     List(Vec<(String, String)>),
 }
 
-/// How planes are shifted against each other.
+/// Phase shift between neighbouring planes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PhaseText {
-    /// Odd planes by half of the spacing.
+    /// Odd planes are shifted by half the spacing of satellites.
     OddHalf,
-    /// Each by so many degrees more than the one before.
+    /// Each plane is shifted by this many degrees against the previous one.
     Degrees(f64),
 }
 
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for ConstellationText {
                 let names = Vec::<String>::deserialize(SeqAccessDeserializer::new(list))?;
                 if names.is_empty() {
                     return Err(de::Error::custom(
-                        "the list names no constellation; allowed: one or more names",
+                        "the list of constellations is empty; allowed: one or more names",
                     ));
                 }
                 Ok(ConstellationText::Presets(names))
@@ -87,7 +87,7 @@ impl<'de> Deserialize<'de> for ConstellationText {
                         Ok(ConstellationText::Elements(file))
                     }
                     _ => Err(de::Error::custom(
-                        "one file holds the elements; allowed: either `tle` or `omm`",
+                        "the elements must be in one file; allowed: either `tle` or `omm`",
                     )),
                 }
             }
@@ -124,7 +124,7 @@ impl<'de> Deserialize<'de> for Begin {
         impl Visitor<'_> for V {
             type Value = Begin;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a span of time such as \"90 s\", or \"random\"")
+                f.write_str("a duration such as \"90 s\", or \"random\"")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Begin, E> {
                 if text == "random" {
@@ -143,7 +143,11 @@ impl JsonSchema for Begin {
         "Begin".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "description": "A span of time, or \"random\"", "examples": ["90 s", "random"] })
+        json_schema!({
+            "type": "string",
+            "description": "A duration, or \"random\"",
+            "examples": ["90 s", "random"],
+        })
     }
 }
 
@@ -157,8 +161,8 @@ impl<'de> Deserialize<'de> for IslText {
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<IslText, E> {
                 match text {
-                    "+grid" => Ok(IslText::Grid),
-                    "intra-plane" => Ok(IslText::Rings),
+                    "+grid" => Ok(IslText::PlusGrid),
+                    "intra-plane" => Ok(IslText::IntraPlane),
                     "none" => Ok(IslText::None),
                     _ => Err(E::unknown_variant(text, &["+grid", "intra-plane", "none"])),
                 }
@@ -181,7 +185,10 @@ impl JsonSchema for IslText {
                 { "type": "string", "enum": ["+grid", "intra-plane", "none"] },
                 {
                     "type": "array",
-                    "items": { "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 },
+                    "items": {
+                        "type": "array", "items": { "type": "string" },
+                        "minItems": 2, "maxItems": 2,
+                    },
                 },
             ],
         })

@@ -1,15 +1,17 @@
-//! Presets of transport keys, as the lowest layer of a flow's keys.
+//! Presets of transport keys: the layer below `[defaults]`.
 
-use super::document::Tree;
 use super::protocol::Protocol;
 use super::transport::PresetName;
+use super::tree::Tree;
 use std::sync::LazyLock;
 use toml::de::{DeTable, DeValue};
 
 const TEXT: &str = include_str!("presets.toml");
 
-/// The keys that `preset` sets for `protocol`. Their places are of another text, so no error may
-/// point at them: a test reads every preset.
+/// Returns the keys that `preset` sets for `protocol`.
+///
+/// Their positions belong to another text, so errors must not point at them. A test reads every
+/// preset to prevent such errors.
 pub(crate) fn layer(preset: PresetName, protocol: Protocol) -> Tree<'static> {
     static PRESETS: LazyLock<Option<Tree<'static>>> =
         LazyLock::new(|| DeTable::parse(TEXT).ok().map(|table| table.into_inner()));
@@ -35,7 +37,7 @@ mod tests {
     use bentpipe_tcp::http::Version;
 
     #[test]
-    fn every_preset_has_keys_that_can_be_read_for_each_transport() {
+    fn every_preset_can_be_read_for_each_transport() {
         for preset in [PresetName::Bentpipe, PresetName::Rfc] {
             for protocol in [Protocol::Quic(Http::H3), Protocol::Tcp(Version::H2)] {
                 let mut keys = layer(preset, protocol);

@@ -1,45 +1,62 @@
 //! Built-in paths, from `profiles.toml`.
 
-use crate::Direction;
-use crate::leo::Reconfiguration;
 use bentpipe_link::{DelayConfig, DirectionConfig, QueueLimit, RateConfig};
+use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
-/// A path that scenarios call by name.
+/// A built-in path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// What scenarios write.
+    /// Name in scenarios.
     pub name: String,
-    /// One line for people.
+    /// Title in reports, one line.
     pub title: String,
-    /// Where the figures come from.
+    /// Source of the figures.
     pub source: String,
-    /// What is special about it, and what was assumed.
+    /// Peculiarities and assumptions.
     pub note: String,
-    /// From the server to the client.
+    /// Direction from the server to the client.
     pub forward: DirectionConfig,
-    /// From the client to the server.
+    /// Direction from the client to the server.
     #[serde(rename = "return")]
     pub reverse: DirectionConfig,
-    /// Times that the source asks for.
+    /// Target transfer times of the source.
     #[serde(default)]
     pub targets: Vec<Target>,
-    /// How the path changes, where each run draws that.
+    /// Random changes of the path, drawn for each run.
     pub reconfiguration: Option<Reconfiguration>,
 }
 
-/// A transfer time that a source asks for.
+/// Random changes of a path from one satellite to the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reconfiguration {
+    /// Time between two changes.
+    pub period: Span,
+    /// Length of the drawn schedule, which then repeats.
+    pub length: Span,
+    /// Smallest and largest rate, as multiples of the base rate.
+    pub rate_factor: (f64, f64),
+    /// Largest difference of an RTT from the base.
+    pub rtt_step: Span,
+    /// Shortest and longest outage at a change.
+    pub outage: (Span, Span),
+    /// Probability that a change has an outage.
+    pub outage_probability: f64,
+}
+
+/// A target transfer time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// Which way.
+    /// Direction of the transfer.
     pub direction: Direction,
-    /// How much.
+    /// Size of the transfer.
     pub size: Bytes,
-    /// How long it may take.
+    /// Maximum transfer time in seconds.
     pub seconds: f64,
 }
 
@@ -49,38 +66,39 @@ static PROFILES: LazyLock<Vec<Profile>> = LazyLock::new(|| {
     struct File {
         profile: Vec<Profile>,
     }
-    // The file is part of the program: a test holds that it parses.
+    // The file is part of the program. A test verifies that it parses.
     toml::from_str::<File>(include_str!("profiles.toml"))
         .map(|file| file.profile)
         .unwrap_or_default()
 });
 
-/// All built-in paths, in the order in which they are listed.
+/// Returns all built-in paths, in the order in which they are listed.
 pub fn profiles() -> &'static [Profile] {
     &PROFILES
 }
 
-/// The path called `name`.
+/// Returns the built-in path called `name`.
 pub fn profile(name: &str) -> Option<&'static Profile> {
     profiles().iter().find(|profile| profile.name == name)
 }
 
 impl Profile {
-    /// The idle round trip.
+    /// Returns the RTT of the idle path.
     pub fn rtt(&self) -> Span {
         idle_delay(&self.forward) + idle_delay(&self.reverse)
     }
 
-    /// The bandwidth-delay product of the forward direction.
+    /// Returns the bandwidth-delay product of the forward direction.
     pub fn bdp(&self) -> Bytes {
         highest_rate(&self.forward.rate).unwrap_or_default().bytes_in(self.rtt())
     }
 }
 
-/// How long a packet takes on an idle direction, transmission excluded: the delay (the middle of
-/// jitter, the first of a schedule), and half a frame, which is the mean wait for the end of one,
-/// or, where capacity is allocated, for the beginning of one: of capacity that is there already,
-/// since what must be asked for first takes however long asking takes.
+/// Returns the mean time that a packet takes over an idle direction, without transmission.
+///
+/// It is the delay (the middle of jitter, the first of a schedule) plus half a frame, the mean wait
+/// for the next frame boundary. With capacity allocation, the figure assumes capacity that is
+/// already allocated and excludes the time of a request.
 pub fn idle_delay(direction: &DirectionConfig) -> Span {
     let delay = match &direction.delay {
         DelayConfig::Constant(delay) | DelayConfig::Jitter { base: delay, .. } => *delay,
@@ -92,12 +110,12 @@ pub fn idle_delay(direction: &DirectionConfig) -> Span {
     delay + frame.unwrap_or_default() / 2
 }
 
-/// The rate, or the highest of a schedule; none for a trace, which must be read first.
+/// Returns the rate, or the highest rate of a schedule; `None` for a trace, which is a file.
 pub fn highest_rate(rate: &RateConfig) -> Option<Rate> {
     rate.highest()
 }
 
-/// One direction in a line: `50 Mbps, 325 ms, queue 1 BDP`.
+/// Describes a direction in one line: `50 Mbps, 325 ms, queue 1 BDP`.
 pub fn describe(direction: &DirectionConfig) -> String {
     let delay = match &direction.delay {
         DelayConfig::Constant(delay) => delay.to_string(),
@@ -108,7 +126,7 @@ pub fn describe(direction: &DirectionConfig) -> String {
     format!("{rate}, {delay}, {rest}")
 }
 
-/// The same where the delay follows from something else.
+/// Describes a direction without its delay, for links whose positions determine it.
 pub fn describe_without_delay(direction: &DirectionConfig) -> String {
     let (rate, rest) = around_delay(direction);
     format!("{rate}, {rest}")
@@ -147,10 +165,10 @@ fn around_delay(direction: &DirectionConfig) -> (String, String) {
     (rate, text)
 }
 
-/// The loss as a scenario would write it, percentages for plain ratios.
+/// Describes the loss as in a scenario, with plain ratios as percentages.
 fn describe_loss(loss: &bentpipe_link::LossConfig) -> String {
     match toml::Value::try_from(loss) {
-        // Rounded, since 0.017 times 100 is not 1.7.
+        // Rounded, because 0.017 times 100 is not exactly 1.7.
         Ok(toml::Value::Float(ratio)) => format!("{} %", (ratio * 1e8).round() / 1e6),
         Ok(toml::Value::String(name)) => name,
         Ok(toml::Value::Table(table)) => {
@@ -160,7 +178,7 @@ fn describe_loss(loss: &bentpipe_link::LossConfig) -> String {
     }
 }
 
-/// Bytes that a queue of `limit` holds on a link of `rate` on a path of `rtt`.
+/// Returns the capacity in bytes of a queue of `limit` on a link of `rate` on a path of `rtt`.
 pub fn queue_bytes(limit: QueueLimit, rate: Rate, rtt: Span, mtu: Bytes) -> Bytes {
     match limit {
         QueueLimit::Bdp(factor) => rate.bytes_in(rtt).mul_f64(factor),
@@ -175,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_profile_of_the_table_is_there_with_its_source() {
+    fn every_profile_exists_and_has_a_source() {
         let names: Vec<&str> = profiles().iter().map(|profile| profile.name.as_str()).collect();
         assert_eq!(
             names,
@@ -206,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bdps_are_those_of_the_specification() {
+    fn bandwidth_delay_products_match_the_specification() {
         // specs/satellite-link.md §3: 813 kB, 4.06 MB, 20.3 MB, 1.5 MB, 669 kB.
         for (name, bdp) in [
             ("geo-10-2", 812_500),
@@ -221,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_direction_reads_as_one_line() {
+    fn a_direction_is_described_in_one_line() {
         let lossy = profile("fau-satloss").unwrap();
         assert_eq!(describe(&lossy.forward), "20 Mbps, 300 ms, queue 25 packets, loss 1 %");
         let variable = profile("geo-50-variable").unwrap();

@@ -7,24 +7,24 @@ use bentpipe_quic::{AckBy, AckRule, Http};
 use bentpipe_tcp::http::Version;
 use serde_spanned::Spanned;
 
-/// Transport and what runs over it.
+/// Transport and application protocol of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// QUIC.
     Quic(Http),
     /// TCP.
     Tcp(Version),
-    /// Datagrams of the workload itself, without a transport.
+    /// Datagrams of the workload, without a transport protocol.
     Datagrams,
-    /// Whatever external programs use.
+    /// The protocol of external programs.
     External,
 }
 
 impl Protocol {
-    /// The protocols of a flow with these keys.
+    /// Returns the protocols of a flow with these keys.
     ///
     /// # Errors
-    /// HTTP that does not run over the transport.
+    /// Returns an error if the HTTP version does not run over the transport.
     pub fn of(keys: &Transport, workload: &Workload) -> Result<Self, Problem> {
         match workload {
             Workload::Cbr(_) | Workload::Ping(_) => return Ok(Self::Datagrams),
@@ -50,14 +50,14 @@ impl Protocol {
                     _ => ("quic", "`h3`, `raw`"),
                 };
                 let message = format!(
-                    "this does not run over transport = \"{transport}\"; allowed: {allowed}"
+                    "this version does not run over transport = \"{transport}\"; allowed: {allowed}"
                 );
                 Err(Problem::new(place, message))
             }
         }
     }
 
-    /// What keys can be for: the names of `x-accepted-by`.
+    /// Returns the names in `x-accepted-by` that match the flow.
     pub fn facets(self) -> &'static [&'static str] {
         match self {
             Self::Quic(_) => &["quic"],
@@ -70,10 +70,10 @@ impl Protocol {
 }
 
 impl Transport {
-    /// When receivers acknowledge, and who decides it.
+    /// Returns the ACK policy and the endpoint that decides it.
     ///
     /// # Errors
-    /// A policy that the transport does not have, or that a sender cannot ask for.
+    /// Returns an error if the transport does not have the policy, or a sender cannot request it.
     pub fn acknowledges(&self, protocol: Protocol) -> Result<(AckRule, AckBy), Problem> {
         let rule = self.ack.as_ref().map_or_else(AckRule::default, |rule| *rule.get_ref());
         let by = self.quic.ack_by.as_ref().map_or(rule.by(), |by| *by.get_ref());
@@ -93,7 +93,7 @@ impl Transport {
                 Err(Problem::new(
                     place,
                     format!(
-                        "a sender cannot ask for `{rule}`; allowed with quic.ack_by \
+                        "a sender cannot request `{rule}`; allowed with quic.ack_by \
                             = \"sender\": \"stack\", \"1:N\" or \"auto\""
                     ),
                 ))

@@ -1,9 +1,9 @@
 //! Reading several structs from one table.
 //!
-//! `[[flow]]` takes the keys of a workload, of a transport, and some of its own. Each of these is a
-//! struct that lists its keys once; serde's `flatten` would lose the places that errors point at.
-//! A [`Section`] therefore knows the names of its keys from its JSON Schema, and takes them out of
-//! the table.
+//! `[[flow]]` accepts the keys of a workload, of a transport, and some of its own. Each of these is
+//! a struct that lists its keys once. serde's `flatten` would lose the positions that errors need,
+//! so a [`Section`] reads the names of its keys from its JSON Schema and removes them from the
+//! table.
 
 use crate::error::{Problem, nearest, quoted};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -16,7 +16,7 @@ use toml::de::{DeTable, Deserializer};
 
 /// Keys that share a table with those of other sections.
 pub trait Section: JsonSchema + DeserializeOwned {
-    /// Its JSON Schema, made once.
+    /// Returns the JSON Schema, which is generated once.
     fn schema() -> &'static Json;
 }
 
@@ -34,13 +34,13 @@ macro_rules! section {
 }
 pub(crate) use section;
 
-/// The names of a section's keys.
+/// Returns the names of a section's keys.
 pub fn keys<T: Section>() -> Vec<&'static str> {
     let properties = T::schema()["properties"].as_object();
     properties.into_iter().flatten().map(|(key, _)| key.as_str()).collect()
 }
 
-/// Takes a section's keys out of `table` and reads them. `span` is the place of the table.
+/// Removes a section's keys from `table` and reads them. `span` is the position of the table.
 pub fn take<T: Section>(table: &mut DeTable<'_>, span: Range<usize>) -> Result<T, Problem> {
     let mut own = DeTable::new();
     for name in keys::<T>() {
@@ -52,8 +52,13 @@ pub fn take<T: Section>(table: &mut DeTable<'_>, span: Range<usize>) -> Result<T
     read.map_err(|error| Problem::from_toml(&error, span))
 }
 
-/// Refuses a key that is none of `allowed`.
-pub fn known(key: &Spanned<Cow<'_, str>>, allowed: &[&str]) -> Result<(), Problem> {
+/// Returns an error if `key` is not one of `allowed`. If no allowed key is similar, `suggest`
+/// returns a key of another table for the help.
+pub fn known(
+    key: &Spanned<Cow<'_, str>>,
+    allowed: &[&str],
+    suggest: impl Fn(&str) -> Option<String>,
+) -> Result<(), Problem> {
     let name: &str = key.get_ref();
     if allowed.contains(&name) {
         return Ok(());
@@ -61,14 +66,13 @@ pub fn known(key: &Spanned<Cow<'_, str>>, allowed: &[&str]) -> Result<(), Proble
     let problem =
         Problem::new(key.span(), format!("unknown key `{name}`, allowed: {}", quoted(allowed)));
     let near = nearest(name, allowed).map(str::to_owned);
-    // Or a key of a nested table, without the table's name.
-    Err(match near.or_else(|| super::transport::nested(name)) {
+    Err(match near.or_else(|| suggest(name)) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),
         None => problem,
     })
 }
 
-/// The JSON Schema of a table that takes the keys of several sections.
+/// Returns the JSON Schema of a table with the keys of several sections.
 pub fn compose(title: &str, parts: Vec<Schema>) -> Schema {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -90,7 +94,7 @@ pub fn compose(title: &str, parts: Vec<Schema>) -> Schema {
     })
 }
 
-/// Declares a table by the sections whose keys it takes: its JSON Schema, and the list of its keys.
+/// Declares a table with the keys of several sections: its JSON Schema and the list of its keys.
 macro_rules! table {
     ($(#[$meta:meta])* $name:ident: $title:literal = $($part:ty),+ $(,)?) => {
         $(#[$meta])*
@@ -98,7 +102,7 @@ macro_rules! table {
         pub struct $name;
 
         impl $name {
-            /// Names of the keys, in order.
+            /// Returns the names of the keys, in order.
             pub fn keys() -> Vec<&'static str> {
                 let mut keys = Vec::new();
                 $(keys.extend($crate::section::keys::<$part>());)+
@@ -119,7 +123,7 @@ macro_rules! table {
 }
 pub(crate) use table;
 
-/// A part of the file that serde passes over, since it is merged with others before it is read.
+/// A part of the file that serde skips, because it is merged with other parts before it is read.
 #[derive(Debug, Clone)]
 pub struct Merged<T>(std::marker::PhantomData<T>);
 

@@ -1,9 +1,9 @@
-//! How a flow is transported: the keys of `[defaults]`, `[[variant]]` and `[[flow]]`.
+//! Transport keys of `[defaults]`, `[[variant]]` and `[[flow]]`.
 //!
-//! `x-accepted-by` names what a key has a meaning for: `quic`, `tcp`, or an HTTP version. A key
-//! without it has a meaning for QUIC and TCP. `x-real-clock` lists the values that QUIC can have
-//! under the real clock, where it is the programs `bentpipe serve` and `bentpipe get`; an empty
-//! list stands for any value, and a key without it is refused there.
+//! The schema extension `x-accepted-by` lists what a key applies to: `quic`, `tcp`, or an HTTP
+//! version. A key without it applies to QUIC and TCP. `x-real-clock` lists the values that QUIC
+//! supports on the real clock, where `bentpipe serve` and `bentpipe get` are its endpoints. An
+//! empty list allows any value; a key without the extension is not supported there.
 
 use super::section::{keys, section};
 use super::window::{ConnectionWindow, Window};
@@ -17,27 +17,27 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
 
-/// How a flow is transported. A key that is not set has the value of the `preset`, or the default
-/// stated here.
+/// Transport keys of a flow. A key that is not set has the value of the `preset`, or else the
+/// default stated here.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Transport {
-    /// Values of all keys that are not set: `bentpipe` (the default), as `bentpipe serve` and
-    /// `bentpipe get` have them, or `rfc`, a plain RFC 9002 endpoint.
+    /// Values of all keys that are not set: `bentpipe` (the default; those of `bentpipe serve` and
+    /// `bentpipe get`) or `rfc` (a plain RFC 9002 endpoint).
     #[schemars(extend("x-real-clock" = ["bentpipe"]))]
     pub preset: Option<PresetName>,
-    /// Transport protocol; by default the one that `http` runs over, or QUIC.
+    /// Transport protocol: `quic` or `tcp`; by default, the one that `http` runs over, or QUIC.
     #[schemars(with = "Option<TransportKind>", extend("x-real-clock" = []))]
     pub transport: Option<Spanned<TransportKind>>,
-    /// How objects are fetched: `h3` over QUIC, `h2` or `h1` over TLS and TCP, or `raw` over either
+    /// Application protocol: `h3` over QUIC, `h2` or `h1` over TLS and TCP, or `raw` over either
     /// (QUIC: one stream per object; TCP: a request of 17 bytes without TLS).
     #[schemars(with = "Option<HttpKind>", extend("x-real-clock" = ["h3"]))]
     pub http: Option<Spanned<HttpKind>>,
-    /// Congestion controller of the data sender.
+    /// Congestion controller of the data sender (`bentpipe controllers` lists them).
     #[schemars(extend("x-real-clock" = []))]
     pub congestion: Option<ControllerName>,
-    /// Slow-start algorithm: `auto` (the best one where it is safe), `standard`, or another one
-    /// that `bentpipe controllers` lists.
+    /// Slow-start algorithm: `auto` (the best one that is safe), `standard`, or another one that
+    /// `bentpipe controllers` lists.
     #[schemars(extend("x-real-clock" = []))]
     pub slow_start: Option<SlowStartName>,
     /// Parameters of controllers, slow-start algorithms and resumption, by name;
@@ -47,40 +47,40 @@ pub struct Transport {
     )]
     pub parameters: Option<Spanned<Parameters>>,
     /// Response of the sender to announced path changes (`path.orbit.path_change_notice`): `none`;
-    /// `reset` restarts the minimum RTT filter; `hold` does not treat losses of the next round trip
-    /// as congestion; `drain` shrinks the window in advance; `all`.
+    /// `reset` restarts the minimum RTT filter; `hold` does not treat losses of the next RTT as
+    /// congestion; `drain` shrinks the window in advance; `all` combines them.
     pub path_change_response: Option<PathChangeResponseName>,
-    /// `1rtt`, or `0rtt`, which needs a ticket and so implies visit = "repeat".
+    /// Handshake: `1rtt` or `0rtt`. `0rtt` needs a session ticket and so implies visit = "repeat".
     #[schemars(extend("x-real-clock" = []))]
     pub handshake: Option<Handshake>,
-    /// Which visit is measured if the workload lists no `visits`: the `first` (the default), or a
-    /// `repeat` visit, after a first one that fills the path and is not measured.
+    /// Visit that is measured if the workload lists no `visits`: the `first` (the default), or a
+    /// `repeat` visit after an unmeasured first one that fills the path.
     #[schemars(extend("x-real-clock" = []))]
     pub visit: Option<MeasuredVisit>,
-    /// Use of what the data sender remembers of the path: `none`, `careful` (RFC 9959), or `jump`,
-    /// straight to the remembered window, which is unsafe.
+    /// Use of the saved path by the data sender: `none`, `careful` (RFC 9959), or `jump`, which
+    /// starts with the full saved window and is unsafe.
     #[schemars(extend("x-real-clock" = []))]
     pub resume: Option<ResumeName>,
-    /// When receivers acknowledge: `stack` (every second packet), `1:N`, `1:2 for 100, then 1:10`,
+    /// ACK policy of the receiver: `stack` (every second packet), `1:N`, `1:2 for 100, then 1:10`,
     /// `rtt/4` or `auto`.
     #[schemars(with = "Option<AckRule>", extend("x-real-clock" = ["auto"]))]
     pub ack: Option<Spanned<AckRule>>,
-    /// Maximum delay of an acknowledgement.
+    /// Maximum delay of an ACK.
     pub max_ack_delay: Option<Span>,
     /// Initial congestion window in packets.
     #[schemars(with = "Option<u64>", range(min = 1, max = 10_000))]
     pub initial_window: Option<Spanned<u64>>,
     /// Maximum congestion window; unlimited by default.
     pub max_window: Option<Window>,
-    /// Windows of receivers, and the send buffer.
+    /// Receive windows and the send buffer.
     #[serde(default)]
     #[schemars(extend("x-accepted-by" = ["quic", "h2"]))]
     pub flow_control: FlowControl,
-    /// Keys of QUIC.
+    /// Keys for QUIC.
     #[serde(default)]
     #[schemars(extend("x-accepted-by" = ["quic"]))]
     pub quic: QuicKeys,
-    /// Keys of TCP.
+    /// Keys for TCP.
     #[serde(default)]
     #[schemars(extend("x-accepted-by" = ["tcp"]))]
     pub tcp: TcpKeys,
@@ -90,7 +90,7 @@ section!(Transport, FlowControl, QuicKeys, TcpKeys);
 /// The nested tables of [`Transport`].
 pub(super) const NESTED: [&str; 3] = ["flow_control", "quic", "tcp"];
 
-/// The nested key that `name` most likely means, with its table.
+/// Returns the dotted path of the nested key that is most similar to `name`.
 pub(super) fn nested(name: &str) -> Option<String> {
     let tables = [keys::<FlowControl>(), keys::<QuicKeys>(), keys::<TcpKeys>()];
     NESTED
@@ -99,12 +99,12 @@ pub(super) fn nested(name: &str) -> Option<String> {
         .find_map(|(table, keys)| Some(format!("{table}.{}", nearest(name, &keys)?)))
 }
 
-/// Windows of receivers, and the send buffer.
+/// Receive windows and the send buffer.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowControl {
-    /// Stream and connection windows of a well-known program; `stream_window` and
-    /// `connection_window` override it.
+    /// Stream and connection windows of a well-known program; `auto` by default. `stream_window`
+    /// and `connection_window` override it.
     #[schemars(extend("x-real-clock" = ["bentpipe"]))]
     pub preset: Option<FlowControlPreset>,
     /// Flow-control window of a stream.
@@ -120,79 +120,79 @@ pub struct FlowControl {
     #[schemars(with = "Option<Bytes>", extend("x-accepted-by" = ["quic"], "x-real-clock" = ["64 \
         MB"]))]
     pub max_receive_window: Option<Spanned<Bytes>>,
-    /// Fraction of the connection's window that is consumed before the receiver announces more: an
-    /// eighth by default, a sixteenth of a tuned window.
+    /// Fraction of the connection window that is consumed before the receiver sends an update: an
+    /// eighth by default, a sixteenth for a tuned window.
     #[schemars(with = "Option<Ratio>", extend("x-accepted-by" = ["quic"]))]
     pub window_update_fraction: Option<Spanned<Ratio>>,
-    /// Maximum time between two window updates while data is consumed: 50 ms for a tuned window;
-    /// otherwise unlimited.
+    /// Maximum time between two window updates while data is consumed; by default, 50 ms for a
+    /// tuned window, otherwise unlimited.
     #[schemars(with = "Option<Span>", extend("x-accepted-by" = ["quic"]))]
     pub window_update_interval: Option<Spanned<Span>>,
-    /// Maximum amount of data that the sender holds unacknowledged.
+    /// Maximum amount of unacknowledged data that the sender buffers.
     #[schemars(extend("x-accepted-by" = ["quic", "tcp"]))]
     pub send_buffer: Option<Window>,
 }
 
-/// Keys of QUIC.
+/// Keys for QUIC.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuicKeys {
-    /// Who decides when to acknowledge: the `sender`, which can ask for `1:N` only, or the
-    /// `receiver`.
+    /// Endpoint that decides when to acknowledge: the `sender`, which can only request `stack`,
+    /// `1:N` or `auto`, or the `receiver`.
     #[schemars(with = "Option<AckBy>")]
     pub ack_by: Option<Spanned<AckBy>>,
-    /// Where the state of the path is kept: at the `server`, or in a sealed `token` that the client
-    /// keeps.
+    /// Where the state of the path is stored: at the `server`, or in a sealed `token` at the
+    /// client.
     #[schemars(extend("x-real-clock" = []))]
     pub resume_state: Option<ResumeState>,
     /// RTT assumed before the first sample.
     #[schemars(with = "Option<Span>")]
     pub initial_rtt: Option<Spanned<Span>>,
-    /// Pace packets over the round trip; true by default.
+    /// Pace packets over the RTT; true by default.
     pub pacing: Option<bool>,
-    /// Initial size of a UDP payload; by default the size that the path carries.
+    /// Initial maximum size of UDP payloads; by default, the maximum that fits `path.mtu`.
     #[schemars(with = "Option<Bytes>")]
     pub initial_mtu: Option<Spanned<Bytes>>,
-    /// Probe for larger packets.
+    /// Probe for larger packets; false by default.
     #[schemars(extend("x-real-clock" = ["true"]))]
     pub mtu_discovery: Option<bool>,
 }
 
-/// Keys of TCP.
+/// Keys for TCP.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TcpKeys {
-    /// A performance-enhancing proxy, described by `[path.pep]`: `none`; `gateway` splits
+    /// Performance-enhancing proxy, configured in `[path.pep]`: `none`; `gateway` splits
     /// connections on the server's side of its hop; `both` splits them on both sides; `filter`
-    /// thins acknowledgements only.
+    /// only drops redundant ACKs.
     #[schemars(with = "Option<PepMode>")]
     pub pep: Option<Spanned<PepMode>>,
     /// Maximum number of parallel connections for `h1`; 6 by default.
     #[schemars(with = "Option<u64>", range(min = 1, max = 64), extend("x-accepted-by" = ["h1"]))]
     pub connections: Option<Spanned<u64>>,
-    /// Maximum size of the receive buffer, half of which is window, as in Linux. `6 MiB` is Linux'
-    /// default, `auto` never limits.
+    /// Maximum size of the receive buffer. Half of it is receive window, as in Linux. `6 MiB` is
+    /// the default of Linux; `auto` never limits.
     pub receive_buffer: Option<Window>,
-    /// Let the receive buffer grow with what the application takes; true by default. Otherwise it
-    /// has its full size from the beginning.
+    /// Let the receive buffer grow with the data that the application reads; true by default.
+    /// Otherwise, it has its full size from the start.
     pub receive_autotune: Option<bool>,
-    /// Acknowledge segments that arrive within this time of each other once, as receive offload
-    /// does.
+    /// Interval within which arriving segments are coalesced and acknowledged once, as with
+    /// receive offload.
     pub coalesce: Option<Span>,
-    /// Negotiate ECN.
+    /// Negotiate ECN; false by default.
     pub ecn: Option<bool>,
-    /// Shrink the window while idle (RFC 5681 §4.1); true by default, as in Linux.
+    /// Shrink the congestion window while idle (RFC 5681 §4.1); true by default, as in Linux.
     pub idle_restart: Option<bool>,
 }
 
-/// Which visit is measured.
+/// The visit that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MeasuredVisit {
-    /// The first.
+    /// The first visit.
     #[default]
     First,
-    /// The second, after one that filled the path.
+    /// The second visit, after one that filled the path.
     Repeat,
 }
 
@@ -200,17 +200,17 @@ pub enum MeasuredVisit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PresetName {
-    /// Those of `bentpipe serve` and `bentpipe get`.
+    /// The values of `bentpipe serve` and `bentpipe get`.
     #[default]
     Bentpipe,
-    /// Those of a plain RFC 9002 endpoint: CUBIC, ten packets at first, slow start until loss, an
-    /// acknowledgement of every second packet, no memory of the path; windows and pacing are those
-    /// of `bentpipe`.
+    /// A plain RFC 9002 endpoint: CUBIC, an initial window of ten packets, slow start until loss,
+    /// an ACK for every second packet, and no path memory. Flow control and pacing are those of
+    /// `bentpipe`.
     Rfc,
 }
 
 impl PresetName {
-    /// Its name in files.
+    /// Returns the name in scenarios.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Bentpipe => "bentpipe",
@@ -230,7 +230,7 @@ pub enum TransportKind {
     Tcp,
 }
 
-/// Where the state of a path is kept between visits.
+/// Where the state of a path is stored between visits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ResumeState {
@@ -250,7 +250,7 @@ impl From<ResumeState> for bentpipe_quic::ResumeVia {
     }
 }
 
-/// How objects are fetched.
+/// Application protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HttpKind {
@@ -260,22 +260,22 @@ pub enum HttpKind {
     H2,
     /// HTTP/1.1 (RFC 9112), over TLS and TCP.
     H1,
-    /// As little as possible, over either.
+    /// Minimal framing, over QUIC or TCP.
     Raw,
 }
 
-/// What a performance-enhancing proxy does.
+/// Mode of a performance-enhancing proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PepMode {
-    /// There is none.
+    /// No proxy.
     #[default]
     None,
-    /// It splits connections at the gateway.
+    /// Splits connections at the gateway.
     Gateway,
-    /// It splits them at the terminal and at the gateway.
+    /// Splits connections at the terminal and at the gateway.
     Both,
-    /// It forwards segments and thins acknowledgements.
+    /// Forwards segments and drops redundant ACKs.
     Filter,
 }
 
@@ -283,7 +283,7 @@ pub enum PepMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PathChangeResponseName {
-    /// None.
+    /// No response.
     #[default]
     None,
     /// Restart the minimum RTT filter.
@@ -292,7 +292,7 @@ pub enum PathChangeResponseName {
     Hold,
     /// Shrink the window before a change to a shorter or slower path.
     Drain,
-    /// All of them.
+    /// All responses.
     All,
 }
 
@@ -310,12 +310,12 @@ impl From<PathChangeResponseName> for PathChangeResponse {
 /// Stream and connection windows.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum FlowControlPreset {
-    /// `auto`: sized from the path, so that they never limit.
+    /// `auto`: derived from the path and large enough never to limit.
     #[default]
     Auto,
     /// `bentpipe`: a tuned connection window that starts with 4 MB.
     Bentpipe,
-    /// Those of a program that HTTP/2 knows by name.
+    /// The windows of a well-known HTTP/2 program.
     Program(bentpipe_tcp::http::FlowControlPresetName),
 }
 
@@ -337,7 +337,7 @@ impl<'de> Deserialize<'de> for FlowControlPreset {
             name => name.parse().map(Self::Program).map_err(|_| {
                 let allowed = Self::names().join(", ");
                 serde::de::Error::custom(format!(
-                    "`{name}` is no preset of flow control; allowed: {allowed}"
+                    "`{name}` is not a flow-control preset; allowed: {allowed}"
                 ))
             }),
         }

@@ -1,14 +1,14 @@
-//! Windows and buffers as scenarios write them.
+//! Sizes of windows and buffers in scenarios.
 
 use bentpipe_units::Bytes;
 use schemars::JsonSchema;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
-/// The size of a window: from the path, in bytes, or as a multiple of the path's bandwidth-delay
-/// product.
+/// Size of a window: derived from the path, in bytes, or as a multiple of the path's
+/// bandwidth-delay product.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Window {
-    /// `"auto"`: sized from the path, so that it never limits.
+    /// `"auto"`: derived from the path and large enough never to limit.
     #[default]
     Auto,
     /// `"64 kB"`.
@@ -29,12 +29,12 @@ impl std::str::FromStr for Window {
         if let Some(number) = text.trim().strip_suffix("BDP") {
             return match number.trim_end().parse::<f64>() {
                 Ok(factor) if factor > 0.0 && factor <= 1000.0 => Ok(Self::Bdp(factor)),
-                _ => Err(format!("`{text}` is no window; allowed: {ALLOWED}")),
+                _ => Err(format!("`{text}` is not a window size; allowed: {ALLOWED}")),
             };
         }
         match text.parse::<Bytes>() {
             Ok(bytes) if bytes.is_zero() => {
-                Err(format!("a window of `{text}` lets nothing through; allowed: {ALLOWED}"))
+                Err(format!("a window of `{text}` would block all data; allowed: {ALLOWED}"))
             }
             Ok(bytes) => Ok(Self::Bytes(bytes)),
             Err(error) => Err(format!("{error}; or `auto`, or a multiple such as \"2 BDP\"")),
@@ -58,17 +58,17 @@ impl<'de> Deserialize<'de> for Window {
     }
 }
 
-/// The flow-control window of a connection: any window, or one that finds its size by itself.
+/// Flow-control window of a connection: any [`Window`], or an auto-tuned one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ConnectionWindow {
-    /// `"tuned"`: follows what arrives.
+    /// `"tuned"`: follows the delivery rate.
     Tuned,
-    /// As of a stream.
+    /// A fixed window.
     Given(Window),
 }
 
 impl ConnectionWindow {
-    /// The window, where it is given; a tuned one never limits either.
+    /// Returns the fixed window, or [`Window::Auto`] if tuned: neither limits.
     pub fn given(self) -> Window {
         match self {
             Self::Tuned => Window::Auto,
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_connections_window_is_tuned() {
+    fn only_the_window_of_a_connection_can_be_tuned() {
         let read = |text: &str| {
             ConnectionWindow::deserialize(serde::de::value::StrDeserializer::<
                 serde::de::value::Error,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_nothing_and_one_of_time_are_refused_with_what_is_allowed() {
+    fn errors_of_wrong_windows_name_the_allowed_values() {
         for text in ["0 kB", "0 BDP", "-1 BDP", "NaN BDP"] {
             let error = text.parse::<Window>().unwrap_err();
             assert!(error.contains("`auto`") && error.contains("2 BDP"), "{error}");

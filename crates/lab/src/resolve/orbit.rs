@@ -369,8 +369,8 @@ fn own_shell(section: &ShellSection) -> Shell {
 
 fn isl(section: &OrbitSection) -> IslPattern {
     match section.isl.as_ref().map(Spanned::get_ref) {
-        None | Some(IslText::Grid) => IslPattern::PlusGrid,
-        Some(IslText::Rings) => IslPattern::IntraPlane,
+        None | Some(IslText::PlusGrid) => IslPattern::PlusGrid,
+        Some(IslText::IntraPlane) => IslPattern::IntraPlane,
         Some(IslText::None) => IslPattern::None,
         Some(IslText::List(pairs)) => IslPattern::List(pairs.clone()),
     }

@@ -1,4 +1,5 @@
-//! Metrics that are computed from what a flow stores, and the layers of its reverse direction.
+//! Metrics that are computed from the stored fields of a flow, and the layers of its reverse
+//! direction.
 
 use super::{Better, Metric};
 use crate::{Distribution, Flow};
@@ -31,7 +32,7 @@ fn float(bytes: Option<u64>) -> Option<f64> {
     bytes.map(|bytes| bytes as f64)
 }
 
-/// Metrics of a flow that are computed from what it stores.
+/// Metrics of a flow that are computed from its stored fields.
 pub const FLOW_DERIVED: &[Metric<Flow>] = &[
     lower(derived(
         "reverse_bytes",
@@ -100,19 +101,19 @@ pub const FLOW_DERIVED: &[Metric<Flow>] = &[
         "path.receiver_window_bytes",
         "Window seen by the receiver",
         "bytes",
-        "Most bytes that arrived at the receiver within one of its RTTs.",
+        "Maximum of the bytes that arrived at the receiver within one of its RTTs.",
         |flow| float(flow.path.receiver_window_bytes),
     )),
     detail(derived(
         "path.receiver_rtt_ms",
         "RTT seen by the receiver",
         "ms",
-        "Smallest of the receiver's smoothed RTTs.",
+        "Minimum of the receiver's smoothed RTT.",
         |flow| flow.path.receiver_rtt_ms,
     )),
 ];
 
-/// Declares the layers of the reverse direction: fields, and two metrics for each.
+/// Declares the layers of the reverse direction: a field and two metrics for each.
 macro_rules! layers {
     ($($(#[doc = $doc:literal])+ $label:literal: $name:ident,)+) => {
         /// Bytes of the reverse direction, from the receiver of the data to its sender, by layer.
@@ -122,7 +123,7 @@ macro_rules! layers {
         #[serde(default)]
         pub struct ReverseBytes {
             $($(#[doc = $doc])+ pub $name: u64,)+
-            /// The sum of all layers; `quic` is itself a sum.
+            /// Sum of all layers. `quic` already includes its parts.
             pub total: u64,
         }
 
@@ -157,8 +158,8 @@ layers! {
     "ACK frames": ack,
     /// Flow-control frames: MAX_DATA and MAX_STREAM_DATA.
     "flow control": flow_control,
-    /// Other frames, such as requests and the handshake, and packets that were not parsed, such as
-    /// stateless resets.
+    /// Other frames, such as those of requests and the handshake, and packets that were not
+    /// parsed, such as stateless resets.
     "other frames": other,
     /// PADDING frames.
     "padding": padding,
@@ -172,13 +173,13 @@ layers! {
     "TCP payload": tcp_payload,
 }
 
-/// Two metrics for each layer of the reverse direction: `reverse_bytes.LAYER` and
+/// Returns two metrics for each layer of the reverse direction: `reverse_bytes.LAYER` and
 /// `reverse_overhead_percent.LAYER`.
 pub fn layers() -> impl Iterator<Item = &'static Metric<Flow>> {
     BYTES.iter().chain(PERCENT)
 }
 
-/// `bytes` in percent of `of`; `None` of nothing.
+/// Returns `bytes` in percent of `of`; `None` if `of` is zero.
 pub(crate) fn percent(bytes: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| bytes as f64 / of as f64 * 100.0)
 }

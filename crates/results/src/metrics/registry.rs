@@ -1,26 +1,26 @@
-//! What a row of the registry is, and how rows are found.
+//! The rows of the registry, and how to find them.
 
 use super::{FLOW, FLOW_DERIVED, LINK, SHARED, layers};
 use crate::{Fairness, Flow, Link};
 use serde_json::{Value, json};
 
-/// Which way a metric is better.
+/// Whether smaller or larger values of a metric are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
     /// Smaller is better.
     Lower,
     /// Larger is better.
     Higher,
-    /// Neither: the metric describes.
+    /// Neither is better.
     Neither,
 }
 
-/// What a metric is about.
+/// What a metric measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// One visit of one flow.
     Flow,
-    /// All competing flows of a run together.
+    /// All competing flows of a run.
     Shared,
     /// One direction of one hop.
     Link,
@@ -31,22 +31,23 @@ pub enum Scope {
 pub struct Metric<T> {
     /// Name in scenarios and results.
     pub name: &'static str,
-    /// Unit; empty for counts without one and for ratios.
+    /// Unit; empty for ratios.
     pub unit: &'static str,
-    /// Which way is better.
+    /// Whether smaller or larger values are better.
     pub better: Better,
-    /// Name for people, as in headings of plots.
+    /// Label in headings and plots.
     pub label: &'static str,
-    /// What it means.
+    /// Meaning, in a sentence.
     pub about: &'static str,
-    /// Summarised only if a scenario names it. Such metrics break another one down.
+    /// True if the metric is summarised only if a scenario names it. Such metrics break down
+    /// another one.
     pub detail: bool,
-    /// Reads its value; `None` if it did not happen.
+    /// Reads the value; `None` if it was not measured.
     pub read: fn(&T) -> Option<f64>,
 }
 
 impl<T> Metric<T> {
-    /// Label and unit, as a heading of a column.
+    /// Returns label and unit as the heading of a column.
     pub fn heading(&self) -> String {
         match self.unit {
             "" => self.label.to_owned(),
@@ -57,7 +58,7 @@ impl<T> Metric<T> {
 
 /// A stored value that a metric reads as a number.
 pub trait Number {
-    /// The value; `None` if there is none.
+    /// Returns the value as a number; `None` if it is missing.
     fn number(&self) -> Option<f64>;
 }
 
@@ -119,28 +120,29 @@ macro_rules! metrics {
 }
 pub(super) use metrics;
 
-/// Every metric of a flow: stored ones, those derived from them, and the layers of
-/// `reverse_bytes`.
+/// Returns every metric of a flow: stored metrics, those computed from them, and the layers of the
+/// reverse direction.
 pub fn flow_metrics() -> impl Iterator<Item = &'static Metric<Flow>> {
     FLOW.iter().chain(FLOW_DERIVED).chain(layers())
 }
 
-/// The metric of a flow called `name`.
+/// Returns the metric of a flow called `name`.
 pub fn find(name: &str) -> Option<&'static Metric<Flow>> {
     flow_metrics().find(|metric| metric.name == name)
 }
 
-/// The metric of all flows together called `name`.
+/// Returns the metric of all competing flows called `name`.
 pub fn find_shared(name: &str) -> Option<&'static Metric<Fairness>> {
     SHARED.iter().find(|metric| metric.name == name)
 }
 
-/// Names of all metrics that scenarios can name: of a flow, then of all flows together.
+/// Returns the names of all metrics that scenarios can name: those of a flow, then those of all
+/// competing flows.
 pub fn names() -> impl Iterator<Item = &'static str> {
     flow_metrics().map(|metric| metric.name).chain(SHARED.iter().map(|metric| metric.name))
 }
 
-/// All rows as JSON objects, for the schema.
+/// Returns all rows as JSON objects, for the schema.
 pub fn schema() -> Value {
     fn rows<T: 'static>(
         scope: Scope,
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_says_what_it_means() {
+    fn every_row_has_a_label_and_a_meaning() {
         for row in schema().as_array().unwrap() {
             let text = |key: &str| row[key].as_str().unwrap();
             assert!(!text("label").is_empty() && text("about").ends_with('.'), "{row}");

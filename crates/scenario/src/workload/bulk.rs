@@ -1,22 +1,24 @@
-//! `bulk`: data without end for a fixed time.
+//! `bulk`: unlimited data for a fixed time.
 
-use super::{Clocks, Direction, PlannedObject, Transfer};
+use super::transfer::{Clocks, PlannedObject, Transfer};
 use crate::error::Problem;
+use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
 
-/// `bentpipe get` downloads files, which end.
+/// `bentpipe get` downloads files, which have an end.
 pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: true };
-/// Size of an object that no flow completes.
+/// Size of an object that no flow can complete.
 const ENDLESS: Bytes = Bytes::new(1 << 60);
 
-/// A sender that always has data. It is complete after `duration`, whatever has arrived by then.
+/// A sender that always has data. The transfer completes after `duration`, however much has
+/// arrived.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
-    /// Time from the start to the end.
+    /// Duration of the transfer.
     #[schemars(with = "Span")]
     pub duration: Spanned<Span>,
     /// Direction of the data; download by default.
@@ -26,7 +28,7 @@ pub struct Bulk {
 
 impl Bulk {
     pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
-        super::duration(&self.duration, limit)
+        super::transfer::duration(&self.duration, limit)
     }
 
     pub(super) fn transfer(&self) -> Transfer {

@@ -1,7 +1,8 @@
 //! `cbr`: UDP datagrams at a constant rate, or in bursts, without congestion control.
 
-use super::{Clocks, Direction, Transfer};
+use super::transfer::{Clocks, Transfer};
 use crate::error::Problem;
+use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +10,7 @@ use serde_spanned::Spanned;
 
 /// The emulator has no sender of datagrams.
 pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: false };
-/// Shortest mean of a burst or pause: each one is drawn.
+/// Shortest mean duration of a burst or a pause.
 const SHORTEST_BURST: Span = Span::from_millis(1);
 
 /// UDP datagrams at a constant rate. With `on` and `off`, bursts and pauses alternate, with
@@ -20,16 +21,16 @@ pub struct Cbr {
     /// Rate of the IP packets while sending.
     #[schemars(with = "Rate")]
     pub rate: Spanned<Rate>,
-    /// Time from the start to the end.
+    /// Duration of the workload.
     #[schemars(with = "Span")]
     pub duration: Spanned<Span>,
     /// Size of the IP packets; `path.mtu` by default.
     #[schemars(with = "Option<Bytes>")]
     pub packet: Option<Spanned<Bytes>>,
-    /// Mean duration of a burst; without it, the sender never pauses.
+    /// Mean duration of a burst. Without `on` and `off`, the sender never pauses.
     #[schemars(with = "Option<Span>")]
     pub on: Option<Spanned<Span>>,
-    /// Mean duration of a pause.
+    /// Mean duration of a pause between bursts.
     #[schemars(with = "Option<Span>")]
     pub off: Option<Spanned<Span>>,
     /// Direction of the data; download by default.
@@ -39,8 +40,8 @@ pub struct Cbr {
 
 impl Cbr {
     pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
-        super::duration(&self.duration, limit)?;
-        super::packet(self.packet.as_ref())?;
+        super::transfer::duration(&self.duration, limit)?;
+        super::transfer::packet(self.packet.as_ref())?;
         let rate = &self.rate;
         if rate.get_ref().is_zero() {
             return Err(Problem::new(
@@ -49,7 +50,7 @@ impl Cbr {
             ));
         }
         let alone = |key: &str, other: &str, span: &Spanned<Span>| {
-            let message = format!("`{key}` needs `{other}`; allowed: both, or none of them");
+            let message = format!("`{key}` needs `{other}`; allowed: both or neither");
             Err(Problem::new(span.span(), message))
         };
         match (&self.on, &self.off) {
@@ -78,7 +79,7 @@ impl Cbr {
         }
     }
 
-    /// Mean durations of bursts and pauses.
+    /// Returns the mean durations of bursts and pauses.
     pub fn bursts(&self) -> Option<(Span, Span)> {
         self.on.as_ref().zip(self.off.as_ref()).map(|(on, off)| (*on.get_ref(), *off.get_ref()))
     }

@@ -1,32 +1,34 @@
 //! `external`: one download by other programs, on the real clock.
 
-use super::{Clocks, Direction, PlannedObject, Transfer};
+use super::transfer::{Clocks, PlannedObject, Transfer};
 use crate::error::Problem;
+use bentpipe_results::Direction;
 use bentpipe_units::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
 use std::ops::Range;
 
-/// Other programs need real time.
+/// Other programs run in real time.
 pub(super) const CLOCKS: Clocks = Clocks { simulated: false, real_quic: true, real_tcp: true };
 
-/// One download by other programs. `/bin/sh` runs the commands in a directory of their own.
+/// One download by other programs. `/bin/sh` runs each command in its own directory.
 ///
-/// Placeholders in braces: `server`, `client`, `server6`, `client6` (addresses), `port`, `url` (of
-/// the object, https), `dir` (the directory to serve), `file` (name of the object in it), `bytes`
-/// (its size), `output` (the file that the client writes; its standard output if the command does
-/// not name it), `cert`, `key` (PEM files of the server), `bentpipe` (this program).
+/// Commands may contain placeholders in braces: `server`, `client`, `server6`, `client6`
+/// (addresses), `port`, `url` (https URL of the object), `dir` (directory to serve), `file` (name
+/// of the object in it), `bytes` (its size), `output` (file that the client writes; if the command
+/// does not contain it, the client's standard output), `cert`, `key` (PEM files of the server),
+/// `bentpipe` (this program).
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct External {
     /// Size of the object.
     #[schemars(with = "Option<Bytes>")]
     pub size: Option<Spanned<Bytes>>,
-    /// Command of the server, which runs until the client has ended.
+    /// Command that starts the server. It runs until the client exits.
     pub server: Option<String>,
-    /// Command of the client. The transfer is complete if it ends with status 0 and has written
-    /// `size`.
+    /// Command that runs the client. The transfer is complete if the client exits with status 0
+    /// and has written `size` bytes.
     pub client: Option<String>,
 }
 
@@ -36,10 +38,10 @@ impl External {
             (None, _, _) => "size",
             (_, None, _) => "server",
             (_, _, None) => "client",
-            (Some(size), Some(_), Some(_)) => return super::above_zero(size),
+            (Some(size), Some(_), Some(_)) => return super::transfer::above_zero(size),
         };
         let message = format!(
-            "`external` needs `{missing}`; allowed: here, in the variant, or in [defaults]"
+            "`external` needs `{missing}`; allowed in the flow, the variant, or [defaults]"
         );
         let help = "external = \
             { size = \"10 MB\", server = \"caddy …\", client = \"curl -o {output} {url}\" }";

@@ -1,5 +1,5 @@
-//! What a flow transfers. Each workload has a module: its keys, what it refuses, what it asks of
-//! the endpoints, and which clocks can run it.
+//! Workloads: what a flow transfers. Each workload has a module with its keys, its checks, the
+//! transfer that it plans, and the clocks that can run it.
 
 mod bulk;
 mod cbr;
@@ -7,6 +7,7 @@ mod download;
 mod external;
 mod objects;
 mod ping;
+mod transfer;
 mod upload;
 mod video;
 mod visits;
@@ -17,11 +18,13 @@ pub use cbr::Cbr;
 pub use external::External;
 pub use objects::Object;
 pub use ping::Ping;
+pub use transfer::{Clocks, PlannedObject, Transfer};
 pub use video::Video;
 pub use visits::{Sequence, Visit, VisitKeys, VisitTable, Work};
 
 use super::section::section;
 use crate::error::{Problem, quoted};
+use crate::limits::Check;
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};
 use schemars::JsonSchema;
@@ -29,9 +32,7 @@ use serde::Deserialize;
 use serde_spanned::Spanned;
 use std::ops::Range;
 
-type Check = Result<(), Problem>;
-
-/// The keys that say what is transferred: exactly one workload.
+/// The keys of workloads. A flow has exactly one of them.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
@@ -47,14 +48,14 @@ pub struct Task {
     /// Direction of `objects`; download by default.
     #[schemars(with = "Option<Direction>")]
     pub direction: Option<Spanned<Direction>>,
-    /// A web page of this many objects that depend on each other, with the sizes of the median page
-    /// (docs: TCP and HTTP).
+    /// A web page with this number of objects that depend on each other. Their sizes are those of
+    /// the median page (see "TCP and HTTP" in the book).
     #[schemars(with = "Option<u64>", range(min = 1, max = 1000))]
     pub web_page: Option<Spanned<u64>>,
     /// Segments of a video, requested at regular times.
     #[schemars(with = "Option<Video>")]
     pub video: Option<Spanned<Video>>,
-    /// Data without end for a fixed time.
+    /// Unlimited data for a fixed time.
     #[schemars(with = "Option<Bulk>")]
     pub bulk: Option<Spanned<Bulk>>,
     /// UDP datagrams at a constant rate, or in bursts, without congestion control.
@@ -66,7 +67,7 @@ pub struct Task {
 }
 section!(Task);
 
-/// The workload whose commands variants can set.
+/// The workload `external`, whose commands variants can set.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExternalKey {
@@ -99,49 +100,8 @@ pub enum Workload {
     External(External),
 }
 
-/// What a workload asks of the endpoints, in one visit.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Transfer {
-    /// Direction of the data.
-    pub direction: Direction,
-    /// The objects, in order; none if there is nothing to ask for.
-    pub objects: Vec<PlannedObject>,
-    /// Duration of a workload that time ends.
-    pub duration: Option<Span>,
-}
-
-/// One object of a [`Transfer`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct PlannedObject {
-    /// Name in results.
-    pub name: String,
-    /// Size.
-    pub bytes: Bytes,
-    /// Indices of the objects that must be complete before it is requested.
-    pub after: Vec<usize>,
-    /// Time between the last of those and the request.
-    pub delay: Span,
-}
-
-impl PlannedObject {
-    fn new(name: &str, bytes: Bytes) -> Self {
-        Self { name: name.to_owned(), bytes, after: Vec::new(), delay: Span::ZERO }
-    }
-}
-
-/// The clocks that can run a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clocks {
-    /// The virtual clock.
-    pub simulated: bool,
-    /// The real clock, over QUIC: `bentpipe serve` and `bentpipe get`.
-    pub real_quic: bool,
-    /// The real clock, over the kernel's TCP.
-    pub real_tcp: bool,
-}
-
 impl Task {
-    /// The keys of workloads that are given.
+    /// Returns each workload's key, and whether it is set.
     fn given(&self) -> impl Iterator<Item = (&'static str, bool)> {
         [
             ("download", self.download.is_some()),
@@ -156,11 +116,11 @@ impl Task {
         .into_iter()
     }
 
-    /// Checks that one workload is given, and that it is possible. `span` is the place of its
+    /// Checks that exactly one workload is set, and its values. `span` is the position of its
     /// table.
     ///
     /// # Errors
-    /// None or several workloads; a value that is out of range.
+    /// Returns an error for none or several workloads, or for a value that is out of range.
     pub fn workload(
         self,
         external: Option<Spanned<External>>,
@@ -196,13 +156,13 @@ impl Task {
                 .check(external.span())
                 .map(|()| Workload::External(external.into_inner()))
         } else {
-            Err(Problem::new(span, "the scenario transfers nothing here"))
+            Err(Problem::new(span, "the flow has no workload"))
         }
     }
 }
 
 impl Workload {
-    /// Its key in scenarios.
+    /// Returns the workload's key in scenarios.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Download(_) => "download",
@@ -217,7 +177,7 @@ impl Workload {
         }
     }
 
-    /// What it asks of the endpoints. `seed` draws the sizes of a web page.
+    /// Returns the transfer. `seed` determines the sizes of a web page.
     pub fn transfer(&self, seed: u64) -> Transfer {
         match self {
             Self::Download(size) => download::transfer(*size),
@@ -232,7 +192,7 @@ impl Workload {
         }
     }
 
-    /// The clocks that can run it.
+    /// Returns the clocks that can run the workload.
     pub fn clocks(&self) -> Clocks {
         match self {
             Self::Download(_) => download::CLOCKS,
@@ -247,7 +207,7 @@ impl Workload {
         }
     }
 
-    /// True if neither QUIC nor TCP carries it.
+    /// Returns true if the workload runs over neither QUIC nor TCP of the scenario.
     pub fn has_own_transport(&self) -> bool {
         matches!(self, Self::Cbr(_) | Self::Ping(_) | Self::External(_))
     }
@@ -263,7 +223,7 @@ fn one_of(given: impl Iterator<Item = (&'static str, bool)>, span: Range<usize>)
         1 => Ok(()),
         0 => Err(Problem::new(
             span,
-            format!("nothing is transferred here; allowed: one of {}", quoted(&names)),
+            format!("the workload is missing here; allowed: one of {}", quoted(&names)),
         )),
         _ => {
             let message = format!(
@@ -273,45 +233,5 @@ fn one_of(given: impl Iterator<Item = (&'static str, bool)>, span: Range<usize>)
             );
             Err(Problem::new(span, message))
         }
-    }
-}
-
-/// Refuses a workload without data.
-fn above_zero(size: &Spanned<Bytes>) -> Check {
-    if !size.get_ref().is_zero() {
-        return Ok(());
-    }
-    Err(Problem::new(
-        size.span(),
-        format!("{size} transfers nothing; allowed: a size above 0 B, such as \"10 MB\""),
-    ))
-}
-
-/// Refuses a duration of zero, and one that the time limit cuts short.
-fn duration(duration: &Spanned<Span>, limit: Span) -> Check {
-    super::check::above_zero("duration", duration)?;
-    if *duration.get_ref() <= limit {
-        return Ok(());
-    }
-    let message =
-        format!("a `duration` of {duration} exceeds the `time_limit`; allowed: up to {limit}");
-    Err(Problem::new(duration.span(), message)
-        .help("time_limit, at the top of the file, can be longer"))
-}
-
-/// Smallest IP packet of `cbr` and `ping`: the headers of IP and UDP or ICMP, and a byte.
-const SMALLEST_PACKET: u64 = super::HEADERS + 1;
-
-/// Refuses IP packets that cannot exist.
-fn packet(size: Option<&Spanned<Bytes>>) -> Check {
-    match size {
-        Some(size) if !(SMALLEST_PACKET..=65_535).contains(&size.get_ref().get()) => {
-            let smallest = Bytes::new(SMALLEST_PACKET);
-            Err(Problem::new(
-                size.span(),
-                format!("`packet` of {size} is impossible; allowed: {smallest} to 65535 B"),
-            ))
-        }
-        _ => Ok(()),
     }
 }

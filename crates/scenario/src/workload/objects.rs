@@ -1,7 +1,8 @@
-//! `objects`: several objects, which may wait for each other.
+//! `objects`: several objects, which may depend on each other.
 
-use super::{Clocks, Direction, PlannedObject, Transfer};
+use super::transfer::{Clocks, PlannedObject, Transfer};
 use crate::error::Problem;
+use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,14 +17,15 @@ pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, re
 pub struct Object {
     /// Name in results.
     pub name: String,
-    /// Size.
+    /// Size of the object.
     #[schemars(with = "Bytes")]
     pub size: Spanned<Bytes>,
-    /// Objects above it in the list that must be complete before it is requested.
+    /// Earlier objects of the list that must be complete before this one is requested; none by
+    /// default.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub after: Vec<Spanned<String>>,
-    /// Time between the last of those and the request.
+    /// Time between the completion of the last of them and the request; 0 s by default.
     pub delay: Option<Span>,
 }
 
@@ -31,17 +33,18 @@ pub(super) fn check(objects: &Spanned<Vec<Object>>) -> Result<(), Problem> {
     if objects.get_ref().is_empty() {
         return Err(Problem::new(
             objects.span(),
-            "the list holds no object; allowed: one or more, { name = \"page\", size = \"1 MB\" }",
+            "`objects` is empty; allowed: one or more, such as { name = \"page\", \
+                size = \"1 MB\" }",
         ));
     }
     let mut names: Vec<&str> = Vec::new();
     for object in objects.get_ref() {
-        super::above_zero(&object.size)?;
+        super::transfer::above_zero(&object.size)?;
         if names.contains(&object.name.as_str()) {
             let message = format!("an object named `{}` already exists in this list", object.name);
             return Err(Problem::new(object.size.span(), message + "; allowed: each name once"));
         }
-        // Only objects above it, so nothing can wait for itself.
+        // Only earlier objects are allowed, so dependencies have no cycle.
         for after in &object.after {
             if !names.contains(&after.get_ref().as_str()) {
                 let above = names.iter().copied();

@@ -1,7 +1,8 @@
 //! `ping`: ICMP echo requests from the client.
 
-use super::{Clocks, Direction, Transfer};
+use super::transfer::{Clocks, Transfer};
 use crate::error::Problem;
+use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +10,7 @@ use serde_spanned::Spanned;
 
 /// The emulator has no sender of datagrams.
 pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: false };
-/// IP packet of a request with 56 bytes of content, the default of `ping`.
+/// Size of the IP packet of a request with 56 bytes of data, the default of `ping`.
 const PACKET: Bytes = Bytes::new(84);
 
 /// ICMP echo requests from the client, at equal intervals.
@@ -19,7 +20,7 @@ pub struct Ping {
     /// Time between two requests.
     #[schemars(with = "Span")]
     pub interval: Spanned<Span>,
-    /// Time from the start to the end.
+    /// Duration of the workload.
     #[schemars(with = "Span")]
     pub duration: Spanned<Span>,
     /// Size of the IP packets; 84 B by default.
@@ -29,9 +30,9 @@ pub struct Ping {
 
 impl Ping {
     pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
-        super::duration(&self.duration, limit)?;
-        super::packet(self.packet.as_ref())?;
-        crate::check::above_zero("interval", &self.interval)
+        super::transfer::duration(&self.duration, limit)?;
+        super::transfer::packet(self.packet.as_ref())?;
+        crate::limits::above_zero("interval", &self.interval)
     }
 
     pub(super) fn transfer(&self) -> Transfer {
@@ -42,7 +43,7 @@ impl Ping {
         }
     }
 
-    /// Size of the IP packets.
+    /// Returns the size of the IP packets.
     pub fn packet(&self) -> Bytes {
         self.packet.as_ref().map_or(PACKET, |packet| *packet.get_ref())
     }

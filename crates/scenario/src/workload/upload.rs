@@ -1,7 +1,8 @@
 //! `upload`: one object from the client to the server.
 
-use super::{Clocks, Direction, PlannedObject, Transfer};
+use super::transfer::{Clocks, PlannedObject, Transfer};
 use crate::error::Problem;
+use bentpipe_results::Direction;
 use bentpipe_units::Bytes;
 use serde_spanned::Spanned;
 
@@ -9,7 +10,7 @@ use serde_spanned::Spanned;
 pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: true };
 
 pub(super) fn check(size: &Spanned<Bytes>) -> Result<(), Problem> {
-    super::above_zero(size)
+    super::transfer::above_zero(size)
 }
 
 pub(super) fn transfer(size: Bytes) -> Transfer {

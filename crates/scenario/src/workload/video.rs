@@ -1,7 +1,8 @@
 //! `video`: segments of a stream, each requested at its time.
 
-use super::{Clocks, Direction, PlannedObject, Transfer};
+use super::transfer::{Clocks, PlannedObject, Transfer};
 use crate::error::Problem;
+use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -29,9 +30,9 @@ pub struct Video {
 
 impl Video {
     pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
-        super::above_zero(&self.segment)?;
-        crate::check::between("segments", &self.segments, 1, 1000)?;
-        crate::check::above_zero("interval", &self.interval)?;
+        super::transfer::above_zero(&self.segment)?;
+        crate::limits::between("segments", &self.segments, 1, 1000)?;
+        crate::limits::above_zero("interval", &self.interval)?;
         let last = *self.interval.get_ref() * (*self.segments.get_ref() - 1);
         if last <= limit {
             return Ok(());

@@ -1,8 +1,10 @@
 //! `visits`: connections that a client makes one after another, each with a workload.
 
-use super::{Check, ExternalKey, Task, Workload};
+use super::{ExternalKey, Task, Workload};
 use crate::error::{Problem, quoted};
+use crate::limits::Check;
 use crate::section::{self, Merged, section, table};
+use crate::transport::nested;
 use bentpipe_quic::Handshake;
 use bentpipe_units::Span;
 use schemars::JsonSchema;
@@ -11,29 +13,31 @@ use serde_spanned::Spanned;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
-/// The keys of a flow that say how often it transfers its workload.
+/// The keys of a flow for repeated visits.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sequence {
-    /// Connections that the client makes one after another, instead of a single workload.
+    /// Connections that the client makes one after another, each with a workload, instead of a
+    /// single workload.
     #[schemars(with = "Option<Vec<VisitTable>>")]
     pub visits: Option<Spanned<Merged<Vec<VisitTable>>>>,
-    /// Idle time between the implied first visit and the one that is measured; 10 s by default.
+    /// Idle time between the implied first visit and the measured `repeat` visit; 10 s by default.
     #[schemars(with = "Option<Span>")]
     pub idle_before: Option<Spanned<Span>>,
 }
 section!(Sequence);
 
-/// The keys of a visit, besides its workload.
+/// The keys of a visit in addition to its workload.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VisitKeys {
-    /// `1rtt` for the first visit, the variant's for later ones by default.
+    /// Handshake: `1rtt` or `0rtt`; by default, `1rtt` for the first visit and the variant's
+    /// `handshake` for later ones.
     #[schemars(with = "Option<Handshake>")]
     pub handshake: Option<Spanned<Handshake>>,
     /// Idle time since the previous visit ended; 0 s by default.
     pub idle_before: Option<Span>,
-    /// False if this visit only prepares the next one.
+    /// False if the visit only prepares the next one; true by default.
     pub measured: Option<bool>,
 }
 section!(VisitKeys);
@@ -55,23 +59,23 @@ pub struct Visit {
 /// What a flow does.
 #[derive(Debug, Clone)]
 pub enum Work {
-    /// One workload; the variant says on which visit it is measured.
+    /// One workload. The variant determines which visit is measured.
     Once(Workload),
-    /// Visits in order.
+    /// A list of visits, in order.
     Visits(Vec<Visit>),
 }
 
 impl Work {
-    /// The workload of the first visit.
+    /// Returns the workload of the first visit.
     pub fn first(&self) -> &Workload {
         match self {
             Self::Once(workload) => workload,
-            // `Work::read` refuses an empty list.
+            // `Work::read` rejects an empty list.
             Self::Visits(visits) => &visits[0].workload,
         }
     }
 
-    /// Takes the keys of a workload, or of several visits, out of `table`.
+    /// Removes the keys of a workload, or of several visits, from `table` and reads them.
     pub fn read(
         table: &mut DeTable<'_>,
         span: Range<usize>,
@@ -117,7 +121,7 @@ fn visit(entry: Spanned<DeValue<'_>>, limit: Span) -> Result<Visit, Problem> {
         ));
     };
     let allowed = VisitTable::keys();
-    table.keys().try_for_each(|key| section::known(key, &allowed))?;
+    table.keys().try_for_each(|key| section::known(key, &allowed, nested))?;
     let task: Task = section::take(&mut table, span.clone())?;
     let keys: VisitKeys = section::take(&mut table, span.clone())?;
     let workload = task.workload(None, span.clone(), limit)?;
@@ -133,18 +137,18 @@ fn check(visits: &[Visit], place: Range<usize>) -> Check {
     let Some(first) = visits.first() else {
         return Err(Problem::new(
             place,
-            "the list has no visit; allowed: one or more, { download = \"10 MB\" }",
+            "`visits` is empty; allowed: one or more, such as { download = \"10 MB\" }",
         ));
     };
     if let Some(handshake) =
         first.keys.handshake.as_ref().filter(|given| *given.get_ref() == Handshake::ZeroRtt)
     {
         let message =
-            "the first visit has no ticket for `0rtt` yet; allowed: `1rtt`, or a visit before it";
+            "the first visit has no ticket for `0rtt`; allowed: `1rtt`, or a visit before it";
         return Err(Problem::new(handshake.span(), message));
     }
     if visits.iter().all(|visit| visit.keys.measured == Some(false)) {
-        let message = "no visit is measured; allowed: one or more without `measured = false`";
+        let message = "no visit is measured; allowed: at least one without `measured = false`";
         return Err(Problem::new(place, message));
     }
     Ok(())

@@ -1,7 +1,8 @@
-//! `web_page`: objects that depend on each other, with the sizes of the median page.
+//! `web_page`: objects that depend on each other, with the sizes of the median web page.
 
-use super::{Clocks, Direction, PlannedObject, Transfer};
+use super::transfer::{Clocks, PlannedObject, Transfer};
 use crate::error::Problem;
+use bentpipe_results::Direction;
 use bentpipe_tcp::http::page;
 use serde_spanned::Spanned;
 
@@ -9,10 +10,11 @@ use serde_spanned::Spanned;
 pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: true };
 
 pub(super) fn check(count: &Spanned<u64>) -> Result<(), Problem> {
-    crate::check::between("web_page", count, 1, 1000)
+    crate::limits::between("web_page", count, 1, 1000)
 }
 
-/// The same page in every run: what differs is the path.
+/// Returns the objects of a page. `seed` is that of the scenario, so the page is the same in every
+/// run.
 pub(super) fn transfer(count: usize, seed: u64) -> Transfer {
     let objects = page(count, seed).into_iter().map(|page| PlannedObject {
         name: page.name,

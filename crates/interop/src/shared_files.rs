@@ -1,5 +1,4 @@
-//! What all downloads share: the files that are downloaded, a certificate, and the folder that they
-//! are in.
+//! Files shared by all downloads: the content to download, a certificate and its key.
 
 use base64::Engine;
 use bentpipe_emu::server_addresses;
@@ -13,34 +12,34 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// The name in the certificate; of the domain that is for tests (RFC 6761 §6.2).
+/// Host name in the certificate, in the domain for tests (RFC 6761 §6.2).
 pub const HOST: &str = "h3.test";
-/// How much is written or hashed at a time.
-const PIECE: usize = 1 << 20;
+/// Number of bytes that are written or hashed at a time.
+const CHUNK: usize = 1 << 20;
 
 /// A file to download.
 #[derive(Debug)]
 pub struct Content {
-    /// How large it is.
+    /// Size of the file.
     pub size: Bytes,
-    /// Its name in the folder that servers serve.
+    /// Name in the folder that servers serve.
     pub name: String,
     digest: Digest,
 }
 
 impl Content {
-    /// Whether `file` is the same, byte by byte.
+    /// Returns true if `file` has the same content.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Returns an error if `file` cannot be read.
     pub fn is(&self, file: &Path) -> io::Result<bool> {
         let mut file = File::open(file)?;
-        // What is longer need not be read.
+        // A file of another size is not read.
         Ok(file.metadata()?.len() == self.size.get()
             && digest_of(&mut file)?.as_ref() == self.digest.as_ref())
     }
 
-    /// Whether its SHA-256 (FIPS 180-4) is `hex`, in small letters.
+    /// Returns true if the SHA-256 (FIPS 180-4) of the content is `hex`, in lower case.
     pub fn has_digest(&self, hex: &str) -> bool {
         let own: String = self.digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         own == hex
@@ -48,83 +47,83 @@ impl Content {
 }
 
 fn digest_of(file: &mut File) -> io::Result<Digest> {
-    let (mut context, mut piece) = (Context::new(&SHA256), vec![0; PIECE]);
+    let (mut context, mut chunk) = (Context::new(&SHA256), vec![0; CHUNK]);
     loop {
-        match file.read(&mut piece)? {
+        match file.read(&mut chunk)? {
             0 => return Ok(context.finish()),
-            length => context.update(&piece[..length]),
+            length => context.update(&chunk[..length]),
         }
     }
 }
 
-/// A folder with everything, gone when this is dropped.
+/// A temporary folder with the shared files, deleted on drop.
 #[derive(Debug)]
-pub struct Stage {
+pub struct SharedFiles {
     folder: TempDir,
-    /// The files, in the order asked for.
+    /// The files to download, in the order of their sizes' list.
     pub contents: Vec<Content>,
 }
 
-impl Stage {
-    /// Files of so many bytes, which cannot be compressed, and a certificate for [`HOST`] and the
+impl SharedFiles {
+    /// Writes incompressible files of the given sizes, and a certificate for [`HOST`] and the
     /// addresses of the emulated server.
     ///
     /// # Errors
-    /// No room for them.
+    /// Returns an error if a file cannot be written.
     pub fn new(sizes: &[Bytes], seed: u64) -> Result<Self, LabError> {
         let folder = TempDir::with_prefix("bentpipe-peers-")
             .map_err(|error| LabError::write(std::env::temp_dir(), error))?;
-        let mut stage = Self { folder, contents: Vec::new() };
-        let root = stage.root();
+        let mut files = Self { folder, contents: Vec::new() };
+        let root = files.root();
         fs::create_dir(&root).map_err(|error| LabError::write(&root, error))?;
         for &size in sizes {
             let name = format!("{}.bin", size.get());
             let path = root.join(&name);
             let digest = write(&path, size, seed).map_err(|error| LabError::write(&path, error))?;
-            stage.contents.push(Content { size, name, digest });
+            files.contents.push(Content { size, name, digest });
         }
-        stage.identify().map_err(|reason| LabError::write(stage.cert(), reason))?;
-        Ok(stage)
+        files.write_certificate().map_err(|reason| LabError::write(files.cert(), reason))?;
+        Ok(files)
     }
 
-    /// Writes the certificate and its key. ECDSA with P-256, which all clients know.
-    fn identify(&self) -> Result<(), Box<dyn std::error::Error>> {
+    /// Writes the certificate and its key: ECDSA with P-256, which all clients support.
+    fn write_certificate(&self) -> Result<(), Box<dyn std::error::Error>> {
         let names = [HOST.to_owned()]
             .into_iter()
             .chain(server_addresses().map(|address| address.to_string()));
         let key = rcgen::KeyPair::generate()?;
         let cert = rcgen::CertificateParams::new(names.collect::<Vec<_>>())?.self_signed(&key)?;
         fs::write(self.cert(), pem("CERTIFICATE", cert.der()))?;
-        // The folder is this user's only: so is what is in it.
+        // Only this user can access the folder, and so the key.
         fs::write(self.key(), pem("PRIVATE KEY", &key.serialize_der()))?;
         Ok(())
     }
 
-    /// What servers serve.
+    /// Returns the folder that servers serve.
     pub fn root(&self) -> PathBuf {
         self.folder.path().join("root")
     }
 
-    /// Certificate, PEM.
+    /// Returns the path of the certificate (PEM).
     pub fn cert(&self) -> PathBuf {
         self.folder.path().join("cert.pem")
     }
 
-    /// Its private key, PEM.
+    /// Returns the path of the certificate's private key (PEM).
     pub fn key(&self) -> PathBuf {
         self.folder.path().join("key.pem")
     }
 
-    /// A new folder in it, for one download.
+    /// Creates a working folder for one program.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// Returns an error if the folder cannot be created.
     pub fn work(&self) -> io::Result<TempDir> {
         TempDir::with_prefix_in("work-", self.folder.path())
     }
 }
 
-/// As text, in lines of 64 characters (RFC 7468 §2).
+/// Encodes DER as PEM, in lines of 64 characters (RFC 7468 §2).
 fn pem(label: &str, der: &[u8]) -> String {
     let text = base64::engine::general_purpose::STANDARD.encode(der);
     let lines: Vec<&str> =
@@ -132,16 +131,16 @@ fn pem(label: &str, der: &[u8]) -> String {
     format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }
 
-/// Writes `size` random bytes, the same for the same seed.
+/// Writes `size` random bytes, which depend only on the seed, and returns their digest.
 fn write(path: &Path, size: Bytes, seed: u64) -> io::Result<Digest> {
     let mut random = stream(seed, 0, "peers content");
-    let (mut file, mut context, mut piece, mut left) =
-        (File::create(path)?, Context::new(&SHA256), vec![0; PIECE], size.get());
+    let (mut file, mut context, mut chunk, mut left) =
+        (File::create(path)?, Context::new(&SHA256), vec![0; CHUNK], size.get());
     while left > 0 {
-        let length = left.min(PIECE as u64) as usize;
-        random.fill_bytes(&mut piece[..length]);
-        file.write_all(&piece[..length])?;
-        context.update(&piece[..length]);
+        let length = left.min(CHUNK as u64) as usize;
+        random.fill_bytes(&mut chunk[..length]);
+        file.write_all(&chunk[..length])?;
+        context.update(&chunk[..length]);
         left -= length as u64;
     }
     Ok(context.finish())
@@ -152,12 +151,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_known_by_its_bytes_and_nothing_is_left_of_the_folder() {
-        let stage = Stage::new(&[Bytes::new(1_500_000), Bytes::new(0)], 1).unwrap();
-        let (content, empty) = (&stage.contents[0], &stage.contents[1]);
-        let file = stage.root().join(&content.name);
+    fn files_are_compared_by_content_and_the_folder_is_deleted() {
+        let files = SharedFiles::new(&[Bytes::new(1_500_000), Bytes::new(0)], 1).unwrap();
+        let (content, empty) = (&files.contents[0], &files.contents[1]);
+        let file = files.root().join(&content.name);
         assert!(content.is(&file).unwrap() && !empty.is(&file).unwrap());
-        // FIPS 180-4: the digest of nothing.
+        // The digest of an empty message (FIPS 180-4).
         assert!(
             empty.has_digest("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
         );
@@ -165,10 +164,10 @@ mod tests {
         bytes[1_400_000] ^= 1;
         fs::write(&file, &bytes).unwrap();
         assert!(!content.is(&file).unwrap());
-        assert!(fs::read_to_string(stage.cert()).unwrap().starts_with("-----BEGIN CERTIFICATE"));
-        let work = stage.work().unwrap();
-        let root = stage.root();
-        drop((work, stage));
+        assert!(fs::read_to_string(files.cert()).unwrap().starts_with("-----BEGIN CERTIFICATE"));
+        let work = files.work().unwrap();
+        let root = files.root();
+        drop((work, files));
         assert!(!root.exists());
     }
 }

@@ -1,0 +1,282 @@
+//! A report without scripts, for builds without the page of `studio/`: a table and static plots.
+
+use crate::traces::{Trace, points};
+use bentpipe_results::Manifest;
+use bentpipe_results::point_text;
+use bentpipe_results::{Results, Run, Stats, Summary, values, visits};
+use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
+
+/// Colours that colour-blind readers can distinguish (Okabe and Ito 2008).
+const COLOURS: [&str; 7] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+/// Maximum number of points of a line in a static plot, about one per pixel.
+const MAX_POINTS: usize = 800;
+/// Number of intervals between the ticks of an axis.
+const INTERVALS: u32 = 4;
+/// Width of the plots.
+const WIDTH: f64 = 900.0;
+
+const STYLE: &str = "\
+    body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em;\
+    color:#222;background:#fff}table{border-collapse:collapse}th,td{padding:.2em .8em;\
+    text-align:right;border-bottom:1px solid #ddd}th:first-child,td:first-child,.l{text-align:left}\
+    svg{width:100%;height:auto;font:12px system-ui,sans-serif}\
+    pre{background:#f4f4f4;padding:1em;overflow:auto}";
+
+/// Creates the report as one HTML file.
+pub fn html(manifest: &Manifest, results: &Results, traces: &[Trace], blob: &[u8]) -> String {
+    let (done, planned) = (manifest.runs_done, manifest.runs_planned);
+    let page = markup! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                title { (manifest.title) }
+                meta name="viewport" content="width=device-width";
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { (manifest.title) }
+                @if let Some(description) = &manifest.description { p { (description) } }
+                p {
+                    "Scenario " (manifest.scenario) ", seed " (manifest.seed)
+                    ", Bentpipe " (manifest.version) "."
+                    @if let Some(path) = &manifest.path {
+                        " " (path.name) ": " (path.rtt_ms) " ms, bandwidth-delay product "
+                        (format!("{:.3}", path.bdp_bytes as f64 / 1e6)) " MB."
+                    }
+                }
+                @if !manifest.complete {
+                    p { strong { "Incomplete: " (done) " of " (planned) " runs." } }
+                }
+                @for note in &manifest.notes { p { "Note: " (note) "." } }
+                (table(results))
+                (strips(results))
+                (lines(traces, blob))
+                (expectations(results))
+                details { summary { "Scenario" } pre { (manifest.source) } }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or("–".to_owned(), |value| format!("{value:.3}"))
+}
+
+/// Formats a coordinate of a plot.
+fn coordinate(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+/// Returns the values of an axis from zero to `max` that have ticks.
+fn ticks(max: f64) -> impl Iterator<Item = f64> {
+    (0..=INTERVALS).map(move |tick| max * f64::from(tick) / f64::from(INTERVALS))
+}
+
+fn table(results: &Results) -> Markup {
+    let goodput = |row: &Summary| {
+        let same = |other: &&Summary| {
+            other.metric == "goodput_mbps"
+                && other.variant == row.variant
+                && other.point == row.point
+                && other.flow == row.flow
+                && other.visit == row.visit
+        };
+        results.summary.iter().find(same).and_then(|other| other.median)
+    };
+    let interval = |row: &Summary| match (row.ci95_low, row.ci95_high) {
+        (Some(low), Some(high)) => format!("{low:.3} to {high:.3}"),
+        _ => "–".to_owned(),
+    };
+    let published = |row: &Summary| {
+        let of_row = results.published.iter().filter(|other| {
+            other.metric == row.metric
+                && other.variant == row.variant
+                && other.point == row.point
+                && other.flow == row.flow
+        });
+        let text = of_row.map(|other| {
+            format!("{} {} (ratio {})", other.label, other.value, number(other.ratio))
+        });
+        text.collect::<Vec<_>>().join("; ")
+    };
+    markup! {
+        h2 { "Completion" }
+        table {
+            tr {
+                th { "Point" } th.l { "Variant" } th { "Runs" } th { "Median, s" }
+                th { "95 % interval" } th { "Goodput, Mbps" } th.l { "Published" }
+            }
+            @for row in results.summary.iter().filter(|row| row.metric == "completion_s") {
+                tr {
+                    td { (point_text(&row.point)) }
+                    td.l { (name(row)) }
+                    td { (row.n) }
+                    td { (number(row.median)) }
+                    td { (interval(row)) }
+                    td { (number(goodput(row))) }
+                    td.l { (published(row)) }
+                }
+            }
+        }
+    }
+}
+
+fn name(row: &Summary) -> String {
+    if row.flow == "main" { row.variant.clone() } else { format!("{}, {}", row.variant, row.flow) }
+}
+
+/// Completion times of one flow in the runs of one variant at one point.
+struct Strip {
+    label: String,
+    times: Vec<f64>,
+    colour: &'static str,
+}
+
+/// Plots every completion time as a dot and the median as a bar, with one row for each variant at
+/// each point.
+fn strips(results: &Results) -> Markup {
+    let groups: Vec<&[Run]> =
+        results.runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point).collect();
+    let mut strips: Vec<Strip> = Vec::new();
+    let mut variants: Vec<&str> = Vec::new();
+    for group in groups {
+        let variant = group[0].variant.as_str();
+        if !variants.contains(&variant) {
+            variants.push(variant);
+        }
+        let index = variants.iter().position(|known| *known == variant).unwrap_or_default();
+        for (flow, visit) in visits(group) {
+            let label = [point_text(&group[0].point), variant.to_owned(), flow.clone()];
+            let label: Vec<String> =
+                label.into_iter().filter(|part| !part.is_empty() && part != "main").collect();
+            strips.push(Strip {
+                label: label.join(" · "),
+                times: values(group, &flow, visit, "completion_s"),
+                colour: COLOURS[index % COLOURS.len()],
+            });
+        }
+    }
+    let max = strips.iter().flat_map(|strip| &strip.times).fold(0.0f64, |a, b| a.max(*b));
+    if max <= 0.0 {
+        return Markup::default();
+    }
+    let (left, step) = (380.0, 22.0);
+    let height = strips.len() as f64 * step + 30.0;
+    let x = |value: f64| coordinate(left + value / max * (WIDTH - left - 40.0));
+    let strip = |(index, strip): (usize, &Strip)| {
+        let y = index as f64 * step + 14.0;
+        markup! {
+            text x=(left - 10.0) y=(y + 4.0) text-anchor="end" { (strip.label) }
+            @for time in &strip.times {
+                circle cx=(x(*time)) cy=(y) r="3.5" fill=(strip.colour) fill-opacity=".4" {}
+            }
+            @if let Some(stats) = Stats::of(&strip.times) {
+                @let x = x(stats.median);
+                line x1=(x) x2=(x) y1=(y - 8.0) y2=(y + 8.0) stroke=(strip.colour)
+                    stroke-width="2" {}
+            }
+        }
+    };
+    markup! {
+        h2 { "Every run" }
+        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label="completion times" {
+            @for value in ticks(max) {
+                @let x = x(value);
+                line x1=(x) x2=(x) y1="0" y2=(coordinate(height - 25.0)) stroke="#ddd" {}
+                text x=(x) y=(coordinate(height - 8.0)) text-anchor="middle" {
+                    (format!("{value:.2} s"))
+                }
+            }
+            @for row in strips.iter().enumerate() { (strip(row)) }
+        }
+    }
+}
+
+/// Bytes received over time in one visit, with the name of its variant.
+struct Curve<'a> {
+    variant: &'a str,
+    points: Vec<(f64, f64)>,
+}
+
+fn curves<'a>(first: &Trace, traces: &'a [Trace], blob: &[u8]) -> Vec<Curve<'a>> {
+    let mut curves = Vec::new();
+    for trace in traces.iter().filter(|trace| trace.point == first.point && trace.run == first.run)
+    {
+        for flow in &trace.flows {
+            let series = flow.series.get("received").or_else(|| flow.series.get("acked"));
+            let all = series.map(|series| points(series, blob)).unwrap_or_default();
+            let stride = all.len().div_ceil(MAX_POINTS).max(1);
+            let kept = all.iter().step_by(stride).chain(all.last());
+            let points: Vec<(f64, f64)> =
+                kept.map(|(t, y)| (t - flow.start_s, f64::from(*y))).collect();
+            if !points.is_empty() {
+                curves.push(Curve { variant: &trace.variant, points });
+            }
+        }
+    }
+    curves
+}
+
+/// Plots the bytes received over time, for the runs at the first point with time series.
+fn lines(traces: &[Trace], blob: &[u8]) -> Markup {
+    let Some(first) = traces.first() else { return Markup::default() };
+    let curves = curves(first, traces, blob);
+    let points = curves.iter().flat_map(|curve| &curve.points);
+    let (end, top) = points.fold((0.0f64, 0.0f64), |(end, top), (t, y)| (end.max(*t), top.max(*y)));
+    if end <= 0.0 || top <= 0.0 {
+        return Markup::default();
+    }
+    let height = 320.0;
+    let x = |t: f64| coordinate(60.0 + t / end * (WIDTH - 100.0));
+    let y = |bytes: f64| height - 30.0 - bytes / top * (height - 50.0);
+    let polyline = |curve: &Curve<'_>| {
+        let points = curve.points.iter().map(|(t, b)| format!("{},{}", x(*t), coordinate(y(*b))));
+        points.collect::<Vec<_>>().join(" ")
+    };
+    let point = point_text(&first.point);
+    markup! {
+        h2 { "Received over time" @if !point.is_empty() { " at " (point) } }
+        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img"
+            aria-label="bytes received over time"
+        {
+            @for (time, bytes) in ticks(end).zip(ticks(top)) {
+                text x=(x(time)) y=(height - 8.0) text-anchor="middle" {
+                    (format!("{time:.2} s"))
+                }
+                text x="52" y=(coordinate(y(bytes) + 4.0)) text-anchor="end" {
+                    (format!("{:.1} MB", bytes / 1e6))
+                }
+            }
+            @for (index, curve) in curves.iter().enumerate() {
+                @let colour = COLOURS[index % COLOURS.len()];
+                polyline points=(polyline(curve)) fill="none" stroke=(colour)
+                    stroke-width="1.5" {}
+                text x="70" y=(20 + index * 16) fill=(colour) { (curve.variant) }
+            }
+        }
+    }
+}
+
+fn expectations(results: &Results) -> Markup {
+    let status = |passed: Option<bool>| match passed {
+        Some(true) => "passed",
+        Some(false) => "failed",
+        None => "not measured",
+    };
+    markup! {
+        @if !results.expectations.is_empty() {
+            h2 { "Expectations" }
+            ul {
+                @for expectation in &results.expectations {
+                    li {
+                        (expectation.text) ": " strong { (status(expectation.passed)) }
+                        " (measured " (number(expectation.measured)) ")"
+                    }
+                }
+            }
+        }
+    }
+}
