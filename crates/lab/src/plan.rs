@@ -57,7 +57,7 @@ pub struct Plan {
     pub(crate) figures: Vec<Figure>,
     pub(crate) output: Output,
     /// Runs of each case, where they differ.
-    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "the real clock's"))]
+    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "used by the real clock"))]
     pub(crate) repeat: u64,
 }
 
@@ -112,7 +112,8 @@ impl Plan {
     /// A program, which takes real time.
     pub fn on_virtual_clock(self) -> Result<Self, LabError> {
         for case in &self.cases {
-            case.virtual_clock().map_err(|reason| case.refused("--clock virtual", reason))?;
+            case.check_virtual_clock()
+                .map_err(|reason| case.usage_error("--clock virtual", reason))?;
         }
         Ok(self)
     }

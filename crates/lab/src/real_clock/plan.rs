@@ -17,8 +17,9 @@ impl Plan {
         for case in &self.cases {
             let spec = case.spec(self.seed, 0)?;
             quic |= spec.flows.iter().any(|flow| matches!(flow.stack, Stack::Quic(_)));
-            case.real_clock().map_err(|reason| case.refused("--clock real", reason))?;
-            check_supported(&spec).map_err(|reason| case.refused("--clock real", reason))?;
+            case.check_real_clock()
+                .and_then(|()| check_supported(&spec))
+                .map_err(|reason| case.usage_error("--clock real", reason))?;
         }
         let random = random_notes(&self.cases, self.repeat);
         self.notes.retain(|note| !random.contains(note));
