@@ -1,7 +1,7 @@
 //! Scenario, plan, runs, results, report.
 //!
 //! [`Plan::read`] turns a scenario file into the list of runs, or says what is wrong with it and
-//! where. [`execute`] carries the runs out, [`Executed::results`] sums them up, and [`record`] does
+//! where. [`execute`] carries the runs out, [`Execution::results`] sums them up, and [`record`] does
 //! both and writes the directory that holds everything: whole, or not at all.
 //!
 //! Same scenario, seed and version: byte-identical results, on any number of threads.
@@ -27,9 +27,9 @@ pub use error::LabError;
 pub use library::Lab;
 pub use plan::{Changes, Plan, Task};
 #[cfg(feature = "real-clock")]
-pub use real_clock::{LiveStats, RealClock, StatsObserver, TOLERATED};
+pub use real_clock::{LiveStats, MAX_LATENESS, RealClock, StatsObserver};
 pub use rebuild::rebuild;
 pub use record::{Recorded, record};
 pub use resolve::{Case, FlowEnds, OrbitPath};
-pub use run::{Executed, Observer, Ran, RunError, Runner, Simulator, execute};
+pub use run::{CompletedRun, Execution, Observer, RunError, Runner, Simulator, execute};
 pub use rundir::{MANIFEST, Staging};

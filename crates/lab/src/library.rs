@@ -140,9 +140,9 @@ impl Lab {
             return Err(LabError::Usage { argument: "controller", reason: reason.clone() });
         }
         let plan = Plan::parse(name, text, directory, &self.changes)?.on_virtual_clock()?;
-        let executed = execute(&plan, &Simulator, self.jobs, &AtomicBool::new(false), &Ignore);
-        let results = executed.results(&plan);
-        executed.failure.map_or(Ok(results), Err)
+        let execution = execute(&plan, &Simulator, self.jobs, &AtomicBool::new(false), &Ignore);
+        let results = execution.results(&plan);
+        execution.failure.map_or(Ok(results), Err)
     }
 }
 

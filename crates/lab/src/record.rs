@@ -65,8 +65,8 @@ pub fn record(
         thinned: AtomicBool::new(false),
         progress,
     };
-    let executed = execute(plan, runner, jobs, stop, &recorder);
-    let results = executed.results(plan);
+    let execution = execute(plan, runner, jobs, stop, &recorder);
+    let results = execution.results(plan);
     let Recorder { traces, files, thinned, .. } = recorder;
     let traces = traces.into_inner().unwrap_or_else(PoisonError::into_inner);
     let files = files.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -89,20 +89,20 @@ pub fn record(
             results,
             directory: None,
             complete: false,
-            failure: executed.failure,
+            failure: execution.failure,
             notes,
         });
     }
     let series = join(traces, &mut notes)?;
-    let mut manifest = manifest(plan, &results, executed.complete, notes.clone());
+    let mut manifest = manifest(plan, &results, execution.complete, notes.clone());
     manifest.files = write_all(&staging, &manifest, &results, &series, files)?;
     staging.write(MANIFEST, json(&manifest, target)?.as_bytes())?;
     let directory = staging.commit()?;
     Ok(Recorded {
         results,
         directory: Some(directory),
-        complete: executed.complete,
-        failure: executed.failure,
+        complete: execution.complete,
+        failure: execution.failure,
         notes,
     })
 }
@@ -315,7 +315,7 @@ impl Observer for Recorder<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{Ran, RunError};
+    use crate::run::{CompletedRun, RunError};
     use crate::testing::{Fake, TWO_VARIANTS, plan};
     use std::fs;
 
@@ -402,7 +402,12 @@ mod tests {
     }
 
     impl Runner for Ends {
-        fn run(&self, spec: &RunSpec, label: &str, stop: &AtomicBool) -> Result<Ran, RunError> {
+        fn run(
+            &self,
+            spec: &RunSpec,
+            label: &str,
+            stop: &AtomicBool,
+        ) -> Result<CompletedRun, RunError> {
             if spec.run < self.after {
                 return Fake.run(spec, label, stop);
             }

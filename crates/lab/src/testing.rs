@@ -1,7 +1,7 @@
 //! What several tests share: a scenario, and a runner that answers at once.
 
 use crate::plan::{Changes, Plan};
-use crate::run::{Observer, Ran, RunError, Runner, execute};
+use crate::run::{CompletedRun, Observer, RunError, Runner, execute};
 use crate::{LabError, Task};
 use bentpipe_link::random::stream;
 use bentpipe_quic::congestion::SavedParameters;
@@ -56,7 +56,7 @@ pub fn plan(text: &str) -> Plan {
 pub struct Fake;
 
 impl Runner for Fake {
-    fn run(&self, spec: &RunSpec, _: &str, _: &AtomicBool) -> Result<Ran, RunError> {
+    fn run(&self, spec: &RunSpec, _: &str, _: &AtomicBool) -> Result<CompletedRun, RunError> {
         let mut outcome = RunOutcome {
             flows: vec![],
             links: vec![],
@@ -189,7 +189,7 @@ impl Observer for Deaf {
 /// The results of `plan` with [`Fake`] on two threads.
 pub fn results(plan: &Plan) -> Results {
     let jobs = NonZeroUsize::new(2).unwrap();
-    let executed = execute(plan, &Fake, jobs, &AtomicBool::new(false), &Deaf);
-    assert!(executed.complete, "{:?}", executed.failure);
-    executed.results(plan)
+    let execution = execute(plan, &Fake, jobs, &AtomicBool::new(false), &Deaf);
+    assert!(execution.complete, "{:?}", execution.failure);
+    execution.results(plan)
 }
