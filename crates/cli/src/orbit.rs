@@ -4,7 +4,7 @@
 use crate::args::Orbit;
 use crate::output;
 use crate::table::{Align, Table};
-use bentpipe_lab::orbit::{Pair, Sample, SharedBy, Survey, sharing, survey};
+use bentpipe_lab::orbit::{FlowRoutes, Sample, SharedLink, Survey, sharing, survey};
 use bentpipe_lab::{Changes, LabError, OrbitPath, Plan};
 use bentpipe_orbit::{RouteUpdates, cities, presets};
 use bentpipe_units::Span;
@@ -176,11 +176,11 @@ fn text(survey: &Survey, plan: &Plan, colour: bool) -> String {
     text
 }
 
-fn heading(pair: &Pair) -> String {
+fn heading(pair: &FlowRoutes) -> String {
     format!("{}: {} – {}, {:.0} km", pair.flow, pair.from, pair.to, pair.distance_km)
 }
 
-fn summary(pair: &Pair) -> String {
+fn summary(pair: &FlowRoutes) -> String {
     let all = &pair.summary;
     let mut text = format!(
         "RTT {} / {} / {} ms (min / median / max); {} changes of way, {:.1} a minute",
@@ -209,7 +209,7 @@ fn summary(pair: &Pair) -> String {
 }
 
 /// Changes of the way, and samples evenly between.
-fn table(pair: &Pair, colour: bool) -> String {
+fn table(pair: &FlowRoutes, colour: bool) -> String {
     let mut table = Table::new(&[
         ("t", Align::Right),
         ("RTT ms", Align::Right),
@@ -255,7 +255,7 @@ fn row(sample: &Sample) -> [String; 5] {
     ]
 }
 
-fn sharing_text(path: &OrbitPath, found: &[SharedBy]) -> String {
+fn sharing_text(path: &OrbitPath, found: &[SharedLink]) -> String {
     if found.is_empty() {
         return format!(
             "of {} flows no two share a link with visibly different round trips\n",
