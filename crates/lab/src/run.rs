@@ -181,8 +181,8 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("a panic without a message")
 }
 
-/// Locks `mutex`, even if another thread panicked while holding it. The data is consistent then, and
-/// the panic appears when that thread is joined.
+/// Locks `mutex`, even if another thread panicked while holding it. Its data is consistent then,
+/// and joining that thread reports the panic.
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Name of the manifest. A directory without this file is not a run directory and is never replaced.
+/// Name of the manifest. A directory without this file is not a run directory and never replaced.
 pub const MANIFEST: &str = "manifest.json";
 
 const ALLOWED: &str = "allowed: a directory that is new, empty, or an earlier run";

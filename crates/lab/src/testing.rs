@@ -71,8 +71,7 @@ impl Runner for Fake {
             for (index, visit) in flow.visits.iter().enumerate().filter(|(_, visit)| visit.measured)
             {
                 let bytes: u64 = visit.objects.iter().map(|object| object.bytes.get()).sum();
-                let rtts =
-                    if visit.handshake == bentpipe_quic::Handshake::ZeroRtt { 6 } else { 7 };
+                let rtts = if visit.handshake == bentpipe_quic::Handshake::ZeroRtt { 6 } else { 7 };
                 let random = stream(spec.seed, spec.run, &flow.name).below(1_000_000) * 500;
                 let time = spec.base_rtt * rtts + Span::from_nanos(bytes * 160 + random);
                 outcome.flows.push(flow_outcome(

@@ -289,7 +289,7 @@ fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
     let expects = head.expect.iter().filter(|expect| ignored(&expect.get_ref().point)).count();
     if expects > 0 {
         notes.push(format!(
-            "{expects} of {} expectations are ignored: --set removed the values that they are about",
+            "{expects} of {} expectations are ignored: --set removed the values that they name",
             head.expect.len()
         ));
     }

@@ -237,7 +237,10 @@ mod tests {
 
     #[test]
     fn only_a_complete_download_has_times() {
-        let text = r#"{ "url": "x", "bytes": 10, "start_s": 0.1, "handshake_s": 0.5, "first_byte_s": 1.0, "completion_s": 2.5 }"#;
+        let text = r#"{
+            "url": "x", "bytes": 10, "start_s": 0.1, "handshake_s": 0.5,
+            "first_byte_s": 1.0, "completion_s": 2.5
+        }"#;
         let visit = |bytes| Visit {
             handshake: Handshake::OneRtt,
             idle_before: Span::ZERO,

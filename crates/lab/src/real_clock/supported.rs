@@ -233,7 +233,7 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that all TCP flows have the same buffers and options, because these are set per namespace.
+/// Checks that all TCP flows have the same buffers and options, which are set per namespace.
 fn one_kernel(spec: &RunSpec) -> Result<(), String> {
     let settings = |flow: &FlowSpec| match &flow.stack {
         Stack::Tcp(stack) => {
