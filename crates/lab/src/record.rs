@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_jobs_changes_no_byte_of_any_file() {
+    fn the_number_of_jobs_does_not_change_any_file() {
         let directory = tempfile::tempdir().unwrap();
         let text = format!("{TWO_VARIANTS}\n[output]\nqlog = true\ntime_series = \"all\"\n");
         let targets = [1, 2, 5].map(|n| {

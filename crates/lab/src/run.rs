@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Runs single runs, on one of the clocks.
+/// Executes runs on one of the clocks.
 pub trait Runner: Sync {
     /// Runs `spec`, shown to users as `label`. Returns early with [`RunError::Interrupted`] once
     /// `stop` is set.
@@ -39,7 +39,7 @@ impl From<RunOutcome> for CompletedRun {
     }
 }
 
-/// Why a run did not end regularly.
+/// Why a run has no outcome.
 #[derive(Debug)]
 pub enum RunError {
     /// The `stop` flag was set.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Largest size of all time series in a run directory, in bytes: browsers cannot open more.
+/// Largest size of all time series in a run directory, in bytes. No report could show more.
 const MAX_TRACE_BYTES: usize = 512 << 20;
 /// Largest number of points in the time series of all runs. Beyond it, the longest series are
 /// downsampled. At 12 bytes per point these are 48 MiB, which a browser opens in seconds.
@@ -40,7 +40,7 @@ pub(crate) struct RunRecorder<'a> {
     progress: &'a (dyn Fn(usize) + Sync),
 }
 
-/// What a [`RunRecorder`] recorded.
+/// Files and time series of all runs.
 pub(crate) struct RecordedRuns {
     pub recording: Recording,
     /// Names of the written files.
@@ -62,7 +62,7 @@ impl<'a> RunRecorder<'a> {
         }
     }
 
-    /// Returns what was recorded. Adds a note to `notes` if time series exceed the size limit.
+    /// Returns the files and time series. Adds a note to `notes` if time series exceed the limit.
     pub fn finish(self, notes: &mut Vec<String>) -> Result<RecordedRuns, LabError> {
         let series = self.series.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(RecordedRuns {

@@ -122,7 +122,7 @@ fn a_flow_can_cross_a_part_of_the_path() {
 }
 
 #[test]
-fn start_jitter_depends_on_the_run_only() {
+fn start_jitter_depends_only_on_the_run() {
     let text = testing::TWO_VARIANTS.replace("[workload]", "[workload]\nstart_jitter = \"1 s\"");
     let jitter = |run| {
         testing::plan(&text).spec(Task { case: 0, run }).unwrap().flows[0].visits[0].start_jitter

@@ -38,8 +38,8 @@ use visit_runner::VisitRunner;
 
 /// Largest capture: the file is read into memory to become part of the run directory.
 const MAX_CAPTURE: Bytes = Bytes::from_mb(256);
-/// Largest lateness of packets, at the 99th percentile, that gives no warning: a choice of
-/// Bentpipe, small against the RTT of a satellite path.
+/// Largest lateness of packets, at the 99th percentile, that gives no warning. The value is our
+/// choice.
 pub const MAX_LATENESS: Span = Span::from_millis(1);
 
 /// Runs in real time, in network namespaces of this machine.
@@ -65,6 +65,7 @@ impl Runner for RealClock {
         let path = path(spec);
         let testbed = Testbed::new(spec.terminals.max(1), mtu(spec)).map_err(failed)?;
         tcp::prepare(spec, &testbed).map_err(failed)?;
+        // The emulator captures to a file, which is read when the run has ended.
         let directory = tempfile::tempdir().map_err(|error| {
             RunError::Failed(format!("cannot create a temporary directory: {error}"))
         })?;

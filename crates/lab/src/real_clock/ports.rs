@@ -7,7 +7,7 @@ use bentpipe_units::Span;
 const FIRST_PORT: u16 = 5001;
 
 /// Returns the server port of each visit. All visits of a QUIC flow use one server, which remembers
-/// the path between them.
+/// the client.
 pub(super) fn ports(spec: &RunSpec) -> Vec<u16> {
     let mut ports = Vec::new();
     for flow in &spec.flows {

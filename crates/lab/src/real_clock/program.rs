@@ -84,8 +84,10 @@ pub fn commands(
         return Ok(CommandOutcome { outcome, output: Vec::new() });
     }
     let Some(namespace) = testbed.client(flow.terminal) else {
-        let what = format!("terminal {}", flow.terminal);
-        return Err(EmuError::Spec { what, allowed: "those of the path".to_owned() });
+        return Err(EmuError::Spec {
+            what: format!("terminal {} does not exist", flow.terminal),
+            allowed: "the terminals of the path".to_owned(),
+        });
     };
     outcome.begin = runner.emulator.now();
     let mut client = files.start(namespace, "client", &stack.client)?;

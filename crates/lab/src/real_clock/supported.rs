@@ -84,7 +84,7 @@ fn one_download(flow: &FlowSpec, what: &str) -> Result<(), String> {
     }
 }
 
-/// Checks a QUIC flow. Only what `bentpipe serve` and `bentpipe get` have options for is supported.
+/// Checks a QUIC flow. Only options of `bentpipe serve` and `bentpipe get` are supported.
 fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), String> {
     let refuse = |key: &str, why: &str, allowed: &str| {
         Err(format!("`{key}`: {why}; allowed with --clock real: {allowed}"))
@@ -130,7 +130,7 @@ fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), Strin
     Ok(())
 }
 
-/// Checks a TCP flow. Only what can be set on a socket or in a namespace is supported.
+/// Checks a TCP flow. Only options of a socket or a namespace are supported.
 fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
     let refuse = |key: &str, why: &str, allowed: &str| {
         Err(format!("`{key}`: {why}; allowed with --clock real: {allowed}"))

@@ -122,8 +122,8 @@ impl VisitReport<'_> {
         }
     }
 
-    /// Returns what the server knew of the path. If it keeps no store, its knowledge can only come
-    /// from a token that it accepted.
+    /// Returns the server's knowledge of the path. Without a store, it can only come from a token
+    /// that the server accepted.
     fn path(&self) -> PathOutcome {
         let retreated = self.client_times.and_then(|client| client.retreated);
         let via_token = match &self.flow.stack {
@@ -214,7 +214,7 @@ fn changes(points: impl Iterator<Item = (Time, f64)>) -> Vec<(Time, f64)> {
     changes
 }
 
-/// Returns `None` for zero, by which the kernel reports an unknown RTT.
+/// Returns `None` for zero, which stands for an unknown RTT.
 fn known(span: Span) -> Option<Span> {
     (!span.is_zero()).then_some(span)
 }

@@ -12,7 +12,7 @@ use bentpipe_scenario::{Flow, Placement, Problem, Protocol, Scenario, Workload};
 use bentpipe_sim::{DatagramTraffic, FlowSpec, ProgramStack, Stack};
 use serde_spanned::Spanned;
 
-/// Returns what the simulator runs for `flow`.
+/// Returns the specification of `flow`, which both clocks run.
 pub(super) fn flow(
     flow: &Flow,
     path: &ResolvedPath,

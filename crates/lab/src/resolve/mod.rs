@@ -1,4 +1,4 @@
-//! Converts a scenario at one sweep point to run specifications. What all runs have in common is
+//! Converts a scenario at one sweep point to run specifications. Everything that all runs share is
 //! resolved once. Each run's random values are drawn when it starts.
 
 mod bottleneck;

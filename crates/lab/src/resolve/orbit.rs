@@ -29,7 +29,7 @@ const STEP: Span = Span::from_millis(100);
 const START_WINDOW: Span = Span::from_secs(3600);
 /// Default minimum elevation of shells, in degrees: that of Starlink's first shells.
 const SHELL_MIN_ELEVATION_DEG: f64 = 25.0;
-/// Default rate of fibres: above the rate of any satellite link.
+/// Default rate of fibres: more than any of Bentpipe's satellite links carries.
 const FIBRE_RATE: Rate = Rate::from_mbps(10_000);
 
 /// Resolves the orbit of `scenario`, if it has one. Elements are read relative to `base_dir`.

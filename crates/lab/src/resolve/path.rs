@@ -18,7 +18,7 @@ use serde_spanned::Spanned;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A hop whose rates and delays are drawn for each run.
+/// A hop whose directions are drawn from its profile for each run.
 #[derive(Debug, Clone)]
 pub(crate) struct DrawnHop {
     /// Index into the hops of the path.

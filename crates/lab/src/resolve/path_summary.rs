@@ -1,4 +1,4 @@
-//! What results say about a path.
+//! Path descriptions for the results.
 
 use super::orbit_path::{LinkKind, OrbitPath};
 use super::path::ResolvedPath;

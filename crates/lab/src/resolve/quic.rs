@@ -88,7 +88,7 @@ fn windows(
             );
             return Err(Problem::new(key.map_or(0..0, Spanned::span), message));
         }
-        // The stack cannot change the window of a stream later, so only the connection's limits.
+        // The stack cannot change the window of a stream later, so the connection's is the limit.
         return Ok((if keys.stream_window.is_none() { rule.most } else { stream }, first));
     }
     let auto = match keys.connection_window {

@@ -30,7 +30,7 @@ pub(super) fn tcp(
 ) -> Result<TcpStack, Problem> {
     let mtu = *scenario.path.get_ref().mtu.get_ref();
     let default = Settings::default();
-    // Linux offers half of the buffer as window.
+    // Half of the buffer is offered as window.
     let doubled = |bytes: Bytes| Bytes::new(bytes.get().saturating_mul(2));
     let receive_buffer = match keys.tcp.receive_buffer {
         None | Some(Window::Auto) => doubled(bottleneck.auto_window()),
