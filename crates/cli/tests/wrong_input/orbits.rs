@@ -174,7 +174,7 @@ pub fn of_orbits() -> Vec<Case> {
                     = \"gateway\"\n#",
             ),
             14,
-            &["has none", "allowed: tcp.pep = \"none\""],
+            &["no hop for a proxy", "allowed: tcp.pep = \"none\""],
         ),
         case(
             "a capture over an orbit",
