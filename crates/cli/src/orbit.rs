@@ -4,7 +4,7 @@
 use crate::args::Orbit;
 use crate::output;
 use crate::table::{Align, Table};
-use bentpipe_lab::orbit::{Pair, Sample, SharedBy, Survey, sharing, survey};
+use bentpipe_lab::orbit::{FlowRoutes, Sample, SharedLink, Survey, sharing, survey};
 use bentpipe_lab::{Changes, LabError, OrbitPath, Plan};
 use bentpipe_orbit::{RouteUpdates, cities, presets};
 use bentpipe_units::Span;
@@ -174,11 +174,11 @@ fn text(survey: &Survey, plan: &Plan, colour: bool) -> String {
     text
 }
 
-fn heading(pair: &Pair) -> String {
+fn heading(pair: &FlowRoutes) -> String {
     format!("{}: {} – {}, {:.0} km", pair.flow, pair.from, pair.to, pair.distance_km)
 }
 
-fn summary(pair: &Pair) -> String {
+fn summary(pair: &FlowRoutes) -> String {
     let all = &pair.summary;
     let mut text = format!(
         "RTT {} / {} / {} ms (min / median / max); {} route changes, {:.1} per minute",
@@ -207,7 +207,7 @@ fn summary(pair: &Pair) -> String {
 }
 
 /// Returns a table of route changes, with evenly spaced samples between them.
-fn table(pair: &Pair, colour: bool) -> String {
+fn table(pair: &FlowRoutes, colour: bool) -> String {
     let mut table = Table::new(&[
         ("t", Align::Right),
         ("RTT ms", Align::Right),
@@ -253,7 +253,7 @@ fn row(sample: &Sample) -> [String; 5] {
     ]
 }
 
-fn sharing_text(path: &OrbitPath, found: &[SharedBy]) -> String {
+fn sharing_text(path: &OrbitPath, found: &[SharedLink]) -> String {
     if found.is_empty() {
         return format!(
             "none of {} flows share a link and differ noticeably in RTT\n",

@@ -145,7 +145,7 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_lab::{Changes, Ran, RunError, record};
+    use bentpipe_lab::{Changes, CompletedRun, RunError, record};
     use bentpipe_sim::{Direction, FlowOutcome, PathOutcome, ReturnBytes, RunOutcome, RunSpec};
     use bentpipe_units::{Span, Time};
     use std::num::NonZeroUsize;
@@ -175,7 +175,7 @@ mod tests {
     struct Fake;
 
     impl bentpipe_lab::Runner for Fake {
-        fn run(&self, spec: &RunSpec, _: &str, _: &AtomicBool) -> Result<Ran, RunError> {
+        fn run(&self, spec: &RunSpec, _: &str, _: &AtomicBool) -> Result<CompletedRun, RunError> {
             let mut outcome = RunOutcome {
                 flows: vec![],
                 links: vec![],

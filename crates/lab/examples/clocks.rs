@@ -1,9 +1,14 @@
-//! Both clocks side by side: the same scenarios under the virtual and the wall clock, as a table
-//! for the chapter Validation.
+//! Compares the virtual and the real clock on the same scenarios, and prints the table of the
+//! chapter Validation.
 //!
-//! `cargo run -p bentpipe-lab --example clocks -- scenarios/validation/clocks-*.toml [--jobs N]
-//! [--repeat N]`. Needs what the emulator needs: root, or user namespaces. QUIC needs the command
-//! beside it: `cargo build -p bentpipe-cli` first.
+//! ```text
+//! cargo build -p bentpipe-cli
+//! cargo run -p bentpipe-lab --example clocks -- scenarios/validation/clocks-*.toml [--jobs N]
+//!     [--repeat N]
+//! ```
+//!
+//! The emulator needs root or user namespaces. QUIC flows use the `bentpipe` command that the first
+//! line builds.
 
 use bentpipe_lab::{
     Changes, LabError, Observer, Plan, RealClock, Runner, Simulator, Task, execute,
@@ -15,11 +20,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-/// Medians that are farther apart than this are told: what the two clocks are asked to agree
-/// within.
-const ASKED_PERCENT: f64 = 7.0;
+/// Required agreement of the medians, in percent. Larger differences are listed run by run.
+const REQUIRED_PERCENT: f64 = 7.0;
 
-/// Says how far it is.
+/// Prints each run that ends.
 struct Progress;
 
 impl Observer for Progress {
@@ -31,7 +35,7 @@ impl Observer for Progress {
         outcome: &RunOutcome,
     ) -> Result<(), LabError> {
         let completed = outcome.flows.iter().all(|flow| flow.completed);
-        eprintln!("run {index}{}", if completed { "" } else { ": not complete" });
+        eprintln!("run {index}{}", if completed { "" } else { ": incomplete" });
         Ok(())
     }
 }
@@ -47,7 +51,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn std::error::Error>> {
-    // While there is one thread.
+    // Has to run while the process has a single thread.
     bentpipe_emu::prepare()?;
     let (mut files, mut jobs, mut changes) = (Vec::new(), NonZeroUsize::MIN, Changes::default());
     let mut arguments = std::env::args().skip(1);
@@ -62,61 +66,64 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut cells = Vec::new();
     for file in &files {
-        cells.extend(play(file, &changes, jobs)?);
+        cells.extend(run_both(file, &changes, jobs)?);
     }
     print(&cells);
     Ok(())
 }
 
-/// One transfer over one path under both clocks.
+/// One transfer over one path on both clocks.
 struct Cell {
     path: String,
     transfer: String,
     variant: String,
-    /// Median completion, seconds.
+    /// Median completion time on the virtual clock, in seconds.
     virtual_s: Option<f64>,
-    wall_s: Option<f64>,
-    /// Every run under the wall clock.
+    /// Median completion time on the real clock, in seconds.
+    real_s: Option<f64>,
+    /// Completion times of all runs on the real clock.
     runs: String,
-    /// Of these, runs in which the emulator fell behind.
-    doubtful: usize,
+    /// Number of runs in which the emulator fell behind.
+    unreliable: usize,
+    /// Number of runs on the real clock.
     count: usize,
 }
 
 impl Cell {
     fn percent(&self) -> Option<f64> {
         self.virtual_s
-            .zip(self.wall_s)
-            .map(|(virtual_s, wall_s)| (wall_s / virtual_s - 1.0) * 100.0)
+            .zip(self.real_s)
+            .map(|(virtual_s, real_s)| (real_s / virtual_s - 1.0) * 100.0)
     }
 
-    fn is_far(&self) -> bool {
-        self.percent().is_none_or(|percent| percent.abs() > ASKED_PERCENT)
+    fn differs(&self) -> bool {
+        self.percent().is_none_or(|percent| percent.abs() > REQUIRED_PERCENT)
     }
 
     fn text(&self) -> String {
         let Some((seconds, percent)) = self.virtual_s.zip(self.percent()) else {
-            return "not complete".to_owned();
+            return "incomplete".to_owned();
         };
-        let mark = if self.is_far() { "**" } else { "" };
+        let mark = if self.differs() { "**" } else { "" };
         format!("{seconds:.3}, {mark}{percent:+.1} %{mark}")
     }
 }
 
-fn play(
+/// Runs the scenario in `file` on both clocks.
+fn run_both(
     file: &Path,
     changes: &Changes,
     jobs: NonZeroUsize,
 ) -> Result<Vec<Cell>, Box<dyn std::error::Error>> {
-    // Beside the examples is the command.
-    let own = std::env::current_exe()?;
-    let bentpipe =
-        own.parent().and_then(Path::parent).map(|place| place.join("bentpipe")).unwrap_or_default();
-    let wall = RealClock { bentpipe, ..RealClock::default() };
+    // The command is in the parent directory of the examples.
+    let example = std::env::current_exe()?;
+    let directory = example.parent().and_then(Path::parent);
+    let bentpipe = directory.map(|directory| directory.join("bentpipe")).unwrap_or_default();
+    let clock = RealClock { bentpipe, ..RealClock::default() };
     eprintln!("{}", file.display());
     let simulated = results(&Plan::read(file, changes)?, &Simulator, jobs)?;
     let plan = Plan::read(file, changes)?.on_real_clock()?;
-    let real = results(&plan, &wall, jobs)?;
+    let real = results(&plan, &clock, jobs)?;
     let completions = |results: &Results| -> Vec<Summary> {
         results.summary.iter().filter(|row| row.metric == "completion_s").cloned().collect()
     };
@@ -130,41 +137,43 @@ fn play(
                 .completion_s
                 .map_or("–".to_owned(), |completion| format!("{completion:.3}"))
         });
-        let doubtful =
-            |run: &&Run| run.emulation.as_ref().is_some_and(|did| !did.warnings.is_empty());
+        let unreliable = |run: &&Run| {
+            run.emulation.as_ref().is_some_and(|emulation| !emulation.warnings.is_empty())
+        };
         Cell {
             path: point(&one.point, "path.profile"),
             transfer: point(&one.point, "workload.download"),
             variant: one.variant,
             virtual_s: one.median,
-            wall_s: other.median,
+            real_s: other.median,
             runs: seconds.collect::<Vec<_>>().join(", "),
-            doubtful: runs().filter(doubtful).count(),
+            unreliable: runs().filter(unreliable).count(),
             count: runs().count(),
         }
     });
     Ok(cells.collect())
 }
 
-/// Each once, in the order of their appearance.
-fn each<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    all.fold(Vec::new(), |mut each, one| {
-        if !each.contains(&one) {
-            each.push(one);
+/// Returns the items without repetition, in order of first appearance.
+fn unique<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    items.fold(Vec::new(), |mut unique, item| {
+        if !unique.contains(&item) {
+            unique.push(item);
         }
-        each
+        unique
     })
 }
 
-/// A column for each variant, a row for each transfer; then what is far apart, run by run.
+/// Prints a table with a column per variant and a row per transfer, then the transfers that differ,
+/// run by run.
 fn print(cells: &[Cell]) {
-    let variants = each(cells.iter().map(|cell| &cell.variant));
+    let variants = unique(cells.iter().map(|cell| &cell.variant));
     println!(
         "\n| path, download | {} |",
         variants.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" | ")
     );
     println!("|---|{}", "---|".repeat(variants.len()));
-    for (path, transfer) in each(cells.iter().map(|cell| (&cell.path, &cell.transfer))) {
+    for (path, transfer) in unique(cells.iter().map(|cell| (&cell.path, &cell.transfer))) {
         let of = |variant: &String| {
             let is_it = |cell: &&Cell| {
                 (&cell.path, &cell.transfer, &cell.variant) == (path, transfer, variant)
@@ -176,17 +185,17 @@ fn print(cells: &[Cell]) {
             variants.iter().map(|name| of(name)).collect::<Vec<_>>().join(" | ")
         );
     }
-    println!("\nMore than {ASKED_PERCENT} % apart:");
+    println!("\nDifferences of more than {REQUIRED_PERCENT} %:");
     for variant in variants {
         let all = || cells.iter().filter(|cell| cell.variant == *variant);
         println!(
             "- {variant}: {} of {}",
-            all().filter(|cell| cell.is_far()).count(),
+            all().filter(|cell| cell.differs()).count(),
             all().count()
         );
-        for cell in all().filter(|cell| cell.is_far()) {
+        for cell in all().filter(|cell| cell.differs()) {
             println!(
-                "  - {}, {}: {}; under the wall clock {}",
+                "  - {}, {}: {}; on the real clock {}",
                 cell.path,
                 cell.transfer,
                 cell.text(),
@@ -197,7 +206,7 @@ fn print(cells: &[Cell]) {
     let sum = |of: fn(&Cell) -> usize| cells.iter().map(of).sum::<usize>();
     println!(
         "\nIn {} of {} runs the emulator fell behind.",
-        sum(|cell| cell.doubtful),
+        sum(|cell| cell.unreliable),
         sum(|cell| cell.count)
     );
 }

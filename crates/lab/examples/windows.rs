@@ -1,16 +1,20 @@
-//! What flow control costs and holds with windows that tune themselves: every profile, several
-//! starts, two first windows.
+//! Measures the cost and the memory of flow control with automatically tuned windows, for every
+//! profile, several slow-start and resumption settings, and two initial windows.
 //!
 //! ```text
 //! cargo run --release -p bentpipe-lab --example windows -- [--profile NAME] [--set KEY=VALUE]...
 //! ```
 //!
-//! For each transfer: the longest time at a stretch that the sender stood still for want of credit,
-//! in milliseconds and in round trips of the loaded path (99th percentile); the most that the
-//! receiver held and had promised, in multiples of rate times loaded round trip. The send buffer
-//! never limits. `!` marks what misses the aims: one round trip at a time, and twice that product
-//! where nothing is lost at random, four times where something is. `--set` adds a key to
-//! `[defaults]`, such as `credit_after=0.125`.
+//! Prints for each transfer:
+//!
+//! - the longest time for which flow control blocked the sender, in milliseconds and in loaded RTTs
+//!   (99th percentile of the RTT),
+//! - the largest receive buffer and receive window, in multiples of the loaded BDP (rate times
+//!   loaded RTT).
+//!
+//! The send buffer never limits the sender. `!` marks missed targets: blocked for at most one RTT,
+//! and a window of at most two BDP without random loss, four BDP with it. `--set` adds a key to
+//! `[defaults]`, such as `flow_control.window_update_fraction=0.125`.
 
 use bentpipe_lab::{Changes, Plan};
 use bentpipe_scenario::profiles::profiles;
@@ -20,10 +24,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-/// Rates below this carry 10 MB only: 100 MB would take minutes and show nothing else.
+/// Smallest rate with 100 MB downloads. At lower rates they take minutes and give the same results.
 const FAST: Rate = Rate::from_mbps(40);
-/// Variants by name, as keys.
-const SLOW_STARTS: [(&str, &str); 4] = [
+/// Names and keys of the variants.
+const VARIANTS: [(&str, &str); 4] = [
     ("standard", "slow_start = \"standard\"\nresume = \"none\""),
     ("auto", "slow_start = \"auto\"\nresume = \"none\""),
     ("careful", "slow_start = \"standard\"\nresume = \"careful\"\nvisit = \"repeat\""),
@@ -58,7 +62,8 @@ impl Options {
                 }
                 _ => {
                     return Err(format!(
-                        "`{word} {value}`; allowed: --profile NAME, --set KEY=VALUE"
+                        "`{word} {value}` is not an option; allowed: --profile NAME, \
+                            --set KEY=VALUE"
                     ));
                 }
             }
@@ -71,15 +76,15 @@ fn study(options: &Options) -> Result<(), String> {
     println!(
         "{:<16} {:<9} {:>6} {:>7} {:>8} {:>7} {:>9} {:>5} {:>6} {:>9}",
         "profile",
-        "start",
-        "first",
+        "variant",
+        "initial",
         "MB",
         "done s",
         "p99 ms",
-        "still ms",
+        "blocked",
         "RTTs",
-        "held",
-        "promised"
+        "buffer",
+        "window"
     );
     for profile in profiles() {
         let wanted = options.profile.as_ref().is_none_or(|name| *name == profile.name);
@@ -88,16 +93,16 @@ fn study(options: &Options) -> Result<(), String> {
             if !wanted || (size == 100 && rate < FAST) {
                 continue;
             }
-            for (start, keys) in SLOW_STARTS {
-                for first in ["1.25 MB", "64 kB"] {
-                    let text = scenario(&profile.name, size, keys, first, options);
+            for (variant, keys) in VARIANTS {
+                for initial in ["1.25 MB", "64 kB"] {
+                    let text = scenario(&profile.name, size, keys, initial, options);
                     let plan = Plan::parse("windows", &text, Path::new("."), &Changes::default())
                         .map_err(|e| e.to_string())?;
                     let Some(task) = plan.tasks.first() else { continue };
                     let spec = plan.spec(*task).map_err(|error| error.to_string())?;
                     let outcome =
                         run(&spec, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
-                    print_row(&profile.name, start, first, size, rate, &outcome.flows[0]);
+                    print_row(&profile.name, variant, initial, size, rate, &outcome.flows[0]);
                 }
             }
         }
@@ -105,38 +110,45 @@ fn study(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-fn scenario(profile: &str, size: u64, keys: &str, first: &str, options: &Options) -> String {
+fn scenario(profile: &str, size: u64, keys: &str, initial: &str, options: &Options) -> String {
     let set: String = options.set.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
     format!(
         "name = \"windows\"\nseed = 1\ntime_limit = \"20 min\"\n[path]\nprofile \
             = \"{profile}\"\n[workload]\ndownload = \"{size} MB\"\n\
          [defaults]\ncongestion = \"cubic\"\nack = \"stack\"\nflow_control.connection_window \
          = \"tuned\"\n\
-         flow_control.initial_receive_window = \"{first}\"\nflow_control.max_receive_window \
+         flow_control.initial_receive_window = \"{initial}\"\nflow_control.max_receive_window \
          = \"256 MB\"\n\
          flow_control.send_buffer = \"1 GB\"\n{keys}\n{set}"
     )
 }
 
-fn print_row(profile: &str, start: &str, first: &str, size: u64, rate: Rate, flow: &FlowOutcome) {
+fn print_row(
+    profile: &str,
+    variant: &str,
+    initial: &str,
+    size: u64,
+    rate: Rate,
+    flow: &FlowOutcome,
+) {
     let loaded = flow.rtt_p99.unwrap_or_default();
-    let still = flow.flow_control_blocked_longest.unwrap_or_default();
-    let credit = flow.credit.unwrap_or_default();
-    let product = rate.bytes_in(loaded).get().max(1) as f64;
-    let (held, promised) =
-        (credit.max_held.get() as f64 / product, credit.max_window.get() as f64 / product);
+    let blocked = flow.flow_control_blocked_longest.unwrap_or_default();
+    let stats = flow.credit.unwrap_or_default();
+    let bdp = rate.bytes_in(loaded).get().max(1) as f64;
+    let (buffer, window) =
+        (stats.max_held.get() as f64 / bdp, stats.max_window.get() as f64 / bdp);
     let lossy = flow.packets_lost_random > 0;
     let limit = if lossy { 4.0 } else { 2.0 };
-    let rtts = still.as_secs_f64() / loaded.max(Span::from_nanos(1)).as_secs_f64();
+    let rtts = blocked.as_secs_f64() / loaded.max(Span::from_nanos(1)).as_secs_f64();
     let done = flow.completion.filter(|_| flow.completed).map_or(f64::NAN, Span::as_secs_f64);
     let miss = |bad: bool| if bad { "!" } else { " " };
     println!(
-        "{profile:<16} {start:<9} {first:>7} {size:>6} {done:>8.2} {:>7.0} {:>8.0}{} {rtts:>5.2} \
-            {held:>6.2} {promised:>8.2}{}{}",
+        "{profile:<16} {variant:<9} {initial:>7} {size:>6} {done:>8.2} {:>7.0} {:>8.0}{} \
+            {rtts:>5.2} {buffer:>6.2} {window:>8.2}{}{}",
         loaded.as_millis_f64(),
-        still.as_millis_f64(),
+        blocked.as_millis_f64(),
         miss(rtts > 1.0),
-        miss(promised > limit),
+        miss(window > limit),
         if lossy { " lossy" } else { "" },
     );
 }

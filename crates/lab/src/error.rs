@@ -1,65 +1,65 @@
-//! What keeps a scenario from ending in a complete run directory.
+//! Errors of scenarios and their runs.
 
 use bentpipe_scenario::ScenarioError;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Everything that keeps a scenario from ending in a complete run directory.
+/// An error of a scenario, its runs or its run directory.
 #[derive(Debug, Error)]
 pub enum LabError {
-    /// The scenario is wrong.
+    /// The scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] Box<ScenarioError>),
-    /// A file that should be read cannot be.
+    /// A file cannot be read.
     #[error("cannot read {}: {reason}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The output directory, or a file in it, cannot be written.
+    /// The output directory or a file in it cannot be written.
     #[error("cannot write {}: {reason}", path.display())]
     Write {
         /// The directory or file.
         path: PathBuf,
-        /// Why, and what would do.
+        /// The reason, and what is allowed.
         reason: String,
     },
-    /// An argument of the command line is wrong.
+    /// An argument is invalid.
     #[error("{argument}: {reason}")]
     Usage {
         /// The option or argument.
         argument: &'static str,
-        /// What is wrong, and what would do.
+        /// What is wrong, and what is allowed.
         reason: String,
     },
-    /// A run ended in an error of its own.
+    /// A run failed.
     #[error("run {run} of variant `{variant}`{point} failed: {reason}")]
     Run {
-        /// The variant.
+        /// Name of the variant.
         variant: String,
-        /// The sweep point in words, with a leading space; empty where nothing is swept.
+        /// The sweep point as text, with a leading space. Empty without a sweep.
         point: String,
-        /// The run's number.
+        /// Number of the run.
         run: u64,
-        /// What the simulator said.
+        /// Error of the simulator or emulator.
         reason: String,
     },
 }
 
 impl LabError {
-    /// True where the scenario or the command line is at fault, not the machine or the run.
+    /// Returns true if the scenario, an argument or a path is at fault, and false if a run failed.
     pub fn is_usage(&self) -> bool {
         !matches!(self, Self::Run { .. })
     }
 
-    /// `path` cannot be written, for `reason`.
+    /// Creates a [`LabError::Write`].
     pub fn write(path: impl Into<PathBuf>, reason: impl ToString) -> Self {
         Self::Write { path: path.into(), reason: reason.to_string() }
     }
 
-    /// `path` cannot be read, for `reason`.
+    /// Creates a [`LabError::Read`].
     pub fn read(path: impl Into<PathBuf>, reason: impl ToString) -> Self {
         Self::Read { path: path.into(), reason: reason.to_string() }
     }

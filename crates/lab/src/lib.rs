@@ -1,10 +1,11 @@
-//! Scenario, plan, runs, results, report.
+//! Runs scenarios on the virtual or the real clock, and writes run directories.
 //!
-//! [`Plan::read`] turns a scenario file into the list of runs, or says what is wrong with it and
-//! where. [`execute`] carries the runs out, [`Executed::results`] sums them up, and [`record`] does
-//! both and writes the directory that holds everything: whole, or not at all.
+//! [`Plan::read`] checks a scenario file and returns the list of its runs. [`execute`] runs them,
+//! and [`Execution::results`] returns their results. [`record`] does both and writes a run
+//! directory atomically. [`Lab`] runs scenarios in memory.
 //!
-//! Same scenario, seed and version: byte-identical results, on any number of threads.
+//! On the virtual clock, the same scenario, seed and version give byte-identical results, on any
+//! number of threads.
 
 mod error;
 mod library;
@@ -17,6 +18,7 @@ mod rebuild;
 mod record;
 mod resolve;
 mod run;
+mod run_recorder;
 mod rundir;
 #[cfg(test)]
 mod testing;
@@ -27,9 +29,9 @@ pub use error::LabError;
 pub use library::Lab;
 pub use plan::{Changes, Plan, Task};
 #[cfg(feature = "real-clock")]
-pub use real_clock::{LiveStats, RealClock, StatsObserver, TOLERATED};
+pub use real_clock::{LiveStats, MAX_LATENESS, RealClock, StatsObserver};
 pub use rebuild::rebuild;
 pub use record::{Recorded, record};
 pub use resolve::{Case, FlowEnds, OrbitPath};
-pub use run::{Executed, Observer, Ran, RunError, Runner, Simulator, execute};
+pub use run::{CompletedRun, Execution, Observer, RunError, Runner, Simulator, execute};
 pub use rundir::{MANIFEST, Staging};

@@ -1,4 +1,4 @@
-//! The laboratory as a library: scenarios run in memory, with controllers of one's own.
+//! Runs scenarios in memory, with congestion controllers of the calling program.
 
 use crate::error::LabError;
 use crate::plan::{Changes, Plan, Task};
@@ -14,9 +14,9 @@ use std::sync::atomic::AtomicBool;
 
 /// Runs scenarios on the virtual clock and returns their results.
 ///
-/// Call [`Lab::controller`] for each controller of your own before [`Lab::run`]; scenarios then
-/// name it like any other. Nothing is written, and one thread is used unless [`Lab::jobs`] says
-/// otherwise. The same scenario and seed give the same results.
+/// Register controllers of your own with [`Lab::controller`] before calling [`Lab::run`]; scenarios
+/// then name them like any other. No files are written, and one thread is used unless
+/// [`Lab::jobs`] sets another number. The same scenario and seed give the same results.
 ///
 /// ```
 /// let results = bentpipe_lab::Lab::new().run(
@@ -36,7 +36,7 @@ pub struct Lab {
     changes: Changes,
     jobs: NonZeroUsize,
     directory: PathBuf,
-    /// The first registration that failed, reported by `run`.
+    /// Error of the first registration that failed, which `run` returns.
     failed: Option<String>,
 }
 
@@ -52,14 +52,14 @@ impl Default for Lab {
 }
 
 impl Lab {
-    /// A laboratory with the controllers of the catalogue.
+    /// Creates a laboratory with the built-in controllers.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Registers a congestion controller under `name`, for QUIC and TCP, in every laboratory of
-    /// this process. `make` creates one for each connection. A name that is taken or malformed
-    /// makes [`Lab::run`] fail.
+    /// this process. `make` creates one for each connection. [`Lab::run`] fails if the name is
+    /// taken or malformed.
     #[must_use]
     pub fn controller<C: Controller + 'static>(
         mut self,
@@ -82,7 +82,7 @@ impl Lab {
         self
     }
 
-    /// Changes a key of every scenario, as `--set KEY=VALUE` does.
+    /// Sets a key of every scenario, as `--set KEY=VALUE` does.
     #[must_use]
     pub fn set(mut self, assignment: impl Into<String>) -> Self {
         self.changes.sets.push(assignment.into());
@@ -103,14 +103,15 @@ impl Lab {
         self
     }
 
-    /// Number of threads; it does not change the results.
+    /// Sets the number of threads, which does not change the results.
     #[must_use]
     pub fn jobs(mut self, jobs: NonZeroUsize) -> Self {
         self.jobs = jobs;
         self
     }
 
-    /// Directory of the files that scenarios name, such as traces; the current one by default.
+    /// Sets the directory that relative paths in scenarios, such as those of traces, start from
+    /// [default: the current directory].
     #[must_use]
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = directory.into();
@@ -120,7 +121,7 @@ impl Lab {
     /// Runs the scenario `text` (TOML).
     ///
     /// # Errors
-    /// The scenario is wrong, a controller could not be registered, or a run failed.
+    /// The scenario is invalid, a controller could not be registered, or a run failed.
     pub fn run(&self, text: &str) -> Result<Results, LabError> {
         self.run_in("scenario", text, &self.directory)
     }
@@ -128,7 +129,7 @@ impl Lab {
     /// Runs the scenario in `file`.
     ///
     /// # Errors
-    /// As of [`Lab::run`], or the file cannot be read.
+    /// The file cannot be read, or [`Lab::run`] fails.
     pub fn run_file(&self, file: &Path) -> Result<Results, LabError> {
         let text = fs::read_to_string(file).map_err(|error| LabError::read(file, error))?;
         let directory = file.parent().unwrap_or(Path::new(""));
@@ -140,13 +141,13 @@ impl Lab {
             return Err(LabError::Usage { argument: "controller", reason: reason.clone() });
         }
         let plan = Plan::parse(name, text, directory, &self.changes)?.on_virtual_clock()?;
-        let executed = execute(&plan, &Simulator, self.jobs, &AtomicBool::new(false), &Ignore);
-        let results = executed.results(&plan);
-        executed.failure.map_or(Ok(results), Err)
+        let execution = execute(&plan, &Simulator, self.jobs, &AtomicBool::new(false), &Ignore);
+        let results = execution.results(&plan);
+        execution.failure.map_or(Ok(results), Err)
     }
 }
 
-/// An observer without interest.
+/// Observer that does nothing.
 struct Ignore;
 
 impl Observer for Ignore {
@@ -202,8 +203,8 @@ transport = "tcp"
         let results = lab.run(SCENARIO).unwrap();
         for run in &results.runs {
             // 1 MB in windows of 50 kB takes 20 RTTs of 650 ms, and the handshake one to three.
-            let took = run.flows[0].metrics.completion_s.unwrap();
-            assert!((13.0..16.5).contains(&took), "{}: {took} s", run.variant);
+            let completion_s = run.flows[0].metrics.completion_s.unwrap();
+            assert!((13.0..16.5).contains(&completion_s), "{}: {completion_s} s", run.variant);
             assert_eq!(run.flows[0].congestion, "constant");
         }
         let error = lab.controller("constant", move |_| Constant(window)).run(SCENARIO);
@@ -211,7 +212,7 @@ transport = "tcp"
     }
 
     #[test]
-    fn names_of_the_catalogue_cannot_be_taken() {
+    fn built_in_names_cannot_be_registered() {
         for name in [CONTROLLERS[0].name, "long-path", "careful", "auto", "standard"] {
             let lab = Lab::new().controller(name, |_| Constant(Bytes::new(1)));
             assert!(lab.run(SCENARIO).is_err(), "{name}");

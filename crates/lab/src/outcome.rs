@@ -1,4 +1,4 @@
-//! From what a simulator or emulator reports to what results contain.
+//! Converts the outcome of a run to the types of the results.
 
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::Sizes;
@@ -10,8 +10,8 @@ use bentpipe_results::{
 use bentpipe_sim as sim;
 use bentpipe_units::{Bytes, Span};
 
-/// The result of run number `run` of `variant` at `point`. Shares are counted after a warm-up of
-/// `warmup`.
+/// Returns the result of run number `run` of `variant` at `point`. Fairness ignores the time until
+/// `warmup` after the start of the last flow.
 pub(crate) fn run(
     variant: &str,
     point: &Point,
@@ -31,7 +31,7 @@ pub(crate) fn run(
     }
 }
 
-/// Direction of data in results.
+/// Converts a direction to the type of the results.
 pub(crate) fn direction(direction: sim::Direction) -> Direction {
     match direction {
         sim::Direction::Download => Direction::Download,
@@ -170,8 +170,8 @@ fn link(link: &sim::LinkOutcome) -> Link {
     }
 }
 
-/// How the controlled flows of a run shared the path. `None` with fewer than two of them, or if one
-/// has several measured visits or did not complete.
+/// Returns how the flows under congestion control shared the path. `None` with fewer than two such
+/// flows, or if one has several measured visits or did not complete.
 fn fairness(
     spec: &sim::RunSpec,
     outcome: &sim::RunOutcome,
@@ -259,8 +259,8 @@ cbr.duration = "20 s"
 
     #[test]
     fn fairness_covers_controlled_flows_with_one_complete_visit_each() {
-        let found = shared(|_| ()).unwrap();
-        assert_eq!(found.flows.iter().map(|flow| &*flow.flow).collect::<Vec<_>>(), ["a", "b"]);
+        let fairness = shared(|_| ()).unwrap();
+        assert_eq!(fairness.flows.iter().map(|flow| &*flow.flow).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(shared(|outcome| drop(outcome.flows.remove(0))), None, "a flow is missing");
         assert_eq!(shared(|outcome| outcome.flows[1].completed = false), None, "incomplete");
         let two_visits = |outcome: &mut sim::RunOutcome| outcome.flows[2].name = "a".to_owned();

@@ -1,4 +1,4 @@
-//! A report page built again from a run directory.
+//! Rebuilds the report of a run directory.
 
 use crate::error::LabError;
 use crate::rundir::MANIFEST;
@@ -8,27 +8,28 @@ use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Writes `report.html` anew from the results in `directory`, and returns its path.
+/// Rebuilds `report.html` from the results in `directory`, and returns its path.
 ///
 /// # Errors
-/// A directory that is no run, a file of it that cannot be read, or a place that cannot be written.
+/// `directory` is not a run directory, a file in it cannot be read, or it cannot be written.
 pub fn rebuild(directory: &Path) -> Result<PathBuf, LabError> {
     let manifest: Manifest = read_json(&directory.join(MANIFEST))?;
     let results: Results = read_json(&directory.join("results.json"))?;
     let index = directory.join("traces.json");
-    let mut series = Recording::default();
+    let mut recording = Recording::default();
     if index.exists() {
         let blob = directory.join("traces.bin");
-        series.traces = read_json(&index)?;
-        series.blob = fs::read(&blob).map_err(|error| LabError::read(blob, error))?;
+        recording.traces = read_json(&index)?;
+        recording.blob = fs::read(&blob).map_err(|error| LabError::read(blob, error))?;
     }
     let constellations = directory.join("constellations.json");
     if constellations.exists() {
-        series.constellations = read_json(&constellations)?;
+        recording.constellations = read_json(&constellations)?;
     }
     let path = directory.join("report.html");
-    let page = html(&manifest, &results, &series).map_err(|error| LabError::write(&path, error))?;
-    // The old report stays whole until the new one is.
+    let page =
+        html(&manifest, &results, &recording).map_err(|error| LabError::write(&path, error))?;
+    // The old report stays in place until the new one is complete.
     let partial = directory.join(format!(".report.html.partial-{}", std::process::id()));
     fs::write(&partial, page)
         .and_then(|()| fs::rename(&partial, &path))

@@ -2,50 +2,41 @@
 //! `report.html`, time series, and the qlog files and captures that the scenario asks for.
 
 use crate::error::LabError;
-use crate::plan::{Plan, Task};
-use crate::run::{Observer, Runner, execute};
+use crate::plan::Plan;
+use crate::run::{Runner, execute};
+use crate::run_recorder::{RecordedRuns, RunRecorder};
 use crate::rundir::{MANIFEST, Staging};
-use bentpipe_report::{Recording, Trace};
-use bentpipe_report::{TracedNetwork, constellations};
+use bentpipe_report::Recording;
 use bentpipe_results::{Manifest, SweepAxis, identical_variants, point_text};
 use bentpipe_results::{Results, parquet};
-use bentpipe_sim::{RunOutcome, RunSpec};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
 
-/// Time series beyond this many bytes are left out of a run directory: no page could show them.
-const MOST_TRACE_BYTES: usize = 512 << 20;
-
-/// Points that the time series of all runs together may have; beyond it, the longest are thinned.
-/// 12 bytes each make 48 MiB, which a browser opens in seconds.
-const REPORT_POINTS: usize = 4 << 20;
-
-/// What came of running a plan.
+/// The recorded runs of a plan.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The results of what was run.
+    /// Results of the runs that have ended.
     pub results: Results,
-    /// The run directory; none where not one run ended.
+    /// The run directory. `None` if no run ended.
     pub directory: Option<PathBuf>,
-    /// True where everything planned was run.
+    /// True if all planned runs have ended.
     pub complete: bool,
-    /// Why the rest is missing, where a run failed.
+    /// The error, if a run failed.
     pub failure: Option<LabError>,
-    /// Things that the reader of the results should know.
+    /// Notes for the reader of the results.
     pub notes: Vec<String>,
 }
 
-/// Runs `plan` on `jobs` threads and writes the run directory `target`: whole, or not at all.
+/// Runs `plan` on `jobs` threads and writes the run directory `target` atomically.
 ///
-/// Set `stop` to end early; runs that have ended are written, with `"complete": false` in the
-/// manifest. `progress` is told how many runs have ended each time one does.
+/// Set `stop` to end early. The runs that have ended are written then, with `"complete": false` in
+/// the manifest. `progress` is called with the number of runs that have ended.
 ///
 /// # Errors
-/// A directory that cannot be written. A run that failed is no error here: see
+/// The directory cannot be written. A failed run is not an error of this function: it is in
 /// [`Recorded::failure`].
 pub fn record(
     plan: &Plan,
@@ -56,31 +47,21 @@ pub fn record(
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Recorded, LabError> {
     let staging = Staging::create(target)?;
-    let recorder = Recorder {
-        plan,
-        staging: &staging,
-        traces: Mutex::default(),
-        files: Mutex::default(),
-        done: AtomicUsize::new(0),
-        thinned: AtomicBool::new(false),
-        progress,
-    };
-    let executed = execute(plan, runner, jobs, stop, &recorder);
-    let results = executed.results(plan);
-    let Recorder { traces, files, thinned, .. } = recorder;
-    let traces = traces.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let files = files.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let recorder = RunRecorder::new(plan, &staging, progress);
+    let execution = execute(plan, runner, jobs, stop, &recorder);
+    let results = execution.results(plan);
     let mut notes = plan.notes.clone();
-    if thinned.into_inner() {
+    if recorder.has_downsampled() {
         notes.push(
-            "long time series are drawn from part of their points: lows, highs and ends of short \
-                stretches"
+            "long time series are downsampled: plots show the lowest, highest, first and last \
+                points of short intervals"
                 .to_owned(),
         );
     }
     notes.extend(identical_variants(&results.runs).into_iter().map(|(first, second)| {
         format!(
-            "`{first}` and `{second}` never differed: the keys that they differ in had no effect"
+            "`{first}` and `{second}` gave identical results: the keys that they differ in had no \
+                effect"
         )
     }));
     notes.extend(warnings(&results));
@@ -89,30 +70,30 @@ pub fn record(
             results,
             directory: None,
             complete: false,
-            failure: executed.failure,
+            failure: execution.failure,
             notes,
         });
     }
-    let series = join(traces, &mut notes)?;
-    let mut manifest = manifest(plan, &results, executed.complete, notes.clone());
-    manifest.files = write_all(&staging, &manifest, &results, &series, files)?;
+    let RecordedRuns { recording, files } = recorder.finish(&mut notes)?;
+    let mut manifest = manifest(plan, &results, execution.complete, notes.clone());
+    manifest.files = write_all(&staging, &manifest, &results, &recording, files)?;
     staging.write(MANIFEST, json(&manifest, target)?.as_bytes())?;
     let directory = staging.commit()?;
     Ok(Recorded {
         results,
         directory: Some(directory),
-        complete: executed.complete,
-        failure: executed.failure,
+        complete: execution.complete,
+        failure: execution.failure,
         notes,
     })
 }
 
-/// Doubtful runs named in a note each; of more there is only the number.
+/// Largest number of unreliable runs with a note each. The others are counted.
 const MAX_WARNINGS: usize = 5;
 
-/// Notes about runs that are doubtful because their emulator fell behind.
+/// Returns notes about runs that are unreliable because the emulator fell behind.
 fn warnings(results: &Results) -> Vec<String> {
-    let doubtful = results.runs.iter().filter_map(|run| {
+    let unreliable = results.runs.iter().filter_map(|run| {
         let warnings = &run.emulation.as_ref()?.warnings;
         let point = if run.point.is_empty() {
             String::new()
@@ -121,24 +102,23 @@ fn warnings(results: &Results) -> Vec<String> {
         };
         (!warnings.is_empty()).then(|| {
             format!(
-                "doubtful: run {} of `{}`{point}: {}",
+                "unreliable: run {} of `{}`{point}: {}",
                 run.run,
                 run.variant,
                 warnings.join("; ")
             )
         })
     });
-    let mut warnings: Vec<String> = doubtful.collect();
+    let mut warnings: Vec<String> = unreliable.collect();
     if warnings.len() > MAX_WARNINGS {
         let more = warnings.len() - MAX_WARNINGS;
         warnings.truncate(MAX_WARNINGS);
-        warnings.push(format!(
-            "and {more} more runs are doubtful; `emulation.warnings` of each says why"
-        ));
+        warnings.push(format!("{more} more runs are unreliable: see their `emulation.warnings`"));
     }
     warnings
 }
 
+/// Returns the manifest, without its list of files.
 fn manifest(plan: &Plan, results: &Results, complete: bool, notes: Vec<String>) -> Manifest {
     Manifest {
         version: results.version.clone(),
@@ -166,11 +146,12 @@ fn manifest(plan: &Plan, results: &Results, complete: bool, notes: Vec<String>) 
     }
 }
 
+/// Writes all files but the manifest. Returns their names together with those in `files`.
 fn write_all(
     staging: &Staging,
     manifest: &Manifest,
     results: &Results,
-    series: &Recording,
+    recording: &Recording,
     mut files: BTreeSet<String>,
 ) -> Result<Vec<String>, LabError> {
     let mut write = |name: &str, bytes: &[u8]| {
@@ -184,140 +165,40 @@ fn write_all(
     write("results.parquet", &table)?;
     let table = parquet::links(results).map_err(|error| LabError::write("links.parquet", error))?;
     write("links.parquet", &table)?;
-    if !series.traces.is_empty() {
-        write("traces.json", json(&series.traces, Path::new("traces.json"))?.as_bytes())?;
-        write("traces.bin", &series.blob)?;
+    if !recording.traces.is_empty() {
+        write("traces.json", json(&recording.traces, Path::new("traces.json"))?.as_bytes())?;
+        write("traces.bin", &recording.blob)?;
     }
-    if !series.constellations.is_empty() {
+    if !recording.constellations.is_empty() {
         write(
             "constellations.json",
-            json(&series.constellations, Path::new("constellations.json"))?.as_bytes(),
+            json(&recording.constellations, Path::new("constellations.json"))?.as_bytes(),
         )?;
     }
-    if let Some(text) = series.czml(&manifest.title) {
+    if let Some(text) = recording.czml(&manifest.title) {
         write("constellation.czml", text.as_bytes())?;
     }
-    let page = bentpipe_report::html(manifest, results, series)
+    let page = bentpipe_report::html(manifest, results, recording)
         .map_err(|error| LabError::write("report.html", error))?;
     write("report.html", page.as_bytes())?;
     Ok(files.into_iter().collect())
 }
 
+/// Serialises `value` for the file `path`.
 fn json(value: &impl Serialize, path: &Path) -> Result<String, LabError> {
     serde_json::to_string_pretty(value)
         .map(|text| text + "\n")
         .map_err(|error| LabError::write(path, error))
 }
 
-/// One blob and one index of all traces, in the plan's order, up to what a page can show, and the
-/// constellations above them.
-fn join(traces: BTreeMap<usize, Kept>, notes: &mut Vec<String>) -> Result<Recording, LabError> {
-    let (mut index, mut all) = (Vec::new(), Vec::new());
-    let total = traces.len();
-    for Kept { mut trace, blob, seen } in traces.into_values() {
-        if all.len() + blob.len() > MOST_TRACE_BYTES {
-            break;
-        }
-        trace.shift(all.len());
-        all.extend(blob);
-        index.push((trace, seen));
-    }
-    if index.len() < total {
-        let limit = MOST_TRACE_BYTES >> 20;
-        notes.push(format!(
-            "time series of {} of {total} runs are kept: together they may have {limit} MiB",
-            index.len()
-        ));
-    }
-    let constellations = constellations(&mut index, &mut all)
-        .map_err(|error| LabError::write("constellations.json", error))?;
-    let end = index.first().and_then(|(_, seen)| seen.as_ref()).map(|seen| seen.end);
-    Ok(Recording {
-        traces: index.into_iter().map(|(trace, _)| trace).collect(),
-        constellations,
-        blob: all,
-        first_end: end,
-    })
-}
-
-/// What is kept of a traced run.
-struct Kept {
-    trace: Trace,
-    blob: Vec<u8>,
-    seen: Option<TracedNetwork>,
-}
-
-struct Recorder<'a> {
-    plan: &'a Plan,
-    staging: &'a Staging,
-    traces: Mutex<BTreeMap<usize, Kept>>,
-    files: Mutex<BTreeSet<String>>,
-    done: AtomicUsize,
-    /// Some series has lost points.
-    thinned: AtomicBool,
-    progress: &'a (dyn Fn(usize) + Sync),
-}
-
-impl Recorder<'_> {
-    fn write(&self, name: String, bytes: &[u8]) -> Result<(), LabError> {
-        self.staging.write(&name, bytes)?;
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
-        Ok(())
-    }
-}
-
-impl Observer for Recorder<'_> {
-    fn finished(
-        &self,
-        index: usize,
-        task: Task,
-        spec: &RunSpec,
-        outcome: &RunOutcome,
-    ) -> Result<(), LabError> {
-        let case = &self.plan.cases[task.case];
-        let place = format!("{:03}-{}-run{}", task.case, case.variant, task.run);
-        for file in &outcome.qlog {
-            self.write(format!("qlog/{place}/{}.sqlog", file.name), &file.bytes)?;
-            // The older form, for the qvis viewer. What cannot be translated is still there in the
-            // current one.
-            if let Ok(older) = file.qvis() {
-                self.write(format!("qlog-qvis/{place}/{}.sqlog", file.name), &older)?;
-            }
-        }
-        if let Some(capture) = &outcome.capture {
-            self.write(format!("captures/{place}.pcapng"), capture)?;
-        }
-        if let Some(trace) = &outcome.trace {
-            let names: Vec<String> = spec.flows.iter().map(|flow| flow.name.clone()).collect();
-            let seen = spec.mesh.as_ref().map(|mesh| TracedNetwork {
-                network: Arc::clone(&mesh.network),
-                step: mesh.step,
-                end: outcome.end,
-            });
-            let mut blob = Vec::new();
-            let most =
-                bentpipe_report::limit(trace, REPORT_POINTS / self.plan.traced_runs().max(1));
-            if most < usize::MAX {
-                self.thinned.store(true, Ordering::Relaxed);
-            }
-            let trace =
-                Trace::encode(&case.variant, &case.point, task.run, trace, &names, most, &mut blob);
-            self.traces
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(index, Kept { trace, blob, seen });
-        }
-        (self.progress)(self.done.fetch_add(1, Ordering::Relaxed) + 1);
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{Ran, RunError};
+    use crate::run::{CompletedRun, RunError};
     use crate::testing::{Fake, TWO_VARIANTS, plan};
+    use bentpipe_sim::RunSpec;
     use std::fs;
+    use std::sync::atomic::Ordering;
 
     fn jobs(n: usize) -> NonZeroUsize {
         NonZeroUsize::new(n).unwrap()
@@ -328,11 +209,11 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_jobs_changes_no_byte_of_any_file() {
-        let place = tempfile::tempdir().unwrap();
+    fn the_number_of_jobs_does_not_change_any_file() {
+        let directory = tempfile::tempdir().unwrap();
         let text = format!("{TWO_VARIANTS}\n[output]\nqlog = true\ntime_series = \"all\"\n");
         let targets = [1, 2, 5].map(|n| {
-            let target = place.path().join(n.to_string());
+            let target = directory.path().join(n.to_string());
             assert!(recorded(&text, &Fake, n, &target).complete);
             target
         });
@@ -356,10 +237,10 @@ mod tests {
     }
 
     #[test]
-    fn results_have_the_keys_of_the_contract() {
-        let place = tempfile::tempdir().unwrap();
-        let recorded = recorded(TWO_VARIANTS, &Fake, 2, &place.path().join("run"));
-        let text = fs::read_to_string(place.path().join("run/results.json")).unwrap();
+    fn results_have_the_documented_keys() {
+        let directory = tempfile::tempdir().unwrap();
+        let recorded = recorded(TWO_VARIANTS, &Fake, 2, &directory.path().join("run"));
+        let text = fs::read_to_string(directory.path().join("run/results.json")).unwrap();
         assert_eq!(recorded.results.to_json().unwrap(), text);
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         let keys = |value: &serde_json::Value| {
@@ -389,8 +270,8 @@ mod tests {
         );
     }
 
-    /// Ends the first runs, then does something else.
-    struct Ends {
+    /// Runs like [`Fake`] up to run number `after`, then ends as `then` says.
+    struct EndsEarly {
         after: u64,
         then: Then,
     }
@@ -401,8 +282,13 @@ mod tests {
         Panic,
     }
 
-    impl Runner for Ends {
-        fn run(&self, spec: &RunSpec, label: &str, stop: &AtomicBool) -> Result<Ran, RunError> {
+    impl Runner for EndsEarly {
+        fn run(
+            &self,
+            spec: &RunSpec,
+            label: &str,
+            stop: &AtomicBool,
+        ) -> Result<CompletedRun, RunError> {
             if spec.run < self.after {
                 return Fake.run(spec, label, stop);
             }
@@ -418,10 +304,11 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_run_keeps_what_ended_and_says_so() {
-        let place = tempfile::tempdir().unwrap();
-        let target = place.path().join("run");
-        let recorded = recorded(TWO_VARIANTS, &Ends { after: 2, then: Then::Stop }, 1, &target);
+    fn interruption_keeps_the_runs_that_have_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("run");
+        let recorded =
+            recorded(TWO_VARIANTS, &EndsEarly { after: 2, then: Then::Stop }, 1, &target);
         assert!(!recorded.complete && recorded.failure.is_none());
         assert_eq!(recorded.results.runs.len(), 2);
         let manifest: Manifest =
@@ -434,26 +321,27 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_run_is_told_and_a_run_without_results_leaves_nothing() {
-        let place = tempfile::tempdir().unwrap();
-        let target = place.path().join("run");
-        let recorded = recorded(TWO_VARIANTS, &Ends { after: 0, then: Then::Fail }, 2, &target);
+    fn a_failed_run_is_reported_and_no_directory_is_left_without_results() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("run");
+        let recorded =
+            recorded(TWO_VARIANTS, &EndsEarly { after: 0, then: Then::Fail }, 2, &target);
         let failure = recorded.failure.map(|error| error.to_string());
         assert_eq!(
             failure.as_deref(),
             Some("run 0 of variant `1rtt` at workload.download = 2 MB failed: out of order")
         );
-        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn a_bug_in_one_run_does_not_take_the_others_with_it() {
-        let place = tempfile::tempdir().unwrap();
+    fn a_panic_in_one_run_keeps_the_others() {
+        let directory = tempfile::tempdir().unwrap();
         let recorded = recorded(
             TWO_VARIANTS,
-            &Ends { after: 2, then: Then::Panic },
+            &EndsEarly { after: 2, then: Then::Panic },
             1,
-            &place.path().join("run"),
+            &directory.path().join("run"),
         );
         assert_eq!((recorded.results.runs.len(), recorded.complete), (2, false));
         assert!(
@@ -464,9 +352,9 @@ mod tests {
     }
 
     #[test]
-    fn the_report_can_be_rebuilt_from_the_directory_alone() {
-        let place = tempfile::tempdir().unwrap();
-        let target = place.path().join("run");
+    fn the_report_can_be_rebuilt_from_the_run_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("run");
         recorded(TWO_VARIANTS, &Fake, 2, &target);
         let first = fs::read_to_string(target.join("report.html")).unwrap();
         fs::remove_file(target.join("report.html")).unwrap();
@@ -475,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plain_report_has_the_table_and_plots_and_escapes_what_people_write() {
+    fn the_plain_report_has_tables_and_plots_and_escapes_text() {
         let plan =
             plan(&TWO_VARIANTS.replace("name = \"two\"", "name = \"two\"\ntitle = \"<b> & co\""));
         let results = crate::testing::results(&plan);

@@ -1,4 +1,4 @@
-//! Running a plan on several threads, with results that do not depend on how many.
+//! Runs a plan on several threads. The results do not depend on their number.
 
 use crate::error::LabError;
 use crate::outcome;
@@ -13,37 +13,38 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// What carries out one run.
+/// Executes runs on one of the clocks.
 pub trait Runner: Sync {
-    /// Carries out `spec`, which people know as `label`; ends early with [`RunError::Interrupted`]
-    /// once `stop` is set.
+    /// Runs `spec`, shown to users as `label`. Returns early with [`RunError::Interrupted`] once
+    /// `stop` is set.
     ///
     /// # Errors
-    /// Whatever keeps a run from its end.
-    fn run(&self, spec: &RunSpec, label: &str, stop: &AtomicBool) -> Result<Ran, RunError>;
+    /// The run failed or was interrupted.
+    fn run(&self, spec: &RunSpec, label: &str, stop: &AtomicBool)
+    -> Result<CompletedRun, RunError>;
 }
 
-/// A run that came to its end.
+/// A run that ended without an error.
 #[derive(Debug)]
-pub struct Ran {
-    /// What it found.
+pub struct CompletedRun {
+    /// Outcome of the run.
     pub outcome: RunOutcome,
-    /// What the emulator did, where there was one.
+    /// Report of the emulator. `None` on the virtual clock.
     pub emulation: Option<Emulation>,
 }
 
-impl From<RunOutcome> for Ran {
+impl From<RunOutcome> for CompletedRun {
     fn from(outcome: RunOutcome) -> Self {
         Self { outcome, emulation: None }
     }
 }
 
-/// Why a run did not come to its end.
+/// Why a run has no outcome.
 #[derive(Debug)]
 pub enum RunError {
-    /// It was asked to stop.
+    /// The `stop` flag was set.
     Interrupted,
-    /// It failed, in words.
+    /// The run failed, for this reason.
     Failed(String),
 }
 
@@ -56,22 +57,22 @@ impl From<SimError> for RunError {
     }
 }
 
-/// The simulator.
+/// Runs on the virtual clock, in the simulator.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Simulator;
 
 impl Runner for Simulator {
-    fn run(&self, spec: &RunSpec, _: &str, stop: &AtomicBool) -> Result<Ran, RunError> {
+    fn run(&self, spec: &RunSpec, _: &str, stop: &AtomicBool) -> Result<CompletedRun, RunError> {
         Ok(bentpipe_sim::run(spec, stop)?.into())
     }
 }
 
-/// Told what happens while a plan runs, from several threads.
+/// Observes the runs of a plan, from several threads.
 pub trait Observer: Sync {
-    /// Run number `index` of the plan has ended. Runs end in any order.
+    /// Called when the run with this `index` in [`Plan::tasks`] has ended. Runs end in any order.
     ///
     /// # Errors
-    /// Something that must end the whole, such as a full disk.
+    /// An error that must end the plan, such as a full disk.
     fn finished(
         &self,
         index: usize,
@@ -81,29 +82,28 @@ pub trait Observer: Sync {
     ) -> Result<(), LabError>;
 }
 
-/// The runs of a plan that ended, in the plan's order.
+/// The runs of a plan that have ended, in the plan's order.
 #[derive(Debug)]
-pub struct Executed {
-    /// One for each task; none for those that were not run to their end.
+pub struct Execution {
+    /// One entry per task: `None` if the run did not end.
     pub runs: Vec<Option<Run>>,
-    /// Why the rest is missing, where a run failed.
+    /// The error, if a run failed.
     pub failure: Option<LabError>,
-    /// True where everything planned was run.
+    /// True if all planned runs have ended.
     pub complete: bool,
 }
 
-/// Runs `plan` on `jobs` threads. Set `stop` to end early: what has ended by then is kept.
+/// Runs `plan` on `jobs` threads. Set `stop` to end early and keep the runs that have ended.
 ///
-/// Threads take the next run from one counter. Each run depends on its own spec alone, and results
-/// are put in the plan's order, so that the number of threads changes nothing but the time it
-/// takes.
+/// The number of threads does not change the results: each run depends on its own specification
+/// only, and results are in the plan's order.
 pub fn execute(
     plan: &Plan,
     runner: &dyn Runner,
     jobs: NonZeroUsize,
     stop: &AtomicBool,
     observer: &dyn Observer,
-) -> Executed {
+) -> Execution {
     let runs: Mutex<Vec<Option<Run>>> = Mutex::new(vec![None; plan.tasks.len()]);
     let failure: Mutex<Option<(usize, LabError)>> = Mutex::new(None);
     let next = AtomicUsize::new(0);
@@ -112,14 +112,13 @@ pub fn execute(
         while !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(&task) = plan.tasks.get(index) else { break };
-            match one(plan, runner, stop, observer, index, task) {
+            match run_task(plan, runner, stop, observer, index, task) {
                 Ok(Some(run)) => locked(&runs)[index] = Some(run),
                 Ok(None) => break,
                 Err(error) => {
                     failed.store(true, Ordering::Relaxed);
                     let mut first = locked(&failure);
-                    // Of several failures the earliest in the plan is told, whichever thread came
-                    // first.
+                    // Report the failure that is first in the plan, not first in time.
                     if first.as_ref().is_none_or(|(at, _)| index < *at) {
                         *first = Some((index, error));
                     }
@@ -136,10 +135,11 @@ pub fn execute(
     let runs = runs.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let failure = failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let complete = runs.iter().all(Option::is_some);
-    Executed { runs, failure: failure.map(|(_, error)| error), complete }
+    Execution { runs, failure: failure.map(|(_, error)| error), complete }
 }
 
-fn one(
+/// Runs one task. Returns `None` if it was interrupted.
+fn run_task(
     plan: &Plan,
     runner: &dyn Runner,
     stop: &AtomicBool,
@@ -161,10 +161,9 @@ fn one(
         reason,
     };
     let label = format!("{}{at}, run {}", case.variant, task.run);
-    // A bug in one run must not cost the hours that others took. What it has touched is dropped
-    // with it.
+    // A bug in one run must not lose the results of the others. The state of the run is dropped.
     match catch_unwind(AssertUnwindSafe(|| runner.run(&spec, &label, stop))) {
-        Ok(Ok(Ran { outcome, emulation })) => {
+        Ok(Ok(CompletedRun { outcome, emulation })) => {
             observer.finished(index, task, &spec, &outcome)?;
             let run =
                 outcome::run(&case.variant, &case.point, task.run, &spec, &outcome, case.warmup);
@@ -182,14 +181,14 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("a panic without a message")
 }
 
-/// A poisoned lock means that another thread panicked; its data is whole, and the panic is told at
-/// the join.
+/// Locks `mutex`, even if another thread panicked while holding it. Its data is consistent then,
+/// and joining that thread reports the panic.
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-impl Executed {
-    /// The results of what was run.
+impl Execution {
+    /// Returns the results of the runs that have ended.
     pub fn results(&self, plan: &Plan) -> Results {
         let runs: Vec<Run> = self.runs.iter().flatten().cloned().collect();
         let named = plan

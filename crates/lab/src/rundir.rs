@@ -1,18 +1,16 @@
-//! A run directory is written whole or not at all: into a temporary sibling first, which then takes
-//! its name.
+//! Writes run directories atomically: to a temporary sibling first, which is then renamed.
 
 use crate::error::LabError;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every run directory has this file; a directory without it is never replaced.
+/// Name of the manifest. A directory without this file is not a run directory and never replaced.
 pub const MANIFEST: &str = "manifest.json";
 
-const ALLOWED: &str = "allowed: a directory that can be made, is empty, or holds an earlier run";
+const ALLOWED: &str = "allowed: a directory that is new, empty, or an earlier run";
 
-/// A run directory while it is being written. Dropped without [`Staging::commit`], it leaves
-/// nothing behind.
+/// A run directory that is being written. Dropping it without [`Staging::commit`] removes it.
 #[derive(Debug)]
 pub struct Staging {
     target: PathBuf,
@@ -24,17 +22,17 @@ impl Staging {
     /// Prepares to write the run directory `target`.
     ///
     /// # Errors
-    /// A place that cannot be written, or that holds something other than an earlier run.
+    /// `target` cannot be written, or contains something other than an earlier run.
     pub fn create(target: &Path) -> Result<Self, LabError> {
         let Some(name) = target.file_name() else {
-            return Err(LabError::write(target, format!("it has no name of its own; {ALLOWED}")));
+            return Err(LabError::write(target, format!("the path has no name; {ALLOWED}")));
         };
-        replaceable(target)?;
+        check_replaceable(target)?;
         let parent = parent(target);
         fs::create_dir_all(&parent)
             .map_err(|error| LabError::write(target, format!("{error}; {ALLOWED}")))?;
         let directory = parent.join(hidden(name, "partial"));
-        // A directory of this process's number can only be what a killed process left.
+        // A directory with the ID of this process can only come from an earlier, killed process.
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir(&directory)
             .map_err(|error| LabError::write(target, format!("{error}; {ALLOWED}")))?;
@@ -44,27 +42,26 @@ impl Staging {
     /// Writes the file `name`, a path relative to the run directory.
     ///
     /// # Errors
-    /// A full disk and its like.
+    /// The file cannot be written, for example because the disk is full.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), LabError> {
         let path = self.directory.join(name);
         let result =
             path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, bytes));
-        // The name that people know is the one it would have had.
+        // Name the final path, not the temporary one.
         result.map_err(|error| LabError::write(self.target.join(name), error))
     }
 
-    /// Gives the directory its name, in place of an earlier run there.
+    /// Renames the directory to its final name. Replaces an earlier run of that name.
     ///
     /// # Errors
-    /// A place that has become unwritable or something else since [`Staging::create`].
+    /// The target has become unwritable or something else since [`Staging::create`].
     pub fn commit(mut self) -> Result<PathBuf, LabError> {
-        replaceable(&self.target)?;
+        check_replaceable(&self.target)?;
         let failed = |error: std::io::Error| LabError::write(&self.target, error);
         let name = self.target.file_name().unwrap_or_default();
         let old = parent(&self.target).join(hidden(name, "old"));
         let _ = fs::remove_dir_all(&old);
-        // A directory cannot take the place of one that is not empty, so the earlier run steps
-        // aside first.
+        // A rename cannot replace a directory that is not empty, so the earlier run is moved first.
         if self.target.exists() {
             fs::rename(&self.target, &old).map_err(failed)?;
         }
@@ -93,6 +90,7 @@ fn parent(target: &Path) -> PathBuf {
     }
 }
 
+/// Returns the name of a hidden sibling of the directory `name`.
 fn hidden(name: &std::ffi::OsStr, what: &str) -> OsString {
     let mut hidden = OsString::from(".");
     hidden.push(name);
@@ -100,18 +98,20 @@ fn hidden(name: &std::ffi::OsStr, what: &str) -> OsString {
     hidden
 }
 
-fn replaceable(target: &Path) -> Result<(), LabError> {
+/// Checks that `target` does not exist, is empty, or is an earlier run.
+fn check_replaceable(target: &Path) -> Result<(), LabError> {
     if !target.exists() || target.join(MANIFEST).is_file() {
         return Ok(());
     }
     let mut entries = fs::read_dir(target).map_err(|_| {
-        LabError::write(target, format!("it exists and is no directory; {ALLOWED}"))
+        LabError::write(target, format!("it exists and is not a directory; {ALLOWED}"))
     })?;
     match entries.next() {
         None => Ok(()),
-        Some(_) => {
-            Err(LabError::write(target, format!("it holds something that is not a run; {ALLOWED}")))
-        }
+        Some(_) => Err(LabError::write(
+            target,
+            format!("it contains something that is not a run; {ALLOWED}"),
+        )),
     }
 }
 
@@ -129,25 +129,29 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_appears_whole_or_not_at_all() {
-        let place = tempfile::tempdir().unwrap();
-        let target = place.path().join("deep/run");
+    fn a_directory_appears_only_when_committed() {
+        let temporary = tempfile::tempdir().unwrap();
+        let target = temporary.path().join("deep/run");
         let staging = Staging::create(&target).unwrap();
         staging.write("qlog/a.qlog", b"x").unwrap();
         assert!(!target.exists());
         drop(staging);
-        assert_eq!(names(&place.path().join("deep")), [""; 0], "nothing is left of it");
+        assert_eq!(
+            names(&temporary.path().join("deep")),
+            [""; 0],
+            "the temporary directory is removed"
+        );
 
         let staging = Staging::create(&target).unwrap();
         staging.write(MANIFEST, b"{}").unwrap();
         assert_eq!(staging.commit().unwrap(), target);
-        assert_eq!(names(&place.path().join("deep")), ["run"]);
+        assert_eq!(names(&temporary.path().join("deep")), ["run"]);
     }
 
     #[test]
-    fn an_earlier_run_is_replaced_and_nothing_else_is() {
-        let place = tempfile::tempdir().unwrap();
-        let target = place.path().join("run");
+    fn only_an_earlier_run_is_replaced() {
+        let temporary = tempfile::tempdir().unwrap();
+        let target = temporary.path().join("run");
         for content in ["1", "2"] {
             let staging = Staging::create(&target).unwrap();
             staging.write(MANIFEST, content.as_bytes()).unwrap();
@@ -155,14 +159,14 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(target.join(MANIFEST)).unwrap(), "2");
 
-        let precious = place.path().join("precious");
-        fs::create_dir(&precious).unwrap();
-        fs::write(precious.join("thesis.tex"), "x").unwrap();
-        let error = Staging::create(&precious).unwrap_err().to_string();
+        let other = temporary.path().join("other");
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("thesis.tex"), "x").unwrap();
+        let error = Staging::create(&other).unwrap_err().to_string();
         assert!(error.contains("not a run") && error.contains("allowed:"), "{error}");
-        let file = precious.join("thesis.tex");
+        let file = other.join("thesis.tex");
         assert!(Staging::create(&file).is_err() && Staging::create(&file.join("below")).is_err());
         assert!(Staging::create(Path::new("/")).is_err());
-        assert_eq!(names(place.path()), ["precious", "run"]);
+        assert_eq!(names(temporary.path()), ["other", "run"]);
     }
 }

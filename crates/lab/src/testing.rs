@@ -1,7 +1,7 @@
-//! What several tests share: a scenario, and a runner that answers at once.
+//! Shared test fixtures: a scenario, and a runner that returns at once.
 
 use crate::plan::{Changes, Plan};
-use crate::run::{Observer, Ran, RunError, Runner, execute};
+use crate::run::{CompletedRun, Observer, RunError, Runner, execute};
 use crate::{LabError, Task};
 use bentpipe_link::random::stream;
 use bentpipe_quic::congestion::SavedParameters;
@@ -16,7 +16,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Two variants, a sweep of two, loss to make runs differ.
+/// Two variants and two sweep points, with loss so that runs differ.
 pub const TWO_VARIANTS: &str = r#"
 name = "two"
 repeat = 6
@@ -46,17 +46,18 @@ value = 3.0
 source = "a test"
 "#;
 
-/// `text` as a plan.
+/// Parses `text` as a plan.
 pub fn plan(text: &str) -> Plan {
     Plan::parse("test.toml", text, Path::new("."), &Changes::default())
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A transfer takes its bytes at 50 Mbps and some round trips, and a little that is drawn.
+/// Runner whose transfers take a few RTTs, their transmission time at 50 Mbps, and a random time
+/// below 0.5 s.
 pub struct Fake;
 
 impl Runner for Fake {
-    fn run(&self, spec: &RunSpec, _: &str, _: &AtomicBool) -> Result<Ran, RunError> {
+    fn run(&self, spec: &RunSpec, _: &str, _: &AtomicBool) -> Result<CompletedRun, RunError> {
         let mut outcome = RunOutcome {
             flows: vec![],
             links: vec![],
@@ -70,10 +71,9 @@ impl Runner for Fake {
             for (index, visit) in flow.visits.iter().enumerate().filter(|(_, visit)| visit.measured)
             {
                 let bytes: u64 = visit.objects.iter().map(|object| object.bytes.get()).sum();
-                let trips =
-                    if visit.handshake == bentpipe_quic::Handshake::ZeroRtt { 6 } else { 7 };
-                let drawn = stream(spec.seed, spec.run, &flow.name).below(1_000_000) * 500;
-                let time = spec.base_rtt * trips + Span::from_nanos(bytes * 160 + drawn);
+                let rtts = if visit.handshake == bentpipe_quic::Handshake::ZeroRtt { 6 } else { 7 };
+                let random = stream(spec.seed, spec.run, &flow.name).below(1_000_000) * 500;
+                let time = spec.base_rtt * rtts + Span::from_nanos(bytes * 160 + random);
                 outcome.flows.push(flow_outcome(
                     &flow.name,
                     index + 1,
@@ -116,7 +116,7 @@ impl Runner for Fake {
     }
 }
 
-/// What a flow finds that takes `time`.
+/// Returns the outcome of a flow that completes after `time`.
 pub fn flow_outcome(
     name: &str,
     visit: usize,
@@ -177,19 +177,19 @@ pub fn flow_outcome(
     }
 }
 
-/// Hears nothing.
-pub struct Deaf;
+/// Observer that does nothing.
+struct Ignore;
 
-impl Observer for Deaf {
+impl Observer for Ignore {
     fn finished(&self, _: usize, _: Task, _: &RunSpec, _: &RunOutcome) -> Result<(), LabError> {
         Ok(())
     }
 }
 
-/// The results of `plan` with [`Fake`] on two threads.
+/// Returns the results of `plan` with [`Fake`] on two threads.
 pub fn results(plan: &Plan) -> Results {
     let jobs = NonZeroUsize::new(2).unwrap();
-    let executed = execute(plan, &Fake, jobs, &AtomicBool::new(false), &Deaf);
-    assert!(executed.complete, "{:?}", executed.failure);
-    executed.results(plan)
+    let execution = execute(plan, &Fake, jobs, &AtomicBool::new(false), &Ignore);
+    assert!(execution.complete, "{:?}", execution.failure);
+    execution.results(plan)
 }

@@ -1,4 +1,4 @@
-//! Tests of results as a whole: expectations judged and tables written of runs of a plan.
+//! Tests of the results of a plan: expectations and Parquet tables.
 
 use crate::testing::{TWO_VARIANTS, plan, results};
 use bentpipe_results::parquet as tables;
@@ -12,7 +12,7 @@ fn judged(expect: &str) -> Vec<(String, Option<bool>)> {
 }
 
 #[test]
-fn without_a_variant_or_a_point_all_of_them_are_judged() {
+fn an_expectation_without_variant_and_point_applies_to_all() {
     let judged = judged("below = 100");
     assert_eq!(judged.len(), 4);
     assert!(judged.iter().all(|(_, passed)| *passed == Some(true)));
@@ -20,7 +20,7 @@ fn without_a_variant_or_a_point_all_of_them_are_judged() {
 }
 
 #[test]
-fn a_ratio_compares_at_the_same_point_and_never_to_itself() {
+fn a_ratio_compares_with_another_variant_at_the_same_point() {
     let judged = judged("relative_to = \"1rtt\"\nbelow = 1\nabove = 0.5\nstatistic = \"p95\"");
     assert_eq!(judged.len(), 2);
     assert_eq!(
@@ -32,7 +32,7 @@ fn a_ratio_compares_at_the_same_point_and_never_to_itself() {
 }
 
 #[test]
-fn within_is_relative_to_what_was_published() {
+fn within_is_relative_to_the_published_value() {
     let at = "variant = \"1rtt\"\npoint = { \"workload.download\" = \"2 MB\" }\npublished = 5.0\n";
     assert_eq!(judged(&format!("{at}within = 0.1"))[0].1, Some(true));
     assert_eq!(judged(&format!("{at}within = \"0.1 %\""))[0].1, Some(false));
@@ -44,7 +44,7 @@ fn rows(file: Vec<u8>) -> Vec<String> {
 }
 
 #[test]
-fn parquet_has_a_row_for_each_flow_and_null_for_what_did_not_happen() {
+fn parquet_has_a_row_per_flow_and_null_for_missing_values() {
     let results = results(&plan(TWO_VARIANTS));
     let rows = rows(tables::flows(&results).unwrap());
     assert_eq!(rows.len(), results.runs.len());
@@ -62,7 +62,7 @@ fn parquet_has_a_row_for_each_flow_and_null_for_what_did_not_happen() {
 }
 
 #[test]
-fn parquet_has_a_row_for_each_link() {
+fn parquet_has_a_row_per_link() {
     let results = results(&plan(TWO_VARIANTS));
     let rows = rows(tables::links(&results).unwrap());
     assert_eq!(rows.len(), results.runs.len());

@@ -1,4 +1,4 @@
-//! Scenarios with an orbit, from their text to what the simulator is told.
+//! Tests of scenarios with an orbit: specifications, notes and run directories.
 
 #![allow(clippy::unwrap_used)]
 
@@ -49,7 +49,7 @@ fn spec(plan: &Plan, run: u64) -> RunSpec {
 }
 
 #[test]
-fn an_orbit_becomes_a_mesh_with_flows_between_places() {
+fn an_orbit_becomes_a_mesh_with_flows_between_stations() {
     let plan = read(TORONTO, &[]).unwrap();
     assert_eq!(plan.tasks.len(), 1, "nothing is random");
     let spec = spec(&plan, 0);
@@ -65,7 +65,7 @@ fn an_orbit_becomes_a_mesh_with_flows_between_places() {
     );
     let rates = [&mesh.isl, &mesh.up, &mesh.down, &mesh.fibre].map(|model| model.nominal_rate());
     assert_eq!(rates, [10, 10, 10, 1000].map(Rate::from_mbps));
-    // However a city is spelt, it is one station.
+    // All spellings of a city are one station.
     let names: Vec<&str> =
         mesh.network.stations().iter().map(|station| station.name.as_str()).collect();
     assert_eq!(names, ["Toronto", "Washington", "Wuhan"]);
@@ -76,30 +76,30 @@ fn an_orbit_becomes_a_mesh_with_flows_between_places() {
 }
 
 #[test]
-fn controllers_learn_the_distance_of_their_ends_and_what_to_do_with_hints() {
+fn controllers_get_the_distance_and_the_response_to_path_changes() {
     let spec = spec(&read(TORONTO, &[]).unwrap(), 0);
-    let recipes = spec.flows.iter().map(|flow| match &flow.stack {
+    let configs = spec.flows.iter().map(|flow| match &flow.stack {
         Stack::Quic(settings) => &settings.congestion,
         Stack::Tcp(stack) => &stack.congestion,
-        Stack::DatagramTraffic(_) | Stack::Program(_) => panic!("no recipe"),
+        Stack::DatagramTraffic(_) | Stack::Program(_) => panic!("no congestion control"),
     });
-    let recipes: Vec<_> = recipes.collect();
-    // Great circles on a sphere: 563 km and 12,199 km; the ellipsoid differs by up to 0.5 %.
-    let km: Vec<u64> = recipes.iter().map(|recipe| recipe.distance_m.unwrap() / 1000).collect();
+    let configs: Vec<_> = configs.collect();
+    // Great circles on a sphere are 563 km and 12,199 km. The ellipsoid differs by up to 0.5 %.
+    let km: Vec<u64> = configs.iter().map(|config| config.distance_m.unwrap() / 1000).collect();
     assert!(km[0].abs_diff(563) < 10 && km[1].abs_diff(12_199) < 61, "{km:?}");
     assert_eq!(
-        recipes[0].path_change,
+        configs[0].path_change,
         PathChangeResponse { pre_drain: true, ..PathChangeResponse::default() }
     );
-    assert_eq!(recipes[1].path_change, PathChangeResponse::default());
+    assert_eq!(configs[1].path_change, PathChangeResponse::default());
 }
 
 #[test]
-fn the_base_round_trip_is_the_longest_at_the_beginning() {
+fn the_base_rtt_is_the_longest_of_the_flows_at_the_start() {
     let both = read(TORONTO, &[]).unwrap();
     let path = both.path().unwrap();
     assert!((90.0..120.0).contains(&path.rtt_ms), "{}", path.rtt_ms);
-    // 10 Mbps for a round trip.
+    // 10 Mbps for one RTT.
     assert!(path.bdp_bytes.abs_diff((path.rtt_ms * 1250.0) as u64) <= 1, "{}", path.bdp_bytes);
     let short = read(TORONTO, &["flow.long.from=New York"]).unwrap();
     assert!(
@@ -110,7 +110,7 @@ fn the_base_round_trip_is_the_longest_at_the_beginning() {
 }
 
 #[test]
-fn each_run_draws_its_beginning_where_the_scenario_lets_it_float() {
+fn each_run_draws_its_start_with_at_random() {
     let plan = read(TORONTO, &["path.orbit.at=random", "path.orbit.start_window=97 min"]).unwrap();
     assert_eq!(plan.tasks.len(), 3);
     let begins = |run| spec(&plan, run).mesh.unwrap().network.begins();
@@ -136,7 +136,7 @@ fn keys_of_an_orbit_can_be_swept() {
 }
 
 #[test]
-fn stations_have_what_they_say_and_else_what_the_network_says() {
+fn stations_use_their_own_keys_and_default_to_those_of_the_orbit() {
     let text = r#"
 name = "stations"
 [path.orbit]
@@ -175,29 +175,29 @@ download = "1 MB"
     );
     assert!(
         plan.notes.iter().all(|note| !note.contains("London")),
-        "it needs no satellite: {:?}",
+        "a station with a fibre needs no satellite: {:?}",
         plan.notes
     );
-    // Up and down twice at 550 km and more, and the fibre twice.
+    // Two uplinks and two downlinks of at least 550 km, and the fibre twice.
     assert!((13.0..25.0).contains(&plan.path().unwrap().rtt_ms), "{}", plan.path().unwrap().rtt_ms);
 }
 
 #[test]
-fn a_station_that_sees_nothing_is_told_of_and_the_scenario_can_still_be_run() {
+fn a_station_without_coverage_gives_notes_and_no_error() {
     let text = TORONTO.replace("Toronto", "pole").replace(
         "[[flow]]\nname = \"short\"",
         "[[path.orbit.station]]\nname = \"pole\"\nlatitude_deg = 90\nlongitude_deg = \
             0\n[[flow]]\nname = \"short\"",
     );
     let plan = read(&text, &[]).unwrap();
-    let told = |part: &str| plan.notes.iter().any(|note| note.contains(part));
-    assert!(told("station `pole` sees no satellite from 0 s to 60 s"), "{:?}", plan.notes);
-    assert!(told("flow `short` has no way from 0 s to 60 s"), "{:?}", plan.notes);
+    let noted = |part: &str| plan.notes.iter().any(|note| note.contains(part));
+    assert!(noted("station `pole` sees no satellite from 0 s to 60 s"), "{:?}", plan.notes);
+    assert!(noted("flow `short` has no route from 0 s to 60 s"), "{:?}", plan.notes);
     assert_eq!(plan.notes.iter().filter(|note| note.contains("`long`")).count(), 0);
 }
 
 #[test]
-fn small_constellations_of_ones_own_work() {
+fn a_scenario_can_define_a_small_constellation() {
     for (planes, per_plane) in [(1, 1), (2, 3), (1, 8)] {
         let text = format!(
             "name = \"own\"\n[path.orbit]\nlinks.all = {{ rate = \"1 Mbps\" }}\nstatic = \
@@ -215,19 +215,19 @@ fn small_constellations_of_ones_own_work() {
     }
 }
 
-/// The run directory of `text`, and what it holds of `file`.
-fn recorded(text: &str, place: &Path, file: &str) -> serde_json::Value {
+/// Records `text` in the subdirectory `run` of `directory`, and returns its JSON `file`.
+fn recorded(text: &str, directory: &Path, file: &str) -> serde_json::Value {
     let plan = read(text, &[]).unwrap();
     let stop = std::sync::atomic::AtomicBool::new(false);
-    let run =
-        record(&plan, &Simulator, &place.join("run"), NonZeroUsize::MIN, &stop, &|_| {}).unwrap();
+    let target = directory.join("run");
+    let run = record(&plan, &Simulator, &target, NonZeroUsize::MIN, &stop, &|_| {}).unwrap();
     assert!(run.complete, "{:?}", run.failure);
-    serde_json::from_slice(&std::fs::read(place.join("run").join(file)).unwrap()).unwrap()
+    serde_json::from_slice(&std::fs::read(target.join(file)).unwrap()).unwrap()
 }
 
 #[test]
-fn a_run_directory_holds_the_sky_and_the_ways_beneath_it() {
-    let place = tempfile::tempdir().unwrap();
+fn a_run_directory_contains_the_constellation_and_the_routes() {
+    let directory = tempfile::tempdir().unwrap();
     let text = r#"
 name = "constellation"
 [path.orbit]
@@ -243,15 +243,15 @@ name = "cubic"
 name = "newreno"
 congestion = "newreno"
 "#;
-    let traces = recorded(text, place.path(), "traces.json");
+    let traces = recorded(text, directory.path(), "traces.json");
     let constellations: serde_json::Value = serde_json::from_slice(
-        &std::fs::read(place.path().join("run/constellations.json")).unwrap(),
+        &std::fs::read(directory.path().join("run/constellations.json")).unwrap(),
     )
     .unwrap();
     assert_eq!(
         constellations.as_array().unwrap().len(),
         1,
-        "both variants are under the same constellation"
+        "both variants have the same constellation"
     );
     let constellation = &constellations[0];
     assert_eq!(constellation["satellites"]["names"].as_array().unwrap().len(), 66);
@@ -268,19 +268,19 @@ congestion = "newreno"
         assert_eq!(
             (nodes.first(), nodes.last()),
             (Some(&66), Some(&67)),
-            "the data's route begins at its sender"
+            "the route starts at the sender of the data"
         );
         assert!(
             nodes.len() > 3 && nodes[1..nodes.len() - 1].iter().all(|node| *node < 66),
             "{nodes:?}"
         );
     }
-    let czml = std::fs::read(place.path().join("run/constellation.czml")).unwrap();
+    let czml = std::fs::read(directory.path().join("run/constellation.czml")).unwrap();
     let packets: Vec<serde_json::Value> = serde_json::from_slice(&czml).unwrap();
-    assert!(packets.iter().any(|packet| packet["id"] == "route-0-0"));
-    // A report written anew has the same constellation.
-    let page = place.path().join("run/report.html");
+    assert!(packets.iter().any(|packet| packet["id"] == "way-0-0"));
+    // A rebuilt report has the same constellation.
+    let page = directory.path().join("run/report.html");
     let first = std::fs::read_to_string(&page).unwrap();
-    bentpipe_lab::rebuild(&place.path().join("run")).unwrap();
+    bentpipe_lab::rebuild(&directory.path().join("run")).unwrap();
     assert!(std::fs::read_to_string(&page).unwrap() == first);
 }

@@ -1,4 +1,4 @@
-//! Every scenario of the repository can be run.
+//! Checks that every scenario of the repository can be run.
 
 use bentpipe_lab::{Changes, Plan};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ fn scenarios() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let mut files: Vec<PathBuf> = ["examples", "published", "safety", "validation"]
         .iter()
-        .flat_map(|folder| std::fs::read_dir(root.join(folder)).expect("the folder").flatten())
+        .flat_map(|folder| std::fs::read_dir(root.join(folder)).expect("read the folder").flatten())
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         .collect();
@@ -16,7 +16,7 @@ fn scenarios() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_scenario_reads_and_is_named_after_its_file() {
+fn every_scenario_is_valid_and_named_after_its_file() {
     let files = scenarios();
     assert!(files.len() >= 30, "{files:?}");
     for file in files {
@@ -27,7 +27,7 @@ fn every_scenario_reads_and_is_named_after_its_file() {
 }
 
 #[test]
-fn the_schema_knows_every_key_that_the_scenarios_use() {
+fn the_schema_has_every_key_of_the_scenarios() {
     let schema = bentpipe_scenario::json_schema();
     let known = schema.to_string();
     for file in scenarios() {
@@ -48,7 +48,7 @@ fn the_schema_knows_every_key_that_the_scenarios_use() {
 }
 
 #[test]
-fn the_reference_has_a_row_for_every_transport_key_and_no_other() {
+fn the_reference_lists_exactly_the_transport_keys() {
     let schema = bentpipe_scenario::json_schema();
     let keys = |table: &str| {
         let properties = schema["$defs"][table]["properties"].as_object().expect("a table");

@@ -41,17 +41,17 @@ pub const COMMAND_LINES: [(&str, &[&str], &[&str]); 19] = [
     (
         "an output below a file",
         &["run", "good.toml", "--out", "good.toml/below"],
-        &["cannot write good.toml/below", "allowed: a directory that can be made"],
+        &["cannot write good.toml/below", "allowed: a directory that is new"],
     ),
     (
         "an output that is a file",
         &["run", "good.toml", "--out", "good.toml"],
-        &["it exists and is no directory", "allowed: a directory that can be made"],
+        &["it exists and is not a directory", "allowed: a directory that is new"],
     ),
     (
         "an output in /proc",
         &["run", "good.toml", "--out", "/proc/bentpipe"],
-        &["cannot write /proc/bentpipe", "allowed: a directory that can be made"],
+        &["cannot write /proc/bentpipe", "allowed: a directory that is new"],
     ),
     (
         "an output directory with other files",

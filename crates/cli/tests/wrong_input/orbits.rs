@@ -220,7 +220,7 @@ pub fn cases() -> Vec<Case> {
                  tcp.pep = \"gateway\"\n#",
             ),
             14,
-            &["has none", "allowed: tcp.pep = \"none\""],
+            &["no hop for a proxy", "allowed: tcp.pep = \"none\""],
         ),
         case(
             "a capture over an orbit",

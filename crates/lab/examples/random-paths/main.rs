@@ -1,16 +1,22 @@
-//! How a fast start does on random paths, beside slow start, in the full simulator: CUBIC without
-//! memory, one download at a time, the same path and seed for both.
+//! Compares `slow_start = "auto"` with standard slow start on random paths, in the full simulator:
+//! CUBIC without resumption, one download at a time, the same path and seed for both.
 //!
 //! ```text
 //! cargo run --release -p bentpipe-lab --example random-paths -- --cases 500 --seed 7 --jobs 2
 //! cargo run --release -p bentpipe-lab --example random-paths -- --seed 7 --case 12
 //! ```
 //!
-//! Forward 5 to 300 Mbps, return 0.5 to 10 Mbps, queues of 0.05 to 2 BDP (all even in the
-//! logarithm); 150 to 800 ms, and 20 to 100 ms for a fifth of the cases; jitter of 0 to 5 ms;
-//! frames of 10 and 26.5 ms, or none; an ACK for two or ten packets. The return's queue holds one
-//! BDP. 0.1 to 100 MB; 100 MB only where the link can carry them in the limit of 120 s of virtual
-//! time. `--case` prints one case as a scenario for `bentpipe run`, and what came of it.
+//! Values are drawn from these ranges:
+//!
+//! - rate: 5 to 300 Mbps forward, 0.5 to 10 Mbps return, both log-uniform
+//! - forward queue: 0.05 to 2 BDP, log-uniform; the return queue holds one BDP
+//! - RTT: 150 to 800 ms; for a fifth of the cases 20 to 100 ms, log-uniform
+//! - jitter: 0 to 5 ms
+//! - frames: 10 ms forward and 26.5 ms return, or none
+//! - acknowledgements: one for two packets (`stack`) or one for ten (`1:10`)
+//! - download: 0.1 to 100 MB, if the rate can carry it in the limit of 120 s of virtual time
+//!
+//! `--case` prints one case as a scenario for `bentpipe run`, with its results.
 
 mod draw;
 mod measure;
@@ -34,13 +40,12 @@ impl Options {
     fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self { cases: 100, seed: 7, jobs: 1, case: None };
         while let Some(word) = words.next() {
-            let mut number =
-                |low: u64| {
-                    let value = words.next().unwrap_or_default();
-                    value.parse().ok().filter(|number| *number >= low).ok_or_else(|| {
-                        format!("`{word} {value}`; allowed: a whole number from {low}")
-                    })
-                };
+            let mut number = |low: u64| {
+                let value = words.next().unwrap_or_default();
+                value.parse().ok().filter(|number| *number >= low).ok_or_else(|| {
+                    format!("`{word} {value}` is invalid; allowed: an integer from {low}")
+                })
+            };
             match word.as_str() {
                 "--cases" => options.cases = number(1)?,
                 "--seed" => options.seed = number(0)?,
@@ -48,7 +53,8 @@ impl Options {
                 "--case" => options.case = Some(number(0)?),
                 _ => {
                     return Err(format!(
-                        "`{word}`; allowed: --cases, --seed, --jobs, --case, each with a number"
+                        "`{word}` is not an option; allowed: --cases, --seed, --jobs, --case, each \
+                            with a number"
                     ));
                 }
             }
@@ -104,11 +110,11 @@ fn study(options: &Options) -> ExitCode {
     });
     let mut all = results.into_inner().unwrap_or_default();
     all.sort_by_key(|(case, _)| case.number);
-    let mut good = Vec::new();
+    let mut successful = Vec::new();
     let mut failed = 0u64;
     for (case, measured) in all {
         match measured {
-            Ok(measured) => good.push((case, measured)),
+            Ok(measured) => successful.push((case, measured)),
             Err(problem) => {
                 failed += 1;
                 println!("case {} failed: {problem}; {case}", case.number);
@@ -116,6 +122,6 @@ fn study(options: &Options) -> ExitCode {
         }
     }
     println!("{} cases, seed {}, {failed} failed\n", options.cases, options.seed);
-    table::print(&good);
+    table::print(&successful);
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

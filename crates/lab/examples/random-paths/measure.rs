@@ -1,4 +1,4 @@
-//! Runs a case in the simulator.
+//! Runs cases in the simulator.
 
 use crate::draw::Case;
 use bentpipe_lab::{Changes, LabError, Plan};
@@ -7,29 +7,29 @@ use bentpipe_units::{Span, Time};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Losses until then count as those of the start.
+/// Time from the start in which losses count as early.
 const EARLY: Span = Span::from_secs(10);
 
-/// What came of one download.
+/// Result of one download.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Download {
-    /// How long it took, from the client's first packet; `None` where it was given up.
+    /// Time since the client's first packet, in seconds. `None` if the time limit was reached.
     pub seconds: Option<f64>,
     /// Packets of the sender that queues dropped in the first ten seconds.
     pub lost_early: u64,
-    /// All that they dropped.
+    /// Packets of the sender that queues dropped.
     pub lost: u64,
     /// Packets that the sender sent.
     pub sent: u64,
 }
 
-/// For each size in bytes, the downloads with the standard and with the fast start.
+/// For each size in bytes, the downloads with `standard` and with `auto` slow start.
 pub type Measured = Vec<(u64, [Download; 2])>;
 
-/// Runs every size of `case` with both starts.
+/// Runs every size of `case` with both slow-start algorithms.
 ///
 /// # Errors
-/// A scenario that is refused, or a simulator that fails.
+/// The scenario is invalid, or the simulator fails.
 pub fn measure(case: &Case) -> Result<Measured, String> {
     let text = case.scenario();
     let plan = Plan::parse("case", &text, Path::new("."), &Changes::default())
@@ -41,7 +41,7 @@ pub fn measure(case: &Case) -> Result<Measured, String> {
         let outcome = run(&spec, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
         downloads.push((bytes, download(&outcome)));
     }
-    // A point's variants stand side by side.
+    // Tasks are ordered by point and then by variant.
     Ok(downloads.chunks_exact(2).map(|pair| (pair[0].0, [pair[0].1, pair[1].1])).collect())
 }
 

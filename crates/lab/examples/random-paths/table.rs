@@ -1,17 +1,17 @@
-//! What the study prints.
+//! Tables of the study.
 
 use crate::draw::{Case, LIMIT_S, SIZES, SLOW_STARTS};
 use crate::measure::{Download, Measured};
 
-/// A queue from which on a sender can tell its growth from jitter: the share lost is given for
-/// these.
+/// Smallest queue, in BDP, whose growth a sender can tell from jitter. The share of lost packets is
+/// printed for these queues.
 const DEEP_QUEUE: f64 = 0.25;
-/// Ratios of times beyond which cases are counted.
+/// Ratios of completion times above which cases are counted.
 const SLOWER: [f64; 3] = [1.02, 1.05, 1.10];
-/// How many of the worst cases are printed.
+/// Number of worst cases that are printed.
 const WORST: usize = 10;
 
-/// One pair of downloads.
+/// The same download with both slow-start algorithms.
 struct Pair<'a> {
     case: &'a Case,
     bytes: u64,
@@ -19,15 +19,15 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Time with the fast start over that without; a download given up has taken the limit, at
-    /// least.
+    /// Returns the time with `auto` over the time with `standard`. An incomplete download counts
+    /// with the time limit.
     fn ratio(&self) -> f64 {
         let [standard, auto] = self.runs;
         auto.seconds.unwrap_or(LIMIT_S as f64) / standard.seconds.unwrap_or(LIMIT_S as f64)
     }
 
-    /// Whether the standard start gets it done: otherwise there is nothing to compare with.
-    fn counts(&self) -> bool {
+    /// Returns true if the download with `standard` completed. Others cannot be compared.
+    fn is_comparable(&self) -> bool {
         self.runs[0].seconds.is_some()
     }
 }
@@ -49,27 +49,27 @@ pub fn print(results: &[(Case, Measured)]) {
 fn times(pairs: &[Pair<'_>]) {
     println!("Time with slow_start = \"auto\" over time with slow_start = \"standard\"\n");
     println!(
-        "| size | cases | median | worst | over 1.02 | over 1.05 | over 1.10 | left out | auto \
-            given up |"
+        "| size | cases | median | worst | over 1.02 | over 1.05 | over 1.10 | excluded | auto \
+            incomplete |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     for bytes in SIZES {
         let of_size = || pairs.iter().filter(move |pair| pair.bytes == bytes);
-        let ratios = sorted(of_size().filter(|pair| pair.counts()).map(Pair::ratio));
+        let ratios = sorted(of_size().filter(|pair| pair.is_comparable()).map(Pair::ratio));
         let over = SLOWER
             .map(|limit| ratios.iter().filter(|ratio| **ratio > limit).count().to_string())
             .join(" | ");
-        let given_up =
-            of_size().filter(|pair| pair.counts() && pair.runs[1].seconds.is_none()).count();
-        let left_out = of_size().count() - ratios.len();
+        let incomplete =
+            of_size().filter(|pair| pair.is_comparable() && pair.runs[1].seconds.is_none()).count();
+        let excluded = of_size().count() - ratios.len();
         let (median, worst) = (quantile(&ratios, 0.5), quantile(&ratios, 1.0));
         println!(
-            "| {} | {} | {median:.3} | {worst:.3} | {over} | {left_out} | {given_up} |",
+            "| {} | {} | {median:.3} | {worst:.3} | {over} | {excluded} | {incomplete} |",
             size(bytes),
             ratios.len()
         );
     }
-    println!("\nLeft out: not done in {LIMIT_S} s with the standard start.\n");
+    println!("\nExcluded: not complete in {LIMIT_S} s with the standard slow start.\n");
 }
 
 fn losses(pairs: &[Pair<'_>]) {
@@ -92,7 +92,7 @@ fn losses(pairs: &[Pair<'_>]) {
 
 fn shares(pairs: &[Pair<'_>]) {
     let largest = SIZES[SIZES.len() - 1];
-    println!("Per cent of packets lost, {}, queues of {DEEP_QUEUE} BDP or more\n", size(largest));
+    println!("Percentage of packets lost, {}, queues of {DEEP_QUEUE} BDP or more\n", size(largest));
     println!("| start | mean | p95 | max |\n|---|---|---|---|");
     for (index, start) in SLOW_STARTS.iter().enumerate() {
         let deep =
@@ -105,11 +105,11 @@ fn shares(pairs: &[Pair<'_>]) {
 }
 
 fn worst(pairs: &[Pair<'_>]) {
-    let mut order: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.counts()).collect();
+    let mut order: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.is_comparable()).collect();
     order.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()).then(a.case.number.cmp(&b.case.number)));
     println!(
-        "The worst; `--seed {}` with `--case N` shows one",
-        order.first().map_or(0, |pair| pair.case.study)
+        "Worst cases; print one with `--seed {} --case N`",
+        order.first().map_or(0, |pair| pair.case.seed)
     );
     for pair in order.iter().take(WORST) {
         println!(
@@ -122,14 +122,14 @@ fn worst(pairs: &[Pair<'_>]) {
     }
 }
 
-/// One case in detail: its scenario, and what came of it.
+/// Prints the scenario and the results of one case.
 pub fn print_case(case: &Case, measured: &Measured) {
     println!("{}", case.scenario());
     for (bytes, runs) in measured {
         for (start, run) in SLOW_STARTS.iter().zip(runs) {
             let seconds = run
                 .seconds
-                .map_or_else(|| "not done".to_owned(), |seconds| format!("{seconds:.3} s"));
+                .map_or_else(|| "incomplete".to_owned(), |seconds| format!("{seconds:.3} s"));
             let Download { lost_early, lost, sent, .. } = run;
             println!(
                 "# {} {start}: {seconds}, {sent} sent, {lost_early} dropped in 10 s, {lost} in all",
@@ -149,13 +149,14 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// The smallest value that so large a share does not exceed; not a number without values.
+/// Returns the smallest value that at least `share` of the values do not exceed, NaN without
+/// values.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }
 
-/// Mean, 95 % quantile and maximum as cells.
+/// Returns mean, 95 % quantile and maximum as table cells.
 fn spread(values: impl Iterator<Item = f64>, digits: usize) -> String {
     let values = sorted(values);
     let mean = values.iter().sum::<f64>() / values.len() as f64;

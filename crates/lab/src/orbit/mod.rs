@@ -1,10 +1,10 @@
-//! What routes a network offers over time, without packets: `bentpipe orbit`.
+//! Routes of a satellite network over time, without packets, for `bentpipe orbit`.
 
 mod page;
 mod sharing;
 mod summary;
 
-pub use sharing::{SharedBy, sharing};
+pub use sharing::{SharedLink, sharing};
 pub use summary::Summary;
 
 use crate::resolve::OrbitPath;
@@ -16,82 +16,82 @@ use bentpipe_units::{Span, Time};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// The routes of some flows over a time.
+/// Routes of flows over a period.
 #[derive(Debug, Clone, Serialize)]
 pub struct Survey {
-    /// What satellites these are.
+    /// Name of the constellation.
     pub constellation: String,
-    /// How many.
+    /// Number of satellites.
     pub satellites: usize,
-    /// When it begins, as RFC 3339 has it.
+    /// Start of the period (RFC 3339).
     pub begins: String,
-    /// How long it is.
+    /// Length of the period, in seconds.
     pub length_s: f64,
-    /// How often it looks; none where everything stands still.
+    /// Time between samples, in seconds. `None` if the satellites do not move.
     pub step_s: Option<f64>,
-    /// One entry for each flow.
-    pub flows: Vec<Pair>,
+    /// One entry per flow.
+    pub flows: Vec<FlowRoutes>,
 }
 
-/// The way between two places over time.
+/// Routes of one flow over time.
 #[derive(Debug, Clone, Serialize)]
-pub struct Pair {
-    /// The flow.
+pub struct FlowRoutes {
+    /// Name of the flow.
     pub flow: String,
-    /// Where its client is.
+    /// Station of the client.
     pub from: String,
-    /// Where its server is.
+    /// Station of the server.
     pub to: String,
-    /// Length of the geodesic between them.
+    /// Length of the geodesic between them, in kilometres.
     pub distance_km: f64,
-    /// The whole in numbers.
+    /// Summary of all samples.
     pub summary: Summary,
-    /// Every way, each from its time until the next.
-    pub routes: Vec<WayFrom>,
-    /// At the beginning, routes that share no link, shortest first, as many as were asked for.
+    /// All routes in order, each valid until the next.
+    pub routes: Vec<TimedRoute>,
+    /// Routes at the start that share no link, shortest first, up to the requested number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub disjoint: Vec<WayFrom>,
-    /// What was seen at each time.
+    pub disjoint: Vec<TimedRoute>,
+    /// Samples in order of time.
     pub samples: Vec<Sample>,
 }
 
-/// A way, from a time on.
+/// A route and the time from which it is valid.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct WayFrom {
-    /// From when, since the beginning.
+pub struct TimedRoute {
+    /// Time since the start, in seconds.
     pub t_s: f64,
-    /// Its round trip then: propagation both routes; none where there is no way.
+    /// Propagation RTT at that time, in milliseconds. `None` without a route.
     pub rtt_ms: Option<f64>,
-    /// The nodes' names from one end to the other; none where there is no way.
+    /// Names of the nodes from client to server. Empty without a route.
     pub nodes: Vec<String>,
-    /// The nodes.
+    /// The nodes from client to server. Empty without a route.
     #[serde(skip)]
     pub ids: Vec<Node>,
 }
 
-/// What is seen at a time.
+/// The state of a flow's route at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Sample {
-    /// When, since the beginning.
+    /// Time since the start, in seconds.
     pub t_s: f64,
-    /// Round trip: propagation both routes; none where there is no way, or a station on it turns.
+    /// Propagation RTT, in milliseconds. `None` without a route or during a handover on it.
     pub rtt_ms: Option<f64>,
-    /// Links on the way.
+    /// Number of links of the route.
     pub hops: Option<usize>,
-    /// Satellites that client and server see.
+    /// Satellites visible to client and server.
     pub visible: [usize; 2],
-    /// Satellites that they talk to.
+    /// Satellites that client and server are attached to.
     pub attached: [usize; 2],
 }
 
-/// Most samples of all flows together: an hour at 1 ms.
-const MOST_SAMPLES: u64 = 3_600_000;
+/// Largest number of samples of all flows: an hour at 1 ms.
+const MAX_SAMPLES: u64 = 3_600_000;
 
-/// Moves the network of `path` for `length`, looking at its flows whenever `step` says, and at up
-/// to `disjoint` routes of each at the beginning.
+/// Samples the routes of the flows on `path` for `length`, at the times given by `step`. Also finds
+/// up to `disjoint` disjoint routes of each flow at the start.
 ///
 /// # Errors
-/// A satellite that cannot be followed for so long; a step so short that results would not fit.
+/// The orbit of a satellite cannot be propagated that far, or `step` gives too many samples.
 pub fn survey(
     path: &OrbitPath,
     step: RouteUpdates,
@@ -99,16 +99,16 @@ pub fn survey(
     disjoint: usize,
 ) -> Result<Survey, OrbitError> {
     let network = &path.network;
-    let pause = match step {
-        RouteUpdates::Stepped(pause) | RouteUpdates::EventDriven(pause) => Some(pause),
+    let interval = match step {
+        RouteUpdates::Stepped(interval) | RouteUpdates::EventDriven(interval) => Some(interval),
         RouteUpdates::Static => None,
     };
-    let looks = pause.map_or(1, |pause| length.as_nanos() / pause.as_nanos().max(1));
-    if looks.saturating_mul(path.flows.len() as u64) > MOST_SAMPLES {
+    let samples = interval.map_or(1, |interval| length.as_nanos() / interval.as_nanos().max(1));
+    if samples.saturating_mul(path.flows.len() as u64) > MAX_SAMPLES {
         return Err(OrbitError::Value {
             what: "a step".to_owned(),
-            value: pause.unwrap_or_default().to_string(),
-            allowed: format!("one that makes up to {MOST_SAMPLES} samples in {length}"),
+            value: interval.unwrap_or_default().to_string(),
+            allowed: format!("one that makes up to {MAX_SAMPLES} samples in {length}"),
         });
     }
     let mut ends: Vec<Node> =
@@ -123,11 +123,11 @@ pub fn survey(
             (network.station(flow.stations.0), end)
         })
         .collect();
-    let mut guide = RouteTimeline::watching_pairs(Arc::clone(network), step, &ends, &pairs)?;
-    let mut flows: Vec<Pair> = path
+    let mut timeline = RouteTimeline::watching_pairs(Arc::clone(network), step, &ends, &pairs)?;
+    let mut flows: Vec<FlowRoutes> = path
         .flows
         .iter()
-        .map(|flow| Pair {
+        .map(|flow| FlowRoutes {
             flow: flow.name.clone(),
             from: network.stations()[flow.stations.0].name.clone(),
             to: network.stations()[flow.stations.1].name.clone(),
@@ -136,89 +136,92 @@ pub fn survey(
             routes: Vec::new(),
             disjoint: disjoint_paths(
                 network,
-                guide.topology(),
+                timeline.topology(),
                 network.station(flow.stations.0),
                 network.station(flow.stations.1),
                 disjoint,
             )
             .into_iter()
-            .map(|way| way_from(path, Time::ZERO, Some(way)))
+            .map(|route| timed_route(path, Time::ZERO, Some(route)))
             .collect(),
             samples: Vec::new(),
         })
         .collect();
     let end = Time::ZERO + length;
     loop {
-        let topology = guide.topology();
-        for ((pair, ends), (from, to)) in flows.iter_mut().zip(&path.flows).zip(&pairs) {
-            let way = guide.routes().path(*from, *to).filter(|way| !is_silent(path, topology, way));
-            look(pair, path, topology, ends.stations, way);
+        let topology = timeline.topology();
+        for ((flow, ends), (from, to)) in flows.iter_mut().zip(&path.flows).zip(&pairs) {
+            let route = timeline.routes().path(*from, *to);
+            let route = route.filter(|route| !has_outage(path, topology, route));
+            add_sample(flow, path, topology, ends.stations, route);
         }
-        if guide.next() > end {
+        if timeline.next() > end {
             break;
         }
-        guide.advance()?;
+        timeline.advance()?;
     }
-    for pair in &mut flows {
-        pair.summary = Summary::new(pair, length);
+    for flow in &mut flows {
+        flow.summary = Summary::new(flow, length);
     }
     Ok(Survey {
         constellation: path.name.clone(),
         satellites: network.satellites(),
         begins: network.begins().to_string(),
         length_s: length.as_secs_f64(),
-        step_s: pause.map(Span::as_secs_f64),
+        step_s: interval.map(Span::as_secs_f64),
         flows,
     })
 }
 
-/// Whether a station on `way` is turning to another satellite.
-fn is_silent(path: &OrbitPath, topology: &Topology, way: &Path) -> bool {
-    let stations = way.nodes.iter().filter_map(|node| path.network.station_of(*node));
+/// Returns true if a station on `route` has a handover outage.
+fn has_outage(path: &OrbitPath, topology: &Topology, route: &Path) -> bool {
+    let stations = route.nodes.iter().filter_map(|node| path.network.station_of(*node));
     stations.into_iter().any(|station| topology.outage_until(station) > topology.at())
 }
 
-fn look(
-    pair: &mut Pair,
+/// Adds a sample, and the route if it has changed.
+fn add_sample(
+    flow: &mut FlowRoutes,
     path: &OrbitPath,
     topology: &Topology,
     ends: (usize, usize),
-    way: Option<Path>,
+    route: Option<Path>,
 ) {
     let at = topology.at();
     let counts = |count: &dyn Fn(usize) -> usize| [count(ends.0), count(ends.1)];
-    pair.samples.push(Sample {
+    flow.samples.push(Sample {
         t_s: at.as_secs_f64(),
-        rtt_ms: way.as_ref().map(round_trip_ms),
-        hops: way.as_ref().map(|way| way.nodes.len().saturating_sub(1)),
+        rtt_ms: route.as_ref().map(rtt_ms),
+        hops: route.as_ref().map(|route| route.nodes.len().saturating_sub(1)),
         visible: counts(&|station| topology.visible(station).len()),
         attached: counts(&|station| topology.attached(station).len()),
     });
-    let nodes: &[Node] = way.as_ref().map_or(&[], |way| &way.nodes);
-    if pair.routes.last().is_none_or(|last| last.ids != nodes) {
-        pair.routes.push(way_from(path, at, way));
+    let nodes: &[Node] = route.as_ref().map_or(&[], |route| &route.nodes);
+    if flow.routes.last().is_none_or(|last| last.ids != nodes) {
+        flow.routes.push(timed_route(path, at, route));
     }
 }
 
-fn round_trip_ms(way: &Path) -> f64 {
-    (way.delay * 2).as_millis_f64()
+/// Returns the propagation RTT of `route`, in milliseconds.
+fn rtt_ms(route: &Path) -> f64 {
+    (route.delay * 2).as_millis_f64()
 }
 
-fn way_from(path: &OrbitPath, at: Time, way: Option<Path>) -> WayFrom {
-    let rtt_ms = way.as_ref().map(round_trip_ms);
-    let ids = way.map_or_else(Vec::new, |way| way.nodes);
+fn timed_route(path: &OrbitPath, at: Time, route: Option<Path>) -> TimedRoute {
+    let rtt_ms = route.as_ref().map(rtt_ms);
+    let ids = route.map_or_else(Vec::new, |route| route.nodes);
     let nodes = ids.iter().map(|node| path.network.name(*node).to_owned()).collect();
-    WayFrom { t_s: at.as_secs_f64(), rtt_ms, nodes, ids }
+    TimedRoute { t_s: at.as_secs_f64(), rtt_ms, nodes, ids }
 }
 
 impl Survey {
-    /// The flows' routes in the order of their times.
+    /// Returns the routes of all flows in order of time.
     fn routes(&self) -> Vec<Route> {
-        let routes = self.flows.iter().flat_map(|pair| {
-            pair.routes.iter().map(|way| Route {
-                flow: pair.flow.clone(),
-                t_s: way.t_s,
-                nodes: way.ids.iter().map(|node| node.0).collect(),
+        let routes = self.flows.iter().flat_map(|flow| {
+            flow.routes.iter().map(|route| Route {
+                flow: flow.flow.clone(),
+                t_s: route.t_s,
+                nodes: route.ids.iter().map(|node| node.0).collect(),
             })
         });
         let mut routes: Vec<Route> = routes.collect();

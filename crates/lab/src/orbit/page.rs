@@ -11,23 +11,23 @@ use bentpipe_results::Manifest;
 use bentpipe_results::{Clock, Results};
 use bentpipe_units::{Span, Time};
 
-/// What a page calls the only thing it shows.
+/// Name of the only variant on the page.
 const VARIANT: &str = "routes";
 
 impl Survey {
-    /// Satellites, stations and routes as CZML.
+    /// Returns satellites, stations and routes as CZML.
     ///
     /// # Errors
-    /// A satellite that cannot be followed to the end.
+    /// The orbit of a satellite cannot be propagated to the end.
     pub fn czml(&self, path: &OrbitPath, step: RouteUpdates) -> Result<String, LabError> {
         Ok(self.recording(path, step)?.czml(&self.constellation).unwrap_or_default())
     }
 
-    /// A page that shows the globe and the round trip over time; `title`, and the scenario's
-    /// `source` in it.
+    /// Returns an HTML page with the globe and the RTT over time. The page has `title`, and
+    /// contains the `source` of the scenario.
     ///
     /// # Errors
-    /// A satellite that cannot be followed to the end.
+    /// The orbit of a satellite cannot be propagated to the end.
     pub fn page(
         &self,
         path: &OrbitPath,
@@ -72,22 +72,22 @@ impl Survey {
             .map_err(|error| LabError::write("the page", error))
     }
 
-    /// The round trips and routes as one traced run.
+    /// Returns RTTs and routes as the time series of one run.
     fn recording(&self, path: &OrbitPath, step: RouteUpdates) -> Result<Recording, LabError> {
         let end = Time::ZERO + Span::from_secs_f64(self.length_s);
         let at = |t_s: f64| Time::ZERO + Span::from_secs_f64(t_s);
-        let flows = self.flows.iter().map(|pair| {
-            // Where there is no way, there is a gap.
-            let rtt = pair
+        let flows = self.flows.iter().map(|flow| {
+            // NaN draws a gap while there is no route.
+            let rtt = flow
                 .samples
                 .iter()
                 .map(|sample| (at(sample.t_s), sample.rtt_ms.unwrap_or(f64::NAN)));
-            let hops = pair.samples.iter().map(|sample| {
+            let hops = flow.samples.iter().map(|sample| {
                 let hops = sample.hops.map_or(f64::NAN, |hops| hops as f64);
                 (at(sample.t_s), hops)
             });
             FlowTrace {
-                name: pair.flow.clone(),
+                name: flow.flow.clone(),
                 visit: 1,
                 start: Time::ZERO,
                 series: vec![

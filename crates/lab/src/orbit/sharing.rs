@@ -1,4 +1,4 @@
-//! Flows that share a link while their round trips differ: where fairness can be studied.
+//! Finds flows that share a link although their RTTs differ, to study RTT fairness.
 
 use crate::resolve::OrbitPath;
 use bentpipe_orbit::sharing::{Search, SharedTransmitter, Transmitter, find};
@@ -6,36 +6,37 @@ use bentpipe_orbit::{Network, Node, OrbitError};
 use bentpipe_units::{Span, Time};
 use serde::Serialize;
 
-/// Most pairs that are listed.
-const MOST: usize = 20;
-/// Most of them that one flow is in.
-const PER_FLOW: usize = 3;
-/// Round trips that differ by less are not visibly different.
-const LEAST_RATIO: f64 = 1.5;
+/// Largest number of pairs in the list.
+const MAX_PAIRS: usize = 20;
+/// Largest number of listed pairs with the same flow.
+const MAX_PAIRS_PER_FLOW: usize = 3;
+/// Smallest ratio of RTTs: below it, unfairness is hardly visible.
+const MIN_RATIO: f64 = 1.5;
 
-/// Two flows that share a link for a while, the one with the shorter round trip first.
+/// A link or ground transmitter that two flows share for some time. The flow with the shorter RTT
+/// comes first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SharedBy {
-    /// Their ends, by name.
+pub struct SharedLink {
+    /// Names of both flows' stations.
     pub flows: [[String; 2]; 2],
-    /// Their round trips, means over that time.
+    /// Mean RTTs during that time, in milliseconds.
     pub rtt_ms: [f64; 2],
-    /// The longer over the shorter.
+    /// Ratio of the longer RTT to the shorter.
     pub ratio: f64,
-    /// From when, since the beginning.
+    /// Start of that time, in seconds since the start of the search.
     pub from_s: f64,
-    /// Until when.
+    /// End of that time, in seconds since the start of the search.
     pub to_s: f64,
-    /// What they share: at any time one of these at least.
+    /// Names of the shared links. The flows share at least one of them at any time.
     pub links: Vec<String>,
 }
 
-/// The pairs among the flows of `path` whose round trips differ most while they share a link, for
-/// longest; looked for each `step` for `length`.
+/// Finds the pairs of flows on `path` that share a link with the largest ratio of RTTs and for the
+/// longest time. Samples every `step` for `length`.
 ///
 /// # Errors
-/// More flows and steps than can be held, a satellite that cannot be followed.
-pub fn sharing(path: &OrbitPath, step: Span, length: Span) -> Result<Vec<SharedBy>, OrbitError> {
+/// There are too many flows and steps, or the orbit of a satellite cannot be propagated that far.
+pub fn sharing(path: &OrbitPath, step: Span, length: Span) -> Result<Vec<SharedLink>, OrbitError> {
     let network = &path.network;
     let ends = |(from, to): (usize, usize)| (network.station(from), network.station(to));
     let found = find(
@@ -45,18 +46,18 @@ pub fn sharing(path: &OrbitPath, step: Span, length: Span) -> Result<Vec<SharedB
             begins: Time::ZERO,
             length,
             step,
-            least_ratio: LEAST_RATIO,
+            least_ratio: MIN_RATIO,
             shared_ground: path.shared_ground,
-            most: MOST,
-            per_flow: PER_FLOW,
+            most: MAX_PAIRS,
+            per_flow: MAX_PAIRS_PER_FLOW,
         },
     )?;
     Ok(found.iter().map(|sharing| shared_by(network, sharing)).collect())
 }
 
-fn shared_by(network: &Network, sharing: &SharedTransmitter) -> SharedBy {
+fn shared_by(network: &Network, sharing: &SharedTransmitter) -> SharedLink {
     let name = |node: Node| network.name(node).to_owned();
-    SharedBy {
+    SharedLink {
         flows: sharing.flows.map(|(from, to)| [name(from), name(to)]),
         rtt_ms: sharing.rtts.map(Span::as_millis_f64),
         ratio: sharing.ratio(),

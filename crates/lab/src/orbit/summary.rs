@@ -1,51 +1,51 @@
-//! A way over time in a few numbers.
+//! Summary of a flow's routes over time.
 
-use super::Pair;
+use super::FlowRoutes;
 use bentpipe_results::quantile;
 use bentpipe_units::Span;
 use serde::Serialize;
 
-/// The round trip of a way over time, how it changes, and when there is none.
+/// RTT, route changes and outages of a flow over time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Summary {
-    /// Smallest round trip; null where there never is a way.
+    /// Smallest RTT, in milliseconds. `None` if there never is a route.
     pub rtt_min_ms: Option<f64>,
-    /// Median over time.
+    /// Median RTT over time, in milliseconds.
     pub rtt_median_ms: Option<f64>,
-    /// Largest.
+    /// Largest RTT, in milliseconds.
     pub rtt_max_ms: Option<f64>,
-    /// Fewest links on the way.
+    /// Smallest number of links of a route.
     pub hops_min: Option<usize>,
-    /// Most.
+    /// Largest number of links of a route.
     pub hops_max: Option<usize>,
-    /// Changes from one way to another, or to none.
+    /// Number of route changes, including the loss of the route.
     pub changes: usize,
-    /// The same, a minute.
+    /// Route changes per minute.
     pub changes_per_minute: f64,
-    /// Largest difference of round trips between one way and the next.
+    /// Largest difference in RTT between consecutive routes, in milliseconds.
     pub largest_step_ms: Option<f64>,
-    /// Fastest change of the round trip along one way, microseconds a second.
+    /// Fastest change of the RTT along one route, in microseconds per second.
     pub drift_us_per_s: Option<f64>,
-    /// Times without a way.
+    /// Number of periods without a route.
     pub outages: usize,
-    /// The longest of them.
+    /// Longest period without a route, in seconds.
     pub longest_outage_s: f64,
-    /// Share of the time without a way.
+    /// Share of the time without a route.
     pub outage_share: f64,
 }
 
 impl Summary {
-    /// Of the samples and routes of `pair`, over `length`.
-    pub(super) fn new(pair: &Pair, length: Span) -> Self {
-        let mut rtts: Vec<f64> = pair.samples.iter().filter_map(|sample| sample.rtt_ms).collect();
+    /// Summarises the samples and routes of `flow` over `length`.
+    pub(super) fn new(flow: &FlowRoutes, length: Span) -> Self {
+        let mut rtts: Vec<f64> = flow.samples.iter().filter_map(|sample| sample.rtt_ms).collect();
         rtts.sort_by(f64::total_cmp);
-        let hops = || pair.samples.iter().filter_map(|sample| sample.hops);
-        let changes = pair.routes.len().saturating_sub(1);
+        let hops = || flow.samples.iter().filter_map(|sample| sample.hops);
+        let changes = flow.routes.len().saturating_sub(1);
         let minutes = length.as_secs_f64() / 60.0;
-        let (steps, drifts) = moves(pair);
+        let (steps, drifts) = steps_and_drifts(flow);
         let largest = |values: Vec<f64>| values.into_iter().max_by(f64::total_cmp);
-        let outages = outages(pair, length);
-        // Not `sum`, which of nothing is -0.
+        let outages = outages(flow, length);
+        // `sum` of an empty iterator would be -0.
         let total = outages.iter().fold(0.0, |total, outage| total + outage);
         Self {
             rtt_min_ms: rtts.first().copied(),
@@ -64,14 +64,14 @@ impl Summary {
     }
 }
 
-/// Differences of round trips from one way to the next, ms, and rates of change along routes, us/s;
-/// both without sign.
-fn moves(pair: &Pair) -> (Vec<f64>, Vec<f64>) {
+/// Returns the absolute differences in RTT between consecutive routes, in milliseconds, and the
+/// absolute rates of change along routes, in microseconds per second.
+fn steps_and_drifts(flow: &FlowRoutes) -> (Vec<f64>, Vec<f64>) {
     let (mut steps, mut drifts) = (Vec::new(), Vec::new());
-    let mut routes = pair.routes.iter().skip(1).peekable();
-    for two in pair.samples.windows(2) {
+    let mut routes = flow.routes.iter().skip(1).peekable();
+    for two in flow.samples.windows(2) {
         let [before, after] = two else { continue };
-        let changed = routes.next_if(|way| way.t_s <= after.t_s).is_some();
+        let changed = routes.next_if(|route| route.t_s <= after.t_s).is_some();
         let (Some(old), Some(new)) = (before.rtt_ms, after.rtt_ms) else { continue };
         if changed {
             steps.push((new - old).abs());
@@ -82,20 +82,20 @@ fn moves(pair: &Pair) -> (Vec<f64>, Vec<f64>) {
     (steps, drifts)
 }
 
-/// How long each time without a way is, seconds.
-fn outages(pair: &Pair, length: Span) -> Vec<f64> {
-    let ends = pair.routes.iter().skip(1).map(|way| way.t_s).chain([length.as_secs_f64()]);
-    let routes = pair.routes.iter().zip(ends).filter(|(way, _)| way.ids.is_empty());
-    routes.map(|(way, end)| end - way.t_s).collect()
+/// Returns the lengths of the periods without a route, in seconds.
+fn outages(flow: &FlowRoutes, length: Span) -> Vec<f64> {
+    let ends = flow.routes.iter().skip(1).map(|route| route.t_s).chain([length.as_secs_f64()]);
+    let outages = flow.routes.iter().zip(ends).filter(|(route, _)| route.ids.is_empty());
+    outages.map(|(route, end)| end - route.t_s).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Sample, WayFrom};
+    use super::super::{Sample, TimedRoute};
     use super::*;
     use bentpipe_orbit::Node;
 
-    fn pair(rtts: &[(f64, Option<f64>)], routes: &[(f64, &[u32])]) -> Pair {
+    fn flow(rtts: &[(f64, Option<f64>)], routes: &[(f64, &[u32])]) -> FlowRoutes {
         let sample = |(t_s, rtt_ms): &(f64, Option<f64>)| Sample {
             t_s: *t_s,
             rtt_ms: *rtt_ms,
@@ -103,26 +103,26 @@ mod tests {
             visible: [1, 1],
             attached: [1, 1],
         };
-        let way = |(t_s, ids): &(f64, &[u32])| WayFrom {
+        let route = |(t_s, ids): &(f64, &[u32])| TimedRoute {
             t_s: *t_s,
             rtt_ms: None,
             nodes: Vec::new(),
             ids: ids.iter().map(|id| Node(*id)).collect(),
         };
-        Pair {
+        FlowRoutes {
             flow: "main".to_owned(),
             from: "a".to_owned(),
             to: "b".to_owned(),
             distance_km: 1.0,
             summary: Summary::default(),
-            routes: routes.iter().map(way).collect(),
+            routes: routes.iter().map(route).collect(),
             disjoint: Vec::new(),
             samples: rtts.iter().map(sample).collect(),
         }
     }
 
     #[test]
-    fn steps_come_from_changes_and_drift_from_the_time_between() {
+    fn route_changes_give_steps_and_the_time_between_gives_drift() {
         let rtts = [
             (0.0, Some(10.0)),
             (1.0, Some(10.02)),
@@ -131,9 +131,9 @@ mod tests {
             (4.0, None),
             (5.0, Some(11.0)),
         ];
-        let pair =
-            pair(&rtts, &[(0.0, &[0, 1, 2]), (2.0, &[0, 3, 2]), (3.0, &[]), (5.0, &[0, 1, 2])]);
-        let summary = Summary::new(&pair, Span::from_secs(6));
+        let flow =
+            flow(&rtts, &[(0.0, &[0, 1, 2]), (2.0, &[0, 3, 2]), (3.0, &[]), (5.0, &[0, 1, 2])]);
+        let summary = Summary::new(&flow, Span::from_secs(6));
         assert_eq!((summary.rtt_min_ms, summary.rtt_max_ms), (Some(10.0), Some(15.0)));
         assert_eq!((summary.changes, summary.changes_per_minute), (3, 30.0));
         assert!((summary.largest_step_ms.unwrap() - 4.98).abs() < 1e-9);
@@ -145,9 +145,9 @@ mod tests {
     }
 
     #[test]
-    fn ends_that_never_meet_are_one_outage() {
-        let pair = pair(&[(0.0, None), (1.0, None)], &[(0.0, &[])]);
-        let summary = Summary::new(&pair, Span::from_secs(1));
+    fn a_flow_without_routes_has_one_outage() {
+        let flow = flow(&[(0.0, None), (1.0, None)], &[(0.0, &[])]);
+        let summary = Summary::new(&flow, Span::from_secs(1));
         assert_eq!((summary.rtt_median_ms, summary.changes, summary.outages), (None, 0, 1));
         assert_eq!((summary.longest_outage_s, summary.outage_share), (1.0, 1.0));
     }

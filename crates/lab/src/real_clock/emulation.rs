@@ -1,11 +1,12 @@
-//! What the emulator did in a run, as results contain it.
+//! The emulator's report in the types of the results.
 
 use bentpipe_emu::{DirectionReport, Report};
 use bentpipe_results::{DirectionEmulation, Emulation};
 use bentpipe_units::Span;
 
-/// The report of the emulator; packets may be `tolerated` late.
-pub(super) fn emulation(report: &Report, tolerated: Span) -> Emulation {
+/// Converts the emulator's report. Packets that are later than `max_lateness` at the 99th
+/// percentile give a warning.
+pub(super) fn emulation(report: &Report, max_lateness: Span) -> Emulation {
     let us = |span: Span| span.as_nanos() as f64 / 1e3;
     let direction = |direction: &DirectionReport| DirectionEmulation {
         name: direction.name.to_owned(),
@@ -19,7 +20,7 @@ pub(super) fn emulation(report: &Report, tolerated: Span) -> Emulation {
         cpu_s: direction.cpu_time.as_secs_f64(),
     };
     Emulation {
-        warnings: report.warnings(tolerated),
+        warnings: report.warnings(max_lateness),
         directions: report.directions().map(direction).into(),
     }
 }

@@ -1,4 +1,4 @@
-//! A plan that the real clock runs.
+//! Plans on the real clock.
 
 use super::check_supported;
 use crate::error::LabError;
@@ -7,31 +7,32 @@ use bentpipe_results::Clock;
 use bentpipe_sim::Stack;
 
 impl Plan {
-    /// The same runs on the real clock: where nothing is drawn either, since two of them are never
-    /// the same.
+    /// Returns the plan for the real clock. Cases without random values are repeated too, because
+    /// two runs in real time always differ.
     ///
     /// # Errors
-    /// Something that only the virtual clock can do, by its key.
+    /// A key is supported on the virtual clock only.
     pub fn on_real_clock(mut self) -> Result<Self, LabError> {
         let mut quic = false;
         for case in &self.cases {
             let spec = case.spec(self.seed, 0)?;
             quic |= spec.flows.iter().any(|flow| matches!(flow.stack, Stack::Quic(_)));
-            case.real_clock().map_err(|reason| case.refused("--clock real", reason))?;
-            check_supported(&spec).map_err(|reason| case.refused("--clock real", reason))?;
+            case.check_real_clock()
+                .and_then(|()| check_supported(&spec))
+                .map_err(|reason| case.usage_error("--clock real", reason))?;
         }
         let random = random_notes(&self.cases, self.repeat);
         self.notes.retain(|note| !random.contains(note));
         if self.output.qlog && quic {
             self.notes.push(
-                "times in qlog count from each connection's beginning; `reference_time` of each \
-                    says when that was"
+                "times in qlog files are relative to the start of each connection, which its \
+                    `reference_time` gives"
                     .to_owned(),
             );
         }
         if self.output.capture.is_some() {
             self.notes.push(
-                "captures are of the server's interface, whichever hop `output.capture` names"
+                "captures are taken at the server's interface, whichever hop `output.capture` names"
                     .to_owned(),
             );
         }

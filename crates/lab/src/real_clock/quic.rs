@@ -1,28 +1,29 @@
-//! A flow over our own QUIC: the product itself, `bentpipe serve` and `bentpipe get`, as programs.
+//! A flow over QUIC: `bentpipe serve` and `bentpipe get`.
 //!
-//! Programs and not threads of this process: what is measured is what people run, with its
-//! processes, its runtime and its sockets. What the client says of its times counts from its first
-//! packet, so that the time that a process takes to start is no part of them.
+//! Both run as processes of their own, so that measurements include the runtime and sockets that
+//! users have. The client measures its times from its first packet, so that they exclude the start
+//! of its process.
 
-use super::VisitRunner;
-use super::outcome::{ClientTimes, VisitOutcome};
-use super::program::{DISCARDS, OBJECT, commands};
+use super::program::{CommandOutcome, DISCARDS, commands};
+use super::program_files::OBJECT;
+use super::visit_outcome::{ClientTimes, VisitOutcome};
+use super::visit_runner::VisitRunner;
 use bentpipe_emu::{EmuError, ObjectOutcome, TransferOutcome};
 use bentpipe_quic::{Handshake, ResumeVia, Settings};
 use bentpipe_sim::{FlowSpec, ProgramStack, QlogFile, Visit};
-use bentpipe_units::{Bytes, Span};
+use bentpipe_units::{Bytes, Span, Time};
 use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What the traces of each end may take in a run: they become part of the run directory by way of
-/// memory.
-const QLOG: Bytes = Bytes::from_mb(256);
+/// Largest total of each end's qlog files in a run: they are read into memory to become part of the
+/// run directory.
+const MAX_QLOG: Bytes = Bytes::from_mb(256);
 
-/// What `bentpipe get --json` prints, as far as it is of use here.
+/// Output of `bentpipe get --json`, without the unused fields.
 #[derive(Debug, Deserialize)]
-struct Said {
+struct GetOutput {
     downloads: Vec<Download>,
 }
 
@@ -39,7 +40,7 @@ struct Download {
     path: Option<String>,
 }
 
-/// Carries out all visits of a flow, with one server and one client.
+/// Runs all visits of a flow, with one server and one client.
 pub fn visits(
     runner: VisitRunner<'_>,
     flow: &FlowSpec,
@@ -47,37 +48,40 @@ pub fn visits(
     port: u16,
 ) -> Result<Vec<VisitOutcome>, EmuError> {
     let congestion = &settings.congestion;
-    // Both are told to write, and what they have written is here when they have ended.
     let system = |error: std::io::Error| EmuError::system("a directory for qlog", error);
-    let traces = runner
+    let qlog_directory = runner
         .spec
         .qlog
         .then(|| TempDir::with_prefix("bentpipe-qlog-"))
         .transpose()
         .map_err(system)?;
-    let place = |side: &str| traces.as_ref().map(|traces| traces.path().join(side));
-    let write = |side: &str| {
-        // Where early data is refused, a visit takes two connections.
-        let most = 2 * flow.visits.len();
-        let place = place(side).map(|place| {
-            format!(" --qlog '{}' --qlog-files {most} --qlog-size '{QLOG}'", place.display())
+    let qlog_path =
+        |role: &str| qlog_directory.as_ref().map(|directory| directory.path().join(role));
+    let qlog_options = |role: &str| {
+        // A visit takes two connections if the server rejects early data.
+        let max_files = 2 * flow.visits.len();
+        let options = qlog_path(role).map(|path| {
+            format!(
+                " --qlog '{}' --qlog-files {max_files} --qlog-size '{MAX_QLOG}'",
+                path.display()
+            )
         });
-        place.unwrap_or_default()
+        options.unwrap_or_default()
     };
-    // Who remembers the path: the server, as long as it runs, or the client, in a file that is gone
-    // afterwards.
-    let (remembers, keeps) = match settings.resume_via {
+    // The path is remembered by the server while it runs, or by the client in a temporary file.
+    let (server_store, client_store) = match settings.resume_via {
         ResumeVia::Store => ("--no-store", "--no-tokens"),
         ResumeVia::Token => ("--tokens-only", "--tokens tokens.sqlite"),
     };
     let mut server = format!(
         "exec '{{bentpipe}}' serve {{dir}} --listen {{server}}:{{port}} --cert {{cert}} --key \
-            {{key}} {remembers} --log none \
+            {{key}} {server_store} --log none \
          --congestion {} --start {} --resume {}",
         congestion.controller, congestion.slow_start, congestion.resume
     );
-    server.push_str(&write("server"));
-    let mut client = format!("exec '{{bentpipe}}' get --insecure {keeps} --json{DISCARDS} {{url}}");
+    server.push_str(&qlog_options("server"));
+    let mut client =
+        format!("exec '{{bentpipe}}' get --insecure {client_store} --json{DISCARDS} {{url}}");
     for index in 1..flow.visits.len() {
         client.push_str(&format!(" https://{{server}}:{{port}}/{index}-{OBJECT}"));
     }
@@ -87,72 +91,79 @@ pub fn visits(
             second.idle_before.as_millis_f64().round()
         ));
     }
-    client.push_str(&write("client"));
+    client.push_str(&qlog_options("client"));
     let mtu = Bytes::new(u64::from(settings.max_mtu) + bentpipe_scenario::HEADERS);
-    let ended = commands(runner, flow, &ProgramStack { server, client, mtu }, &flow.visits, port)?;
-    let said: Vec<Download> =
-        serde_json::from_slice(&ended.output).map(|said: Said| said.downloads).unwrap_or_default();
-    let begun = said.first().and_then(|download| download.start_s).unwrap_or_default();
+    let stack = ProgramStack { server, client, mtu };
+    let CommandOutcome { outcome: whole, output } =
+        commands(runner, flow, &stack, &flow.visits, port)?;
+    let downloads: Vec<Download> = serde_json::from_slice(&output)
+        .map(|output: GetOutput| output.downloads)
+        .unwrap_or_default();
+    let first_start = downloads.first().and_then(|download| download.start_s).unwrap_or_default();
     let mut qlog = Vec::new();
-    for side in ["client", "server"] {
-        let written = place(side).map(|place| written(&place)).unwrap_or_default();
-        qlog.extend(of_visits(written, flow, side));
+    for role in ["client", "server"] {
+        let files = qlog_path(role).map(|path| read_files(&path)).unwrap_or_default();
+        qlog.extend(name_qlog(files, flow, role));
     }
     let outcomes = flow.visits.iter().enumerate().map(|(index, visit)| {
-        let download = said.get(index);
-        let told = download.and_then(|download| times(download, visit));
-        let begin = ended.outcome.begin
-            + span(download.and_then(|said| said.start_s).unwrap_or(begun) - begun);
-        let outcome = one(&ended.outcome, begin, told, download, visit);
+        let download = downloads.get(index);
+        let client_times = download.and_then(|download| times(download, visit));
+        let start_s = download.and_then(|download| download.start_s).unwrap_or(first_start);
+        let begin = whole.begin + span(start_s - first_start);
+        let outcome = visit_outcome(&whole, begin, client_times, download, visit);
         let qlog = if index == 0 { std::mem::take(&mut qlog) } else { Vec::new() };
-        VisitOutcome { port, outcome, told, qlog }
+        VisitOutcome { port, outcome, client_times, qlog }
     });
     Ok(outcomes.collect())
 }
 
-/// The traces that a program has left, in the order of time, which is that of their names.
-fn written(place: &Path) -> Vec<Vec<u8>> {
+/// Reads the qlog files in `directory`. Their names sort by time.
+fn read_files(directory: &Path) -> Vec<Vec<u8>> {
     let mut files: Vec<PathBuf> =
-        fs::read_dir(place).into_iter().flatten().flatten().map(|file| file.path()).collect();
+        fs::read_dir(directory).into_iter().flatten().flatten().map(|file| file.path()).collect();
     files.sort();
     files.iter().filter_map(|file| fs::read(file).ok()).collect()
 }
 
-/// Gives traces of one side the names that those of a simulation have: of reported visits. Where
-/// connections and visits are not of the same number, since one was tried twice or did not come
-/// about, all are kept and counted.
-fn of_visits(traces: Vec<Vec<u8>>, flow: &FlowSpec, side: &str) -> Vec<QlogFile> {
-    let plain = traces.len() == flow.visits.len();
-    let what = if plain { "visit" } else { "connection" };
-    let named = traces.into_iter().enumerate().map(|(index, bytes)| {
-        let name = format!("{}-{what}{}-{side}", flow.name, index + 1);
+/// Names the qlog files of one end as the simulator does: after measured visits.
+///
+/// If a connection was retried or failed, files cannot be assigned to visits. All are kept then,
+/// numbered by connection.
+fn name_qlog(files: Vec<Vec<u8>>, flow: &FlowSpec, role: &str) -> Vec<QlogFile> {
+    let one_per_visit = files.len() == flow.visits.len();
+    let what = if one_per_visit { "visit" } else { "connection" };
+    let named = files.into_iter().enumerate().map(|(index, bytes)| {
+        let name = format!("{}-{what}{}-{role}", flow.name, index + 1);
         (index, QlogFile { name, bytes })
     });
     named
-        .filter(|(index, _)| !plain || flow.visits[*index].measured)
+        .filter(|(index, _)| !one_per_visit || flow.visits[*index].measured)
         .map(|(_, file)| file)
         .collect()
 }
 
-/// What became of one visit, of those that `whole` tells of.
-fn one(
+/// Returns the outcome of one visit that starts at `begin`. `whole` is that of the two programs.
+fn visit_outcome(
     whole: &TransferOutcome,
-    begin: bentpipe_units::Time,
-    told: Option<ClientTimes>,
+    begin: Time,
+    client_times: Option<ClientTimes>,
     download: Option<&Download>,
     visit: &Visit,
 ) -> TransferOutcome {
     let early = download.is_some_and(|download| download.early_data);
-    let error = match told {
+    let error = match client_times {
         Some(_) if visit.handshake == Handshake::ZeroRtt && !early => {
-            Some("the server did not take the request with the first flight (0-RTT)".to_owned())
+            Some("the server rejected the request in 0-RTT data".to_owned())
         }
         Some(_) => None,
-        None => Some(whole.error.clone().unwrap_or_else(|| {
-            "what `bentpipe get` has printed does not tell of the whole download".to_owned()
-        })),
+        None => Some(
+            whole
+                .error
+                .clone()
+                .unwrap_or_else(|| "`bentpipe get` did not report a complete download".to_owned()),
+        ),
     };
-    let completed = told.map(|told| begin + told.completion);
+    let completed = client_times.map(|client| begin + client.completion);
     let bytes = visit.objects.first().map_or(0, |object| object.bytes.get());
     TransferOutcome {
         begin,
@@ -167,15 +178,15 @@ fn one(
     }
 }
 
-/// The times of a whole download.
+/// Returns the times of a download, or `None` if it is incomplete.
 fn times(download: &Download, visit: &Visit) -> Option<ClientTimes> {
     let bytes = visit.objects.first().map_or(0, |object| object.bytes.get());
-    let whole = (download.bytes == bytes).then_some(download)?;
+    let complete = (download.bytes == bytes).then_some(download)?;
     Some(ClientTimes {
-        handshake: whole.handshake_s.map(span),
-        first_byte: span(whole.first_byte_s?),
-        completion: span(whole.completion_s?),
-        retreated: match whole.path.as_deref() {
+        handshake: complete.handshake_s.map(span),
+        first_byte: span(complete.first_byte_s?),
+        completion: span(complete.completion_s?),
+        retreated: match complete.path.as_deref() {
             Some("known" | "resumed") => Some(false),
             Some("retreated") => Some(true),
             _ => None,
@@ -183,7 +194,7 @@ fn times(download: &Download, visit: &Visit) -> Option<ClientTimes> {
     })
 }
 
-/// Seconds as people write them; nothing for what is no time.
+/// Converts seconds. Negative values and NaN give zero.
 fn span(seconds: f64) -> Span {
     Span::from_nanos((seconds * 1e9) as u64)
 }
@@ -193,15 +204,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn traces_are_named_after_visits_where_there_is_one_for_each() {
-        let visit = |reported| Visit {
+    fn qlog_files_are_named_after_visits_if_each_visit_has_one() {
+        let visit = |measured| Visit {
             handshake: Handshake::OneRtt,
             idle_before: Span::ZERO,
             start_jitter: Span::ZERO,
             direction: bentpipe_sim::Direction::Download,
             objects: Vec::new(),
             duration: None,
-            measured: reported,
+            measured,
         };
         let flow = FlowSpec {
             name: "web".to_owned(),
@@ -212,9 +223,9 @@ mod tests {
             start: Span::ZERO,
             visits: vec![visit(false), visit(true)],
         };
-        let names = |traces: usize| -> Vec<(String, Vec<u8>)> {
-            let traces = (0..traces as u8).map(|number| vec![number]).collect();
-            of_visits(traces, &flow, "server")
+        let names = |files: usize| -> Vec<(String, Vec<u8>)> {
+            let files = (0..files as u8).map(|number| vec![number]).collect();
+            name_qlog(files, &flow, "server")
                 .into_iter()
                 .map(|file| (file.name, file.bytes))
                 .collect()
@@ -225,8 +236,11 @@ mod tests {
     }
 
     #[test]
-    fn times_are_those_of_a_whole_download_only() {
-        let text = r#"{ "url": "x", "bytes": 10, "start_s": 0.1, "handshake_s": 0.5, "first_byte_s": 1.0, "completion_s": 2.5 }"#;
+    fn only_a_complete_download_has_times() {
+        let text = r#"{
+            "url": "x", "bytes": 10, "start_s": 0.1, "handshake_s": 0.5,
+            "first_byte_s": 1.0, "completion_s": 2.5
+        }"#;
         let visit = |bytes| Visit {
             handshake: Handshake::OneRtt,
             idle_before: Span::ZERO,
@@ -236,21 +250,22 @@ mod tests {
             duration: None,
             measured: true,
         };
-        let whole = ClientTimes {
+        let complete = ClientTimes {
             handshake: Some(Span::from_millis(500)),
             first_byte: Span::from_secs(1),
             completion: Span::from_millis(2500),
             retreated: None,
         };
-        let said: Download = serde_json::from_str(text).unwrap();
-        assert_eq!((times(&said, &visit(10)), times(&said, &visit(11))), (Some(whole), None));
+        let download: Download = serde_json::from_str(text).unwrap();
+        assert_eq!(times(&download, &visit(10)), Some(complete));
+        assert_eq!(times(&download, &visit(11)), None);
         for (path, retreated) in
             [("unknown", None), ("resumed", Some(false)), ("retreated", Some(true))]
         {
-            let said: Download =
+            let download: Download =
                 serde_json::from_str(&text.replace('}', &format!(r#", "path": "{path}" }}"#)))
                     .unwrap();
-            assert_eq!(times(&said, &visit(10)), Some(ClientTimes { retreated, ..whole }));
+            assert_eq!(times(&download, &visit(10)), Some(ClientTimes { retreated, ..complete }));
         }
         let failed: Download =
             serde_json::from_str(r#"{ "url": "x", "error": "refused" }"#).unwrap();

@@ -1,14 +1,14 @@
-//! Statistics of a run on the real clock while it goes on.
+//! Live statistics of a run on the real clock.
 
 use bentpipe_emu::{Emulator, PathStats};
 use bentpipe_units::Span;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Interval between reports: often enough to follow by eye, too seldom to slow a run down.
+/// Interval between reports: short enough to follow, long enough not to slow the run down.
 const INTERVAL: Span = Span::from_millis(500);
 
-/// What the path of a run has carried up to a moment.
+/// Statistics of a run's path at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveStats {
     /// Time since the start of the path.
@@ -17,14 +17,14 @@ pub struct LiveStats {
     pub path: PathStats,
 }
 
-/// Receives statistics of runs while they go on.
+/// Receives live statistics of runs.
 pub trait StatsObserver: Debug + Send + Sync {
-    /// Called at the start of the run called `run`. The returned function is called twice a second
-    /// from a thread of its own, and dropped at the end of the run.
+    /// Called at the start of the run that is labelled `run`. The returned function is called twice
+    /// a second from its own thread, and dropped at the end of the run.
     fn start(&self, run: &str) -> Box<dyn FnMut(&LiveStats) + Send>;
 }
 
-/// Does `work`, and reports to `observer` meanwhile what `emulator` carries.
+/// Does `work` and meanwhile reports the statistics of `emulator` to `observer`.
 pub(super) fn observe<T>(
     observer: Option<&dyn StatsObserver>,
     run: &str,
@@ -39,20 +39,21 @@ pub(super) fn observe<T>(
         let mut next = emulator.now() + INTERVAL;
         while emulator.wait_until(next, &over) {
             report(&LiveStats { elapsed: emulator.elapsed(), path: reader.read() });
-            // Reports that a slow observer has missed are skipped.
+            // Skip the reports that a slow observer missed.
             next = (next + INTERVAL).max(emulator.now() + INTERVAL / 2);
         }
         drop(report);
     };
     std::thread::scope(|scope| {
         let _over = SetOnDrop(&over);
-        // Without a thread there are no reports, and the run is the same.
+        // If the thread cannot be started, the run goes on without reports.
         let _ = std::thread::Builder::new().name("stats".to_owned()).spawn_scoped(scope, watch);
         work()
     })
 }
 
-/// Stops the reports however the work ends: a scope waits for its threads.
+/// Sets its flag when dropped. Ends the reports even if the work panics, because the scope waits
+/// for its threads.
 struct SetOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {

@@ -1,5 +1,5 @@
-//! What the real clock can follow of a scenario. Everything else is refused, by its key and with
-//! the reason: a result must not tell of something that was asked for and not done.
+//! Checks that the real clock supports everything that a run asks for. Unsupported keys are errors,
+//! because results must not suggest that they had an effect.
 
 use bentpipe_quic::{Handshake, Http};
 use bentpipe_sim::{Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
@@ -7,22 +7,21 @@ use bentpipe_tcp::http::Version;
 use bentpipe_tcp::{AckPolicy, Settings};
 use bentpipe_units::Span;
 
-/// Ours, and the kernel's name of the same.
+/// Controllers of Bentpipe, each with the kernel's name for it.
 pub(super) const CONTROLLERS: [(&str, &str); 3] =
     [("newreno", "reno"), ("cubic", "cubic"), ("bbr1", "bbr")];
-/// What the kernel's controllers do and ours do not by default: their parameters may say so, and
-/// nothing else.
+/// Controller parameters that may be set, with the value that the kernel uses.
 const PARAMETERS: [(&str, &str, f64); 1] = [("cubic", "first_growth", 0.05)];
-/// Visits that a run may have: one port for each.
-const MOST_VISITS: usize = 10_000;
-/// Shortest silence between two visits to one server: half of it has to be longer than a lost
-/// packet's repair.
-const SHORTEST_WAIT: Span = Span::from_secs(2);
+/// Largest number of visits in a run: each needs a port.
+const MAX_VISITS: usize = 10_000;
+/// Shortest idle time between two visits to one server. Half of it separates them, and must be
+/// longer than the retransmission of a lost packet takes.
+const MIN_IDLE: Span = Span::from_secs(2);
 
-/// Says what of `spec` cannot be done on the real clock.
+/// Checks that the real clock can run `spec`.
 ///
 /// # Errors
-/// The key, why, and what is allowed.
+/// A key is not supported. The error gives the reason and the allowed values.
 pub(crate) fn check_supported(spec: &RunSpec) -> Result<(), String> {
     if spec.mesh.is_some() {
         return Err(
@@ -31,17 +30,18 @@ pub(crate) fn check_supported(spec: &RunSpec) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    let most = bentpipe_emu::MAX_TERMINALS;
-    if spec.terminals > most {
+    let max = bentpipe_emu::MAX_TERMINALS;
+    if spec.terminals > max {
         return Err(format!(
-            "terminals = {}: each is a namespace; allowed: up to {most}",
+            "terminals = {}: each terminal is a network namespace; allowed with --clock real: up \
+                to {max}",
             spec.terminals
         ));
     }
     let visits: usize = spec.flows.iter().map(|flow| flow.visits.len()).sum();
-    if visits > MOST_VISITS {
+    if visits > MAX_VISITS {
         return Err(format!(
-            "{visits} visits in one run; allowed with --clock real: up to {MOST_VISITS}"
+            "a run has {visits} visits; allowed with --clock real: up to {MAX_VISITS}"
         ));
     }
     for flow in &spec.flows {
@@ -53,8 +53,8 @@ pub(crate) fn check_supported(spec: &RunSpec) -> Result<(), String> {
 fn flow(flow: &FlowSpec) -> Result<(), String> {
     if flow.ends.is_some() {
         return Err(
-            "`from_hop`, `to_hop`: hosts are at the ends of the path only; allowed with --clock \
-                real: the whole path"
+            "`from_hop`, `to_hop`: all hosts are at the ends of the path; allowed with --clock \
+                real: flows over the whole path"
                 .into(),
         );
     }
@@ -68,7 +68,7 @@ fn flow(flow: &FlowSpec) -> Result<(), String> {
     }
 }
 
-/// One visit with one download: what a pair of commands does.
+/// Checks that the flow is a single download, which is all that a pair of commands does.
 fn one_download(flow: &FlowSpec, what: &str) -> Result<(), String> {
     match flow.visits.as_slice() {
         [visit]
@@ -79,13 +79,12 @@ fn one_download(flow: &FlowSpec, what: &str) -> Result<(), String> {
             Ok(())
         }
         _ => Err(format!(
-            "{what} does one download; allowed with --clock real: `download`, and one visit"
+            "{what} makes one download; allowed with --clock real: `download` with one visit"
         )),
     }
 }
 
-/// `bentpipe serve` and `bentpipe get` are the product: what a scenario may say of it is what they
-/// may be told.
+/// Checks a QUIC flow. Only options of `bentpipe serve` and `bentpipe get` are supported.
 fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), String> {
     let refuse = |key: &str, why: &str, allowed: &str| {
         Err(format!("`{key}`: {why}; allowed with --clock real: {allowed}"))
@@ -100,21 +99,21 @@ fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), Strin
     {
         return refuse(
             "parameters`, `max_window` or `path_change_response",
-            "`bentpipe serve` takes none",
+            "`bentpipe serve` has no options for them",
             "none",
         );
     }
     let mut later = flow.visits.iter().skip(1);
     if later.clone().any(|visit| visit.handshake != Handshake::ZeroRtt) {
-        let allowed = "handshake = \"0rtt\" for what comes after a first visit";
-        return refuse("handshake", "`bentpipe get` uses the ticket that it has", allowed);
+        let allowed = "handshake = \"0rtt\" for repeat visits";
+        return refuse("handshake", "`bentpipe get` uses its ticket if it has one", allowed);
     }
     let first = flow.visits.get(1).map(|visit| visit.idle_before);
-    if later.any(|visit| Some(visit.idle_before) != first || visit.idle_before < SHORTEST_WAIT) {
-        let allowed = "2 s or more, the same before all later visits";
+    if later.any(|visit| Some(visit.idle_before) != first || visit.idle_before < MIN_IDLE) {
+        let allowed = "2 s or more, the same for all repeat visits";
         return refuse(
             "idle_before",
-            "visits are told apart by the idle time between them",
+            "packets are assigned to visits by the idle time between them",
             allowed,
         );
     }
@@ -125,13 +124,13 @@ fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), Strin
     };
     if !flow.visits.iter().all(simple) {
         let what =
-            "`bentpipe get` does one download in each visit; allowed with --clock real: `download`";
+            "`bentpipe get` makes one download per visit; allowed with --clock real: `download`";
         return Err(what.to_owned());
     }
     Ok(())
 }
 
-/// The kernel's TCP does what it does: what cannot be set on a socket or in a namespace is refused.
+/// Checks a TCP flow. Only options of a socket or a namespace are supported.
 fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
     let refuse = |key: &str, why: &str, allowed: &str| {
         Err(format!("`{key}`: {why}; allowed with --clock real: {allowed}"))
@@ -142,14 +141,14 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
     if stack.http.version != Version::Raw {
         return refuse(
             "http",
-            "over the kernel's TCP nothing but bare requests is spoken",
+            "over the kernel's TCP, objects are requested without HTTP",
             "http = \"raw\"",
         );
     }
     if flow.visits.iter().any(|visit| visit.handshake == Handshake::ZeroRtt) {
         return refuse(
             "handshake",
-            "the kernel's TCP opens connections without data",
+            "the kernel's TCP sends no data in its handshake",
             "handshake = \"1rtt\"",
         );
     }
@@ -159,12 +158,12 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
         return refuse(
             "congestion",
             &format!("the kernel has no `{name}`"),
-            "newreno (its reno), cubic, bbr1 (its bbr)",
+            "newreno (reno in the kernel), cubic, bbr1 (bbr in the kernel)",
         );
     }
     let start = congestion.slow_start.as_str();
-    // Its CUBIC leaves slow start by HyStart, and nothing of a namespace changes that; its others
-    // by the first loss.
+    // The kernel's CUBIC uses HyStart, which cannot be changed in a namespace. Its other
+    // controllers leave slow start at the first loss.
     let starts: &[&str] =
         if name == "cubic" { &["auto", "hystart"] } else { &["auto", "standard"] };
     if !starts.contains(&start) {
@@ -177,7 +176,11 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
         );
     }
     if congestion.resume != Default::default() {
-        return refuse("resume", "the kernel's TCP resumes nothing", "resume = \"none\"");
+        return refuse(
+            "resume",
+            "the kernel's TCP cannot resume path parameters",
+            "resume = \"none\"",
+        );
     }
     let parameters = congestion.parameters.iter();
     for (part, key, value) in
@@ -185,12 +188,13 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
     {
         if !PARAMETERS.contains(&(part, key, value)) {
             let why = format!(
-                "{part}.{key} = {value}: those of the kernel's controllers belong to the host"
+                "{part}.{key} = {value} cannot be set: parameters of the kernel's controllers are \
+                    global to the host"
             );
             return refuse(
                 "parameters",
                 &why,
-                "cubic.first_growth = 0.05, which is as the kernel has it",
+                "cubic.first_growth = 0.05, the value of the kernel",
             );
         }
     }
@@ -198,38 +202,38 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
         return refuse(
             "max_window",
             "the kernel has no such limit",
-            "nothing; `flow_control.send_buffer` limits what is unacknowledged",
+            "none; `flow_control.send_buffer` limits unacknowledged data",
         );
     }
     if congestion.path_change != Default::default() {
         return refuse(
             "path_change_response",
-            "the kernel's TCP has none",
+            "the kernel's TCP does not support it",
             "path_change_response = \"none\"",
         );
     }
     if tcp.initial_window != default.initial_window {
         return refuse(
             "initial_window",
-            "it belongs to a route, and is the kernel's",
-            "10, its own",
+            "it is an attribute of the route, and stays at the kernel's default",
+            "10",
         );
     }
-    // While its receive window grows the kernel acknowledges each segment, otherwise every other
-    // one. Which is nearer is the scenario's to say.
+    // The kernel acknowledges each segment while its receive window grows, and every second one
+    // otherwise. The scenario chooses which of the two describes it better.
     let default = AckPolicy::default();
-    let nearest = [default.every, 1].map(|every| AckPolicy { every, ..default });
-    if !nearest.contains(&AckPolicy { coalesce: None, ..tcp.ack }) {
+    let supported = [default.every, 1].map(|every| AckPolicy { every, ..default });
+    if !supported.contains(&AckPolicy { coalesce: None, ..tcp.ack }) {
         return refuse(
             "ack` or `max_ack_delay",
-            "the kernel acknowledges as it does",
-            "ack = \"stack\", ack = \"1:1\"",
+            "the kernel's acknowledgements cannot be configured",
+            "ack = \"stack\" or ack = \"1:1\"",
         );
     }
     Ok(())
 }
 
-/// Buffers and the like are one setting for all connections of a namespace.
+/// Checks that all TCP flows have the same buffers and options, which are set per namespace.
 fn one_kernel(spec: &RunSpec) -> Result<(), String> {
     let settings = |flow: &FlowSpec| match &flow.stack {
         Stack::Tcp(stack) => {
@@ -249,13 +253,13 @@ fn one_kernel(spec: &RunSpec) -> Result<(), String> {
         _ => None,
     };
     let mut all = spec.flows.iter().filter_map(settings);
-    let Some((first, own)) = all.next() else { return Ok(()) };
-    match all.find(|(_, other)| *other != own) {
+    let Some((first, expected)) = all.next() else { return Ok(()) };
+    match all.find(|(_, other)| *other != expected) {
         Some((other, _)) => Err(format!(
             "flows `{first}` and `{other}` differ in `tcp.receive_buffer`, `tcp.receive_autotune`, \
-                `flow_control.send_buffer`, `tcp.ecn`, `tcp.idle_restart` or `tcp.coalesce`, of \
-                which a kernel has one for all; \
-             allowed with --clock real: the same in all flows of transport = \"tcp\""
+                `flow_control.send_buffer`, `tcp.ecn`, `tcp.idle_restart` or `tcp.coalesce`, which \
+                the kernel sets for all flows together; \
+             allowed with --clock real: the same values in all flows with transport = \"tcp\""
         )),
         None => Ok(()),
     }

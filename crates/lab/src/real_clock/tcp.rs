@@ -1,17 +1,17 @@
-//! A flow over the kernel's own TCP.
+//! A flow over the TCP of the kernel.
 
-use super::VisitRunner;
-use super::outcome::VisitOutcome;
 use super::supported::CONTROLLERS;
+use super::visit_outcome::VisitOutcome;
+use super::visit_runner::VisitRunner;
 use bentpipe_emu::{EmuError, Testbed, Transfer, TransferObject};
 use bentpipe_sim::{Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
 
-/// What an idle connection's buffers shrink to under pressure of memory: Linux' own.
-const SMALLEST_BUFFER: u64 = 4096;
-/// What a send buffer begins with: Linux' own.
-const SEND_START: u64 = 16_384;
+/// Buffer size under memory pressure, in bytes: the default of Linux.
+const MIN_BUFFER: u64 = 4096;
+/// Initial send buffer, in bytes: the default of Linux.
+const INITIAL_SEND_BUFFER: u64 = 16_384;
 
-/// Makes the kernels of both ends what the scenario's TCP flows ask for.
+/// Sets the kernel's TCP parameters in the namespaces of both ends.
 pub fn prepare(spec: &RunSpec, testbed: &Testbed) -> Result<(), EmuError> {
     let tcp = spec.flows.iter().find_map(|flow| match &flow.stack {
         Stack::Tcp(stack) => Some(&stack.tcp),
@@ -22,15 +22,15 @@ pub fn prepare(spec: &RunSpec, testbed: &Testbed) -> Result<(), EmuError> {
     let start = if tcp.autotune { tcp.receive_buffer_start.get().min(receive) } else { receive };
     let switch = |on: bool| u8::from(on).to_string();
     let parameters = [
-        ("net.ipv4.tcp_rmem", format!("{} {start} {receive}", SMALLEST_BUFFER.min(start))),
+        ("net.ipv4.tcp_rmem", format!("{} {start} {receive}", MIN_BUFFER.min(start))),
         (
             "net.ipv4.tcp_wmem",
-            format!("{} {} {send}", SMALLEST_BUFFER.min(send), SEND_START.min(send)),
+            format!("{} {} {send}", MIN_BUFFER.min(send), INITIAL_SEND_BUFFER.min(send)),
         ),
         ("net.ipv4.tcp_moderate_rcvbuf", switch(tcp.autotune)),
         ("net.ipv4.tcp_ecn", switch(tcp.ecn)),
         ("net.ipv4.tcp_slow_start_after_idle", switch(tcp.idle_restart)),
-        // One visit must not teach the next.
+        // Metrics of one visit must not affect the next.
         ("net.ipv4.tcp_no_metrics_save", switch(true)),
     ];
     for namespace in testbed.namespaces() {
@@ -41,7 +41,7 @@ pub fn prepare(spec: &RunSpec, testbed: &Testbed) -> Result<(), EmuError> {
     Ok(())
 }
 
-/// Carries out one visit.
+/// Runs one visit.
 pub fn visit(
     runner: VisitRunner<'_>,
     flow: &FlowSpec,
@@ -64,12 +64,12 @@ pub fn visit(
         upload: visit.direction == Direction::Upload,
         objects: objects.collect(),
         duration: visit.duration,
-        deadline: runner.give_up(),
+        deadline: runner.deadline(),
     };
     runner.emulator.transfer(&transfer, runner.stop).map(|outcome| VisitOutcome {
         port,
         outcome,
-        told: None,
+        client_times: None,
         qlog: Vec::new(),
     })
 }

@@ -1,31 +1,31 @@
-//! What the flows of a case need of a clock, by workload and by key.
+//! The clocks on which each flow of a case can run.
 
 use bentpipe_scenario::workload::Clocks;
 use bentpipe_scenario::workload::Work;
 use bentpipe_scenario::{Flow, Protocol};
 
-/// What a flow needs of the clock.
+/// Properties of a flow that decide on which clocks it can run.
 #[derive(Debug, Clone)]
-pub(super) struct Needs {
+pub(super) struct ClockSupport {
     flow: String,
     workload: &'static str,
     clocks: Clocks,
-    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "the real clock's"))]
+    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "used by the real clock"))]
     protocol: Protocol,
-    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "the real clock's"))]
+    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "used by the real clock"))]
     virtual_only: Vec<String>,
 }
 
-/// What `flow` needs.
-pub(super) fn needs(flow: &Flow) -> Needs {
+/// Returns the clocks on which `flow` can run.
+pub(super) fn clock_support(flow: &Flow) -> ClockSupport {
     let workloads: Vec<_> = match &flow.work {
         Work::Once(workload) => vec![workload],
         Work::Visits(visits) => visits.iter().map(|visit| &visit.workload).collect(),
     };
-    // The first that cannot run over QUIC in real time tells of all.
+    // A flow can run over QUIC in real time only if all of its workloads can.
     let workload =
         workloads.iter().find(|workload| !workload.clocks().real_quic).unwrap_or(&workloads[0]);
-    Needs {
+    ClockSupport {
         flow: flow.name().to_owned(),
         workload: workload.name(),
         clocks: workload.clocks(),
@@ -34,7 +34,11 @@ pub(super) fn needs(flow: &Flow) -> Needs {
     }
 }
 
-impl Needs {
+impl ClockSupport {
+    /// Checks that the flow can run on the virtual clock.
+    ///
+    /// # Errors
+    /// The workload runs other programs.
     pub fn virtual_clock(&self) -> Result<(), String> {
         if self.clocks.simulated {
             return Ok(());
@@ -46,6 +50,10 @@ impl Needs {
         ))
     }
 
+    /// Checks that the flow can run on the real clock.
+    ///
+    /// # Errors
+    /// The workload or a key is supported on the virtual clock only.
     #[cfg(feature = "real-clock")]
     pub fn real_clock(&self) -> Result<(), String> {
         let Self { flow, workload, .. } = self;
@@ -67,7 +75,7 @@ impl Needs {
         match self.virtual_only.first() {
             Some(key) => Err(format!(
                 "flow `{flow}`: with --clock real, QUIC is `bentpipe serve` and `bentpipe get`, \
-                    which do not take {key}"
+                    which do not support {key}"
             )),
             None => Ok(()),
         }

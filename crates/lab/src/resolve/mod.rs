@@ -1,17 +1,24 @@
-//! From a scenario at one sweep point to what the simulator is told: everything that does not
-//! change from run to run is settled once, each run's draws are made when it begins.
+//! Converts a scenario at one sweep point to run specifications. Everything that all runs share is
+//! resolved once. Each run's random values are drawn when it starts.
 
+mod bottleneck;
 mod clock;
+mod coverage;
+mod error_chain;
 mod flow;
 mod orbit;
-mod outlook;
+mod orbit_path;
 mod path;
+mod path_summary;
+mod quic;
 mod settings;
 mod stations;
 mod tcp;
+mod transport;
+mod visits;
 
-pub use orbit::{FlowEnds, OrbitPath};
-pub(crate) use path::{Resolved, resolve_path};
+pub use orbit_path::{FlowEnds, OrbitPath};
+pub(crate) use path::{ResolvedPath, resolve_path};
 
 use crate::error::LabError;
 use crate::outcome;
@@ -24,65 +31,68 @@ use bentpipe_scenario::Scenario;
 use bentpipe_scenario::leo;
 use bentpipe_sim::{DatagramTraffic, FlowSpec, RunSpec, Stack};
 use bentpipe_units::Span;
-use clock::Needs;
-use flow::{flow, sizes};
-use path::{DrawnHop, summary};
+use bottleneck::bottleneck;
+use clock::ClockSupport;
+use flow::flow;
+use path::DrawnHop;
+use path_summary::summary;
 use std::path::Path;
 use std::sync::Arc;
 
-/// One variant at one point: all of its runs differ by their draws alone.
+/// One variant at one sweep point. Its runs differ in their random values only.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The variant's name.
+    /// Name of the variant.
     pub variant: String,
-    /// Where in the sweep.
+    /// The sweep point.
     pub point: Point,
-    /// What the path is, in words.
+    /// Description of the path.
     pub path: PathSummary,
-    /// What its flows use, without repetition.
+    /// Settings of the flows, without repetition.
     pub settings: Vec<FlowSettings>,
-    /// True where runs differ.
+    /// True if runs can differ.
     pub random: bool,
-    /// Time after the start of the last flow that is not counted in shares.
+    /// Time after the start of the last flow that fairness ignores.
     pub(crate) warmup: Option<Span>,
+    /// Everything that all runs have in common.
     spec: RunSpec,
+    /// `start_jitter` of each flow.
     jitters: Vec<Span>,
-    /// What each flow needs of the clock.
-    clocks: Vec<Needs>,
+    /// Clocks on which each flow can run.
+    clocks: Vec<ClockSupport>,
     drawn: Vec<DrawnHop>,
     orbit: Option<Arc<OrbitPath>>,
 }
 
-/// Everything about variant number `variant` of `scenario` on `path` that does not change from run
-/// to run.
+/// Resolves variant number `variant` of `scenario` on `path`.
 ///
 /// # Errors
-/// A profile that does not exist, a direction without rate or delay, a trace that cannot be read.
+/// A key of a flow is invalid on this path.
 pub(crate) fn resolve(
     scenario: &Scenario,
     variant: usize,
     point: &Point,
-    path: &Resolved,
+    path: &ResolvedPath,
 ) -> Result<Case, Problem> {
     let section = scenario.path.get_ref();
     let mtu = *section.mtu.get_ref();
-    let own = &scenario.variants[variant];
+    let variant = &scenario.variants[variant];
     let mut flows = Vec::new();
     let mut jitters = Vec::new();
     let mut settings = Vec::new();
-    for one in &own.flows {
-        let flow = flow(one, path, scenario)?;
-        let used = settings::settings(one, &flow);
-        if !settings.contains(&used) {
-            settings.push(used);
+    for keys in &variant.flows {
+        let flow = flow(keys, path, scenario)?;
+        let flow_settings = settings::settings(keys, &flow);
+        if !settings.contains(&flow_settings) {
+            settings.push(flow_settings);
         }
         flows.push(flow);
-        jitters.push(one.ends.start_jitter.unwrap_or_default());
+        jitters.push(keys.ends.start_jitter.unwrap_or_default());
     }
 
     for flow in &flows {
-        // What QUIC itself cannot express, such as a window beyond 2^62 on an absurd path, is wrong
-        // here and not in a run.
+        // Values that QUIC cannot express, such as a window beyond 2^62, are refused here rather
+        // than during a run.
         let Stack::Quic(settings) = &flow.stack else { continue };
         settings.check().map_err(|error| {
             Problem::new(
@@ -106,14 +116,14 @@ pub(crate) fn resolve(
         || flows.iter().any(bursts)
         || path.is_random();
     Ok(Case {
-        variant: own.name.get_ref().clone(),
+        variant: variant.name.get_ref().clone(),
         point: point.clone(),
-        path: summary(path, sizes(path, direction, mtu).bdp),
+        path: summary(path, bottleneck(path, direction, mtu).bdp),
         settings,
         random,
         warmup: scenario.fairness.warmup,
         jitters,
-        clocks: own.flows.iter().map(clock::needs).collect(),
+        clocks: variant.flows.iter().map(clock::clock_support).collect(),
         drawn: path.drawn.clone(),
         orbit: path.orbit.clone(),
         spec: RunSpec {
@@ -133,23 +143,23 @@ pub(crate) fn resolve(
 }
 
 impl Case {
-    /// The flows that congestion control holds back.
+    /// Returns the names of the flows under congestion control.
     pub(crate) fn controlled_flows(&self) -> Vec<String> {
         let controlled = self.spec.flows.iter().filter(|flow| flow.stack.congestion().is_some());
         controlled.map(|flow| flow.name.clone()).collect()
     }
 
-    /// What the simulator is told for run number `run` with `seed`.
+    /// Returns the specification of run number `run` with `seed`.
     ///
     /// # Errors
-    /// A drawn path that cannot be built, which no profile allows.
+    /// The path drawn for the run is invalid. No profile allows that.
     pub fn spec(&self, seed: u64, run: u64) -> Result<RunSpec, LabError> {
         let mut spec = self.spec.clone();
         spec.seed = seed;
         spec.run = run;
         if let Some(orbit) = &self.orbit {
             let mesh =
-                orbit.mesh(seed, run).map_err(|error| self.failed(run, error.to_string()))?;
+                orbit.mesh(seed, run).map_err(|error| self.run_error(run, error.to_string()))?;
             spec.mesh = Some(mesh);
         }
         for hop in &self.drawn {
@@ -157,16 +167,16 @@ impl Case {
             let (mut forward, mut reverse) = leo::draw(hop.profile, seed, run, name);
             hop.forward.iter().for_each(|patch| patch.apply_to(&mut forward));
             hop.reverse.iter().for_each(|patch| patch.apply_to(&mut reverse));
-            // Traces that patches name were read once already, by `resolve`; here they may only be
-            // asked for again.
+            // `resolve_path` has read the traces already, so reading them again should not fail.
             let load = |config: &DirectionConfig| config.load(Path::new(""));
-            let failed = |error: bentpipe_link::LinkError| self.failed(run, error.to_string());
+            let invalid = |error: bentpipe_link::LinkError| self.run_error(run, error.to_string());
             let target = &mut spec.hops[hop.index];
-            target.forward = load(&forward).map_err(failed)?;
-            target.reverse = load(&reverse).map_err(failed)?;
+            target.forward = load(&forward).map_err(invalid)?;
+            target.reverse = load(&reverse).map_err(invalid)?;
         }
         for (flow, jitter) in spec.flows.iter_mut().zip(&self.jitters) {
             for (index, visit) in flow.visits.iter_mut().enumerate() {
+                // The name of the stream fixes the drawn values, so it stays as it is.
                 let share = stream(seed, run, &format!("think/{}/{index}", flow.name)).unit();
                 visit.start_jitter = jitter.mul_f64(share);
             }
@@ -174,39 +184,39 @@ impl Case {
         Ok(spec)
     }
 
-    /// Refuses flows that the virtual clock cannot run.
+    /// Checks that all flows can run on the virtual clock.
     ///
     /// # Errors
-    /// What needs real time.
-    pub(crate) fn virtual_clock(&self) -> Result<(), String> {
-        self.clocks.iter().try_for_each(Needs::virtual_clock)
+    /// A flow needs real time.
+    pub(crate) fn check_virtual_clock(&self) -> Result<(), String> {
+        self.clocks.iter().try_for_each(ClockSupport::virtual_clock)
     }
 
-    /// Refuses flows that the real clock cannot run as the scenario says.
+    /// Checks that all flows can run on the real clock.
     ///
     /// # Errors
-    /// The workload or the key, and what is allowed.
+    /// A workload or a key is supported on the virtual clock only.
     #[cfg(feature = "real-clock")]
-    pub(crate) fn real_clock(&self) -> Result<(), String> {
-        self.clocks.iter().try_for_each(Needs::real_clock)
+    pub(crate) fn check_real_clock(&self) -> Result<(), String> {
+        self.clocks.iter().try_for_each(ClockSupport::real_clock)
     }
 
-    /// The network, where its path has an orbit.
+    /// Returns the path if it has an orbit.
     pub fn orbit(&self) -> Option<&OrbitPath> {
         self.orbit.as_deref()
     }
 
-    /// Things that the reader of its results should know.
+    /// Returns notes for the reader of the results.
     pub(crate) fn notes(&self) -> &[String] {
         self.orbit.as_ref().map_or(&[], |orbit| &orbit.notes)
     }
 
-    /// `reason` against `argument`, about this variant.
-    pub(crate) fn refused(&self, argument: &'static str, reason: String) -> LabError {
+    /// Returns a usage error about `argument` and this variant.
+    pub(crate) fn usage_error(&self, argument: &'static str, reason: String) -> LabError {
         LabError::Usage { argument, reason: format!("variant `{}`: {reason}", self.variant) }
     }
 
-    fn failed(&self, run: u64, reason: String) -> LabError {
+    fn run_error(&self, run: u64, reason: String) -> LabError {
         LabError::Run { variant: self.variant.clone(), point: String::new(), run, reason }
     }
 }

@@ -1,43 +1,50 @@
-//! The path of a scenario: profiles filled in and overridden, traces read, round trip added up.
+//! The path of a scenario: profiles with their overrides, traces, and the RTT.
 
-use super::orbit::{Kind, OrbitPath, resolve_orbit};
+use super::error_chain::error_chain;
+use super::orbit::resolve_orbit;
+use super::orbit_path::OrbitPath;
+
 use bentpipe_link::{
     CapacityAllocation, DelayConfig, DirectionConfig, DirectionPatch, LossModel, PolicerConfig,
     QueueConfig, QueueLimit,
 };
-use bentpipe_results::{Direction, HopSummary, PathSummary};
-use bentpipe_scenario::profiles::{
-    Profile, describe, describe_without_delay, idle_delay, profile, profiles,
-};
+use bentpipe_results::Direction;
+use bentpipe_scenario::profiles::{Profile, idle_delay, profile, profiles};
 use bentpipe_scenario::{ONLY_HOP, Scenario};
 use bentpipe_scenario::{Problem, nearest};
 use bentpipe_sim::HopSpec;
-use bentpipe_units::{Bytes, Rate, Span};
+use bentpipe_units::{Rate, Span};
 use serde_spanned::Spanned;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A hop that each run draws anew.
+/// A hop whose directions are drawn from its profile for each run.
 #[derive(Debug, Clone)]
 pub(crate) struct DrawnHop {
+    /// Index into the hops of the path.
     pub index: usize,
     pub profile: &'static Profile,
+    /// Overrides of the scenario, applied in order.
     pub forward: Vec<DirectionPatch>,
+    /// Overrides of the scenario, applied in order.
     pub reverse: Vec<DirectionPatch>,
 }
 
-/// A path, resolved.
-pub(crate) struct Resolved {
+/// A path at one sweep point. It has either hops or an orbit.
+pub(crate) struct ResolvedPath {
     pub hops: Vec<HopSpec>,
+    /// Forward and return configuration of each hop.
     pub configs: Vec<(DirectionConfig, DirectionConfig)>,
     pub drawn: Vec<DrawnHop>,
+    /// RTT without queues.
     pub rtt: Span,
+    /// Profile of a path without `[[path.hop]]`.
     pub profile: Option<&'static Profile>,
     pub orbit: Option<Arc<OrbitPath>>,
 }
 
-impl Resolved {
-    /// Rate and queue of every link that data may meet on its way in `direction`; on an orbit, of
+impl ResolvedPath {
+    /// Returns rate and queue of every link that carries data in `direction`; with an orbit, of
     /// every kind of link.
     pub fn links(&self, direction: Direction) -> Vec<(Rate, QueueLimit)> {
         if let Some(orbit) = &self.orbit {
@@ -55,7 +62,7 @@ impl Resolved {
         .collect()
     }
 
-    /// True where two runs may meet it differently.
+    /// Returns true if two runs can differ on this path.
     pub fn is_random(&self) -> bool {
         let orbit = self.orbit.as_ref();
         !self.drawn.is_empty()
@@ -64,14 +71,19 @@ impl Resolved {
                 .iter()
                 .any(|(forward, reverse)| is_random(forward) || is_random(reverse))
             || orbit.is_some_and(|orbit| {
-                orbit.random.is_some() || orbit.kinds.used().any(|kind| is_random(&kind.config))
+                orbit.start_window.is_some()
+                    || orbit.kinds.used().any(|kind| is_random(&kind.config))
             })
     }
 }
 
-pub(crate) fn resolve_path(scenario: &Scenario, base_dir: &Path) -> Result<Resolved, Problem> {
+/// Resolves the path of `scenario`. Traces are read relative to `base_dir`.
+///
+/// # Errors
+/// The profile does not exist, a direction has no rate or delay, or a trace cannot be read.
+pub(crate) fn resolve_path(scenario: &Scenario, base_dir: &Path) -> Result<ResolvedPath, Problem> {
     let section = scenario.path.get_ref();
-    let mut path = Resolved {
+    let mut path = ResolvedPath {
         hops: Vec::new(),
         configs: Vec::new(),
         drawn: Vec::new(),
@@ -85,50 +97,53 @@ pub(crate) fn resolve_path(scenario: &Scenario, base_dir: &Path) -> Result<Resol
         return Ok(path);
     }
     if section.hop.is_empty() {
-        let place = scenario.path.span();
+        let span = scenario.path.span();
         let half = section.rtt.as_ref().map(|rtt| DirectionPatch {
             delay: Some(DelayConfig::Constant(*rtt.get_ref() / 2)),
             ..DirectionPatch::default()
         });
         path.profile = lookup(section.profile.as_ref())?;
-        let hop = HopText {
+        let hop = HopSection {
             name: ONLY_HOP,
             profile: path.profile,
             forward: section.forward.as_ref(),
             reverse: section.reverse.as_ref(),
-            half: half.as_ref(),
+            half_rtt: half.as_ref(),
             shared: section.shared.unwrap_or(true),
-            place,
+            span,
         };
         add_hop(&mut path, &hop, scenario, base_dir)?;
     }
     for spanned in &section.hop {
         let hop = spanned.get_ref();
-        let text = HopText {
+        let section = HopSection {
             name: hop.name.get_ref(),
             profile: lookup(hop.profile.as_ref())?,
             forward: hop.forward.as_ref(),
             reverse: hop.reverse.as_ref(),
-            half: None,
+            half_rtt: None,
             shared: hop.shared.or(section.shared).unwrap_or(true),
-            place: spanned.span(),
+            span: spanned.span(),
         };
-        add_hop(&mut path, &text, scenario, base_dir)?;
+        add_hop(&mut path, &section, scenario, base_dir)?;
     }
     Ok(path)
 }
 
-/// One hop as the scenario writes it.
-struct HopText<'a> {
+/// A hop of the scenario.
+struct HopSection<'a> {
     name: &'a str,
     profile: Option<&'static Profile>,
     forward: Option<&'a Spanned<DirectionPatch>>,
     reverse: Option<&'a Spanned<DirectionPatch>>,
-    half: Option<&'a DirectionPatch>,
+    /// Half of `path.rtt`, as the delay of each direction.
+    half_rtt: Option<&'a DirectionPatch>,
     shared: bool,
-    place: std::ops::Range<usize>,
+    /// Location in the text of the scenario.
+    span: std::ops::Range<usize>,
 }
 
+/// Finds the profile called `name`.
 fn lookup(name: Option<&Spanned<String>>) -> Result<Option<&'static Profile>, Problem> {
     let Some(name) = name else { return Ok(None) };
     if let Some(found) = profile(name.get_ref()) {
@@ -137,17 +152,17 @@ fn lookup(name: Option<&Spanned<String>>) -> Result<Option<&'static Profile>, Pr
     let names: Vec<&str> = profiles().iter().map(|profile| profile.name.as_str()).collect();
     let problem =
         Problem::not_one_of(name.span(), "profile", name.get_ref(), names.iter().copied());
-    // The profile's own suggestion, or the way to the table of all.
+    // Without a similar name to suggest, point to the list.
     Err(if nearest(name.get_ref(), &names).is_some() {
         problem
     } else {
-        problem.help("`bentpipe profiles` says what each is")
+        problem.help("`bentpipe profiles` lists them")
     })
 }
 
 fn add_hop(
-    path: &mut Resolved,
-    hop: &HopText<'_>,
+    path: &mut ResolvedPath,
+    hop: &HopSection<'_>,
     scenario: &Scenario,
     base_dir: &Path,
 ) -> Result<(), Problem> {
@@ -157,14 +172,16 @@ fn add_hop(
         ("forward", hop.forward, hop.profile.map(|profile| &profile.forward)),
         ("return", hop.reverse, hop.profile.map(|profile| &profile.reverse)),
     ] {
-        let place = patch.map_or(hop.place.clone(), Spanned::span);
-        let config = direction(key, base, hop.half, patch.map(Spanned::get_ref))
-            .map_err(|message| Problem::new(place.clone(), message))?;
-        // Terminals that share the carrier are known here only.
+        let span = patch.map_or(hop.span.clone(), Spanned::span);
+        let config = direction(key, base, hop.half_rtt, patch.map(Spanned::get_ref))
+            .map_err(|message| Problem::new(span.clone(), message))?;
+        // The number of terminals that share the carrier is not known earlier.
         let terminals = if hop.shared { *scenario.path.get_ref().terminals.get_ref() } else { 1 };
-        fits(&config, terminals as u64).map_err(|message| Problem::new(place.clone(), message))?;
-        // Files are named by the patch: an error in reading them points there.
-        models.push(config.load(base_dir).map_err(|error| Problem::new(place, chain(&error)))?);
+        check_cra(&config, terminals as u64)
+            .map_err(|message| Problem::new(span.clone(), message))?;
+        // Only patches name files, so a read error points to the patch.
+        models
+            .push(config.load(base_dir).map_err(|error| Problem::new(span, error_chain(&error)))?);
         path.rtt += idle_delay(&config);
         configs.push(config);
     }
@@ -174,7 +191,7 @@ fn add_hop(
     };
     if let Some(profile) = hop.profile.filter(|profile| profile.reconfiguration.is_some()) {
         let patches = |own: Option<&Spanned<DirectionPatch>>| {
-            hop.half
+            hop.half_rtt
                 .into_iter()
                 .chain(own.map(Spanned::get_ref))
                 .map(|patch| absolute(patch, base_dir))
@@ -198,7 +215,7 @@ fn add_hop(
     Ok(())
 }
 
-/// `patch` with its files found from anywhere.
+/// Returns `patch` with the paths of its files joined to `base_dir`.
 fn absolute(patch: &DirectionPatch, base_dir: &Path) -> DirectionPatch {
     let mut patch = patch.clone();
     if let Some(bentpipe_link::RateConfig::Trace { file }) = &mut patch.rate {
@@ -212,17 +229,11 @@ fn absolute(patch: &DirectionPatch, base_dir: &Path) -> DirectionPatch {
     patch
 }
 
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", chain(source)),
-        None => error.to_string(),
-    }
-}
-
+/// Returns one direction of a hop: the profile `base` with its overrides, or `patch` alone.
 fn direction(
     key: &str,
     base: Option<&DirectionConfig>,
-    half: Option<&DirectionPatch>,
+    half_rtt: Option<&DirectionPatch>,
     patch: Option<&DirectionPatch>,
 ) -> Result<DirectionConfig, String> {
     let patch = patch.cloned().unwrap_or_default();
@@ -231,11 +242,12 @@ fn direction(
         None => {
             let missing = |what: &str, example: &str| {
                 format!(
-                    "`{key}` has no `{what}`, and there is no profile to take it from; allowed: \
+                    "`{key}` has no `{what}`, and no profile provides one; allowed: \
                         {what} = \"{example}\", or a `profile`"
                 )
             };
-            let delay = half.and_then(|half| half.delay.clone()).or_else(|| patch.delay.clone());
+            let delay =
+                half_rtt.and_then(|half| half.delay.clone()).or_else(|| patch.delay.clone());
             DirectionConfig {
                 rate: patch.rate.clone().ok_or_else(|| missing("rate", "50 Mbps"))?,
                 delay: delay.ok_or_else(|| missing("delay", "300 ms"))?,
@@ -247,106 +259,34 @@ fn direction(
             }
         }
     };
-    for patch in half.into_iter().chain([&patch]) {
+    for patch in half_rtt.into_iter().chain([&patch]) {
         patch.apply_to(&mut config);
     }
     Ok(config)
 }
 
-/// Constant rates that are promised to `terminals` are there.
-fn fits(config: &DirectionConfig, terminals: u64) -> Result<(), String> {
+/// Checks that the link can carry the constant rate assignment of all `terminals` together.
+fn check_cra(config: &DirectionConfig, terminals: u64) -> Result<(), String> {
     let (Some(dama), Some(rate)) = (config.allocation.dama(), config.rate.highest()) else {
         return Ok(());
     };
     if dama.cra.as_bps().saturating_mul(terminals) <= rate.as_bps() {
         return Ok(());
     }
-    let most = Rate::from_bps(rate.as_bps() / terminals.max(1));
+    let max = Rate::from_bps(rate.as_bps() / terminals.max(1));
     Err(format!(
-        "cra = {} for each of {terminals} terminals is more than the {rate} that they share; \
-            allowed: up to {most}",
+        "cra = {} for each of {terminals} terminals exceeds the {rate} that they share; \
+            allowed: up to {max}",
         dama.cra
     ))
 }
 
-/// True where two runs may meet this direction differently.
+/// Returns true if two runs can differ in this direction.
 fn is_random(direction: &DirectionConfig) -> bool {
     let loss = direction.loss.processes.iter().any(|process| process.model.is_random());
     let jitter = matches!(direction.delay, DelayConfig::Jitter { jitter, .. } if !jitter.is_zero());
-    // Where frames begin, and when terminals may ask, is drawn for each run.
+    // The phase of frames and of capacity requests is drawn for each run.
     let frames =
         direction.frame.is_some_and(|frame| !frame.is_zero()) || !direction.allocation.is_none();
     loss || jitter || frames
-}
-
-pub(super) fn summary(path: &Resolved, bdp: Bytes) -> PathSummary {
-    if let Some(orbit) = &path.orbit {
-        return orbit_summary(orbit, bdp);
-    }
-    let hops = path.hops.iter().zip(&path.configs).enumerate().map(
-        |(index, (hop, (forward, reverse)))| {
-            let drawn = path.drawn.iter().find(|drawn| drawn.index == index);
-            let period = drawn
-                .and_then(|drawn| drawn.profile.reconfiguration.as_ref())
-                .map(|change| change.period);
-            let changes =
-                period.map_or_else(String::new, |period| format!("; changes every {period}"));
-            HopSummary {
-                name: hop.name.clone(),
-                forward: describe(forward) + &changes,
-                reverse: describe(reverse) + &changes,
-            }
-        },
-    );
-    let hops: Vec<HopSummary> = hops.collect();
-    let name = match path.profile {
-        Some(profile) => profile.title.clone(),
-        None => hops.iter().map(|hop| hop.name.as_str()).collect::<Vec<_>>().join(" + "),
-    };
-    PathSummary {
-        name,
-        hops,
-        rtt_ms: path.rtt.as_millis_f64(),
-        bdp_bytes: bdp.get(),
-        profile: path.profile.map(|profile| profile.name.clone()),
-        source: path.profile.map(|profile| profile.source.clone()),
-    }
-}
-
-/// Links of a network by their kind: what goes towards satellites as the way to the server, what
-/// comes from them as the way to the client.
-fn orbit_summary(orbit: &OrbitPath, bdp: Bytes) -> PathSummary {
-    let words = |kind: &Kind| describe_without_delay(&kind.config);
-    let kinds = &orbit.kinds;
-    let mut hops = vec![HopSummary {
-        name: "ground".to_owned(),
-        forward: words(&kinds.down),
-        reverse: words(&kinds.up),
-    }];
-    for (name, kind) in [("inter-satellite", &kinds.isl), ("fibre", &kinds.fibre)] {
-        if kind.used {
-            hops.push(HopSummary {
-                name: name.to_owned(),
-                forward: words(kind),
-                reverse: words(kind),
-            });
-        }
-    }
-    let network = &orbit.network;
-    let (satellites, begins) = (network.satellites(), network.begins());
-    let count =
-        if satellites == 1 { "1 satellite".to_owned() } else { format!("{satellites} satellites") };
-    PathSummary {
-        name: match orbit.random {
-            None => format!("{} ({count}) from {begins}", orbit.name),
-            Some(within) => {
-                format!("{} ({count}) from anywhere within {within} after {begins}", orbit.name)
-            }
-        },
-        hops,
-        rtt_ms: orbit.rtt.as_millis_f64(),
-        bdp_bytes: bdp.get(),
-        profile: None,
-        source: None,
-    }
 }

@@ -1,10 +1,10 @@
-//! What a flow uses, for people: the settings that decide most about its results.
+//! The settings of a flow that most influence its results.
 
 use bentpipe_results::FlowSettings;
 use bentpipe_scenario as scenario;
 use bentpipe_sim::{DatagramTraffic, FlowSpec, Stack};
 
-/// The settings of a flow as a line of the results shows them.
+/// Returns the settings of a flow as results show them.
 pub(super) fn settings(flow: &scenario::Flow, spec: &FlowSpec) -> FlowSettings {
     let congestion = spec.stack.congestion();
     let (transport, ack) = match &spec.stack {

@@ -1,5 +1,4 @@
-//! Stations on the ground: those that a scenario lists, and the cities that its flows and fibres
-//! name.
+//! Ground stations: those that a scenario lists, and the cities that its flows and fibres name.
 
 use bentpipe_orbit::{Geodetic, OrbitError, SatelliteSelection, Station, cities};
 use bentpipe_scenario::Problem;
@@ -7,23 +6,23 @@ use bentpipe_scenario::{OrbitSection, StationSection};
 use bentpipe_units::Span;
 use serde_spanned::Spanned;
 
-/// Satellites above this do not exist.
+/// Minimum elevation, in degrees, of a station that uses no satellites.
 const ZENITH_DEG: f64 = 90.0;
 
-/// What stations have that do not say otherwise.
+/// Properties of stations that set none of their own.
 #[derive(Debug, Clone)]
-pub(super) struct Defaults {
+pub(super) struct StationDefaults {
     selection: SatelliteSelection,
     min_elevation_deg: Option<f64>,
-    interruption: Span,
+    handover_outage: Span,
 }
 
-impl Defaults {
+impl StationDefaults {
     pub fn new(section: &OrbitSection) -> Self {
         Self {
             selection: section.satellite_selection.unwrap_or_default(),
             min_elevation_deg: section.min_elevation_deg.as_ref().map(|degrees| *degrees.get_ref()),
-            interruption: section
+            handover_outage: section
                 .handover_outage
                 .as_ref()
                 .map(|span| *span.get_ref())
@@ -37,11 +36,11 @@ impl Defaults {
             place,
             min_elevation_deg: self.min_elevation_deg,
             selection: self.selection,
-            // Who talks to all satellites never turns.
+            // A station that talks to all visible satellites has no handovers.
             handover_outage: if self.selection == SatelliteSelection::All {
                 Span::ZERO
             } else {
-                self.interruption
+                self.handover_outage
             },
             forwards: false,
         }
@@ -56,7 +55,11 @@ pub(super) struct Stations {
 
 impl Stations {
     /// Adds a station that the scenario lists.
-    pub fn add(&mut self, section: &StationSection, defaults: &Defaults) -> Result<(), Problem> {
+    pub fn add(
+        &mut self,
+        section: &StationSection,
+        defaults: &StationDefaults,
+    ) -> Result<(), Problem> {
         let altitude_m = section.altitude_m.as_ref().map_or(0.0, |metres| *metres.get_ref());
         let place = match (&section.city, &section.latitude_deg, &section.longitude_deg) {
             (Some(city), _, _) => {
@@ -81,40 +84,40 @@ impl Stations {
             station.handover_outage = if selection == SatelliteSelection::All {
                 Span::ZERO
             } else {
-                defaults.interruption
+                defaults.handover_outage
             };
         }
         if let Some(degrees) = &section.min_elevation_deg {
             station.min_elevation_deg = Some(*degrees.get_ref());
         }
-        if let Some(interruption) = &section.handover_outage {
-            station.handover_outage = *interruption.get_ref();
+        if let Some(outage) = &section.handover_outage {
+            station.handover_outage = *outage.get_ref();
         }
         station.forwards = section.forwards;
         self.list.push(station);
         Ok(())
     }
 
-    /// See [`Stations::named`].
-    pub fn spanned(
+    /// Like [`Stations::find_or_add`], with an error that points to `name`.
+    pub fn find_or_add_spanned(
         &mut self,
         name: &Spanned<String>,
-        defaults: &Defaults,
+        defaults: &StationDefaults,
     ) -> Result<usize, Problem> {
-        self.named(name.get_ref(), defaults)
+        self.find_or_add(name.get_ref(), defaults)
             .map_err(|error| Problem::new(name.span(), error.to_string()))
     }
 
-    /// The end of a fibre. A city that only fibres name has no antenna: a server somewhere on the
-    /// ground.
+    /// Returns the index of a fibre's end. A city that only fibres name is a server without an
+    /// antenna.
     pub fn fibre_end(
         &mut self,
         name: &Spanned<String>,
-        defaults: &Defaults,
+        defaults: &StationDefaults,
     ) -> Result<usize, Problem> {
-        let known = self.list.len();
-        let index = self.spanned(name, defaults)?;
-        if index == known {
+        let count = self.list.len();
+        let index = self.find_or_add_spanned(name, defaults)?;
+        if index == count {
             let station = &mut self.list[index];
             station.min_elevation_deg = Some(ZENITH_DEG);
             station.selection = SatelliteSelection::All;
@@ -123,13 +126,17 @@ impl Stations {
         Ok(index)
     }
 
-    /// The station called `name`, by index; a city of that name becomes one.
-    pub fn named(&mut self, name: &str, defaults: &Defaults) -> Result<usize, OrbitError> {
+    /// Returns the index of the station called `name`. A city of that name is added as a station.
+    pub fn find_or_add(
+        &mut self,
+        name: &str,
+        defaults: &StationDefaults,
+    ) -> Result<usize, OrbitError> {
         if let Some(index) = self.list.iter().position(|station| station.name == name) {
             return Ok(index);
         }
         let place = cities::find(name)?;
-        // However it was spelt, it is the same city.
+        // All spellings of a city are one station.
         let known = cities::all().iter().find(|(_, known)| *known == place);
         let name = known.map_or(name, |(known, _)| known);
         if let Some(index) = self.list.iter().position(|station| station.name == name) {

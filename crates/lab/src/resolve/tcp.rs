@@ -1,7 +1,8 @@
-//! TCP endpoints of a scenario, and the proxy on their way.
+//! TCP endpoints of a scenario, and the proxy on their path.
 
-use super::flow::{Sizes, congestion, initial_window, stream_windows};
-use super::path::Resolved;
+use super::bottleneck::Bottleneck;
+use super::path::ResolvedPath;
+use super::transport::{congestion, initial_window, stream_windows};
 use bentpipe_quic::AckRule;
 use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
 use bentpipe_scenario::Problem;
@@ -15,26 +16,28 @@ use serde_spanned::Spanned;
 
 /// Connections that browsers open to one server for HTTP/1.1.
 const BROWSER_CONNECTIONS: u64 = 6;
-/// The controller that knows its rate.
+/// Controller that sends at a configured rate: the default of the proxy.
 const FIXED_RATE: &str = "fixed-rate";
 
-/// What the flow of `keys` is, whose visits have up to `objects` objects.
+/// Returns the stack of a TCP flow whose visits have up to `objects` objects.
 pub(super) fn tcp(
     keys: &Transport,
     version: Version,
-    sizes: Sizes,
-    path: &Resolved,
+    bottleneck: Bottleneck,
+    path: &ResolvedPath,
     scenario: &Scenario,
     objects: usize,
 ) -> Result<TcpStack, Problem> {
     let mtu = *scenario.path.get_ref().mtu.get_ref();
     let default = Settings::default();
-    // Half of the buffer is window.
+    // Half of the buffer is offered as window.
     let doubled = |bytes: Bytes| Bytes::new(bytes.get().saturating_mul(2));
     let receive_buffer = match keys.tcp.receive_buffer {
-        None | Some(Window::Auto) => doubled(sizes.auto()),
+        None | Some(Window::Auto) => doubled(bottleneck.auto_window()),
         Some(Window::Bytes(bytes)) => bytes,
-        Some(Window::Bdp(_)) => doubled(sizes.window(keys.tcp.receive_buffer, Bytes::ZERO, mtu)),
+        Some(Window::Bdp(_)) => {
+            doubled(bottleneck.window(keys.tcp.receive_buffer, Bytes::ZERO, mtu))
+        }
     };
     let tcp = Settings {
         segment: segment(mtu),
@@ -42,10 +45,14 @@ pub(super) fn tcp(
         receive_buffer,
         receive_buffer_start: default.receive_buffer_start.min(receive_buffer),
         autotune: keys.tcp.receive_autotune.unwrap_or(true),
-        send_buffer: sizes.window(keys.flow_control.send_buffer, sizes.auto(), mtu),
+        send_buffer: bottleneck.window(
+            keys.flow_control.send_buffer,
+            bottleneck.auto_window(),
+            mtu,
+        ),
         ack: AckPolicy {
             coalesce: keys.tcp.coalesce.filter(|span| !span.is_zero()),
-            ..ack(keys.ack.as_ref(), keys.max_ack_delay)
+            ..ack_policy(keys.ack.as_ref(), keys.max_ack_delay)
         },
         ecn: keys.tcp.ecn.unwrap_or(false),
         idle_restart: keys.tcp.idle_restart.unwrap_or(true),
@@ -57,19 +64,20 @@ pub(super) fn tcp(
         }
         Version::H2 | Version::Raw => 1,
     };
-    let (stream_window, connection_window) = stream_windows(keys, sizes, mtu);
+    let (stream_window, connection_window) = stream_windows(keys, bottleneck, mtu);
     let http = http::Settings { version, connections, stream_window, connection_window };
-    let pep = pep(keys, path, scenario, sizes, connections.min(objects.max(1)))?;
-    Ok(TcpStack { tcp, congestion: congestion(keys, sizes, mtu), http, pep })
+    let pep = pep(keys, path, scenario, bottleneck, connections.min(objects.max(1)))?;
+    Ok(TcpStack { tcp, congestion: congestion(keys, bottleneck, mtu), http, pep })
 }
 
+/// Returns the largest payload of a segment in packets of `mtu` bytes.
 fn segment(mtu: Bytes) -> u32 {
     Segment::payload_of(u32::try_from(mtu.get()).unwrap_or(u32::MAX))
 }
 
-/// `1:N` is an acknowledgement for N segments; what a Linux host does otherwise. Others are QUIC's,
-/// and refused before.
-fn ack(rule: Option<&Spanned<AckRule>>, delay: Option<Span>) -> AckPolicy {
+/// Converts `1:N` to one acknowledgement for N segments, and every other rule to the policy of a
+/// Linux host. The rules of QUIC were refused before.
+fn ack_policy(rule: Option<&Spanned<AckRule>>, delay: Option<Span>) -> AckPolicy {
     let default =
         AckPolicy { delay: delay.unwrap_or(AckPolicy::default().delay), ..AckPolicy::default() };
     match rule.map(Spanned::get_ref) {
@@ -78,8 +86,8 @@ fn ack(rule: Option<&Spanned<AckRule>>, delay: Option<Span>) -> AckPolicy {
     }
 }
 
-/// When the proxy acknowledges.
-fn proxied(section: &PepSection) -> Result<Option<&Spanned<AckRule>>, Problem> {
+/// Returns the acknowledgement rule of the proxy, or an error if only QUIC has that rule.
+fn pep_ack_rule(section: &PepSection) -> Result<Option<&Spanned<AckRule>>, Problem> {
     match &section.ack {
         Some(rule) if !matches!(rule.get_ref(), AckRule::Stack | AckRule::Every(_)) => {
             let message = format!(
@@ -92,20 +100,20 @@ fn proxied(section: &PepSection) -> Result<Option<&Spanned<AckRule>>, Problem> {
     }
 }
 
-/// The proxy that the flow passes; `parallel` connections share what it knows of the rate.
+/// Returns the proxy of a flow, or `None` without one. Its `parallel` connections share the rate
+/// of the hop.
 fn pep(
     keys: &Transport,
-    path: &Resolved,
+    path: &ResolvedPath,
     scenario: &Scenario,
-    sizes: Sizes,
+    bottleneck: Bottleneck,
     parallel: usize,
 ) -> Result<Option<PepSpec>, Problem> {
     let Some(mode) = keys.tcp.pep.as_ref().filter(|mode| *mode.get_ref() != PepMode::None) else {
         return Ok(None);
     };
     if path.orbit.is_some() {
-        let message =
-            "a proxy needs a hop, and a path with an orbit has none; allowed: tcp.pep = \"none\"";
+        let message = "a path with an orbit has no hop for a proxy; allowed: tcp.pep = \"none\"";
         return Err(Problem::new(mode.span(), message));
     }
     let default = PepSection::default();
@@ -113,7 +121,7 @@ fn pep(
     let mtu = *scenario.path.get_ref().mtu.get_ref();
     let hop = match &section.hop {
         Some(name) => path.hops.iter().position(|hop| hop.name == *name.get_ref()),
-        // The first of those with the longest delay.
+        // The hop with the longest delay; the first of several.
         None => path
             .configs
             .iter()
@@ -145,27 +153,28 @@ fn pep(
         return Err(Problem::new(mode.span(), message));
     }
     if *mode.get_ref() == PepMode::Filter && section.ack_filter.is_none() {
-        let message = "tcp.pep = \"filter\" needs to know how long to hold acknowledgements; \
+        let message = "tcp.pep = \"filter\" needs the time for which to hold acknowledgements; \
             allowed: `ack_filter` in [path.pep]";
         return Err(Problem::new(mode.span(), message));
     }
     let sharing = scenario.flows().len().max(1) * parallel;
     let rates = [path.hops[hop].forward.nominal_rate(), path.hops[hop].reverse.nominal_rate()];
-    let [downward, upward] = rates.map(|rate| told(section, rate, path.rtt, mtu, sharing));
+    let [forward, reverse] =
+        rates.map(|rate| pep_congestion(section, rate, path.rtt, mtu, sharing));
     Ok(Some(PepSpec {
         hop,
         terminal,
         gateway,
-        to_client: downward,
-        to_server: upward,
+        to_client: forward,
+        to_server: reverse,
         initial_window: section
             .initial_window
             .as_ref()
             .map_or(Settings::default().initial_window, |window| {
                 u32::try_from(*window.get_ref()).unwrap_or(u32::MAX)
             }),
-        ack: ack(proxied(section)?, None),
-        buffer: sizes.window(section.buffer, sizes.auto(), mtu),
+        ack: ack_policy(pep_ack_rule(section)?, None),
+        buffer: bottleneck.window(section.buffer, bottleneck.auto_window(), mtu),
         ack_filter: section.ack_filter.as_ref().map(|interval| *interval.get_ref()),
         failure: section
             .fails_at
@@ -173,8 +182,9 @@ fn pep(
     }))
 }
 
-/// The controller on the proxy's hop, told the hop's `rate` where it is one that wants to know it.
-fn told(
+/// Returns the congestion configuration for the proxy's hop. `fixed-rate` gets its share of the
+/// hop's `rate` if the scenario sets none.
+fn pep_congestion(
     section: &PepSection,
     rate: Rate,
     rtt: Span,
@@ -189,13 +199,13 @@ fn told(
         .unwrap_or_default();
     if controller.as_str() == FIXED_RATE {
         let fixed = parameters.entry(FIXED_RATE.to_owned()).or_default();
-        // What counts is payload; headers take their share of the link.
+        // The parameter counts payload, the rate of the link includes headers.
         let payload = rate.as_mbps_f64() * f64::from(segment(mtu)) / mtu.get() as f64;
         fixed
             .entry("mbps".to_owned())
             .or_insert((payload / sharing as f64).clamp(0.001, 100_000.0));
         fixed.entry("rtt_ms".to_owned()).or_insert(rtt.as_millis_f64().clamp(0.1, 60_000.0));
     }
-    let start = section.slow_start.unwrap_or(SlowStartName::STANDARD);
-    CongestionConfig { controller, slow_start: start, parameters, ..CongestionConfig::default() }
+    let slow_start = section.slow_start.unwrap_or(SlowStartName::STANDARD);
+    CongestionConfig { controller, slow_start, parameters, ..CongestionConfig::default() }
 }

@@ -1,0 +1,300 @@
+//! Converts a scenario file to the list of its runs. All errors of the scenario are found here,
+//! before anything runs.
+
+use crate::error::LabError;
+use crate::resolve::{Case, resolve, resolve_path};
+use bentpipe_results::{Clock, Point};
+use bentpipe_results::{Figure, PathSummary, Rule, VariantSettings};
+use bentpipe_scenario::{
+    Axis, Document, Output, Scenario, TimeSeries, check, figures, is_planned, rules, variant_names,
+};
+use bentpipe_scenario::{Problem, ScenarioError, Source};
+use bentpipe_sim::RunSpec;
+use std::path::Path;
+
+/// Largest number of runs in a plan. More are assumed to be a mistake.
+const MAX_RUNS: u64 = 1_000_000;
+
+/// Changes that the command line makes to a scenario.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// Assignments `key=value`, in order.
+    pub sets: Vec<String>,
+    /// Overrides `seed`.
+    pub seed: Option<u64>,
+    /// Overrides `repeat`.
+    pub repeat: Option<u64>,
+}
+
+/// A checked scenario and the list of its runs.
+#[derive(Debug)]
+pub struct Plan {
+    /// Name of the scenario.
+    pub name: String,
+    /// Title of the scenario [default: its name].
+    pub title: String,
+    /// Purpose of the scenario.
+    pub description: Option<String>,
+    /// Seed of all random values.
+    pub seed: u64,
+    /// Clock of the runs.
+    pub clock: Clock,
+    /// The scenario with all changes, as TOML.
+    pub source: String,
+    /// Commit that this version was built from, for the manifest. `None` if unknown.
+    pub commit: Option<String>,
+    /// Names of the variants, in order.
+    pub variants: Vec<String>,
+    /// The swept keys in order, each with its values.
+    pub sweep: Vec<(String, Vec<String>)>,
+    /// Every variant at every sweep point, ordered by point and then by variant.
+    pub cases: Vec<Case>,
+    /// All runs, in the order of the results.
+    pub tasks: Vec<Task>,
+    /// Notes for the reader of the results.
+    pub notes: Vec<String>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) output: Output,
+    /// Number of runs of each random case.
+    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "used by the real clock"))]
+    pub(crate) repeat: u64,
+}
+
+/// One run of one case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Task {
+    /// Index into [`Plan::cases`].
+    pub case: usize,
+    /// Number of the run, from 0.
+    pub run: u64,
+}
+
+impl Plan {
+    /// Reads and checks the scenario in `file`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the scenario is invalid.
+    pub fn read(file: &Path, changes: &Changes) -> Result<Self, LabError> {
+        let text = std::fs::read_to_string(file).map_err(|error| LabError::read(file, error))?;
+        let base_dir = file.parent().unwrap_or(Path::new(""));
+        Ok(Self::parse(&file.display().to_string(), &text, base_dir, changes)?)
+    }
+
+    /// Checks the scenario `text`, called `name` in errors. Paths in it are relative to `base_dir`.
+    ///
+    /// # Errors
+    /// The scenario is invalid.
+    pub fn parse(
+        name: &str,
+        text: &str,
+        base_dir: &Path,
+        changes: &Changes,
+    ) -> Result<Self, Box<ScenarioError>> {
+        let mut source = Source::new(name, text);
+        for set in &changes.sets {
+            source.add("--set", set);
+        }
+        for (option, key, value) in
+            [("--seed", "seed", changes.seed), ("--repeat", "repeat", changes.repeat)]
+        {
+            if let Some(value) = value {
+                source.add(option, format!("{key}={value}"));
+            }
+        }
+        plan(&source, base_dir).map_err(|problem| source.locate(problem))
+    }
+
+    /// Checks that the virtual clock can run the plan.
+    ///
+    /// # Errors
+    /// A flow runs external programs, which need real time.
+    pub fn on_virtual_clock(self) -> Result<Self, LabError> {
+        for case in &self.cases {
+            case.check_virtual_clock()
+                .map_err(|reason| case.usage_error("--clock virtual", reason))?;
+        }
+        Ok(self)
+    }
+
+    /// Returns the settings of each variant at the first sweep point.
+    pub fn variant_settings(&self) -> Vec<VariantSettings> {
+        let first = self.cases.iter().take(self.variants.len());
+        first
+            .map(|case| VariantSettings {
+                name: case.variant.clone(),
+                flows: case.settings.clone(),
+            })
+            .collect()
+    }
+
+    /// Returns the path of the first case.
+    pub fn path(&self) -> Option<&PathSummary> {
+        self.cases.first().map(|case| &case.path)
+    }
+
+    /// Returns the names of the flows under congestion control in the first case.
+    pub fn controlled_flows(&self) -> Vec<String> {
+        self.cases.first().map(Case::controlled_flows).unwrap_or_default()
+    }
+
+    /// Returns the number of runs with time series.
+    pub(crate) fn traced_runs(&self) -> usize {
+        match self.output.time_series {
+            TimeSeries::All => self.tasks.len(),
+            TimeSeries::First => self.cases.len(),
+            TimeSeries::None => 0,
+        }
+    }
+
+    /// Returns the specification of the run `task`.
+    ///
+    /// # Errors
+    /// See [`Case::spec`].
+    pub fn spec(&self, task: Task) -> Result<RunSpec, LabError> {
+        let mut spec = self.cases[task.case].spec(self.seed, task.run)?;
+        let traced = match self.output.time_series {
+            TimeSeries::All => true,
+            TimeSeries::First => task.run == 0,
+            TimeSeries::None => false,
+        };
+        spec.trace = traced;
+        // The first run has qlog files and captures even without time series.
+        let detailed = traced || task.run == 0;
+        spec.qlog = detailed && self.output.qlog;
+        spec.capture = self
+            .output
+            .capture
+            .as_ref()
+            .filter(|_| detailed)
+            .map(|capture| capture.get_ref().clone());
+        Ok(spec)
+    }
+}
+
+fn plan(source: &Source, base_dir: &Path) -> Result<Plan, Problem> {
+    let document = Document::parse(source)?;
+    let axes = document.axes()?;
+    let sizes: Vec<usize> = axes.iter().map(|axis| axis.values.len()).collect();
+    let points = sizes.iter().try_fold(1u64, |product, size| product.checked_mul(*size as u64));
+    let head = document.at(&axes, &vec![0; axes.len()])?;
+    check(&head, &axes)?;
+    let variants: Vec<String> = variant_names(&head).into_iter().map(str::to_owned).collect();
+    let cases = points.and_then(|points| points.checked_mul(variants.len() as u64));
+    let runs = cases.and_then(|cases| cases.checked_mul(*head.repeat.get_ref()));
+    if runs.is_none_or(|runs| runs > MAX_RUNS) {
+        let message = format!(
+            "sweep, variants and `repeat` make more than {MAX_RUNS} runs; allowed: up to that many"
+        );
+        return Err(Problem::new(head.repeat.span(), message));
+    }
+
+    let mut cases = Vec::new();
+    // If the transport is swept, a key has an effect at some points only.
+    let mut ineffective: Option<Vec<Problem>> = None;
+    for choice in choices(&sizes) {
+        let scenario = document.at(&axes, &choice)?;
+        check(&scenario, &axes)?;
+        let here = &scenario.ineffective;
+        match &mut ineffective {
+            None => ineffective = Some(here.clone()),
+            Some(all) => all.retain(|problem| here.iter().any(|other| other.span == problem.span)),
+        }
+        let point = point(&axes, &choice);
+        let path = resolve_path(&scenario, base_dir)?;
+        for variant in 0..variants.len() {
+            cases.push(resolve(&scenario, variant, &point, &path)?);
+        }
+    }
+    if let Some(problem) = ineffective.into_iter().flatten().next() {
+        return Err(problem);
+    }
+    let repeat = *head.repeat.get_ref();
+    let tasks = cases.iter().enumerate().flat_map(|(case, resolved)| {
+        (0..if resolved.random { repeat } else { 1 }).map(move |run| Task { case, run })
+    });
+    let tasks = tasks.collect();
+    Ok(Plan {
+        notes: notes(&head, &axes, &cases),
+        rules: rules(&head, &axes),
+        figures: figures(&head, &axes),
+        source: document.resolved(),
+        title: head.title.clone().unwrap_or_else(|| head.name.get_ref().clone()),
+        description: head.description.clone(),
+        seed: head.seed,
+        clock: Clock::Virtual,
+        commit: None,
+        repeat,
+        sweep: axes.iter().map(|axis| (axis.key.clone(), axis.values.clone())).collect(),
+        output: head.output,
+        name: head.name.into_inner(),
+        variants,
+        cases,
+        tasks,
+    })
+}
+
+/// Returns all combinations of indices below `sizes`. The last index varies fastest.
+fn choices(sizes: &[usize]) -> Vec<Vec<usize>> {
+    let mut choices = vec![Vec::new()];
+    for &size in sizes {
+        choices = choices
+            .into_iter()
+            .flat_map(|choice| {
+                (0..size).map(move |index| {
+                    let mut longer = choice.clone();
+                    longer.push(index);
+                    longer
+                })
+            })
+            .collect();
+    }
+    choices
+}
+
+fn point(axes: &[Axis<'_>], choice: &[usize]) -> Point {
+    axes.iter()
+        .zip(choice)
+        .map(|(axis, &index)| (axis.key.clone(), axis.values[index].clone()))
+        .collect()
+}
+
+/// Returns notes about cases without random values, which are run once.
+pub(crate) fn random_notes(cases: &[Case], repeat: u64) -> Vec<String> {
+    let fixed = cases.iter().filter(|case| !case.random).count();
+    if fixed == cases.len() {
+        return vec![
+            "nothing in this scenario is random: each variant is run once, and one run has no \
+                interval"
+                .to_owned(),
+        ];
+    }
+    if fixed > 0 && repeat > 1 {
+        return vec![format!(
+            "nothing is random in {fixed} of {} cases: those are run once",
+            cases.len()
+        )];
+    }
+    Vec::new()
+}
+
+fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
+    let mut notes = random_notes(cases, *head.repeat.get_ref());
+    for note in cases.iter().flat_map(Case::notes) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    let ignored = |point: &bentpipe_scenario::PointFilter| !is_planned(point, axes);
+    let expects = head.expect.iter().filter(|expect| ignored(&expect.get_ref().point)).count();
+    if expects > 0 {
+        notes.push(format!(
+            "{expects} of {} expectations are ignored: --set removed the values that they name",
+            head.expect.len()
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! The path that the emulator builds.
+
+use bentpipe_emu::{Hop, PathSpec};
+use bentpipe_sim::{FlowSpec, HopSpec, RunSpec, Stack};
+use bentpipe_units::Bytes;
+
+/// Overhead of a TCP segment, in bytes: headers of IPv4 and TCP, and the timestamp option.
+const TCP_OVERHEAD: u64 = 52;
+
+/// Returns the path of `spec` in the emulator's types.
+pub(super) fn path(spec: &RunSpec) -> PathSpec {
+    let hop = |hop: &HopSpec| Hop {
+        name: hop.name.clone(),
+        forward: hop.forward.clone(),
+        reverse: hop.reverse.clone(),
+        shared: hop.shared,
+    };
+    PathSpec {
+        hops: spec.hops.iter().map(hop).collect(),
+        base_rtt: spec.base_rtt,
+        seed: spec.seed,
+        run: spec.run,
+    }
+}
+
+/// Returns the largest packet that any flow sends. The whole path has one MTU.
+pub(super) fn mtu(spec: &RunSpec) -> Bytes {
+    let size = |flow: &FlowSpec| match &flow.stack {
+        Stack::Tcp(stack) => Bytes::new(u64::from(stack.tcp.segment) + TCP_OVERHEAD),
+        Stack::Quic(settings) => {
+            Bytes::new(u64::from(settings.max_mtu) + bentpipe_scenario::HEADERS)
+        }
+        Stack::Program(stack) => stack.mtu,
+        Stack::DatagramTraffic(_) => Bytes::ZERO,
+    };
+    spec.flows.iter().map(size).max().unwrap_or_default()
+}

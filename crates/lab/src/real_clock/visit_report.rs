@@ -1,0 +1,243 @@
+//! The outcome of one visit for the results, from what its ends and the emulator observed.
+
+use super::visit_outcome::ClientTimes;
+use bentpipe_emu::{PortCounters, SocketState, TransferOutcome};
+use bentpipe_quic::ResumeVia;
+use bentpipe_quic::observer::Sizes;
+use bentpipe_recorder::{FlowTrace, Series};
+use bentpipe_sim::{
+    Acknowledgements, Direction, FlowOutcome, FlowSpec, ObjectOutcome, PathOutcome, ReturnBytes,
+    Stack, Visit,
+};
+use bentpipe_units::{Span, Time};
+
+/// One visit, as its ends and the emulator observed it.
+pub(super) struct VisitReport<'a> {
+    pub flow: &'a FlowSpec,
+    /// Index of the flow in the run.
+    pub flow_index: usize,
+    pub visit: &'a Visit,
+    /// Number of the visit in its flow, from 1.
+    pub number: usize,
+    pub ends: TransferOutcome,
+    pub client_times: Option<ClientTimes>,
+    /// Packets in the direction of the data.
+    pub data: PortCounters,
+    /// Packets in the opposite direction.
+    pub reverse: PortCounters,
+}
+
+impl VisitReport<'_> {
+    /// Returns the time of the client's first packet.
+    pub fn start(&self) -> Time {
+        let client = match self.visit.direction {
+            Direction::Download => &self.reverse,
+            Direction::Upload => &self.data,
+        };
+        client.first.unwrap_or(self.ends.begin)
+    }
+
+    /// Returns the outcome for the results.
+    pub fn outcome(&self) -> FlowOutcome {
+        let (ends, data, reverse) = (&self.ends, &self.data, &self.reverse);
+        let start = self.start();
+        let since = |at: Time| at.since(start);
+        let received: u64 = ends.objects.iter().map(|object| object.received).sum();
+        let full_duration = self
+            .visit
+            .duration
+            .filter(|duration| ends.end >= ends.begin + *duration && ends.error.is_none());
+        let all =
+            ends.objects.iter().all(|object| object.completed.is_some()) && ends.error.is_none();
+        let last = ends.objects.iter().filter_map(|object| object.completed).max();
+        let requested: u64 = self.visit.objects.iter().map(|object| object.bytes.get()).sum();
+        let completion = match full_duration {
+            Some(duration) => Some(duration),
+            None => {
+                let completion = last.filter(|_| all).map(since);
+                completion.map(|at| self.client_times.map_or(at, |client| client.completion))
+            }
+        };
+        let rtts = sorted_rtts(&ends.samples);
+        let at_end = ends.samples.last().map(|(_, state)| state);
+        let stack = self.flow.stack.congestion();
+        FlowOutcome {
+            name: self.flow.name.clone(),
+            visit: self.number,
+            transport: match &self.flow.stack {
+                Stack::Quic(_) => "quic",
+                Stack::Tcp(_) => "tcp",
+                Stack::Program(_) | Stack::DatagramTraffic(_) => "program",
+            },
+            congestion: stack
+                .map_or("unknown", |congestion| congestion.controller.as_str())
+                .to_owned(),
+            connections: 1,
+            direction: self.visit.direction,
+            bytes: if self.visit.duration.is_some() { received } else { requested },
+            received,
+            received_by_tenth: ends.received_by_tenth.clone(),
+            completed: completion.is_some(),
+            start,
+            handshake: self.client_times.map_or(ends.open.map(since), |client| client.handshake),
+            first_byte: self
+                .client_times
+                .map(|client| client.first_byte)
+                .or(ends.first_byte.map(since)),
+            completion,
+            packets_sent: data.packets,
+            bytes_sent: data.bytes,
+            packets_lost_policer: data.lost_policer,
+            packets_lost_queue: data.lost_queue,
+            packets_lost_random: data.lost_random,
+            packets_lost_route: 0,
+            packets_declared_lost: at_end.map(|state| state.retransmitted),
+            flow_control_blocked: at_end.map(|state| state.blocked),
+            flow_control_blocked_longest: None,
+            credit: None,
+            return_packets: reverse.packets,
+            return_bytes: ReturnBytes {
+                ip: reverse.layers.ip,
+                udp: reverse.layers.udp,
+                tcp: reverse.layers.tcp,
+                options: reverse.layers.options,
+                payload: reverse.layers.payload,
+                total: reverse.bytes,
+                ..ReturnBytes::default()
+            },
+            // Acknowledgements of QUIC are encrypted.
+            acknowledgements: (reverse.layers.tcp > 0).then(|| Acknowledgements {
+                packets: reverse.acknowledging,
+                only: reverse.only_acknowledging,
+                data: data.delivered_data,
+                sizes: sizes(reverse),
+            }),
+            rtt_min: at_end.and_then(|state| state.min_rtt),
+            rtt_mean: mean(&rtts),
+            rtt_p99: rtts.get((rtts.len() * 99).div_ceil(100).saturating_sub(1)).copied(),
+            path: self.path(),
+            pep: None,
+            objects: self.objects(start),
+            error: ends.error.clone(),
+        }
+    }
+
+    /// Returns the server's knowledge of the path. Without a store, it can only come from a token
+    /// that the server accepted.
+    fn path(&self) -> PathOutcome {
+        let retreated = self.client_times.and_then(|client| client.retreated);
+        let via_token = match &self.flow.stack {
+            Stack::Quic(settings) => settings.resume_via == ResumeVia::Token,
+            _ => false,
+        };
+        let token = (via_token && retreated.is_some()).then_some("accepted");
+        PathOutcome { retreated, token, ..PathOutcome::default() }
+    }
+
+    fn objects(&self, start: Time) -> Vec<ObjectOutcome> {
+        if self.visit.duration.is_some() {
+            return Vec::new();
+        }
+        let each = self.visit.objects.iter().zip(&self.ends.objects);
+        each.map(|(object, observed)| ObjectOutcome {
+            name: object.name.clone(),
+            bytes: object.bytes.get(),
+            received: observed.received,
+            start: observed.requested.map_or(Span::ZERO, |at| at.since(start)),
+            completion: observed.completed.map(|at| at.since(start)),
+        })
+        .collect()
+    }
+
+    /// Returns the time series for the results.
+    pub fn trace(&self) -> FlowTrace {
+        let start = self.start();
+        let mut series = Vec::new();
+        let mut add = |name, unit, points: Vec<(Time, f64)>| {
+            if !points.is_empty() {
+                series.push(Series { name, unit, points });
+            }
+        };
+        let of = |read: &dyn Fn(&SocketState) -> Option<f64>| -> Vec<(Time, f64)> {
+            let points =
+                self.ends.samples.iter().filter_map(|(at, state)| Some((*at, read(state)?)));
+            changes(points)
+        };
+        add("received", "bytes", self.received());
+        add("cwnd", "bytes", of(&|state| Some(state.cwnd.get() as f64)));
+        add("ssthresh", "bytes", of(&|state| state.ssthresh.map(|bytes| bytes.get() as f64)));
+        add("bytes_in_flight", "bytes", of(&|state| Some(state.in_flight.get() as f64)));
+        add("pacing_rate", "Mbps", of(&|state| state.pacing.map(|rate| rate as f64 * 8.0 / 1e6)));
+        add("smoothed_rtt", "ms", of(&|state| known(state.smoothed_rtt).map(Span::as_millis_f64)));
+        let last = self.ends.objects.iter().filter_map(|object| object.completed).max();
+        let marks = [
+            (self.ends.open, "handshake complete"),
+            (self.ends.first_byte, "first byte"),
+            (last, "complete"),
+        ];
+        FlowTrace {
+            name: self.flow.name.clone(),
+            visit: self.number,
+            start,
+            series,
+            marks: marks
+                .into_iter()
+                .filter_map(|(at, what)| Some((at?, what.to_owned())))
+                .collect(),
+            phases: Vec::new(),
+        }
+    }
+
+    /// Returns the total of received bytes at the end of each tenth of a second in which some
+    /// arrived.
+    fn received(&self) -> Vec<(Time, f64)> {
+        let mut sum = 0;
+        let tenths =
+            self.ends.received_by_tenth.iter().enumerate().filter(|(_, bytes)| **bytes > 0);
+        tenths
+            .map(|(tenth, bytes)| {
+                sum += bytes;
+                (Time::from_millis(100 * (tenth as u64 + 1)).min(self.ends.end), sum as f64)
+            })
+            .collect()
+    }
+}
+
+/// Returns the points whose value differs from the one before.
+fn changes(points: impl Iterator<Item = (Time, f64)>) -> Vec<(Time, f64)> {
+    let mut changes: Vec<(Time, f64)> = Vec::new();
+    for (at, value) in points {
+        if changes.last().is_none_or(|(_, last)| *last != value) {
+            changes.push((at, value));
+        }
+    }
+    changes
+}
+
+/// Returns `None` for zero, which stands for an unknown RTT.
+fn known(span: Span) -> Option<Span> {
+    (!span.is_zero()).then_some(span)
+}
+
+/// Returns the smoothed RTTs that the kernel reported, in ascending order.
+fn sorted_rtts(samples: &[(Time, SocketState)]) -> Vec<Span> {
+    let mut all: Vec<Span> =
+        samples.iter().filter_map(|(_, state)| known(state.smoothed_rtt)).collect();
+    all.sort_unstable();
+    all
+}
+
+fn mean(spans: &[Span]) -> Option<Span> {
+    let sum: u128 = spans.iter().map(|span| u128::from(span.as_nanos())).sum();
+    let mean = sum.checked_div(spans.len() as u128)?;
+    Some(Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
+}
+
+/// Returns the distribution of the size of acknowledgement options.
+fn sizes(counters: &PortCounters) -> Sizes {
+    let mut sizes = Sizes::default();
+    for (&bytes, &count) in &counters.option_bytes {
+        (0..count).for_each(|_| sizes.add(bytes));
+    }
+    sizes
+}

@@ -1,0 +1,129 @@
+//! Satellite coverage of the stations and flows of a network, sampled before the runs. The RTT that
+//! queues and windows are sized by comes from here.
+
+use super::orbit_path::FlowEnds;
+use bentpipe_orbit::{Network, Node, OrbitError, Routes, SPEED_OF_LIGHT, Topology};
+use bentpipe_units::{Span, Time};
+
+/// Longest time that is sampled.
+const MAX_LENGTH: Span = Span::from_secs(600);
+/// Number of samples after the first.
+const SAMPLES: u64 = 60;
+
+/// Coverage of a network.
+pub(super) struct Coverage {
+    /// Longest RTT of any flow, each measured when the flow first has a route.
+    pub rtt: Span,
+    /// Notes about stations that see no satellite and flows without a route.
+    pub notes: Vec<String>,
+}
+
+/// Samples coverage at the start and then evenly over `length`, up to ten minutes.
+pub(super) fn coverage(
+    network: &Network,
+    flows: &[FlowEnds],
+    length: Span,
+) -> Result<Coverage, OrbitError> {
+    let length = length.min(MAX_LENGTH);
+    // Whole seconds make the notes readable.
+    let interval = Span::from_secs((length.as_nanos() / SAMPLES / 1_000_000_000).max(1));
+    let mut ends: Vec<Node> = flows.iter().map(|flow| network.station(flow.stations.1)).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    let mut first_rtts: Vec<Option<(Time, Span)>> = vec![None; flows.len()];
+    let mut outages: Vec<Outages> =
+        (0..network.stations().len()).map(|_| Outages::default()).collect();
+    let mut at = Time::ZERO;
+    loop {
+        let topology = Topology::new(network, at)?;
+        if first_rtts.iter().any(Option::is_none) {
+            let routes = Routes::new(network, &topology, &ends);
+            let pending = flows.iter().zip(&mut first_rtts).filter(|(_, rtt)| rtt.is_none());
+            for (flow, first_rtt) in pending {
+                let end = ends.binary_search(&network.station(flow.stations.1)).unwrap_or_default();
+                *first_rtt = routes
+                    .delay(network.station(flow.stations.0), end)
+                    .map(|delay| (at, delay * 2));
+            }
+        }
+        for (index, outages) in outages.iter_mut().enumerate() {
+            outages.add(at, topology.visible(index).is_empty());
+        }
+        if at + interval > Time::ZERO + length {
+            break;
+        }
+        at += interval;
+    }
+    let mut notes: Vec<String> = Vec::new();
+    for (index, outages) in outages.iter().enumerate() {
+        let node = network.station(index);
+        // A station with a fibre needs no satellite.
+        if !network.fibres().iter().any(|(a, b, _)| [*a, *b].contains(&node)) {
+            notes.extend(outages.note(&network.stations()[index].name, at, interval));
+        }
+    }
+    for (flow, first_rtt) in flows.iter().zip(&first_rtts) {
+        let name = &flow.name;
+        match first_rtt {
+            None => notes.push(format!("flow `{name}` has no route from 0 s to {}", seconds(at))),
+            Some((first, _)) if *first > Time::ZERO => {
+                notes.push(format!("flow `{name}` has no route before {}", seconds(*first)));
+            }
+            Some(_) => {}
+        }
+    }
+    let longest = first_rtts.iter().flatten().map(|(_, rtt)| *rtt).max();
+    Ok(Coverage { rtt: longest.unwrap_or_else(|| geodesic_rtt(flows)), notes })
+}
+
+fn seconds(at: Time) -> String {
+    format!("{} s", at.as_secs_f64())
+}
+
+/// Returns the RTT of light along the longest geodesic of any flow. Sizes windows and queues if no
+/// flow has a route.
+fn geodesic_rtt(flows: &[FlowEnds]) -> Span {
+    let longest = flows.iter().map(|flow| flow.distance_m).fold(0.0, f64::max);
+    Span::from_secs_f64(2.0 * longest / SPEED_OF_LIGHT).max(Span::from_millis(1))
+}
+
+/// Outages of a station: times at which it sees no satellite.
+#[derive(Default)]
+struct Outages {
+    /// Start of the current outage.
+    since: Option<Time>,
+    /// Start and end of the first outage.
+    first: Option<(Time, Time)>,
+    count: usize,
+}
+
+impl Outages {
+    /// Adds a sample; `outage` if no satellite is visible.
+    fn add(&mut self, at: Time, outage: bool) {
+        match (outage, self.since) {
+            (true, None) => {
+                self.since = Some(at);
+                self.count += 1;
+            }
+            (false, Some(since)) => {
+                self.first.get_or_insert((since, at));
+                self.since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns a note about the outages of the station `name`, if it has any.
+    fn note(&self, name: &str, end: Time, interval: Span) -> Option<String> {
+        let (from, to) = self.first.or_else(|| self.since.map(|since| (since, end)))?;
+        let again = match self.count {
+            0 | 1 => String::new(),
+            count => format!(", and {} more times until {}", count - 1, seconds(end)),
+        };
+        let (from, to) = (seconds(from), seconds(to));
+        Some(format!(
+            "station `{name}` sees no satellite from {from} to {to}{again} (sampled every \
+                {interval})"
+        ))
+    }
+}

@@ -1,0 +1,80 @@
+//! Path descriptions for the results.
+
+use super::orbit_path::{LinkKind, OrbitPath};
+use super::path::ResolvedPath;
+use bentpipe_results::{HopSummary, PathSummary};
+use bentpipe_scenario::profiles::{describe, describe_without_delay};
+use bentpipe_units::Bytes;
+
+/// Describes `path`, whose bottleneck has a bandwidth-delay product of `bdp`.
+pub(super) fn summary(path: &ResolvedPath, bdp: Bytes) -> PathSummary {
+    if let Some(orbit) = &path.orbit {
+        return orbit_summary(orbit, bdp);
+    }
+    let hops = path.hops.iter().zip(&path.configs).enumerate().map(
+        |(index, (hop, (forward, reverse)))| {
+            let drawn = path.drawn.iter().find(|drawn| drawn.index == index);
+            let period = drawn
+                .and_then(|drawn| drawn.profile.reconfiguration.as_ref())
+                .map(|change| change.period);
+            let changes =
+                period.map_or_else(String::new, |period| format!("; changes every {period}"));
+            HopSummary {
+                name: hop.name.clone(),
+                forward: describe(forward) + &changes,
+                reverse: describe(reverse) + &changes,
+            }
+        },
+    );
+    let hops: Vec<HopSummary> = hops.collect();
+    let name = match path.profile {
+        Some(profile) => profile.title.clone(),
+        None => hops.iter().map(|hop| hop.name.as_str()).collect::<Vec<_>>().join(" + "),
+    };
+    PathSummary {
+        name,
+        hops,
+        rtt_ms: path.rtt.as_millis_f64(),
+        bdp_bytes: bdp.get(),
+        profile: path.profile.map(|profile| profile.name.clone()),
+        source: path.profile.map(|profile| profile.source.clone()),
+    }
+}
+
+/// Describes each kind of link as a hop. Downlinks stand for its forward direction, uplinks for its
+/// return direction.
+fn orbit_summary(orbit: &OrbitPath, bdp: Bytes) -> PathSummary {
+    let text = |kind: &LinkKind| describe_without_delay(&kind.config);
+    let kinds = &orbit.kinds;
+    let mut hops = vec![HopSummary {
+        name: "ground".to_owned(),
+        forward: text(&kinds.down),
+        reverse: text(&kinds.up),
+    }];
+    for (name, kind) in [("inter-satellite", &kinds.isl), ("fibre", &kinds.fibre)] {
+        if kind.used {
+            hops.push(HopSummary {
+                name: name.to_owned(),
+                forward: text(kind),
+                reverse: text(kind),
+            });
+        }
+    }
+    let network = &orbit.network;
+    let (satellites, begins) = (network.satellites(), network.begins());
+    let count =
+        if satellites == 1 { "1 satellite".to_owned() } else { format!("{satellites} satellites") };
+    PathSummary {
+        name: match orbit.start_window {
+            None => format!("{} ({count}) from {begins}", orbit.name),
+            Some(window) => {
+                format!("{} ({count}), starting within {window} after {begins}", orbit.name)
+            }
+        },
+        hops,
+        rtt_ms: orbit.rtt.as_millis_f64(),
+        bdp_bytes: bdp.get(),
+        profile: None,
+        source: None,
+    }
+}

@@ -1,0 +1,133 @@
+//! QUIC endpoints of a scenario.
+
+use super::bottleneck::Bottleneck;
+use super::transport::{congestion, initial_window, stream_windows};
+use bentpipe_quic::{FlowControlRule, Http, Settings};
+use bentpipe_scenario::{ConnectionWindow, Flow, FlowControlPreset, Problem, Transport, Window};
+use bentpipe_units::Bytes;
+use serde_spanned::Spanned;
+
+/// Initial connection window of `bentpipe get`.
+const GET_RECEIVE_WINDOW: Bytes = Bytes::from_mb(4);
+
+/// Returns the settings of a QUIC flow.
+pub(super) fn quic(
+    flow: &Flow,
+    http: Http,
+    bottleneck: Bottleneck,
+    mtu: Bytes,
+) -> Result<Settings, Problem> {
+    let keys = &flow.transport;
+    let (ack, ack_by) = keys.acknowledges(flow.protocol)?;
+    let largest = max_datagram(mtu);
+    let discovery = keys.quic.mtu_discovery.unwrap_or(false);
+    let default = Settings::default();
+    // Without discovery, the MTU of the path is known. Discovery starts from the smallest maximum
+    // datagram size that every path must support (RFC 9000 §14).
+    let initial = keys
+        .quic
+        .initial_mtu
+        .as_ref()
+        .map(|bytes| u16::try_from(bytes.get_ref().get()).unwrap_or(largest));
+    let initial = initial.unwrap_or(if discovery { 1200 } else { largest });
+    let rule = flow_control_rule(keys);
+    let (stream_window, connection_window) = windows(keys, &rule, bottleneck, mtu)?;
+    Ok(Settings {
+        congestion: congestion(keys, bottleneck, mtu),
+        resume_via: keys.quic.resume_state.unwrap_or_default().into(),
+        http,
+        pacing: keys.quic.pacing.unwrap_or(true),
+        ack,
+        ack_by,
+        ack_auto: default.ack_auto,
+        stock: None,
+        flow_control: rule,
+        max_ack_delay: keys.max_ack_delay.unwrap_or(default.max_ack_delay),
+        initial_rtt: keys
+            .quic
+            .initial_rtt
+            .as_ref()
+            .map_or(default.initial_rtt, |rtt| *rtt.get_ref()),
+        initial_window: initial_window(keys, default.initial_window),
+        stream_window,
+        connection_window,
+        send_buffer: bottleneck.window(
+            keys.flow_control.send_buffer,
+            bottleneck.auto_window(),
+            mtu,
+        ),
+        initial_mtu: initial,
+        max_mtu: if discovery { largest } else { initial },
+        idle_timeout: default.idle_timeout,
+    })
+}
+
+/// Returns the initial receive windows of a stream and of the connection.
+fn windows(
+    keys: &Transport,
+    rule: &FlowControlRule,
+    bottleneck: Bottleneck,
+    mtu: Bytes,
+) -> Result<(Bytes, Bytes), Problem> {
+    let (stream, connection) = stream_windows(keys, bottleneck, mtu);
+    let keys = &keys.flow_control;
+    let preset = keys.preset.unwrap_or_default();
+    if rule.tuned {
+        let default = if preset == FlowControlPreset::Bentpipe {
+            GET_RECEIVE_WINDOW.min(rule.max_window)
+        } else {
+            Settings::default().connection_window
+        };
+        let first = keys.initial_receive_window.as_ref().map_or(default, |first| *first.get_ref());
+        if first > rule.max_window {
+            let key = keys.initial_receive_window.as_ref().or(keys.max_receive_window.as_ref());
+            let message = format!(
+                "the initial window of {first} is larger than the maximum of {}; allowed: an \
+                    `initial_receive_window` up to `max_receive_window`",
+                rule.max_window
+            );
+            return Err(Problem::new(key.map_or(0..0, Spanned::span), message));
+        }
+        // The stack cannot change the window of a stream later, so the connection's is the limit.
+        return Ok((if keys.stream_window.is_none() { rule.max_window } else { stream }, first));
+    }
+    let auto = match keys.connection_window {
+        None => !matches!(preset, FlowControlPreset::Program(_)),
+        Some(window) => window == ConnectionWindow::Given(Window::Auto),
+    };
+    // Data behind a gap is held for the RTT that the retransmission takes. Without room for it,
+    // `auto` would limit the sender.
+    Ok((stream, if auto { connection.mul_f64(1.5) } else { connection }))
+}
+
+/// Returns when the receiver announces larger windows.
+fn flow_control_rule(keys: &Transport) -> FlowControlRule {
+    let keys = &keys.flow_control;
+    let tuned = match keys.connection_window {
+        Some(window) => window == ConnectionWindow::Tuned,
+        None => keys.preset == Some(FlowControlPreset::Bentpipe),
+    };
+    let default = if tuned { FlowControlRule::tuned() } else { FlowControlRule::default() };
+    FlowControlRule {
+        tuned,
+        max_window: keys
+            .max_receive_window
+            .as_ref()
+            .map_or(default.max_window, |max| *max.get_ref()),
+        update_fraction: keys
+            .window_update_fraction
+            .as_ref()
+            .map_or(default.update_fraction, |after| *after.get_ref()),
+        update_interval: keys
+            .window_update_interval
+            .as_ref()
+            .map(|every| *every.get_ref())
+            .or(default.update_interval),
+    }
+}
+
+/// Returns the largest UDP payload in packets of `mtu` bytes.
+fn max_datagram(mtu: Bytes) -> u16 {
+    let headers = bentpipe_scenario::HEADERS;
+    u16::try_from(mtu.get().saturating_sub(headers)).unwrap_or(u16::MAX)
+}

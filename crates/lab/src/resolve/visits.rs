@@ -1,0 +1,96 @@
+//! The visits of a flow.
+
+use super::bottleneck::bottleneck;
+use super::path::ResolvedPath;
+use crate::outcome;
+use bentpipe_quic::Handshake;
+use bentpipe_results::Direction;
+use bentpipe_scenario::workload::{PlannedObject, Sequence, Transfer, Visit as VisitSection, Work};
+use bentpipe_scenario::{Flow, MeasuredVisit, Protocol, Scenario};
+use bentpipe_sim::{Object, Visit};
+use bentpipe_units::{Bytes, Span};
+
+/// Idle time between the implied first visit and the measured one.
+const DEFAULT_IDLE: Span = Span::from_secs(10);
+/// Size of the implied first visit, in BDP: enough for slow start and a few RTTs at the full rate
+/// of the path.
+const FILL_BDP: f64 = 10.0;
+
+/// Returns the visits of a flow, with the implied first one if a repeat visit is measured.
+pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> Vec<Visit> {
+    let handshake = match flow.protocol {
+        Protocol::Quic(_) | Protocol::Tcp(_) => flow.transport.handshake.unwrap_or_default(),
+        Protocol::Datagrams | Protocol::External => Handshake::OneRtt,
+    };
+    let workload = match &flow.work {
+        Work::Visits(visits) => {
+            let visits = visits.iter().enumerate();
+            return visits
+                .map(|(index, visit)| explicit(visit, index == 0, handshake, scenario.seed))
+                .collect();
+        }
+        Work::Once(workload) => workload,
+    };
+    let visit = planned(workload.transfer(scenario.seed), handshake);
+    let repeat =
+        handshake == Handshake::ZeroRtt || flow.transport.visit == Some(MeasuredVisit::Repeat);
+    if !repeat || workload.has_own_transport() {
+        return vec![visit];
+    }
+    // The first visit gets the ticket and the token. It also fills the path, so that its capacity
+    // can be remembered: slow start alone takes about two BDP.
+    let mtu = *scenario.path.get_ref().mtu.get_ref();
+    let fill = bottleneck(path, outcome::direction(visit.direction), mtu)
+        .bdp
+        .mul_f64(FILL_BDP)
+        .max(Bytes::from_mb(1));
+    let first = Visit {
+        duration: None,
+        handshake: Handshake::OneRtt,
+        objects: vec![Object::new("first-visit", fill)],
+        measured: false,
+        ..visit.clone()
+    };
+    let Sequence { idle_before, .. } = &flow.sequence;
+    let wait = idle_before.as_ref().map_or(DEFAULT_IDLE, |idle| *idle.get_ref());
+    vec![first, Visit { idle_before: wait, ..visit }]
+}
+
+/// Converts a direction to the simulator's type.
+fn sim_direction(direction: Direction) -> bentpipe_sim::Direction {
+    match direction {
+        Direction::Download => bentpipe_sim::Direction::Download,
+        Direction::Upload => bentpipe_sim::Direction::Upload,
+    }
+}
+
+/// Returns a visit that the scenario lists; `first` if it is the first of its flow.
+fn explicit(visit: &VisitSection, first: bool, handshake: Handshake, seed: u64) -> Visit {
+    let later = if first { Handshake::OneRtt } else { handshake };
+    let handshake = visit.keys.handshake.as_ref().map_or(later, |handshake| *handshake.get_ref());
+    Visit {
+        idle_before: visit.keys.idle_before.unwrap_or_default(),
+        measured: visit.keys.measured.unwrap_or(true),
+        ..planned(visit.workload.transfer(seed), handshake)
+    }
+}
+
+/// Returns a measured visit that starts at once.
+fn planned(transfer: Transfer, handshake: Handshake) -> Visit {
+    let Transfer { direction, objects, duration } = transfer;
+    let objects = objects.into_iter().map(|PlannedObject { name, bytes, after, delay }| Object {
+        name,
+        bytes,
+        after,
+        delay,
+    });
+    Visit {
+        duration,
+        handshake,
+        idle_before: Span::ZERO,
+        start_jitter: Span::ZERO,
+        direction: sim_direction(direction),
+        objects: objects.collect(),
+        measured: true,
+    }
+}
