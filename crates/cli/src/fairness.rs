@@ -14,7 +14,7 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
     let rows: Vec<&Summary> = results
         .summary
         .iter()
-        .filter(|row| row.flow == ALL_FLOWS && row.metric == SHARED[0].name)
+        .filter(|row| row.flow == ALL_FLOWS && row.metric == SHARED[0].row.name)
         .collect();
     if rows.is_empty() {
         return None;
@@ -26,7 +26,7 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
     table.column("variant".to_owned(), Align::Left);
     table.column("runs".to_owned(), Align::Right);
     for metric in SHARED {
-        table.column(metric.heading(), Align::Right);
+        table.column(metric.row.heading(), Align::Right);
     }
     let mut labels: Vec<(&str, &str)> = Vec::new();
     for figure in results.published.iter().filter(|figure| figure.flow == ALL_FLOWS) {
@@ -48,7 +48,7 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
         cells.push(runs(results, row));
         for metric in SHARED {
             cells.push(
-                find(results, row, metric.name)
+                find(results, row, metric.row.name)
                     .and_then(|row| row.median)
                     .map_or("–".to_owned(), number),
             );

@@ -135,8 +135,7 @@ fn print_row(
     let blocked = flow.flow_control_blocked_longest.unwrap_or_default();
     let stats = flow.credit.unwrap_or_default();
     let bdp = rate.bytes_in(loaded).get().max(1) as f64;
-    let (buffer, window) =
-        (stats.max_held.get() as f64 / bdp, stats.max_window.get() as f64 / bdp);
+    let (buffer, window) = (stats.max_held.get() as f64 / bdp, stats.max_window.get() as f64 / bdp);
     let lossy = flow.packets_lost_random > 0;
     let limit = if lossy { 4.0 } else { 2.0 };
     let rtts = blocked.as_secs_f64() / loaded.max(Span::from_nanos(1)).as_secs_f64();

@@ -6,7 +6,7 @@ use crate::recording::Recording;
 use crate::static_page;
 use crate::traces::Trace;
 use base64::Engine;
-use bentpipe_results::{Expectation, Manifest, Results, Run, Summary, metrics};
+use bentpipe_results::{Expectation, Manifest, Results, Run, Summary, metrics_schema};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use schemars::generate::SchemaSettings;
@@ -46,7 +46,7 @@ pub fn json_schema() -> Schema {
     let generator: SchemaGenerator = SchemaSettings::draft2020_12().for_serialize().into();
     let mut schema = generator.into_root_schema_for::<Report<'_>>();
     schema.insert("title".to_owned(), "Report".into());
-    schema.insert("x-metrics".to_owned(), metrics::schema());
+    schema.insert("x-metrics".to_owned(), metrics_schema());
     schema
 }
 

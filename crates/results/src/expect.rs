@@ -1,8 +1,10 @@
 //! Expectations and published figures. Both select results by variant, point, flow and visit.
 
 use crate::fairness::ALL_FLOWS;
-use crate::metrics::find_shared;
-use crate::{Point, Run, Stats, Summary, values, visits};
+use crate::flow_metrics::find_shared;
+use crate::run::{Point, Run};
+use crate::stats::Stats;
+use crate::summary::{Summary, values, visits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@
 //! They are those of RFC 5166 §2.3: Jain's index, the ratio of the smallest share to the largest,
 //! and a convergence time.
 
-use crate::SharedMetrics;
+use crate::metrics::SharedMetrics;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Detection of variants with identical results.
 
-use crate::Run;
+use crate::run::Run;
 
 /// Returns pairs of variants with the same metrics in every run at every point.
 ///

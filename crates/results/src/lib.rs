@@ -9,28 +9,34 @@ mod document;
 mod emulation;
 mod expect;
 pub mod fairness;
+mod flow_metrics;
 mod identical;
 mod manifest;
 pub mod metrics;
 pub mod parquet;
 mod quantity;
+mod reverse;
+mod run;
 mod schema;
 mod stats;
 mod summary;
 
-pub use document::{
-    Clock, Direction, Distribution, Flow, Link, Object, PathKnowledge, Point, Results, Run,
-};
+pub use document::Results;
 pub use emulation::{DirectionEmulation, Emulation};
 pub use expect::{
     Comparison, Condition, Expectation, Figure, Group, PublishedKind, Rule, Statistic, compare,
     judge, point_text,
 };
 pub use fairness::Fairness;
+pub use flow_metrics::{
+    FlowMetric, find_metric, find_shared, flow_metrics, metric_names, metrics_schema,
+};
 pub use identical::identical_variants;
 pub use manifest::{FlowSettings, HopSummary, Manifest, PathSummary, SweepAxis, VariantSettings};
-pub use metrics::{FlowMetrics, LinkMetrics, ReverseBytes, SharedMetrics};
+pub use metrics::{FlowMetrics, LinkMetrics, SharedMetrics};
 pub use quantity::quantity;
+pub use reverse::ReverseBytes;
+pub use run::{Clock, Direction, Distribution, Flow, Link, Object, PathKnowledge, Point, Run};
 pub use schema::json_schema;
 pub use stats::{Stats, quantile};
 pub use summary::{Summary, summarise, values, visits};

@@ -1,6 +1,8 @@
 //! The manifest of a run directory: what a report needs in addition to results and time series.
 
-use crate::{Clock, Figure, quantity};
+use crate::expect::Figure;
+use crate::quantity::quantity;
+use crate::run::Clock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -6,18 +6,16 @@
 //! tables of the book, and the names, units and labels of the report page. To add a metric, add a
 //! row here and set its field where `bentpipe-lab` converts outcomes to results.
 
-mod derived;
-mod registry;
+mod row;
 
-pub use derived::{FLOW_DERIVED, ReverseBytes, layers};
-pub use registry::{Better, Metric, Number, Scope, find, find_shared, flow_metrics, names, schema};
+pub use row::{Better, Metric, Number, Row};
 
-use registry::metrics;
+use row::metrics;
 
 metrics! {
     /// Stored metrics of one visit of one flow. Times count from the visit's first packet. `null`
     /// means that the event did not happen or was not measured.
-    FlowMetrics, FLOW, crate::Flow, |flow| flow.metrics;
+    FlowMetrics, FLOW;
 
     /// Time until the last byte reached the receiving application. For an upload, time until the
     /// server's response reached the client.
@@ -77,7 +75,7 @@ metrics! {
 
 metrics! {
     /// Metrics of all competing flows of a run.
-    SharedMetrics, SHARED, crate::Fairness, |fairness| fairness.metrics;
+    SharedMetrics, SHARED;
 
     /// Jain's index: 1 if all flows receive the same, 1/n if one of n flows receives everything.
     "Jain's index", "", Higher: jain_index: f64,
@@ -95,7 +93,7 @@ metrics! {
 
 metrics! {
     /// Counters of one direction of one hop.
-    LinkMetrics, LINK, crate::Link, |link| link.metrics;
+    LinkMetrics, LINK;
 
     /// Packets delivered.
     "Packets delivered", "packets", Neither: packets: u64,

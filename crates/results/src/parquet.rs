@@ -4,8 +4,11 @@
 //! They use the column writer of the `parquet` crate rather than Arrow, because it builds in half
 //! the time and produces the same file.
 
-use crate::metrics::{LINK, Metric, flow_metrics};
-use crate::{Flow, Link, Results, Run, quantity};
+use crate::document::Results;
+use crate::flow_metrics::flow_metrics;
+use crate::metrics::LINK;
+use crate::quantity::quantity;
+use crate::run::{Flow, Link, Run};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -128,13 +131,6 @@ impl<'a, T: 'static> Rows<'a, T> {
         columns.push(("run".to_owned(), self.int(|run, _| run.run)));
         columns
     }
-
-    fn metrics(
-        &self,
-        metrics: impl Iterator<Item = &'static Metric<T>>,
-    ) -> impl Iterator<Item = (String, Column)> {
-        metrics.map(|metric| (metric.name.to_owned(), self.float(|_, row| (metric.read)(row))))
-    }
 }
 
 fn flow_columns(results: &Results) -> Vec<(String, Column)> {
@@ -153,7 +149,10 @@ fn flow_columns(results: &Results) -> Vec<(String, Column)> {
         ("start_s", rows.float(|_, flow| Some(flow.start_s))),
     ];
     columns.extend(fixed.map(|(name, column)| (name.to_owned(), column)));
-    columns.extend(rows.metrics(flow_metrics()));
+    columns.extend(
+        flow_metrics()
+            .map(|metric| (metric.row.name.to_owned(), rows.float(|_, flow| metric.read(flow)))),
+    );
     let rest = [
         ("path.retreated", rows.bool(|flow| flow.path.retreated)),
         ("path.token", rows.text(|_, flow| flow.path.token.clone())),
@@ -169,6 +168,8 @@ fn link_columns(results: &Results) -> Vec<(String, Column)> {
         Rows(runs.flat_map(|run| run.links.iter().map(move |link| (run, link))).collect());
     let mut columns = rows.run();
     columns.push(("link".to_owned(), rows.text(|_, link| Some(link.name.clone()))));
-    columns.extend(rows.metrics(LINK.iter()));
+    columns.extend(LINK.iter().map(|metric| {
+        (metric.row.name.to_owned(), rows.float(|_, link| (metric.read)(&link.metrics)))
+    }));
     columns
 }

@@ -1,6 +1,8 @@
 //! JSON Schema of `results.json` and `manifest.json`, with the registry of metrics.
 
-use crate::{Manifest, Results, metrics};
+use crate::document::Results;
+use crate::flow_metrics::metrics_schema;
+use crate::manifest::Manifest;
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 
 /// The JSON files of a run directory, as described by `bentpipe schema --results`.
@@ -21,7 +23,7 @@ pub fn json_schema() -> Schema {
     let generator: SchemaGenerator = SchemaSettings::draft2020_12().for_serialize().into();
     let mut schema = generator.into_root_schema_for::<RunDirectory>();
     schema.insert("title".to_owned(), "Results of Bentpipe".into());
-    schema.insert("x-metrics".to_owned(), metrics::schema());
+    schema.insert("x-metrics".to_owned(), metrics_schema());
     schema
 }
 
@@ -33,12 +35,12 @@ mod tests {
     fn the_schema_has_every_stored_metric_with_its_unit() {
         let schema = serde_json::to_value(json_schema()).unwrap();
         let flow = &schema["$defs"]["Flow"]["properties"];
-        for metric in metrics::FLOW {
-            assert_eq!(flow[metric.name]["x-unit"], metric.unit, "{}", metric.name);
+        for metric in crate::metrics::FLOW {
+            assert_eq!(flow[metric.row.name]["x-unit"], metric.row.unit, "{}", metric.row.name);
         }
         assert_eq!(
             schema["x-metrics"].as_array().unwrap().len(),
-            metrics::schema().as_array().unwrap().len()
+            metrics_schema().as_array().unwrap().len()
         );
     }
 }

@@ -1,8 +1,10 @@
 //! Statistics of every metric over the runs of one variant at one point.
 
 use crate::fairness::ALL_FLOWS;
-use crate::metrics::{self, SHARED, flow_metrics};
-use crate::{Point, Run, Stats};
+use crate::flow_metrics::{find_metric, find_shared, flow_metrics};
+use crate::metrics::SHARED;
+use crate::run::{Point, Run};
+use crate::stats::Stats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,8 +42,9 @@ pub struct Summary {
 /// They cover every metric that is not a detail, and the details named in `details`.
 pub fn summarise(runs: &[Run], details: &[&str]) -> Vec<Summary> {
     let chosen: Vec<&str> = flow_metrics()
-        .filter(|metric| !metric.detail || details.contains(&metric.name))
-        .map(|metric| metric.name)
+        .map(|metric| metric.row)
+        .filter(|row| !row.detail || details.contains(&row.name))
+        .map(|row| row.name)
         .collect();
     let mut summary = Vec::new();
     for group in runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point) {
@@ -53,8 +56,8 @@ pub fn summarise(runs: &[Run], details: &[&str]) -> Vec<Summary> {
         }
         if group.iter().any(|run| run.fairness.is_some()) {
             for metric in SHARED {
-                let values = values(group, ALL_FLOWS, 1, metric.name);
-                summary.push(Summary::new(&group[0], ALL_FLOWS, 1, metric.name, &values));
+                let values = values(group, ALL_FLOWS, 1, metric.row.name);
+                summary.push(Summary::new(&group[0], ALL_FLOWS, 1, metric.row.name, &values));
             }
         }
     }
@@ -74,14 +77,14 @@ pub fn visits(runs: &[Run]) -> Vec<(String, usize)> {
 
 /// Returns the values of the metric `name` in `runs`, without runs in which it has none.
 pub fn values(runs: &[Run], flow: &str, visit: usize, name: &str) -> Vec<f64> {
-    if let Some(shared) = metrics::find_shared(name) {
-        return runs.iter().filter_map(|run| (shared.read)(run.fairness.as_ref()?)).collect();
+    if let Some(shared) = find_shared(name) {
+        return runs.iter().filter_map(|run| shared(&run.fairness.as_ref()?.metrics)).collect();
     }
-    let Some(metric) = metrics::find(name) else { return Vec::new() };
+    let Some(metric) = find_metric(name) else { return Vec::new() };
     runs.iter()
         .flat_map(|run| &run.flows)
         .filter(|candidate| candidate.name == flow && candidate.visit == visit)
-        .filter_map(metric.read)
+        .filter_map(|flow| metric.read(flow))
         .collect()
 }
 

@@ -12,7 +12,7 @@ use crate::transport::Transport;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::congestion::config::Parameters;
 use bentpipe_results::fairness::ALL_FLOWS;
-use bentpipe_results::metrics;
+use bentpipe_results::{find_shared, metric_names, metrics};
 use bentpipe_units::Bytes;
 use serde_spanned::Spanned;
 
@@ -284,7 +284,7 @@ fn variant(scenario: &Scenario, given: Option<&Spanned<String>>) -> Check {
 
 /// Checks that the metric exists and that `flow` fits its scope.
 fn metric(scenario: &Scenario, given: &Spanned<String>, flow: Option<&Spanned<String>>) -> Check {
-    if metrics::find_shared(given.get_ref()).is_some() {
+    if find_shared(given.get_ref()).is_some() {
         return known("flow with a metric of all flows", flow, &[ALL_FLOWS]);
     }
     match flow {
@@ -292,10 +292,10 @@ fn metric(scenario: &Scenario, given: &Spanned<String>, flow: Option<&Spanned<St
             given.span(),
             "metric of all flows together",
             given.get_ref(),
-            metrics::SHARED.iter().map(|metric| metric.name),
+            metrics::SHARED.iter().map(|metric| metric.row.name),
         )),
         _ => {
-            known("metric", Some(given), &metrics::names().collect::<Vec<_>>())?;
+            known("metric", Some(given), &metric_names().collect::<Vec<_>>())?;
             known("flow", flow, &flow_names(scenario))
         }
     }

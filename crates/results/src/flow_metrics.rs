@@ -1,0 +1,258 @@
+//! All metrics of a flow: stored ones, those computed from its stored fields, and the layers of its
+//! reverse direction. To add a computed metric, add a row to `COMPUTED`.
+
+use crate::metrics::{Better, FLOW, FlowMetrics, LINK, Row, SHARED, SharedMetrics};
+use crate::reverse::{LAYERS, Layer, ReverseBytes};
+use crate::run::{Distribution, Flow};
+use serde_json::{Value, json};
+
+/// A metric of a flow.
+#[derive(Debug, Clone, Copy)]
+pub struct FlowMetric {
+    /// Name, unit and meaning.
+    pub row: Row,
+    reader: Reader,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Reader {
+    Stored(fn(&FlowMetrics) -> Option<f64>),
+    Computed(fn(&Flow) -> Option<f64>),
+    LayerBytes(fn(&ReverseBytes) -> u64),
+    LayerPercent(fn(&ReverseBytes) -> u64),
+}
+
+impl FlowMetric {
+    /// Reads the value; `None` if it was not measured.
+    pub fn read(&self, flow: &Flow) -> Option<f64> {
+        match self.reader {
+            Reader::Stored(read) => read(&flow.metrics),
+            Reader::Computed(read) => read(flow),
+            Reader::LayerBytes(read) => Some(read(&flow.reverse_bytes) as f64),
+            Reader::LayerPercent(read) => {
+                let sent = flow.metrics.bytes_sent;
+                (sent > 0).then(|| read(&flow.reverse_bytes) as f64 / sent as f64 * 100.0)
+            }
+        }
+    }
+
+    fn layer(layer: &Layer, percent: bool) -> Self {
+        let ((name, label), unit, reader) = if percent {
+            (layer.percent, "%", Reader::LayerPercent(layer.read))
+        } else {
+            (layer.bytes, "bytes", Reader::LayerBytes(layer.read))
+        };
+        let better = Better::Neither;
+        Self { row: Row { name, unit, better, label, about: layer.about, detail: true }, reader }
+    }
+}
+
+/// A metric that is computed from the stored fields of a flow.
+struct Computed {
+    row: Row,
+    read: fn(&Flow) -> Option<f64>,
+}
+
+const fn computed(
+    name: &'static str,
+    label: &'static str,
+    unit: &'static str,
+    about: &'static str,
+    read: fn(&Flow) -> Option<f64>,
+) -> Computed {
+    Computed { row: Row { name, unit, better: Better::Neither, label, about, detail: false }, read }
+}
+
+const fn lower(metric: Computed) -> Computed {
+    Computed { row: Row { better: Better::Lower, ..metric.row }, ..metric }
+}
+
+const fn detail(metric: Computed) -> Computed {
+    Computed { row: Row { detail: true, ..metric.row }, ..metric }
+}
+
+fn ack_frames(flow: &Flow, read: fn(&Distribution) -> u32) -> Option<f64> {
+    flow.ack_frame_bytes.as_ref().map(|sizes| f64::from(read(sizes)))
+}
+
+fn float(bytes: Option<u64>) -> Option<f64> {
+    bytes.map(|bytes| bytes as f64)
+}
+
+/// Metrics of a flow that are computed from its stored fields.
+const COMPUTED: &[Computed] = &[
+    lower(computed(
+        "reverse_bytes",
+        "Reverse bytes",
+        "bytes",
+        "Bytes of the reverse direction, IP headers included.",
+        |flow| Some(flow.reverse_bytes.total as f64),
+    )),
+    lower(computed(
+        "send_overhead_percent",
+        "Send overhead",
+        "%",
+        "Bytes sent beyond those of the application, in percent of the latter: headers, \
+         retransmissions and the handshake.",
+        |flow| {
+            let beyond = flow.metrics.bytes_sent as f64 - flow.bytes as f64;
+            (flow.bytes > 0).then(|| beyond / flow.bytes as f64 * 100.0)
+        },
+    )),
+    computed(
+        "ack_frame_min_bytes",
+        "Smallest ACK frame",
+        "bytes",
+        "Size of the smallest ACK frame; QUIC only.",
+        |flow| ack_frames(flow, |sizes| sizes.min),
+    ),
+    computed(
+        "ack_frame_median_bytes",
+        "Median ACK frame",
+        "bytes",
+        "Median size of ACK frames; QUIC only.",
+        |flow| ack_frames(flow, |sizes| sizes.median),
+    ),
+    computed(
+        "ack_frame_p99_bytes",
+        "ACK frame, 99th percentile",
+        "bytes",
+        "99th percentile of the size of ACK frames; QUIC only.",
+        |flow| ack_frames(flow, |sizes| sizes.p99),
+    ),
+    computed(
+        "ack_frame_max_bytes",
+        "Largest ACK frame",
+        "bytes",
+        "Size of the largest ACK frame; QUIC only.",
+        |flow| ack_frames(flow, |sizes| sizes.max),
+    ),
+    detail(computed(
+        "path.saved_window_bytes",
+        "Saved window",
+        "bytes",
+        "Congestion window of the saved path that was offered to the sender.",
+        |flow| float(flow.path.saved_window_bytes),
+    )),
+    detail(computed(
+        "path.saved_rtt_ms",
+        "Saved RTT",
+        "ms",
+        "RTT of the saved path that was offered to the sender.",
+        |flow| flow.path.saved_rtt_ms,
+    )),
+    detail(computed(
+        "path.observed_window_bytes",
+        "Observed window",
+        "bytes",
+        "Congestion window that the sender would save.",
+        |flow| float(flow.path.observed_window_bytes),
+    )),
+    detail(computed(
+        "path.observed_rtt_ms",
+        "Observed RTT",
+        "ms",
+        "Minimum RTT that the sender would save.",
+        |flow| flow.path.observed_rtt_ms,
+    )),
+    detail(computed(
+        "path.receiver_window_bytes",
+        "Window seen by the receiver",
+        "bytes",
+        "Maximum of the bytes that arrived at the receiver within one of its RTTs.",
+        |flow| float(flow.path.receiver_window_bytes),
+    )),
+    detail(computed(
+        "path.receiver_rtt_ms",
+        "RTT seen by the receiver",
+        "ms",
+        "Minimum of the receiver's smoothed RTT.",
+        |flow| flow.path.receiver_rtt_ms,
+    )),
+];
+
+/// Returns every metric of a flow: stored metrics, computed ones, then `reverse_bytes.LAYER` and
+/// `reverse_overhead_percent.LAYER` for each layer.
+pub fn flow_metrics() -> impl Iterator<Item = FlowMetric> {
+    let stored = FLOW
+        .iter()
+        .map(|metric| FlowMetric { row: metric.row, reader: Reader::Stored(metric.read) });
+    let computed = COMPUTED
+        .iter()
+        .map(|metric| FlowMetric { row: metric.row, reader: Reader::Computed(metric.read) });
+    let bytes = LAYERS.iter().map(|layer| FlowMetric::layer(layer, false));
+    let percent = LAYERS.iter().map(|layer| FlowMetric::layer(layer, true));
+    stored.chain(computed).chain(bytes).chain(percent)
+}
+
+/// Returns the metric of a flow called `name`.
+pub fn find_metric(name: &str) -> Option<FlowMetric> {
+    flow_metrics().find(|metric| metric.row.name == name)
+}
+
+/// Returns the reader of the metric of all competing flows called `name`.
+pub fn find_shared(name: &str) -> Option<fn(&SharedMetrics) -> Option<f64>> {
+    SHARED.iter().find(|metric| metric.row.name == name).map(|metric| metric.read)
+}
+
+/// Returns the names of all metrics that scenarios can name: those of a flow, then those of all
+/// competing flows.
+pub fn metric_names() -> impl Iterator<Item = &'static str> {
+    flow_metrics().map(|metric| metric.row.name).chain(SHARED.iter().map(|metric| metric.row.name))
+}
+
+/// Returns all rows as JSON objects, for the schema.
+pub fn metrics_schema() -> Value {
+    let object = |scope: &str, row: Row| {
+        let better = match row.better {
+            Better::Lower => "lower",
+            Better::Higher => "higher",
+            Better::Neither => "neither",
+        };
+        json!({
+            "name": row.name, "scope": scope, "unit": row.unit, "better": better,
+            "label": row.label, "about": row.about.trim(), "detail": row.detail,
+        })
+    };
+    let flow = flow_metrics().map(|metric| object("flow", metric.row));
+    let shared = SHARED.iter().map(|metric| object("shared", metric.row));
+    let link = LINK.iter().map(|metric| object("link", metric.row));
+    flow.chain(shared).chain(link).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_carry_their_units() {
+        let mut all: Vec<&str> = metric_names().collect();
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
+        let ends = [("s", "_s"), ("ms", "_ms"), ("Mbps", "_mbps"), ("%", "percent")];
+        for row in flow_metrics().map(|metric| metric.row).filter(|row| !row.detail) {
+            for (_, end) in ends.iter().filter(|(unit, _)| *unit == row.unit) {
+                assert!(row.name.ends_with(end), "{} in {}", row.name, row.unit);
+            }
+        }
+    }
+
+    #[test]
+    fn every_row_has_a_label_and_a_meaning() {
+        for row in metrics_schema().as_array().unwrap() {
+            let text = |key: &str| row[key].as_str().unwrap();
+            assert!(!text("label").is_empty() && text("about").ends_with('.'), "{row}");
+        }
+    }
+
+    #[test]
+    fn a_metric_is_found_by_its_name() {
+        for name in ["completion_s", "reverse_bytes", "reverse_bytes.ack", "path.saved_rtt_ms"] {
+            assert_eq!(find_metric(name).map(|metric| metric.row.name), Some(name));
+        }
+        assert!(find_metric("reverse_bytes.syn").is_none() && find_metric("jain_index").is_none());
+        assert!(find_shared("jain_index").is_some());
+    }
+}

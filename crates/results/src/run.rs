@@ -1,0 +1,169 @@
+//! One run: what was measured of its flows and links.
+
+use crate::emulation::Emulation;
+use crate::fairness::Fairness;
+use crate::metrics::{FlowMetrics, LinkMetrics};
+use crate::reverse::ReverseBytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Value of each swept key, as text.
+pub type Point = BTreeMap<String, String>;
+
+/// The clock that a scenario runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Clock {
+    /// Deterministic simulation.
+    #[default]
+    Virtual,
+    /// Real time, with real programs and endpoints of the kernel.
+    Real,
+}
+
+/// Direction of application data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// From the server to the client.
+    #[default]
+    Download,
+    /// From the client to the server.
+    Upload,
+}
+
+impl Direction {
+    /// `download` or `upload`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Download => "download",
+            Self::Upload => "upload",
+        }
+    }
+}
+
+/// One run of one variant at one point of the sweep.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Name of the variant.
+    pub variant: String,
+    /// Value of each swept key.
+    pub point: Point,
+    /// Number of the run, from 0.
+    pub run: u64,
+    /// One entry for each measured visit of each flow.
+    pub flows: Vec<Flow>,
+    /// One entry for each direction of each hop.
+    pub links: Vec<Link>,
+    /// Fairness of competing flows; `null` without two such flows.
+    #[serde(default)]
+    pub fairness: Option<Fairness>,
+    /// Report of the emulator; absent on the virtual clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulation: Option<Emulation>,
+}
+
+/// One measured visit of one flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Flow {
+    /// Name of the flow.
+    pub name: String,
+    /// Number of the visit, from 1.
+    pub visit: usize,
+    /// `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams.
+    pub transport: String,
+    /// The congestion controller; `none` for datagrams.
+    pub congestion: String,
+    /// Number of connections. Time series are those of the sender of the first one.
+    pub connections: u64,
+    /// Direction of the data.
+    pub direction: Direction,
+    /// Application bytes to transfer; the bytes received if the duration is fixed.
+    pub bytes: u64,
+    /// True if all bytes arrived, or the fixed duration has passed.
+    pub completed: bool,
+    /// Time of the client's first packet since the start of the run, in seconds.
+    pub start_s: f64,
+    /// Metrics of the visit.
+    #[serde(flatten)]
+    pub metrics: FlowMetrics,
+    /// Bytes of the reverse direction by layer.
+    pub reverse_bytes: ReverseBytes,
+    /// Sizes of ACK frames; QUIC only.
+    #[serde(default)]
+    pub ack_frame_bytes: Option<Distribution>,
+    /// Sizes of the options of pure ACKs; TCP only.
+    #[serde(default)]
+    pub ack_option_bytes: Option<Distribution>,
+    /// What both endpoints knew about the path.
+    #[serde(default)]
+    pub path: PathKnowledge,
+    /// The objects transferred.
+    pub objects: Vec<Object>,
+    /// Why the flow ended early; `null` if it did not.
+    pub error: Option<String>,
+}
+
+/// What both endpoints of a flow knew about the path. Windows are bytes of QUIC packets per RTT.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathKnowledge {
+    /// Window of the saved path that was offered to the sender.
+    pub saved_window_bytes: Option<u64>,
+    /// RTT of the saved path.
+    pub saved_rtt_ms: Option<f64>,
+    /// Window that the sender would save.
+    pub observed_window_bytes: Option<u64>,
+    /// Minimum RTT that the sender would save.
+    pub observed_rtt_ms: Option<f64>,
+    /// Most bytes that arrived at the receiver within one of its RTTs.
+    pub receiver_window_bytes: Option<u64>,
+    /// Smallest of the receiver's smoothed RTTs.
+    pub receiver_rtt_ms: Option<f64>,
+    /// True if the use of the saved path caused congestion; `null` if none was offered.
+    pub retreated: Option<bool>,
+    /// Outcome of the client's token: `accepted`, the reason for rejection, or `none`; `null`
+    /// without tokens.
+    pub token: Option<String>,
+}
+
+/// One object of a flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Object {
+    /// Name of the object.
+    pub name: String,
+    /// Size of the object.
+    pub bytes: u64,
+    /// Time of the request, in seconds since the visit's first packet.
+    pub start_s: f64,
+    /// Time of completion, in seconds since the visit's first packet.
+    pub completion_s: Option<f64>,
+}
+
+/// One direction of one hop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Link {
+    /// `hop/forward` or `hop/return`.
+    pub name: String,
+    /// Counters of the link.
+    #[serde(flatten)]
+    pub metrics: LinkMetrics,
+}
+
+/// Distribution of sizes in bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Distribution {
+    /// Number of values.
+    pub n: u64,
+    /// Minimum.
+    pub min: u32,
+    /// Median: the smallest size that half of the values do not exceed.
+    pub median: u32,
+    /// 99th percentile: the smallest size that 99 % of the values do not exceed.
+    pub p99: u32,
+    /// Maximum.
+    pub max: u32,
+    /// Number of values by size. Above 255 bytes, each power of two counts the sizes up to the
+    /// next power.
+    pub counts: BTreeMap<u32, u64>,
+}
