@@ -146,7 +146,7 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
 mod tests {
     use super::*;
     use bentpipe_lab::{Changes, CompletedRun, RunError, record};
-    use bentpipe_sim::{Direction, FlowOutcome, PathOutcome, ReturnBytes, RunOutcome, RunSpec};
+    use bentpipe_sim::{Direction, FlowOutcome, PathOutcome, ReverseBytes, RunOutcome, RunSpec};
     use bentpipe_units::{Span, Time};
     use std::num::NonZeroUsize;
     use std::path::Path;
@@ -209,14 +209,14 @@ mod tests {
                     bytes_sent: 1_100_000,
                     packets_lost_policer: 0,
                     packets_lost_queue: 0,
-                    packets_lost_random: 12,
-                    packets_lost_route: 0,
+                    packets_lost_channel: 12,
+                    packets_lost_routing: 0,
                     packets_declared_lost: Some(12),
                     flow_control_blocked: None,
                     flow_control_blocked_longest: None,
-                    credit: None,
-                    return_packets: 500,
-                    return_bytes: ReturnBytes::default(),
+                    flow_control: None,
+                    reverse_packets: 500,
+                    reverse_bytes: ReverseBytes::default(),
                     acknowledgements: None,
                     rtt_min: None,
                     rtt_mean: None,

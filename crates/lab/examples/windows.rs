@@ -136,7 +136,7 @@ fn print_row(
     let stats = flow.credit.unwrap_or_default();
     let bdp = rate.bytes_in(loaded).get().max(1) as f64;
     let (buffer, window) = (stats.max_held.get() as f64 / bdp, stats.max_window.get() as f64 / bdp);
-    let lossy = flow.packets_lost_random > 0;
+    let lossy = flow.packets_lost_channel > 0;
     let limit = if lossy { 4.0 } else { 2.0 };
     let rtts = blocked.as_secs_f64() / loaded.max(Span::from_nanos(1)).as_secs_f64();
     let done = flow.completion.filter(|_| flow.completed).map_or(f64::NAN, Span::as_secs_f64);

@@ -56,7 +56,7 @@ fn flow(flow: &sim::FlowOutcome) -> Flow {
         completed: flow.completed,
         start_s: flow.start.as_secs_f64(),
         metrics: metrics(flow),
-        reverse_bytes: reverse_bytes(&flow.return_bytes),
+        reverse_bytes: reverse_bytes(&flow.reverse_bytes),
         ack_frame_bytes: sizes("quic"),
         ack_option_bytes: sizes("tcp"),
         path: path(&flow.path),
@@ -68,7 +68,7 @@ fn flow(flow: &sim::FlowOutcome) -> Flow {
 fn metrics(flow: &sim::FlowOutcome) -> FlowMetrics {
     let acks = flow.acknowledgements.as_ref();
     let completion = flow.completion.filter(|span| flow.completed && !span.is_zero());
-    let reverse = flow.return_bytes.total;
+    let reverse = flow.reverse_bytes.total;
     FlowMetrics {
         completion_s: seconds(completion),
         goodput_mbps: completion.map(|span| goodput_mbps(Bytes::new(flow.bytes), span)),
@@ -78,14 +78,14 @@ fn metrics(flow: &sim::FlowOutcome) -> FlowMetrics {
         bytes_sent: flow.bytes_sent,
         packets_lost_policer: flow.packets_lost_policer,
         packets_lost_queue: flow.packets_lost_queue,
-        packets_lost_channel: flow.packets_lost_random,
-        packets_lost_routing: flow.packets_lost_route,
+        packets_lost_channel: flow.packets_lost_channel,
+        packets_lost_routing: flow.packets_lost_routing,
         packets_declared_lost: flow.packets_declared_lost,
         flow_control_blocked_s: seconds(flow.flow_control_blocked),
         flow_control_blocked_longest_s: seconds(flow.flow_control_blocked_longest),
-        receive_buffer_max_bytes: flow.credit.map(|stats| stats.max_held.get()),
-        receive_window_max_bytes: flow.credit.map(|stats| stats.max_window.get()),
-        reverse_packets: flow.return_packets,
+        receive_buffer_max_bytes: flow.flow_control.map(|stats| stats.max_held.get()),
+        receive_window_max_bytes: flow.flow_control.map(|stats| stats.max_window.get()),
+        reverse_packets: flow.reverse_packets,
         reverse_overhead_percent: (flow.bytes_sent > 0)
             .then(|| reverse as f64 / flow.bytes_sent as f64 * 100.0),
         reverse_acks: acks.map(|acks| acks.packets),
@@ -110,14 +110,14 @@ fn object(object: &sim::ObjectOutcome) -> Object {
     }
 }
 
-fn reverse_bytes(bytes: &sim::ReturnBytes) -> ReverseBytes {
+fn reverse_bytes(bytes: &sim::ReverseBytes) -> ReverseBytes {
     ReverseBytes {
         ip: bytes.ip,
         udp: bytes.udp,
         quic: bytes.quic,
         quic_header: bytes.quic_header,
         ack: bytes.ack,
-        flow_control: bytes.credit,
+        flow_control: bytes.flow_control,
         other: bytes.other + bytes.unseen,
         padding: bytes.padding,
         tag: bytes.tag,

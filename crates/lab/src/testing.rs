@@ -8,7 +8,7 @@ use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_recorder::{FlowTrace, RunTrace, Series};
 use bentpipe_results::Results;
 use bentpipe_sim::{
-    FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome, QlogFile, ReturnBytes, RunOutcome,
+    FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome, QlogFile, ReverseBytes, RunOutcome,
     RunSpec,
 };
 use bentpipe_units::{Bytes, Span, Time};
@@ -143,14 +143,20 @@ pub fn flow_outcome(
         bytes_sent: bytes,
         packets_lost_policer: 0,
         packets_lost_queue: 0,
-        packets_lost_random: 1,
-        packets_lost_route: 0,
+        packets_lost_channel: 1,
+        packets_lost_routing: 0,
         packets_declared_lost: Some(1),
         flow_control_blocked: None,
         flow_control_blocked_longest: None,
-        credit: None,
-        return_packets: bytes / 2800,
-        return_bytes: ReturnBytes { ip: 20, udp: 8, quic: 40, total: 68, ..ReturnBytes::default() },
+        flow_control: None,
+        reverse_packets: bytes / 2800,
+        reverse_bytes: ReverseBytes {
+            ip: 20,
+            udp: 8,
+            quic: 40,
+            total: 68,
+            ..ReverseBytes::default()
+        },
         acknowledgements: None,
         rtt_min: Some(Span::from_millis(650)),
         rtt_mean: Some(Span::from_millis(700)),

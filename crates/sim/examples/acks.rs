@@ -246,7 +246,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let goodput = flow.bytes as f64 * 8e-6 / seconds;
             let ratio = if best[index].0 > 0.0 { goodput / best[index].0 } else { 1.0 };
             let mark = if rule == AckRule::Auto { format!("{ratio:>9.3}") } else { String::new() };
-            packets.push((flow.return_packets, mark));
+            packets.push((flow.reverse_packets, mark));
             print!("{goodput:>9.3}");
             if rule != AckRule::Auto && goodput > best[index].0 {
                 best[index] = (goodput, rule);

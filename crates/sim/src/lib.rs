@@ -29,7 +29,7 @@ mod visit_progress;
 pub use error::SimError;
 pub use outcome::{
     Acknowledgements, FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome, PepOutcome, QlogFile,
-    ReturnBytes, RunOutcome,
+    ReverseBytes, RunOutcome,
 };
 pub use simulation::run;
 pub use spec::{

@@ -49,7 +49,7 @@ impl QlogFile {
 
 /// Bytes of the reverse direction, from the data's receiver to its sender, by layer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ReturnBytes {
+pub struct ReverseBytes {
     /// IP headers.
     pub ip: u64,
     /// UDP headers.
@@ -61,7 +61,7 @@ pub struct ReturnBytes {
     /// ACK frames.
     pub ack: u64,
     /// Flow-control frames: MAX_DATA and MAX_STREAM_DATA.
-    pub credit: u64,
+    pub flow_control: u64,
     /// All other frames except PADDING.
     pub other: u64,
     /// PADDING frames.
@@ -81,14 +81,14 @@ pub struct ReturnBytes {
     pub total: u64,
 }
 
-impl std::ops::AddAssign for ReturnBytes {
+impl std::ops::AddAssign for ReverseBytes {
     fn add_assign(&mut self, more: Self) {
         self.ip += more.ip;
         self.udp += more.udp;
         self.quic += more.quic;
         self.quic_header += more.quic_header;
         self.ack += more.ack;
-        self.credit += more.credit;
+        self.flow_control += more.flow_control;
         self.other += more.other;
         self.padding += more.padding;
         self.tag += more.tag;
@@ -100,12 +100,12 @@ impl std::ops::AddAssign for ReturnBytes {
     }
 }
 
-impl ReturnBytes {
+impl ReverseBytes {
     /// Adds the bytes of QUIC packets by layer.
     pub(crate) fn split(&mut self, layers: &Layers) {
         self.quic_header = layers.header;
         self.ack = layers.ack;
-        self.credit = layers.flow_control;
+        self.flow_control = layers.flow_control;
         self.other = layers.other;
         self.padding = layers.padding;
         self.tag = layers.tag;
@@ -207,10 +207,10 @@ pub struct FlowOutcome {
     /// Of these, packets dropped by a queue: full, or by AQM.
     pub packets_lost_queue: u64,
     /// Of these, packets lost by a loss process.
-    pub packets_lost_random: u64,
+    pub packets_lost_channel: u64,
     /// Of these, packets lost in a mesh for other reasons than a link: link down, no route, or hop
     /// limit.
-    pub packets_lost_route: u64,
+    pub packets_lost_routing: u64,
     /// Packets that the sender declared lost, rightly or not; `None` if unknown.
     pub packets_declared_lost: Option<u64>,
     /// Time during which flow control or the send buffer blocked the sender.
@@ -218,11 +218,11 @@ pub struct FlowOutcome {
     /// The longest of these intervals.
     pub flow_control_blocked_longest: Option<Span>,
     /// Flow-control figures of the data's receiver, for QUIC.
-    pub credit: Option<FlowControlStats>,
+    pub flow_control: Option<FlowControlStats>,
     /// Packets of the reverse direction.
-    pub return_packets: u64,
+    pub reverse_packets: u64,
     /// Bytes of these.
-    pub return_bytes: ReturnBytes,
+    pub reverse_bytes: ReverseBytes,
     /// ACK counters; `None` for datagrams.
     pub acknowledgements: Option<Acknowledgements>,
     /// Minimum RTT sampled by the sender.

@@ -69,7 +69,7 @@ fn auto_needs_little_return_capacity() {
         seconds(&stack),
         seconds(&narrow)
     );
-    assert!(narrow.return_packets * 10 < stack.return_packets);
+    assert!(narrow.reverse_packets * 10 < stack.reverse_packets);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn losses_are_repaired_as_fast_as_by_the_stack() {
         download("auto", loss, (10_000, ""), |_| {}),
         download("stack", loss, (10_000, ""), |_| {}),
     );
-    assert!(auto.packets_lost_random > 5);
+    assert!(auto.packets_lost_channel > 5);
     assert!(
         seconds(&auto) < seconds(&stack) * 1.1,
         "{} s and {} s",

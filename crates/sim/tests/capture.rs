@@ -87,7 +87,7 @@ fn every_packet_is_captured_with_its_time_and_interface() {
     let Some(packets) = dissect(&capture, "", &fields) else { return };
     // The last datagram, with CONNECTION_CLOSE, is sent after counting has ended.
     let counted: u64 =
-        outcome.flows.iter().map(|flow| flow.packets_sent + flow.return_packets).sum();
+        outcome.flows.iter().map(|flow| flow.packets_sent + flow.reverse_packets).sum();
     assert!(
         (counted..=counted + 4).contains(&(packets.len() as u64)),
         "{} of {counted}",
@@ -126,7 +126,7 @@ fn reverse_direction_counters_match_the_capture() {
         let own: Vec<&Vec<String>> =
             packets.iter().filter(|packet| (begun..=ended).contains(&at(packet))).collect();
         let total: u64 = own.iter().map(|packet| packet[1].parse::<u64>().unwrap()).sum();
-        assert_eq!(total, flow.return_bytes.total);
+        assert_eq!(total, flow.reverse_bytes.total);
         let acks = own.iter().filter_map(|packet| packet.get(2)).flat_map(|acks| acks.split(','));
         let acks = acks.filter(|ack| !ack.is_empty()).count() as u64;
         assert_eq!(acks, flow.acknowledgements.as_ref().unwrap().packets);

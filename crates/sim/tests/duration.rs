@@ -154,7 +154,7 @@ fn a_constant_rate_arrives_unchanged() {
         // One packet every 2 ms. The last ones, within 51.2 ms of the end, do not arrive in time.
         assert_eq!(flow.packets_sent, 5_000);
         assert_eq!(flow.received, (5_000 - 25) * 1472);
-        assert_eq!((flow.packets_lost_queue, flow.return_packets, flow.rtt_min), (0, 0, None));
+        assert_eq!((flow.packets_lost_queue, flow.reverse_packets, flow.rtt_min), (0, 0, None));
         assert_eq!(flow.received_by_tenth[50], 50 * 1472);
     }
 }
@@ -184,7 +184,7 @@ fn pings_measure_the_rtt_including_queueing() {
     // 100 ms, and 84 bytes sent twice at 10 Mbps.
     let idle = Span::from_millis(100) + Rate::from_mbps(10).time_for(Bytes::new(84)) * 2;
     assert_eq!((flow.transport, flow.rtt_min, flow.rtt_mean), ("ping", Some(idle), Some(idle)));
-    assert_eq!((flow.packets_sent, flow.return_packets), (100, 100));
+    assert_eq!((flow.packets_sent, flow.reverse_packets), (100, 100));
     assert_eq!(flow.received, 99 * 56, "the last reply is in flight");
     let series = &alone.trace.as_ref().unwrap().flows[0].series;
     let rtt = series.iter().find(|series| series.name == "rtt").unwrap();
@@ -207,8 +207,8 @@ fn a_lost_reply_counts_as_a_lost_ping() {
     let outcome = run(&spec);
     let flow = &outcome.flows[0];
     // Of 500 replies, 150 are lost with a standard error of 10. Allows four of them.
-    assert!((110..190).contains(&flow.packets_lost_random), "{}", flow.packets_lost_random);
-    assert_eq!(flow.received / 56 + flow.packets_lost_random, 499);
+    assert!((110..190).contains(&flow.packets_lost_channel), "{}", flow.packets_lost_channel);
+    assert_eq!(flow.received / 56 + flow.packets_lost_channel, 499);
 }
 
 #[test]

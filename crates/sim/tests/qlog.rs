@@ -142,8 +142,8 @@ fn packets_match_the_flow_counters() {
     let flow = &outcome.flows[0];
     let [client, server] = ends(&outcome);
     assert_eq!(datagrams(&server), flow.packets_sent);
-    assert_eq!(datagrams(&client), flow.return_packets);
-    assert_eq!(sizes(&named(&client, "quic:packet_sent")), flow.return_bytes.quic);
+    assert_eq!(datagrams(&client), flow.reverse_packets);
+    assert_eq!(sizes(&named(&client, "quic:packet_sent")), flow.reverse_bytes.quic);
     assert!(flow.packets_declared_lost > Some(0));
     assert_eq!(
         named(&server, "quic:packet_lost").len() as u64,
@@ -180,7 +180,7 @@ fn acknowledgement_counters_match_the_events() {
     let acks = sent.iter().filter(|packet| has(packet, "ack"));
     assert_eq!(acks.clone().count() as u64, report.packets);
     assert_eq!(acks.filter(only).count() as u64, report.only);
-    assert_eq!(sent.len() as u64 * 16, flow.return_bytes.tag);
+    assert_eq!(sent.len() as u64 * 16, flow.reverse_bytes.tag);
     // All packets are ack-eliciting, except pure ACKs and CONNECTION_CLOSE.
     let data =
         named(&client, "quic:packet_received").iter().filter(|packet| !only(packet)).count() as u64;

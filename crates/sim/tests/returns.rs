@@ -46,14 +46,14 @@ fn tcp() -> Stack {
 
 /// Checks that layers add up to the bytes, and counts inside packets match those of packets.
 fn check(flow: &FlowOutcome) {
-    let bytes = &flow.return_bytes;
+    let bytes = &flow.reverse_bytes;
     let report = flow.acknowledgements.as_ref().unwrap();
-    assert_eq!(bytes.ip, flow.return_packets * 20);
+    assert_eq!(bytes.ip, flow.reverse_packets * 20);
     // Several packets share a datagram only in the handshake.
     assert!(report.only <= report.packets && report.data < flow.packets_sent + 10, "{report:?}");
     if flow.transport == "tcp" {
         assert_eq!(bytes.ip + bytes.tcp + bytes.options + bytes.payload, bytes.total);
-        assert_eq!((bytes.tcp, bytes.quic), (flow.return_packets * 20, 0));
+        assert_eq!((bytes.tcp, bytes.quic), (flow.reverse_packets * 20, 0));
         assert_eq!(report.sizes.count(), report.only);
         return;
     }
@@ -63,7 +63,7 @@ fn check(flow: &FlowOutcome) {
     assert_eq!((inside.iter().sum::<u64>(), bytes.unseen), (bytes.quic, 0), "{bytes:?}");
     assert_eq!(bytes.tag % 16, 0);
     assert!(
-        (flow.return_packets..flow.return_packets + 10).contains(&(bytes.tag / 16)),
+        (flow.reverse_packets..flow.reverse_packets + 10).contains(&(bytes.tag / 16)),
         "{bytes:?}"
     );
     let sizes =
@@ -95,13 +95,13 @@ fn measured_overhead_matches_the_computed_one() {
         assert!((ours - computed).abs() < 0.1, "{ours}, computed {computed}")
     };
     let outcome = transfer(1, quic(), Direction::Download, 10_000_000, 0.0, false);
-    let (flow, bytes) = (&outcome.flows[0], &outcome.flows[0].return_bytes);
+    let (flow, bytes) = (&outcome.flows[0], &outcome.flows[0].reverse_bytes);
     let computed = Overhead::of_quic(2, 1280, SMALLEST_ACK_FRAME);
     near(percent(flow, bytes.ip), computed.ip);
     near(percent(flow, bytes.udp), computed.udp);
     near(percent(flow, bytes.quic_header + bytes.tag), computed.quic);
     let outcome = transfer(1, tcp(), Direction::Download, 10_000_000, 0.0, false);
-    let (flow, bytes) = (&outcome.flows[0], &outcome.flows[0].return_bytes);
+    let (flow, bytes) = (&outcome.flows[0], &outcome.flows[0].reverse_bytes);
     let computed = Overhead::of_tcp(2, 1500);
     near(percent(flow, bytes.ip), computed.ip);
     near(percent(flow, bytes.tcp), computed.tcp);
@@ -123,7 +123,7 @@ fn series_match_the_counters() {
         let sum =
             |name: &str| series(&outcome, name).points.iter().map(|(_, value)| value).sum::<f64>();
         let bytes = sum("reverse_rate") * 100.0 / 8.0;
-        assert!((bytes - flow.return_bytes.total as f64).abs() < 1.0, "{bytes}");
+        assert!((bytes - flow.reverse_bytes.total as f64).abs() < 1.0, "{bytes}");
         let sent = &series(&outcome, "packet_number_sent").points;
         assert!(sent.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1), "{}", flow.transport);
         assert!(
@@ -139,7 +139,7 @@ fn series_match_the_counters() {
         // Two packets per ACK, and one during loss recovery.
         assert!((1.0..2.1).contains(&mean), "{mean}");
         if flow.transport == "quic" {
-            assert_eq!(sum("ack_frame_bytes"), flow.return_bytes.ack as f64);
+            assert_eq!(sum("ack_frame_bytes"), flow.reverse_bytes.ack as f64);
             assert_eq!(series(&outcome, "ack_frame_bytes").points.len() as u64, report.packets);
         }
     }
@@ -150,6 +150,6 @@ fn recording_does_not_change_the_outcome() {
     let counted =
         |trace| transfer(5, quic(), Direction::Upload, 500_000, 0.01, trace).flows.remove(0);
     let (with, without) = (counted(true), counted(false));
-    assert_eq!((with.return_bytes, with.completion), (without.return_bytes, without.completion));
+    assert_eq!((with.reverse_bytes, with.completion), (without.reverse_bytes, without.completion));
     assert_eq!(with.acknowledgements, without.acknowledgements);
 }

@@ -112,9 +112,9 @@ fn a_lossy_path_delivers_all_bytes_and_all_losses_have_a_cause() {
     let outcome = run(&spec);
     let flow = &outcome.flows[0];
     assert!(flow.completed, "{:?}", flow.error);
-    assert!(flow.packets_lost_random > 10);
+    assert!(flow.packets_lost_channel > 10);
     let counters = outcome.links[0].counters;
-    assert_eq!(counters.dropped_loss.packets, flow.packets_lost_random);
+    assert_eq!(counters.dropped_loss.packets, flow.packets_lost_channel);
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn losses_on_a_fast_long_path_with_many_chunks_are_repaired() {
     let outcome = run(&spec);
     let flow = &outcome.flows[0];
     assert!(flow.completed, "{:?}", flow.error);
-    assert!(flow.packets_lost_random >= 1);
+    assert!(flow.packets_lost_channel >= 1);
 }
 
 #[test]

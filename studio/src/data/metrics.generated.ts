@@ -9,8 +9,8 @@ export const METRICS = [
     better: "lower",
     label: "Completion time",
     about:
-      "Time until the last byte reached the receiving application. For an upload, until the " +
-      "server's answer reached the client.",
+      "Time until the last byte reached the receiving application. For an upload, time until " +
+      "the server's response reached the client.",
     detail: false,
   },
   {
@@ -19,7 +19,7 @@ export const METRICS = [
     unit: "Mbps",
     better: "higher",
     label: "Goodput",
-    about: "Application bytes over the completion time.",
+    about: "Application bytes divided by the completion time.",
     detail: false,
   },
   {
@@ -73,7 +73,7 @@ export const METRICS = [
     unit: "packets",
     better: "lower",
     label: "Dropped by a queue",
-    about: "Packets of the flow dropped by a queue: full, or by active queue management.",
+    about: "Packets of the flow dropped by a full queue or by active queue management.",
     detail: false,
   },
   {
@@ -92,8 +92,8 @@ export const METRICS = [
     better: "lower",
     label: "Lost by routing",
     about:
-      "Packets of the flow lost in a network of satellites without a link's fault: link down, " +
-      "no route, or hop limit.",
+      "Packets of the flow lost by the routing of a satellite network: link down, no route, " +
+      "or hop limit.",
     detail: false,
   },
   {
@@ -103,8 +103,8 @@ export const METRICS = [
     better: "lower",
     label: "Declared lost",
     about:
-      "Packets that the sender declared lost, rightly or not. For the kernel's TCP, segments " +
-      "retransmitted; `null` for external programs.",
+      "Packets that the sender declared lost, correctly or spuriously; segments retransmitted " +
+      "for the kernel's TCP; `null` for external programs.",
     detail: false,
   },
   {
@@ -131,7 +131,9 @@ export const METRICS = [
     unit: "bytes",
     better: "lower",
     label: "Largest receive buffer",
-    about: "Most bytes that the receiver buffered before its application read them; QUIC only.",
+    about:
+      "Maximum of the bytes that the receiver buffered until its application read them; QUIC " +
+      "only.",
     detail: false,
   },
   {
@@ -141,7 +143,7 @@ export const METRICS = [
     better: "neither",
     label: "Largest receive window",
     about:
-      "Largest receive window: the announced limit minus the bytes that the application has " +
+      "Maximum receive window: the announced limit minus the bytes that the application has " +
       "read; QUIC only.",
     detail: false,
   },
@@ -169,7 +171,7 @@ export const METRICS = [
     unit: "packets",
     better: "lower",
     label: "ACKs",
-    about: "Packets of the reverse direction that acknowledge; `null` for datagrams.",
+    about: "Packets of the reverse direction with an ACK; `null` for datagrams.",
     detail: false,
   },
   {
@@ -178,7 +180,7 @@ export const METRICS = [
     unit: "packets",
     better: "lower",
     label: "Pure ACKs",
-    about: "Packets of the reverse direction that only acknowledge.",
+    about: "Packets of the reverse direction that contain nothing but an ACK.",
     detail: false,
   },
   {
@@ -187,7 +189,7 @@ export const METRICS = [
     unit: "",
     better: "neither",
     label: "Data packets per ACK",
-    about: "Data packets that reached the receiver for each packet that acknowledges.",
+    about: "Data packets that reached the receiver, per packet with an ACK.",
     detail: false,
   },
   {
@@ -223,7 +225,7 @@ export const METRICS = [
     unit: "bytes",
     better: "lower",
     label: "Largest proxy buffer",
-    about: "Most bytes that a proxy buffered for one connection; `null` without a proxy.",
+    about: "Maximum of the bytes that a proxy buffered for one connection; `null` without a proxy.",
     detail: false,
   },
   {
@@ -232,7 +234,7 @@ export const METRICS = [
     unit: "packets",
     better: "neither",
     label: "ACKs suppressed by a proxy",
-    about: "ACKs that a proxy's filter suppressed; `null` without a filter.",
+    about: "ACKs that the filter of a proxy suppressed; `null` without a filter.",
     detail: false,
   },
   {
@@ -242,6 +244,17 @@ export const METRICS = [
     better: "lower",
     label: "Reverse bytes",
     about: "Bytes of the reverse direction, IP headers included.",
+    detail: false,
+  },
+  {
+    name: "send_overhead_percent",
+    scope: "flow",
+    unit: "%",
+    better: "lower",
+    label: "Send overhead",
+    about:
+      "Bytes sent beyond those of the application, in percent of the latter: headers, " +
+      "retransmissions and the handshake.",
     detail: false,
   },
   {
@@ -322,7 +335,7 @@ export const METRICS = [
     unit: "bytes",
     better: "neither",
     label: "Window seen by the receiver",
-    about: "Most bytes that arrived at the receiver within one of its RTTs.",
+    about: "Maximum of the bytes that arrived at the receiver within one of its RTTs.",
     detail: true,
   },
   {
@@ -331,7 +344,7 @@ export const METRICS = [
     unit: "ms",
     better: "neither",
     label: "RTT seen by the receiver",
-    about: "Smallest of the receiver's smoothed RTTs.",
+    about: "Minimum of the receiver's smoothed RTT.",
     detail: true,
   },
   {
@@ -395,8 +408,8 @@ export const METRICS = [
     better: "neither",
     label: "Reverse bytes: other frames",
     about:
-      "Other frames, such as requests and the handshake, and packets that were not parsed, " +
-      "such as stateless resets.",
+      "Other frames, such as those of requests and the handshake, and packets that were not " +
+      "parsed, such as stateless resets.",
     detail: true,
   },
   {
@@ -450,7 +463,7 @@ export const METRICS = [
     unit: "%",
     better: "neither",
     label: "Reverse overhead: IP",
-    about: "In percent of `bytes_sent`: IP headers.",
+    about: "IP headers.",
     detail: true,
   },
   {
@@ -459,7 +472,7 @@ export const METRICS = [
     unit: "%",
     better: "neither",
     label: "Reverse overhead: UDP",
-    about: "In percent of `bytes_sent`: UDP headers.",
+    about: "UDP headers.",
     detail: true,
   },
   {
@@ -468,7 +481,7 @@ export const METRICS = [
     unit: "%",
     better: "neither",
     label: "Reverse overhead: QUIC",
-    about: "In percent of `bytes_sent`: QUIC packets: the sum of the next six.",
+    about: "QUIC packets: the sum of the next six.",
     detail: true,
   },
   {
@@ -477,7 +490,7 @@ export const METRICS = [
     unit: "%",
     better: "neither",
     label: "Reverse overhead: QUIC headers",
-    about: "In percent of `bytes_sent`: QUIC headers with packet numbers.",
+    about: "QUIC headers with packet numbers.",
     detail: true,
   },
   {
@@ -486,7 +499,7 @@ export const METRICS = [
     unit: "%",
     better: "neither",
     label: "Reverse overhead: ACK frames",
-    about: "In percent of `bytes_sent`: ACK frames.",
+    about: "ACK frames.",
     detail: true,
   },
   {
@@ -495,7 +508,7 @@ export const METRICS = [
     unit: "%",
     better: "neither",
     label: "Reverse overhead: flow control",
-    about: "In percent of `bytes_sent`: Flow-control frames: MAX_DATA and MAX_STREAM_DATA.",
+    about: "Flow-control frames: MAX_DATA and MAX_STREAM_DATA.",
     detail: true,
   },
   {
@@ -505,8 +518,8 @@ export const METRICS = [
     better: "neither",
     label: "Reverse overhead: other frames",
     about:
-      "In percent of `bytes_sent`: Other frames, such as requests and the handshake, and " +
-      "packets that were not parsed, such as stateless resets.",
+      "Other frames, such as those of requests and the handshake, and packets that were not " +
+      "parsed, such as stateless resets.",
     detail: true,
   },
   {
@@ -515,7 +528,7 @@ export const METRICS = [
     unit: "%",
     better: "neither",
     label: "Reverse overhead: padding",
-    about: "In percent of `bytes_sent`: PADDING frames.",
+    about: "PADDING frames.",
     detail: true,
   },
   {
@@ -524,7 +537,7 @@ export const METRICS = [
     unit: "%",
     better: "neither",
     label: "Reverse overhead: tags",
-    about: "In percent of `bytes_sent`: Authentication tags.",
+    about: "Authentication tags.",
     detail: true,
   },
   {
@@ -533,7 +546,7 @@ export const METRICS = [
     unit: "%",
     better: "neither",
     label: "Reverse overhead: TCP",
-    about: "In percent of `bytes_sent`: TCP headers without options.",
+    about: "TCP headers without options.",
     detail: true,
   },
   {
@@ -542,7 +555,7 @@ export const METRICS = [
     unit: "%",
     better: "neither",
     label: "Reverse overhead: TCP options",
-    about: "In percent of `bytes_sent`: TCP options.",
+    about: "TCP options.",
     detail: true,
   },
   {
@@ -551,7 +564,7 @@ export const METRICS = [
     unit: "%",
     better: "neither",
     label: "Reverse overhead: TCP payload",
-    about: "In percent of `bytes_sent`: TCP payload.",
+    about: "TCP payload.",
     detail: true,
   },
   {
@@ -560,7 +573,9 @@ export const METRICS = [
     unit: "",
     better: "higher",
     label: "Jain's index",
-    about: "Jain's index: 1 if all flows receive the same, 1/n if one of n receives everything.",
+    about:
+      "Jain's index: 1 if all flows receive the same, 1/n if one of n flows receives " +
+      "everything.",
     detail: false,
   },
   {
@@ -569,7 +584,7 @@ export const METRICS = [
     unit: "",
     better: "higher",
     label: "Min-max ratio",
-    about: "Smallest share over the largest: 1 if all flows receive the same.",
+    about: "Smallest share divided by the largest: 1 if all flows receive the same.",
     detail: false,
   },
   {
@@ -605,9 +620,7 @@ export const METRICS = [
     unit: "s",
     better: "lower",
     label: "Convergence",
-    about:
-      "Time from the start of the last flow until the shares first are what they are in the " +
-      "end.",
+    about: "Time from the start of the last flow until all shares first reach their final values.",
     detail: false,
   },
   {
@@ -643,7 +656,7 @@ export const METRICS = [
     unit: "packets",
     better: "lower",
     label: "Dropped by the queue",
-    about: "Packets dropped by the queue: full, or by active queue management.",
+    about: "Packets dropped by the full queue or by active queue management.",
     detail: false,
   },
   {
@@ -661,7 +674,7 @@ export const METRICS = [
     unit: "bytes",
     better: "lower",
     label: "Longest queue",
-    about: "Longest queue.",
+    about: "Maximum length of the queue.",
     detail: false,
   },
   {

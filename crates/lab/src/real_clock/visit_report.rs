@@ -6,7 +6,7 @@ use bentpipe_quic::ResumeVia;
 use bentpipe_quic::observer::Sizes;
 use bentpipe_recorder::{FlowTrace, Series};
 use bentpipe_sim::{
-    Acknowledgements, Direction, FlowOutcome, FlowSpec, ObjectOutcome, PathOutcome, ReturnBytes,
+    Acknowledgements, Direction, FlowOutcome, FlowSpec, ObjectOutcome, PathOutcome, ReverseBytes,
     Stack, Visit,
 };
 use bentpipe_units::{Span, Time};
@@ -89,21 +89,21 @@ impl VisitReport<'_> {
             bytes_sent: data.bytes,
             packets_lost_policer: data.lost_policer,
             packets_lost_queue: data.lost_queue,
-            packets_lost_random: data.lost_random,
-            packets_lost_route: 0,
+            packets_lost_channel: data.lost_random,
+            packets_lost_routing: 0,
             packets_declared_lost: at_end.map(|state| state.retransmitted),
             flow_control_blocked: at_end.map(|state| state.blocked),
             flow_control_blocked_longest: None,
-            credit: None,
-            return_packets: reverse.packets,
-            return_bytes: ReturnBytes {
+            flow_control: None,
+            reverse_packets: reverse.packets,
+            reverse_bytes: ReverseBytes {
                 ip: reverse.layers.ip,
                 udp: reverse.layers.udp,
                 tcp: reverse.layers.tcp,
                 options: reverse.layers.options,
                 payload: reverse.layers.payload,
                 total: reverse.bytes,
-                ..ReturnBytes::default()
+                ..ReverseBytes::default()
             },
             // Acknowledgements of QUIC are encrypted.
             acknowledgements: (reverse.layers.tcp > 0).then(|| Acknowledgements {

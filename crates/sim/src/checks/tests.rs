@@ -1,7 +1,7 @@
 //! A valid run passes, and each check detects a violation of its law and no other.
 
 use super::*;
-use crate::outcome::{ObjectOutcome, PathOutcome, ReturnBytes};
+use crate::outcome::{ObjectOutcome, PathOutcome, ReverseBytes};
 use crate::spec::{PepSpec, TcpStack};
 use bentpipe_link::{DirectionConfig, PacketTotals};
 use bentpipe_quic::congestion::CongestionConfig;
@@ -64,14 +64,14 @@ fn outcome() -> FlowOutcome {
         bytes_sent: 1_100_000,
         packets_lost_policer: 0,
         packets_lost_queue: 0,
-        packets_lost_random: 0,
-        packets_lost_route: 0,
+        packets_lost_channel: 0,
+        packets_lost_routing: 0,
         packets_declared_lost: Some(0),
         flow_control_blocked: None,
         flow_control_blocked_longest: None,
-        credit: None,
-        return_packets: 1000,
-        return_bytes: ReturnBytes::default(),
+        flow_control: None,
+        reverse_packets: 1000,
+        reverse_bytes: ReverseBytes::default(),
         acknowledgements: None,
         rtt_min: Some(Span::from_millis(600)),
         rtt_mean: None,

@@ -5,7 +5,7 @@ use super::progress::{FlowProgress, FlowResults, ReverseReport, VisitReport};
 use super::shared::Shared;
 use crate::datagram::{Body, Datagram, Filler, FillerProtocol, PathDirection, Role};
 use crate::error::SimError;
-use crate::outcome::{PathOutcome, ReturnBytes};
+use crate::outcome::{PathOutcome, ReverseBytes};
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{DatagramTraffic, FlowSpec};
 use bentpipe_link::random::{Stream, stream};
@@ -151,7 +151,7 @@ impl Flow for DatagramFlow {
             path: PathOutcome::default(),
             pep: None,
             reverse: ReverseReport::default(),
-            credit: None,
+            flow_control: None,
             qlog: Vec::new(),
         };
         self.progress.end(now, shared, report);
@@ -215,12 +215,12 @@ impl Flow for DatagramFlow {
         self.progress.count_sent(
             now,
             toward,
-            ReturnBytes {
+            ReverseBytes {
                 ip: u64::from(IP_HEADER),
                 udp: if udp { u64::from(UDP_HEADER) } else { 0 },
                 payload: u64::from(if udp { content } else { bytes - IP_HEADER }),
                 total: u64::from(bytes),
-                ..ReturnBytes::default()
+                ..ReverseBytes::default()
             },
         );
         let (flow, visit) = (self.progress.index as u32, self.progress.visit());

@@ -4,7 +4,7 @@ use super::shared::Shared;
 use crate::datagram::PathDirection;
 use crate::loss_reason::LossReason;
 use crate::outcome::{
-    Acknowledgements, FlowOutcome, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReturnBytes,
+    Acknowledgements, FlowOutcome, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReverseBytes,
 };
 use crate::spec::{DatagramTraffic, FlowSpec, Stack, Visit};
 use crate::visit_progress::VisitProgress;
@@ -67,8 +67,8 @@ struct VisitCounters {
     lost_route: u64,
     /// Packets of both directions without a route.
     no_route: u64,
-    return_packets: u64,
-    return_bytes: ReturnBytes,
+    reverse_packets: u64,
+    reverse_bytes: ReverseBytes,
     /// IP bytes of the reverse direction in each bin since the start of the run, if recorded.
     return_bins: Option<Vec<u64>>,
     dropped_policer: Vec<(Time, f64)>,
@@ -94,7 +94,7 @@ pub struct VisitReport<'a> {
     /// ACK statistics of the data's receiver.
     pub reverse: ReverseReport,
     /// Flow-control record of the data's receiver.
-    pub credit: Option<FlowControlReport>,
+    pub flow_control: Option<FlowControlReport>,
     /// Its qlog.
     pub qlog: Vec<QlogFile>,
 }
@@ -221,7 +221,7 @@ impl FlowProgress {
     pub fn end(&mut self, now: Time, shared: &Shared, mut report: VisitReport<'_>) {
         let Some(mut visit) = self.current.take() else { return };
         if let Some(layers) = &report.reverse.layers {
-            visit.counters.return_bytes.split(layers);
+            visit.counters.reverse_bytes.split(layers);
         }
         self.begins = self
             .spec
@@ -295,14 +295,14 @@ impl FlowProgress {
             bytes_sent: counters.data_bytes,
             packets_lost_policer: counters.lost_policer,
             packets_lost_queue: counters.lost_queue,
-            packets_lost_random: counters.lost_random,
-            packets_lost_route: counters.lost_route,
+            packets_lost_channel: counters.lost_random,
+            packets_lost_routing: counters.lost_route,
             packets_declared_lost: Some(record.packets_declared_lost),
             flow_control_blocked: Some(record.window_blocked),
             flow_control_blocked_longest: Some(record.window_blocked_longest),
-            credit: report.credit.as_ref().map(FlowControlReport::stats),
-            return_packets: counters.return_packets,
-            return_bytes: counters.return_bytes,
+            flow_control: report.flow_control.as_ref().map(FlowControlReport::stats),
+            reverse_packets: counters.reverse_packets,
+            reverse_bytes: counters.reverse_bytes,
             acknowledgements: report.reverse.acknowledgements.clone(),
             rtt_min: record.rtt_min(),
             rtt_mean: record.rtt_mean(),
@@ -328,7 +328,7 @@ impl FlowProgress {
     }
 
     /// Counts a packet sent by one end; `layers` has its bytes.
-    pub fn count_sent(&mut self, now: Time, toward: PathDirection, layers: ReturnBytes) {
+    pub fn count_sent(&mut self, now: Time, toward: PathDirection, layers: ReverseBytes) {
         let Some(visit) = &mut self.current else { return };
         let counters = &mut visit.counters;
         if toward == visit.data_direction {
@@ -336,8 +336,8 @@ impl FlowProgress {
             counters.data_bytes += layers.total;
             return;
         }
-        counters.return_packets += 1;
-        counters.return_bytes += layers;
+        counters.reverse_packets += 1;
+        counters.reverse_bytes += layers;
         if let Some(bins) = &mut counters.return_bins {
             let bin = (now.as_nanos() / RETURN_BIN.as_nanos()) as usize;
             if bins.len() <= bin {
@@ -410,8 +410,8 @@ fn return_rate(bins: &[u64], start: Time) -> Vec<(Time, f64)> {
 /// Returns the time series of a visit that ends.
 fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'_>) -> FlowTrace {
     let sender = report.record.series.take().unwrap_or_default();
-    let credit =
-        report.credit.as_ref().and_then(FlowControlReport::take_series).unwrap_or_default();
+    let flow_control =
+        report.flow_control.as_ref().and_then(FlowControlReport::take_series).unwrap_or_default();
     let reverse = std::mem::take(&mut report.reverse.series);
     let counters = &visit.counters;
     let received = visit.progress.state().series.take().unwrap_or_default();
@@ -444,9 +444,9 @@ fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'
             .map(|bins| return_rate(bins, visit.start))
             .unwrap_or_default(),
     );
-    add("flow_control_limit", "bytes", credit.announced);
-    add("flow_control_limit_at_sender", "bytes", credit.received);
-    add("consumed", "bytes", credit.consumed);
+    add("flow_control_limit", "bytes", flow_control.announced);
+    add("flow_control_limit_at_sender", "bytes", flow_control.received);
+    add("consumed", "bytes", flow_control.consumed);
     series.extend(reverse.into_iter().filter(|series| !series.points.is_empty()));
     let mut marks = Vec::new();
     if let Some(at) = report.handshake {

@@ -6,7 +6,7 @@ use super::shared::Shared;
 use crate::app;
 use crate::datagram::{Body, Datagram, PathDirection, Role, ecn_from_link, ecn_to_link, socket};
 use crate::error::SimError;
-use crate::outcome::{Acknowledgements, PathOutcome, QlogFile, ReturnBytes};
+use crate::outcome::{Acknowledgements, PathOutcome, QlogFile, ReverseBytes};
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{Direction, FlowSpec};
 use bentpipe_link::{Ecn, Packet};
@@ -73,7 +73,7 @@ struct Running {
     /// Outcome of the client's token, if tokens are exchanged.
     verdict: Option<TokenOutcome>,
     /// Flow-control record of the data.
-    credit: FlowControlReport,
+    flow_control: FlowControlReport,
     /// The server's connection, once it exists.
     server_conn: Arc<Mutex<Option<Conn>>>,
     sinks: Option<(QlogSink, QlogSink)>,
@@ -353,7 +353,7 @@ impl Flow for QuicFlow {
         let trace = shared.trace && visit.measured;
         let record = |direction| SenderMetrics::new(trace && visit.direction == direction);
         let (server_probe, client_probe) = (record(Direction::Download), record(Direction::Upload));
-        let credit = FlowControlReport::new(self.settings.connection_window, trace);
+        let flow_control = FlowControlReport::new(self.settings.connection_window, trace);
         let sinks = (shared.qlog && visit.measured).then(|| {
             let sink = |side| QlogSink::new(&self.qlog_name(number, side), shared.clock);
             (sink("client"), sink("server"))
@@ -363,7 +363,7 @@ impl Flow for QuicFlow {
 
         let config = self.connection_config(
             Role::Server,
-            (&server_probe, &credit),
+            (&server_probe, &flow_control),
             sinks.as_ref().map(|sinks| &sinks.1),
             &accounts,
             now,
@@ -386,7 +386,7 @@ impl Flow for QuicFlow {
 
         let config = self.connection_config(
             Role::Client,
-            (&client_probe, &credit),
+            (&client_probe, &flow_control),
             sinks.as_ref().map(|sinks| &sinks.0),
             &accounts,
             now,
@@ -419,8 +419,16 @@ impl Flow for QuicFlow {
             Direction::Download => (server_probe, server_notes),
             Direction::Upload => (client_probe, client_notes),
         };
-        self.running =
-            Some(Running { conn, metrics, notes, verdict, credit, server_conn, sinks, accounts });
+        self.running = Some(Running {
+            conn,
+            metrics,
+            notes,
+            verdict,
+            flow_control,
+            server_conn,
+            sinks,
+            accounts,
+        });
         Ok(())
     }
 
@@ -446,7 +454,7 @@ impl Flow for QuicFlow {
             path: running.path(direction),
             pep: None,
             reverse: running.accounts.reverse(),
-            credit: Some(running.credit.clone()),
+            flow_control: Some(running.flow_control.clone()),
             qlog,
         };
         self.progress.end(now, shared, report);
@@ -527,12 +535,12 @@ impl Flow for QuicFlow {
         }
         let quic = segment.len() as u64;
         let bytes = segment.len() as u32 + IP_UDP_HEADER;
-        let layers = ReturnBytes {
+        let layers = ReverseBytes {
             ip: u64::from(IP_HEADER),
             udp: u64::from(UDP_HEADER),
             quic,
             total: u64::from(bytes),
-            ..ReturnBytes::default()
+            ..ReverseBytes::default()
         };
         self.progress.count_sent(now, toward, layers);
         let (flow, visit) = (self.progress.index as u32, self.progress.visit());

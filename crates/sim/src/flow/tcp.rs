@@ -6,7 +6,7 @@ use super::shared::Shared;
 use super::tcp_acks::TcpAckCounter;
 use crate::datagram::{Body, Datagram, PathDirection, Role, socket};
 use crate::error::SimError;
-use crate::outcome::{PathOutcome, ReturnBytes};
+use crate::outcome::{PathOutcome, ReverseBytes};
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{Direction, FlowSpec, TcpStack, Visit};
 use crate::tcp_connections::{TcpConnection, TcpConnections, earliest};
@@ -301,7 +301,7 @@ impl Flow for TcpFlow {
             },
             pep: self.tcp_connections.pep_outcome(running.starting.direction),
             reverse,
-            credit: None,
+            flow_control: None,
             qlog: Vec::new(),
         };
         self.progress.end(now, shared, report);
@@ -369,13 +369,13 @@ impl Flow for TcpFlow {
             self.progress.count_sent(
                 now,
                 toward,
-                ReturnBytes {
+                ReverseBytes {
                     ip: u64::from(segment.ip_bytes()),
                     tcp: u64::from(segment.tcp_bytes()),
                     options: u64::from(segment.option_bytes()),
                     payload: u64::from(segment.len),
                     total: u64::from(bytes),
-                    ..ReturnBytes::default()
+                    ..ReverseBytes::default()
                 },
             );
         }

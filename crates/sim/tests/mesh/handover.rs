@@ -55,7 +55,7 @@ fn gap(flow: &FlowOutcome) -> usize {
 }
 
 fn lost(flow: &FlowOutcome) -> u64 {
-    flow.packets_lost_route + flow.packets_lost_queue + flow.packets_lost_random
+    flow.packets_lost_routing + flow.packets_lost_queue + flow.packets_lost_channel
 }
 
 /// Number of packets that left a queue before their link could send them.
@@ -89,7 +89,7 @@ fn packets_beyond_the_queue_limit_are_dropped_during_an_outage() {
         let (outcome, _) = over_a_handover(index, OUTAGE, 5_000, |_| ());
         let flow = &outcome.flows[0];
         assert!((45..=60).contains(&flow.packets_lost_queue), "station {index}: {flow:?}");
-        assert_eq!(flow.packets_lost_route, 0);
+        assert_eq!(flow.packets_lost_routing, 0);
         let dropped: u64 =
             outcome.links.iter().map(|link| link.counters.dropped_queue.packets).sum();
         assert_eq!(dropped, flow.packets_lost_queue);
@@ -103,7 +103,7 @@ fn packets_queued_for_an_old_link_take_the_new_one() {
         let (outcome, _) =
             over_a_handover(0, Span::ZERO, 12_000, |spec| mesh(spec).handover = handover);
         let flow = &outcome.flows[0];
-        (withdrawn(&outcome), flow.packets_lost_route, flow.received)
+        (withdrawn(&outcome), flow.packets_lost_routing, flow.received)
     };
     let (rerouted, none, all) = with(HandoverLoss::None);
     assert_eq!(none, 0);
@@ -140,7 +140,7 @@ fn packets_at_the_old_satellite_continue_to_the_new_one() {
         assert_eq!(lost(&flow), 0, "{flow:?}");
         assert!((70..120).contains(&rerouted), "{rerouted} packets were rerouted");
         let (taken, flow, _) = with(HandoverLoss::Queued);
-        assert_eq!((taken, flow.packets_lost_route), (rerouted, rerouted));
+        assert_eq!((taken, flow.packets_lost_routing), (rerouted, rerouted));
     }
 }
 
@@ -169,7 +169,7 @@ fn transfers_complete_despite_handover_losses() {
             "{handover:?}: {:?}",
             outcome.flows
         );
-        let lost: u64 = outcome.flows.iter().map(|flow| flow.packets_lost_route).sum();
+        let lost: u64 = outcome.flows.iter().map(|flow| flow.packets_lost_routing).sum();
         assert_eq!(lost > 0, handover != HandoverLoss::None, "{handover:?}: {lost} lost");
     }
 }

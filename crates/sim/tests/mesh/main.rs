@@ -187,8 +187,8 @@ fn traffic_resumes_when_the_path_returns() {
     );
     // One packet per 100 ms while the satellite is visible, without loss.
     assert_eq!(some.len(), last - first + 1);
-    assert_eq!(flow.packets_sent, flow.packets_lost_route + flow.received / 1222, "{flow:?}");
-    assert!(flow.packets_lost_route > 5_000);
+    assert_eq!(flow.packets_sent, flow.packets_lost_routing + flow.received / 1222, "{flow:?}");
+    assert!(flow.packets_lost_routing > 5_000);
 }
 
 #[test]
