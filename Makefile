@@ -50,6 +50,7 @@ test-report: build
 
 lint: studio/node_modules/.installed ## Formatting, retired words, clippy, documentation, the page's sources: warnings are errors
 	scripts/check-words
+	scripts/check-layout
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet

@@ -424,7 +424,7 @@ fn json(args: &Shell, done: &Done, notes: &[String]) -> serde_json::Value {
         serde_json::json!({
             "name": direction.name,
             "realtime": direction.without_realtime.is_none(),
-            "processor_s": direction.cpu_time.as_secs_f64(),
+            "cpu_s": direction.cpu_time.as_secs_f64(),
             "packets_read": direction.packets_read,
             "bytes_read": direction.bytes_read,
             "packets_written": direction.packets_written,

@@ -133,7 +133,7 @@ fn print_row(
 ) {
     let loaded = flow.rtt_p99.unwrap_or_default();
     let blocked = flow.flow_control_blocked_longest.unwrap_or_default();
-    let stats = flow.credit.unwrap_or_default();
+    let stats = flow.flow_control.unwrap_or_default();
     let bdp = rate.bytes_in(loaded).get().max(1) as f64;
     let (buffer, window) = (stats.max_held.get() as f64 / bdp, stats.max_window.get() as f64 / bdp);
     let lossy = flow.packets_lost_channel > 0;

@@ -157,7 +157,7 @@ impl TestServer {
     }
 
     async fn measure_clients(&self, count: usize) -> Result<Report, Failed> {
-        let began = processor_s("self")?;
+        let began = cpu_s("self")?;
         let mut command = Command::new(std::env::current_exe()?);
         command
             .args(["client", &format!("https://{}/file", self.server.address())])
@@ -179,7 +179,7 @@ impl TestServer {
         let figures: Vec<f64> =
             line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
         let [failed, gbps, client_cpu_s] = figures[..] else { return Err(line.into()) };
-        let server_cpu_s = processor_s("self")? - began;
+        let server_cpu_s = cpu_s("self")? - began;
         Ok(Report {
             failed: failed as usize,
             gbps,
@@ -193,7 +193,7 @@ impl TestServer {
 
 /// Returns the CPU time of a process so far, in seconds: fields 14 and 15 of proc_pid_stat(5),
 /// which are hundredths of a second on Linux.
-fn processor_s(process: &str) -> Result<f64, Failed> {
+fn cpu_s(process: &str) -> Result<f64, Failed> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     let (_, after_name) = stat.rsplit_once(')').ok_or("no name")?;
     let ticks: u64 = after_name
@@ -243,7 +243,7 @@ async fn clients(url: &Uri, certificate: &Path, count: usize) -> Result<ExitCode
         }
     }
     let gbps = bytes as f64 * 8e-9 / began.elapsed().as_secs_f64();
-    println!("{failed} {gbps} {}", processor_s("self")?);
+    println!("{failed} {gbps} {}", cpu_s("self")?);
     Ok(ExitCode::SUCCESS)
 }
 

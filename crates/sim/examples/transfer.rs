@@ -25,7 +25,7 @@ fn stack(name: &str, chosen: Settings, bdp: Bytes) -> Result<Stack, String> {
                 http: if name == "raw" { Http::Raw } else { Http::H3 },
                 stream_window: window,
                 connection_window: window,
-                send_buffer: send_buffer,
+                send_buffer,
                 ..chosen
             }));
         }
@@ -41,8 +41,7 @@ fn stack(name: &str, chosen: Settings, bdp: Bytes) -> Result<Stack, String> {
         connection_window: window,
     };
     let receive_buffer = bdp.mul_f64(8.0).max(Bytes::from_mb(1));
-    let tcp =
-        bentpipe_tcp::Settings { receive_buffer, send_buffer: send_buffer, ..Default::default() };
+    let tcp = bentpipe_tcp::Settings { receive_buffer, send_buffer, ..Default::default() };
     Ok(Stack::Tcp(Box::new(TcpStack { tcp, congestion: chosen.congestion, http, pep: None })))
 }
 

@@ -59,7 +59,7 @@ fn check(flow: &FlowOutcome) {
     }
     assert_eq!(bytes.ip + bytes.udp + bytes.quic, bytes.total);
     let inside =
-        [bytes.quic_header, bytes.ack, bytes.credit, bytes.other, bytes.padding, bytes.tag];
+        [bytes.quic_header, bytes.ack, bytes.flow_control, bytes.other, bytes.padding, bytes.tag];
     assert_eq!((inside.iter().sum::<u64>(), bytes.unseen), (bytes.quic, 0), "{bytes:?}");
     assert_eq!(bytes.tag % 16, 0);
     assert!(

@@ -292,7 +292,7 @@ fn a_tuned_window_follows_the_path_without_blocking() {
         let product = Rate::from_mbps(50).bytes_in(flow.rtt_p99.unwrap());
         assert_eq!(flow.packets_lost_queue, 0);
         let factor = if loss.is_empty() { 2.0 } else { 4.0 };
-        let credit = flow.credit.unwrap();
+        let credit = flow.flow_control.unwrap();
         assert!(credit.max_window <= product.mul_f64(factor), "{} of {product}", credit.max_window);
         assert!(credit.max_held <= credit.max_window, "{credit:?}");
     }

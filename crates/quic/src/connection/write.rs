@@ -82,7 +82,8 @@ impl Conn {
         let finish = state.finished_when_dropped.contains(&id);
         // A stream that the peer stopped is reset already.
         let stopped = state.writers.remove(&id).flatten().is_some();
-        if !stopped && !(finish && state.quic.send_stream(id).finish().is_ok()) {
+        let finished = finish && !stopped && state.quic.send_stream(id).finish().is_ok();
+        if !stopped && !finished {
             let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
             let _ = state.quic.send_stream(id).reset(code);
         }
