@@ -1,5 +1,5 @@
-//! Request paths and `Range` headers from arbitrary text: no panic, no path leaves the directory, no
-//! range extends beyond the file.
+//! Request paths and `Range` headers from arbitrary text: no panic, no path leaves the directory,
+//! no range extends beyond the file.
 #![no_main]
 
 use bentpipe_net::http::{RequestPath, Selected};
