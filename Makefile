@@ -97,7 +97,7 @@ validate: build ## Long validations: theory, overshoot, published loss tables, t
 clocks: build ## Compare both clocks in a table: the kernel's TCP and our QUIC, real and simulated
 	cargo run --locked --quiet -p bentpipe-lab --example clocks -- scenarios/validation/clocks-*.toml --jobs $(or $(JOBS),1)
 
-fuzz: ## A minute of fuzzing for each parser of outside input
+fuzz: ## A minute of fuzzing for each parser of untrusted input
 	@scripts/fuzz 60
 
 clean: ## Remove what was built
