@@ -1,19 +1,19 @@
-# Bentpipe: `make demo` shows what it does, `make test` proves it. `make help` lists the rest.
+# `make demo` shows what Bentpipe does, `make test` runs every test, `make help` lists all targets.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup page build demo test test-rust test-page test-report lint docs docs-check bench peers matrix validate clocks fuzz clean
 
-# Where the demonstration leaves its reports.
+# Output directory of runs.
 OUT ?= out
-# Where cargo leaves what it builds.
+# The command that cargo builds.
 BENTPIPE := $(or $(CARGO_TARGET_DIR),target)/debug/bentpipe
 STUDIO_SOURCES := $(shell find studio/src studio/index.html studio/vite.config.ts studio/package-lock.json studio/tsconfig.json 2>/dev/null)
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-setup: ## Install what building and testing need, or say what is missing
+setup: ## Install what building and testing need, or list what is missing
 	@scripts/setup
 
 studio/node_modules/.installed: studio/package-lock.json
@@ -29,21 +29,21 @@ page: studio/dist/index.html ## Build the report page
 build: page ## Build the command with the page inside
 	cargo build --locked --quiet -p bentpipe-cli
 
-demo: setup build ## The main job: GEO downloads, a table, a report
+demo: setup build ## GEO downloads, with a table and a report
 	$(BENTPIPE) run scenarios/published/cnes-start.toml --out $(OUT)/cnes-start
 
-test: setup test-rust test-page test-report ## Every test: Rust, then the page in a real browser
+test: setup test-rust test-page test-report ## Every test: Rust, then the page in a browser
 
 test-rust: page
 	cargo test --workspace --locked --quiet
 
-# The page is tested again only when it or its tests have changed since they last passed.
+# The page is tested only if it or its tests have changed since they last passed.
 test-page: studio/node_modules/.tested
 studio/node_modules/.tested: studio/dist/index.html $(shell find studio/tests -type f 2>/dev/null)
 	cd studio && npm run --silent typecheck && npm test --silent
 	@touch $@
 
-# The page as the command writes it, with real results inside.
+# Tests the page as the command writes it, with real results.
 test-report: build
 	$(BENTPIPE) run scenarios/examples/first.toml --out $(OUT)/test-report >/dev/null
 	cd studio && BENTPIPE_REPORT=$(abspath $(OUT))/test-report/report.html npx vitest run --project page tests/real.page.test.ts
@@ -56,7 +56,7 @@ lint: studio/node_modules/.installed ## Formatting, retired words, clippy, docum
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	cd studio && npm run --silent lint
 
-# mdBook of the system, or our own build of it; the book opens from disk.
+# mdBook of the system if there is one, else built here. The book can be opened from disk.
 MDBOOK := $(or $(shell command -v mdbook),target/tools/bin/mdbook)
 
 target/tools/bin/mdbook:
@@ -65,7 +65,7 @@ target/tools/bin/mdbook:
 docs: $(MDBOOK) ## Build the book: target/book/index.html
 	$(MDBOOK) build docs
 
-docs-check: build ## The book shows what the command prints, and its links lead somewhere
+docs-check: build ## Check the book's outputs against the command, and its links
 	scripts/docs-check --bentpipe $(BENTPIPE)
 
 bench: ## Speed: criterion benches, then whole processes
@@ -78,7 +78,7 @@ bench: ## Speed: criterion benches, then whole processes
 peers: ## Install other people's clients and servers for `bentpipe interop`
 	@peers/install
 
-matrix: build ## Every client against every server on the path with published objectives; an hour
+matrix: build ## Every client against every server on the path with published objectives (an hour)
 	$(BENTPIPE) interop --profiles geo-50-10 --size "2 MB" "10 MB" "100 MB" --out $(OUT)/interop
 
 validate: build ## Long validations: theory, overshoot, published loss tables, tuning sweeps
@@ -93,11 +93,12 @@ validate: build ## Long validations: theory, overshoot, published loss tables, t
 		$(BENTPIPE) run scenarios/published/$$name.toml --out $(OUT)/$$name || exit $$?; \
 	done
 
-# In real time: half an hour with one run at a time. The command is what speaks QUIC under the wall clock.
-clocks: build ## Both clocks side by side, as a table: the kernel's TCP and our QUIC, real and simulated
+# Takes half an hour with one run at a time. Needs the command, which is both QUIC endpoints on the
+# real clock.
+clocks: build ## Compare both clocks in a table: the kernel's TCP and our QUIC, real and simulated
 	cargo run --locked --quiet -p bentpipe-lab --example clocks -- scenarios/validation/clocks-*.toml --jobs $(or $(JOBS),1)
 
-fuzz: ## A minute of fuzzing for each parser of outside input
+fuzz: ## A minute of fuzzing for each parser of untrusted input
 	@scripts/fuzz 60
 
 clean: ## Remove what was built

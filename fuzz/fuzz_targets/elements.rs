@@ -1,5 +1,5 @@
-//! Any text as orbital elements: no panic, and satellites that were read have positions that are
-//! numbers, or an error that names them.
+//! Orbital elements from arbitrary text: no panic. Every satellite that was read has a finite
+//! position, or an error that names it.
 #![no_main]
 
 use bentpipe_orbit::{Constellation, IslPattern, Network, NetworkSpec};

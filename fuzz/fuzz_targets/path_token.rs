@@ -1,5 +1,5 @@
-//! Any bytes as a path token and as a token stream: no panic, nothing forged is accepted, and what
-//! the stream decoder says does not depend on how its input is cut.
+//! Path tokens and token streams from arbitrary bytes: no panic, no forged token is accepted, and
+//! the stream decoder gives the same result however its input is split.
 #![no_main]
 
 use bentpipe_quic::path_memory::token::stream::Decoder;

@@ -1,12 +1,15 @@
-//! What comes to the proxy from outside, in any pieces: clients that enter, headers of the tunnel.
-//! No panic, bounds kept, pieces change nothing.
+//! Untrusted input of the proxy: client handshakes, tunnel headers and authorities. No panic,
+//! bounds are kept, and the result does not depend on how the input is split.
 #![no_main]
 
-use bentpipe_net::pep::{ClientHandshake, Credentials, Event, Header, MAX_HANDSHAKE, Target, read_header, write_header};
+use bentpipe_net::pep::{
+    ClientHandshake, Credentials, Event, Header, MAX_HANDSHAKE, Target, read_header, write_header,
+};
 use libfuzzer_sys::fuzz_target;
 
-/// Plays `bytes` in pieces of up to `piece` bytes; what was sent, and how it ended.
-fn play(credentials: Option<&Credentials>, bytes: &[u8], piece: usize) -> (Vec<u8>, Event) {
+/// Feeds `bytes` to a handshake in pieces of up to `piece` bytes. Returns what it sent and its last
+/// event.
+fn run(credentials: Option<&Credentials>, bytes: &[u8], piece: usize) -> (Vec<u8>, Event) {
     let mut handshake = ClientHandshake::new(credentials.cloned());
     let (mut sent, mut rest) = (Vec::new(), bytes);
     loop {
@@ -14,7 +17,8 @@ fn play(credentials: Option<&Credentials>, bytes: &[u8], piece: usize) -> (Vec<u
             Event::Send(answer) => sent.extend(answer),
             Event::NeedMore if rest.is_empty() => return (sent, Event::NeedMore),
             Event::NeedMore => {
-                let (now, later) = rest.split_at(piece.min(handshake.capacity()).clamp(1, rest.len()));
+                let (now, later) =
+                    rest.split_at(piece.min(handshake.capacity()).clamp(1, rest.len()));
                 handshake.receive(now);
                 rest = later;
             }
@@ -29,10 +33,13 @@ fn play(credentials: Option<&Credentials>, bytes: &[u8], piece: usize) -> (Vec<u
 fuzz_target!(|input: (bool, u8, &[u8], &str)| {
     let (login, piece, bytes, text) = input;
     let credentials = login.then(|| Credentials::parse("user:pass")).flatten();
-    let whole = play(credentials.as_ref(), bytes, usize::MAX);
-    // Whoever is refused may be so before the rest has come.
-    let pieces = play(credentials.as_ref(), bytes, usize::from(piece).max(1));
-    assert!(whole == pieces || matches!((&whole.1, &pieces.1), (Event::Refused(..), Event::Refused(..))));
+    let whole = run(credentials.as_ref(), bytes, usize::MAX);
+    // A client may be refused before all of its input has arrived.
+    let pieces = run(credentials.as_ref(), bytes, usize::from(piece).max(1));
+    assert!(
+        whole == pieces
+            || matches!((&whole.1, &pieces.1), (Event::Refused(..), Event::Refused(..)))
+    );
     if let Ok(Some(Header { window, target, length })) = read_header(bytes) {
         assert!(length <= bytes.len());
         let again = read_header(&write_header(window, &target)).ok().flatten();

@@ -1,4 +1,4 @@
-//! Any bytes as a qlog trace to rewrite: refused, or rewritten; never a panic.
+//! Rewriting arbitrary bytes as a qlog trace for qvis: an error or a result, no panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any sequence of pieces: what comes out is the stream, once, in order; what waits is counted.
+//! Arbitrary sequences of stream pieces: the reassembler returns the stream once and in order, and
+//! holds no more than its length.
 #![no_main]
 
 use bentpipe_quic::Reassembler;

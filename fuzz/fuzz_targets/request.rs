@@ -1,5 +1,5 @@
-//! Any text as a request's path and as its range: no panic, no name that leads out, no part beyond
-//! the file.
+//! Request paths and `Range` headers from arbitrary text: no panic, no path leaves the directory,
+//! no range extends beyond the file.
 #![no_main]
 
 use bentpipe_net::http::{RequestPath, Selected};
@@ -12,6 +12,8 @@ fuzz_target!(|input: (&str, &str, u64)| {
         assert!(path.below().components().all(|part| matches!(part, Component::Normal(_))));
     }
     if let Selected::Part(part) = Selected::of(range, length) {
-        assert!(part.length > 0 && part.first.checked_add(part.length).is_some_and(|end| end <= length));
+        assert!(
+            part.length > 0 && part.first.checked_add(part.length).is_some_and(|end| end <= length)
+        );
     }
 });

@@ -1,4 +1,4 @@
-//! No text makes the scenario parser panic, and what it refuses it refuses at a place in the text.
+//! Scenarios from arbitrary text: no panic, and every error points to a place in the text.
 #![no_main]
 
 use bentpipe_lab::{Changes, Plan};

@@ -1,19 +1,19 @@
-//! Any sequence of segments, at an endpoint and at both faces of a proxy: nothing panics or goes on
-//! for ever, and no more is held than the buffers say.
+//! Arbitrary sequences of segments to an endpoint and to both legs of a proxy: no panic, no endless
+//! loop, and no buffer exceeds its size.
 #![no_main]
 
-use bentpipe_congestion::{FastStart, CongestionConfig};
+use bentpipe_congestion::{CongestionConfig, FastStart};
 use bentpipe_link::Ecn;
-use bentpipe_tcp::{Endpoint, Leg, Flags, MakeController, Relay, Sack, Segment, Settings};
+use bentpipe_tcp::{Endpoint, Flags, Leg, MakeController, Relay, Sack, Segment, Settings};
 use bentpipe_units::{Bytes, Span, Time};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 
-/// Bytes that any buffer here holds.
+/// Size of every buffer in this test, in bytes.
 const BUFFER: u64 = 100_000;
 
-/// A position near those that are in use, or any.
+/// A sequence number near those in use, or an arbitrary one.
 #[derive(Debug, Arbitrary)]
 enum Position {
     Near(u16),
@@ -75,7 +75,8 @@ fn segment(piece: &Piece) -> (Segment, Ecn) {
 fuzz_target!(|input: (bool, Vec<Step>)| {
     let (connects, steps) = input;
     let Ok(factory) = CongestionConfig::default().factory() else { return };
-    let make: MakeController = Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None));
+    let make: MakeController =
+        Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None));
     let buffer = Bytes::new(BUFFER);
     let settings = Arc::new(Settings {
         receive_buffer: buffer,
@@ -88,7 +89,8 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
     let mut now = Time::from_millis(1);
     let begin = if connects { Endpoint::connect } else { Endpoint::listen };
     let mut endpoint = begin(now, settings.clone(), make.clone(), None);
-    let mut relay = Relay::new(now, [settings.clone(), settings], [make.clone(), make], [None, None], buffer);
+    let mut relay =
+        Relay::new(now, [settings.clone(), settings], [make.clone(), make], [None, None], buffer);
     for step in &steps {
         match step {
             Step::Client(piece) => {
@@ -112,18 +114,21 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
             Step::Finish => endpoint.finish(now),
             Step::Reset => endpoint.reset(now),
         }
-        // A hundred thousand bytes are 70 segments, or as many as the peer's small windows make of
-        // them.
-        assert!((0..100_000).any(|_| endpoint.poll_transmit(now).is_none()), "the endpoint sends \
-            for ever");
-        assert!((0..100_000).any(|_| relay.poll_transmit(now).is_none()), "the proxy sends for \
-            ever");
+        // 100 000 bytes are 70 full segments, or more if the peer's windows are small.
+        assert!(
+            (0..100_000).any(|_| endpoint.poll_transmit(now).is_none()),
+            "the endpoint never stops sending"
+        );
+        assert!(
+            (0..100_000).any(|_| relay.poll_transmit(now).is_none()),
+            "the proxy never stops sending"
+        );
         assert!(endpoint.acknowledged() <= endpoint.written());
         assert!(endpoint.written() - endpoint.acknowledged() <= BUFFER);
-        // The window's field is rounded up to its unit of two bytes.
+        // The window field is rounded up to its unit of two bytes.
         assert!(endpoint.received() - endpoint.consumed() <= BUFFER + 1);
-        for face in [Leg::Client, Leg::Server] {
-            assert!(relay.max_buffered(face) <= BUFFER);
+        for leg in [Leg::Client, Leg::Server] {
+            assert!(relay.max_buffered(leg) <= BUFFER);
         }
     }
 });

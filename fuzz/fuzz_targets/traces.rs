@@ -1,4 +1,4 @@
-//! No file makes the readers of rate and loss traces panic, and a trace that loads has a rate.
+//! Rate and loss traces from arbitrary files: no panic, and every rate trace that loads has a rate.
 #![no_main]
 
 use bentpipe_link::loss::Trace;

@@ -1,4 +1,4 @@
-"""A small HTTP/3 client and server on aioquic, with the settings that aioquic has by default."""
+"""A small HTTP/3 client and server on aioquic, with the default settings of aioquic."""
 
 import argparse
 import asyncio
@@ -17,7 +17,7 @@ from aioquic.quic.events import ConnectionTerminated, ProtocolNegotiated, Stream
 
 
 class Client(QuicConnectionProtocol):
-    """One request; `fetch` waits for its end."""
+    """A connection for one request. `fetch` returns when the response is complete."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -42,7 +42,7 @@ class Client(QuicConnectionProtocol):
         if isinstance(event, ConnectionTerminated):
             self.fail(f"closed: {event.error_code} {event.reason_phrase}")
         elif isinstance(event, StreamReset):
-            self.fail(f"the server has reset the stream: {event.error_code}")
+            self.fail(f"the server reset the stream: {event.error_code}")
         for answer in self.http.handle_event(event):
             if isinstance(answer, HeadersReceived):
                 headers = dict(answer.headers)
@@ -56,23 +56,28 @@ class Client(QuicConnectionProtocol):
             if getattr(answer, "stream_ended", False) and not self.ended.done():
                 self.result["completion_s"] = self.since()
                 if self.length is not None and int(self.length) != self.result["bytes"]:
-                    self.fail(f"{self.result['bytes']} bytes of {int(self.length)}")
+                    self.fail(f"received {self.result['bytes']} of {int(self.length)} bytes")
                 else:
                     self.ended.set_result(None)
 
 
 async def client(options):
     where = urllib.parse.urlsplit(options.url)
-    configuration = QuicConfiguration(alpn_protocols=H3_ALPN, is_client=True, server_name=options.name)
+    configuration = QuicConfiguration(
+        alpn_protocols=H3_ALPN, is_client=True, server_name=options.name
+    )
     configuration.load_verify_locations(cafile=options.ca)
-    result = {"bytes": 0, "handshake_s": None, "first_byte_s": None, "completion_s": None, "protocol": "h3"}
+    times = dict.fromkeys(("handshake_s", "first_byte_s", "completion_s"))
+    result = {"bytes": 0, **times, "protocol": "h3"}
     begin = time.monotonic()
 
     def since():
         return time.monotonic() - begin
 
     async def fetch(file):
-        connect = aioquic.asyncio.connect(where.hostname, where.port, configuration=configuration, create_protocol=Client)
+        connect = aioquic.asyncio.connect(
+            where.hostname, where.port, configuration=configuration, create_protocol=Client
+        )
         async with connect as protocol:
             result["handshake_s"] = since()
             await protocol.fetch(f"{options.name}:{where.port}", where.path, file, result, since)
@@ -85,7 +90,10 @@ async def client(options):
 
 
 class Server(QuicConnectionProtocol):
-    """Answers with files of `root`. aioquic buffers what is sent without a bound: files are handed over whole."""
+    """Serves the files of `root`.
+
+    aioquic has an unbounded send buffer, so each file is written at once.
+    """
 
     root = None
     http = None
@@ -95,7 +103,8 @@ class Server(QuicConnectionProtocol):
             self.http = H3Connection(self._quic)
         for request in self.http.handle_event(event) if self.http else ():
             if isinstance(request, HeadersReceived):
-                self.answer(request.stream_id, dict(request.headers).get(b":path", b"").decode(errors="replace"))
+                path = dict(request.headers).get(b":path", b"")
+                self.answer(request.stream_id, path.decode(errors="replace"))
         self.transmit()
 
     def answer(self, stream, path):
@@ -113,7 +122,9 @@ async def server(options):
     configuration = QuicConfiguration(alpn_protocols=H3_ALPN, is_client=False)
     configuration.load_cert_chain(options.cert, options.key)
     Server.root = pathlib.Path(options.root)
-    await aioquic.asyncio.serve(options.address, options.port, configuration=configuration, create_protocol=Server)
+    await aioquic.asyncio.serve(
+        options.address, options.port, configuration=configuration, create_protocol=Server
+    )
     await asyncio.Future()
 
 
@@ -134,8 +145,8 @@ def main():
     try:
         asyncio.run(options.run(options))
     except (OSError, TimeoutError) as error:
-        # A timeout has no words of its own.
-        sys.exit(str(error) or f"no end within {options.timeout} s")
+        # A TimeoutError has no message.
+        sys.exit(str(error) or f"not complete within {options.timeout} s")
 
 
 main()

@@ -1,9 +1,11 @@
-// Downloads a file in Chromium and prints when, and by which protocol.
+// Downloads a file in Chromium and prints its times and protocol as one line of JSON.
 import { parseArgs } from 'node:util'
 import { blank, download, start } from './browser.mjs'
 
 const names = ['modules', 'protocol', 'host', 'address', 'port', 'path', 'cert', 'timeout']
-const { values: options } = parseArgs({ options: Object.fromEntries(names.map((name) => [name, { type: 'string' }])) })
+const { values: options } = parseArgs({
+    options: Object.fromEntries(names.map((name) => [name, { type: 'string' }])),
+})
 
 let started = null
 let failure = null

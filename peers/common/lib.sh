@@ -1,4 +1,5 @@
-# What the install scripts share: everything goes below the folder in the first argument (or $BENTPIPE_PEERS; target/peers otherwise), nothing into the system.
+# Shared by the install scripts. Everything is installed below one folder, nothing into the system.
+# The folder is the first argument, else $BENTPIPE_PEERS, else target/peers.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 name=$(basename "$here")
@@ -6,7 +7,7 @@ base=${1:-${BENTPIPE_PEERS:-$here/../../target/peers}}
 mkdir -p "$base/$name"
 home=$(cd "$base/$name" && pwd)
 
-# The version that peer.toml names.
+# The version in peer.toml.
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$here/peer.toml")
 
 need() {
@@ -19,7 +20,8 @@ need() {
     done
 }
 
-# A Cargo project of this folder: the program `peer-NAME` below $home/bin. All of them share one folder to build in, which may be removed afterwards.
+# Builds the Cargo project of this folder and installs its program as $home/bin/peer-NAME. All
+# projects share the build folder $base/build, which may be removed afterwards.
 cargo_program() {
     need cargo cc
     (cd "$here" && CARGO_TARGET_DIR="$base/build" cargo build --release --locked --quiet)
@@ -27,14 +29,14 @@ cargo_program() {
     install -m 755 "$base/build/release/peer-$name" "$home/bin/"
 }
 
-# A virtual environment of Python with these packages.
+# Creates a Python virtual environment with these packages.
 venv() {
     need python3
     python3 -m venv "$home/venv"
     "$home/venv/bin/pip" install --quiet --disable-pip-version-check "$@"
 }
 
-# Debian packages, unpacked below $home.
+# Unpacks these Debian packages below $home, unless the system has the program.
 debian() {
     if command -v "$name" >/dev/null; then
         echo "$name: the system has it"
@@ -44,7 +46,10 @@ debian() {
     local folder
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' RETURN
-    # The user that apt downloads as must be able to write there.
+    # apt downloads as a user of its own, which must be able to write here.
     chmod 755 "$folder"
-    (cd "$folder" && apt-get -o APT::Sandbox::User=root download -qq "$@" && for package in ./*.deb; do dpkg-deb -x "$package" "$home"; done)
+    (
+        cd "$folder" && apt-get -o APT::Sandbox::User=root download -qq "$@" &&
+            for package in ./*.deb; do dpkg-deb -x "$package" "$home"; done
+    )
 }

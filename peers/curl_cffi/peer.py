@@ -1,4 +1,7 @@
-"""A small client on the libcurl of curl_cffi (ngtcp2, nghttp3), without the browser's fingerprint that curl_cffi can put on, and with curl's defaults."""
+"""A small client on the libcurl of curl_cffi (ngtcp2, nghttp3), with the defaults of curl.
+
+It does not use the browser fingerprints of curl_cffi.
+"""
 
 import argparse
 import json
@@ -8,8 +11,8 @@ import urllib.parse
 from curl_cffi import Curl, CurlError, CurlHttpVersion, CurlInfo, CurlOpt
 
 VERSIONS = {"h3": CurlHttpVersion.V3ONLY, "h2": CurlHttpVersion.V2TLS, "h1": CurlHttpVersion.V1_1}
-# What CURLINFO_HTTP_VERSION says.
-SPOKEN = {0: None, 1: "http/1.0", 2: "http/1.1", 3: "h2", 30: "h3"}
+# Protocol by value of CURLINFO_HTTP_VERSION.
+PROTOCOLS = {0: None, 1: "http/1.0", 2: "http/1.1", 3: "h2", 30: "h3"}
 
 parser = argparse.ArgumentParser()
 for name in ("url", "name", "ca", "output"):
@@ -36,7 +39,7 @@ with open(options.output, "wb") as file:
 
 
 def seconds(info):
-    """None where it did not come to that."""
+    """Returns a time in seconds, or None if the transfer did not get that far."""
     return curl.getinfo(info) or None
 
 
@@ -47,7 +50,7 @@ print(
             "handshake_s": seconds(CurlInfo.APPCONNECT_TIME),
             "first_byte_s": seconds(CurlInfo.STARTTRANSFER_TIME),
             "completion_s": seconds(CurlInfo.TOTAL_TIME) if failure is None else None,
-            "protocol": SPOKEN.get(curl.getinfo(CurlInfo.HTTP_VERSION)),
+            "protocol": PROTOCOLS.get(curl.getinfo(CurlInfo.HTTP_VERSION)),
         }
     )
 )

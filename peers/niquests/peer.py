@@ -1,4 +1,4 @@
-"""A small HTTP/3 client on niquests (qh3), with the settings that niquests has by default."""
+"""A small HTTP/3 client on niquests (qh3), with the default settings of niquests."""
 
 import argparse
 import json
@@ -15,7 +15,8 @@ parser.add_argument("--timeout", type=float, default=60)
 options = parser.parse_args()
 where = urllib.parse.urlsplit(options.url)
 
-result = {"bytes": 0, "handshake_s": None, "first_byte_s": None, "completion_s": None, "protocol": None}
+times = dict.fromkeys(("handshake_s", "first_byte_s", "completion_s"))
+result = {"bytes": 0, **times, "protocol": None}
 begin = time.monotonic()
 
 
@@ -38,10 +39,10 @@ def fetch():
                     result["bytes"] += len(piece)
                     file.write(piece)
                     if since() > options.timeout:
-                        raise TimeoutError(f"no end within {options.timeout} s")
+                        raise TimeoutError(f"not complete within {options.timeout} s")
             length = answer.headers.get("content-length")
             if length is not None and int(length) != result["bytes"]:
-                raise OSError(f"{result['bytes']} bytes of {length}")
+                raise OSError(f"received {result['bytes']} of {length} bytes")
             result["completion_s"] = since()
 
 

@@ -1,4 +1,5 @@
-// A small HTTP/3 client and server on quic-go, with the settings that quic-go has by default. The server also speaks HTTP/2 and HTTP/1.1 over TCP, on the same port.
+// A small HTTP/3 client and server on quic-go, with the default settings of quic-go. The server
+// also speaks HTTP/2 and HTTP/1.1 over TCP, on the same port.
 package main
 
 import (
@@ -22,7 +23,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 )
 
-// fetched is what the client prints. Times are in seconds, from right before the first packet.
+// fetched is the client's output. Times are in seconds since just before the first packet.
 type fetched struct {
 	Bytes      int64    `json:"bytes"`
 	Handshake  *float64 `json:"handshake_s"`
@@ -40,7 +41,7 @@ func main() {
 
 func run(arguments []string) error {
 	if len(arguments) == 0 {
-		return fmt.Errorf("allowed: client, server")
+		return fmt.Errorf("role is missing; allowed: client, server")
 	}
 	flags := flag.NewFlagSet(arguments[0], flag.ExitOnError)
 	switch arguments[0] {
@@ -49,19 +50,19 @@ func run(arguments []string) error {
 		name := flags.String("name", "", "name in the server's certificate")
 		ca := flags.String("ca", "", "the server's certificate, PEM")
 		output := flags.String("output", "", "file to write")
-		timeout := flags.Int("timeout", 60, "how long it may take, seconds")
+		timeout := flags.Int("timeout", 60, "time limit in seconds")
 		_ = flags.Parse(arguments[1:])
 		return client(*target, *name, *ca, *output, time.Duration(*timeout)*time.Second)
 	case "server":
-		root := flags.String("root", "", "directory")
-		address := flags.String("address", "", "address to listen at")
-		port := flags.String("port", "", "port, UDP and TCP")
+		root := flags.String("root", "", "directory to serve")
+		address := flags.String("address", "", "address to listen on")
+		port := flags.String("port", "", "port for UDP and TCP")
 		cert := flags.String("cert", "", "certificate, PEM")
 		key := flags.String("key", "", "private key, PEM")
 		_ = flags.Parse(arguments[1:])
 		return server(*root, net.JoinHostPort(*address, *port), *cert, *key)
 	}
-	return fmt.Errorf("%q; allowed: client, server", arguments[0])
+	return fmt.Errorf("role %q is unknown; allowed: client, server", arguments[0])
 }
 
 func client(target, name, ca, output string, timeout time.Duration) (err error) {
@@ -75,7 +76,7 @@ func client(target, name, ca, output string, timeout time.Duration) (err error) 
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return fmt.Errorf("%s: no certificate", ca)
+		return fmt.Errorf("%s contains no certificate", ca)
 	}
 	file, err := os.Create(output)
 	if err != nil {
@@ -97,8 +98,11 @@ func client(target, name, ca, output string, timeout time.Duration) (err error) 
 	}()
 	transport := &http3.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: name},
-		// As the transport dials by itself, but to the address, and with a look at the clock when the handshake is done.
-		Dial: func(ctx context.Context, _ string, config *tls.Config, settings *quic.Config) (*quic.Conn, error) {
+		// Like the transport's own dialling, but to the given address. Also records the time of the
+		// handshake.
+		Dial: func(
+			ctx context.Context, _ string, config *tls.Config, settings *quic.Config,
+		) (*quic.Conn, error) {
 			connection, err := quic.DialAddr(ctx, where.Host, config, settings)
 			if err == nil {
 				result.Handshake = since()
@@ -107,7 +111,8 @@ func client(target, name, ca, output string, timeout time.Duration) (err error) 
 		},
 	}
 	defer transport.Close()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+net.JoinHostPort(name, where.Port())+where.Path, nil)
+	from := "https://" + net.JoinHostPort(name, where.Port()) + where.Path
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
 		return err
 	}
@@ -130,7 +135,7 @@ func client(target, name, ca, output string, timeout time.Duration) (err error) 
 	}
 	result.Completion = since()
 	if response.ContentLength >= 0 && response.ContentLength != result.Bytes {
-		return fmt.Errorf("%d bytes of %d", result.Bytes, response.ContentLength)
+		return fmt.Errorf("received %d of %d bytes", result.Bytes, response.ContentLength)
 	}
 	return nil
 }

@@ -6,46 +6,50 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the program is to be.
+/// Role of the program.
 #[derive(Debug, Clone)]
 pub enum Role {
-    /// One download.
+    /// Downloads one file.
     Client(Fetch),
-    /// A directory, until the program is ended.
+    /// Serves a directory until the program is ended.
     Server(Serve),
 }
 
 /// A download.
 #[derive(Debug, Clone)]
 pub struct Fetch {
-    /// Where the server is.
+    /// The server's address.
     pub server: SocketAddr,
     /// The name in its certificate.
     pub name: String,
     /// The path of the URL, with its leading slash.
     pub path: String,
-    /// The server's certificate, PEM: what it proves itself with is held against this.
+    /// The certificate that the server must present, PEM.
     pub ca: PathBuf,
     /// The file to write.
     pub output: PathBuf,
-    /// How long it may take.
+    /// Time limit.
     pub timeout: Duration,
 }
 
 impl Fetch {
-    /// The URL with the certificate's name for a host.
+    /// Returns the URL with the certificate's name as its host.
     pub fn url(&self) -> String {
         format!("https://{}{}", self.authority(), self.path)
     }
 
-    /// The certificate's name, and the port.
+    /// Returns the certificate's name and the port.
     pub fn authority(&self) -> String {
         format!("{}:{}", self.name, self.server.port())
     }
 
-    /// Where to send from: any port of any address, of the server's family.
+    /// Returns the local address to bind: unspecified, of the server's address family.
     pub fn local(&self) -> SocketAddr {
-        let any = if self.server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let any = if self.server.is_ipv4() {
+            Ipv4Addr::UNSPECIFIED.into()
+        } else {
+            Ipv6Addr::UNSPECIFIED.into()
+        };
         SocketAddr::new(any, 0)
     }
 }
@@ -55,9 +59,9 @@ impl Fetch {
 pub struct Serve {
     /// The directory.
     pub root: PathBuf,
-    /// Where to listen.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// Certificate, PEM.
+    /// The certificate, PEM.
     pub cert: PathBuf,
     /// Its private key, PEM.
     pub key: PathBuf,
@@ -67,16 +71,17 @@ impl Role {
     /// Reads the arguments after the program's name.
     ///
     /// # Errors
-    /// One is missing or wrong.
+    /// An argument is missing, unknown or malformed.
     pub fn read(arguments: impl Iterator<Item = String>) -> Result<Self, Error> {
         let mut arguments = arguments.peekable();
         let role = arguments.next().unwrap_or_default();
         let mut options = HashMap::new();
         while let Some(name) = arguments.next() {
-            let value = arguments.next().ok_or_else(|| format!("{name}: no value"))?;
+            let value = arguments.next().ok_or_else(|| format!("{name} has no value"))?;
             options.insert(name, value);
         }
-        let mut take = |name: &str| options.remove(name).ok_or_else(|| format!("{name} is missing"));
+        let mut take =
+            |name: &str| options.remove(name).ok_or_else(|| format!("{name} is missing"));
         let role = match role.as_str() {
             "client" => {
                 let (server, path) = split(&take("--url")?)?;
@@ -86,27 +91,39 @@ impl Role {
                     name: take("--name")?,
                     ca: take("--ca")?.into(),
                     output: take("--output")?.into(),
-                    timeout: Duration::from_secs(take("--timeout").unwrap_or_else(|_| "60".to_owned()).parse()?),
+                    timeout: Duration::from_secs(
+                        take("--timeout").unwrap_or_else(|_| "60".to_owned()).parse()?,
+                    ),
                 })
             }
             "server" => Self::Server(Serve {
                 root: take("--root")?.into(),
-                listen: SocketAddr::new(take("--address")?.parse::<IpAddr>()?, take("--port")?.parse()?),
+                listen: SocketAddr::new(
+                    take("--address")?.parse::<IpAddr>()?,
+                    take("--port")?.parse()?,
+                ),
                 cert: take("--cert")?.into(),
                 key: take("--key")?.into(),
             }),
-            other => return Err(format!("`{other}`; allowed: client, server").into()),
+            other => {
+                return Err(format!("role `{other}` is unknown; allowed: client, server").into());
+            }
         };
         match options.into_keys().next() {
             None => Ok(role),
-            Some(unknown) => Err(format!("unknown option {unknown}").into()),
+            Some(unknown) => Err(format!("option {unknown} is unknown").into()),
         }
     }
 }
 
-/// `https://ADDRESS:PORT/PATH`.
+/// Splits `https://ADDRESS:PORT/PATH` into address and path.
 fn split(url: &str) -> Result<(SocketAddr, String), Error> {
-    let rest = url.strip_prefix("https://").ok_or_else(|| format!("{url}: no https://"))?;
-    let (host, path) = rest.split_once('/').ok_or_else(|| format!("{url}: no path"))?;
-    Ok((host.parse().map_err(|_| format!("{url}: no address with a port"))?, format!("/{path}")))
+    let rest = url
+        .strip_prefix("https://")
+        .ok_or_else(|| format!("{url} does not begin with https://"))?;
+    let (host, path) = rest.split_once('/').ok_or_else(|| format!("{url} has no path"))?;
+    Ok((
+        host.parse().map_err(|_| format!("the host of {url} is no IP address with a port"))?,
+        format!("/{path}"),
+    ))
 }

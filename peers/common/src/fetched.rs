@@ -1,4 +1,4 @@
-//! A download as it goes: its file, its times, and the line that is printed at its end.
+//! State of a download: its file, its times and the line of output.
 
 use crate::Error;
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-/// A download. Times count from [`Fetched::begin`], which comes right before the first packet.
+/// A download. Times count from [`Fetched::begin`], just before the first packet.
 #[derive(Debug)]
 pub struct Fetched {
     begin: Instant,
@@ -18,21 +18,28 @@ pub struct Fetched {
 }
 
 impl Fetched {
-    /// Opens the file, and begins to count time.
+    /// Creates the file and starts the clock.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be created.
     pub fn begin(output: &Path) -> Result<Self, Error> {
         let file = BufWriter::with_capacity(1 << 20, File::create(output)?);
-        Ok(Self { begin: Instant::now(), handshake: None, first_byte: None, completion: None, bytes: 0, file })
+        Ok(Self {
+            begin: Instant::now(),
+            handshake: None,
+            first_byte: None,
+            completion: None,
+            bytes: 0,
+            file,
+        })
     }
 
-    /// The handshake is done.
+    /// Records the end of the handshake.
     pub fn handshake_done(&mut self) {
         self.handshake = Some(self.begin.elapsed().as_secs_f64());
     }
 
-    /// Bytes of the body.
+    /// Writes bytes of the body to the file.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -43,19 +50,19 @@ impl Fetched {
         Ok(self.file.write_all(bytes)?)
     }
 
-    /// All of it has come: `expected` bytes, where the server said so.
+    /// Records the end of the body, whose length is `expected` if the server sent one.
     ///
     /// # Errors
-    /// It is not whole, or cannot be written.
+    /// The body has another length, or the file cannot be written.
     pub fn complete(&mut self, expected: Option<u64>) -> Result<(), Error> {
         self.completion = Some(self.begin.elapsed().as_secs_f64());
         if let Some(expected) = expected.filter(|expected| *expected != self.bytes) {
-            return Err(format!("{} bytes of {expected}", self.bytes).into());
+            return Err(format!("received {} of {expected} bytes", self.bytes).into());
         }
         Ok(self.file.flush()?)
     }
 
-    /// What is printed.
+    /// Returns the line of output, as JSON.
     pub fn line(&self) -> String {
         serde_json::json!({
             "bytes": self.bytes,

@@ -1,4 +1,4 @@
-//! Requests and answers through the crate h3, over any QUIC that has its traits.
+//! HTTP/3 with the crate h3, over any QUIC library that implements its traits.
 
 use crate::{Error, Fetch, Fetched, PIECE, Root};
 use bytes::{Buf, Bytes, BytesMut};
@@ -7,10 +7,10 @@ use http::{Request, Response, StatusCode, header};
 use std::future::{Future, poll_fn};
 use tokio::io::AsyncReadExt;
 
-/// Gets what `fetch` names into `fetched`.
+/// Downloads the file of `fetch` into `fetched`.
 ///
 /// # Errors
-/// Whatever keeps the file from being whole.
+/// The connection or the request failed, or the file is incomplete.
 pub async fn get<C, O>(connection: C, fetch: &Fetch, fetched: &mut Fetched) -> Result<(), Error>
 where
     C: quic::Connection<Bytes, OpenStreams = O> + Send + 'static,
@@ -45,8 +45,8 @@ where
     }
 }
 
-/// Answers the requests of a connection in a task of its own, once `connecting` has it, and says on
-/// standard error what ended it but its regular end.
+/// Spawns a task that awaits `connecting` and serves the requests of its connection. Errors go to
+/// standard error.
 pub fn spawn<C>(connecting: impl Future<Output = Result<C, Error>> + Send + 'static, root: &Root)
 where
     C: quic::Connection<Bytes, OpenStreams: Send> + Send + 'static,
@@ -63,7 +63,7 @@ where
     });
 }
 
-/// Answers requests until the client is gone.
+/// Serves requests until the client closes the connection.
 async fn serve<C>(connection: C, root: Root) -> Result<(), Error>
 where
     C: quic::Connection<Bytes>,
@@ -77,15 +77,21 @@ where
         let root = root.clone();
         tokio::spawn(async move {
             let answer = async {
-                // To its end: a stream that is let go before is stopped with a code that is none of
-                // HTTP/3's, and libcurl gives up the answer for it.
+                // Read to the end. Otherwise dropping the stream stops it with a code that HTTP/3
+                // does not define, and libcurl then abandons the response.
                 while stream.recv_data().await?.is_some() {}
                 let Ok((mut file, length)) = root.open(request.uri().path()).await else {
-                    stream.send_response(Response::builder().status(StatusCode::NOT_FOUND).body(())?).await?;
+                    stream
+                        .send_response(Response::builder().status(StatusCode::NOT_FOUND).body(())?)
+                        .await?;
                     stream.finish().await?;
                     return Ok::<(), Error>(());
                 };
-                stream.send_response(Response::builder().header(header::CONTENT_LENGTH, length).body(())?).await?;
+                stream
+                    .send_response(
+                        Response::builder().header(header::CONTENT_LENGTH, length).body(())?,
+                    )
+                    .await?;
                 let mut piece = BytesMut::new();
                 loop {
                     piece.reserve(PIECE);

@@ -1,8 +1,8 @@
-//! What the small clients and servers share: their command line, how they run and end, what a
-//! client prints, which file a server may open.
+//! Shared code of the small clients and servers: command line, exit status, output of a client and
+//! file access of a server.
 //!
 //! `client --url https://ADDRESS:PORT/FILE --name NAME --ca CERT --output FILE [--timeout SECONDS]`
-//! prints one line of JSON and ends with status 0 only when the whole file was written. `server
+//! prints one line of JSON. Its exit status is 0 only if the whole file was written. `server
 //! --root DIR --address ADDRESS --port PORT --cert FILE --key FILE` serves until it is ended.
 
 mod arguments;
@@ -17,5 +17,5 @@ pub use fetched::Fetched;
 pub use program::run;
 pub use root::{PIECE, Root};
 
-/// Whatever went wrong, in words.
+/// Any error.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;

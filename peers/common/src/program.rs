@@ -1,11 +1,11 @@
-//! From the command line to the exit status.
+//! The main program: from the command line to the exit status.
 
 use crate::arguments::Role;
 use crate::{Error, Fetch, Fetched, Serve};
 use std::process::ExitCode;
 
-/// Does what the command line says: one download by `get`, or a directory by `serve`. A download's
-/// times are printed however it ends, and what went wrong goes to standard error.
+/// Runs the role of the command line: one download with `get`, or a server with `serve`. Prints the
+/// times of a download even if it fails. Errors go to standard error.
 pub async fn run(
     get: impl AsyncFnOnce(&Fetch, &mut Fetched) -> Result<(), Error>,
     serve: impl AsyncFnOnce(&Serve) -> Result<(), Error>,
@@ -31,5 +31,5 @@ async fn download(
     let mut fetched = Fetched::begin(&fetch.output)?;
     let result = tokio::time::timeout(fetch.timeout, get(fetch, &mut fetched)).await;
     println!("{}", fetched.line());
-    result.map_err(|_| format!("no end within {:?}", fetch.timeout))?
+    result.map_err(|_| format!("not complete within {:?}", fetch.timeout))?
 }

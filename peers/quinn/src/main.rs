@@ -1,5 +1,4 @@
-//! A small HTTP/3 client and server on quinn and h3, with the transport settings that quinn has by
-//! default.
+//! A small HTTP/3 client and server on quinn and h3, with quinn's default transport settings.
 
 use peer_common::{Error, Fetch, Fetched, Root, Serve, http3, run};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -22,7 +21,8 @@ async fn get(fetch: &Fetch, fetched: &mut Fetched) -> Result<(), Error> {
     for certificate in CertificateDer::pem_file_iter(&fetch.ca)? {
         roots.add(certificate?)?;
     }
-    let mut tls = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    let mut tls =
+        rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
     tls.alpn_protocols = vec![ALPN.to_vec()];
     let endpoint = quinn::Endpoint::client(fetch.local())?;
     let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
@@ -34,7 +34,8 @@ async fn get(fetch: &Fetch, fetched: &mut Fetched) -> Result<(), Error> {
 async fn serve(directory: &Serve) -> Result<(), Error> {
     let chain = CertificateDer::pem_file_iter(&directory.cert)?.collect::<Result<Vec<_>, _>>()?;
     let key = PrivateKeyDer::from_pem_file(&directory.key)?;
-    let mut tls = rustls::ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key)?;
+    let mut tls =
+        rustls::ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key)?;
     tls.alpn_protocols = vec![ALPN.to_vec()];
     let config = quinn::ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
     let endpoint = quinn::Endpoint::server(config, directory.listen)?;

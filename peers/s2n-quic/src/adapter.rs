@@ -1,4 +1,4 @@
-//! s2n-quic behind the traits of h3.
+//! Implements the traits of h3 for s2n-quic.
 
 use bytes::{Buf, Bytes};
 use h3::error::Code;
@@ -17,7 +17,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Takes a connection whose handshake is done.
+    /// Wraps a connection whose handshake is complete.
     pub fn new(connection: s2n_quic::Connection) -> Self {
         let (handle, acceptor) = connection.split();
         let (bidirectional, unidirectional) = acceptor.split();
@@ -25,7 +25,7 @@ impl Connection {
     }
 }
 
-/// What opens streams, and closes the connection.
+/// Opens streams and closes the connection.
 #[derive(Clone)]
 pub struct Open(Handle);
 
@@ -34,7 +34,7 @@ fn lost(error: connection::Error) -> ConnectionErrorIncoming {
         connection::Error::Application { error, .. } => {
             ConnectionErrorIncoming::ApplicationClose { error_code: u64::from(*error) }
         }
-        // Closed with no error in the transport: h3 knows it as one of its own (RFC 9114 §5.4).
+        // A close without a transport error. h3 expects an HTTP/3 code (RFC 9114 §5.4).
         connection::Error::Closed { .. } => {
             ConnectionErrorIncoming::ApplicationClose { error_code: Code::H3_NO_ERROR.value() }
         }
@@ -55,41 +55,46 @@ fn broken(error: stream::Error) -> StreamErrorIncoming {
     }
 }
 
-/// What is closed without its peer having done so.
-fn gone() -> ConnectionErrorIncoming {
+/// The error for a connection that closed without an error.
+fn closed() -> ConnectionErrorIncoming {
     ConnectionErrorIncoming::ApplicationClose { error_code: Code::H3_NO_ERROR.value() }
 }
 
-/// Codes of HTTP/3 are small; one that is no varint (RFC 9000 §16) cannot be sent.
+/// Converts a code of HTTP/3. A code that exceeds a varint (RFC 9000 §16) becomes `UNKNOWN`.
 fn code(code: u64) -> application::Error {
     application::Error::new(code).unwrap_or(application::Error::UNKNOWN)
 }
 
 fn number(id: u64) -> StreamId {
-    // s2n-quic's numbers are varints already.
-    StreamId::try_from(id).expect("a stream's number is a varint")
+    // s2n-quic's stream IDs are varints already.
+    StreamId::try_from(id).expect("a stream ID is a varint")
 }
 
 impl quic::OpenStreams<Bytes> for Open {
     type BidiStream = Bidirectional;
     type SendStream = Send;
 
-    fn poll_open_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bidirectional, StreamErrorIncoming>> {
+    fn poll_open_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Bidirectional, StreamErrorIncoming>> {
         let opened = ready!(self.0.poll_open_bidirectional_stream(cx));
-        let opened =
-            opened.map_err(|error| StreamErrorIncoming::ConnectionErrorIncoming { connection_error: lost(error) })?;
+        let opened = opened.map_err(|error| StreamErrorIncoming::ConnectionErrorIncoming {
+            connection_error: lost(error),
+        })?;
         let (receive, send) = opened.split();
         Poll::Ready(Ok(Bidirectional { send: Send::new(send), receive: Receive(receive) }))
     }
 
     fn poll_open_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<Send, StreamErrorIncoming>> {
         let opened = ready!(self.0.poll_open_send_stream(cx));
-        let opened =
-            opened.map_err(|error| StreamErrorIncoming::ConnectionErrorIncoming { connection_error: lost(error) })?;
+        let opened = opened.map_err(|error| StreamErrorIncoming::ConnectionErrorIncoming {
+            connection_error: lost(error),
+        })?;
         Poll::Ready(Ok(Send::new(opened)))
     }
 
-    fn close(&mut self, reason: Code, _words: &[u8]) {
+    fn close(&mut self, reason: Code, _text: &[u8]) {
         self.0.close(code(reason.value()));
     }
 }
@@ -98,7 +103,10 @@ impl quic::OpenStreams<Bytes> for Connection {
     type BidiStream = Bidirectional;
     type SendStream = Send;
 
-    fn poll_open_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bidirectional, StreamErrorIncoming>> {
+    fn poll_open_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Bidirectional, StreamErrorIncoming>> {
         self.open.poll_open_bidi(cx)
     }
 
@@ -106,8 +114,8 @@ impl quic::OpenStreams<Bytes> for Connection {
         self.open.poll_open_send(cx)
     }
 
-    fn close(&mut self, reason: Code, words: &[u8]) {
-        quic::OpenStreams::<Bytes>::close(&mut self.open, reason, words);
+    fn close(&mut self, reason: Code, text: &[u8]) {
+        quic::OpenStreams::<Bytes>::close(&mut self.open, reason, text);
     }
 }
 
@@ -115,14 +123,21 @@ impl quic::Connection<Bytes> for Connection {
     type RecvStream = Receive;
     type OpenStreams = Open;
 
-    fn poll_accept_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<Receive, ConnectionErrorIncoming>> {
+    fn poll_accept_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Receive, ConnectionErrorIncoming>> {
         let accepted = ready!(self.unidirectional.poll_accept_receive_stream(cx)).map_err(lost)?;
-        Poll::Ready(accepted.map(Receive).ok_or_else(gone))
+        Poll::Ready(accepted.map(Receive).ok_or_else(closed))
     }
 
-    fn poll_accept_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bidirectional, ConnectionErrorIncoming>> {
-        let accepted = ready!(self.bidirectional.poll_accept_bidirectional_stream(cx)).map_err(lost)?;
-        let (receive, send) = accepted.ok_or_else(gone)?.split();
+    fn poll_accept_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Bidirectional, ConnectionErrorIncoming>> {
+        let accepted =
+            ready!(self.bidirectional.poll_accept_bidirectional_stream(cx)).map_err(lost)?;
+        let (receive, send) = accepted.ok_or_else(closed)?.split();
         Poll::Ready(Ok(Bidirectional { send: Send::new(send), receive: Receive(receive) }))
     }
 
@@ -131,26 +146,26 @@ impl quic::Connection<Bytes> for Connection {
     }
 }
 
-/// The sending side of a stream: what h3 has handed over and s2n-quic has not yet taken.
+/// The sending side of a stream, with the data from h3 that s2n-quic has not yet accepted.
 pub struct Send {
     stream: stream::SendStream,
-    waiting: Option<WriteBuf<Bytes>>,
+    pending: Option<WriteBuf<Bytes>>,
 }
 
 impl Send {
     fn new(stream: stream::SendStream) -> Self {
-        Self { stream, waiting: None }
+        Self { stream, pending: None }
     }
 }
 
 impl quic::SendStream<Bytes> for Send {
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        while let Some(data) = self.waiting.as_mut() {
+        while let Some(data) = self.pending.as_mut() {
             if !data.has_remaining() {
-                self.waiting = None;
+                self.pending = None;
                 break;
             }
-            // Room first: what is handed to s2n-quic cannot be taken back.
+            // Wait for room first, because `send_data` cannot return data that it rejects.
             ready!(self.stream.poll_send_ready(cx)).map_err(broken)?;
             let length = data.chunk().len();
             let piece = data.copy_to_bytes(length);
@@ -160,12 +175,13 @@ impl quic::SendStream<Bytes> for Send {
     }
 
     fn send_data<T: Into<WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
-        if self.waiting.is_some() {
-            let connection_error =
-                ConnectionErrorIncoming::InternalError("data before the stream was ready".to_owned());
+        if self.pending.is_some() {
+            let connection_error = ConnectionErrorIncoming::InternalError(
+                "data was sent before the stream was ready".to_owned(),
+            );
             return Err(StreamErrorIncoming::ConnectionErrorIncoming { connection_error });
         }
-        self.waiting = Some(data.into());
+        self.pending = Some(data.into());
         Ok(())
     }
 
@@ -175,7 +191,7 @@ impl quic::SendStream<Bytes> for Send {
     }
 
     fn reset(&mut self, reset_code: u64) {
-        // A stream that is over already has nothing to reset.
+        // An error means that the stream has already ended.
         let _ = self.stream.reset(code(reset_code));
     }
 
@@ -190,12 +206,15 @@ pub struct Receive(stream::ReceiveStream);
 impl quic::RecvStream for Receive {
     type Buf = Bytes;
 
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+    fn poll_data(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
         self.0.poll_receive(cx).map_err(broken)
     }
 
     fn stop_sending(&mut self, error_code: u64) {
-        // A stream that is over already has nothing to stop.
+        // An error means that the stream has already ended.
         let _ = self.0.stop_sending(code(error_code));
     }
 
@@ -204,7 +223,7 @@ impl quic::RecvStream for Receive {
     }
 }
 
-/// Both sides.
+/// A bidirectional stream.
 pub struct Bidirectional {
     send: Send,
     receive: Receive,
@@ -235,7 +254,10 @@ impl quic::SendStream<Bytes> for Bidirectional {
 impl quic::RecvStream for Bidirectional {
     type Buf = Bytes;
 
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+    fn poll_data(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
         self.receive.poll_data(cx)
     }
 

@@ -1,5 +1,5 @@
-//! A small HTTP/3 client and server on s2n-quic and h3, with the transport settings that s2n-quic
-//! has by default. No crate that joins the two is published: ours is in `adapter`.
+//! A small HTTP/3 client and server on s2n-quic and h3, with s2n-quic's default transport settings.
+//! `adapter` joins the two, because no published crate does.
 
 mod adapter;
 
@@ -13,8 +13,12 @@ async fn main() -> ExitCode {
 }
 
 async fn get(fetch: &Fetch, fetched: &mut Fetched) -> Result<(), Error> {
-    let client = s2n_quic::Client::builder().with_tls(fetch.ca.as_path())?.with_io(fetch.local())?.start()?;
-    let connection = client.connect(Connect::new(fetch.server).with_server_name(fetch.name.as_str())).await?;
+    let client = s2n_quic::Client::builder()
+        .with_tls(fetch.ca.as_path())?
+        .with_io(fetch.local())?
+        .start()?;
+    let connection =
+        client.connect(Connect::new(fetch.server).with_server_name(fetch.name.as_str())).await?;
     fetched.handshake_done();
     http3::get(adapter::Connection::new(connection), fetch, fetched).await
 }
