@@ -117,7 +117,7 @@ fn a_failed_expectation_sets_exit_status_1() {
     let output = bentpipe(dir.path(), &["run", "s.toml", "--repeat", "1", "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let results = json(&output.stdout);
-    assert_eq!(results["expectations"][0]["held"], false);
+    assert_eq!(results["expectations"][0]["passed"], false);
     assert!(
         results["expectations"][0]["measured"].as_f64().is_some_and(|measured| measured > 0.001)
     );

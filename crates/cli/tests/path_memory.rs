@@ -119,7 +119,7 @@ fn invalid_arguments_are_rejected_with_allowed_values() {
         (&["forget"], &["PREFIX", "--help"]),
         (&["forget", "--all", "192.0.2.7"], &["--all", "cannot be used with"]),
         (&["list", "--store", "text"], &["path store text", "not a database", "delete it"]),
-        (&["list", "--store", "."], &["path store .", "name a dir"]),
+        (&["list", "--store", "."], &["path store .", "name a file"]),
     ] {
         let output = bentpipe(home.path(), &[&["path-memory"], args].concat());
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -277,7 +277,7 @@ congestion = "newreno"
     }
     let czml = std::fs::read(directory.path().join("run/constellation.czml")).unwrap();
     let packets: Vec<serde_json::Value> = serde_json::from_slice(&czml).unwrap();
-    assert!(packets.iter().any(|packet| packet["id"] == "way-0-0"));
+    assert!(packets.iter().any(|packet| packet["id"] == "route-0-0"));
     // A rebuilt report has the same constellation.
     let page = directory.path().join("run/report.html");
     let first = std::fs::read_to_string(&page).unwrap();

@@ -23,7 +23,7 @@ pub fn cases() -> Vec<Case> {
             "a duration of zero",
             flows("a", "bulk.duration = \"0 s\""),
             6,
-            &["`duration` of 0 ns", "above 0 s"],
+            &["`duration` is 0 ns", "above 0 s"],
         ),
         case(
             "a duration beyond the time limit",

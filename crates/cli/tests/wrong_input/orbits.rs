@@ -37,12 +37,12 @@ pub fn cases() -> Vec<Case> {
             7,
             &["allowed: `from`", "and `to`"],
         ),
-        case("a flow to itself", stations("\"Osaka\""), 9, &["`Osaka` to itself", "two positions"]),
+        case("a flow to itself", stations("\"Osaka\""), 9, &["`Osaka` to itself", "two places"]),
         case(
             "a city without an orbit",
             path("").replace("download", "from = \"Tokyo\"\ndownload"),
             6,
-            &["`Tokyo` is a place", "with [path.orbit]"],
+            &["`Tokyo` has no effect", "with [path.orbit]"],
         ),
         case(
             "an unknown constellation",
@@ -72,13 +72,13 @@ pub fn cases() -> Vec<Case> {
             "a link with a delay",
             orbit("links.up = { delay = \"1 ms\" }"),
             6,
-            &["follows from where their ends are", "allowed: `rate`, `queue`"],
+            &["positions of their ends determine", "allowed: `rate`, `queue`"],
         ),
         case(
             "allocation in a satellite network",
             orbit("links.up = { capacity_allocation = \"dama\" }"),
             6,
-            &["cannot be allocated", "not terminals", "allowed: `rate`, `queue`"],
+            &["cannot be allocated", "no terminals", "allowed: `rate`, `queue`"],
         ),
         case(
             "an unknown pattern",
@@ -104,7 +104,7 @@ pub fn cases() -> Vec<Case> {
             6,
             &["`3000 mi`", "km, m, mm"],
         ),
-        case("a zero step", orbit("step = \"0 s\""), 6, &["`step` of 0 ns", "above 0 s"]),
+        case("a zero step", orbit("step = \"0 s\""), 6, &["`step` is 0 ns", "above 0 s"]),
         case(
             "an invalid date",
             orbit("epoch = \"2024-02-30T00:00:00Z\""),
@@ -127,7 +127,7 @@ pub fn cases() -> Vec<Case> {
             "an outage without handovers",
             orbit("handover_outage = \"80 ms\""),
             6,
-            &["never turns", "`satellite_selection` `highest`"],
+            &["has no handovers", "`satellite_selection` `highest`"],
         ),
         case(
             "an unknown selection",
@@ -160,10 +160,10 @@ pub fn cases() -> Vec<Case> {
             "half a position",
             station("latitude_deg = 9"),
             6,
-            &["where this station stands", "`latitude_deg` and `longitude_deg`"],
+            &["the position of this station is missing", "`latitude_deg` and `longitude_deg`"],
         ),
         case(
-            "two positions",
+            "two places",
             station("city = \"Paris\"\nlatitude_deg = 9"),
             8,
             &["exclude each other"],

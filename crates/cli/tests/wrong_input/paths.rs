@@ -42,7 +42,7 @@ pub fn cases() -> Vec<Case> {
             "frames together with an allocation",
             path("return = { capacity_allocation = \"dama\", frame = \"20 ms\" }"),
             3,
-            &["frame = 20 ms", "frames of its own"],
+            &["frame = 20 ms", "its own frames"],
         ),
         case(
             "an initial fade that no MODCOD supports",

@@ -14,7 +14,7 @@ pub fn cases() -> Vec<Case> {
             "completion of all flows",
             after("[[expect]]\nmetric = \"completion_s\"\nflow = \"all\"\nabove = 0.5\n"),
             11,
-            &["metric of all flows together", "`jain`"],
+            &["metric of all flows together", "`jain_index`"],
         ),
         case("invalid TOML", "name = \"wrong\"\npath = [\n", 2, &["array"]),
         case(
