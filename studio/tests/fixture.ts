@@ -231,6 +231,8 @@ export function geoReport({
           congestion: "cubic",
           slow_start: i === 3 ? "careful-resume" : "hystart++",
           ack: i === 0 ? "stack" : "1:2",
+          handshake: "1rtt",
+          resume: "none",
           preset: null,
         },
       ],

@@ -67,11 +67,19 @@ describe("a realistic report", () => {
     expect(await page.locator(".expectations li.failed").count()).toBe(1);
     const settings = await page.locator(".settings tr").allInnerTexts();
     expect(settings.map((line) => line.trim().split(/\s*\t\s*/))).toEqual([
-      ["Variant", "Transport", "Congestion control", "Slow start", "ACK policy"],
-      ["tcp-cubic", "tcp", "cubic", "hystart++", "stack"],
-      ["quic-1rtt", "quic", "cubic", "hystart++", "1:2"],
-      ["quic-0rtt", "quic", "cubic", "hystart++", "1:2"],
-      ["quic-0rtt-careful", "quic", "cubic", "careful-resume", "1:2"],
+      [
+        "Variant",
+        "Transport",
+        "Congestion control",
+        "Slow start",
+        "ACK policy",
+        "Handshake",
+        "Resume",
+      ],
+      ["tcp-cubic", "tcp", "cubic", "hystart++", "stack", "1rtt", "none"],
+      ["quic-1rtt", "quic", "cubic", "hystart++", "1:2", "1rtt", "none"],
+      ["quic-0rtt", "quic", "cubic", "hystart++", "1:2", "1rtt", "none"],
+      ["quic-0rtt-careful", "quic", "cubic", "careful-resume", "1:2", "1rtt", "none"],
     ]);
     const drawing = await page.locator("svg.path").textContent();
     expect(drawing).toContain("GEO satellite");
@@ -380,7 +388,8 @@ describe("the empty page", () => {
     for (const v of same.report.variant_settings) v.flows = first!.flows;
     const opened = await bench.open(same);
     expect(await opened.page.innerText(".settings-line")).toBe(
-      "All 4 variants: tcp, congestion control cubic, slow start hystart++, ACK policy stack",
+      "All 4 variants: tcp, congestion control cubic, slow start hystart++, ACK policy stack, " +
+        "handshake 1rtt, resume none",
     );
     expect(await opened.page.locator(".settings").count()).toBe(0);
     await opened.page.close();

@@ -4,51 +4,55 @@ use crate::table::{Align, Table};
 use bentpipe_lab::Plan;
 use bentpipe_results::FlowSettings;
 
-/// Transport, controller, slow start, ACK policy and preset of each variant; one line if all
-/// variants use the same.
+/// A setting: its heading, and how it is read.
+type Setting = (&'static str, fn(&FlowSettings) -> Option<&str>);
+
+const SETTINGS: [Setting; 7] = [
+    ("transport", |flow| Some(&flow.transport)),
+    ("congestion", |flow| flow.congestion.as_deref()),
+    ("slow start", |flow| flow.slow_start.as_deref()),
+    ("ACK policy", |flow| flow.ack.as_deref()),
+    ("handshake", |flow| flow.handshake.as_deref()),
+    ("resume", |flow| flow.resume.as_deref()),
+    ("preset", |flow| flow.preset.as_deref()),
+];
+
+/// Settings of the variants: a line with those that all variants share, then a table of those that
+/// differ.
 pub fn text(plan: &Plan, colour: bool) -> String {
     let variants = plan.variant_settings();
-    let first = variants.first().map(|variant| &variant.flows);
-    if let Some([only]) = first.map(Vec::as_slice)
-        && variants.iter().all(|variant| Some(&variant.flows) == first)
-    {
-        return format!("{}\n", sentence(only));
-    }
-    let mut table = Table::new(&[
-        ("variant", Align::Left),
-        ("transport", Align::Left),
-        ("congestion", Align::Left),
-        ("slow start", Align::Left),
-        ("ACK policy", Align::Left),
-        ("preset", Align::Left),
-    ]);
-    for variant in &variants {
-        for flow in &variant.flows {
-            let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
-            table.row([
-                variant.name.clone(),
-                flow.transport.clone(),
-                text(&flow.congestion),
-                text(&flow.slow_start),
-                text(&flow.ack),
-                text(&flow.preset),
-            ]);
+    let rows: Vec<(&str, &FlowSettings)> = variants
+        .iter()
+        .flat_map(|variant| variant.flows.iter().map(|flow| (variant.name.as_str(), flow)))
+        .collect();
+    let is_common =
+        |(_, read): &Setting| rows.windows(2).all(|pair| read(pair[0].1) == read(pair[1].1));
+    let (common, different): (Vec<Setting>, Vec<Setting>) =
+        SETTINGS.into_iter().partition(is_common);
+    let mut text = String::new();
+    if let Some((_, flow)) = rows.first() {
+        let shared: Vec<String> = common
+            .iter()
+            .filter_map(|(head, read)| {
+                let value = read(flow)?;
+                let plain = ["transport", "congestion"].contains(head);
+                Some(if plain { value.to_owned() } else { format!("{head} {value}") })
+            })
+            .collect();
+        if !shared.is_empty() {
+            text.push_str(&format!("{}\n", shared.join(", ")));
         }
     }
-    table.render(colour)
-}
-
-fn sentence(flow: &FlowSettings) -> String {
-    let mut text = flow.transport.clone();
-    for (head, value) in [
-        ("", &flow.congestion),
-        ("slow start ", &flow.slow_start),
-        ("ACK policy ", &flow.ack),
-        ("preset ", &flow.preset),
-    ] {
-        if let Some(value) = value {
-            text.push_str(&format!(", {head}{value}"));
-        }
+    if different.is_empty() {
+        return text;
     }
-    text
+    let mut table = Table::new(&[("variant", Align::Left)]);
+    for (head, _) in &different {
+        table.column((*head).to_owned(), Align::Left);
+    }
+    for (variant, flow) in rows {
+        let cells = different.iter().map(|(_, read)| read(flow).unwrap_or("–").to_owned());
+        table.row([variant.to_owned()].into_iter().chain(cells));
+    }
+    text + &table.render(colour)
 }

@@ -69,6 +69,13 @@ pub struct FlowSettings {
     pub slow_start: Option<String>,
     /// ACK policy.
     pub ack: Option<String>,
+    /// Handshake of the measured visit: `1rtt` or `0rtt`.
+    #[serde(default)]
+    pub handshake: Option<String>,
+    /// Use of saved path parameters: `none`, `careful` or `jump`, with `by token` if the client
+    /// keeps them.
+    #[serde(default)]
+    pub resume: Option<String>,
     /// Preset, if the scenario names one.
     pub preset: Option<String>,
 }

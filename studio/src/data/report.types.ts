@@ -9,389 +9,228 @@ export type Direction = "download" | "upload";
 
 /** Data of the report page. */
 export interface Report {
-  /** Version of Bentpipe that wrote the directory. */
-  version: string;
+  clock: Clock;
   /** Commit that this version was built from; `null` if unknown. */
   commit: string | null;
   /** False if runs are missing because of an interruption or a failed run. */
   complete: boolean;
-  /** Number of runs of the scenario. */
-  runs_planned: number;
-  /** Number of runs in `results.json`. */
-  runs_done: number;
-  /** Name of the scenario. */
-  scenario: string;
-  /** Title of the scenario. */
-  title: string;
-  /** Seed of all random numbers. */
-  seed: number;
-  clock: Clock;
-  /** Names of the variants in order. */
-  variants: string[];
-  /** Settings of each variant, in the same order. */
-  variant_settings: VariantSettings[];
-  /** The swept keys in order. */
-  sweep: SweepAxis[];
+  /** Constellations of the runs; absent if there are none. */
+  constellations?: ConstellationView[];
+  /** Expectations, and whether they passed. */
+  expectations: Expectation[];
+  /** The other files of the directory. */
+  files: string[];
+  /** Notes for readers of the results. */
+  notes: string[];
   /** Path of the first case. */
   path: PathSummary | null;
   /** Published figures. */
   published: Figure[];
-  /** Notes for readers of the results. */
-  notes: string[];
-  /** The other files of the directory. */
-  files: string[];
-  /** The scenario as run, in TOML. */
-  source: string;
   /** All runs. */
   runs: Run[];
+  /** Number of runs in `results.json`. */
+  runs_done: number;
+  /** Number of runs of the scenario. */
+  runs_planned: number;
+  /** Name of the scenario. */
+  scenario: string;
+  /** Seed of all random numbers. */
+  seed: number;
+  /** The scenario as run, in TOML. */
+  source: string;
   /** Statistics over the runs. */
   summary: Summary[];
-  /** Expectations, and whether they passed. */
-  expectations: Expectation[];
+  /** The swept keys in order. */
+  sweep: SweepAxis[];
+  /** Title of the scenario. */
+  title: string;
   /** Time series, as references to the binary data of the page. */
   traces: Trace[];
-  /** Constellations of the runs; absent if there are none. */
-  constellations?: ConstellationView[];
+  /** Settings of each variant, in the same order. */
+  variant_settings: VariantSettings[];
+  /** Names of the variants in order. */
+  variants: string[];
+  /** Version of Bentpipe that wrote the directory. */
+  version: string;
   /** Purpose of the scenario. */
   description: string | null;
 }
 
-/** Settings of a variant at the first point of the sweep. */
-export interface VariantSettings {
-  /** Name of the variant. */
+/** Satellites, stations and links over time. */
+export interface ConstellationView {
+  /** Start of the run (RFC 3339). */
+  begins: string;
+  /** Inter-satellite links, as pairs of indices; empty if there are more than 5000. */
+  isls: [number, number][];
+  satellites: Satellites;
+  /** The stations, in the order of the network. */
+  stations: StationPlace[];
+}
+
+/** Satellites over time. */
+export interface Satellites {
+  /** Names of the satellites. */
+  names: string[];
+  positions: Positions;
+  /** Index of each satellite's shell. */
+  shell: number[];
+}
+
+/** Reference to positions in the blob. */
+export interface Positions {
+  /** Offset of the first byte, a multiple of 8. */
+  offset: number;
+  /** Interval between times, in seconds. */
+  step_s: number;
+  /** Number of times. The first is the start of the run. */
+  times: number;
+}
+
+/** A ground station. */
+export interface StationPlace {
+  /** Altitude in metres above the ellipsoid. */
+  altitude_m: number;
+  /** Latitude in degrees north. */
+  latitude_deg: number;
+  /** Longitude in degrees east. */
+  longitude_deg: number;
+  /** Name of the station. */
   name: string;
-  /** Distinct settings of its flows. */
-  flows: FlowSettings[];
 }
 
-/** The settings of a flow that affect its results most. */
-export interface FlowSettings {
-  /** `quic` or `tcp`; otherwise the kind of workload. */
-  transport: string;
-  /** Congestion controller. */
-  congestion: string | null;
-  /** Slow-start algorithm. */
-  slow_start: string | null;
-  /** ACK policy. */
-  ack: string | null;
-  /** Preset, if the scenario names one. */
-  preset: string | null;
-}
-
-/** A swept key. */
-export interface SweepAxis {
-  /** Dotted path of the key. */
-  key: string;
-  /** Values in order, as text. */
-  values: string[];
-  /** The same values as numbers in base units; `null` for a value that is not a quantity. */
-  numbers: (number | null)[];
-  /** Unit of the numbers: `bytes`, `s` or `bps`; `null` if there is none or they differ. */
-  unit: string | null;
+/** An expectation, and whether it passed. */
+export interface Expectation {
+  /** Statistic or ratio that was compared. */
+  measured: number | null;
+  /** Whether it passed; `null` if runs that it needs are missing. */
+  passed: boolean | null;
+  /** The expectation in words. */
+  text: string;
 }
 
 /** Description of a path for reports. */
 export interface PathSummary {
-  /** Title of the profile, or the names of the hops. */
-  name: string;
-  /** Each hop, from the client to the server. */
-  hops: HopSummary[];
-  /** RTT of the idle path. */
-  rtt_ms: number;
   /** Bandwidth-delay product in the direction of the data. */
   bdp_bytes: number;
+  /** Each hop, from the client to the server. */
+  hops: HopSummary[];
+  /** Title of the profile, or the names of the hops. */
+  name: string;
   /** Name of the profile, if the path has one. */
   profile: string | null;
+  /** RTT of the idle path. */
+  rtt_ms: number;
   /** Source of the profile's figures. */
   source: string | null;
 }
 
 /** Description of a hop. */
 export interface HopSummary {
-  /** Name of the hop. */
-  name: string;
   /** Direction towards the client. */
   forward: string;
+  /** Name of the hop. */
+  name: string;
   /** Direction towards the server. */
   return: string;
 }
 
 /** A `[[published]]` figure of a scenario. */
 export interface Figure {
-  /** Short heading. */
-  label: string;
-  kind: PublishedKind;
-  /** Name of the metric. */
-  metric: string;
-  /** Variant that it is compared with; every variant if absent. */
-  variant?: string | null;
   /** Flow that it is compared with; every flow if absent. */
   flow?: string | null;
+  kind: PublishedKind;
+  /** Short heading. */
+  label: string;
+  /** Name of the metric. */
+  metric: string;
   /** Values of some swept keys, which select points. */
   point: {
     [k: string]: string;
   };
-  /** Published value, in the metric's unit. */
-  value: number;
   /** Publication that the value is from. */
   source: string;
+  /** Published value, in the metric's unit. */
+  value: number;
+  /** Variant that it is compared with; every variant if absent. */
+  variant?: string | null;
 }
 
 /** One run of one variant at one point of the sweep. */
 export interface Run {
-  /** Name of the variant. */
-  variant: string;
+  /** Report of the emulator; absent on the virtual clock. */
+  emulation?: Emulation | null;
+  /** Fairness of competing flows; `null` without two such flows. */
+  fairness: Fairness | null;
+  /** One entry for each measured visit of each flow. */
+  flows: Flow[];
+  /** One entry for each direction of each hop. */
+  links: Link[];
   /** Value of each swept key. */
   point: {
     [k: string]: string;
   };
   /** Number of the run, from 0. */
   run: number;
-  /** One entry for each measured visit of each flow. */
-  flows: Flow[];
-  /** One entry for each direction of each hop. */
-  links: Link[];
-  /** Fairness of competing flows; `null` without two such flows. */
-  fairness: Fairness | null;
-  /** Report of the emulator; absent on the virtual clock. */
-  emulation?: Emulation | null;
+  /** Name of the variant. */
+  variant: string;
 }
 
-/** One measured visit of one flow. */
-export interface Flow {
-  /** Name of the flow. */
+/** Report of the emulator on a run, which shows whether its results can be trusted. */
+export interface Emulation {
+  /** The directions towards the clients and towards the server. */
+  directions: DirectionEmulation[];
+  /** Reasons to doubt the results, such as packets that the emulator dropped or sent late. */
+  warnings: string[];
+}
+
+/** Report of the emulator on one direction. */
+export interface DirectionEmulation {
+  /** CPU time of the thread, in seconds. */
+  cpu_s: number;
+  /** Packets that the emulator dropped although the path would have carried them. */
+  dropped: number;
+  /** Maximum lateness, in microseconds. */
+  late_max_us: number;
+  /** Median lateness of packets relative to their deadlines, in microseconds. */
+  late_p50_us: number;
+  /** 99th percentile of the lateness, in microseconds. */
+  late_p99_us: number;
+  /** `forward` or `return`. */
   name: string;
-  /** Number of the visit, from 1. */
-  visit: number;
-  /** `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams. */
-  transport: string;
-  /** The congestion controller; `none` for datagrams. */
-  congestion: string;
-  /** Number of connections. Time series are those of the sender of the first one. */
-  connections: number;
-  direction: Direction;
-  /** Application bytes to transfer; the bytes received if the duration is fixed. */
-  bytes: number;
-  /** True if all bytes arrived, or the fixed duration has passed. */
-  completed: boolean;
-  /** Time of the client's first packet since the start of the run, in seconds. */
-  start_s: number;
-  /**
-   * Time until the last byte reached the receiving application. For an upload, time until the
-   * server's response reached the client.
-   */
-  completion_s: number | null;
-  /** Application bytes divided by the completion time. */
-  goodput_mbps: number | null;
-  /** Time until the first byte reached the receiving application. */
-  first_byte_s: number | null;
-  /** Time until the handshake was confirmed to the client. */
-  handshake_s: number | null;
-  /** Packets sent by the sender of the data. */
-  packets_sent: number;
-  /** Bytes of the packets sent, IP headers included. */
-  bytes_sent: number;
-  /** Packets of the flow dropped by a policer. */
-  packets_lost_policer: number;
-  /** Packets of the flow dropped by a full queue or by active queue management. */
-  packets_lost_queue: number;
-  /** Packets of the flow lost by a loss process of the channel. */
-  packets_lost_channel: number;
-  /**
-   * Packets of the flow lost by the routing of a satellite network: link down, no route, or hop
-   * limit.
-   */
-  packets_lost_routing: number;
-  /**
-   * Packets that the sender declared lost, correctly or spuriously; segments retransmitted for
-   * the kernel's TCP; `null` for external programs.
-   */
-  packets_declared_lost: number | null;
-  /** Time during which flow control or the send buffer blocked the sender. */
-  flow_control_blocked_s: number | null;
-  /** Longest interval during which flow control or the send buffer blocked the sender. */
-  flow_control_blocked_longest_s: number | null;
-  /**
-   * Maximum of the bytes that the receiver buffered until its application read them; QUIC only.
-   */
-  receive_buffer_max_bytes: number | null;
-  /**
-   * Maximum receive window: the announced limit minus the bytes that the application has read;
-   * QUIC only.
-   */
-  receive_window_max_bytes: number | null;
-  /** Packets of the reverse direction, from the receiver of the data to its sender. */
-  reverse_packets: number;
-  /** Bytes of the reverse direction in percent of `bytes_sent`. */
-  reverse_overhead_percent: number | null;
-  /** Packets of the reverse direction with an ACK; `null` for datagrams. */
-  reverse_acks: number | null;
-  /** Packets of the reverse direction that contain nothing but an ACK. */
-  reverse_acks_only: number | null;
-  /** Data packets that reached the receiver, per packet with an ACK. */
-  data_per_ack: number | null;
-  /** Minimum RTT sampled by the sender. */
-  rtt_min_ms: number | null;
-  /** Mean RTT, one sample per ACK. */
-  rtt_mean_ms: number | null;
-  /** 99th percentile of the RTT. */
-  rtt_p99_ms: number | null;
-  /** Maximum of the bytes that a proxy buffered for one connection; `null` without a proxy. */
-  pep_buffer_max_bytes: number | null;
-  /** ACKs that the filter of a proxy suppressed; `null` without a filter. */
-  pep_acks_dropped: number | null;
-  reverse_bytes: ReverseBytes;
-  /** Sizes of ACK frames; QUIC only. */
-  ack_frame_bytes: Distribution | null;
-  /** Sizes of the options of pure ACKs; TCP only. */
-  ack_option_bytes: Distribution | null;
-  path: PathKnowledge;
-  /** The objects transferred. */
-  objects: FlowObject[];
-  /** Why the flow ended early; `null` if it did not. */
-  error: string | null;
-}
-
-/** Bytes of the reverse direction, from the receiver of the data to its sender, by layer. */
-export interface ReverseBytes {
-  /** IP headers. */
-  ip: number;
-  /** UDP headers. */
-  udp: number;
-  /** QUIC packets: the sum of the next six. */
-  quic: number;
-  /** QUIC headers with packet numbers. */
-  quic_header: number;
-  /** ACK frames. */
-  ack: number;
-  /** Flow-control frames: MAX_DATA and MAX_STREAM_DATA. */
-  flow_control: number;
-  /**
-   * Other frames, such as those of requests and the handshake, and packets that were not parsed,
-   * such as stateless resets.
-   */
-  other: number;
-  /** PADDING frames. */
-  padding: number;
-  /** Authentication tags. */
-  tag: number;
-  /** TCP headers without options. */
-  tcp: number;
-  /** TCP options. */
-  tcp_options: number;
-  /** TCP payload. */
-  tcp_payload: number;
-  /** Sum of all layers. `quic` already includes its parts. */
-  total: number;
-}
-
-/** Distribution of sizes in bytes. */
-export interface Distribution {
-  /** Number of values. */
-  n: number;
-  /** Minimum. */
-  min: number;
-  /** Median: the smallest size that half of the values do not exceed. */
-  median: number;
-  /** 99th percentile: the smallest size that 99 % of the values do not exceed. */
-  p99: number;
-  /** Maximum. */
-  max: number;
-  /**
-   * Number of values by size. Above 255 bytes, each power of two counts the sizes up to the next
-   * power.
-   */
-  counts: {
-    /**
-     * This interface was referenced by `undefined`'s JSON-Schema definition
-     * via the `patternProperty` "^\d+$".
-     */
-    [k: string]: number;
-  };
-}
-
-/**
- * What both endpoints of a flow knew about the path. Windows are bytes of QUIC packets per
- * RTT.
- */
-export interface PathKnowledge {
-  /** Window of the saved path that was offered to the sender. */
-  saved_window_bytes: number | null;
-  /** RTT of the saved path. */
-  saved_rtt_ms: number | null;
-  /** Window that the sender would save. */
-  observed_window_bytes: number | null;
-  /** Minimum RTT that the sender would save. */
-  observed_rtt_ms: number | null;
-  /** Most bytes that arrived at the receiver within one of its RTTs. */
-  receiver_window_bytes: number | null;
-  /** Smallest of the receiver's smoothed RTTs. */
-  receiver_rtt_ms: number | null;
-  /** True if the use of the saved path caused congestion; `null` if none was offered. */
-  retreated: boolean | null;
-  /**
-   * Outcome of the client's token: `accepted`, the reason for rejection, or `none`; `null`
-   * without tokens.
-   */
-  token: string | null;
-}
-
-/** One object of a flow. */
-export interface FlowObject {
-  /** Name of the object. */
-  name: string;
-  /** Size of the object. */
-  bytes: number;
-  /** Time of the request, in seconds since the visit's first packet. */
-  start_s: number;
-  /** Time of completion, in seconds since the visit's first packet. */
-  completion_s: number | null;
-}
-
-/** One direction of one hop. */
-export interface Link {
-  /** `hop/forward` or `hop/return`. */
-  name: string;
-  /** Packets delivered. */
+  /** Packets read. */
   packets: number;
-  /** Bytes delivered, IP headers included. */
-  bytes: number;
-  /** Packets dropped by the policer. */
-  dropped_policer: number;
-  /** Packets dropped by the full queue or by active queue management. */
-  dropped_queue: number;
-  /** Packets lost by a loss process of the channel. */
-  dropped_channel: number;
-  /** Maximum length of the queue. */
-  queue_max_bytes: number;
-  /** Fraction of time spent transmitting. */
-  utilisation: number;
+  /** True if the thread of the direction had real-time priority. */
+  realtime: boolean;
+  /**
+   * Packets missing from the emulator's accounts; a value other than zero is a bug of Bentpipe.
+   */
+  unaccounted: number;
 }
 
 /** Fairness of the competing flows of one run. */
 export interface Fairness {
+  /** Goodput of all flows together. */
+  aggregate_goodput_mbps: number;
+  /** Link that the flows compete for; `null` if there is none. */
+  bottleneck: string | null;
+  /** Mean queueing delay at the bottleneck. */
+  bottleneck_queue_ms: number | null;
+  /** Fraction of time that the bottleneck spent transmitting. */
+  bottleneck_utilisation: number | null;
+  /** Time from the start of the last flow until all shares first reach their final values. */
+  convergence_s: number | null;
   /** Share of each flow. */
   flows: Share[];
   /** Start of the evaluated time, in seconds since the start of the run. */
   from_s: number;
-  /** End of the evaluated time, in seconds since the start of the run. */
-  to_s: number;
-  /** Warm-up before `from_s`, in seconds. */
-  warmup_s: number;
   /** Jain's index: 1 if all flows receive the same, 1/n if one of n flows receives everything. */
   jain_index: number;
   /** Smallest share divided by the largest: 1 if all flows receive the same. */
   min_max_ratio: number;
-  /** Goodput of all flows together. */
-  aggregate_goodput_mbps: number;
-  /** Fraction of time that the bottleneck spent transmitting. */
-  bottleneck_utilisation: number | null;
-  /** Mean queueing delay at the bottleneck. */
-  bottleneck_queue_ms: number | null;
-  /** Time from the start of the last flow until all shares first reach their final values. */
-  convergence_s: number | null;
-  /** Link that the flows compete for; `null` if there is none. */
-  bottleneck: string | null;
+  /** End of the evaluated time, in seconds since the start of the run. */
+  to_s: number;
+  /** Warm-up before `from_s`, in seconds. */
+  warmup_s: number;
 }
 
 /** The share of one flow. */
@@ -404,142 +243,323 @@ export interface Share {
   share: number;
 }
 
-/** Report of the emulator on a run, which shows whether its results can be trusted. */
-export interface Emulation {
-  /** Reasons to doubt the results, such as packets that the emulator dropped or sent late. */
-  warnings: string[];
-  /** The directions towards the clients and towards the server. */
-  directions: DirectionEmulation[];
+/** One measured visit of one flow. */
+export interface Flow {
+  /** Sizes of ACK frames; QUIC only. */
+  ack_frame_bytes: Distribution | null;
+  /** Sizes of the options of pure ACKs; TCP only. */
+  ack_option_bytes: Distribution | null;
+  /** Application bytes to transfer; the bytes received if the duration is fixed. */
+  bytes: number;
+  /** Bytes of the packets sent, IP headers included. */
+  bytes_sent: number;
+  /** True if all bytes arrived, or the fixed duration has passed. */
+  completed: boolean;
+  /**
+   * Time until the last byte reached the receiving application. For an upload, time until the
+   * server's response reached the client.
+   */
+  completion_s: number | null;
+  /** The congestion controller; `none` for datagrams. */
+  congestion: string;
+  /** Number of connections. Time series are those of the sender of the first one. */
+  connections: number;
+  /** Data packets that reached the receiver, per packet with an ACK. */
+  data_per_ack: number | null;
+  direction: Direction;
+  /** Why the flow ended early; `null` if it did not. */
+  error: string | null;
+  /** Time until the first byte reached the receiving application. */
+  first_byte_s: number | null;
+  /** Longest interval during which flow control or the send buffer blocked the sender. */
+  flow_control_blocked_longest_s: number | null;
+  /** Time during which flow control or the send buffer blocked the sender. */
+  flow_control_blocked_s: number | null;
+  /** Application bytes divided by the completion time. */
+  goodput_mbps: number | null;
+  /** Time until the handshake was confirmed to the client. */
+  handshake_s: number | null;
+  /** Name of the flow. */
+  name: string;
+  /** The objects transferred. */
+  objects: FlowObject[];
+  /**
+   * Packets that the sender declared lost, correctly or spuriously; segments retransmitted for
+   * the kernel's TCP; `null` for external programs.
+   */
+  packets_declared_lost: number | null;
+  /** Packets of the flow lost by a loss process of the channel. */
+  packets_lost_channel: number;
+  /** Packets of the flow dropped by a policer. */
+  packets_lost_policer: number;
+  /** Packets of the flow dropped by a full queue or by active queue management. */
+  packets_lost_queue: number;
+  /**
+   * Packets of the flow lost by the routing of a satellite network: link down, no route, or hop
+   * limit.
+   */
+  packets_lost_routing: number;
+  /** Packets sent by the sender of the data. */
+  packets_sent: number;
+  path: PathKnowledge;
+  /** ACKs that the filter of a proxy suppressed; `null` without a filter. */
+  pep_acks_dropped: number | null;
+  /** Maximum of the bytes that a proxy buffered for one connection; `null` without a proxy. */
+  pep_buffer_max_bytes: number | null;
+  /**
+   * Maximum of the bytes that the receiver buffered until its application read them; QUIC only.
+   */
+  receive_buffer_max_bytes: number | null;
+  /**
+   * Maximum receive window: the announced limit minus the bytes that the application has read;
+   * QUIC only.
+   */
+  receive_window_max_bytes: number | null;
+  /** Packets of the reverse direction with an ACK; `null` for datagrams. */
+  reverse_acks: number | null;
+  /** Packets of the reverse direction that contain nothing but an ACK. */
+  reverse_acks_only: number | null;
+  reverse_bytes: ReverseBytes;
+  /** Bytes of the reverse direction in percent of `bytes_sent`. */
+  reverse_overhead_percent: number | null;
+  /** Packets of the reverse direction, from the receiver of the data to its sender. */
+  reverse_packets: number;
+  /** Mean RTT, one sample per ACK. */
+  rtt_mean_ms: number | null;
+  /** Minimum RTT sampled by the sender. */
+  rtt_min_ms: number | null;
+  /** 99th percentile of the RTT. */
+  rtt_p99_ms: number | null;
+  /** Time of the client's first packet since the start of the run, in seconds. */
+  start_s: number;
+  /** `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams. */
+  transport: string;
+  /** Number of the visit, from 1. */
+  visit: number;
 }
 
-/** Report of the emulator on one direction. */
-export interface DirectionEmulation {
-  /** `forward` or `return`. */
-  name: string;
-  /** Packets read. */
-  packets: number;
-  /** Packets that the emulator dropped although the path would have carried them. */
-  dropped: number;
+/** Distribution of sizes in bytes. */
+export interface Distribution {
   /**
-   * Packets missing from the emulator's accounts; a value other than zero is a bug of Bentpipe.
+   * Number of values by size. Above 255 bytes, each power of two counts the sizes up to the next
+   * power.
    */
-  unaccounted: number;
-  /** Median lateness of packets relative to their deadlines, in microseconds. */
-  late_p50_us: number;
-  /** 99th percentile of the lateness, in microseconds. */
-  late_p99_us: number;
-  /** Maximum lateness, in microseconds. */
-  late_max_us: number;
-  /** True if the thread of the direction had real-time priority. */
-  realtime: boolean;
-  /** CPU time of the thread, in seconds. */
-  cpu_s: number;
+  counts: {
+    /**
+     * This interface was referenced by `undefined`'s JSON-Schema definition
+     * via the `patternProperty` "^\d+$".
+     */
+    [k: string]: number;
+  };
+  /** Maximum. */
+  max: number;
+  /** Median: the smallest size that half of the values do not exceed. */
+  median: number;
+  /** Minimum. */
+  min: number;
+  /** Number of values. */
+  n: number;
+  /** 99th percentile: the smallest size that 99 % of the values do not exceed. */
+  p99: number;
+}
+
+/** One object of a flow. */
+export interface FlowObject {
+  /** Size of the object. */
+  bytes: number;
+  /** Time of completion, in seconds since the visit's first packet. */
+  completion_s: number | null;
+  /** Name of the object. */
+  name: string;
+  /** Time of the request, in seconds since the visit's first packet. */
+  start_s: number;
+}
+
+/**
+ * What both endpoints of a flow knew about the path. Windows are bytes of QUIC packets per
+ * RTT.
+ */
+export interface PathKnowledge {
+  /** Minimum RTT that the sender would save. */
+  observed_rtt_ms: number | null;
+  /** Window that the sender would save. */
+  observed_window_bytes: number | null;
+  /** Smallest of the receiver's smoothed RTTs. */
+  receiver_rtt_ms: number | null;
+  /** Most bytes that arrived at the receiver within one of its RTTs. */
+  receiver_window_bytes: number | null;
+  /** True if the use of the saved path caused congestion; `null` if none was offered. */
+  retreated: boolean | null;
+  /** RTT of the saved path. */
+  saved_rtt_ms: number | null;
+  /** Window of the saved path that was offered to the sender. */
+  saved_window_bytes: number | null;
+  /**
+   * Outcome of the client's token: `accepted`, the reason for rejection, or `none`; `null`
+   * without tokens.
+   */
+  token: string | null;
+}
+
+/** Bytes of the reverse direction, from the receiver of the data to its sender, by layer. */
+export interface ReverseBytes {
+  /** ACK frames. */
+  ack: number;
+  /** Flow-control frames: MAX_DATA and MAX_STREAM_DATA. */
+  flow_control: number;
+  /** IP headers. */
+  ip: number;
+  /**
+   * Other frames, such as those of requests and the handshake, and packets that were not parsed,
+   * such as stateless resets.
+   */
+  other: number;
+  /** PADDING frames. */
+  padding: number;
+  /** QUIC packets: the sum of the next six. */
+  quic: number;
+  /** QUIC headers with packet numbers. */
+  quic_header: number;
+  /** Authentication tags. */
+  tag: number;
+  /** TCP headers without options. */
+  tcp: number;
+  /** TCP options. */
+  tcp_options: number;
+  /** TCP payload. */
+  tcp_payload: number;
+  /** Sum of all layers. `quic` already includes its parts. */
+  total: number;
+  /** UDP headers. */
+  udp: number;
+}
+
+/** One direction of one hop. */
+export interface Link {
+  /** Bytes delivered, IP headers included. */
+  bytes: number;
+  /** Packets lost by a loss process of the channel. */
+  dropped_channel: number;
+  /** Packets dropped by the policer. */
+  dropped_policer: number;
+  /** Packets dropped by the full queue or by active queue management. */
+  dropped_queue: number;
+  /** `hop/forward` or `hop/return`. */
+  name: string;
+  /** Packets delivered. */
+  packets: number;
+  /** Maximum length of the queue. */
+  queue_max_bytes: number;
+  /** Fraction of time spent transmitting. */
+  utilisation: number;
 }
 
 /** Statistics of one metric over the runs of one variant at one point. */
 export interface Summary {
-  /** Name of the variant. */
-  variant: string;
-  /** Value of each swept key. */
-  point: {
-    [k: string]: string;
-  };
+  /** Upper end of that interval. */
+  ci95_high: number | null;
+  /** Lower end of the 95 % confidence interval of the median; `null` if there is none. */
+  ci95_low: number | null;
   /** Name of the flow, or `all` for a metric of all flows together. */
   flow: string;
-  /** Number of the visit, from 1. */
-  visit: number;
+  /** Arithmetic mean. */
+  mean: number | null;
+  /** Median. */
+  median: number | null;
   /** Name of the metric. */
   metric: string;
   /** Number of runs in which the metric has a value. */
   n: number;
-  /** Median. */
-  median: number | null;
   /** 5th percentile; `null` for one run. */
   p5: number | null;
   /** 95th percentile; `null` for one run. */
   p95: number | null;
-  /** Arithmetic mean. */
-  mean: number | null;
-  /** Lower end of the 95 % confidence interval of the median; `null` if there is none. */
-  ci95_low: number | null;
-  /** Upper end of that interval. */
-  ci95_high: number | null;
-}
-
-/** An expectation, and whether it passed. */
-export interface Expectation {
-  /** The expectation in words. */
-  text: string;
-  /** Whether it passed; `null` if runs that it needs are missing. */
-  passed: boolean | null;
-  /** Statistic or ratio that was compared. */
-  measured: number | null;
-}
-
-/** Time series of one run. */
-export interface Trace {
-  /** Name of the variant. */
-  variant: string;
   /** Value of each swept key. */
   point: {
     [k: string]: string;
   };
-  /** Number of the run, from 0. */
-  run: number;
+  /** Name of the variant. */
+  variant: string;
+  /** Number of the visit, from 1. */
+  visit: number;
+}
+
+/** A swept key. */
+export interface SweepAxis {
+  /** Dotted path of the key. */
+  key: string;
+  /** The same values as numbers in base units; `null` for a value that is not a quantity. */
+  numbers: (number | null)[];
+  /** Unit of the numbers: `bytes`, `s` or `bps`; `null` if there is none or they differ. */
+  unit: string | null;
+  /** Values in order, as text. */
+  values: string[];
+}
+
+/** Time series of one run. */
+export interface Trace {
+  /** Index of the run's constellation; absent for a path of hops. */
+  constellation?: number | null;
   /** One entry for each visit of each flow. */
   flows: FlowSeries[];
   /** One entry for each direction of each hop. */
   links: LinkSeries[];
-  /** Index of the run's constellation; absent for a path of hops. */
-  constellation?: number | null;
+  /** Value of each swept key. */
+  point: {
+    [k: string]: string;
+  };
   /** Routes of the flows' data through a network, in order of time. */
   routes?: Route[];
+  /** Number of the run, from 0. */
+  run: number;
+  /** Name of the variant. */
+  variant: string;
 }
 
 /** Time series of one visit of a flow. */
 export interface FlowSeries {
+  /** Labelled points in time. */
+  marks: Mark[];
   /** Name of the flow. */
   name: string;
-  /** Number of the visit, from 1. */
-  visit: number;
-  /** Start of the visit, in seconds since the start of the run. */
-  start_s: number;
+  /** Phases of the sender's congestion control. Each lasts until the next. */
+  phases: Mark[];
   /** Series by name. */
   series: {
     [k: string]: SeriesRef;
   };
-  /** Labelled points in time. */
-  marks: Mark[];
-  /** Phases of the sender's congestion control. Each lasts until the next. */
-  phases: Mark[];
-}
-
-/** Reference to a series in the blob. */
-export interface SeriesRef {
-  /** Offset of the first byte, a multiple of 8. */
-  offset: number;
-  /** Number of points. */
-  n: number;
-  /** Unit of the values. */
-  unit: string;
+  /** Start of the visit, in seconds since the start of the run. */
+  start_s: number;
+  /** Number of the visit, from 1. */
+  visit: number;
 }
 
 /** A labelled point in time. */
 export interface Mark {
-  /** Time in seconds since the start of the run. */
-  t_s: number;
   /** Label in plots. */
   label: string;
+  /** Time in seconds since the start of the run. */
+  t_s: number;
+}
+
+/** Reference to a series in the blob. */
+export interface SeriesRef {
+  /** Number of points. */
+  n: number;
+  /** Offset of the first byte, a multiple of 8. */
+  offset: number;
+  /** Unit of the values. */
+  unit: string;
 }
 
 /** Time series of one direction of one hop. */
 export interface LinkSeries {
   /** `hop/forward` or `hop/return`. */
   name: string;
-  /** Rate of the link; `null` if it is not constant. */
-  rate_mbps: number | null;
   /** Limit of the queue; `null` if it is not fixed in bytes. */
   queue_limit_bytes: number | null;
+  /** Rate of the link; `null` if it is not constant. */
+  rate_mbps: number | null;
   /** Series by name. */
   series: {
     [k: string]: SeriesRef;
@@ -550,53 +570,40 @@ export interface LinkSeries {
 export interface Route {
   /** Name of the flow. */
   flow: string;
-  /** Start of validity, in seconds since the start of the run. */
-  t_s: number;
   /**
    * Indices of the nodes; empty without a route. Satellites have the first indices, stations the
    * following ones.
    */
   nodes: number[];
+  /** Start of validity, in seconds since the start of the run. */
+  t_s: number;
 }
 
-/** Satellites, stations and links over time. */
-export interface ConstellationView {
-  /** Start of the run (RFC 3339). */
-  begins: string;
-  satellites: Satellites;
-  /** The stations, in the order of the network. */
-  stations: StationPlace[];
-  /** Inter-satellite links, as pairs of indices; empty if there are more than 5000. */
-  isls: [number, number][];
-}
-
-/** Satellites over time. */
-export interface Satellites {
-  /** Names of the satellites. */
-  names: string[];
-  /** Index of each satellite's shell. */
-  shell: number[];
-  positions: Positions;
-}
-
-/** Reference to positions in the blob. */
-export interface Positions {
-  /** Offset of the first byte, a multiple of 8. */
-  offset: number;
-  /** Number of times. The first is the start of the run. */
-  times: number;
-  /** Interval between times, in seconds. */
-  step_s: number;
-}
-
-/** A ground station. */
-export interface StationPlace {
-  /** Name of the station. */
+/** Settings of a variant at the first point of the sweep. */
+export interface VariantSettings {
+  /** Distinct settings of its flows. */
+  flows: FlowSettings[];
+  /** Name of the variant. */
   name: string;
-  /** Latitude in degrees north. */
-  latitude_deg: number;
-  /** Longitude in degrees east. */
-  longitude_deg: number;
-  /** Altitude in metres above the ellipsoid. */
-  altitude_m: number;
+}
+
+/** The settings of a flow that affect its results most. */
+export interface FlowSettings {
+  /** ACK policy. */
+  ack: string | null;
+  /** Congestion controller. */
+  congestion: string | null;
+  /** Handshake of the measured visit: `1rtt` or `0rtt`. */
+  handshake: string | null;
+  /** Preset, if the scenario names one. */
+  preset: string | null;
+  /**
+   * Use of saved path parameters: `none`, `careful` or `jump`, with `by token` if the client
+   * keeps them.
+   */
+  resume: string | null;
+  /** Slow-start algorithm. */
+  slow_start: string | null;
+  /** `quic` or `tcp`; otherwise the kind of workload. */
+  transport: string;
 }

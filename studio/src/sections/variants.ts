@@ -9,6 +9,8 @@ const COLUMNS: [key: keyof FlowSettings, words: string][] = [
   ["congestion", "congestion control"],
   ["slow_start", "slow start"],
   ["ack", "ACK policy"],
+  ["handshake", "handshake"],
+  ["resume", "resume"],
   ["preset", "preset"],
 ];
 

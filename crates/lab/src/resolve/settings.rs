@@ -1,5 +1,7 @@
 //! The settings of a flow that most influence its results.
 
+use bentpipe_quic::congestion::ResumeName;
+use bentpipe_quic::{Handshake, ResumeVia};
 use bentpipe_results::FlowSettings;
 use bentpipe_scenario as scenario;
 use bentpipe_sim::{DatagramTraffic, FlowSpec, Stack};
@@ -17,11 +19,24 @@ pub(super) fn settings(flow: &scenario::Flow, spec: &FlowSpec) -> FlowSettings {
         Stack::DatagramTraffic(DatagramTraffic::Ping { .. }) => ("ping", None),
         Stack::DatagramTraffic(_) => ("cbr", None),
     };
+    let measured = spec.visits.iter().rfind(|visit| visit.measured);
+    let handshake = measured.map(|visit| match visit.handshake {
+        Handshake::OneRtt => "1rtt",
+        Handshake::ZeroRtt => "0rtt",
+    });
+    let resume = congestion.map(|congestion| {
+        let by_token =
+            matches!(&spec.stack, Stack::Quic(quic) if quic.resume_via == ResumeVia::Token);
+        let used = congestion.resume != ResumeName::default();
+        format!("{}{}", congestion.resume, if by_token && used { " by token" } else { "" })
+    });
     FlowSettings {
         transport: transport.to_owned(),
         congestion: congestion.map(|congestion| congestion.controller.to_string()),
         slow_start: congestion.map(|congestion| congestion.slow_start.to_string()),
         ack,
+        handshake: handshake.filter(|_| congestion.is_some()).map(str::to_owned),
+        resume,
         preset: congestion.map(|_| flow.transport.preset.unwrap_or_default().as_str().to_owned()),
     }
 }
