@@ -1,7 +1,7 @@
 //! How competing flows shared a link, as a table.
 
 use crate::output::paint;
-use crate::result_cells::{find, number, published, runs, short};
+use crate::result_cells::{find, labels, number, point, published, runs, short};
 use crate::table::{Align, Table};
 use bentpipe_lab::Plan;
 use bentpipe_results::fairness::ALL_FLOWS;
@@ -28,22 +28,13 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
     for metric in SHARED {
         table.column(metric.row.heading(), Align::Right);
     }
-    let mut labels: Vec<(&str, &str)> = Vec::new();
-    for figure in results.published.iter().filter(|figure| figure.flow == ALL_FLOWS) {
-        if !labels.contains(&(&figure.label, &figure.metric)) {
-            labels.push((&figure.label, &figure.metric));
-        }
-    }
+    let labels = labels(results, true);
     for (label, metric) in &labels {
         table.column(format!("{label} {metric}"), Align::Right);
         table.column("ratio".to_owned(), Align::Right);
     }
     for row in rows {
-        let mut cells: Vec<String> = plan
-            .sweep
-            .iter()
-            .map(|(key, _)| row.point.get(key).cloned().unwrap_or_default())
-            .collect();
+        let mut cells = point(plan, row);
         cells.push(row.variant.clone());
         cells.push(runs(results, row));
         for metric in SHARED {

@@ -109,8 +109,9 @@ fn path(args: &Orbit) -> Result<(Plan, OrbitPath), LabError> {
 fn preset_scenario(constellation: &str, from: &str, to: &str) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     format!(
-        "name = \"orbit\"\ntitle = {0}\n[path.orbit]\nconstellation = {0}\nlinks.all = {{ rate = \
-         \"10 Mbps\" }}\n[workload]\nfrom = {1}\nto = {2}\ndownload = \"1 MB\"\n",
+        "name = \"orbit\"\ntitle = {0}\n[path.orbit]\nconstellation = {0}\n\
+         links.all = {{ rate = \"10 Mbps\" }}\n[workload]\nfrom = {1}\nto = {2}\n\
+         download = \"1 MB\"\n",
         quoted(constellation),
         quoted(from),
         quoted(to)

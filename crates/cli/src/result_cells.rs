@@ -1,7 +1,27 @@
 //! Cells of tables of results.
 
 use bentpipe_lab::Plan;
+use bentpipe_results::fairness::ALL_FLOWS;
 use bentpipe_results::{Results, Summary};
+
+/// Returns the labels and metrics of published figures, each pair once: of all competing flows if
+/// `shared`, otherwise of single flows.
+pub(crate) fn labels(results: &Results, shared: bool) -> Vec<(&str, &str)> {
+    let mut labels: Vec<(&str, &str)> = Vec::new();
+    for figure in results.published.iter().filter(|row| (row.flow == ALL_FLOWS) == shared) {
+        let label = (figure.label.as_str(), figure.metric.as_str());
+        if !labels.contains(&label) {
+            labels.push(label);
+        }
+    }
+    labels
+}
+
+/// Returns the value of each swept key for the case of `row`.
+pub(crate) fn point(plan: &Plan, row: &Summary) -> Vec<String> {
+    let value = |(key, _): &(String, _)| row.point.get(key).cloned().unwrap_or_default();
+    plan.sweep.iter().map(value).collect()
+}
 
 /// Returns the published value of `metric` under `label` for the case of `row`, and the ratio of
 /// our value to it; two empty cells if nothing was published.

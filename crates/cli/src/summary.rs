@@ -1,11 +1,10 @@
 //! Results as text: path, settings, tables, notes and expectations.
 
 use crate::output::paint;
-use crate::result_cells::{find, number, published, runs, short};
+use crate::result_cells::{find, labels, number, point, published, runs, short};
 use crate::table::{Align, Table};
 use crate::{fairness, settings_table};
 use bentpipe_lab::{Plan, Recorded};
-use bentpipe_results::fairness::ALL_FLOWS;
 use bentpipe_results::{PathSummary, Results, Summary};
 use std::fmt::Write;
 
@@ -89,12 +88,7 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
     ] {
         table.column(head.to_owned(), align);
     }
-    let mut labels: Vec<(&str, &str)> = Vec::new();
-    for figure in results.published.iter().filter(|figure| figure.flow != ALL_FLOWS) {
-        if !labels.contains(&(&figure.label, &figure.metric)) {
-            labels.push((&figure.label, &figure.metric));
-        }
-    }
+    let labels = labels(results, false);
     for (label, metric) in &labels {
         let unit = if *metric == "completion_s" { String::new() } else { format!(" {metric}") };
         table.column(format!("{label}{unit}"), Align::Right);
@@ -113,11 +107,7 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
             && pair[0].flow == pair[1].flow
     });
     for row in &completions {
-        let mut cells: Vec<String> = plan
-            .sweep
-            .iter()
-            .map(|(key, _)| row.point.get(key).cloned().unwrap_or_default())
-            .collect();
+        let mut cells = point(plan, row);
         cells.push(row.variant.clone());
         cells.push(if flows { row.flow.clone() } else { String::new() });
         cells.push(if visits { row.visit.to_string() } else { String::new() });

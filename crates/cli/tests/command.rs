@@ -125,9 +125,8 @@ fn a_failed_expectation_sets_exit_status_1() {
 
 #[test]
 fn an_incomplete_transfer_ends_at_the_time_limit_with_nulls() {
-    let dir =
-        dir("name = \"never\"\ntime_limit = \"20 s\"\n[path]\nprofile = \"geo-10-2\"\nforward = \
-            { loss = 1 }\n[workload]\ndownload = \"1 MB\"\n");
+    let dir = dir("name = \"never\"\ntime_limit = \"20 s\"\n[path]\nprofile = \"geo-10-2\"\n\
+             forward = { loss = 1 }\n[workload]\ndownload = \"1 MB\"\n");
     let output = bentpipe(dir.path(), &["run", "s.toml", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let flow = &json(&output.stdout)["runs"][0]["flows"][0];

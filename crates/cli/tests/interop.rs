@@ -46,14 +46,15 @@ fn own_client_and_server_complete_and_misbehaving_programs_are_detected() {
     describe(
         &peers,
         "liar",
-        "[client]\nprotocols = [\"h3\"]\ncommand = [\"/bin/sh\", \"-c\", \"printf x > {output}; \
-            echo '{\\\"completion_s\\\": 1}'\"]\n",
+        "[client]\nprotocols = [\"h3\"]\n\
+         command = [\"/bin/sh\", \"-c\", \"printf x > {output}; \
+         echo '{\\\"completion_s\\\": 1}'\"]\n",
     );
     describe(
         &peers,
         "broken",
-        "[server]\nprotocols = [\"h3\"]\ncommand = [\"/bin/sh\", \"-c\", \"echo no key >&2; exit \
-            3\"]\n",
+        "[server]\nprotocols = [\"h3\"]\n\
+         command = [\"/bin/sh\", \"-c\", \"echo no key >&2; exit 3\"]\n",
     );
     std::os::unix::fs::symlink(Path::new(PEERS).join("bentpipe"), peers.join("bentpipe"))
         .expect("creates the link");

@@ -11,13 +11,12 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-const HEAD: &str = "name = \"real\"\nrepeat = 2\ntime_limit = \"20 s\"\n[path]\nforward = \
-    { rate = \"20 Mbps\", delay = \"50 ms\" }\n\
-                    return = { rate = \"5 Mbps\", delay = \"50 ms\" }\n[workload]\ndownload \
-                    = \"300 kB\"\n";
-const TCP: &str = "[defaults]\ntransport = \"tcp\"\nhttp = \"raw\"\n[[variant]]\nname \
-    = \"cubic\"\ncongestion = \"cubic\"\n\
-                   [[variant]]\nname = \"bbr\"\ncongestion = \"bbr1\"\n";
+const HEAD: &str = "name = \"real\"\nrepeat = 2\ntime_limit = \"20 s\"\n[path]\n\
+     forward = { rate = \"20 Mbps\", delay = \"50 ms\" }\n\
+     return = { rate = \"5 Mbps\", delay = \"50 ms\" }\n[workload]\ndownload = \"300 kB\"\n";
+const TCP: &str = "[defaults]\ntransport = \"tcp\"\nhttp = \"raw\"\n[[variant]]\n\
+     name = \"cubic\"\ncongestion = \"cubic\"\n[[variant]]\nname = \"bbr\"\n\
+     congestion = \"bbr1\"\n";
 const FETCH: &str = "python3 -c \"import sys, urllib.request as u; \
     sys.stdout.buffer.write(u.urlopen('http://{server}:{port}/{file}').read())\"";
 

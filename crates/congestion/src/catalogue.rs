@@ -47,7 +47,7 @@ static REGISTERED: RwLock<Vec<&'static Registration<Box<dyn Controller>>>> =
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RegistrationError {
     /// Scenarios could not write it.
-    #[error("`{0}` is no name; allowed: lower-case letters, digits, `-` and `+`")]
+    #[error("`{0}` is not a valid name; allowed: lower-case letters, digits, `-` and `+`")]
     Name(String),
     /// Another component has it.
     #[error("`{0}` is the name of another component")]

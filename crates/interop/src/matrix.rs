@@ -302,8 +302,8 @@ mod tests {
             let folder = place.join("peers").join(name);
             std::fs::create_dir_all(&folder).unwrap();
             let text = format!(
-                "name = \"{name}\"\ntitle = \"\"\nsource = \"\"\nversion = \"1\"\nneeds = \
-                    [\"{needs}\"]\n{roles}"
+                "name = \"{name}\"\ntitle = \"\"\nsource = \"\"\nversion = \"1\"\n\
+                 needs = [\"{needs}\"]\n{roles}"
             );
             std::fs::write(folder.join("peer.toml"), text).unwrap();
         };

@@ -113,13 +113,12 @@ fn study(options: &Options) -> Result<(), String> {
 fn scenario(profile: &str, size: u64, keys: &str, initial: &str, options: &Options) -> String {
     let set: String = options.set.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
     format!(
-        "name = \"windows\"\nseed = 1\ntime_limit = \"20 min\"\n[path]\nprofile \
-            = \"{profile}\"\n[workload]\ndownload = \"{size} MB\"\n\
-         [defaults]\ncongestion = \"cubic\"\nack = \"stack\"\nflow_control.connection_window \
-         = \"tuned\"\n\
-         flow_control.initial_receive_window = \"{initial}\"\nflow_control.max_receive_window \
-         = \"256 MB\"\n\
-         flow_control.send_buffer = \"1 GB\"\n{keys}\n{set}"
+        "name = \"windows\"\nseed = 1\ntime_limit = \"20 min\"\n[path]\nprofile = \"{profile}\"\n\
+         [workload]\ndownload = \"{size} MB\"\n[defaults]\ncongestion = \"cubic\"\n\
+         ack = \"stack\"\nflow_control.connection_window = \"tuned\"\n\
+         flow_control.initial_receive_window = \"{initial}\"\n\
+         flow_control.max_receive_window = \"256 MB\"\nflow_control.send_buffer = \"1 GB\"\n\
+         {keys}\n{set}"
     )
 }
 

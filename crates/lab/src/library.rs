@@ -148,7 +148,7 @@ impl Lab {
 }
 
 /// Observer that does nothing.
-struct Ignore;
+pub(crate) struct Ignore;
 
 impl Observer for Ignore {
     fn finished(&self, _: usize, _: Task, _: &RunSpec, _: &RunOutcome) -> Result<(), LabError> {
@@ -218,6 +218,6 @@ transport = "tcp"
             assert!(lab.run(SCENARIO).is_err(), "{name}");
         }
         let lab = Lab::new().controller("Two Words", |_| Constant(Bytes::new(1)));
-        assert!(lab.run(SCENARIO).unwrap_err().to_string().contains("is no name"));
+        assert!(lab.run(SCENARIO).unwrap_err().to_string().contains("is not a valid name"));
     }
 }

@@ -1,8 +1,8 @@
 //! Shared test fixtures: a scenario, and a runner that returns at once.
 
+use crate::library::Ignore;
 use crate::plan::{Changes, Plan};
-use crate::run::{CompletedRun, Observer, RunError, Runner, execute};
-use crate::{LabError, Task};
+use crate::run::{CompletedRun, RunError, Runner, execute};
 use bentpipe_link::random::stream;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_recorder::{FlowTrace, RunTrace, Series};
@@ -180,15 +180,6 @@ pub fn flow_outcome(
             completion: Some(time),
         }],
         error: None,
-    }
-}
-
-/// Observer that does nothing.
-struct Ignore;
-
-impl Observer for Ignore {
-    fn finished(&self, _: usize, _: Task, _: &RunSpec, _: &RunOutcome) -> Result<(), LabError> {
-        Ok(())
     }
 }
 

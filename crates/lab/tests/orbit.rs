@@ -125,8 +125,8 @@ fn each_run_draws_its_start_with_at_random() {
 #[test]
 fn keys_of_an_orbit_can_be_swept() {
     let text = format!(
-        "{TORONTO}[sweep]\n\"path.orbit.links.all.rate\" = [\"5 Mbps\", \"25 \
-            Mbps\"]\n\"path.orbit.at\" = [\"0 s\", \"40 s\"]\n"
+        "{TORONTO}[sweep]\n\"path.orbit.links.all.rate\" = [\"5 Mbps\", \"25 Mbps\"]\n\
+         \"path.orbit.at\" = [\"0 s\", \"40 s\"]\n"
     );
     let plan = read(&text, &[]).unwrap();
     let of = |case| plan.spec(Task { case, run: 0 }).unwrap().mesh.unwrap();
@@ -186,8 +186,8 @@ download = "1 MB"
 fn a_station_without_coverage_gives_notes_and_no_error() {
     let text = TORONTO.replace("Toronto", "pole").replace(
         "[[flow]]\nname = \"short\"",
-        "[[path.orbit.station]]\nname = \"pole\"\nlatitude_deg = 90\nlongitude_deg = \
-            0\n[[flow]]\nname = \"short\"",
+        "[[path.orbit.station]]\nname = \"pole\"\nlatitude_deg = 90\nlongitude_deg = 0\n\
+         [[flow]]\nname = \"short\"",
     );
     let plan = read(&text, &[]).unwrap();
     let noted = |part: &str| plan.notes.iter().any(|note| note.contains(part));
@@ -200,11 +200,10 @@ fn a_station_without_coverage_gives_notes_and_no_error() {
 fn a_scenario_can_define_a_small_constellation() {
     for (planes, per_plane) in [(1, 1), (2, 3), (1, 8)] {
         let text = format!(
-            "name = \"own\"\n[path.orbit]\nlinks.all = {{ rate = \"1 Mbps\" }}\nstatic = \
-                true\n[[path.orbit.shell]]\nname = \"s\"\n\
-             planes = {planes}\nper_plane = {per_plane}\ninclination_deg = 53\naltitude = \"550 \
-             km\"\nphase_deg = 5\n\
-             [workload]\nfrom = \"Tokyo\"\nto = \"Osaka\"\ndownload = \"1 kB\"\n"
+            "name = \"own\"\n[path.orbit]\nlinks.all = {{ rate = \"1 Mbps\" }}\nstatic = true\n\
+             [[path.orbit.shell]]\nname = \"s\"\nplanes = {planes}\nper_plane = {per_plane}\n\
+             inclination_deg = 53\naltitude = \"550 km\"\nphase_deg = 5\n[workload]\n\
+             from = \"Tokyo\"\nto = \"Osaka\"\ndownload = \"1 kB\"\n"
         );
         let plan = read(&text, &[]).unwrap();
         let mesh = spec(&plan, 0).mesh.unwrap();

@@ -18,8 +18,8 @@ const SYNC: Span = Span::from_nanos(38 * FRAME.as_nanos());
 /// Returns a carrier of 10 Mbps with the timing of the presets.
 fn carrier(allocation: &str) -> bentpipe_link::DirectionConfig {
     direction(&format!(
-        "rate = \"10 Mbps\"\ndelay = \"250 ms\"\nqueue = \"100 MB\"\ncapacity_allocation = {{ \
-            {allocation} }}"
+        "rate = \"10 Mbps\"\ndelay = \"250 ms\"\nqueue = \"100 MB\"\n\
+         capacity_allocation = {{ {allocation} }}"
     ))
 }
 fn rate() -> Rate {
@@ -237,8 +237,8 @@ proptest! {
         arrivals in any_arrivals(4),
         seed: u64,
     ) {
-        let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 \
-            kB\"\ncapacity_allocation = {{ {allocation} }}"));
+        let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 kB\"\n\
+             capacity_allocation = {{ {allocation} }}"));
         let model = model(&config);
         let mut link = link(&config, seed, 4);
         link.record_frame_shares();
@@ -279,8 +279,8 @@ proptest! {
             1 => merged(vec![stream(port, kbps, 0, 2_000), stream(port, kbps, 5_000, 8_000)]),
             _ => Vec::new(),
         });
-        let config = direction("rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"100 \
-            MB\"\ncapacity_allocation = { rbdc = \"2 Mbps\" }");
+        let config = direction("rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"100 MB\"\n\
+             capacity_allocation = { rbdc = \"2 Mbps\" }");
         let model = model(&config);
         let mut link = link(&config, seed, 4);
         link.record_frame_shares();
@@ -311,8 +311,8 @@ proptest! {
         arrivals in any_arrivals(100),
         seed: u64,
     ) {
-        let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 \
-            kB\"\ncapacity_allocation = {{ {allocation} }}"));
+        let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 kB\"\n\
+             capacity_allocation = {{ {allocation} }}"));
         let mut watched = link(&config, seed, 4);
         watched.record_frame_shares();
         let mut alone = link(&config, seed, 4);
@@ -324,8 +324,8 @@ proptest! {
 fn terminals_with_more_demand_share_the_rest() {
     // 2 Mbps for demands of 0.2, 1.5 and 5 Mbps: 0.2, 0.9 and 0.9.
     let config = direction(
-        "rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"200 kB\"\ncapacity_allocation = \
-            { rbdc = \"2 Mbps\" }",
+        "rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"200 kB\"\n\
+         capacity_allocation = { rbdc = \"2 Mbps\" }",
     );
     let arrivals = merged(vec![
         stream(0, 200, 0, 60_000),

@@ -105,8 +105,8 @@ fn a_burst_passes_at_once_and_then_the_rate() {
 
 #[test]
 fn dropped_packets_never_wait_in_the_queue() {
-    let text = "rate = \"12 Mbps\"\ndelay = \"1 ms\"\nqueue = \"100 packets\"\npolicer = \
-        { rate = \"12 Mbps\", burst = \"6000 B\" }";
+    let text = "rate = \"12 Mbps\"\ndelay = \"1 ms\"\nqueue = \"100 packets\"\n\
+         policer = { rate = \"12 Mbps\", burst = \"6000 B\" }";
     let mut link = link(&direction(text), 1, 1);
     run(&mut link, &steady(50, Span::ZERO, bentpipe_link::Ecn::NotEct), |_| ());
     let counters = link.counters();

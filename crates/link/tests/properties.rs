@@ -300,8 +300,8 @@ proptest! {
         } else {
             format!("\"{size}\"")
         };
-        let mut link = link(&direction(&format!("rate = \"5 Mbps\"\ndelay = \"1 ms\"\nqueue = \
-            {queue}")), 1, 3);
+        let mut link = link(&direction(&format!("rate = \"5 Mbps\"\ndelay = \"1 ms\"\n\
+             queue = {queue}")), 1, 3);
         let mut exceeded = false;
         let outcomes = run(&mut link, &arrivals, |link| {
             exceeded |= if by_bytes {
@@ -327,8 +327,9 @@ proptest! {
 
     #[test]
     fn no_packet_arrives_before_it_can(arrivals in any_arrivals()) {
-        let config = direction("rate = \"10 Mbps\"\ndelay = \
-            { base = \"50 ms\", jitter = \"10 ms\", keep_order = false }\nqueue = \"1 BDP\"");
+        let config = direction("rate = \"10 Mbps\"\n\
+             delay = { base = \"50 ms\", jitter = \"10 ms\", keep_order = false }\n\
+             queue = \"1 BDP\"");
         let rate = Rate::from_mbps(10);
         let outcomes = run(&mut link(&config, 3, 3), &arrivals, |_| ());
         for outcome in outcomes.iter().filter(|outcome| outcome.lost.is_none()) {

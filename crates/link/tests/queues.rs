@@ -53,8 +53,8 @@ fn sizes_in_bdp_and_time_come_out_right() {
         // A schedule is sized by its highest rate, a trace by its mean: 251 opportunities in 300
         // ms.
         (
-            "{ schedule = [{ at = \"0 s\", rate = \"10 Mbps\" }, { at = \"1 s\", rate = \"50 \
-             Mbps\" }] }",
+            "{ schedule = [{ at = \"0 s\", rate = \"10 Mbps\" }, \
+             { at = \"1 s\", rate = \"50 Mbps\" }] }",
             "\"1 BDP\"",
             3_750_000,
         ),

@@ -134,8 +134,8 @@ fn a_busy_link_uses_its_whole_rate() {
 fn a_link_that_drops_to_10_mbps_after_5_s_uses_both_rates() {
     // draft-kuhn-quic-4-sat, "variable medium": 5 s at 50 Mbps and 5 s at 10 Mbps are 37.5 MB.
     let config = direction(
-        "rate = { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, { at = \"5 s\", rate = \"10 \
-         Mbps\" }] }\ndelay = \"325 ms\"\nqueue = \"100 MB\"",
+        "rate = { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, { at = \"5 s\", \
+         rate = \"10 Mbps\" }] }\ndelay = \"325 ms\"\nqueue = \"100 MB\"",
     );
     let mut link = link(&config, 1, 1);
     let outcomes = run(&mut link, &steady(25_000, Span::from_micros(100), Ecn::NotEct), |_| ());

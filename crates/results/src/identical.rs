@@ -1,5 +1,6 @@
 //! Detection of variants with identical results.
 
+use crate::metrics::FlowMetrics;
 use crate::run::Run;
 
 /// Returns pairs of variants with the same metrics in every run at every point.
@@ -25,21 +26,21 @@ pub fn identical_variants(runs: &[Run]) -> Vec<(String, String)> {
     pairs
 }
 
+fn figures(run: &Run) -> impl Iterator<Item = (&str, &FlowMetrics)> {
+    run.flows.iter().map(|flow| (flow.name.as_str(), &flow.metrics))
+}
+
 fn same(a: &[&Run], b: &[&Run]) -> bool {
-    let figures = |run: &Run| {
-        let flows = run.flows.iter();
-        flows.map(|flow| (flow.name.clone(), flow.metrics.clone())).collect::<Vec<_>>()
-    };
     a.len() == b.len()
         && a.iter()
             .zip(b)
-            .all(|(a, b)| a.point == b.point && a.run == b.run && figures(a) == figures(b))
+            .all(|(a, b)| a.point == b.point && a.run == b.run && figures(a).eq(figures(b)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Flow, FlowMetrics};
+    use crate::run::Flow;
 
     fn run(variant: &str, number: u64, completion_s: f64) -> Run {
         let flow = Flow {

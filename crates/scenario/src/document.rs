@@ -467,8 +467,9 @@ name = "a"
 
     #[test]
     fn keys_that_are_swept_together_make_one_axis() {
-        let together = "[sweep]\n\"workload.download,path.profile\" = [[\"2 MB\", \"geo-10-2\"], \
-            [\"5 MB\", \"geo-50-10\"]]\n";
+        let together = "[sweep]\n\
+             \"workload.download,path.profile\" = [[\"2 MB\", \"geo-10-2\"], [\"5 MB\", \
+             \"geo-50-10\"]]\n";
         let text = format!("{}{together}", TEXT.split("[sweep]").next().unwrap());
         let at = |choice: usize| {
             let source = Source::new("x.toml", text.as_str());
@@ -587,8 +588,8 @@ name = "a"
         }
 
         #[test]
-        fn no_damaged_scenario_panics(at in 0..TEXT.len(), with in "[\\[\\]{}=\"'.,\n0-9a-z \
-            -]{0,6}", length in 0usize..12) {
+        fn no_damaged_scenario_panics(at in 0..TEXT.len(), with in "[\\[\\]{}=\"'.,\n\
+             0-9a-z -]{0,6}", length in 0usize..12) {
             let end = (at + length).min(TEXT.len());
             let text = format!("{}{with}{}", &TEXT[..at], &TEXT[end..]);
             let source = Source::new("x.toml", text.as_str());

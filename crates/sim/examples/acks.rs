@@ -106,8 +106,8 @@ impl Options {
         let schedule = if falls > 0.0 {
             let tenth = kbps as f64 / 10.0;
             format!(
-                "rate = {{ schedule = [{{ at = \"0 s\", rate = \"{kbps} kbps\" }}, {{ at \
-                    = \"{falls} s\", rate = \"{tenth} kbps\" }}] }}\n"
+                "rate = {{ schedule = [{{ at = \"0 s\", rate = \"{kbps} kbps\" }}, \
+                 {{ at = \"{falls} s\", rate = \"{tenth} kbps\" }}] }}\n"
             )
         } else {
             String::new()

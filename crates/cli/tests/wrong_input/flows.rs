@@ -7,8 +7,9 @@ pub fn cases() -> Vec<Case> {
         case(
             "an object after a later one",
             format!(
-                "{HEAD}profile = \"geo-50-10\"\n[workload]\nobjects = [\n{{ name = \"a\", size \
-                    = \"1 kB\", after = [\"b\"] }},\n{{ name = \"b\", size = \"1 kB\" }},\n]\n"
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\nobjects = [\n\
+                 {{ name = \"a\", size = \"1 kB\", after = [\"b\"] }},\n\
+                 {{ name = \"b\", size = \"1 kB\" }},\n]\n"
             ),
             6,
             &["`b`", "object above this one"],
@@ -157,8 +158,8 @@ pub fn cases() -> Vec<Case> {
         case(
             "two transfers in one flow",
             format!(
-                "{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\nupload = \"1 \
-                    MB\"\n"
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n\
+                 upload = \"1 MB\"\n"
             ),
             4,
             &["`download`, `upload` exclude each other", "allowed: one of"],

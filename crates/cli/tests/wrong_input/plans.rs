@@ -113,8 +113,8 @@ pub fn cases() -> Vec<Case> {
         case(
             "an expectation at an unknown point",
             after(
-                "[[expect]]\nmetric = \"completion_s\"\nbelow = 1\npoint = \
-                    { \"workload.download\" = \"3 MB\" }\n",
+                "[[expect]]\nmetric = \"completion_s\"\nbelow = 1\n\
+                 point = { \"workload.download\" = \"3 MB\" }\n",
             ),
             13,
             &["never `3 MB`", "allowed: `1 MB`, `2 MB`"],
@@ -122,9 +122,8 @@ pub fn cases() -> Vec<Case> {
         case(
             "a published figure at an unknown key",
             after(
-                "[[published]]\nlabel = \"x\"\nkind = \"measured\"\nmetric \
-                    = \"completion_s\"\npoint = { \"path.profile\" = \"x\" }\nvalue = 1\nsource \
-                    = \"x\"\n",
+                "[[published]]\nlabel = \"x\"\nkind = \"measured\"\nmetric = \"completion_s\"\n\
+                 point = { \"path.profile\" = \"x\" }\nvalue = 1\nsource = \"x\"\n",
             ),
             14,
             &["no swept key is named `path.profile`", "allowed: `workload.download`"],

@@ -30,8 +30,8 @@ pub fn path(line: &str) -> String {
 /// Returns a valid scenario (9 lines) followed by `more`, from line 10 on.
 pub fn after(more: &str) -> String {
     format!(
-        "{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n[[variant]]\nname \
-            = \"a\"\n[sweep]\n\"workload.download\" = [\"1 MB\", \"2 MB\"]\n{more}"
+        "{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n[[variant]]\n\
+         name = \"a\"\n[sweep]\n\"workload.download\" = [\"1 MB\", \"2 MB\"]\n{more}"
     )
 }
 
@@ -43,8 +43,8 @@ pub fn variant(keys: &str) -> String {
 /// Returns a scenario over an orbit with `line`, as line 6 of the file.
 pub fn orbit(line: &str) -> String {
     format!(
-        "{HEAD}[path.orbit]\nconstellation = \"iridium\"\nlinks.all = {{ rate = \"1 Mbps\" \
-            }}\n{line}\n[workload]\nfrom = \"Tokyo\"\nto = \"Osaka\"\ndownload = \"1 MB\"\n"
+        "{HEAD}[path.orbit]\nconstellation = \"iridium\"\nlinks.all = {{ rate = \"1 Mbps\" }}\n\
+         {line}\n[workload]\nfrom = \"Tokyo\"\nto = \"Osaka\"\ndownload = \"1 MB\"\n"
     )
 }
 

@@ -64,8 +64,8 @@ pub fn cases() -> Vec<Case> {
         case(
             "0-RTT on a first visit",
             format!(
-                "{HEAD}profile = \"geo-50-10\"\n[workload]\nvisits = [{{ download = \"1 MB\", \
-                    handshake = \"0rtt\" }}]\n"
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\n\
+                 visits = [{{ download = \"1 MB\", handshake = \"0rtt\" }}]\n"
             ),
             5,
             &["no ticket", "allowed: `1rtt`"],

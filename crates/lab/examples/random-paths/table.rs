@@ -75,8 +75,8 @@ fn times(pairs: &[Pair<'_>]) {
 fn losses(pairs: &[Pair<'_>]) {
     println!("Packets dropped by queues\n");
     println!(
-        "| size | start | first 10 s: mean | p95 | max | whole: mean | p95 | max \
-            |\n|---|---|---|---|---|---|---|---|"
+        "| size | start | first 10 s: mean | p95 | max | whole: mean | p95 | max |\n\
+         |---|---|---|---|---|---|---|---|"
     );
     for bytes in SIZES {
         for (index, start) in SLOW_STARTS.iter().enumerate() {

@@ -150,8 +150,8 @@ fn expectations_about_removed_values_are_ignored_with_a_note() {
 /// Returns the settings of a QUIC flow with `keys`.
 fn quic(keys: &str) -> bentpipe_quic::Settings {
     let text = format!(
-        "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"1 \
-            MB\"\n[defaults]\n{keys}\n"
+        "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n\
+         [defaults]\n{keys}\n"
     );
     let mut spec = testing::plan(&text).spec(Task { case: 0, run: 0 }).unwrap();
     assert_eq!(spec.flows[0].visits.len(), 1, "there is no implied first visit");
@@ -213,12 +213,11 @@ fn windows_of_a_preset_or_a_key_replace_automatic_tuning() {
 
 #[test]
 fn defaults_variant_and_flow_are_merged_key_by_key() {
-    let text = "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[defaults]\nquic = \
-        { pacing = false, initial_rtt = \"1 s\" }\n\
-                parameters.cubic = { beta = 0.8, c = 0.5 }\n[[variant]]\nname \
-                = \"v\"\nquic.initial_rtt = \"2 s\"\n\
-                parameters.cubic.beta = 0.6\n[[flow]]\nname = \"f\"\ndownload = \"1 MB\"\nack \
-                = \"1:4\"\nquic.ack_by = \"receiver\"\n";
+    let text = "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[defaults]\n\
+         quic = { pacing = false, initial_rtt = \"1 s\" }\n\
+         parameters.cubic = { beta = 0.8, c = 0.5 }\n[[variant]]\nname = \"v\"\n\
+         quic.initial_rtt = \"2 s\"\nparameters.cubic.beta = 0.6\n[[flow]]\nname = \"f\"\n\
+         download = \"1 MB\"\nack = \"1:4\"\nquic.ack_by = \"receiver\"\n";
     let mut spec = testing::plan(text).spec(Task { case: 0, run: 0 }).unwrap();
     let settings = spec.flows[0].stack.quic_mut().unwrap();
     assert_eq!((settings.pacing, settings.initial_rtt), (false, Span::from_secs(2)));
@@ -232,10 +231,8 @@ fn defaults_variant_and_flow_are_merged_key_by_key() {
 
 #[test]
 fn a_key_is_refused_only_if_no_flow_that_inherits_it_can_use_it() {
-    let base = "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"1 \
-        MB\"\n\
-                [defaults]\nquic.pacing = false\ntcp.ecn = true\n[[variant]]\nname \
-                = \"quic\"\n";
+    let base = "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n\
+         [defaults]\nquic.pacing = false\ntcp.ecn = true\n[[variant]]\nname = \"quic\"\n";
     let tcp = "[[variant]]\nname = \"tcp\"\ntransport = \"tcp\"\n";
     let parse = |text: &str| Plan::parse("test.toml", text, Path::new("."), &Changes::default());
     assert!(parse(&format!("{base}{tcp}")).is_ok());
@@ -247,9 +244,9 @@ fn a_key_is_refused_only_if_no_flow_that_inherits_it_can_use_it() {
 
 #[test]
 fn an_epoch_can_be_a_toml_date_time() {
-    let text = "name = \"x\"\n[path.orbit]\nconstellation = \"iridium\"\nlinks.all.rate = \"1 \
-        Mbps\"\nepoch = EPOCH\n\
-                [workload]\nfrom = \"51.5,-0.1\"\nto = \"Tokyo\"\ndownload = \"1 MB\"\n";
+    let text = "name = \"x\"\n[path.orbit]\nconstellation = \"iridium\"\n\
+         links.all.rate = \"1 Mbps\"\nepoch = EPOCH\n[workload]\nfrom = \"51.5,-0.1\"\n\
+         to = \"Tokyo\"\ndownload = \"1 MB\"\n";
     let begins = |epoch: &str| {
         let plan = testing::plan(&text.replace("EPOCH", epoch));
         plan.cases[0].orbit().unwrap().network.begins()

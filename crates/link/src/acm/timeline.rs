@@ -86,8 +86,8 @@ mod tests {
 
     fn acm(fade: &str) -> AcmConfig {
         let text = format!(
-            "symbol_rate = \"10 MBd\"\nmodcods = \"dvb-s2\"\nclear_sky_esn0 = \"13 dB\"\nmargin \
-                = \"1 dB\"\nloop_delay = \"1.5 s\"\nframing = 1\nfade = {fade}"
+            "symbol_rate = \"10 MBd\"\nmodcods = \"dvb-s2\"\nclear_sky_esn0 = \"13 dB\"\n\
+             margin = \"1 dB\"\nloop_delay = \"1.5 s\"\nframing = 1\nfade = {fade}"
         );
         toml::from_str(&text).unwrap_or_else(|error| panic!("{text}\n{error}"))
     }

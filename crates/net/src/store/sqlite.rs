@@ -49,7 +49,7 @@ WHERE remote = ?1 AND local = ?2 AND dscp = ?3 AND saved_ms <= ?5 AND ?5 < expir
     AND (holder IS NULL OR holder = ?4 OR NOT (since_ms <= ?5 AND ?5 < until_ms))
 RETURNING window_bytes, rtt_ns, saved_ms, expires_ms";
 
-const IS_LENT: &str = "
+const IS_LEASED: &str = "
 SELECT 1 FROM path WHERE remote = ?1 AND local = ?2 AND dscp = ?3 AND saved_ms <= ?4 AND ?4 < \
 expires_ms
     AND holder IS NOT NULL AND since_ms <= ?4 AND ?4 < until_ms";
@@ -239,7 +239,7 @@ impl PathStore for SqliteStore {
     fn is_leased(&self, key: &PathKey, now: Epoch) -> Result<bool, StoreError> {
         let (remote, local, dscp) = columns(key);
         let leased =
-            || self.database.prepare(IS_LENT)?.exists(params![remote, local, dscp, millis(now)]);
+            || self.database.prepare(IS_LEASED)?.exists(params![remote, local, dscp, millis(now)]);
         leased().map_err(|error| failed(&self.file, &error))
     }
 

@@ -13,8 +13,8 @@ const H1_REQUEST: &str = concat!(
     "GET /assets/images/photo-0001.webp HTTP/1.1\r\n",
     "Host: www.example.com\r\n",
     "Connection: keep-alive\r\n",
-    "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) \
-        Chrome/130.0.0.0 Safari/537.36\r\n",
+    "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, \
+     like Gecko) Chrome/130.0.0.0 Safari/537.36\r\n",
     "Accept: image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8\r\n",
     "Sec-Fetch-Site: same-origin\r\n",
     "Sec-Fetch-Mode: no-cors\r\n",

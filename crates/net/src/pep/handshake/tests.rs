@@ -113,8 +113,8 @@ fn connect_refuses_other_requests() {
     ] {
         assert_eq!(status(None, request), wanted, "{request}");
     }
-    let request = "CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\nProxy-Authorization: Basic \
-        dXNlcjpwYXNz\r\n\r\n";
+    let request = "CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\n\
+         Proxy-Authorization: Basic dXNlcjpwYXNz\r\n\r\n";
     assert_eq!(status(Some("user:other"), request), "407");
     assert_eq!(run(Some("user:pass"), request.as_bytes(), &[99]).1, connect_to("example.org:443"));
     let many = format!("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n{}\r\n", "x: y\r\n".repeat(100));
