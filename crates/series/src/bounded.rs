@@ -90,7 +90,12 @@ impl BoundedSeries {
         self.points.is_empty()
     }
 
-    /// Returns the points that are kept.
+    /// Returns the points that are kept, in order of time.
+    pub fn iter(&self) -> impl Iterator<Item = (Time, f64)> {
+        self.points.iter().copied().chain(self.open.kept())
+    }
+
+    /// Returns the points that are kept, and whether these are all.
     pub fn into_points(mut self) -> Points {
         let downsampled = self.bin_size > 0;
         self.points.extend(self.open.kept());

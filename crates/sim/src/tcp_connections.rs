@@ -167,7 +167,7 @@ impl TcpConnections {
     /// Returns the combined records of the data's senders, in the first one's record.
     pub fn record(&self) -> SenderMetrics {
         let Some((first, others)) = self.tcp_connections.split_first() else {
-            return SenderMetrics::new(false);
+            return SenderMetrics::new(None);
         };
         for other in others {
             first.metrics.stats().absorb(&other.metrics.stats());
