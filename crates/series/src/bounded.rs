@@ -132,7 +132,9 @@ impl BoundedSeries {
         // The last bin continues if an odd number of bins was merged.
         let partial = added % self.bin_size;
         self.open = OpenBin { left: self.bin_size, ..OpenBin::default() };
-        if partial > 0 && let Some(kept) = self.bins.pop() {
+        if partial > 0
+            && let Some(kept) = self.bins.pop()
+        {
             let from = self.points.len() - usize::from(kept);
             self.points.drain(from..).for_each(|point| self.open.add(point));
             self.open.left = self.bin_size - partial;

@@ -2,6 +2,7 @@
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -53,7 +54,7 @@ fn spec(http: Http, trace: bool, qlog: bool) -> RunSpec {
             }],
         }],
         time_limit: Span::from_secs(600),
-        trace,
+        trace: trace.then_some(SeriesLimit::DEFAULT),
         qlog,
         capture: None,
     }

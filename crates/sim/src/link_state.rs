@@ -4,8 +4,8 @@ use crate::checks::LinkAudit;
 use crate::outcome::LinkOutcome;
 use crate::packet_arena::PacketId;
 use bentpipe_link::{DirectionModel, Link, LinkContext};
-use bentpipe_recorder::LinkRecorder;
-use bentpipe_recorder::LinkTrace;
+use bentpipe_recorder::{LinkRecorder, LinkTrace};
+use bentpipe_series::SeriesLimit;
 use bentpipe_units::{Span, Time};
 
 /// A link and its records.
@@ -85,10 +85,10 @@ impl LinkState {
         }
     }
 
-    /// Records time series from now on.
-    pub fn record(&mut self) {
+    /// Records time series of at most `limit` points from now on.
+    pub fn record(&mut self, limit: SeriesLimit) {
         self.link.record_frame_shares();
-        self.recorder = Some(Box::default());
+        self.recorder = Some(Box::new(LinkRecorder::new(limit)));
     }
 
     /// Records the queue at `now` and the terminals' shares of frames.

@@ -5,6 +5,7 @@ use crate::outcome::PepOutcome;
 use crate::spec::{Direction, Failure, PepSpec, TcpStack};
 use bentpipe_link::Ecn;
 use bentpipe_quic::congestion::{CongestionConfig, FastStart, SenderMetrics, SlowStartName};
+use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::FailureMode;
 use bentpipe_tcp::{
     AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings, Transmit,
@@ -118,15 +119,16 @@ impl TcpConnections {
         }
     }
 
-    /// Opens a connection; `make` creates the controllers of client and server.
+    /// Opens a connection; `make` creates the controllers of client and server. With the limit
+    /// `series`, the data's sender records time series.
     pub fn open(
         &mut self,
         now: Time,
         make: [MakeController; 2],
         direction: Direction,
-        trace: bool,
+        series: Option<SeriesLimit>,
     ) {
-        let metrics = SenderMetrics::new(trace);
+        let metrics = SenderMetrics::with_numbers(series);
         let [client, server] = make;
         let toward = PathDirection::of(direction);
         // For downloads, the data's sender across the hop is at its server's side.

@@ -3,8 +3,8 @@
 mod support;
 
 use bentpipe_congestion::SenderMetrics;
-use bentpipe_series::SeriesLimit;
 use bentpipe_link::Ecn;
+use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::{AckPolicy, Settings};
 use bentpipe_units::{Bytes, Span, Time};
 use support::{CLIENT, Pair, SERVER, Treatment};
