@@ -7,17 +7,17 @@ pub(crate) const KEPT: usize = 4;
 pub type Positions = std::iter::Take<std::array::IntoIter<usize, KEPT>>;
 
 /// Returns the positions of the first, lowest, highest and last of `len` values, ascending and each
-/// once. Of equal extremes, the earliest counts.
+/// once. Of equal extremes, the earliest counts; NaN is no extreme.
 pub fn extremes(len: usize, value: impl Fn(usize) -> f64) -> Positions {
     let (mut low, mut high) = (0, 0);
     if len > 0 {
         let (mut lowest, mut highest) = (value(0), value(0));
         for index in 1..len {
             let value = value(index);
-            if value < lowest {
+            if value < lowest || lowest.is_nan() {
                 (low, lowest) = (index, value);
             }
-            if value > highest {
+            if value > highest || highest.is_nan() {
                 (high, highest) = (index, value);
             }
         }
@@ -51,5 +51,6 @@ mod tests {
         assert_eq!(of(&[1.0, 2.0, 3.0]), [0, 2]);
         assert_eq!(of(&[3.0, 9.0, 4.0, 1.0, 1.0, 2.0]), [0, 1, 3, 5]);
         assert_eq!(of(&[3.0, 1.0, 4.0, 9.0, 9.0]), [0, 1, 3, 4]);
+        assert_eq!(of(&[f64::NAN, 7.0, f64::NAN, 8.0, 7.5, f64::NAN]), [0, 1, 3, 5]);
     }
 }

@@ -19,6 +19,10 @@ pub struct SeriesLimit(usize);
 
 /// Points that the series of all flows of a run may have together by default: 16 MB.
 const RUN_POINTS: usize = 1 << 20;
+/// Points that the series of all flows of all runs may have together by default: 48 MB in a file.
+const TOTAL_POINTS: usize = 4 << 20;
+/// Minimum of a share: enough for an overview.
+const MIN_SHARE: usize = 256;
 /// Number of series that a flow has, about: 19 of QUIC, 17 of TCP.
 const SERIES_PER_FLOW: usize = 16;
 
@@ -37,11 +41,12 @@ impl SeriesLimit {
         Self(points.max(Self::MIN.0))
     }
 
-    /// Returns the default limit in a run of `flows` flows. Up to eight have the whole limit; more
-    /// share the memory of eight.
-    pub fn shared_by(flows: usize) -> Self {
+    /// Returns the default limit in each of `runs` runs of `flows` flows. Up to 32 runs, and up to
+    /// eight flows of a run, have the whole limit; more share the memory of these.
+    pub fn shared_by(runs: usize, flows: usize) -> Self {
         let flows = flows.clamp(1, Self::MAX_FLOWS);
-        Self((RUN_POINTS / SERIES_PER_FLOW / flows).min(Self::DEFAULT.0))
+        let share = RUN_POINTS.min(TOTAL_POINTS / runs.max(1)) / SERIES_PER_FLOW / flows;
+        Self(share.clamp(MIN_SHARE, Self::DEFAULT.0))
     }
 
     /// Returns the number of points.
@@ -61,9 +66,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_flows_share_the_memory_of_eight() {
-        for (flows, points) in [(0, 8192), (1, 8192), (8, 8192), (16, 4096), (5000, 256)] {
-            assert_eq!(SeriesLimit::shared_by(flows).points(), points, "{flows} flows");
+    fn many_flows_and_many_runs_share_memory() {
+        let shares = [
+            ((0, 0), 8192),
+            ((1, 8), 8192),
+            ((1, 16), 4096),
+            ((1, 5000), 256),
+            ((32, 1), 8192),
+            ((128, 1), 2048),
+            ((128, 4), 512),
+            ((5000, 5000), 256),
+        ];
+        for ((runs, flows), points) in shares {
+            let limit = SeriesLimit::shared_by(runs, flows);
+            assert_eq!(limit.points(), points, "{runs} runs of {flows} flows");
         }
     }
 }

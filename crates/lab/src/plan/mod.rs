@@ -9,6 +9,7 @@ use bentpipe_scenario::{
     Axis, Document, Output, Scenario, TimeSeries, check, figures, is_planned, rules, variant_names,
 };
 use bentpipe_scenario::{Problem, ScenarioError, Source};
+use bentpipe_series::SeriesLimit;
 use bentpipe_sim::RunSpec;
 use std::path::Path;
 
@@ -158,7 +159,10 @@ impl Plan {
             TimeSeries::First => task.run == 0,
             TimeSeries::None => false,
         };
-        spec.trace = traced;
+        spec.trace = traced.then(|| match self.output.full_time_series {
+            true => SeriesLimit::FULL,
+            false => SeriesLimit::shared_by(self.traced_runs(), spec.flows.len()),
+        });
         // The first run has qlog files and captures even without time series.
         let detailed = traced || task.run == 0;
         spec.qlog = detailed && self.output.qlog;

@@ -1,0 +1,170 @@
+//! The time series that fit in a page.
+
+use crate::constellation::ConstellationView;
+use crate::downsample;
+use crate::recording::Recording;
+use crate::traces::Trace;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use std::borrow::Cow;
+use std::io::Write;
+
+/// Minimum number of points per series. If more runs have time series than leave this, the page
+/// shows those of fewer runs.
+const MIN_POINTS: usize = 128;
+/// Compressed bytes per point: the least that was seen, and what to expect.
+const LEAST_BYTES: usize = 3;
+const EXPECTED_BYTES: f64 = 8.0;
+/// Attempts to fit the series into the page, each with fewer points.
+const ATTEMPTS: usize = 6;
+
+/// Time series and constellations in a page.
+pub struct Embedded<'a> {
+    pub traces: Cow<'a, [Trace]>,
+    pub constellations: Cow<'a, [ConstellationView]>,
+    /// The binary data that both refer to, as a zlib stream.
+    pub compressed: Vec<u8>,
+    /// What the page leaves out, for its reader.
+    pub note: Option<String>,
+}
+
+/// Returns the time series of `recording` so that their compressed data has at most `room` bytes:
+/// all of them if possible, or else downsampled ones, of fewer runs if there are very many.
+pub fn fit(recording: &Recording, room: usize) -> Embedded<'_> {
+    let points: usize = recording.traces.iter().map(total).sum();
+    let mut bytes_per_point = EXPECTED_BYTES;
+    if points * LEAST_BYTES <= room || recording.blob.len() <= room {
+        let compressed = deflate(&recording.blob);
+        if compressed.len() <= room {
+            return Embedded {
+                traces: Cow::Borrowed(&recording.traces),
+                constellations: Cow::Borrowed(&recording.constellations),
+                compressed,
+                note: None,
+            };
+        }
+        bytes_per_point = bytes_per_point.min(compressed.len() as f64 / points.max(1) as f64);
+    }
+    for _ in 0..ATTEMPTS {
+        let embedded = reduced(recording, room, bytes_per_point);
+        if embedded.compressed.len() <= room {
+            return embedded;
+        }
+        bytes_per_point *= 1.05 * embedded.compressed.len() as f64 / room.max(1) as f64;
+    }
+    with_limit(recording, &[], MIN_POINTS)
+}
+
+fn total(trace: &Trace) -> usize {
+    trace.series().map(|series| series.n).sum()
+}
+
+/// Returns the series that probably fit in `room` bytes.
+fn reduced(recording: &Recording, room: usize, bytes_per_point: f64) -> Embedded<'_> {
+    let positions: usize = recording.constellations.iter().map(|view| view.positions().len()).sum();
+    let budget = (room.saturating_sub(positions) as f64 / bytes_per_point) as usize;
+    // First runs first.
+    let mut order: Vec<usize> = (0..recording.traces.len()).collect();
+    order.sort_by_key(|&index| recording.traces[index].run);
+    loop {
+        let series = order.iter().flat_map(|&index| recording.traces[index].series());
+        let limit = downsample::limit(series.map(|series| series.n), budget);
+        if limit >= MIN_POINTS || order.len() <= 1 {
+            order.sort_unstable();
+            return with_limit(recording, &order, limit);
+        }
+        order.truncate(order.len() * 3 / 4);
+    }
+}
+
+/// Returns at most `limit` points of each series of the runs `kept`.
+fn with_limit<'a>(recording: &'a Recording, kept: &[usize], limit: usize) -> Embedded<'a> {
+    let mut blob = Vec::new();
+    let mut constellations = recording.constellations.clone();
+    for view in &mut constellations {
+        let positions = view.positions();
+        view.satellites.positions.offset = blob.len();
+        blob.extend_from_slice(recording.blob.get(positions).unwrap_or_default());
+        blob.resize(blob.len().next_multiple_of(8), 0);
+    }
+    let mut traces: Vec<Trace> =
+        kept.iter().map(|&index| recording.traces[index].clone()).collect();
+    for series in traces.iter_mut().flat_map(Trace::series_mut) {
+        downsample::copy(series, &recording.blob, limit, &mut blob);
+    }
+    let all = recording.traces.len();
+    let runs =
+        if kept.len() < all { format!(" of {} of {all} runs", kept.len()) } else { String::new() };
+    Embedded {
+        traces: Cow::Owned(traces),
+        constellations: Cow::Owned(constellations),
+        compressed: deflate(&blob),
+        note: Some(format!(
+            "to keep this page small, it has downsampled time series{runs}; `traces.bin` has more"
+        )),
+    }
+}
+
+fn deflate(blob: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    // Writing to memory does not fail.
+    let written = encoder.write_all(blob);
+    written.and_then(|()| encoder.finish()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traces::{points, tests::recording};
+    use flate2::read::ZlibDecoder;
+    use std::io::Read;
+
+    fn inflate(compressed: &[u8]) -> Vec<u8> {
+        let mut blob = Vec::new();
+        ZlibDecoder::new(compressed).read_to_end(&mut blob).unwrap();
+        blob
+    }
+
+    #[test]
+    fn series_that_fit_are_embedded_as_they_are() {
+        let recording = recording(3, 2, 1_000);
+        let embedded = fit(&recording, 100_000);
+        assert_eq!(inflate(&embedded.compressed), recording.blob);
+        assert!(*embedded.traces == recording.traces && embedded.note.is_none());
+    }
+
+    #[test]
+    fn larger_series_are_downsampled_to_the_room() {
+        let recording = recording(3, 2, 50_000);
+        for room in [30_000, 100_000, 1_000_000] {
+            let embedded = fit(&recording, room);
+            let used = embedded.compressed.len();
+            assert!(used <= room && used > room / 3, "{used} of {room}");
+            assert_eq!(embedded.traces.len(), 3);
+            let blob = inflate(&embedded.compressed);
+            for (kept, all) in embedded.traces.iter().zip(&recording.traces) {
+                for (kept, all) in kept.series().zip(all.series()) {
+                    let (kept, all) = (points(kept, &blob), points(all, &recording.blob));
+                    assert_eq!((kept.first(), kept.last()), (all.first(), all.last()));
+                }
+            }
+            let note = embedded.note.unwrap();
+            assert!(note.contains("downsampled time series; `traces.bin`"), "{note}");
+        }
+    }
+
+    #[test]
+    fn the_first_runs_remain_if_there_are_too_many() {
+        let mut recording = recording(400, 4, 300);
+        for (index, trace) in recording.traces.iter_mut().enumerate() {
+            trace.run = (index % 4) as u64;
+        }
+        let embedded = fit(&recording, 200_000);
+        assert!(embedded.compressed.len() <= 200_000);
+        let kept = embedded.traces.len();
+        assert!((20..200).contains(&kept), "{kept}");
+        assert!(embedded.traces.iter().filter(|trace| trace.run == 0).count() >= kept.min(100));
+        assert!(embedded.traces.iter().flat_map(Trace::series).all(|series| series.n > 32));
+        assert!(embedded.note.unwrap().contains(&format!("of {kept} of 400 runs")));
+    }
+}
