@@ -27,22 +27,26 @@ pub fn limit(sizes: impl Iterator<Item = usize>, budget: usize) -> usize {
     usize::MAX
 }
 
+/// Units in a second to which times are rounded, a power of two: compressed, a point takes half as
+/// many bytes.
+const TIME_UNITS: f64 = (1 << 20) as f64;
+
 /// Appends at most `limit` points of `series`, but at least four, to `to`, and sets its reference to
-/// them. `from` holds its points. A series outside of `from` becomes empty.
+/// them; times are rounded to about a microsecond. `from` holds its points. A series outside of
+/// `from` becomes empty.
 pub fn copy(series: &mut SeriesRef, from: &[u8], limit: usize, to: &mut Vec<u8>) {
     let offset = to.len();
     let (times, values) = parts(series, from).unwrap_or_default();
     let n = values.len() / 4;
-    if n <= limit {
-        to.extend_from_slice(times);
-        to.extend_from_slice(values);
-        series.n = n;
-    } else {
-        let kept = groups(n, limit, values);
-        kept.iter().for_each(|&index| to.extend_from_slice(&times[8 * index..8 * index + 8]));
-        kept.iter().for_each(|&index| to.extend_from_slice(&values[4 * index..4 * index + 4]));
-        series.n = kept.len();
+    let kept = if n <= limit { (0..n).collect() } else { groups(n, limit, values) };
+    for index in &kept {
+        let time = times[8 * index..8 * index + 8].try_into().map_or(0.0, f64::from_le_bytes);
+        to.extend_from_slice(&((time * TIME_UNITS).round() / TIME_UNITS).to_le_bytes());
     }
+    for index in &kept {
+        to.extend_from_slice(&values[4 * index..4 * index + 4]);
+    }
+    series.n = kept.len();
     to.resize(to.len().next_multiple_of(8), 0);
     series.offset = offset;
 }

@@ -1,7 +1,7 @@
 //! A time series of bounded size.
 
 use crate::SeriesLimit;
-use crate::extremes::{KEPT, ascending, extremes};
+use crate::extremes::{KEPT, extremes};
 use bentpipe_units::Time;
 
 type Point = (Time, f64);
@@ -15,7 +15,7 @@ type Point = (Time, f64);
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BoundedSeries {
     limit: SeriesLimit,
-    /// Points of closed bins.
+    /// Points of closed bins, then the first point of the open bin.
     points: Vec<Point>,
     /// How many of `points` each closed bin has. Empty as long as `points` is complete.
     bins: Vec<u8>,
@@ -24,20 +24,19 @@ pub struct BoundedSeries {
     open: OpenBin,
 }
 
-/// The bin to which points are added.
+/// The bin to which points are added, without its first point.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct OpenBin {
-    /// Points to add until it closes.
+    /// Points to add until it closes. 0 if there is no open bin.
     left: u64,
-    /// Points added to it.
-    len: u64,
-    first: Point,
     low: Point,
     high: Point,
     last: Point,
-    /// Positions of `low` and `high` among the points added.
+    /// `left` when `low` and `high` were added: the larger, the earlier.
     low_at: u64,
     high_at: u64,
+    /// `left` after the first point; equal to `left` if the bin has no other.
+    first_at: u64,
 }
 
 /// The points of a [`BoundedSeries`].
@@ -58,12 +57,9 @@ impl BoundedSeries {
     /// Adds a point. Its time is not before that of the last point.
     #[inline]
     pub fn push(&mut self, time: Time, value: f64) {
-        if self.bin_size == 0 {
-            if self.points.len() < self.limit.points() {
-                self.points.push((time, value));
-                return;
-            }
-            self.begin_bins();
+        if self.open.left == 0 {
+            self.begin_bin((time, value));
+            return;
         }
         self.open.add((time, value));
         if self.open.left == 0 {
@@ -82,7 +78,7 @@ impl BoundedSeries {
     /// Returns the last point added.
     #[inline]
     pub fn last(&self) -> Option<(Time, f64)> {
-        if self.open.len > 0 { Some(self.open.last) } else { self.points.last().copied() }
+        if self.open.left > 0 { Some(self.open.last) } else { self.points.last().copied() }
     }
 
     /// True if no point was added.
@@ -92,52 +88,65 @@ impl BoundedSeries {
 
     /// Returns the points that are kept, in order of time.
     pub fn iter(&self) -> impl Iterator<Item = (Time, f64)> {
-        self.points.iter().copied().chain(self.open.kept())
+        let (rest, kept) = self.open.rest();
+        self.points.iter().copied().chain(rest.into_iter().take(kept))
     }
 
     /// Returns the points that are kept, and whether these are all.
     pub fn into_points(mut self) -> Points {
-        let downsampled = self.bin_size > 0;
-        self.points.extend(self.open.kept());
-        Points { points: self.points, downsampled }
+        let (rest, kept) = self.open.rest();
+        self.points.extend_from_slice(&rest[..kept]);
+        Points { points: self.points, downsampled: self.bin_size > 0 }
     }
 
-    /// Begins to keep bins instead of points.
-    #[cold]
-    fn begin_bins(&mut self) {
-        self.bins = vec![1; self.points.len()];
-        self.bin_size = 1;
-        let added = self.points.len() as u64;
-        self.merge(added);
+    /// Adds a point while no bin is open: all points are kept so far, or a bin begins.
+    fn begin_bin(&mut self, point: Point) {
+        if self.bin_size == 0 {
+            if self.points.len() < self.limit.points() {
+                self.points.push(point);
+                return;
+            }
+            self.bins = vec![1; self.points.len()];
+            self.bin_size = 1;
+            self.merge();
+            if self.open.left > 0 {
+                self.push(point.0, point.1);
+                return;
+            }
+        }
+        self.points.push(point);
+        self.open = OpenBin::new(point, self.bin_size - 1);
     }
 
     /// Closes the full open bin.
     fn close(&mut self) {
-        let before = self.points.len();
-        self.points.extend(self.open.kept());
-        self.bins.push((self.points.len() - before) as u8);
-        self.open = OpenBin { left: self.bin_size, ..OpenBin::default() };
-        // The next open bin may need room for its points too.
+        let (rest, kept) = self.open.rest_at_end();
+        self.points.extend_from_slice(&rest[..kept]);
+        self.bins.push(kept as u8 + 1);
+        self.open.first_at = 0;
+        // The next bin needs room for its points too.
         if self.points.len() + KEPT > self.limit.points() {
-            self.merge(self.bins.len() as u64 * self.bin_size);
+            self.merge();
         }
     }
 
-    /// Merges the closed bins, which hold `added` points, until half of the limit is free.
+    /// Merges the closed bins, of which none is open, until half of the limit is free.
     #[cold]
-    fn merge(&mut self, added: u64) {
+    fn merge(&mut self) {
+        let added = self.bins.len() as u64 * self.bin_size;
         while self.points.len() > self.limit.points() / 2 {
             self.merge_pairs();
         }
-        // The last bin continues if an odd number of bins was merged.
+        // The last bin continues if it holds fewer points than the others.
         let partial = added % self.bin_size;
-        self.open = OpenBin { left: self.bin_size, ..OpenBin::default() };
         if partial > 0
             && let Some(kept) = self.bins.pop()
         {
             let from = self.points.len() - usize::from(kept);
-            self.points.drain(from..).for_each(|point| self.open.add(point));
-            self.open.left = self.bin_size - partial;
+            let rest = self.points.split_off(from + 1);
+            let left = self.bin_size - partial + rest.len() as u64;
+            self.open = OpenBin::new(self.points[from], left);
+            rest.into_iter().for_each(|point| self.open.add(point));
         }
     }
 
@@ -163,28 +172,41 @@ impl BoundedSeries {
 }
 
 impl OpenBin {
-    #[inline]
-    fn add(&mut self, point: Point) {
-        if self.len == 0 {
-            (self.first, self.low, self.high) = (point, point, point);
-        } else if point.1 > self.high.1 {
-            (self.high, self.high_at) = (point, self.len);
-        } else if point.1 < self.low.1 {
-            (self.low, self.low_at) = (point, self.len);
-        }
-        self.last = point;
-        self.len += 1;
-        self.left = self.left.saturating_sub(1);
+    /// A bin that begins with `first`, to which `left` more points are added.
+    fn new(first: Point, left: u64) -> Self {
+        let (low_at, high_at, first_at) = (left, left, left);
+        Self { left, low: first, high: first, last: first, low_at, high_at, first_at }
     }
 
-    /// The points that it keeps.
-    fn kept(self) -> impl Iterator<Item = Point> {
-        let (low, high) = (self.low_at as usize, self.high_at as usize);
-        ascending(self.len as usize, low, high).map(move |at| match at as u64 {
-            0 => self.first,
-            at if at == self.low_at => self.low,
-            at if at == self.high_at => self.high,
-            _ => self.last,
-        })
+    #[inline]
+    fn add(&mut self, point: Point) {
+        self.left -= 1;
+        self.last = point;
+        if point.1 > self.high.1 {
+            (self.high, self.high_at) = (point, self.left);
+        } else if point.1 < self.low.1 {
+            (self.low, self.low_at) = (point, self.left);
+        }
+    }
+
+    /// Returns the points that it keeps besides the first, and their number.
+    fn rest(&self) -> ([Point; KEPT], usize) {
+        if self.first_at == self.left { Default::default() } else { self.rest_at_end() }
+    }
+
+    /// Like [`OpenBin::rest`], of a bin with more than one point.
+    fn rest_at_end(&self) -> ([Point; KEPT], usize) {
+        let (low, high) = ((self.low, self.low_at), (self.high, self.high_at));
+        let (early, late) = if low.1 > high.1 { (low, high) } else { (high, low) };
+        let (mut rest, mut kept) = ([self.last; KEPT], 0);
+        let mut before = self.first_at;
+        for (point, at) in [early, late, (self.last, self.left)] {
+            if at < before {
+                rest[kept] = point;
+                kept += 1;
+                before = at;
+            }
+        }
+        (rest, kept)
     }
 }

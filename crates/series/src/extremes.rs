@@ -26,7 +26,7 @@ pub fn extremes(len: usize, value: impl Fn(usize) -> f64) -> Positions {
 }
 
 /// Returns the positions 0, `low`, `high` and the last of `len`, ascending and each once.
-pub(crate) fn ascending(len: usize, low: usize, high: usize) -> Positions {
+fn ascending(len: usize, low: usize, high: usize) -> Positions {
     let mut positions = [0, low.min(high), low.max(high), len.saturating_sub(1)];
     let mut count = usize::from(len > 0);
     for index in 1..KEPT {

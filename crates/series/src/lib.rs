@@ -50,6 +50,7 @@ impl SeriesLimit {
     }
 
     /// Returns the number of points.
+    #[inline]
     pub fn points(self) -> usize {
         self.0
     }

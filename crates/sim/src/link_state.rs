@@ -16,6 +16,8 @@ pub struct LinkState {
     /// The nodes at its far ends, by port.
     pub port_destinations: Vec<u32>,
     pub recorder: Option<Box<LinkRecorder>>,
+    /// True if its recorder takes the shares of frames.
+    records_frames: bool,
     /// Capture interface for packets that enter this link.
     pub captured: Option<u32>,
     /// Bytes that have left it by flow, independent of the link's counters.
@@ -43,6 +45,7 @@ impl LinkState {
             model: Box::new(model),
             port_destinations,
             recorder: None,
+            records_frames: false,
             captured: None,
             carried: BytesByFlow::default(),
             busy_before: Span::ZERO,
@@ -87,7 +90,7 @@ impl LinkState {
 
     /// Records time series of at most `limit` points from now on.
     pub fn record(&mut self, limit: SeriesLimit) {
-        self.link.record_frame_shares();
+        self.records_frames = self.link.record_frame_shares();
         self.recorder = Some(Box::new(LinkRecorder::new(limit)));
     }
 
@@ -95,7 +98,9 @@ impl LinkState {
     pub fn note(&mut self, now: Time) {
         if let Some(recorder) = &mut self.recorder {
             recorder.queue(now, self.link.queue_bytes());
-            recorder.frames(self.link.take_frame_shares(now));
+            if self.records_frames {
+                recorder.frames(self.link.take_frame_shares(now));
+            }
         }
     }
 
