@@ -7,13 +7,24 @@ use crate::run::{Runner, execute};
 use crate::run_recorder::{RecordedRuns, RunRecorder};
 use crate::rundir::{MANIFEST, Staging};
 use bentpipe_report::Recording;
+use bentpipe_results::Results;
 use bentpipe_results::{Manifest, SweepAxis, identical_variants, point_text};
-use bentpipe_results::{Results, parquet};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+
+/// Encodes results as a table.
+#[cfg(feature = "parquet")]
+type Encode = fn(&Results) -> Result<Vec<u8>, bentpipe_results::parquet::TableError>;
+
+/// The tables of a run directory, by file name.
+#[cfg(feature = "parquet")]
+const TABLES: [(&str, Encode); 2] = [
+    ("results.parquet", bentpipe_results::parquet::flows),
+    ("links.parquet", bentpipe_results::parquet::links),
+];
 
 /// The recorded runs of a plan.
 #[derive(Debug)]
@@ -160,11 +171,10 @@ fn write_all(
     };
     let text = results.to_json().map_err(|error| LabError::write("results.json", error))?;
     write("results.json", text.as_bytes())?;
-    let table =
-        parquet::flows(results).map_err(|error| LabError::write("results.parquet", error))?;
-    write("results.parquet", &table)?;
-    let table = parquet::links(results).map_err(|error| LabError::write("links.parquet", error))?;
-    write("links.parquet", &table)?;
+    #[cfg(feature = "parquet")]
+    for (name, encode) in TABLES {
+        write(name, &encode(results).map_err(|error| LabError::write(name, error))?)?;
+    }
     if !recording.traces.is_empty() {
         write("traces.json", json(&recording.traces, Path::new("traces.json"))?.as_bytes())?;
         write("traces.bin", &recording.blob)?;

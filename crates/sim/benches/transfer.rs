@@ -56,6 +56,7 @@ fn spec(http: Http, trace: bool, qlog: bool) -> RunSpec {
         trace,
         qlog,
         capture: None,
+        encrypt: false,
     }
 }
 

@@ -138,6 +138,7 @@ pub(crate) fn resolve(
             trace: false,
             qlog: false,
             capture: None,
+            encrypt: false,
         },
     })
 }

@@ -16,6 +16,8 @@ pub struct Shared {
     pub trace: bool,
     /// Whether to write qlog.
     pub qlog: bool,
+    /// Whether QUIC packets are encrypted.
+    pub encrypt: bool,
     /// Log of TLS secrets for a capture.
     pub secrets: Option<SecretLog>,
     /// Seed and number of the run.
