@@ -7,8 +7,8 @@ use bentpipe_sim::{QlogFile, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use common::{download, flow, hop, link, run_complete, run_spec};
 
-/// Returns the records of a qlog file, which tell time, number and length of every packet. The bytes
-/// of tokens are left out: the key that encrypts them is never seeded.
+/// Returns the records of a qlog file, which tell time, number and length of every packet. The
+/// bytes of tokens are left out: the key that encrypts them is never seeded.
 fn records(file: &QlogFile) -> impl Iterator<Item = String> {
     let text = String::from_utf8_lossy(&file.bytes).into_owned();
     let pieces: Vec<String> = text.split(['\n', '{', '}']).map(str::to_owned).collect();
