@@ -76,10 +76,11 @@ docs: $(MDBOOK) ## Build the book: target/book/index.html
 docs-check: build ## Check the book's outputs against the command, and its links
 	scripts/docs-check --bentpipe $(BENTPIPE)
 
-bench: ## Speed: criterion benches, then whole processes
+bench: ## Speed: criterion benches, then whole commands beside picoquic
 	cargo bench --locked -p bentpipe-sim
 	cargo run --release --locked -p bentpipe-orbit --example steps
-	scripts/bench-process
+	scripts/bench
+	scripts/bench --instructions
 	cargo run --release --locked -p bentpipe-emu --example speed
 	cargo run --release --locked -p bentpipe-net --example load
 
