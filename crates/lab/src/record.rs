@@ -320,10 +320,11 @@ mod tests {
         let recorded =
             recorded(TWO_VARIANTS, &EndsEarly { after: 2, then: Then::Stop }, 1, &target);
         assert!(!recorded.complete && recorded.failure.is_none());
-        assert_eq!(recorded.results.runs.len(), 2);
+        // Two repeats of four cases.
+        assert_eq!(recorded.results.runs.len(), 8);
         let manifest: Manifest =
             serde_json::from_slice(&fs::read(target.join(MANIFEST)).unwrap()).unwrap();
-        assert!(!manifest.complete && manifest.runs_done == 2 && manifest.runs_planned == 24);
+        assert!(!manifest.complete && manifest.runs_done == 8 && manifest.runs_planned == 24);
         assert!(
             recorded.results.expectations.iter().all(|expectation| expectation.passed.is_none())
         );
@@ -335,11 +336,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("run");
         let recorded =
-            recorded(TWO_VARIANTS, &EndsEarly { after: 0, then: Then::Fail }, 2, &target);
+            recorded(TWO_VARIANTS, &EndsEarly { after: 0, then: Then::Fail }, 1, &target);
         let failure = recorded.failure.map(|error| error.to_string());
         assert_eq!(
             failure.as_deref(),
-            Some("run 0 of variant `1rtt` at workload.download = 2 MB failed: out of order")
+            Some("run 0 of variant `0rtt` at workload.download = 10 MB failed: out of order")
         );
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
@@ -353,7 +354,7 @@ mod tests {
             1,
             &directory.path().join("run"),
         );
-        assert_eq!((recorded.results.runs.len(), recorded.complete), (2, false));
+        assert_eq!((recorded.results.runs.len(), recorded.complete), (8, false));
         assert!(
             recorded
                 .failure
