@@ -57,6 +57,7 @@ fn spec(http: Http, trace: bool, qlog: bool) -> RunSpec {
         trace: trace.then_some(SeriesLimit::DEFAULT),
         qlog,
         capture: None,
+        encrypt: false,
     }
 }
 

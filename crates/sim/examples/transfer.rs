@@ -2,7 +2,8 @@
 //! --example transfer -- 100`.
 //!
 //! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), RTT in ms (600), protocol `h3`,
-//! `raw`, `h2`, `h1` or `tcp`, output `none`, `trace`, `qlog` or `capture`, and a directory for
+//! `raw`, `h2`, `h1` or `tcp`, output `none`, `trace`, `qlog`, `capture` or
+//! `encrypt`, and a directory for
 //! qlog and capture files. `congestion=bbr3`, `start=standard` and `ack=1:10` may stand anywhere
 //! between them.
 //! `ack=1:10`.
@@ -106,6 +107,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         time_limit: Span::from_secs(3600),
         trace: (text(5, "none") == "trace").then_some(SeriesLimit::DEFAULT),
         qlog: text(5, "none") == "qlog",
+        encrypt: text(5, "none") == "encrypt",
         capture: (text(5, "none") == "capture").then(|| "satellite".to_owned()),
     };
     let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;

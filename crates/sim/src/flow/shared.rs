@@ -18,6 +18,8 @@ pub struct Shared {
     pub trace: Option<SeriesLimit>,
     /// Whether to write qlog.
     pub qlog: bool,
+    /// Whether QUIC packets are encrypted.
+    pub encrypt: bool,
     /// Log of TLS secrets for a capture.
     pub secrets: Option<SecretLog>,
     /// Seed and number of the run.
