@@ -103,8 +103,8 @@ impl LinkRecorder {
     ///
     /// They are `throughput` (Mbps, mean of the bin that starts at each time), `queue` (bytes), and
     /// `dropped_policer`, `dropped_queue`, `dropped_channel` and `dropped_routing` (one point per
-    /// packet, up to the limit). A link with capacity allocation and a single terminal also has `requested`,
-    /// `allocated` and `used` (Mbps, mean of the frames from each time on).
+    /// packet, as far as points are kept). A link with capacity allocation and a single terminal
+    /// also has `requested`, `allocated` and `used` (Mbps, mean of the frames from each time on).
     pub fn series(self) -> Vec<Series> {
         let throughput = Series::new("throughput", "Mbps", self.throughput.into_points());
         let queue = Series::new("queue", "bytes", self.queue.into_points());

@@ -31,8 +31,8 @@ pub fn limit(sizes: impl Iterator<Item = usize>, budget: usize) -> usize {
 /// many bytes.
 const TIME_UNITS: f64 = (1 << 20) as f64;
 
-/// Appends at most `limit` points of `series`, but at least four, to `to`, and sets its reference to
-/// them; times are rounded to about a microsecond. `from` holds its points. A series outside of
+/// Appends at most `limit` points of `series`, but at least four, to `to`, and sets its reference
+/// to them; times are rounded to about a microsecond. `from` holds its points. A series outside of
 /// `from` becomes empty.
 pub fn copy(series: &mut SeriesRef, from: &[u8], limit: usize, to: &mut Vec<u8>) {
     let offset = to.len();

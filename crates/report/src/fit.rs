@@ -134,9 +134,42 @@ fn deflate(blob: &[u8], room: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traces::{points, tests::recording};
+    use crate::traces::points;
+    use bentpipe_recorder::{FlowTrace, RunTrace, Series};
+    use bentpipe_results::Point;
+    use bentpipe_units::Time;
     use flate2::read::ZlibDecoder;
     use std::io::Read;
+
+    /// `runs` runs of a flow with `series` series of `n` points.
+    fn recording(runs: usize, series: usize, n: u64) -> Recording {
+        const NAMES: [&str; 4] = ["cwnd", "rtt", "sent", "acked"];
+        let mut all = Recording::default();
+        for run in 0..runs as u64 {
+            let point = |i: u64| {
+                let time = Time::from_nanos((i * 10_000_000) | (i.wrapping_mul(7_919_777) % 4096));
+                (time, (i.wrapping_mul(run + 40_503) % 65_537) as f64)
+            };
+            let series = NAMES[..series].iter().map(|name| Series {
+                name,
+                unit: "",
+                points: (0..n).map(point).collect(),
+                downsampled: false,
+            });
+            let flow = FlowTrace {
+                name: "main".to_owned(),
+                visit: 1,
+                start: Time::ZERO,
+                series: series.collect(),
+                marks: Vec::new(),
+                phases: Vec::new(),
+            };
+            let trace = RunTrace { flows: vec![flow], ..RunTrace::default() };
+            let trace = Trace::encode("a", &Point::new(), run, &trace, &[], &mut all.blob);
+            all.traces.push(trace);
+        }
+        all
+    }
 
     fn inflate(compressed: &[u8]) -> Vec<u8> {
         let mut blob = Vec::new();

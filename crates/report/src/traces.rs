@@ -198,40 +198,10 @@ fn part(blob: &[u8], offset: usize, size: usize) -> Option<&[u8]> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-    use crate::recording::Recording;
     use bentpipe_recorder::FlowTrace;
-
-    /// `runs` runs of a flow with `series` series of `n` points.
-    pub fn recording(runs: usize, series: usize, n: u64) -> Recording {
-        const NAMES: [&str; 4] = ["cwnd", "rtt", "sent", "acked"];
-        let mut all = Recording::default();
-        for run in 0..runs as u64 {
-            let point = |i: u64| {
-                let time = Time::from_nanos((i * 10_000_000) | (i.wrapping_mul(7_919_777) % 4096));
-                (time, (i.wrapping_mul(run + 40_503) % 65_537) as f64)
-            };
-            let series = NAMES[..series].iter().map(|name| Series {
-                name,
-                unit: "",
-                points: (0..n).map(point).collect(),
-                downsampled: false,
-            });
-            let flow = FlowTrace {
-                name: "main".to_owned(),
-                visit: 1,
-                start: Time::ZERO,
-                series: series.collect(),
-                marks: Vec::new(),
-                phases: Vec::new(),
-            };
-            let trace = RunTrace { flows: vec![flow], ..RunTrace::default() };
-            let trace = Trace::encode("a", &Point::new(), run, &trace, &[], &mut all.blob);
-            all.traces.push(trace);
-        }
-        all
-    }
+    use bentpipe_units::Time;
 
     #[test]
     fn decoded_series_equal_the_encoded_ones_and_start_at_multiples_of_eight() {
