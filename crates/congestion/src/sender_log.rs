@@ -1,0 +1,103 @@
+//! Events of a sender for qlog: metrics, phases of its controller, and those of Careful Resume.
+
+use crate::controller::{Ack, SendControl, SentPacket};
+use crate::pacing::pacing_rate;
+use crate::resume::transitions::Transition;
+use bentpipe_qlog::{CarefulResume, Event, Metrics, QlogSink, Restored};
+use bentpipe_units::{Bytes, Span, Time};
+
+/// Writes the metrics of one sender to a trace, those that have changed.
+pub(crate) struct SenderLog {
+    sink: QlogSink,
+    /// Metrics in the trace.
+    written: Metrics,
+    now: Metrics,
+    /// Largest number of bytes in flight that is not in the trace.
+    peak: Option<Bytes>,
+    smoothed_rtt: Span,
+    phase: Option<&'static str>,
+}
+
+impl SenderLog {
+    pub fn new(sink: QlogSink) -> Self {
+        Self {
+            sink,
+            written: Metrics::default(),
+            now: Metrics::default(),
+            peak: None,
+            smoothed_rtt: Span::ZERO,
+            phase: None,
+        }
+    }
+
+    /// Takes the bytes in flight after a packet. They are written at the next event only: each
+    /// packet is in the trace by itself.
+    pub fn on_packet_sent(&mut self, packet: &SentPacket) {
+        self.peak = self.peak.max(Some(packet.in_flight));
+    }
+
+    pub fn on_ack(&mut self, ack: &Ack<'_>) {
+        let rtt = ack.rtt;
+        let deviation = if rtt > self.smoothed_rtt {
+            rtt - self.smoothed_rtt
+        } else {
+            self.smoothed_rtt - rtt
+        };
+        // RFC 9002 §5.3.
+        let variation = match self.now.rtt_variance {
+            None => rtt / 2,
+            Some(variation) => (variation * 3 + deviation) / 4,
+        };
+        self.smoothed_rtt = ack.smoothed_rtt;
+        self.now.min_rtt = Some(ack.min_rtt);
+        self.now.smoothed_rtt = Some(ack.smoothed_rtt);
+        self.now.latest_rtt = Some(rtt);
+        self.now.rtt_variance = Some(variation);
+    }
+
+    /// Writes what has changed.
+    pub fn on_state(&mut self, now: Time, control: &SendControl, in_flight: Bytes) {
+        if let Some(peak) = self.peak.take() {
+            self.now.bytes_in_flight = Some(peak.get());
+            let Metrics { bytes_in_flight, .. } = self.now;
+            self.write(now, &Metrics { bytes_in_flight, ..Metrics::default() });
+        }
+        self.now.bytes_in_flight = Some(in_flight.get());
+        self.now.congestion_window = Some(control.cwnd.get());
+        self.now.ssthresh =
+            control.ssthresh.filter(|&threshold| threshold < Bytes::MAX).map(Bytes::get);
+        // Without an RTT the rate is that of a burst, not one that the path is probed with.
+        if !self.smoothed_rtt.is_zero() {
+            self.now.pacing_rate = Some(pacing_rate(control, self.smoothed_rtt).as_bps());
+        }
+        self.write(now, &self.now.clone());
+        let old = self.phase.replace(control.phase);
+        if old != Some(control.phase) {
+            let event = Event::CongestionStateUpdated { old, new: control.phase };
+            self.sink.add(now, &event);
+        }
+    }
+
+    fn write(&mut self, now: Time, metrics: &Metrics) {
+        if let Some(changes) = metrics.changes(&mut self.written) {
+            self.sink.add(now, &Event::RecoveryMetricsUpdated(changes));
+        }
+    }
+}
+
+/// Returns a change of phase as an event.
+pub(crate) fn careful_resume(transition: &Transition) -> Event<'static> {
+    Event::CarefulResumePhaseUpdated(CarefulResume {
+        old: transition.old.map(|phase| phase.name()),
+        new: transition.new.name(),
+        pipesize: transition.pipesize.get(),
+        first_unvalidated_packet: transition.first_unvalidated_packet,
+        last_unvalidated_packet: transition.last_unvalidated_packet,
+        congestion_window: transition.window.get(),
+        ssthresh: transition.ssthresh.map(Bytes::get),
+        restored: transition
+            .saved
+            .map(|saved| Restored { congestion_window: saved.window.get(), rtt: saved.rtt }),
+        trigger: transition.trigger.map(|trigger| trigger.name()),
+    })
+}
