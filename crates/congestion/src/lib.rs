@@ -29,6 +29,7 @@ pub mod parameters;
 pub mod path_change;
 pub mod resume;
 mod round_trips;
+mod sender_log;
 pub mod sent_packets;
 pub mod slow_start;
 #[cfg(test)]

@@ -3,6 +3,8 @@
 
 use crate::controller::{Ack, SendControl, SentPacket};
 use crate::pacing::pacing_rate;
+use crate::sender_log::SenderLog;
+use bentpipe_qlog::QlogSink;
 use bentpipe_units::{Bytes, Span, Time};
 use hdrhistogram::Histogram;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,6 +54,8 @@ pub struct SenderStats {
     positions: Vec<u64>,
     /// Time series, if they are recorded.
     pub series: Option<SenderSeries>,
+    /// Writes events, if there is a trace.
+    log: Option<Box<SenderLog>>,
 }
 
 /// Time series of a sender, as points of (time, value).
@@ -102,6 +106,7 @@ impl SenderStats {
             smoothed_rtt: Span::ZERO,
             positions: Vec::new(),
             series: record_series.then(SenderSeries::default),
+            log: None,
         }
     }
 
@@ -168,6 +173,11 @@ impl SenderMetrics {
         Self { state: Arc::new(Mutex::new(SenderStats::new(record_series))) }
     }
 
+    /// Writes the sender's metrics to `sink` when they change.
+    pub fn set_qlog(&self, sink: QlogSink) {
+        self.stats().log = Some(Box::new(SenderLog::new(sink)));
+    }
+
     /// Locks and returns the metrics so far.
     pub fn stats(&self) -> MutexGuard<'_, SenderStats> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -204,6 +214,9 @@ impl SenderMetrics {
         stats.last_sent = now;
         stats.packets_sent += 1;
         stats.bytes_sent += packet.bytes.get();
+        if let Some(log) = &mut stats.log {
+            log.on_packet_sent(packet);
+        }
         let position = stats.bytes_sent;
         if let Some(series) = &mut stats.series {
             series.sent.push((now, position as f64));
@@ -216,6 +229,9 @@ impl SenderMetrics {
         let mut stats = self.stats();
         stats.sample(ack.now, ack.rtt);
         stats.smoothed_rtt = ack.smoothed_rtt;
+        if let Some(log) = &mut stats.log {
+            log.on_ack(ack);
+        }
         let position = stats.position(ack.newest().number);
         if let Some(series) = &mut stats.series {
             series.acked.push((ack.now, position));
@@ -257,10 +273,13 @@ impl SenderMetrics {
         self.stats().spurious_events += 1;
     }
 
-    /// Records the controller's limits and the bytes in flight, if series are recorded.
+    /// Records the controller's limits and the bytes in flight, if series or a trace are recorded.
     pub fn on_state(&self, now: Time, control: &SendControl, in_flight: Bytes) {
         let mut stats = self.stats();
         let smoothed_rtt = stats.smoothed_rtt;
+        if let Some(log) = &mut stats.log {
+            log.on_state(now, control, in_flight);
+        }
         let Some(series) = &mut stats.series else { return };
         push_change(&mut series.cwnd, now, control.cwnd.get() as f64);
         if let Some(ssthresh) = control.ssthresh.filter(|&threshold| threshold < Bytes::MAX) {

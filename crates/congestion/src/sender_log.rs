@@ -1,9 +1,8 @@
-//! Events of a sender for qlog: metrics, phases of its controller, and those of Careful Resume.
+//! Events of a sender for qlog: its metrics, and the phases of its controller.
 
 use crate::controller::{Ack, SendControl, SentPacket};
 use crate::pacing::pacing_rate;
-use crate::resume::transitions::Transition;
-use bentpipe_qlog::{CarefulResume, Event, Metrics, QlogSink, Restored};
+use bentpipe_qlog::{Event, Metrics, QlogSink};
 use bentpipe_units::{Bytes, Span, Time};
 
 /// Writes the metrics of one sender to a trace, those that have changed.
@@ -38,11 +37,8 @@ impl SenderLog {
 
     pub fn on_ack(&mut self, ack: &Ack<'_>) {
         let rtt = ack.rtt;
-        let deviation = if rtt > self.smoothed_rtt {
-            rtt - self.smoothed_rtt
-        } else {
-            self.smoothed_rtt - rtt
-        };
+        let deviation =
+            if rtt > self.smoothed_rtt { rtt - self.smoothed_rtt } else { self.smoothed_rtt - rtt };
         // RFC 9002 §5.3.
         let variation = match self.now.rtt_variance {
             None => rtt / 2,
@@ -83,21 +79,4 @@ impl SenderLog {
             self.sink.add(now, &Event::RecoveryMetricsUpdated(changes));
         }
     }
-}
-
-/// Returns a change of phase as an event.
-pub(crate) fn careful_resume(transition: &Transition) -> Event<'static> {
-    Event::CarefulResumePhaseUpdated(CarefulResume {
-        old: transition.old.map(|phase| phase.name()),
-        new: transition.new.name(),
-        pipesize: transition.pipesize.get(),
-        first_unvalidated_packet: transition.first_unvalidated_packet,
-        last_unvalidated_packet: transition.last_unvalidated_packet,
-        congestion_window: transition.window.get(),
-        ssthresh: transition.ssthresh.map(Bytes::get),
-        restored: transition
-            .saved
-            .map(|saved| Restored { congestion_window: saved.window.get(), rtt: saved.rtt }),
-        trigger: transition.trigger.map(|trigger| trigger.name()),
-    })
 }

@@ -38,7 +38,8 @@ impl ClientConfig for Observed<dyn ClientConfig> {
         params: &TransportParameters,
     ) -> Result<Box<dyn Session>, ConnectError> {
         let session = self.config.start_session(version, server_name, params)?;
-        Ok(Box::new(ObservedSession { session, observer: self.observer.clone(), written: 0 }))
+        self.observer.on_local_parameters(params);
+        Ok(ObservedSession::boxed(session, Side::Client, &self.observer))
     }
 }
 
@@ -57,20 +58,31 @@ impl ServerConfig for Observed<dyn ServerConfig> {
 
     fn start_session(&self, version: u32, params: &TransportParameters) -> Box<dyn Session> {
         let session = self.config.start_session(version, params);
-        Box::new(ObservedSession { session, observer: self.observer.clone(), written: 0 })
+        self.observer.on_local_parameters(params);
+        ObservedSession::boxed(session, Side::Server, &self.observer)
     }
 }
 
 struct ObservedSession {
     session: Box<dyn Session>,
+    side: Side,
     observer: PacketObserver,
     /// Number of key sets that the handshake has made: first those of Handshake packets, then those
     /// of 1-RTT packets (RFC 9001 §4.1.4).
     written: u8,
 }
 
+impl ObservedSession {
+    fn boxed(session: Box<dyn Session>, side: Side, observer: &PacketObserver) -> Box<dyn Session> {
+        Box::new(Self { session, side, observer: observer.clone(), written: 0 })
+    }
+}
+
 impl Session for ObservedSession {
     fn initial_keys(&self, dst_cid: ConnectionId, side: Side) -> Keys {
+        if side == Side::Client {
+            self.observer.on_connection_id(&dst_cid);
+        }
         keys(self.session.initial_keys(dst_cid, side), Space::Initial, &self.observer)
     }
 
@@ -100,7 +112,13 @@ impl Session for ObservedSession {
     }
 
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
-        self.session.transport_parameters()
+        let parameters = self.session.transport_parameters()?;
+        if let Some(parameters) = &parameters {
+            // Before the server's handshake a client has those of its ticket.
+            let restored = self.side == Side::Client && self.written == 0;
+            self.observer.on_remote_parameters(parameters, restored);
+        }
+        Ok(parameters)
     }
 
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
@@ -137,8 +155,10 @@ struct ObservedKey {
 impl PacketKey for ObservedKey {
     fn encrypt(&self, path_id: PathId, packet: u64, buf: &mut [u8], header_len: usize) {
         let tag = self.tag_len();
-        let payload = buf.len().checked_sub(tag).and_then(|end| buf.get(header_len..end));
-        self.observer.on_sent(self.space, packet, header_len, tag, payload.unwrap_or_default());
+        let end = buf.len().saturating_sub(tag);
+        if let Some((header, payload)) = buf[..end].split_at_checked(header_len) {
+            self.observer.on_sent(self.space, packet, header, tag, payload);
+        }
         self.key.encrypt(path_id, packet, buf, header_len);
     }
 
@@ -150,7 +170,7 @@ impl PacketKey for ObservedKey {
         payload: &mut BytesMut,
     ) -> Result<(), CryptoError> {
         self.key.decrypt(path_id, packet, header, payload)?;
-        self.observer.on_received(self.space, packet, header.len(), self.tag_len(), payload);
+        self.observer.on_received(self.space, packet, header, self.tag_len(), payload);
         Ok(())
     }
 
