@@ -51,3 +51,5 @@ pub use crate::path_change::{
 pub use crate::resume::{CarefulResume, ResumeHandle, ResumeMode, SavedParameters};
 pub use crate::sent_packets::SentPackets;
 pub use crate::slow_start::{Progress, SlowStart, StartSlot, WithSlowStart};
+/// Traces of connections, for the types in this crate's API.
+pub use bentpipe_qlog as qlog;

@@ -4,7 +4,7 @@
 use crate::controller::{Ack, SendControl, SentPacket};
 use crate::pacing::pacing_rate;
 use crate::sender_log::SenderLog;
-use bentpipe_qlog::QlogSink;
+use bentpipe_qlog::{Event, QlogSink};
 use bentpipe_units::{Bytes, Span, Time};
 use hdrhistogram::Histogram;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -176,6 +176,13 @@ impl SenderMetrics {
     /// Writes the sender's metrics to `sink` when they change.
     pub fn set_qlog(&self, sink: QlogSink) {
         self.stats().log = Some(Box::new(SenderLog::new(sink)));
+    }
+
+    /// Writes an event of the sender to its trace, if there is one.
+    pub fn log(&self, now: Time, event: &Event<'_>) {
+        if let Some(log) = &self.stats().log {
+            log.add(now, event);
+        }
     }
 
     /// Locks and returns the metrics so far.

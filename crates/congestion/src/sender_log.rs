@@ -74,6 +74,11 @@ impl SenderLog {
         }
     }
 
+    /// Writes an event.
+    pub fn add(&self, now: Time, event: &Event<'_>) {
+        self.sink.add(now, event);
+    }
+
     fn write(&mut self, now: Time, metrics: &Metrics) {
         if let Some(changes) = metrics.changes(&mut self.written) {
             self.sink.add(now, &Event::RecoveryMetricsUpdated(changes));

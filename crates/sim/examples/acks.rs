@@ -201,7 +201,7 @@ impl Options {
             flows,
             time_limit: Span::from_secs(600),
             trace: false,
-            qlog: false,
+            qlog: Default::default(),
             capture: None,
         };
         let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;

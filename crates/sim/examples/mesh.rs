@@ -198,7 +198,7 @@ fn main() -> Result<(), Error> {
         flows,
         time_limit: duration * 2,
         trace: false,
-        qlog: false,
+        qlog: Default::default(),
         capture: None,
     };
     let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;

@@ -4,6 +4,7 @@ use bentpipe_link::DirectionModel;
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Network, RouteUpdates};
 use bentpipe_quic::congestion::CongestionConfig;
+use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_tcp as tcp;
 use bentpipe_tcp::FailureMode;
@@ -31,8 +32,8 @@ pub struct RunSpec {
     pub time_limit: Span,
     /// Whether time series are recorded.
     pub trace: bool,
-    /// Whether both ends write qlog.
-    pub qlog: bool,
+    /// Forms in which both ends write qlog.
+    pub qlog: Forms,
     /// Name of the hop to capture, in both directions.
     pub capture: Option<String>,
 }

@@ -2,6 +2,7 @@
 
 use crate::hosts::Hosts;
 use bentpipe_link::random;
+use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::tls::SecretLog;
 use bentpipe_quic::{Clock, EpochClock};
 use bentpipe_units::Span;
@@ -14,8 +15,8 @@ pub struct Shared {
     pub epoch: EpochClock,
     /// Whether to record time series.
     pub trace: bool,
-    /// Whether to write qlog.
-    pub qlog: bool,
+    /// Forms in which to write qlog.
+    pub qlog: Forms,
     /// Log of TLS secrets for a capture.
     pub secrets: Option<SecretLog>,
     /// Seed and number of the run.
