@@ -10,7 +10,9 @@ pub(crate) struct SenderLog {
     sink: QlogSink,
     /// Metrics in the trace.
     written: Metrics,
+    /// Metrics now, without the bytes in flight.
     now: Metrics,
+    in_flight: Option<Bytes>,
     /// Largest number of bytes in flight that is not in the trace.
     peak: Option<Bytes>,
     smoothed_rtt: Span,
@@ -23,14 +25,15 @@ impl SenderLog {
             sink,
             written: Metrics::default(),
             now: Metrics::default(),
+            in_flight: None,
             peak: None,
             smoothed_rtt: Span::ZERO,
             phase: None,
         }
     }
 
-    /// Takes the bytes in flight after a packet. They are written at the next event only: each
-    /// packet is in the trace by itself.
+    /// Takes the bytes in flight after a packet. They are written before they fall: each packet is
+    /// in the trace by itself.
     pub fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.peak = self.peak.max(Some(packet.in_flight));
     }
@@ -51,14 +54,8 @@ impl SenderLog {
         self.now.rtt_variance = Some(variation);
     }
 
-    /// Writes what has changed.
+    /// Writes what has changed, unless only the bytes in flight have grown.
     pub fn on_state(&mut self, now: Time, control: &SendControl, in_flight: Bytes) {
-        if let Some(peak) = self.peak.take() {
-            self.now.bytes_in_flight = Some(peak.get());
-            let Metrics { bytes_in_flight, .. } = self.now;
-            self.write(now, &Metrics { bytes_in_flight, ..Metrics::default() });
-        }
-        self.now.bytes_in_flight = Some(in_flight.get());
         self.now.congestion_window = Some(control.cwnd.get());
         self.now.ssthresh =
             control.ssthresh.filter(|&threshold| threshold < Bytes::MAX).map(Bytes::get);
@@ -66,8 +63,21 @@ impl SenderLog {
         if !self.smoothed_rtt.is_zero() {
             self.now.pacing_rate = Some(pacing_rate(control, self.smoothed_rtt).as_bps());
         }
-        self.write(now, &self.now.clone());
+        let falls = self.in_flight.is_none_or(|before| in_flight < before);
+        self.in_flight = Some(in_flight);
         let old = self.phase.replace(control.phase);
+        let same =
+            old == Some(control.phase) && self.now.changes(&mut self.written.clone()).is_none();
+        if same && !falls {
+            self.peak = self.peak.max(Some(in_flight));
+            return;
+        }
+        if let Some(peak) = self.peak.take().filter(|&peak| peak > in_flight) {
+            let bytes_in_flight = Some(peak.get());
+            self.write(now, &Metrics { bytes_in_flight, ..Metrics::default() });
+        }
+        let bytes_in_flight = Some(in_flight.get());
+        self.write(now, &Metrics { bytes_in_flight, ..self.now });
         if old != Some(control.phase) {
             let event = Event::CongestionStateUpdated { old, new: control.phase };
             self.sink.add(now, &event);

@@ -99,6 +99,7 @@ pub fn check_qvis(bytes: &[u8]) -> Result<CheckedTrace, Defect> {
             return Err(format!("unknown category `{category}`"));
         }
         match event {
+            "parameters_set" if category == "recovery" => Ok(()),
             "packet_sent" | "packet_received" => {
                 check_object(&data["header"], &schema::PACKET_HEADER)?;
                 if !data["raw"]["length"].is_u64() {
