@@ -6,6 +6,7 @@ use crate::head::{Head, Side, Transport};
 use crate::packet::{PacketText, PacketTexts};
 use crate::trace::Trace;
 use bentpipe_units::{Epoch, Time};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Receives the events of one connection at one of its ends, and keeps them as text. Clones share
@@ -15,6 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone)]
 pub struct QlogSink {
     trace: Arc<Mutex<Trace>>,
+    /// Time of the events that come without one, in nanoseconds.
+    now: Arc<AtomicU64>,
     title: Arc<str>,
     forms: Forms,
     /// Time of day at the start of the trace.
@@ -41,7 +44,8 @@ impl QlogSink {
     }
 
     fn with(title: &str, forms: Forms, trace: Trace, wall: Option<Epoch>) -> Self {
-        Self { trace: Arc::new(Mutex::new(trace)), title: title.into(), forms, wall }
+        let trace = Arc::new(Mutex::new(trace));
+        Self { trace, now: Arc::default(), title: title.into(), forms, wall }
     }
 
     fn lock(&self) -> MutexGuard<'_, Trace> {
@@ -55,10 +59,14 @@ impl QlogSink {
         self.lock().begin(&head);
     }
 
+    fn now(&self) -> Time {
+        Time::from_nanos(self.now.load(Relaxed))
+    }
+
     /// Sets the time of the events that come without one.
     #[inline]
     pub fn set_now(&self, now: Time) {
-        self.lock().now = now;
+        self.now.store(now.as_nanos(), Relaxed);
     }
 
     /// Adds an event at `at`, which never goes back.
@@ -68,9 +76,7 @@ impl QlogSink {
 
     /// Adds an event at the time of [`QlogSink::set_now`].
     pub fn add_now(&self, event: &Event<'_>) {
-        let mut trace = self.lock();
-        let now = trace.now;
-        trace.add(now, event);
+        self.add(self.now(), event);
     }
 
     /// Adds a QUIC packet that was sent at `at`.
@@ -80,9 +86,7 @@ impl QlogSink {
 
     /// Adds a QUIC packet that was received at the time of [`QlogSink::set_now`].
     pub fn packet_received(&self, packet: PacketText<'_>) {
-        let mut trace = self.lock();
-        let now = trace.now;
-        trace.packet(now, false, packet);
+        self.lock().packet(self.now(), false, packet);
     }
 
     /// Returns an empty buffer for packets of this trace.

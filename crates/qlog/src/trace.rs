@@ -18,8 +18,6 @@ pub(crate) struct Trace {
     begun: bool,
     /// Time from which events count.
     begin: Time,
-    /// Time of the driver's latest call.
-    pub now: Time,
     /// Most bytes that may wait to be taken, if bounded.
     max: Option<usize>,
     /// True if the trace is truncated: further records are dropped.
@@ -28,14 +26,7 @@ pub(crate) struct Trace {
 
 impl Trace {
     pub fn new(forms: Forms, begin: Time, max: Option<usize>) -> Self {
-        Self {
-            heads: Texts::new(forms),
-            records: Texts::new(forms),
-            begin,
-            now: begin,
-            max,
-            ..Self::default()
-        }
+        Self { heads: Texts::new(forms), records: Texts::new(forms), begin, max, ..Self::default() }
     }
 
     /// Writes the first record, unless it is written.
@@ -91,13 +82,18 @@ impl Trace {
         }
         let since = at.since(self.begin);
         self.records.each(|form, text| {
-            let name = match (form, sent) {
-                (Form::Current, true) => "quic:packet_sent",
-                (Form::Current, false) => "quic:packet_received",
-                (Form::Qvis, true) => "transport:packet_sent",
-                (Form::Qvis, false) => "transport:packet_received",
-            };
-            open(text, name, |text| millis(text, since));
+            // The longest pieces around the data, so that the record grows at most once.
+            text.reserve(packet.of(form).len() + 80);
+            text.extend_from_slice(b"\x1e{\"time\":");
+            millis(text, since);
+            text.extend_from_slice(b",\"name\":\"");
+            match (form, sent) {
+                (Form::Current, true) => text.extend_from_slice(b"quic:packet_sent"),
+                (Form::Current, false) => text.extend_from_slice(b"quic:packet_received"),
+                (Form::Qvis, true) => text.extend_from_slice(b"transport:packet_sent"),
+                (Form::Qvis, false) => text.extend_from_slice(b"transport:packet_received"),
+            }
+            text.extend_from_slice(b"\",\"data\":");
             text.extend_from_slice(packet.of(form));
             text.extend_from_slice(b"}\n");
         });

@@ -298,8 +298,9 @@ fn bytes_in_flight_have_their_peaks_and_their_falls() {
     let peak = flights.iter().max().copied();
     assert!(peak > Some(50_000) && peak <= largest.map(|window| window + 1472), "{peak:?}");
     assert!(flights.windows(2).any(|pair| pair[1] < pair[0]));
-    let packets = named(&server, "quic:packet_sent").len();
-    assert!(flights.len() < packets / 2, "{} for {packets} packets", flights.len());
+    // A peak and a fall for each ACK, and a few for losses.
+    let acks = named(&server, "quic:packet_received").len();
+    assert!(flights.len() < 2 * acks + 50, "{} for {acks} ACKs", flights.len());
 }
 
 #[test]
@@ -332,8 +333,23 @@ fn http3_frames_are_seen_at_both_ends() {
 
 #[test]
 fn changes_of_the_resume_phase_are_in_their_place() {
-    let mut stack = Settings { connection_window: Bytes::from_mb(16), ..Settings::default() };
-    stack.congestion.resume = "careful".parse().unwrap();
+    let window = Bytes::from_mb(16);
+    let stack = Settings {
+        congestion: CongestionConfig {
+            slow_start: "standard".parse().unwrap(),
+            resume: "careful".parse().unwrap(),
+            ..CongestionConfig::default()
+        },
+        stream_window: window,
+        connection_window: window,
+        send_buffer: window,
+        ..Settings::default()
+    };
+    let visit = |handshake, measured| Visit {
+        idle_before: Span::from_secs(2),
+        measured,
+        ..download(10_000_000, handshake)
+    };
     let visits = vec![visit(Handshake::OneRtt, false), visit(Handshake::ZeroRtt, true)];
     let hops = vec![hop("satellite", direction(""), direction(""))];
     let flows = vec![flow("main", Stack::quic(stack), visits)];
@@ -373,7 +389,9 @@ fn restored_parameters_come_before_those_of_the_handshake() {
 
 #[test]
 fn tcp_has_traces_of_both_ends_too() {
-    let stack = tcp_stack(Version::H2, CongestionConfig::default(), Bytes::from_mb(16));
+    let congestion =
+        CongestionConfig { slow_start: "standard".parse().unwrap(), ..CongestionConfig::default() };
+    let stack = tcp_stack(Version::H2, congestion, Bytes::from_mb(16));
     let hops = vec![hop("satellite", direction("loss = 0.01"), direction(""))];
     let flows =
         vec![flow("main", Stack::Tcp(Box::new(stack)), vec![visit(Handshake::OneRtt, true)])];
@@ -394,7 +412,8 @@ fn tcp_has_traces_of_both_ends_too() {
     assert!(lost > 0);
     assert_eq!(Some(lost), flow.packets_declared_lost);
     let phases = named(&server, "quic:congestion_state_updated");
-    assert!(phases.len() > 2, "{phases:?}");
+    assert!(phases.windows(2).all(|pair| pair[1]["old"] == pair[0]["new"]), "{phases:?}");
+    assert!(phases.len() > 1, "{phases:?}");
     let metrics = named(&server, "quic:recovery_metrics_updated");
     assert!(metrics.iter().any(|data| data["ssthresh"].is_u64()));
     let acks = named(&server, "tcp:packet_received");

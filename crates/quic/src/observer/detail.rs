@@ -9,7 +9,7 @@ use bentpipe_units::Span;
 ///
 /// `exponent`: that of the ACK delays (ack_delay_exponent, RFC 9000 §18.2). `ranges` is kept for
 /// its memory.
-pub(super) fn each_frame(
+pub fn each_frame(
     payload: &[u8],
     exponent: u32,
     ranges: &mut Vec<(u64, u64)>,
@@ -136,6 +136,8 @@ fn ack<'a>(
 mod tests {
     use super::super::frames::walk;
     use super::*;
+    use bentpipe_qlog::check::{check, check_qvis};
+    use bentpipe_qlog::{Form, Forms, Packet, PacketType, QlogSink, Side, Transport};
     use proptest::prelude::*;
 
     fn frames(payload: &[u8], exponent: u32) -> Vec<String> {
@@ -167,7 +169,30 @@ mod tests {
         assert!(all[1].contains("frame_type: 255, length: 4"), "{all:?}");
     }
 
+    /// Returns the trace of one packet in both forms.
+    fn trace(payload: &[u8]) -> [Vec<u8>; 2] {
+        let sink = QlogSink::new("t", Forms::BOTH);
+        sink.begin(Side::Client, Transport::Quic, "00");
+        let mut packets = sink.packets();
+        let packet =
+            Packet { kind: PacketType::OneRtt, number: 0, connection_ids: None, length: 1200 };
+        let mut writer = packets.begin(&packet);
+        each_frame(payload, 3, &mut Vec::new(), |frame| writer.frame(frame));
+        writer.end();
+        sink.packet_received(packets.get(0).unwrap());
+        [sink.take(Form::Current), sink.take(Form::Qvis)]
+    }
+
     proptest! {
+        #[test]
+        fn the_trace_of_any_payload_has_no_defect(
+            payload in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            let [current, qvis] = trace(&payload);
+            prop_assert!(check(&current).is_ok(), "{:?}", check(&current));
+            prop_assert!(check_qvis(&qvis).is_ok(), "{:?}", check_qvis(&qvis));
+        }
+
         /// Both parsers agree on where frames end, whatever arrives.
         #[test]
         fn any_payload_is_parsed(

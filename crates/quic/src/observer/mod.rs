@@ -24,6 +24,7 @@ mod per_ack;
 mod sizes;
 mod traffic;
 
+pub use detail::each_frame;
 pub(crate) use first_packet::FirstPacket;
 pub use frames::Frames;
 pub use packet_info::{PacketInfo, Space};

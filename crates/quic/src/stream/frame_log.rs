@@ -93,7 +93,7 @@ mod tests {
         let sink = QlogSink::new("t", Forms::CURRENT);
         sink.begin(Side::Client, Transport::Quic, "00");
         // Control stream with SETTINGS of two values, one of them large.
-        FrameLog::new(sink.clone(), 2).created(&[0x00, 0x04, 4, 0x06, 0x50, 0x00, 0x33, 1], true);
+        FrameLog::new(sink.clone(), 2).created(&[0x00, 0x04, 5, 0x06, 0x50, 0x00, 0x33, 1], true);
         // QPACK encoder stream, whose bytes are no frames.
         FrameLog::new(sink.clone(), 6).created(&[0x02, 0x04, 4], true);
         // Header of HEADERS, whose payload follows.
