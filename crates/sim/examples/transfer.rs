@@ -2,10 +2,9 @@
 //! --example transfer -- 100`.
 //!
 //! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), RTT in ms (600), protocol `h3`,
-//! `raw`, `h2`, `h1` or `tcp`, output `none`, `trace`, `qlog`, `qvis` or `capture`, and a directory for
-//! qlog and capture files. `congestion=bbr3`, `start=standard` and `ack=1:10` may stand anywhere
-//! between them.
-//! `ack=1:10`.
+//! `raw`, `h2`, `h1` or `tcp`, output `none`, `trace`, `qlog`, `qvis` or `capture`, and a directory
+//! for qlog and capture files. `congestion=bbr3`, `start=standard` and `ack=1:10` may stand
+//! anywhere between them.
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;

@@ -1,6 +1,5 @@
 //! Objects, their fields and types.
 
-use super::frames;
 use serde_json::Value;
 
 /// A field of an object.
@@ -41,14 +40,24 @@ pub(super) enum Kind {
     Texts,
     /// An array of some texts.
     Flags(&'static [&'static str]),
-    /// An array of QUIC frames.
-    QuicFrames,
-    /// An HTTP/3 frame.
-    Http3Frame,
+    /// A frame, whose fields depend on its `frame_type`.
+    Frame(Tagged),
+    /// An array of frames.
+    Frames(Tagged),
     /// An array of ranges, not empty: one or two numbers, the second larger.
     Ranges,
     Any,
 }
+
+/// Fields of each type of frame, besides `raw`.
+pub(super) type Tagged = &'static [(&'static str, &'static [Field])];
+
+/// RawInfo in the main schema.
+pub(super) const RAW: [Field; 3] = [
+    Field::optional("length", Kind::Uint),
+    Field::optional("payload_length", Kind::Uint),
+    Field::optional("data", Kind::Hex),
+];
 
 /// Checks that `value` is an object with these fields. The error names the field by its path.
 pub(super) fn check_object(value: &Value, fields: &[Field]) -> Result<(), String> {
@@ -69,7 +78,7 @@ pub(super) fn check_object(value: &Value, fields: &[Field]) -> Result<(), String
 }
 
 /// Puts the name of the enclosing field before the path in `what`.
-pub(super) fn within(name: &str, what: String) -> String {
+fn within(name: &str, what: String) -> String {
     match what.strip_prefix('`') {
         Some(inner) => format!("`{name}.{inner}"),
         None => format!("`{name}`: {what}"),
@@ -98,8 +107,8 @@ fn check_value(value: &Value, kind: Kind) -> Result<(), String> {
         Kind::Objects(fields) => each(value, true, |item| check_object(item, fields)),
         Kind::Texts => each(value, false, |item| check_value(item, Kind::Text)),
         Kind::Flags(allowed) => each(value, true, |item| check_value(item, Kind::OneOf(allowed))),
-        Kind::QuicFrames => each(value, true, frames::check_quic),
-        Kind::Http3Frame => frames::check_http3(value),
+        Kind::Frame(known) => check_frame(value, known),
+        Kind::Frames(known) => each(value, true, |item| check_frame(item, known)),
         Kind::Ranges => each(value, false, |item| match item.as_array().map(Vec::as_slice) {
             Some([only]) if only.is_u64() => Ok(()),
             Some([first, last]) if first.as_u64() < last.as_u64() && first.is_u64() => Ok(()),
@@ -120,4 +129,14 @@ fn each(
         return Err("the array is empty".to_owned());
     }
     items.iter().try_for_each(check)
+}
+
+fn check_frame(frame: &Value, known: Tagged) -> Result<(), String> {
+    let kind = frame["frame_type"].as_str().unwrap_or_default();
+    let Some((_, fields)) = known.iter().find(|(name, _)| *name == kind) else {
+        return Err(format!("`frame_type`: unknown frame `{kind}`"));
+    };
+    let raw = Field::optional("raw", Kind::Object(&RAW));
+    let fields: Vec<Field> = fields.iter().copied().chain([raw]).collect();
+    check_object(frame, &fields)
 }

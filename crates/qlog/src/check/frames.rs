@@ -1,8 +1,6 @@
 //! Frames of QUIC and HTTP/3.
 
-use super::fields::{Field, Kind, check_object};
-use super::schema::RAW;
-use serde_json::Value;
+use super::fields::{Field, Kind, RAW, Tagged};
 
 const STREAM_TYPE: Kind = Kind::OneOf(&["unidirectional", "bidirectional"]);
 const ERROR: Kind = Kind::OneOf(&["unknown"]);
@@ -17,7 +15,7 @@ const TOKEN: [Field; 2] = [
 ];
 
 /// Fields of each QUIC frame besides `raw`.
-const QUIC: &[(&str, &[Field])] = &[
+pub(super) const QUIC: Tagged = &[
     ("padding", &[TYPE]),
     ("ping", &[TYPE]),
     (
@@ -112,7 +110,7 @@ const SETTING: [Field; 3] = [
 ];
 
 /// Fields of each HTTP/3 frame besides `raw`.
-const HTTP3: &[(&str, &[Field])] = &[
+pub(super) const HTTP3: Tagged = &[
     ("data", &[TYPE]),
     ("headers", &[TYPE, HEADERS]),
     ("cancel_push", &[TYPE, Field::required("push_id", Kind::Uint)]),
@@ -123,21 +121,3 @@ const HTTP3: &[(&str, &[Field])] = &[
     ("reserved", &[TYPE, Field::required("frame_type_bytes", Kind::Uint)]),
     ("unknown", &[TYPE, Field::required("frame_type_bytes", Kind::Uint)]),
 ];
-
-pub(super) fn check_quic(frame: &Value) -> Result<(), String> {
-    check(frame, QUIC)
-}
-
-pub(super) fn check_http3(frame: &Value) -> Result<(), String> {
-    check(frame, HTTP3)
-}
-
-fn check(frame: &Value, known: &[(&str, &[Field])]) -> Result<(), String> {
-    let kind = frame["frame_type"].as_str().unwrap_or_default();
-    let Some((_, fields)) = known.iter().find(|(name, _)| *name == kind) else {
-        return Err(format!("`frame_type`: unknown frame `{kind}`"));
-    };
-    let raw = Field::optional("raw", Kind::Object(&RAW));
-    let fields: Vec<Field> = fields.iter().copied().chain([raw]).collect();
-    check_object(frame, &fields)
-}

@@ -1,7 +1,8 @@
 //! The events that Bentpipe writes, by quic-events, h3-events, the main schema, the draft of
 //! Careful Resume, and our own schema of TCP.
 
-use super::fields::{Field, Kind};
+use super::fields::{Field, Kind, RAW};
+use super::frames;
 
 const fn required(name: &'static str, kind: Kind) -> Field {
     Field::required(name, kind)
@@ -11,12 +12,6 @@ const fn optional(name: &'static str, kind: Kind) -> Field {
     Field::optional(name, kind)
 }
 
-/// RawInfo in the main schema.
-pub(super) const RAW: [Field; 3] = [
-    optional("length", Kind::Uint),
-    optional("payload_length", Kind::Uint),
-    optional("data", Kind::Hex),
-];
 const INITIATOR: Kind = Kind::OneOf(&["local", "remote"]);
 
 /// Fields of the first record.
@@ -65,7 +60,7 @@ pub(super) const PACKET_HEADER: [Field; 4] = [
 ];
 const PACKET: [Field; 3] = [
     required("header", Kind::Object(&PACKET_HEADER)),
-    optional("frames", Kind::QuicFrames),
+    optional("frames", Kind::Frames(frames::QUIC)),
     optional("raw", Kind::Object(&RAW)),
 ];
 const LOST: [Field; 2] = [
@@ -210,7 +205,7 @@ const STREAM_TYPE: [Field; 3] = [
     ),
 ];
 const HTTP3_FRAME: [Field; 2] =
-    [required("stream_id", Kind::Uint), required("frame", Kind::Http3Frame)];
+    [required("stream_id", Kind::Uint), required("frame", Kind::Frame(frames::HTTP3))];
 const TCP_PACKET: [Field; 2] = [
     required(
         "header",

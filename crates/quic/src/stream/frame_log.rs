@@ -29,9 +29,9 @@ impl FrameLog {
         });
     }
 
-    /// Writes the frames that begin in `head`, which this side sends: its type if it is the start
-    /// of a unidirectional stream, and frames up to the first payload that is not in `head`. Returns
-    /// false if no frames follow on the stream.
+    /// Writes the frames that begin in `head`, which this side sends: the type of a unidirectional
+    /// stream if it is the start, and frames up to the first payload that is not in `head`.
+    /// Returns false if no frames follow on the stream.
     pub fn created(&self, head: &[u8], is_start: bool) -> bool {
         let mut rest = Reader(head);
         if is_start {
