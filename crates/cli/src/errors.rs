@@ -1,45 +1,9 @@
 //! Error messages for people. Those of a scenario show the line with the error.
 
 use crate::output;
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use bentpipe_lab::LabError;
 use bentpipe_scenario::ScenarioError;
-use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
-    SourceSpan,
-};
-use std::fmt;
-
-/// A scenario's error as a miette diagnostic.
-struct Diagnosed<'a> {
-    error: &'a ScenarioError,
-    source: NamedSource<String>,
-}
-
-impl fmt::Debug for Diagnosed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-impl fmt::Display for Diagnosed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
-}
-impl std::error::Error for Diagnosed<'_> {}
-
-impl Diagnostic for Diagnosed<'_> {
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
-    }
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let span = &self.error.span;
-        let span = SourceSpan::from((span.start, span.end - span.start));
-        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some("here".to_owned()), span))))
-    }
-    fn help(&self) -> Option<Box<dyn fmt::Display + '_>> {
-        self.error.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
-    }
-}
 
 /// Formats `error` for standard error, with a newline at its end.
 pub fn render(error: &LabError) -> String {
@@ -47,18 +11,23 @@ pub fn render(error: &LabError) -> String {
 }
 
 fn draw(error: &LabError, colour: bool) -> String {
-    let LabError::Scenario(scenario) = error else {
-        return format!("{} {error}\n", output::paint(colour, "1;31", "error:"));
-    };
-    let source = NamedSource::new(&scenario.name, scenario.text.clone());
-    let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    // Does not wrap lines, so that messages can be found with grep.
-    let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false).with_width(400);
-    let mut text = String::new();
-    match handler.render_report(&mut text, &Diagnosed { error: scenario, source }) {
-        Ok(()) => text.trim_start_matches('\n').to_owned(),
-        Err(_) => format!("error: {error}\n"),
+    match error {
+        LabError::Scenario(scenario) => with_its_line(scenario, colour),
+        _ => format!("{} {error}\n", output::paint(colour, "1;31", "error:")),
     }
+}
+
+/// Formats a scenario's error with the line that it is in.
+fn with_its_line(error: &ScenarioError, colour: bool) -> String {
+    let message = error.to_string();
+    let annotation = AnnotationKind::Primary.span(error.span.clone());
+    let snippet = Snippet::source(&error.text).path(&error.name).annotation(annotation);
+    let report: [Group<'_>; 1] = [Level::ERROR
+        .primary_title(&message)
+        .element(snippet)
+        .elements(error.help.as_ref().map(|help| Level::HELP.message(help)))];
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    format!("{}\n", renderer.render(&report))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! How competing flows shared a link, as a table.
 
 use crate::output::paint;
-use crate::result_cells::{find, labels, number, point, published, runs, short};
+use crate::result_cells::{Index, labels, number, point, published, short};
 use crate::table::{Align, Table};
 use bentpipe_lab::Plan;
 use bentpipe_results::fairness::ALL_FLOWS;
@@ -33,13 +33,15 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
         table.column(format!("{label} {metric}"), Align::Right);
         table.column("ratio".to_owned(), Align::Right);
     }
+    let index = Index::new(results);
     for row in rows {
         let mut cells = point(plan, row);
         cells.push(row.variant.clone());
-        cells.push(runs(results, row));
+        cells.push(index.runs(row));
         for metric in SHARED {
             cells.push(
-                find(results, row, metric.row.name)
+                index
+                    .find(row, metric.row.name)
                     .and_then(|row| row.median)
                     .map_or("–".to_owned(), number),
             );

@@ -7,23 +7,34 @@ mod args;
 mod controllers;
 mod errors;
 mod fairness;
+#[cfg(feature = "product")]
 mod front;
+#[cfg(feature = "product")]
 mod get;
+#[cfg(feature = "real-clock")]
 mod interop;
+#[cfg(feature = "real-clock")]
 mod live;
 mod matrix;
 mod orbit;
 mod output;
+#[cfg(feature = "product")]
 mod path_memory;
+#[cfg(feature = "product")]
 mod pep;
 mod profiles;
+mod progress;
+#[cfg(feature = "product")]
 mod proxy;
 mod result_cells;
 mod run;
+#[cfg(feature = "product")]
 mod serve;
 mod settings_table;
+#[cfg(feature = "real-clock")]
 mod shell;
 mod status;
+#[cfg(feature = "product")]
 mod stop;
 mod summary;
 mod table;
@@ -31,22 +42,41 @@ mod version;
 
 use args::{Cli, Command};
 use bentpipe_lab::LabError;
+use clap::error::ContextKind;
 use clap::{CommandFactory, Parser};
 use status::{FAILED, USAGE};
 use std::process::ExitCode;
 
+/// Commands that a build may lack, and their features.
+const OPTIONAL: [(&str, &str); 7] = [
+    ("serve", "product"),
+    ("proxy", "product"),
+    ("get", "product"),
+    ("pep", "product"),
+    ("path-memory", "product"),
+    ("shell", "real-clock"),
+    ("interop", "real-clock"),
+];
+
 fn main() -> ExitCode {
-    let status = match Cli::parse().command {
+    let status = match Cli::try_parse().unwrap_or_else(|error| not_parsed(error)).command {
         Command::Run(args) => run::run(&args),
         Command::Matrix(args) => matrix::run(&args),
+        #[cfg(feature = "real-clock")]
         Command::Shell(args) => shell::run(&args),
         Command::Profiles { json } => profiles::print(json),
         Command::Controllers { name, json } => controllers::print(name.as_deref(), json),
+        #[cfg(feature = "real-clock")]
         Command::Interop(args) => interop::run(&args),
+        #[cfg(feature = "product")]
         Command::PathMemory { command } => path_memory::run(&command),
+        #[cfg(feature = "product")]
         Command::Serve(args) => serve::run(&args),
+        #[cfg(feature = "product")]
         Command::Proxy(args) => proxy::run(&args),
+        #[cfg(feature = "product")]
         Command::Get(args) => get::run(&args),
+        #[cfg(feature = "product")]
         Command::Pep(args) => pep::run(&args),
         Command::Orbit(args) => orbit::run(&args),
         Command::Constellations { json } => orbit::constellations(json),
@@ -59,6 +89,20 @@ fn main() -> ExitCode {
         eprint!("{}", errors::render(&error));
         if error.is_usage() { USAGE } else { FAILED }
     }))
+}
+
+/// Prints why the command line is invalid, and ends the process.
+fn not_parsed(error: clap::Error) -> ! {
+    let name = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string);
+    let known = |&&(command, _): &&(&str, _)| name.as_deref() == Some(command);
+    if let Some((command, feature)) = OPTIONAL.iter().find(known) {
+        let reason = format!(
+            "this `bentpipe` was built without the feature `{feature}`, which `{command}` is \
+             part of; for all commands: make build"
+        );
+        std::process::exit(output::refuse(&reason, USAGE).into());
+    }
+    error.exit()
 }
 
 fn schema(results: bool) -> Result<u8, LabError> {

@@ -1,20 +1,22 @@
 //! `bentpipe run`: runs scenarios and prints their results.
 
 use crate::args::{Clock, Run};
+#[cfg(feature = "real-clock")]
 use crate::live::LiveLines;
+use crate::progress::Progress;
 use crate::status::{FAILED, NOT_MET, OK, USAGE};
 use crate::{errors, output, summary};
-use bentpipe_lab::{
-    Changes, LabError, Plan, RealClock, Recorded, Runner, Simulator, StatsObserver, record,
-};
+use bentpipe_lab::{Changes, LabError, Plan, Recorded, Runner, Simulator, record};
+#[cfg(feature = "real-clock")]
+use bentpipe_lab::{RealClock, StatsObserver};
 use bentpipe_results::Results;
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressDrawTarget};
+#[cfg(feature = "real-clock")]
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// Runs the scenarios one after another. Reads all of them first, so that an error there prevents
 /// any run.
@@ -28,11 +30,13 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
             plan.commit = crate::version::commit();
             match args.clock {
                 Clock::Virtual => plan.on_virtual_clock(),
+                #[cfg(feature = "real-clock")]
                 Clock::Real => plan.on_real_clock(),
             }
         })
         .collect();
     let plans = plans?;
+    #[cfg(feature = "real-clock")]
     if args.clock == Clock::Real
         && let Err(error) = bentpipe_emu::prepare()
     {
@@ -57,23 +61,22 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
         Clock::Virtual => args.jobs.or_else(|| std::thread::available_parallelism().ok()),
         // Parallel runs would compete for the CPU, so they run one at a time unless requested
         // otherwise.
+        #[cfg(feature = "real-clock")]
         Clock::Real => args.jobs,
     };
     let jobs = jobs.unwrap_or(NonZeroUsize::MIN);
-    let bentpipe = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("bentpipe"));
     let bars = bars();
-    // Without a terminal, live lines have no reader.
-    let observer = std::io::stderr()
-        .is_terminal()
-        .then(|| Arc::new(LiveLines::below(&bars)) as Arc<dyn StatsObserver>);
-    let (simulator, real) = (Simulator, RealClock { bentpipe, observer, ..RealClock::default() });
-    let runner: &dyn Runner = if args.clock == Clock::Real { &real } else { &simulator };
+    let runner: Box<dyn Runner> = match args.clock {
+        Clock::Virtual => Box::new(Simulator),
+        #[cfg(feature = "real-clock")]
+        Clock::Real => Box::new(real_clock(&bars)),
+    };
     let stop = stop_on_interrupt();
 
     let mut status = OK;
     let mut documents: Vec<Results> = Vec::new();
     for (plan, target) in plans.iter().zip(&targets) {
-        let recorded = one(plan, runner, target, jobs, &stop, &bars)?;
+        let recorded = one(plan, &*runner, target, jobs, &stop, &bars)?;
         status = status.max(verdict(&recorded, plan));
         if !args.json {
             output::print(&summary::results(
@@ -91,6 +94,17 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
         output::print(&json(&documents, plans.len() > 1))?;
     }
     Ok(status)
+}
+
+/// Returns the real clock, with live statistics below `bars` on a terminal.
+#[cfg(feature = "real-clock")]
+fn real_clock(bars: &MultiProgress) -> RealClock {
+    let bentpipe = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("bentpipe"));
+    // Without a terminal, live lines have no reader.
+    let observer = std::io::stderr()
+        .is_terminal()
+        .then(|| Arc::new(LiveLines::below(bars)) as Arc<dyn StatsObserver>);
+    RealClock { bentpipe, observer, ..RealClock::default() }
 }
 
 fn target(args: &Run, plan: &Plan) -> PathBuf {
@@ -118,10 +132,9 @@ pub(crate) fn one(
     stop: &AtomicBool,
     bars: &MultiProgress,
 ) -> Result<Recorded, LabError> {
-    let bar = progress_bar(plan, bars);
-    let recorded = record(plan, runner, target, jobs, stop, &|done| bar.set_position(done as u64));
-    bar.finish_and_clear();
-    bars.remove(&bar);
+    let progress = Progress::new(plan, bars);
+    let recorded = record(plan, runner, target, jobs, stop, &|done| progress.set(done));
+    drop(progress);
     let recorded = recorded?;
     if let Some(failure) = &recorded.failure {
         eprint!("{}", errors::render(failure));
@@ -163,16 +176,6 @@ pub(crate) fn verdict(recorded: &Recorded, plan: &Plan) -> u8 {
 /// Progress bars on standard error while a plan runs, if that is a terminal.
 pub(crate) fn bars() -> MultiProgress {
     MultiProgress::with_draw_target(ProgressDrawTarget::stderr())
-}
-
-/// Returns a progress bar with the remaining time.
-fn progress_bar(plan: &Plan, bars: &MultiProgress) -> ProgressBar {
-    let bar = bars.add(ProgressBar::new(plan.tasks.len() as u64));
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs, {eta} left");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.set_message(plan.name.clone());
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }
 
 /// Returns a flag that the first Ctrl-C sets, so that finished runs are kept. The second ends the

@@ -1,6 +1,6 @@
 //! `bentpipe shell`: runs a command behind an emulated path.
 
-use crate::args::Shell;
+use crate::args::shell::Shell;
 use crate::status::{FAILED, USAGE};
 use crate::{live, output};
 use bentpipe_emu::{

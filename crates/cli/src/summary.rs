@@ -1,7 +1,7 @@
 //! Results as text: path, settings, tables, notes and expectations.
 
 use crate::output::paint;
-use crate::result_cells::{find, labels, number, point, published, runs, short};
+use crate::result_cells::{Index, labels, number, point, published, short};
 use crate::table::{Align, Table};
 use crate::{fairness, settings_table};
 use bentpipe_lab::{Plan, Recorded};
@@ -69,6 +69,9 @@ fn path_text(path: &PathSummary) -> String {
     text
 }
 
+/// Most rows of the table. More would scroll the notes and expectations away.
+const MAX_ROWS: usize = 500;
+
 /// One row per variant, sweep point, flow and visit, next to published values.
 fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
     let mut table = Table::new(&[]);
@@ -106,19 +109,20 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
             && pair[0].point == pair[1].point
             && pair[0].flow == pair[1].flow
     });
-    for row in &completions {
+    let index = Index::new(results);
+    for row in completions.iter().take(MAX_ROWS) {
         let mut cells = point(plan, row);
         cells.push(row.variant.clone());
         cells.push(if flows { row.flow.clone() } else { String::new() });
         cells.push(if visits { row.visit.to_string() } else { String::new() });
-        cells.push(runs(results, row));
+        cells.push(index.runs(row));
         cells.push(row.median.map_or("–".to_owned(), number));
         cells.push(match (row.ci95_low, row.ci95_high) {
             (Some(low), Some(high)) => format!("{} – {}", number(low), number(high)),
             _ => String::new(),
         });
         for metric in ["first_byte_s", "goodput_mbps", "packets_declared_lost"] {
-            let median = find(results, row, metric).and_then(|row| row.median);
+            let median = index.find(row, metric).and_then(|row| row.median);
             let whole = metric == "packets_declared_lost";
             cells.push(median.map_or("–".to_owned(), |value| {
                 if whole { format!("{value:.0}") } else { number(value) }
@@ -129,7 +133,12 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
         );
         table.row(cells);
     }
-    table.render(colour)
+    let mut text = table.render(colour);
+    if completions.len() > MAX_ROWS {
+        let more = completions.len() - MAX_ROWS;
+        let _ = writeln!(text, "and {more} more rows: see the report or results.json");
+    }
+    text
 }
 
 #[cfg(test)]

@@ -32,9 +32,28 @@ fn refusal(emulator: &Emulator, index: usize, server: IpAddr) -> Duration {
     inside(client(emulator, index), connect)
 }
 
-/// Returns the shortest of three refusals, because another process may delay single ones.
-fn best_refusal(emulator: &Emulator, index: usize, server: IpAddr) -> Duration {
-    (0..3).map(|_| refusal(emulator, index, server)).min().expect("three refusals")
+/// Three connections that were refused. Another process may delay single ones.
+struct Refusals {
+    /// The shortest time until a refusal.
+    best: Duration,
+    /// Most SYNs that the kernel may have repeated: it waits a second or more before each.
+    repeated: u64,
+}
+
+impl Refusals {
+    fn new(emulator: &Emulator, index: usize, server: IpAddr) -> Self {
+        let times = [(); 3].map(|()| refusal(emulator, index, server));
+        let best = times.into_iter().min().expect("three refusals");
+        Self { best, repeated: times.iter().map(Duration::as_secs).sum() }
+    }
+}
+
+/// Checks that `packets` are the `expected` ones, and repeated SYNs if the machine was very busy.
+fn assert_packets(packets: u64, expected: u64, repeated: u64) {
+    assert!(
+        (expected..=expected + repeated).contains(&packets),
+        "{packets} packets, expected {expected} and at most {repeated} repeated"
+    );
 }
 
 /// Checks that `measured` is at least `min_delay`, and at most 60 ms longer.
@@ -57,13 +76,16 @@ fn rtt_matches_the_path_for_ipv4_and_ipv6() {
         return;
     }
     let emulator = one_hop(&direction(50, 120), &direction(10, 80));
+    let mut repeated = 0;
     for server in server_addresses() {
+        let refusals = Refusals::new(&emulator, 0, server);
         // 200 ms and the transmission of two small packets.
-        assert_ms(best_refusal(&emulator, 0, server), 200.0);
+        assert_ms(refusals.best, 200.0);
+        repeated += refusals.repeated;
     }
     let report = stop(emulator);
-    assert_eq!(report.forward.packets_written, 6, "{report:?}");
-    assert_eq!(report.reverse.packets_written, 6, "{report:?}");
+    assert_packets(report.forward.packets_written, 6, repeated);
+    assert_packets(report.reverse.packets_written, 6, repeated);
 }
 
 #[test]
@@ -76,18 +98,20 @@ fn hop_delays_add_up_and_separate_terminals_do_not_share_links() {
         hop("satellite", &direction(50, 100), &direction(10, 100), true),
     ];
     let emulator = start(hops, 2);
-    for client in 0..2 {
-        assert_ms(best_refusal(&emulator, client, server_v4()), 210.0);
-    }
+    let [first, second] = [0, 1].map(|client| Refusals::new(&emulator, client, server_v4()));
+    assert_ms(first.best, 210.0);
+    assert_ms(second.best, 210.0);
     // From one client to the other, forwarded by the server: twice over both hops in each
     // direction.
-    assert_ms(best_refusal(&emulator, 0, client_addresses(1)[0]), 420.0);
+    let between = Refusals::new(&emulator, 0, client_addresses(1)[0]);
+    assert_ms(between.best, 420.0);
     let report = stop(emulator);
     let names: Vec<&str> = report.forward.links.iter().map(|link| link.name.as_str()).collect();
     assert_eq!(names, ["satellite/forward", "home/forward#0", "home/forward#1"]);
     assert_eq!(report.reverse.links[0].name, "home/return#0");
     // Three SYNs to the server and three to the other client.
-    assert_eq!(report.reverse.links[0].counters.packets_out, 6);
+    let packets = report.reverse.links[0].counters.packets_out;
+    assert_packets(packets, 6, first.repeated + between.repeated);
 }
 
 #[test]
@@ -163,8 +187,8 @@ fn a_delay_change_affects_only_its_terminal() {
     while emulator.elapsed() < Span::from_millis(510) {
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert_ms(best_refusal(&emulator, 1, server), 300.0);
-    assert_ms(best_refusal(&emulator, 0, server), 40.0);
+    assert_ms(Refusals::new(&emulator, 1, server).best, 300.0);
+    assert_ms(Refusals::new(&emulator, 0, server).best, 40.0);
     stop(emulator);
 
     for wrong in
@@ -295,15 +319,16 @@ fn two_emulators_run_independently() {
     let slow = one_hop(&direction(20, 150), &direction(20, 150));
     let fast = one_hop(&direction(20, 10), &direction(20, 10));
     let server = server_v4();
-    let (slow_took, fast_took) = std::thread::scope(|scope| {
-        let slow = scope.spawn(|| best_refusal(&slow, 0, server));
-        let fast = (0..10).map(|_| refusal(&fast, 0, server)).min().expect("ten refusals");
+    let (slow_refusals, fast_times) = std::thread::scope(|scope| {
+        let slow = scope.spawn(|| Refusals::new(&slow, 0, server));
+        let fast = [(); 10].map(|()| refusal(&fast, 0, server));
         (slow.join().expect("slow emulator"), fast)
     });
-    assert_ms(slow_took, 300.0);
-    assert_ms(fast_took, 20.0);
-    assert_eq!(stop(slow).reverse.packets_read, 3);
-    assert_eq!(stop(fast).reverse.packets_read, 10);
+    assert_ms(slow_refusals.best, 300.0);
+    assert_ms(fast_times.into_iter().min().expect("ten refusals"), 20.0);
+    assert_packets(stop(slow).reverse.packets_read, 3, slow_refusals.repeated);
+    let repeated = fast_times.iter().map(Duration::as_secs).sum();
+    assert_packets(stop(fast).reverse.packets_read, 10, repeated);
 }
 
 #[test]

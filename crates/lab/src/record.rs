@@ -7,13 +7,24 @@ use crate::run::{Runner, execute};
 use crate::run_recorder::{RecordedRuns, RunRecorder};
 use crate::rundir::{MANIFEST, Staging};
 use bentpipe_report::Recording;
+use bentpipe_results::Results;
 use bentpipe_results::{Manifest, SweepAxis, identical_variants, point_text};
-use bentpipe_results::{Results, parquet};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+
+/// Encodes results as a table.
+#[cfg(feature = "parquet")]
+type Encode = fn(&Results) -> Result<Vec<u8>, bentpipe_results::parquet::TableError>;
+
+/// The tables of a run directory, by file name.
+#[cfg(feature = "parquet")]
+const TABLES: [(&str, Encode); 2] = [
+    ("results.parquet", bentpipe_results::parquet::flows),
+    ("links.parquet", bentpipe_results::parquet::links),
+];
 
 /// The recorded runs of a plan.
 #[derive(Debug)]
@@ -160,11 +171,10 @@ fn write_all(
     };
     let text = results.to_json().map_err(|error| LabError::write("results.json", error))?;
     write("results.json", text.as_bytes())?;
-    let table =
-        parquet::flows(results).map_err(|error| LabError::write("results.parquet", error))?;
-    write("results.parquet", &table)?;
-    let table = parquet::links(results).map_err(|error| LabError::write("links.parquet", error))?;
-    write("links.parquet", &table)?;
+    #[cfg(feature = "parquet")]
+    for (name, encode) in TABLES {
+        write(name, &encode(results).map_err(|error| LabError::write(name, error))?)?;
+    }
     if !recording.traces.is_empty() {
         write("traces.json", json(&recording.traces, Path::new("traces.json"))?.as_bytes())?;
         write("traces.bin", &recording.blob)?;
@@ -310,10 +320,11 @@ mod tests {
         let recorded =
             recorded(TWO_VARIANTS, &EndsEarly { after: 2, then: Then::Stop }, 1, &target);
         assert!(!recorded.complete && recorded.failure.is_none());
-        assert_eq!(recorded.results.runs.len(), 2);
+        // Two repeats of four cases.
+        assert_eq!(recorded.results.runs.len(), 8);
         let manifest: Manifest =
             serde_json::from_slice(&fs::read(target.join(MANIFEST)).unwrap()).unwrap();
-        assert!(!manifest.complete && manifest.runs_done == 2 && manifest.runs_planned == 24);
+        assert!(!manifest.complete && manifest.runs_done == 8 && manifest.runs_planned == 24);
         assert!(
             recorded.results.expectations.iter().all(|expectation| expectation.passed.is_none())
         );
@@ -325,11 +336,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("run");
         let recorded =
-            recorded(TWO_VARIANTS, &EndsEarly { after: 0, then: Then::Fail }, 2, &target);
+            recorded(TWO_VARIANTS, &EndsEarly { after: 0, then: Then::Fail }, 1, &target);
         let failure = recorded.failure.map(|error| error.to_string());
         assert_eq!(
             failure.as_deref(),
-            Some("run 0 of variant `1rtt` at workload.download = 2 MB failed: out of order")
+            Some("run 0 of variant `0rtt` at workload.download = 10 MB failed: out of order")
         );
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
@@ -343,7 +354,7 @@ mod tests {
             1,
             &directory.path().join("run"),
         );
-        assert_eq!((recorded.results.runs.len(), recorded.complete), (2, false));
+        assert_eq!((recorded.results.runs.len(), recorded.complete), (8, false));
         assert!(
             recorded
                 .failure

@@ -3,11 +3,13 @@
 use crate::error::LabError;
 use crate::outcome;
 use crate::plan::{Plan, Task};
+use crate::resolve::Case;
 use bentpipe_results::Emulation;
 use bentpipe_results::{Group, compare, judge, point_text};
 use bentpipe_results::{Results, Run, summarise};
 use bentpipe_sim::{RunOutcome, RunSpec, SimError};
 use std::any::Any;
+use std::cmp::Reverse;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -106,12 +108,13 @@ pub fn execute(
 ) -> Execution {
     let runs: Mutex<Vec<Option<Run>>> = Mutex::new(vec![None; plan.tasks.len()]);
     let failure: Mutex<Option<(usize, LabError)>> = Mutex::new(None);
+    let order = order(plan);
     let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
     let work = || {
         while !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(&task) = plan.tasks.get(index) else { break };
+            let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+            let task = plan.tasks[index];
             match run_task(plan, runner, stop, observer, index, task) {
                 Ok(Some(run)) => locked(&runs)[index] = Some(run),
                 Ok(None) => break,
@@ -136,6 +139,19 @@ pub fn execute(
     let failure = failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let complete = runs.iter().all(Option::is_some);
     Execution { runs, failure: failure.map(|(_, error)| error), complete }
+}
+
+/// Returns the order in which tasks start: the first repeat of every case before the second, so
+/// that a study that is interrupted covers all its cases, and long runs before short ones, so that
+/// no thread is left with a long run at the end.
+fn order(plan: &Plan) -> Vec<usize> {
+    let work: Vec<u64> = plan.cases.iter().map(Case::work).collect();
+    let mut order: Vec<usize> = (0..plan.tasks.len()).collect();
+    order.sort_by_key(|&index| {
+        let Task { case, run } = plan.tasks[index];
+        (run, Reverse(work[case]))
+    });
+    order
 }
 
 /// Runs one task. Returns `None` if it was interrupted.
@@ -221,5 +237,31 @@ impl Execution {
             summary,
             runs,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{TWO_VARIANTS, plan};
+
+    #[test]
+    fn every_case_starts_before_the_second_repeat_and_long_runs_start_first() {
+        let plan = plan(TWO_VARIANTS);
+        let order = order(&plan);
+        let start: Vec<(u64, String)> = order[..5]
+            .iter()
+            .map(|&index| {
+                let Task { case, run } = plan.tasks[index];
+                (run, plan.cases[case].point["workload.download"].to_string())
+            })
+            .collect();
+        let names: Vec<(u64, &str)> = start.iter().map(|(run, at)| (*run, at.as_str())).collect();
+        // A resumed handshake needs a visit before it.
+        let first = [(0, "10 MB"), (0, "2 MB"), (0, "10 MB"), (0, "2 MB"), (1, "10 MB")];
+        assert_eq!(names, first);
+        let mut all = order;
+        all.sort_unstable();
+        assert_eq!(all, Vec::from_iter(0..plan.tasks.len()));
     }
 }

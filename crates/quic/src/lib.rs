@@ -46,8 +46,8 @@ pub use crate::flow_control::{FlowControlReport, FlowControlRule, FlowControlSta
 pub use crate::observer::TrafficStats;
 pub use crate::path_memory::{DEFAULT_LIFETIME, PathLease, PathMemory};
 pub use crate::stream::{
-    BidiStream, FrameError, HeaderMemory, Http3, MAX_HEADER_FRAME, RawStream, Reassembler,
-    RecvStream, SendStream, StreamEnd, take_tokens,
+    BidiStream, FrameError, HeaderMemory, Http3, MAX_HEADER_FRAME, MAX_ZEROS, RawStream,
+    Reassembler, RecvStream, SendStream, StreamEnd, take_tokens, zeros,
 };
 /// Congestion control, for the types in this crate's API.
 pub use bentpipe_congestion as congestion;

@@ -1,5 +1,6 @@
 //! Reproducible replacements of the random parts of an endpoint. For simulation only.
 
+use noq_proto::crypto::HmacKey;
 use noq_proto::{ConnectionId, ConnectionIdGenerator, TokenLog, TokenReuseError};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -45,6 +46,11 @@ pub fn initial_cids(seed: [u8; 16]) -> Arc<dyn Fn() -> ConnectionId + Send + Syn
         generator.lock().unwrap_or_else(PoisonError::into_inner).fill_bytes(&mut bytes);
         ConnectionId::new(&bytes)
     })
+}
+
+/// Returns the key of an endpoint's stateless-reset tokens (RFC 9000 §10.3), from `seed`.
+pub fn reset_key(seed: [u8; 32]) -> Arc<dyn HmacKey> {
+    Arc::new(ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &seed))
 }
 
 /// An exact record of used tokens. The stack's Bloom filter is keyed at random and may, rarely,

@@ -2,7 +2,7 @@
 //!
 //! [`Results`] is the document `results.json`. [`metrics`] is the registry that defines name, unit
 //! and meaning of every metric. [`summarise`] computes statistics over runs, [`judge`] evaluates
-//! expectations, [`compare`] compares published figures with the results, and [`parquet`] encodes
+//! expectations, [`compare`] compares published figures with the results, and `parquet` encodes
 //! tables. The crate depends on no simulator and accesses no files.
 
 mod document;
@@ -13,6 +13,7 @@ mod flow_metrics;
 mod identical;
 mod manifest;
 pub mod metrics;
+#[cfg(feature = "parquet")]
 pub mod parquet;
 mod quantity;
 mod reverse;

@@ -11,11 +11,13 @@ use crate::quantity::quantity;
 use crate::run::{Flow, Link, Run};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
-use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 use std::sync::Arc;
+
+/// Why a table could not be encoded.
+pub type TableError = parquet::errors::ParquetError;
 
 /// A column with a value or null for each row.
 enum Column {
@@ -30,7 +32,7 @@ enum Column {
 ///
 /// # Errors
 /// Returns an error if the Parquet writer fails.
-pub fn flows(results: &Results) -> Result<Vec<u8>, ParquetError> {
+pub fn flows(results: &Results) -> Result<Vec<u8>, TableError> {
     encode(results, "flow", flow_columns(results))
 }
 
@@ -38,7 +40,7 @@ pub fn flows(results: &Results) -> Result<Vec<u8>, ParquetError> {
 ///
 /// # Errors
 /// Returns an error if the Parquet writer fails.
-pub fn links(results: &Results) -> Result<Vec<u8>, ParquetError> {
+pub fn links(results: &Results) -> Result<Vec<u8>, TableError> {
     encode(results, "link", link_columns(results))
 }
 
@@ -46,7 +48,7 @@ fn encode(
     results: &Results,
     name: &str,
     columns: Vec<(String, Column)>,
-) -> Result<Vec<u8>, ParquetError> {
+) -> Result<Vec<u8>, TableError> {
     let fields = columns.iter().map(|(name, column)| column.field(name));
     let schema =
         Type::group_type_builder(name).with_fields(fields.collect::<Result<_, _>>()?).build()?;
@@ -71,7 +73,7 @@ fn encode(
 fn write<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
     values: &[Option<T::T>],
-) -> Result<(), ParquetError> {
+) -> Result<(), TableError> {
     let Some(mut column) = group.next_column()? else { return Ok(()) };
     let present: Vec<T::T> = values.iter().flatten().cloned().collect();
     let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
@@ -80,7 +82,7 @@ fn write<T: DataType>(
 }
 
 impl Column {
-    fn field(&self, name: &str) -> Result<Arc<Type>, ParquetError> {
+    fn field(&self, name: &str) -> Result<Arc<Type>, TableError> {
         let (physical, logical) = match self {
             Self::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
             Self::Int(_) => (Physical::INT64, None),

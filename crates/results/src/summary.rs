@@ -1,12 +1,13 @@
 //! Statistics of every metric over the runs of one variant at one point.
 
 use crate::fairness::ALL_FLOWS;
-use crate::flow_metrics::{find_metric, find_shared, flow_metrics};
+use crate::flow_metrics::{FlowMetric, find_metric, find_shared, flow_metrics};
 use crate::metrics::SHARED;
-use crate::run::{Point, Run};
+use crate::run::{Flow, Point, Run};
 use crate::stats::Stats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// Statistics of one metric over the runs of one variant at one point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,17 +42,16 @@ pub struct Summary {
 ///
 /// They cover every metric that is not a detail, and the details named in `details`.
 pub fn summarise(runs: &[Run], details: &[&str]) -> Vec<Summary> {
-    let chosen: Vec<&str> = flow_metrics()
-        .map(|metric| metric.row)
-        .filter(|row| !row.detail || details.contains(&row.name))
-        .map(|row| row.name)
+    let chosen: Vec<FlowMetric> = flow_metrics()
+        .filter(|metric| !metric.row.detail || details.contains(&metric.row.name))
         .collect();
     let mut summary = Vec::new();
     for group in runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point) {
-        for (flow, visit) in visits(group) {
-            for name in &chosen {
-                let values = values(group, &flow, visit, name);
-                summary.push(Summary::new(&group[0], &flow, visit, name, &values));
+        for ((flow, visit), samples) in by_visit(group) {
+            for metric in &chosen {
+                let values: Vec<f64> =
+                    samples.iter().filter_map(|sample| metric.read(sample)).collect();
+                summary.push(Summary::new(&group[0], flow, visit, metric.row.name, &values));
             }
         }
         if group.iter().any(|run| run.fairness.is_some()) {
@@ -66,13 +66,25 @@ pub fn summarise(runs: &[Run], details: &[&str]) -> Vec<Summary> {
 
 /// Returns the flows and visits that occur in `runs`, in order of first appearance.
 pub fn visits(runs: &[Run]) -> Vec<(String, usize)> {
-    let mut found: Vec<(String, usize)> = Vec::new();
+    by_visit(runs).into_iter().map(|((flow, visit), _)| (flow.to_owned(), visit)).collect()
+}
+
+/// A flow's name and the number of a visit.
+type Visit<'a> = (&'a str, usize);
+
+/// Groups the flows in `runs` by name and visit, in order of first appearance.
+fn by_visit(runs: &[Run]) -> Vec<(Visit<'_>, Vec<&Flow>)> {
+    let mut groups: Vec<(Visit<'_>, Vec<&Flow>)> = Vec::new();
+    let mut places: HashMap<Visit<'_>, usize> = HashMap::new();
     for flow in runs.iter().flat_map(|run| &run.flows) {
-        if !found.iter().any(|(name, visit)| *name == flow.name && *visit == flow.visit) {
-            found.push((flow.name.clone(), flow.visit));
-        }
+        let visit = (flow.name.as_str(), flow.visit);
+        let place = *places.entry(visit).or_insert_with(|| {
+            groups.push((visit, Vec::new()));
+            groups.len() - 1
+        });
+        groups[place].1.push(flow);
     }
-    found
+    groups
 }
 
 /// Returns the values of the metric `name` in `runs`, without runs in which it has none.

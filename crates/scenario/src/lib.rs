@@ -41,8 +41,8 @@ pub use orbit_text::{Begin, ConstellationText, IslText, PhaseText};
 pub use pep::PepSection;
 pub use protocol::Protocol;
 pub use scenario::{
-    Expect, FairnessSection, Hop, ONLY_HOP, Output, PathSection, PointFilter, Published, Scenario,
-    TimeSeries, json_schema,
+    Crypto, Expect, FairnessSection, Hop, ONLY_HOP, Output, PathSection, PointFilter, Published,
+    Scenario, TimeSeries, json_schema,
 };
 pub use transport::{
     FlowControlPreset, HttpKind, MeasuredVisit, PathChangeResponseName, PepMode, Transport,

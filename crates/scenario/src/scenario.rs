@@ -81,6 +81,21 @@ pub struct Scenario {
     /// Files written besides the results.
     #[serde(default)]
     pub output: Output,
+    /// Protection of QUIC packets on the virtual clock: `null` (the default) or `real`. Results
+    /// are the same; a run with `output.capture` always uses `real`.
+    #[serde(default)]
+    pub crypto: Crypto,
+}
+
+/// Protection of QUIC packets on the virtual clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Crypto {
+    /// 0-RTT and 1-RTT packets in the clear, with the lengths of encrypted ones.
+    #[default]
+    Null,
+    /// Encryption by the negotiated AEAD.
+    Real,
 }
 
 /// How the fairness of competing flows is measured.

@@ -57,6 +57,7 @@ fn spec(http: Http, trace: bool, qlog: Forms) -> RunSpec {
         trace,
         qlog,
         capture: None,
+        encrypt: false,
     }
 }
 

@@ -203,6 +203,7 @@ impl Options {
             trace: false,
             qlog: Default::default(),
             capture: None,
+            encrypt: false,
         };
         let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;
         outcome

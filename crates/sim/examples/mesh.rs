@@ -200,6 +200,7 @@ fn main() -> Result<(), Error> {
         trace: false,
         qlog: Default::default(),
         capture: None,
+        encrypt: false,
     };
     let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;
     let (after, peak) = usage();

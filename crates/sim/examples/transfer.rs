@@ -2,9 +2,9 @@
 //! --example transfer -- 100`.
 //!
 //! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), RTT in ms (600), protocol `h3`,
-//! `raw`, `h2`, `h1` or `tcp`, output `none`, `trace`, `qlog`, `qvis` or `capture`, and a directory
-//! for qlog and capture files. `congestion=bbr3`, `start=standard` and `ack=1:10` may stand
-//! anywhere between them.
+//! `raw`, `h2`, `h1` or `tcp`, output `none`, `trace`, `qlog`, `qvis`, `capture` or `encrypt`, and a
+//! directory for qlog and capture files. `congestion=bbr3`, `start=standard` and `ack=1:10` may
+//! stand anywhere between them.
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;
@@ -109,6 +109,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "qvis" => Forms::BOTH,
             _ => Forms::NONE,
         },
+        encrypt: text(5, "none") == "encrypt",
         capture: (text(5, "none") == "capture").then(|| "satellite".to_owned()),
     };
     let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;

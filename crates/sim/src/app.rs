@@ -3,14 +3,11 @@
 
 use crate::spec::Direction;
 use crate::visit_progress::VisitProgress;
-use bentpipe_quic::{Conn, Http, Http3, RawStream, Settings, Task, take_tokens};
+use bentpipe_quic::{Conn, Http, Http3, MAX_ZEROS, RawStream, Settings, Task, take_tokens, zeros};
 use bytes::{Buf, Bytes};
 use http::{Method, Request, Response};
 use std::future::poll_fn;
 
-/// Content of objects. DATA frames have this size because the stack searches the chunks of its send
-/// buffer one by one.
-static BODY: [u8; 1_048_576] = [0; 1_048_576];
 /// Name in the certificate of the simulated servers.
 pub const SERVER_NAME: &str = "server.test";
 
@@ -47,9 +44,8 @@ fn plan(progress: &VisitProgress) -> (Direction, Vec<u64>) {
 }
 
 fn pieces(total: u64) -> impl Iterator<Item = Bytes> {
-    let piece = BODY.len() as u64;
-    (0..total.div_ceil(piece))
-        .map(move |index| Bytes::from_static(&BODY[..piece.min(total - index * piece) as usize]))
+    let piece = MAX_ZEROS as u64;
+    (0..total.div_ceil(piece)).map(move |index| zeros(piece.min(total - index * piece) as usize))
 }
 
 async fn h3_client(conn: Conn, stream_window: u64, progress: VisitProgress) {

@@ -83,6 +83,7 @@ impl<N: PacketNetwork> Simulation<N> {
             clock: Clock::new(),
             trace: spec.trace,
             qlog: spec.qlog,
+            encrypt: spec.encrypt || spec.capture.is_some(),
             secrets: spec.capture.is_some().then(SecretLog::default),
             seed: (spec.seed, spec.run),
             time_limit: spec.time_limit,

@@ -36,6 +36,9 @@ pub struct RunSpec {
     pub qlog: Forms,
     /// Name of the hop to capture, in both directions.
     pub capture: Option<String>,
+    /// Whether QUIC packets are encrypted. Nothing else changes: without encryption they have the
+    /// same lengths. Those of a capture are encrypted in any case.
+    pub encrypt: bool,
 }
 
 /// A hop of the path, in both directions.

@@ -7,7 +7,8 @@ use bentpipe_quic::qlog::Forms;
 use bentpipe_results::{Clock, Point};
 use bentpipe_results::{Figure, PathSummary, Rule, VariantSettings};
 use bentpipe_scenario::{
-    Axis, Document, Output, Scenario, TimeSeries, check, figures, is_planned, rules, variant_names,
+    Axis, Crypto, Document, Output, Scenario, TimeSeries, check, figures, is_planned, rules,
+    variant_names,
 };
 use bentpipe_scenario::{Problem, ScenarioError, Source};
 use bentpipe_sim::RunSpec;
@@ -56,6 +57,7 @@ pub struct Plan {
     pub notes: Vec<String>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) figures: Vec<Figure>,
+    pub(crate) crypto: Crypto,
     pub(crate) output: Output,
     /// Number of runs of each random case.
     #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "used by the real clock"))]
@@ -160,6 +162,7 @@ impl Plan {
             TimeSeries::None => false,
         };
         spec.trace = traced;
+        spec.encrypt = self.crypto == Crypto::Real;
         // The first run has qlog files and captures even without time series.
         let detailed = traced || task.run == 0;
         if detailed {
@@ -229,6 +232,7 @@ fn plan(source: &Source, base_dir: &Path) -> Result<Plan, Problem> {
         commit: None,
         repeat,
         sweep: axes.iter().map(|axis| (axis.key.clone(), axis.values.clone())).collect(),
+        crypto: head.crypto,
         output: head.output,
         name: head.name.into_inner(),
         variants,

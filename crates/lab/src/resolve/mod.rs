@@ -138,8 +138,27 @@ pub(crate) fn resolve(
             trace: false,
             qlog: Default::default(),
             capture: None,
+            encrypt: false,
         },
     })
+}
+
+/// Bytes that a flow of unlimited length is taken to transfer in a second.
+const BYTES_PER_SECOND: f64 = 1e6;
+/// Time that simulating a byte of QUIC takes, compared with a byte of TCP.
+const QUIC_WORK: u64 = 4;
+
+/// Returns the work of simulating `flow`: see [`Case::work`].
+fn work(flow: &FlowSpec) -> u64 {
+    let bytes = flow.visits.iter().map(|visit| match visit.duration {
+        Some(duration) => (duration.as_secs_f64() * BYTES_PER_SECOND) as u64,
+        None => visit.objects.iter().map(|object| object.bytes.get()).fold(0, u64::saturating_add),
+    });
+    let bytes = bytes.fold(0u64, u64::saturating_add);
+    match flow.stack {
+        Stack::Quic(_) => bytes.saturating_mul(QUIC_WORK),
+        Stack::Tcp(_) | Stack::DatagramTraffic(_) | Stack::Program(_) => bytes,
+    }
 }
 
 impl Case {
@@ -147,6 +166,11 @@ impl Case {
     pub(crate) fn controlled_flows(&self) -> Vec<String> {
         let controlled = self.spec.flows.iter().filter(|flow| flow.stack.congestion().is_some());
         controlled.map(|flow| flow.name.clone()).collect()
+    }
+
+    /// Returns roughly how long a run takes, in bytes transferred over TCP.
+    pub(crate) fn work(&self) -> u64 {
+        self.spec.flows.iter().fold(0, |sum, flow| sum.saturating_add(work(flow)))
     }
 
     /// Returns the specification of run number `run` with `seed`.

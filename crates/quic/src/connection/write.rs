@@ -3,6 +3,7 @@
 use super::handle::Conn;
 use super::outcome::StreamFailure;
 use super::state::Watermark;
+use crate::stream::zeros::by_reference;
 use noq_proto::{FinishError, StreamId, VarInt, WriteError};
 use std::task::{Context, Poll};
 
@@ -22,7 +23,12 @@ impl Conn {
         if let Some(Some(code)) = state.writers.get(&id) {
             return Poll::Ready(Err(StreamFailure::Terminated(*code)));
         }
-        match state.quic.send_stream(id).write(data) {
+        let mut stream = state.quic.send_stream(id);
+        let written = match by_reference(data) {
+            Some(bytes) => stream.write_chunks(&mut &mut [bytes][..]),
+            None => stream.write(data),
+        };
+        match written {
             Ok(written) => Poll::Ready(Ok(written)),
             Err(WriteError::Blocked) => {
                 state.set_watermark(Watermark::Low);

@@ -39,6 +39,8 @@ enum WindowPolicy {
         stack_window: u64,
         /// Bytes that wait behind gaps.
         waiting: u64,
+        /// True if an update may have an effect before its due time.
+        changed: bool,
     },
 }
 
@@ -52,6 +54,7 @@ impl FlowControl {
                 window: Box::new(FlowControlWindow::new(*rule, initial)),
                 stack_window: initial.get(),
                 waiting: 0,
+                changed: true,
             }
         };
     }
@@ -77,15 +80,19 @@ impl FlowControl {
                 self.policy = WindowPolicy::Stack { window: raised.get(), waiting: 0, withheld: 0 };
             }
             WindowPolicy::Stack { window, .. } => *window = (*window).max(raised.get()),
-            WindowPolicy::Rule { window, .. } => window.raise(raised),
+            WindowPolicy::Rule { window, changed, .. } => {
+                window.raise(raised);
+                *changed = true;
+            }
         }
         self.set_stack_window(quic);
     }
 
     /// Counts `bytes` that arrived from the network.
     pub fn on_arrival(&mut self, now: Time, bytes: u64, smoothed_rtt: Span) {
-        if let WindowPolicy::Rule { window, .. } = &mut self.policy {
+        if let WindowPolicy::Rule { window, changed, .. } = &mut self.policy {
             window.on_arrival(now, bytes, smoothed_rtt);
+            *changed = true;
         }
     }
 
@@ -108,8 +115,9 @@ impl FlowControl {
     /// Counts `bytes` that were read from the stack.
     pub fn read(&mut self, bytes: u64) {
         self.read += bytes;
-        if let WindowPolicy::Rule { window, .. } = &mut self.policy {
+        if let WindowPolicy::Rule { window, changed, .. } = &mut self.policy {
             window.read(bytes);
+            *changed = true;
         }
         self.report_consumption();
     }
@@ -117,8 +125,9 @@ impl FlowControl {
     /// Counts `bytes`, of those read, that the application has taken or will never take.
     pub fn consumed(&mut self, bytes: u64) {
         self.consumed += bytes;
-        if let WindowPolicy::Rule { window, .. } = &mut self.policy {
+        if let WindowPolicy::Rule { window, changed, .. } = &mut self.policy {
             window.consumed(bytes);
+            *changed = true;
         }
         self.report_consumption();
     }
@@ -143,10 +152,11 @@ impl FlowControl {
                 self.set_stack_window(quic);
             }
             WindowPolicy::Stack { .. } => {}
-            WindowPolicy::Rule { window, waiting, .. } => {
+            WindowPolicy::Rule { window, waiting, changed, .. } => {
                 *waiting = total(*waiting, *reported);
                 *reported = now;
                 window.set_waiting(*waiting);
+                *changed = true;
             }
         }
     }
@@ -171,7 +181,14 @@ impl FlowControl {
 
     /// Announces the limit that is due, and lets the stack rest. Call before sending.
     pub fn update(&mut self, now: Time, quic: &mut Connection) {
-        let WindowPolicy::Rule { window, stack_window, .. } = &mut self.policy else { return };
+        let WindowPolicy::Rule { window, stack_window, changed, .. } = &mut self.policy else {
+            return;
+        };
+        // A sender asks before every packet.
+        if !*changed && window.due().is_none_or(|due| due > now) {
+            return;
+        }
+        let start = (window.limit(), *stack_window);
         // Limits that the stack has announced by itself, should it have come so far.
         window.announced_by_stack(window.total_read().saturating_add(*stack_window));
         let before = window.limit();
@@ -184,6 +201,7 @@ impl FlowControl {
             *stack_window = rest;
             set(quic, rest);
         }
+        *changed = start != (window.limit(), *stack_window);
     }
 
     /// Returns when [`FlowControl::update`] is due, if nothing happens before.

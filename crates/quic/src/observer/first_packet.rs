@@ -3,53 +3,41 @@
 //! An endpoint opens it with keys of its own before the connection exists, so that the connection's
 //! observer does not see it.
 
+use super::packet_info::Space;
 use super::packet_observer::PacketObserver;
+use crate::tls::wrapped::{self, WrapKeys};
 use bytes::BytesMut;
-use noq_proto::crypto::UnsupportedVersion;
-use noq_proto::crypto::{CryptoError, KeyPair, Keys, PacketKey, ServerConfig, Session};
-use noq_proto::transport_parameters::TransportParameters;
-use noq_proto::{ConnectionId, PathId};
-use std::sync::{Arc, Mutex, PoisonError};
+use noq_proto::PathId;
+use noq_proto::crypto::{CryptoError, PacketKey, ServerConfig};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Passes the packets that an endpoint opens itself to the observer of the connection that it
-/// accepts. Clones share it.
+/// Passes the packets that an endpoint opens itself to the trace of the connection that it accepts.
+/// Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct FirstPacket(Arc<Mutex<Option<PacketObserver>>>);
 
 impl FirstPacket {
     /// Wraps an endpoint's cryptography.
     pub fn wrap(&self, config: Arc<dyn ServerConfig>) -> Arc<dyn ServerConfig> {
-        Arc::new(Wrapped { config, first: self.clone() })
+        wrapped::server(config, self.clone())
     }
 
     /// Sets the observer of the connection that is being accepted.
     pub fn set(&self, observer: Option<PacketObserver>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = observer;
+        *self.lock() = observer;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<PacketObserver>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Wrapped {
-    config: Arc<dyn ServerConfig>,
-    first: FirstPacket,
-}
-
-impl ServerConfig for Wrapped {
-    fn initial_keys(
-        &self,
-        version: u32,
-        dst_cid: ConnectionId,
-    ) -> Result<Keys, UnsupportedVersion> {
-        let Keys { header, packet } = self.config.initial_keys(version, dst_cid)?;
-        let remote = Box::new(FirstKey { key: packet.remote, first: self.first.clone() });
-        Ok(Keys { header, packet: KeyPair { local: packet.local, remote } })
-    }
-
-    fn retry_tag(&self, version: u32, orig_dst_cid: ConnectionId, packet: &[u8]) -> [u8; 16] {
-        self.config.retry_tag(version, orig_dst_cid, packet)
-    }
-
-    fn start_session(&self, version: u32, params: &TransportParameters) -> Box<dyn Session> {
-        self.config.start_session(version, params)
+impl WrapKeys for FirstPacket {
+    fn packet(&self, key: Box<dyn PacketKey>, space: Space) -> Box<dyn PacketKey> {
+        if space != Space::Initial {
+            return key;
+        }
+        Box::new(FirstKey { key, first: self.clone() })
     }
 }
 
@@ -71,9 +59,8 @@ impl PacketKey for FirstKey {
         payload: &mut BytesMut,
     ) -> Result<(), CryptoError> {
         self.key.decrypt(path_id, packet, header, payload)?;
-        let observer = self.first.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(observer) = &*observer {
-            observer.on_first(packet, header, self.tag_len(), payload);
+        if let Some(observer) = &*self.first.lock() {
+            observer.log_first(packet, header, self.tag_len(), payload);
         }
         Ok(())
     }

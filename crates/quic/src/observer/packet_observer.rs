@@ -72,26 +72,26 @@ impl PacketObserver {
 
     /// Takes a server's first packet, which its endpoint opens before the connection exists. It is
     /// for the trace only.
-    pub(super) fn on_first(&self, number: u64, header: &[u8], tag: usize, payload: &[u8]) {
+    pub(super) fn log_first(&self, number: u64, header: &[u8], tag: usize, payload: &[u8]) {
         if let Some(log) = &mut self.lock().log {
             log.on_received(Space::Initial, number, header, tag, payload);
         }
     }
 
     /// Takes the client's first destination connection ID, at the client.
-    pub(super) fn on_connection_id(&self, connection_id: &[u8]) {
+    pub(super) fn log_connection_id(&self, connection_id: &[u8]) {
         if let Some(log) = &self.lock().log {
             log.begin(Side::Client, connection_id);
         }
     }
 
-    pub(super) fn on_local_parameters(&self, parameters: &TransportParameters) {
+    pub(super) fn log_local_parameters(&self, parameters: &TransportParameters) {
         if let Some(log) = &mut self.lock().log {
             log.on_local_parameters(parameters);
         }
     }
 
-    pub(super) fn on_remote_parameters(&self, parameters: &TransportParameters, restored: bool) {
+    pub(super) fn log_remote_parameters(&self, parameters: &TransportParameters, restored: bool) {
         if let Some(log) = &mut self.lock().log {
             log.on_remote_parameters(parameters, restored);
         }

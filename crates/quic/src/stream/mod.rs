@@ -11,6 +11,7 @@ mod reassembler;
 mod recv;
 mod send;
 mod sorter;
+pub(crate) mod zeros;
 
 pub use frame_filter::{FrameError, MAX_HEADER_FRAME};
 pub use header_memory::HeaderMemory;
@@ -20,3 +21,4 @@ pub use reassembler::Reassembler;
 pub use recv::RecvStream;
 pub use send::SendStream;
 pub use sorter::take_tokens;
+pub use zeros::{MAX_ZEROS, zeros};

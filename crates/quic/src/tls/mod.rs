@@ -3,11 +3,14 @@
 mod config;
 mod error;
 mod identity;
+mod null_protection;
 mod randomness;
 mod secret_log;
+pub(crate) mod wrapped;
 
 pub use config::{ALPN_H3, ALPN_RAW, Client, provider, server};
 pub use error::TlsError;
 pub use identity::Identity;
+pub use null_protection::{null_client, null_server};
 pub use randomness::{Randomness, seed_this_thread};
 pub use secret_log::SecretLog;

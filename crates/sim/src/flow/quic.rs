@@ -167,7 +167,8 @@ impl QuicFlow {
             tls::Client::new(&identity, alpn, Randomness::Seeded, shared.epoch.clone())?;
         let client_tokens = Arc::new(TokenMemoryCache::default());
         let client = |early_data| {
-            let crypto = Arc::new(client_tls.quic(early_data)?);
+            let crypto: Arc<dyn crypto::ClientConfig> = Arc::new(client_tls.quic(early_data)?);
+            let crypto = if shared.encrypt { crypto } else { tls::null_client(crypto) };
             let initial_cids =
                 seeded::initial_cids(half(seed(&format!("initial cid {early_data}"))));
             Ok::<_, SimError>(Client { crypto, initial_cids })
@@ -181,7 +182,9 @@ impl QuicFlow {
             shared.secrets.clone(),
         )?;
 
-        let mut server_config = ServerConfig::with_crypto(Arc::new(server_tls));
+        let server_tls: Arc<dyn crypto::ServerConfig> = Arc::new(server_tls);
+        let server_tls = if shared.encrypt { server_tls } else { tls::null_server(server_tls) };
+        let mut server_config = ServerConfig::with_crypto(server_tls);
         let mut validation = ValidationTokenConfig::default();
         validation.sent(2).log(Arc::new(seeded::ExactTokenLog::default()));
         server_config
@@ -190,7 +193,8 @@ impl QuicFlow {
 
         let endpoint_config = |side: &str| {
             let cid_seed = half(seed(&format!("{side} cid")));
-            let mut config = EndpointConfig::default();
+            let reset_key = seeded::reset_key(seed(&format!("{side} reset")));
+            let mut config = EndpointConfig::new(reset_key);
             config
                 .rng_seed(Some(seed(side)))
                 // A randomly cleared fixed bit (RFC 9287) would be an unnecessary difference

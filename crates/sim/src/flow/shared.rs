@@ -17,6 +17,8 @@ pub struct Shared {
     pub trace: bool,
     /// Forms in which to write qlog.
     pub qlog: Forms,
+    /// Whether QUIC packets are encrypted.
+    pub encrypt: bool,
     /// Log of TLS secrets for a capture.
     pub secrets: Option<SecretLog>,
     /// Seed and number of the run.

@@ -67,6 +67,7 @@ pub fn run_spec(base_rtt: Span, hops: Vec<HopSpec>, flows: Vec<FlowSpec>) -> Run
         trace: false,
         qlog: Default::default(),
         capture: None,
+        encrypt: false,
     }
 }
 
