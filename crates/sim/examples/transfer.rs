@@ -2,8 +2,8 @@
 //! --example transfer -- 100`.
 //!
 //! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), RTT in ms (600), protocol `h3`,
-//! `raw`, `h2`, `h1` or `tcp`, output `none`, `trace`, `qlog`, `qvis`, `capture` or `encrypt`, and a
-//! directory for qlog and capture files. `congestion=bbr3`, `start=standard` and `ack=1:10` may
+//! `raw`, `h2`, `h1` or `tcp`, output `none`, `trace`, `qlog`, `qvis`, `capture` or `encrypt`, and
+//! a directory for qlog and capture files. `congestion=bbr3`, `start=standard` and `ack=1:10` may
 //! stand anywhere between them.
 
 use bentpipe_link::DirectionConfig;
