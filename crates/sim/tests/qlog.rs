@@ -8,7 +8,7 @@ use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::qlog::check::{check, check_qvis};
 use bentpipe_quic::qlog::{CAREFUL_RESUME_SCHEMA, Forms, HTTP3_SCHEMA, QUIC_SCHEMA, TCP_SCHEMA};
-use bentpipe_quic::{Handshake, Settings};
+use bentpipe_quic::{AckBy, Handshake, Settings};
 use bentpipe_sim::{RunOutcome, RunSpec, Stack, Visit};
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -301,6 +301,30 @@ fn bytes_in_flight_have_their_peaks_and_their_falls() {
     // A peak and a fall for each ACK, and a few for losses.
     let acks = named(&server, "quic:packet_received").len();
     assert!(flights.len() < 2 * acks + 50, "{} for {acks} ACKs", flights.len());
+}
+
+#[test]
+fn acknowledgements_that_were_held_back_are_written_when_they_leave() {
+    let window = Bytes::from_mb(16);
+    let stack = Settings {
+        ack: "rtt/4".parse().unwrap(),
+        ack_by: AckBy::Receiver,
+        stream_window: window,
+        connection_window: window,
+        send_buffer: window,
+        ..Settings::default()
+    };
+    let hops = vec![hop("satellite", direction(""), direction(""))];
+    let flows = vec![flow("main", Stack::quic(stack), vec![visit(Handshake::OneRtt, true)])];
+    let spec = RunSpec { qlog: Forms::BOTH, ..run_spec(Span::from_millis(600), hops, flows) };
+    let outcome = checked(&spec);
+    let flow = &outcome.flows[0];
+    let [client, _] = ends(&outcome);
+    assert_eq!(datagrams(&client), flow.reverse_packets);
+    assert_eq!(sizes(&named(&client, "quic:packet_sent")), flow.reverse_bytes.quic);
+    let acks = named(&client, "quic:packet_sent").len();
+    let data = named(&client, "quic:packet_received").len();
+    assert!(acks < data / 10, "{acks} for {data}: few are left of those held back");
 }
 
 #[test]

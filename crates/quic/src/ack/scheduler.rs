@@ -129,7 +129,7 @@ impl AckScheduler {
             (AckDecision::Hold(until), Some(&packet)) if until > now => {
                 let datagram = buffer.split_off(start.min(buffer.len()));
                 let text = match &mut self.log {
-                    Some((_, texts)) => std::mem::take(texts),
+                    Some((sink, texts)) => std::mem::replace(texts, sink.packets()),
                     None => PacketTexts::default(),
                 };
                 self.held = Some(Held { until, transmit, datagram, packet, text });
