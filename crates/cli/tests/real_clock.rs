@@ -333,9 +333,9 @@ fn a_terminal_shows_a_live_line_per_run() {
 #[test]
 fn qlog_files_of_both_ends_match_those_of_a_simulation() {
     let text = HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nidle_before = \"3 s\"\n");
-    let text = format!(
-        "{text}[output]\nqlog = true\n[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n"
-    );
+    let output = "[output]\nqlog = true\nqvis = true\n";
+    let defaults = "[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n";
+    let text = format!("{text}{output}{defaults}");
     let files = |clock: &str| {
         let dir = tempfile::tempdir().expect("creates a directory");
         let output = command(dir.path(), clock, &text).output().expect("command runs");

@@ -29,6 +29,7 @@ pub mod parameters;
 pub mod path_change;
 pub mod resume;
 mod round_trips;
+mod sender_log;
 pub mod sent_packets;
 pub mod slow_start;
 #[cfg(test)]
@@ -50,3 +51,5 @@ pub use crate::path_change::{
 pub use crate::resume::{CarefulResume, ResumeHandle, ResumeMode, SavedParameters};
 pub use crate::sent_packets::SentPackets;
 pub use crate::slow_start::{Progress, SlowStart, StartSlot, WithSlowStart};
+/// Traces of connections, for the types in this crate's API.
+pub use bentpipe_qlog as qlog;

@@ -3,6 +3,8 @@
 
 use crate::controller::{Ack, SendControl, SentPacket};
 use crate::pacing::pacing_rate;
+use crate::sender_log::SenderLog;
+use bentpipe_qlog::{Event, QlogSink};
 use bentpipe_series::{BoundedSeries, SeriesLimit};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use hdrhistogram::Histogram;
@@ -51,6 +53,8 @@ pub struct SenderStats {
     smoothed_rtt: Span,
     /// Time series, if they are recorded.
     pub series: Option<SenderSeries>,
+    /// Writes events, if there is a trace.
+    log: Option<Box<SenderLog>>,
 }
 
 /// Time series of a sender.
@@ -148,6 +152,7 @@ impl SenderStats {
             last_sent: Time::ZERO,
             smoothed_rtt: Span::ZERO,
             series: limit.map(SenderSeries::new),
+            log: None,
         }
     }
 
@@ -220,6 +225,18 @@ impl SenderMetrics {
         metrics
     }
 
+    /// Writes the sender's metrics to `sink` when they change.
+    pub fn set_qlog(&self, sink: QlogSink) {
+        self.stats().log = Some(Box::new(SenderLog::new(sink)));
+    }
+
+    /// Writes an event of the sender to its trace, if there is one.
+    pub fn log(&self, now: Time, event: &Event<'_>) {
+        if let Some(log) = &self.stats().log {
+            log.add(now, event);
+        }
+    }
+
     /// Locks and returns the metrics so far.
     pub fn stats(&self) -> MutexGuard<'_, SenderStats> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -256,6 +273,9 @@ impl SenderMetrics {
         stats.last_sent = now;
         stats.packets_sent += 1;
         stats.bytes_sent += packet.bytes.get();
+        if let Some(log) = &mut stats.log {
+            log.on_packet_sent(packet);
+        }
         if let Some(series) = &mut stats.series {
             series.sent.push(now, packet.position.get() as f64);
             if let Some(numbers) = &mut series.numbers {
@@ -269,6 +289,9 @@ impl SenderMetrics {
         let mut stats = self.stats();
         stats.sample(ack.now, ack.rtt);
         stats.smoothed_rtt = ack.smoothed_rtt;
+        if let Some(log) = &mut stats.log {
+            log.on_ack(ack);
+        }
         if let Some(series) = &mut stats.series {
             let newest = ack.newest();
             series.acked.push(ack.now, newest.position.get() as f64);
@@ -312,10 +335,13 @@ impl SenderMetrics {
         self.stats().spurious_events += 1;
     }
 
-    /// Records the controller's limits and the bytes in flight, if series are recorded.
+    /// Records the controller's limits and the bytes in flight, if series or a trace are recorded.
     pub fn on_state(&self, now: Time, control: &SendControl, in_flight: Bytes) {
         let mut stats = self.stats();
         let smoothed_rtt = stats.smoothed_rtt;
+        if let Some(log) = &mut stats.log {
+            log.on_state(now, control, in_flight);
+        }
         let Some(series) = &mut stats.series else { return };
         series.cwnd.push_change(now, control.cwnd.get() as f64);
         if let Some(ssthresh) = control.ssthresh.filter(|&threshold| threshold < Bytes::MAX) {

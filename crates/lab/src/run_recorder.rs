@@ -111,11 +111,10 @@ impl Observer for RunRecorder<'_> {
         let case = &self.plan.cases[task.case];
         let run_name = format!("{:03}-{}-run{}", task.case, case.variant, task.run);
         for file in &outcome.qlog {
-            self.write(format!("qlog/{run_name}/{}.sqlog", file.name), &file.bytes)?;
-            // The qvis viewer needs an older format. If the conversion fails, the file above
-            // remains.
-            if let Ok(older) = file.qvis() {
-                self.write(format!("qlog-qvis/{run_name}/{}.sqlog", file.name), &older)?;
+            for (form, bytes) in [("qlog", &file.current), ("qlog-qvis", &file.qvis)] {
+                if !bytes.is_empty() {
+                    self.write(format!("{form}/{run_name}/{}.sqlog", file.name), bytes)?;
+                }
             }
         }
         if let Some(capture) = &outcome.capture {

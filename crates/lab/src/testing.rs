@@ -104,10 +104,12 @@ impl Runner for Fake {
             });
             outcome.trace = Some(RunTrace { flows: flows.collect(), links: vec![], paths: vec![] });
         }
-        if spec.qlog {
-            outcome
-                .qlog
-                .push(QlogFile { name: "main-1-server".to_owned(), bytes: b"\x1e{}\n".to_vec() });
+        if spec.qlog.any() {
+            outcome.qlog.push(QlogFile {
+                name: "main-1-server".to_owned(),
+                current: b"\x1e{}\n".to_vec(),
+                qvis: Vec::new(),
+            });
         }
         Ok(outcome.into())
     }

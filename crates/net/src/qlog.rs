@@ -4,7 +4,7 @@
 //! connection waits for the disk.
 
 use crate::clock::RealClock;
-use bentpipe_quic::qlog::QlogSink;
+use bentpipe_quic::qlog::{Form, Forms, QlogSink};
 use bentpipe_units::{Bytes, Epoch};
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -22,8 +22,13 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(50);
 const BUFFER: usize = 8 << 20;
 /// Extension of the files. qvis accepts no other.
 const EXTENSION: &str = "sqlog";
+/// End of the names of files in the form that qvis reads.
+const QVIS: &str = ".qvis.sqlog";
 /// Largest size of the last record of a truncated trace, bytes.
 const LAST_RECORD: u64 = 256;
+
+/// The forms of a trace, each in a file.
+const FORMS: [Form; 2] = [Form::Current, Form::Qvis];
 
 /// Directory of qlog files, and bounds on them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,12 +40,20 @@ pub struct Qlog {
     pub files: usize,
     /// Largest size of all files. Traces are truncated at this size.
     pub bytes: Bytes,
+    /// Writes each trace in the form that qvis reads as well, to a second file, which does not
+    /// count as one.
+    pub qvis: bool,
 }
 
 impl Qlog {
     /// Allows 100 files and 1 GB in `directory`. Our choice.
     pub fn in_directory(directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), files: 100, bytes: Bytes::from_mb(1000) }
+        Self {
+            directory: directory.to_owned(),
+            files: 100,
+            bytes: Bytes::from_mb(1000),
+            qvis: false,
+        }
     }
 
     /// Returns the files and bytes that may still be written.
@@ -50,7 +63,8 @@ impl Qlog {
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
             if entry.path().extension().is_some_and(|extension| extension == EXTENSION) {
-                files += 1;
+                let name = entry.file_name();
+                files += usize::from(!name.to_string_lossy().ends_with(QVIS));
                 bytes += entry.metadata()?.len();
             }
         }
@@ -92,6 +106,7 @@ struct Shared {
     counts: Arc<QlogCounts>,
     state: Mutex<State>,
     changed: Condvar,
+    forms: Forms,
 }
 
 #[derive(Debug)]
@@ -108,7 +123,8 @@ struct State {
 struct Trace {
     sink: QlogSink,
     name: String,
-    file: Option<File>,
+    /// Files in the current form and in that of qvis.
+    files: [Option<File>; 2],
 }
 
 impl std::fmt::Debug for Trace {
@@ -130,6 +146,7 @@ impl Traces {
             counts: Arc::default(),
             state: Mutex::new(state),
             changed: Condvar::new(),
+            forms: if qlog.qvis { Forms::BOTH } else { Forms::CURRENT },
         };
         let handle = TraceWriter(Arc::new(shared));
         let writer = Writer {
@@ -174,8 +191,8 @@ impl TraceWriter {
         shared.counts.traces.fetch_add(1, Relaxed);
         let unix = Epoch::from(shared.clock.system());
         let name = name(unix, state.number, side);
-        let sink = QlogSink::bounded(&name, shared.clock.base(), shared.clock.now(), unix, BUFFER);
-        state.started.push_back(Trace { sink: sink.clone(), name, file: None });
+        let sink = QlogSink::bounded(&name, shared.forms, shared.clock.now(), unix, BUFFER);
+        state.started.push_back(Trace { sink: sink.clone(), name, files: [None, None] });
         drop(state);
         shared.changed.notify_one();
         Some(sink)
@@ -240,30 +257,38 @@ impl Writer {
     fn write_events(&mut self, trace: &mut Trace) -> bool {
         // In this order, so that events in between are taken.
         let (over, cut) = (trace.sink.is_over(), trace.sink.is_cut());
-        let mut bytes = trace.sink.take();
-        let room = self.room.saturating_sub(LAST_RECORD);
-        let full = bytes.len() as u64 > room;
+        let mut texts = FORMS.map(|form| trace.sink.take(form));
+        let written_forms = FORMS.len() - usize::from(!self.shared.forms.qvis);
+        let last_records = LAST_RECORD * written_forms as u64;
+        let mut room = self.room.saturating_sub(last_records);
+        let full = texts.iter().map(Vec::len).sum::<usize>() as u64 > room;
         if full {
-            let limit = usize::try_from(room).unwrap_or(usize::MAX);
-            let whole =
-                bytes[..limit].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-            bytes.truncate(whole);
+            for text in &mut texts {
+                let limit = usize::try_from(room).unwrap_or(usize::MAX).min(text.len());
+                let end = text[..limit].iter().rposition(|byte| *byte == b'\n');
+                text.truncate(end.map_or(0, |end| end + 1));
+                room -= text.len() as u64;
+            }
         }
-        // No file with only a last record.
-        let ends = (trace.file.is_some() || !bytes.is_empty()) && self.room >= LAST_RECORD;
         let why = match (full, cut) {
             (true, _) => Some("truncated: the directory has reached its largest size"),
             (_, true) => Some("truncated: the disk was too slow"),
             _ => None,
         };
-        if let Some(why) = why {
-            let last = trace.sink.cut(self.shared.clock.now(), why);
-            bytes.extend(last.into_iter().filter(|_| ends));
+        let mut written = Ok(());
+        for (index, (form, mut text)) in FORMS.into_iter().zip(texts).enumerate() {
+            // No file with only a last record.
+            let ends =
+                (trace.files[index].is_some() || !text.is_empty()) && self.room >= last_records;
+            if let Some(why) = why {
+                let last = trace.sink.cut(self.shared.clock.now(), why, form);
+                text.extend(last.into_iter().filter(|_| ends));
+            }
+            written = written.and_then(|()| self.write(trace, index, &text));
         }
-        let written = self.write(trace, &bytes);
         if let Err(error) = &written {
             tracing::warn!(%error, trace = trace.name, "cannot write qlog file");
-            trace.sink.cut(self.shared.clock.now(), "");
+            trace.sink.cut(self.shared.clock.now(), "", Form::Current);
         }
         if written.is_err() || why.is_some() {
             self.shared.counts.truncated.fetch_add(1, Relaxed);
@@ -272,13 +297,14 @@ impl Writer {
         !over
     }
 
-    fn write(&mut self, trace: &mut Trace, bytes: &[u8]) -> io::Result<()> {
+    /// Writes `bytes` to the file of the form with this index.
+    fn write(&mut self, trace: &mut Trace, index: usize, bytes: &[u8]) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
-        let file = match &mut trace.file {
+        let file = match &mut trace.files[index] {
             Some(file) => file,
-            none => none.insert(self.create(&trace.name)?),
+            none => none.insert(self.create(&trace.name, index)?),
         };
         self.room = self.room.saturating_sub(bytes.len() as u64);
         file.write_all(bytes)
@@ -286,9 +312,10 @@ impl Writer {
 
     /// Creates a file. Another program may write the trace of a connection that started in the same
     /// millisecond. Then the name gets a number.
-    fn create(&self, name: &str) -> io::Result<File> {
+    fn create(&self, name: &str, form: usize) -> io::Result<File> {
+        let end = [".sqlog", QVIS][form];
         let open = |suffix: &str| {
-            let path = self.directory.join(format!("{name}{suffix}.{EXTENSION}"));
+            let path = self.directory.join(format!("{name}{suffix}{end}"));
             File::options().write(true).create_new(true).open(path)
         };
         let taken = |made: &io::Result<File>| {
@@ -308,22 +335,19 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_quic::noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side};
-    use bentpipe_units::Time;
+    use bentpipe_quic::qlog::check::{check, check_qvis};
+    use bentpipe_quic::qlog::{Event, Side, Transport};
 
     fn qlog(directory: &Path, files: usize, bytes: u64) -> Qlog {
-        Qlog { directory: directory.join("traces"), files, bytes: Bytes::new(bytes) }
+        let directory = directory.join("traces");
+        Qlog { directory, files, bytes: Bytes::new(bytes), qvis: false }
     }
 
-    /// Starts a connection, whose first records have about 500 bytes.
-    fn connect(sink: &QlogSink, clock: &RealClock) -> Option<QlogConfig> {
+    /// Starts a connection, whose first records have about 700 bytes.
+    fn connect(sink: &QlogSink, clock: &RealClock) {
+        sink.begin(Side::Server, Transport::Quic, "01");
         let remote = ([192, 0, 2, 1], 443).into();
-        sink.for_connection(
-            Side::Server,
-            remote,
-            ConnectionId::new(&[1]),
-            clock.instant(Time::ZERO),
-        )
+        sink.add(clock.now(), &Event::ConnectionStarted { remote });
     }
 
     fn traces(qlog: &Qlog) -> Vec<String> {
@@ -339,12 +363,12 @@ mod tests {
         let (qlog, clock) = (qlog(directory.path(), 3, 1_000_000), RealClock::new());
         let all = Traces::start(&qlog, clock.clone()).unwrap();
         for _ in 0..2 {
-            connect(&all.writer().start("server").unwrap(), &clock).unwrap();
+            connect(&all.writer().start("server").unwrap(), &clock);
         }
         drop(all);
         let all = Traces::start(&qlog, clock.clone()).unwrap();
         let (first, second) = (all.writer().start("server"), all.writer().start("server"));
-        connect(&first.unwrap(), &clock).unwrap();
+        connect(&first.unwrap(), &clock);
         assert!(second.is_none());
         let counts = all.writer().counts();
         drop(all);
@@ -365,7 +389,7 @@ mod tests {
         let (qlog, clock) = (qlog(directory.path(), 10, 1_200), RealClock::new());
         let all = Traces::start(&qlog, clock.clone()).unwrap();
         let sinks: Vec<QlogSink> = (0..3).map(|_| all.writer().start("client").unwrap()).collect();
-        sinks.iter().for_each(|sink| assert!(connect(sink, &clock).is_some()));
+        sinks.iter().for_each(|sink| connect(sink, &clock));
         let counts = all.writer().counts();
         drop(all);
         assert!(counts.truncated.load(Relaxed) > 0);
@@ -374,6 +398,21 @@ mod tests {
         assert!(bytes <= 1_200, "{bytes}");
         assert!(written.iter().all(|text| text.ends_with("}\n")), "{written:?}");
         assert!(sinks.iter().any(QlogSink::is_cut));
+    }
+
+    #[test]
+    fn the_form_of_qvis_goes_to_a_second_file_that_does_not_count() {
+        let directory = tempfile::tempdir().unwrap();
+        let qlog = Qlog { qvis: true, ..qlog(directory.path(), 2, 1_000_000) };
+        let clock = RealClock::new();
+        let all = Traces::start(&qlog, clock.clone()).unwrap();
+        connect(&all.writer().start("server").unwrap(), &clock);
+        drop(all);
+        let written = traces(&qlog);
+        assert_eq!(written.len(), 2);
+        check_qvis(written[0].as_bytes()).unwrap();
+        check(written[1].as_bytes()).unwrap();
+        assert!(Traces::start(&qlog, clock).is_ok(), "room for a second trace");
     }
 
     #[test]

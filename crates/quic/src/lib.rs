@@ -13,7 +13,7 @@
 //!   [`path_memory::token`] seals them for clients to keep;
 //! - [`observer`] observes packets inside the packet protection and counts them;
 //! - [`ack`] decides when acknowledgements leave, [`flow_control`] when a receive window grows;
-//! - [`qlog`] keeps traces in memory and converts them for older viewers;
+//! - a [`QlogSink`](bentpipe_qlog::QlogSink) receives the events of a connection;
 //! - [`seeded`] replaces random parts by reproducible ones.
 
 pub mod ack;
@@ -25,10 +25,10 @@ mod endpoint;
 pub mod flow_control;
 pub mod observer;
 pub mod path_memory;
-pub mod qlog;
 pub mod seeded;
 mod stream;
 pub mod tls;
+mod varint;
 
 pub use crate::ack::{AckBy, AckRule, AckRuleError};
 pub use crate::clock::{Clock, EpochClock};
@@ -37,7 +37,7 @@ pub use crate::config::{
     Settings, SettingsError, StockController, UDP_HEADER,
 };
 pub use crate::connection::{Conn, FinishWhenDropped, Task};
-pub use crate::controller::{MakeController, controller_factory};
+pub use crate::controller::{LossLog, MakeController, controller_factory};
 pub use crate::endpoint::{
     Accept, Acceptor, Admission, Attachments, Endpoint, Gatekeeper, PanicHandler, StartLease,
     StartLimiter, Transmit, panic_message,
@@ -52,5 +52,7 @@ pub use crate::stream::{
 /// Congestion control, for the types in this crate's API.
 pub use bentpipe_congestion as congestion;
 pub use bentpipe_congestion::{SenderMetrics, SenderSeries, SenderStats};
+/// Traces of connections.
+pub use bentpipe_qlog as qlog;
 /// The QUIC stack, for the types in this crate's API.
 pub use noq_proto;

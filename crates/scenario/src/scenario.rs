@@ -253,6 +253,8 @@ pub type PointFilter = BTreeMap<Spanned<String>, Spanned<toml::Value>>;
 pub struct Output {
     /// Write qlog files of both endpoints for the runs with time series; false by default.
     pub qlog: bool,
+    /// Write them in the form that the qvis viewer reads; false by default.
+    pub qvis: bool,
     /// Runs that write time series for the report: `first` (the default), `all` or `none`.
     pub time_series: TimeSeries,
     /// Keep every point of the time series in `traces.bin`; by default, false, a series has at most

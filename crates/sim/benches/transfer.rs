@@ -1,6 +1,7 @@
 //! CPU time of whole simulated transfers.
 
 use bentpipe_link::DirectionConfig;
+use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, Visit};
@@ -10,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// 10 MB over 250/3 Mbps, 600 ms.
-fn spec(http: Http, trace: bool, qlog: bool) -> RunSpec {
+fn spec(http: Http, trace: bool, qlog: Forms) -> RunSpec {
     let rtt = Span::from_millis(600);
     let direction = |mbps| {
         DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(300))
@@ -65,10 +66,10 @@ fn transfers(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("10 MB, 250/3 Mbps, 600 ms");
     group.sample_size(20);
     for (name, http, trace, qlog) in [
-        ("HTTP/3", Http::H3, false, false),
-        ("bare streams", Http::Raw, false, false),
-        ("HTTP/3 with time series", Http::H3, true, false),
-        ("HTTP/3 with qlog", Http::H3, false, true),
+        ("HTTP/3", Http::H3, false, Forms::NONE),
+        ("bare streams", Http::Raw, false, Forms::NONE),
+        ("HTTP/3 with time series", Http::H3, true, Forms::NONE),
+        ("HTTP/3 with qlog", Http::H3, false, Forms::CURRENT),
     ] {
         let spec = spec(http, trace, qlog);
         let stop = AtomicBool::new(false);

@@ -201,7 +201,7 @@ impl Options {
             flows,
             time_limit: Span::from_secs(600),
             trace: None,
-            qlog: false,
+            qlog: Default::default(),
             capture: None,
             encrypt: false,
         };

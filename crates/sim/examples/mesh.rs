@@ -198,7 +198,7 @@ fn main() -> Result<(), Error> {
         flows,
         time_limit: duration * 2,
         trace: None,
-        qlog: false,
+        qlog: Default::default(),
         capture: None,
         encrypt: false,
     };

@@ -2,13 +2,12 @@
 //! --example transfer -- 100`.
 //!
 //! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), RTT in ms (600), protocol `h3`,
-//! `raw`, `h2`, `h1` or `tcp`, output `none`, `trace`, `qlog`, `capture` or
-//! `encrypt`, and a directory for
-//! qlog and capture files. `congestion=bbr3`, `start=standard` and `ack=1:10` may stand anywhere
-//! between them.
-//! `ack=1:10`.
+//! `raw`, `h2`, `h1` or `tcp`, output `none`, `trace`, `qlog`, `qvis`, `capture` or `encrypt`, and
+//! a directory for qlog and capture files. `congestion=bbr3`, `start=standard` and `ack=1:10` may
+//! stand anywhere between them.
 
 use bentpipe_link::DirectionConfig;
+use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit};
@@ -106,13 +105,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }],
         time_limit: Span::from_secs(3600),
         trace: (text(5, "none") == "trace").then_some(SeriesLimit::DEFAULT),
-        qlog: text(5, "none") == "qlog",
+        qlog: match text(5, "none").as_str() {
+            "qlog" => Forms::CURRENT,
+            "qvis" => Forms::BOTH,
+            _ => Forms::NONE,
+        },
         encrypt: text(5, "none") == "encrypt",
         capture: (text(5, "none") == "capture").then(|| "satellite".to_owned()),
     };
     let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;
     let flow = &outcome.flows[0];
-    let qlog: usize = outcome.qlog.iter().map(|file| file.bytes.len()).sum();
+    let qlog: usize = outcome.qlog.iter().map(|file| file.current.len()).sum();
     println!(
         "{megabytes} MB at {forward}/{back} Mbps, {rtt} ms: {:?}, {} packets, {} dropped, {} \
             declared lost, {} events, qlog {qlog} bytes {}",
@@ -126,8 +129,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(directory) = arguments.get(6).map(Path::new) {
         std::fs::create_dir_all(directory)?;
         for file in &outcome.qlog {
-            std::fs::write(directory.join(format!("{}.sqlog", file.name)), &file.bytes)?;
-            std::fs::write(directory.join(format!("{}.qvis.sqlog", file.name)), file.qvis()?)?;
+            std::fs::write(directory.join(format!("{}.sqlog", file.name)), &file.current)?;
+            if !file.qvis.is_empty() {
+                std::fs::write(directory.join(format!("{}.qvis.sqlog", file.name)), &file.qvis)?;
+            }
         }
         if let Some(capture) = &outcome.capture {
             std::fs::write(directory.join("satellite.pcapng"), capture)?;

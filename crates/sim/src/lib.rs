@@ -24,6 +24,7 @@ mod packet_network;
 mod simulation;
 mod spec;
 mod tcp_connections;
+mod tcp_log;
 mod visit_progress;
 
 pub use error::SimError;

@@ -5,7 +5,6 @@ use bentpipe_link::Counters;
 use bentpipe_quic::FlowControlStats;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::{Layers, Sizes};
-use bentpipe_quic::qlog::{QlogError, to_qvis};
 use bentpipe_recorder::RunTrace;
 use bentpipe_units::{Span, Time};
 
@@ -33,18 +32,12 @@ pub struct RunOutcome {
 pub struct QlogFile {
     /// Name without extension: flow, visit, side.
     pub name: String,
-    /// Content in the current sequential format, with the extension `.sqlog`.
-    pub bytes: Vec<u8>,
-}
-
-impl QlogFile {
-    /// Returns the content for the qvis viewer, which accepts only files called `….sqlog`.
-    ///
-    /// # Errors
-    /// The content is invalid.
-    pub fn qvis(&self) -> Result<Vec<u8>, QlogError> {
-        to_qvis(&self.bytes)
-    }
+    /// Content in the current schema, for a file with the extension `.sqlog`; empty if not
+    /// requested.
+    pub current: Vec<u8>,
+    /// Content for the qvis viewer, which accepts only files called `….sqlog`; empty if not
+    /// requested.
+    pub qvis: Vec<u8>,
 }
 
 /// Bytes of the reverse direction, from the data's receiver to its sender, by layer.

@@ -4,6 +4,7 @@ use bentpipe_link::DirectionModel;
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Network, RouteUpdates};
 use bentpipe_quic::congestion::CongestionConfig;
+use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_series::SeriesLimit;
 use bentpipe_tcp as tcp;
@@ -33,8 +34,8 @@ pub struct RunSpec {
     /// Largest number of points of each time series, if series are recorded: those of links, and of
     /// the first [`SeriesLimit::MAX_FLOWS`] flows.
     pub trace: Option<SeriesLimit>,
-    /// Whether both ends write qlog.
-    pub qlog: bool,
+    /// Forms in which both ends write qlog.
+    pub qlog: Forms,
     /// Name of the hop to capture, in both directions.
     pub capture: Option<String>,
     /// Whether QUIC packets are encrypted. Nothing else changes: without encryption they have the

@@ -1,8 +1,9 @@
 //! The TCP connections of one visit: both ends, and the proxies between them.
 
-use crate::datagram::PathDirection;
-use crate::outcome::PepOutcome;
+use crate::datagram::{PathDirection, Role};
+use crate::outcome::{PepOutcome, QlogFile};
 use crate::spec::{Direction, Failure, PepSpec, TcpStack};
+use crate::tcp_log::TcpLog;
 use bentpipe_link::Ecn;
 use bentpipe_quic::congestion::{CongestionConfig, FastStart, SenderMetrics, SlowStartName};
 use bentpipe_series::SeriesLimit;
@@ -24,6 +25,8 @@ pub struct TcpConnection {
     relays: Vec<Relay>,
     /// Records the data's sender: with proxies, the one that sends across the proxies' hop.
     metrics: SenderMetrics,
+    /// Traces of client and server.
+    log: Option<TcpLog>,
 }
 
 impl TcpConnection {
@@ -120,13 +123,14 @@ impl TcpConnections {
     }
 
     /// Opens a connection; `make` creates the controllers of client and server. With the limit
-    /// `series`, the data's sender records time series.
+    /// `series`, the data's sender records time series. `log` receives the events of both ends.
     pub fn open(
         &mut self,
         now: Time,
         make: [MakeController; 2],
         direction: Direction,
         series: Option<SeriesLimit>,
+        log: Option<TcpLog>,
     ) {
         let metrics = SenderMetrics::with_numbers(series);
         let [client, server] = make;
@@ -147,9 +151,18 @@ impl TcpConnections {
             }
             None => Vec::new(),
         };
+        let logged = |end: usize, side: Role| {
+            let metrics = watched(end);
+            let Some(log) = &log else { return metrics };
+            let metrics = metrics.unwrap_or_else(|| SenderMetrics::new(None));
+            metrics.set_qlog(log.sink(side).clone());
+            Some(metrics)
+        };
+        let (to_client, to_server) = (logged(segments, Role::Server), logged(0, Role::Client));
         self.tcp_connections.push(TcpConnection {
-            client: Endpoint::connect(now, self.settings.clone(), client, watched(0)),
-            server: Endpoint::listen(now, self.settings.clone(), server, watched(segments)),
+            client: Endpoint::connect(now, self.settings.clone(), client, to_server),
+            server: Endpoint::listen(now, self.settings.clone(), server, to_client),
+            log,
             opened: [false; 2],
             relays,
             metrics,
@@ -175,6 +188,15 @@ impl TcpConnections {
             first.metrics.stats().absorb(&other.metrics.stats());
         }
         first.metrics.clone()
+    }
+
+    /// Returns the traces of all connections.
+    pub fn qlog(&self) -> Vec<QlogFile> {
+        self.tcp_connections
+            .iter()
+            .filter_map(|line| line.log.as_ref())
+            .flat_map(TcpLog::files)
+            .collect()
     }
 
     /// Counters of the proxies.
@@ -244,8 +266,14 @@ impl TcpConnections {
         }
         let Some(line) = self.tcp_connections.get_mut(usize::from(connection)) else { return };
         if end == 0 {
+            if let Some(log) = &line.log {
+                log.received(now, Role::Client, segment);
+            }
             line.client.handle_segment(now, segment, ecn);
         } else if end == last {
+            if let Some(log) = &line.log {
+                log.received(now, Role::Server, segment);
+            }
             line.server.handle_segment(now, segment, ecn);
         } else if let Some(relay) = line.relays.get_mut(end - 1) {
             let face = if toward == PathDirection::ToServer { Leg::Client } else { Leg::Server };
@@ -342,10 +370,16 @@ impl TcpConnections {
         for (number, line) in (0u16..).zip(&mut self.tcp_connections) {
             if end == 0 {
                 if let Some(transmit) = line.client.poll_transmit(now) {
+                    if let Some(log) = &line.log {
+                        log.sent(now, Role::Client, &transmit.segment);
+                    }
                     return Some((number, PathDirection::ToServer, self.ends[1], transmit));
                 }
             } else if end == last {
                 if let Some(transmit) = line.server.poll_transmit(now) {
+                    if let Some(log) = &line.log {
+                        log.sent(now, Role::Server, &transmit.segment);
+                    }
                     return Some((number, PathDirection::ToClient, self.ends[end - 1], transmit));
                 }
             } else if let Some((face, transmit)) =

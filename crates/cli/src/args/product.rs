@@ -169,13 +169,21 @@ pub struct QlogArgs {
     /// Maximum total size of the traces; they are truncated there
     #[arg(long, value_name = "SIZE", default_value = "1 GB", requires = "qlog")]
     pub qlog_size: Bytes,
+    /// Write each trace in the form that the qvis viewer reads as well, to `….qvis.sqlog`
+    #[arg(long, requires = "qlog")]
+    pub qlog_qvis: bool,
 }
 
 impl QlogArgs {
     /// Trace settings, if tracing is enabled.
     pub fn qlog(&self) -> Option<Qlog> {
         let directory = self.qlog.clone()?;
-        Some(Qlog { directory, files: self.qlog_files, bytes: self.qlog_size })
+        Some(Qlog {
+            directory,
+            files: self.qlog_files,
+            bytes: self.qlog_size,
+            qvis: self.qlog_qvis,
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::saved::SavedParameters;
 use super::transitions::Transition;
+use bentpipe_qlog::QlogSink;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Why saved parameters must not be used (RFC 9959 §3.2).
@@ -52,6 +53,8 @@ struct Shared {
     retreated: bool,
     observed: Option<SavedParameters>,
     transitions: Vec<Transition>,
+    /// Receives transitions as they happen.
+    qlog: Option<QlogSink>,
 }
 
 impl ResumeHandle {
@@ -125,6 +128,11 @@ impl ResumeHandle {
         shared.jumped || (shared.accepted && !shared.closed && shared.refusal.is_none())
     }
 
+    /// Writes each transition to `sink` when it happens.
+    pub fn set_qlog(&self, sink: QlogSink) {
+        self.lock().qlog = Some(sink);
+    }
+
     /// Returns the transitions since the last call, in order.
     pub fn take_transitions(&self) -> Vec<Transition> {
         std::mem::take(&mut self.lock().transitions)
@@ -160,7 +168,11 @@ impl ResumeHandle {
     }
 
     pub(super) fn push(&self, transition: Transition) {
-        self.lock().transitions.push(transition);
+        let mut shared = self.lock();
+        if let Some(sink) = &shared.qlog {
+            sink.add(transition.at, &transition.event());
+        }
+        shared.transitions.push(transition);
     }
 }
 

@@ -2,6 +2,7 @@
 //! draft-ietf-tsvwg-careful-resume-qlog.
 
 use super::saved::SavedParameters;
+use bentpipe_qlog::{CarefulResume, Event, Restored};
 use bentpipe_units::{Bytes, Time};
 
 /// A phase of Careful Resume (RFC 9959 §3).
@@ -105,4 +106,23 @@ pub struct Transition {
     pub ssthresh: Option<Bytes>,
     /// Saved parameters, if they were offered.
     pub saved: Option<SavedParameters>,
+}
+
+impl Transition {
+    /// Returns the event in qlog.
+    pub(super) fn event(&self) -> Event<'static> {
+        Event::CarefulResumePhaseUpdated(CarefulResume {
+            old: self.old.map(Phase::name),
+            new: self.new.name(),
+            pipesize: self.pipesize.get(),
+            first_unvalidated_packet: self.first_unvalidated_packet,
+            last_unvalidated_packet: self.last_unvalidated_packet,
+            congestion_window: self.window.get(),
+            ssthresh: self.ssthresh.map(Bytes::get),
+            restored: self
+                .saved
+                .map(|saved| Restored { congestion_window: saved.window.get(), rtt: saved.rtt }),
+            trigger: self.trigger.map(Trigger::name),
+        })
+    }
 }

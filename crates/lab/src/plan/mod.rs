@@ -3,6 +3,7 @@
 
 use crate::error::LabError;
 use crate::resolve::{Case, resolve, resolve_path};
+use bentpipe_quic::qlog::Forms;
 use bentpipe_results::{Clock, Point};
 use bentpipe_results::{Figure, PathSummary, Rule, VariantSettings};
 use bentpipe_scenario::{
@@ -168,7 +169,9 @@ impl Plan {
         spec.encrypt = self.crypto == Crypto::Real;
         // The first run has qlog files and captures even without time series.
         let detailed = traced || task.run == 0;
-        spec.qlog = detailed && self.output.qlog;
+        if detailed {
+            spec.qlog = Forms { current: self.output.qlog, qvis: self.output.qvis };
+        }
         spec.capture = self
             .output
             .capture

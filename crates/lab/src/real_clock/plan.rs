@@ -23,7 +23,8 @@ impl Plan {
         }
         let random = random_notes(&self.cases, self.repeat);
         self.notes.retain(|note| !random.contains(note));
-        if self.output.qlog && quic {
+        let qlog = self.output.qlog || self.output.qvis;
+        if qlog && quic {
             self.notes.push(
                 "times in qlog files are relative to the start of each connection, which its \
                     `reference_time` gives"

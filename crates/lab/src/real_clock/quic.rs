@@ -52,6 +52,7 @@ pub fn visits(
     let qlog_directory = runner
         .spec
         .qlog
+        .any()
         .then(|| TempDir::with_prefix("bentpipe-qlog-"))
         .transpose()
         .map_err(system)?;
@@ -60,9 +61,10 @@ pub fn visits(
     let qlog_options = |role: &str| {
         // A visit takes two connections if the server rejects early data.
         let max_files = 2 * flow.visits.len();
+        let qvis = if runner.spec.qlog.qvis { " --qlog-qvis" } else { "" };
         let options = qlog_path(role).map(|path| {
             format!(
-                " --qlog '{}' --qlog-files {max_files} --qlog-size '{MAX_QLOG}'",
+                " --qlog '{}' --qlog-files {max_files} --qlog-size '{MAX_QLOG}'{qvis}",
                 path.display()
             )
         });
@@ -104,6 +106,9 @@ pub fn visits(
     for role in ["client", "server"] {
         let files = qlog_path(role).map(|path| read_files(&path)).unwrap_or_default();
         qlog.extend(name_qlog(files, flow, role));
+        if !runner.spec.qlog.current {
+            qlog.iter_mut().for_each(|file: &mut QlogFile| file.current.clear());
+        }
     }
     let outcomes = flow.visits.iter().enumerate().map(|(index, visit)| {
         let download = downloads.get(index);
@@ -117,24 +122,30 @@ pub fn visits(
     Ok(outcomes.collect())
 }
 
-/// Reads the qlog files in `directory`. Their names sort by time.
-fn read_files(directory: &Path) -> Vec<Vec<u8>> {
+/// Reads the qlog files in `directory`: each trace in the current form and, if it was written, in
+/// that of qvis. Their names sort by time.
+fn read_files(directory: &Path) -> Vec<[Vec<u8>; 2]> {
     let mut files: Vec<PathBuf> =
         fs::read_dir(directory).into_iter().flatten().flatten().map(|file| file.path()).collect();
+    files.retain(|file| !file.to_string_lossy().ends_with(".qvis.sqlog"));
     files.sort();
-    files.iter().filter_map(|file| fs::read(file).ok()).collect()
+    let read = |file: &PathBuf| {
+        let qvis = fs::read(file.with_extension("qvis.sqlog")).unwrap_or_default();
+        Some([fs::read(file).ok()?, qvis])
+    };
+    files.iter().filter_map(read).collect()
 }
 
 /// Names the qlog files of one end as the simulator does: after measured visits.
 ///
 /// If a connection was retried or failed, files cannot be assigned to visits. All are kept then,
 /// numbered by connection.
-fn name_qlog(files: Vec<Vec<u8>>, flow: &FlowSpec, role: &str) -> Vec<QlogFile> {
+fn name_qlog(files: Vec<[Vec<u8>; 2]>, flow: &FlowSpec, role: &str) -> Vec<QlogFile> {
     let one_per_visit = files.len() == flow.visits.len();
     let what = if one_per_visit { "visit" } else { "connection" };
-    let named = files.into_iter().enumerate().map(|(index, bytes)| {
+    let named = files.into_iter().enumerate().map(|(index, [current, qvis])| {
         let name = format!("{}-{what}{}-{role}", flow.name, index + 1);
-        (index, QlogFile { name, bytes })
+        (index, QlogFile { name, current, qvis })
     });
     named
         .filter(|(index, _)| !one_per_visit || flow.visits[*index].measured)
@@ -224,10 +235,10 @@ mod tests {
             visits: vec![visit(false), visit(true)],
         };
         let names = |files: usize| -> Vec<(String, Vec<u8>)> {
-            let files = (0..files as u8).map(|number| vec![number]).collect();
+            let files = (0..files as u8).map(|number| [vec![number], vec![]]).collect();
             name_qlog(files, &flow, "server")
                 .into_iter()
-                .map(|file| (file.name, file.bytes))
+                .map(|file| (file.name, file.current))
                 .collect()
         };
         assert_eq!(names(2), [("web-visit2-server".to_owned(), vec![1])]);

@@ -136,7 +136,7 @@ pub(crate) fn resolve(
             flows,
             time_limit: *scenario.time_limit.get_ref(),
             trace: None,
-            qlog: false,
+            qlog: Default::default(),
             capture: None,
             encrypt: false,
         },

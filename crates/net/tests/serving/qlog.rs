@@ -3,22 +3,21 @@
 use super::{TestServer, content};
 use bentpipe_net::Qlog;
 use bentpipe_net::get::Client;
-use bentpipe_quic::qlog::to_qvis;
+use bentpipe_quic::qlog::check::check;
 use bentpipe_units::{Bytes, Span};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Returns the records of the traces in a directory.
+/// Checks the traces in a directory and returns their records.
 fn traces(directory: &Path) -> Vec<Vec<Value>> {
     let mut files: Vec<_> =
         std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     let read = |file: &std::path::PathBuf| {
-        let bytes = std::fs::read(file).unwrap();
-        to_qvis(&bytes).unwrap();
-        let records = bytes.split(|byte| *byte == 0x1e).skip(1);
-        records.map(|record| serde_json::from_slice(record).unwrap()).collect()
+        let trace = check(&std::fs::read(file).unwrap());
+        let trace = trace.unwrap_or_else(|defect| panic!("{}: {defect}", file.display()));
+        std::iter::once(trace.head).chain(trace.events).collect()
     };
     files.iter().map(read).collect()
 }
@@ -65,12 +64,23 @@ async fn both_ends_trace_a_connection_from_its_first_packet_to_its_last() {
     let times: Vec<f64> =
         server[1..].iter().map(|record| record["time"].as_f64().unwrap()).collect();
     assert!((0.0..1000.0).contains(&times[0]), "since the start of the connection: {}", times[0]);
+    for trace in [server, client] {
+        assert_eq!(count(trace, "quic:connection_started"), 1);
+        assert_eq!(count(trace, "quic:connection_closed"), 1);
+        assert_eq!(count(trace, "quic:parameters_set"), 2);
+        assert!(count(trace, "http3:frame_created") > 1 && count(trace, "http3:frame_parsed") > 1);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn traces_stay_within_the_bounds_and_transfers_continue() {
     let traced = tempfile::tempdir().unwrap();
-    let qlog = Qlog { directory: traced.path().to_owned(), files: 2, bytes: Bytes::new(30_000) };
+    let qlog = Qlog {
+        directory: traced.path().to_owned(),
+        files: 2,
+        bytes: Bytes::new(30_000),
+        qvis: false,
+    };
     let site = TestServer::with(|builder| builder.qlog(qlog)).await;
     let expected = site.file("big.bin", 1_000_000);
     for _ in 0..3 {

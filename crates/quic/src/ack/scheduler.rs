@@ -4,6 +4,7 @@ use super::acknowledger::{AckContext, AckDecision, Acknowledger};
 use crate::endpoint::{Attachments, Transmit};
 use crate::flow_control::FlowControlReport;
 use crate::observer::{PacketInfo, PacketObserver, Space, TrafficStats};
+use bentpipe_qlog::{PacketTexts, QlogSink};
 use bentpipe_units::{Span, Time};
 
 /// The last stage of a connection's sending and the first of its receiving, if it is observed.
@@ -19,6 +20,8 @@ pub(crate) struct AckScheduler {
     marked: bool,
     /// Kept for its allocation.
     packets: Vec<PacketInfo>,
+    /// The trace, and the text of `packets`.
+    log: Option<(QlogSink, PacketTexts)>,
 }
 
 /// A datagram that only acknowledges.
@@ -28,6 +31,8 @@ struct Held {
     transmit: Transmit,
     datagram: Vec<u8>,
     packet: PacketInfo,
+    /// Its text for the trace.
+    text: PacketTexts,
 }
 
 impl AckScheduler {
@@ -42,6 +47,7 @@ impl AckScheduler {
             held: None,
             marked: false,
             packets: Vec::new(),
+            log: attachments.qlog.as_ref().map(|sink| (sink.clone(), sink.packets())),
         }
     }
 
@@ -89,6 +95,9 @@ impl AckScheduler {
         let held = self.held.take_if(|held| held.until <= now)?;
         buffer.extend_from_slice(&held.datagram);
         self.on_sent(now, &held.packet);
+        if let (Some((sink, _)), Some(text)) = (&self.log, held.text.get(0)) {
+            sink.packet_sent(now, text);
+        }
         Some(held.transmit)
     }
 
@@ -105,6 +114,9 @@ impl AckScheduler {
         let mut packets = std::mem::take(&mut self.packets);
         packets.clear();
         observer.take_sent(&mut packets);
+        if let Some((_, texts)) = &mut self.log {
+            observer.take_texts(texts);
+        }
         let decision = match (&mut self.acknowledger, packets.as_slice()) {
             (Some(acknowledger), [packet])
                 if packet.space == Space::Data && packet.is_ack_only() =>
@@ -116,7 +128,11 @@ impl AckScheduler {
         let passed = match (decision, packets.first()) {
             (AckDecision::Hold(until), Some(&packet)) if until > now => {
                 let datagram = buffer.split_off(start.min(buffer.len()));
-                self.held = Some(Held { until, transmit, datagram, packet });
+                let text = match &mut self.log {
+                    Some((sink, texts)) => std::mem::replace(texts, sink.packets()),
+                    None => PacketTexts::default(),
+                };
+                self.held = Some(Held { until, transmit, datagram, packet, text });
                 None
             }
             _ => {
@@ -126,6 +142,11 @@ impl AckScheduler {
                     self.held = None;
                 }
                 packets.iter().for_each(|packet| self.on_sent(now, packet));
+                if let Some((sink, texts)) = &self.log {
+                    (0..texts.len())
+                        .filter_map(|index| texts.get(index))
+                        .for_each(|text| sink.packet_sent(now, text));
+                }
                 Some(transmit)
             }
         };

@@ -3,16 +3,16 @@
 use super::settings::{Settings, SettingsError};
 use crate::ack::{AckBy, Acknowledger};
 use crate::clock::Clock;
-use crate::controller::{MakeController, controller_factory};
+use crate::controller::{LossLog, MakeController, controller_factory};
 use crate::endpoint::{Attachments, StartLease};
 use crate::flow_control::FlowControlReport;
 use crate::observer::{PacketObserver, TrafficStats};
 use crate::path_memory::PathLease;
 use crate::path_memory::token::Tokens;
-use crate::qlog::QlogSink;
 use bentpipe_congestion::{
     ControllerFactory, FastStart, PathChangeFeed, ResumeHandle, SenderMetrics,
 };
+use bentpipe_qlog::QlogSink;
 use bentpipe_units::Span;
 use noq_proto::{ClientConfig, ServerConfig, TransportConfig, VarInt, congestion, crypto};
 use std::sync::Arc;
@@ -135,7 +135,7 @@ impl ConnectionConfig {
         self
     }
 
-    /// Writes its trace to `sink`.
+    /// Writes its events to `sink`. For one connection only.
     #[must_use]
     pub fn with_qlog(mut self, sink: Option<QlogSink>) -> Self {
         self.attachments.qlog = sink;
@@ -212,18 +212,30 @@ impl ConnectionConfig {
             controller.make(config, fast, resume_handle.clone())
         });
         let Settings { initial_window, pacing, .. } = self.settings;
-        let metrics = self.attachments.metrics.clone();
-        controller_factory(self.clock, initial_window, pacing, metrics, make)
+        let Attachments { metrics, qlog, observer, .. } = &self.attachments;
+        let log = qlog.clone().zip(observer.clone());
+        let log = log.map(|(sink, observer)| LossLog::new(sink, observer));
+        controller_factory(self.clock, initial_window, pacing, metrics.clone(), log, make)
     }
 
-    /// Adds an observer if a part needs one.
+    /// Adds an observer if a part needs one, and connects the parts that write events.
     fn observe(&mut self) -> Option<PacketObserver> {
         let attachments = &mut self.attachments;
-        let needed = attachments.acknowledger.is_some()
+        let needed = attachments.qlog.is_some()
+            || attachments.acknowledger.is_some()
             || attachments.traffic.is_some()
             || attachments.flow_control_received.is_some()
             || attachments.flow_control_sent.is_some();
         attachments.observer = needed.then(PacketObserver::default);
+        if let (Some(sink), Some(observer)) = (&attachments.qlog, &attachments.observer) {
+            observer.set_qlog(sink.clone());
+            let metrics =
+                attachments.metrics.get_or_insert_with(|| SenderMetrics::new(None)).clone();
+            metrics.set_qlog(sink.clone());
+            if let Some(lease) = &attachments.path_lease {
+                lease.resume_handle().set_qlog(sink.clone());
+            }
+        }
         attachments.observer.clone()
     }
 
@@ -232,9 +244,6 @@ impl ConnectionConfig {
         self.settings.request_ack_frequency(&mut self.transport, saved.as_ref());
         let sender = self.sender();
         self.transport.congestion_controller_factory(sender);
-        if let Some(sink) = &self.attachments.qlog {
-            self.transport.qlog_factory(Arc::new(sink.clone()));
-        }
         (self.transport, self.attachments)
     }
 }

@@ -1,5 +1,6 @@
 //! Events of the stack, passed on to the tasks that wait for them.
 
+use super::end_log::log_end;
 use super::state::{State, Watermark};
 use super::waiters::{StreamWaiters, wake_all};
 use noq_proto::{ConnectionError, Dir, Event, StreamEvent, StreamId, VarInt};
@@ -22,7 +23,7 @@ impl State {
                     wake_all(&mut self.state_changes);
                     self.open.iter_mut().for_each(wake_all);
                 }
-                Event::ConnectionLost { reason } => self.end(reason),
+                Event::ConnectionLost { reason } => self.end(reason, None),
                 _ => {}
             }
         }
@@ -93,9 +94,15 @@ impl State {
         waker
     }
 
-    /// Ends the connection for `reason` and wakes all tasks that wait.
-    pub(super) fn end(&mut self, reason: ConnectionError) {
-        self.closed.get_or_insert(reason);
+    /// Ends the connection for `reason` and wakes all tasks that wait. `local`: code and reason of
+    /// an application that closes it here.
+    pub(super) fn end(&mut self, reason: ConnectionError, local: Option<(u64, &[u8])>) {
+        if self.closed.is_none() {
+            if let Some(qlog) = self.qlog() {
+                log_end(qlog, &reason, local);
+            }
+            self.closed = Some(reason);
+        }
         wake_all(&mut self.validation);
         wake_all(&mut self.state_changes);
         self.resume_waiter.take().into_iter().for_each(Waker::wake);

@@ -43,6 +43,6 @@ impl Conn {
         let at = state.clock.instant(state.now);
         let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
         state.quic.close(at, code, Bytes::copy_from_slice(reason));
-        state.end(ConnectionError::LocallyClosed);
+        state.end(ConnectionError::LocallyClosed, Some((code.into_inner(), reason)));
     }
 }

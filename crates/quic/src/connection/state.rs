@@ -8,6 +8,7 @@ use crate::flow_control::{FlowControl, FlowControlReport};
 use crate::path_memory::token::Tokens;
 use crate::stream::overflow::OverflowBuffer;
 use bentpipe_congestion::resume::ResumeState;
+use bentpipe_qlog::QlogSink;
 use bentpipe_units::{Span, Time};
 use noq_proto::{Connection, ConnectionError, PathId, StreamId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,6 +70,8 @@ pub(crate) struct State {
     pub(super) tokens: Option<(Tokens, bool)>,
     pub(super) arrivals: Arrivals,
     pub(super) flow_control: FlowControl,
+    /// Receives its events.
+    qlog: Option<QlogSink>,
 }
 
 impl State {
@@ -97,7 +100,27 @@ impl State {
             tokens: None,
             arrivals: Arrivals::default(),
             flow_control: FlowControl::default(),
+            qlog: None,
         }
+    }
+
+    /// Sets the current time, which never goes back.
+    #[inline]
+    pub fn set_now(&mut self, now: Time) {
+        self.now = now;
+        if let Some(qlog) = &self.qlog {
+            qlog.set_now(now);
+        }
+    }
+
+    /// Writes the connection's events to `qlog`.
+    pub fn set_qlog(&mut self, qlog: QlogSink) {
+        self.qlog = Some(qlog);
+    }
+
+    /// Returns what receives the connection's events.
+    pub fn qlog(&self) -> Option<&QlogSink> {
+        self.qlog.as_ref()
     }
 
     /// Returns the time at which the handshake completed.

@@ -15,6 +15,7 @@
 //!   `app_limited` with each ACK, and the bytes in flight of each packet, which tell that per
 //!   packet.
 
+use super::loss_log::LossLog;
 use super::packet_number_map::PacketNumberMap;
 use crate::clock::Clock;
 use bentpipe_congestion as cc;
@@ -39,15 +40,17 @@ pub type MakeController =
 /// Returns a factory for noq-proto's transport configuration, whose controllers `make` makes.
 ///
 /// `initial_window` is in datagrams, limited as in RFC 9002 §7.2. Without `pacing` the whole window
-/// leaves at once. `metrics` records the connection's sender.
+/// leaves at once. `metrics` records the connection's sender, `log` writes lost packets to its
+/// trace.
 pub fn controller_factory(
     clock: Clock,
     initial_window: u32,
     pacing: bool,
     metrics: Option<SenderMetrics>,
+    log: Option<LossLog>,
     make: MakeController,
 ) -> Arc<dyn ControllerFactory + Send + Sync> {
-    Arc::new(Factory { clock, initial_window, pacing, metrics, make })
+    Arc::new(Factory { clock, initial_window, pacing, metrics, log, make })
 }
 
 struct Factory {
@@ -55,6 +58,7 @@ struct Factory {
     initial_window: u32,
     pacing: bool,
     metrics: Option<SenderMetrics>,
+    log: Option<LossLog>,
     make: MakeController,
 }
 
@@ -73,6 +77,9 @@ impl ControllerFactory for Factory {
             distance_m: None,
             rtt: None,
         };
+        if let Some(log) = &self.log {
+            log.begin(now, &config);
+        }
         let controller = (self.make)(&config);
         Box::new(Adapter {
             control: controller.send_control(),
@@ -81,6 +88,7 @@ impl ControllerFactory for Factory {
             packet_numbers: PacketNumberMap::default(),
             clock: self.clock,
             metrics: self.metrics.clone(),
+            log: self.log.clone(),
             initial_window,
             pacing: self.pacing,
             last_sent: None,
@@ -103,6 +111,7 @@ struct Adapter {
     packet_numbers: PacketNumberMap,
     clock: Clock,
     metrics: Option<SenderMetrics>,
+    log: Option<LossLog>,
     initial_window: u64,
     pacing: bool,
     /// Time at which the last ack-eliciting packet was sent.
@@ -149,6 +158,9 @@ impl Controller for Adapter {
         self.control = self.controller.send_control();
         if let Some(metrics) = &self.metrics {
             metrics.on_packet_sent(now, &packet);
+        }
+        if let Some(log) = &mut self.log {
+            log.on_packet_sent(packet.number);
         }
     }
 
@@ -207,6 +219,9 @@ impl Controller for Adapter {
             self.sent_packets.on_lost(number);
             if let Some(metrics) = &self.metrics {
                 metrics.on_packet_lost(self.clock.time(now), &packet);
+            }
+            if let Some(log) = &self.log {
+                log.on_packet_lost(self.clock.time(now), pn, number);
             }
         }
     }
@@ -296,6 +311,7 @@ impl Controller for Adapter {
             sent_packets: self.sent_packets.clone(),
             packet_numbers: self.packet_numbers.clone(),
             metrics: self.metrics.clone(),
+            log: self.log.clone(),
             ..*self
         })
     }

@@ -1,6 +1,8 @@
 //! The congestion controllers of `bentpipe-congestion` inside the QUIC stack.
 
 mod adapter;
+mod loss_log;
 mod packet_number_map;
 
 pub use adapter::{MakeController, controller_factory};
+pub use loss_log::LossLog;

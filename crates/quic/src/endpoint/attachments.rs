@@ -6,8 +6,8 @@ use crate::flow_control::{FlowControlReport, FlowControlRule};
 use crate::observer::{PacketObserver, TrafficStats};
 use crate::path_memory::PathLease;
 use crate::path_memory::token::Tokens;
-use crate::qlog::QlogSink;
 use bentpipe_congestion::SenderMetrics;
+use bentpipe_qlog::QlogSink;
 use bentpipe_units::Bytes;
 
 /// The parts of a connection outside the stack, besides its application.
@@ -23,7 +23,7 @@ pub struct Attachments {
     /// The lease of its path's saved parameters, if its transport configuration carries the same
     /// resume handle.
     pub path_lease: Option<PathLease>,
-    /// Receives the events of Careful Resume, if its transport configuration writes there too.
+    /// Receives its events, if the observer writes there too.
     pub qlog: Option<QlogSink>,
     /// Its part in the exchange of path tokens. HTTP/3 over the connection then hides their streams
     /// from `h3`; other applications run [`crate::take_tokens`] as a task.

@@ -29,20 +29,13 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Updates the path memory, the trace and the start limiter. A store that fails is no reason to
+    /// Updates the path memory and the start limiter. A store that fails is no reason to
     /// end a connection.
     pub fn flush(&mut self, now: Time, over: bool) {
         if let Some(lease) = self.attachments.start_lease.take_if(|_| over) {
             lease.leave();
         }
         let Some(path_lease) = &self.attachments.path_lease else { return };
-        if let Some(qlog) = &self.attachments.qlog {
-            path_lease
-                .resume_handle()
-                .take_transitions()
-                .iter()
-                .for_each(|transition| qlog.careful_resume(transition));
-        }
         if over || now.since(self.flushed) >= FLUSH_INTERVAL {
             self.flushed = now;
             if let Err(error) = path_lease.flush(over) {

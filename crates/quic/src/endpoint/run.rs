@@ -27,7 +27,7 @@ impl Endpoint {
             let Some(entry) = self.connections.get_mut(&key) else { continue };
             entry.timeout = None;
             let mut state = entry.conn.lock();
-            state.now = now;
+            state.set_now(now);
             state.quic.handle_timeout(self.clock.instant(now));
             drop(state);
             self.run(key, now);
@@ -47,7 +47,7 @@ impl Endpoint {
     pub fn close_all(&mut self, now: Time, code: u64) {
         for entry in self.connections.values() {
             let mut state = entry.conn.lock();
-            state.now = now;
+            state.set_now(now);
             drop(state);
             entry.conn.close(code, b"");
         }
@@ -80,7 +80,7 @@ impl Endpoint {
         entry.waker.begin();
         loop {
             let mut state = entry.conn.lock();
-            state.now = now;
+            state.set_now(now);
             if entry.ack_scheduler.on_received(now, || state.smoothed_rtt()) {
                 state.quic.ping();
             }
@@ -144,7 +144,7 @@ impl Endpoint {
                 continue;
             };
             let mut state = entry.conn.lock();
-            state.now = now;
+            state.set_now(now);
             state.update_flow_control();
             let start = buffer.len();
             while let Some(transmit) = state.quic.poll_transmit(instant, self.max_segments, buffer)

@@ -8,7 +8,9 @@ use super::wake::{ConnectionWaker, WokenConnections};
 use crate::ack::AckScheduler;
 use crate::clock::Clock;
 use crate::connection::{Conn, Task};
+use crate::observer::FirstPacket;
 use crate::path_memory::token::exchange;
+use bentpipe_qlog::Event;
 use bentpipe_units::Time;
 use bytes::BytesMut;
 use futures_util::stream::FuturesUnordered;
@@ -42,6 +44,8 @@ pub struct Endpoint {
     gatekeeper: Option<Gatekeeper>,
     pub(super) panic_handler: Option<PanicHandler>,
     pub(super) outside: Arc<WokenConnections>,
+    /// Passes the first packet of a connection to its trace.
+    first_packet: FirstPacket,
     scratch: Vec<u8>,
     pub(super) max_segments: NonZeroUsize,
 }
@@ -65,6 +69,12 @@ impl Endpoint {
         max_segments: NonZeroUsize,
     ) -> Self {
         let (server_config, acceptor) = server.unzip();
+        let first_packet = FirstPacket::default();
+        let server_config = server_config.map(|config: Arc<ServerConfig>| {
+            let mut config = (*config).clone();
+            config.crypto = first_packet.wrap(config.crypto);
+            Arc::new(config)
+        });
         Self {
             noq: noq_proto::Endpoint::new(Arc::new(config), server_config, true),
             clock,
@@ -76,6 +86,7 @@ impl Endpoint {
             gatekeeper: None,
             panic_handler: None,
             outside: Arc::default(),
+            first_packet,
             scratch: Vec::new(),
             max_segments,
         }
@@ -118,6 +129,7 @@ impl Endpoint {
         attachments: Attachments,
         app: impl FnOnce(Conn) -> Task,
     ) -> Result<Conn, ConnectError> {
+        begin_trace(&attachments, now, remote);
         let (handle, connection) =
             self.noq.connect(self.clock.instant(now), config, remote, server_name)?;
         let conn = Conn::new(connection, now, self.clock);
@@ -133,6 +145,9 @@ impl Endpoint {
         mut attachments: Attachments,
         now: Time,
     ) {
+        if let Some(qlog) = &attachments.qlog {
+            conn.lock().set_qlog(qlog.clone());
+        }
         let ack_scheduler = AckScheduler::new(&mut attachments);
         if let Some(report) = &attachments.flow_control_received {
             conn.lock().report_flow_control(report.clone());
@@ -202,7 +217,7 @@ impl Endpoint {
                 if let Some(entry) = self.connections.get_mut(&key) {
                     entry.ack_scheduler.on_datagram(ecn == Some(EcnCodepoint::Ce));
                     let mut state = entry.conn.lock();
-                    state.now = now;
+                    state.set_now(now);
                     state.quic.handle_event(event);
                     state.on_datagram(bytes);
                     drop(state);
@@ -241,7 +256,12 @@ impl Endpoint {
             self.noq.ignore(incoming);
             return;
         };
-        match self.noq.accept(incoming, self.clock.instant(now), &mut self.scratch, Some(config)) {
+        begin_trace(&attachments, now, remote);
+        self.first_packet.set(attachments.observer.clone());
+        let instant = self.clock.instant(now);
+        let accepted = self.noq.accept(incoming, instant, &mut self.scratch, Some(config));
+        self.first_packet.set(None);
+        match accepted {
             Ok((handle, connection)) => {
                 let conn = Conn::new(connection, now, self.clock);
                 if validated {
@@ -261,5 +281,13 @@ impl Endpoint {
         let datagram = self.scratch[..transmit.size].to_vec();
         self.responses.push_back((Transmit::from(&transmit), datagram));
         self.scratch.clear();
+    }
+}
+
+/// Writes the start of a connection to its trace.
+fn begin_trace(attachments: &Attachments, now: Time, remote: SocketAddr) {
+    if let Some(qlog) = &attachments.qlog {
+        qlog.set_now(now);
+        qlog.add(now, &Event::ConnectionStarted { remote });
     }
 }

@@ -1,6 +1,8 @@
 //! The frames of a packet by purpose (RFC 9000 §19, draft-ietf-quic-ack-frequency §4 and
 //! §5).
 
+use crate::varint::Reader;
+
 /// Bytes of a packet's frames by purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Frames {
@@ -128,7 +130,7 @@ fn frame(rest: &mut Reader<'_>, frames: &mut Frames) -> Option<Kind> {
                     rest.varint()?;
                     rest.text()?;
                 }
-                0x07 | 0x31 => rest.text()?,
+                0x07 | 0x31 => drop(rest.text()?),
                 0x30 => rest.skip(rest.0.len() as u64)?,
                 0x18 => {
                     rest.varints(2)?;
@@ -146,40 +148,6 @@ fn frame(rest: &mut Reader<'_>, frames: &mut Frames) -> Option<Kind> {
             Kind::Other
         }
     })
-}
-
-/// The bytes that are left to read.
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    /// Reads a variable-length integer (RFC 9000 §16).
-    fn varint(&mut self) -> Option<u64> {
-        let first = *self.0.first()?;
-        let length = 1usize << (first >> 6);
-        let bytes = self.0.get(..length)?;
-        self.0 = self.0.get(length..)?;
-        let (first, others) = bytes.split_first()?;
-        Some(
-            others
-                .iter()
-                .fold(u64::from(first & 0x3f), |value, &byte| value << 8 | u64::from(byte)),
-        )
-    }
-
-    fn varints(&mut self, count: usize) -> Option<()> {
-        (0..count).try_for_each(|_| self.varint().map(drop))
-    }
-
-    fn skip(&mut self, bytes: u64) -> Option<()> {
-        self.0 = self.0.get(usize::try_from(bytes).ok()?..)?;
-        Some(())
-    }
-
-    /// Skips a length and as many bytes.
-    fn text(&mut self) -> Option<()> {
-        let bytes = self.varint()?;
-        self.skip(bytes)
-    }
 }
 
 #[cfg(test)]

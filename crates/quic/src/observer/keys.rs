@@ -6,6 +6,7 @@ use crate::tls::wrapped::{self, WrapKeys};
 use bytes::BytesMut;
 use noq_proto::PathId;
 use noq_proto::crypto::{ClientConfig, CryptoError, PacketKey, ServerConfig};
+use noq_proto::transport_parameters::TransportParameters;
 use std::sync::Arc;
 
 impl PacketObserver {
@@ -25,6 +26,18 @@ impl WrapKeys for PacketObserver {
     fn packet(&self, key: Box<dyn PacketKey>, space: Space) -> Box<dyn PacketKey> {
         Box::new(ObservedKey { key, space, observer: self.clone() })
     }
+
+    fn on_connection_id(&self, connection_id: &[u8]) {
+        self.log_connection_id(connection_id);
+    }
+
+    fn on_local_parameters(&self, parameters: &TransportParameters) {
+        self.log_local_parameters(parameters);
+    }
+
+    fn on_remote_parameters(&self, parameters: &TransportParameters, restored: bool) {
+        self.log_remote_parameters(parameters, restored);
+    }
 }
 
 struct ObservedKey {
@@ -36,8 +49,10 @@ struct ObservedKey {
 impl PacketKey for ObservedKey {
     fn encrypt(&self, path_id: PathId, packet: u64, buf: &mut [u8], header_len: usize) {
         let tag = self.tag_len();
-        let payload = buf.len().checked_sub(tag).and_then(|end| buf.get(header_len..end));
-        self.observer.on_sent(self.space, packet, header_len, tag, payload.unwrap_or_default());
+        let end = buf.len().saturating_sub(tag);
+        if let Some((header, payload)) = buf[..end].split_at_checked(header_len) {
+            self.observer.on_sent(self.space, packet, header, tag, payload);
+        }
         self.key.encrypt(path_id, packet, buf, header_len);
     }
 
@@ -49,7 +64,7 @@ impl PacketKey for ObservedKey {
         payload: &mut BytesMut,
     ) -> Result<(), CryptoError> {
         self.key.decrypt(path_id, packet, header, payload)?;
-        self.observer.on_received(self.space, packet, header.len(), self.tag_len(), payload);
+        self.observer.on_received(self.space, packet, header, self.tag_len(), payload);
         Ok(())
     }
 

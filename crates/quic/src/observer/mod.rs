@@ -6,18 +6,26 @@
 //! changing a byte. From it, a receiver's ACK policy knows gaps exactly, [`TrafficStats`] counts
 //! the return path exactly by layer, and a page can plot packet numbers.
 //!
+//! If there is a trace (qlog), each packet is also written to it, with its frames one by one.
+//!
 //! [`crate::ConnectionConfig`] wraps a connection's cryptography with an observer if something
 //! needs one. The [`Endpoint`](crate::Endpoint) takes the observed packets after every datagram and
 //! every transmission, so that few wait here at any time.
 
+mod detail;
+mod first_packet;
 mod frames;
 mod keys;
 mod packet_info;
+mod packet_log;
 mod packet_observer;
+mod parameters;
 mod per_ack;
 mod sizes;
 mod traffic;
 
+pub use detail::each_frame;
+pub(crate) use first_packet::FirstPacket;
 pub use frames::Frames;
 pub use packet_info::{PacketInfo, Space};
 pub use packet_observer::PacketObserver;

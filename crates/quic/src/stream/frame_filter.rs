@@ -7,6 +7,8 @@
 //! dropped as they arrive, short frames are passed on when complete, and the content of DATA frames
 //! passes without a copy.
 
+use super::frame_log::FrameLog;
+use bentpipe_qlog::Initiator;
 use bytes::{Buf, Bytes, BytesMut};
 use h3::error::Code;
 use std::collections::VecDeque;
@@ -109,6 +111,8 @@ pub(super) struct FrameFilter {
     /// Type and length read so far, then the frame that is buffered.
     partial: BytesMut,
     passed: VecDeque<Bytes>,
+    /// Writes frames to a trace.
+    log: Option<FrameLog>,
 }
 
 impl FrameFilter {
@@ -124,7 +128,12 @@ impl FrameFilter {
 
     fn new(position: Position, max_header_frame: u64) -> Self {
         let (partial, passed) = (BytesMut::new(), VecDeque::new());
-        Self { position, is_control: false, max_header_frame, partial, passed }
+        Self { position, is_control: false, max_header_frame, partial, passed, log: None }
+    }
+
+    /// Writes the frames to `log`.
+    pub fn set_log(&mut self, log: Option<FrameLog>) {
+        self.log = log;
     }
 
     /// Returns the number of bytes held until their frame is complete.
@@ -184,6 +193,9 @@ impl FrameFilter {
 
     fn read_stream_type(&mut self, bytes: &mut Bytes) {
         let Some(kind) = self.read_integers::<1>(bytes) else { return };
+        if let Some(log) = &self.log {
+            log.stream_type(Initiator::Remote, kind[0]);
+        }
         self.is_control = kind == [CONTROL_STREAM];
         self.position = if self.is_control { Position::FrameHeader } else { Position::Unframed };
         self.pass_partial();
@@ -193,11 +205,13 @@ impl FrameFilter {
         let Some([kind, length]) = self.read_integers::<2>(bytes) else { return Ok(()) };
         match self.payload_of(kind)? {
             Payload::Pass => {
+                self.log_frame(kind, length, 0);
                 self.pass_partial();
                 self.position =
                     if length == 0 { Position::FrameHeader } else { Position::Data(length) };
             }
             Payload::Discard => {
+                self.log_frame(kind, length, 0);
                 self.partial.clear();
                 self.position =
                     if length == 0 { Position::FrameHeader } else { Position::Discard(length) };
@@ -239,9 +253,20 @@ impl FrameFilter {
         if left > 0 {
             self.position = Position::Collect(left);
         } else {
+            if let Some([kind, length]) = integers(&self.partial).filter(|_| self.log.is_some()) {
+                self.log_frame(kind, length, length);
+            }
             self.pass_partial();
             self.position = Position::FrameHeader;
         }
+    }
+
+    /// Writes a frame to the trace. `held`: bytes of its payload that are held after its header.
+    fn log_frame(&self, kind: u64, length: u64, held: u64) {
+        let Some(log) = &self.log else { return };
+        let header = self.partial.len().saturating_sub(held as usize);
+        let (header, content) = self.partial.split_at(header);
+        log.parsed(kind, header.len() as u64, length, content);
     }
 
     fn pass_partial(&mut self) {

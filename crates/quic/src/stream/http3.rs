@@ -4,6 +4,7 @@
 
 use super::errors::{connection_error, stream_error};
 use super::frame_filter::{FrameFilter, MAX_HEADER_FRAME};
+use super::frame_log::FrameLog;
 use super::header_memory::HeaderMemory;
 use super::recv::{Framing, RecvStream};
 use super::send::SendStream;
@@ -57,14 +58,21 @@ impl Http3 {
     }
 
     fn send(&self, id: StreamId) -> SendStream {
-        SendStream::new(self.conn.clone(), id)
+        SendStream::new(self.conn.clone(), id, self.log(id))
+    }
+
+    /// Returns what writes the frames of a stream, if the connection has a trace.
+    fn log(&self, id: StreamId) -> Option<FrameLog> {
+        let sink = self.conn.lock().qlog().cloned()?;
+        Some(FrameLog::new(sink, u64::from(id)))
     }
 
     fn recv(&self, id: StreamId) -> RecvStream {
-        let filter = match id.dir() {
+        let mut filter = match id.dir() {
             Dir::Bi => FrameFilter::request(self.headers.max_frame),
             Dir::Uni => FrameFilter::unidirectional(self.headers.max_frame),
         };
+        filter.set_log(self.log(id));
         let framing = Framing::new(filter, self.headers.memory.clone());
         let mut stream = RecvStream::new(self.conn.clone(), id, self.max_held());
         stream.framing = Some(framing);

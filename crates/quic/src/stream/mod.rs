@@ -2,6 +2,7 @@
 
 mod errors;
 mod frame_filter;
+mod frame_log;
 mod header_memory;
 mod http3;
 pub(crate) mod overflow;

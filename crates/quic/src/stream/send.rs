@@ -1,6 +1,7 @@
 //! The sending half of an HTTP/3 stream.
 
 use super::errors::{h3_id, stream_error};
+use super::frame_log::FrameLog;
 use crate::connection::Conn;
 use bytes::{Buf, Bytes};
 use h3::quic::{self, StreamErrorIncoming, WriteBuf};
@@ -16,11 +17,16 @@ pub struct SendStream {
     pending: Option<WriteBuf<Bytes>>,
     /// Whether it was finished or reset.
     is_over: bool,
+    /// Writes frames to a trace.
+    log: Option<FrameLog>,
+    /// Whether the type of a unidirectional stream is still to be sent.
+    is_start: bool,
 }
 
 impl SendStream {
-    pub(super) fn new(conn: Conn, id: StreamId) -> Self {
-        Self { conn, id, pending: None, is_over: false }
+    pub(super) fn new(conn: Conn, id: StreamId, log: Option<FrameLog>) -> Self {
+        let is_start = id.dir() == Dir::Uni;
+        Self { conn, id, pending: None, is_over: false, log, is_start }
     }
 }
 
@@ -57,7 +63,10 @@ impl quic::SendStream<Bytes> for SendStream {
                 "send_data was called before poll_ready returned ready".into(),
             ));
         }
-        self.pending = Some(data.into());
+        let data = data.into();
+        let is_start = std::mem::take(&mut self.is_start);
+        self.log.take_if(|log| !log.created(data.chunk(), is_start));
+        self.pending = Some(data);
         Ok(())
     }
 

@@ -20,6 +20,16 @@ pub(crate) trait WrapKeys: Clone + Send + Sync + 'static {
     fn header(&self, key: Box<dyn HeaderKey>, _space: Space) -> Box<dyn HeaderKey> {
         key
     }
+
+    /// Takes the client's first destination connection ID (RFC 9000 §7.2), at the client.
+    fn on_connection_id(&self, _connection_id: &[u8]) {}
+
+    /// Takes the transport parameters of this side.
+    fn on_local_parameters(&self, _parameters: &TransportParameters) {}
+
+    /// Takes the transport parameters of the peer, possibly several times. `restored`: those of an
+    /// earlier connection, which 0-RTT uses.
+    fn on_remote_parameters(&self, _parameters: &TransportParameters, _restored: bool) {}
 }
 
 /// Wraps the cryptography of a client.
@@ -45,7 +55,8 @@ impl<W: WrapKeys> ClientConfig for Wrapped<dyn ClientConfig, W> {
         params: &TransportParameters,
     ) -> Result<Box<dyn Session>, ConnectError> {
         let session = self.config.start_session(version, server_name, params)?;
-        Ok(Box::new(WrappedSession { session, wrap: self.wrap.clone(), written: 0 }))
+        self.wrap.on_local_parameters(params);
+        Ok(WrappedSession::boxed(session, Side::Client, &self.wrap))
     }
 }
 
@@ -64,20 +75,31 @@ impl<W: WrapKeys> ServerConfig for Wrapped<dyn ServerConfig, W> {
 
     fn start_session(&self, version: u32, params: &TransportParameters) -> Box<dyn Session> {
         let session = self.config.start_session(version, params);
-        Box::new(WrappedSession { session, wrap: self.wrap.clone(), written: 0 })
+        self.wrap.on_local_parameters(params);
+        WrappedSession::boxed(session, Side::Server, &self.wrap)
     }
 }
 
 struct WrappedSession<W> {
     session: Box<dyn Session>,
+    side: Side,
     wrap: W,
     /// Number of key sets that the handshake has made: first those of Handshake packets, then those
     /// of 1-RTT packets (RFC 9001 §4.1.4).
     written: u8,
 }
 
+impl<W: WrapKeys> WrappedSession<W> {
+    fn boxed(session: Box<dyn Session>, side: Side, wrap: &W) -> Box<dyn Session> {
+        Box::new(Self { session, side, wrap: wrap.clone(), written: 0 })
+    }
+}
+
 impl<W: WrapKeys> Session for WrappedSession<W> {
     fn initial_keys(&self, dst_cid: ConnectionId, side: Side) -> Keys {
+        if side == Side::Client {
+            self.wrap.on_connection_id(&dst_cid);
+        }
         keys(self.session.initial_keys(dst_cid, side), Space::Initial, &self.wrap)
     }
 
@@ -107,7 +129,13 @@ impl<W: WrapKeys> Session for WrappedSession<W> {
     }
 
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
-        self.session.transport_parameters()
+        let parameters = self.session.transport_parameters()?;
+        if let Some(parameters) = &parameters {
+            // Before the server's handshake a client has those of its ticket.
+            let restored = self.side == Side::Client && self.written == 0;
+            self.wrap.on_remote_parameters(parameters, restored);
+        }
+        Ok(parameters)
     }
 
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {

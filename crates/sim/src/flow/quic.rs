@@ -17,7 +17,7 @@ use bentpipe_quic::noq_proto::{
 use bentpipe_quic::observer::{PerAck, TrafficSeries, TrafficStats};
 use bentpipe_quic::path_memory::Holder;
 use bentpipe_quic::path_memory::token::{ClientWindows, TokenOutcome, Tokens};
-use bentpipe_quic::qlog::QlogSink;
+use bentpipe_quic::qlog::{Form, QlogSink};
 use bentpipe_quic::tls::{self, Identity, Randomness};
 use bentpipe_quic::{
     Accept, Conn, ConnectionConfig, Endpoint, FlowControlReport, Handshake, Http, IP_HEADER,
@@ -361,8 +361,8 @@ impl Flow for QuicFlow {
             |direction| SenderMetrics::new(series.filter(|_| visit.direction == direction));
         let (server_probe, client_probe) = (record(Direction::Download), record(Direction::Upload));
         let flow_control = FlowControlReport::new(self.settings.connection_window, series);
-        let sinks = (shared.qlog && visit.measured).then(|| {
-            let sink = |side| QlogSink::new(&self.qlog_name(number, side), shared.clock);
+        let sinks = (shared.qlog.any() && visit.measured).then(|| {
+            let sink = |side| QlogSink::new(&self.qlog_name(number, side), shared.qlog);
             (sink("client"), sink("server"))
         });
         let accounts = ConnectionTraffic::new(series);
@@ -446,7 +446,8 @@ impl Flow for QuicFlow {
             for (side, sink) in [("client", client), ("server", server)] {
                 qlog.push(QlogFile {
                     name: self.qlog_name(self.progress.visit(), side),
-                    bytes: sink.take(),
+                    current: sink.take(Form::Current),
+                    qvis: sink.take(Form::Qvis),
                 });
             }
         }

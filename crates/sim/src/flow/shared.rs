@@ -3,6 +3,7 @@
 use crate::hosts::Hosts;
 use crate::spec::Visit;
 use bentpipe_link::random;
+use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::tls::SecretLog;
 use bentpipe_quic::{Clock, EpochClock};
 use bentpipe_series::SeriesLimit;
@@ -16,8 +17,8 @@ pub struct Shared {
     pub epoch: EpochClock,
     /// Largest number of points of each time series, if series are recorded.
     pub trace: Option<SeriesLimit>,
-    /// Whether to write qlog.
-    pub qlog: bool,
+    /// Forms in which to write qlog.
+    pub qlog: Forms,
     /// Whether QUIC packets are encrypted.
     pub encrypt: bool,
     /// Log of TLS secrets for a capture.

@@ -10,9 +10,11 @@ use crate::outcome::{PathOutcome, ReverseBytes};
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{Direction, FlowSpec, TcpStack, Visit};
 use crate::tcp_connections::{TcpConnection, TcpConnections, earliest};
+use crate::tcp_log::TcpLog;
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::congestion::{ControllerFactory, FastStart, ResumeHandle};
 use bentpipe_quic::path_memory::Holder;
+use bentpipe_quic::qlog::{Forms, QlogSink};
 use bentpipe_quic::{Handshake, PathLease, StartLease};
 use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::http::{self, Exchange, ExchangeEvent, Opening};
@@ -53,6 +55,7 @@ struct Starting {
     peer: std::net::IpAddr,
     /// Limit of the time series, if recorded.
     series: Option<SeriesLimit>,
+    qlog: Forms,
     direction: Direction,
 }
 
@@ -78,8 +81,14 @@ impl TcpFlow {
         })
     }
 
-    /// Returns the controllers of a new connection: client, then server.
-    fn controllers(&mut self, now: Time, number: usize) -> [MakeController; 2] {
+    /// Returns the controllers of a new connection: client, then server. `sink` receives the events
+    /// of the data's sender.
+    fn controllers(
+        &mut self,
+        now: Time,
+        number: usize,
+        sink: Option<&QlogSink>,
+    ) -> [MakeController; 2] {
         let Self { running, controller, progress, .. } = self;
         let factory = controller.clone();
         let plain: MakeController =
@@ -98,7 +107,11 @@ impl TcpFlow {
             );
             // A failing store must not prevent a connection.
             if let Ok(remembered) = hosts.memory.begin(*peer, holder, now) {
-                notes = Some(remembered.resume_handle());
+                let handle = remembered.resume_handle();
+                if let Some(sink) = sink {
+                    handle.set_qlog(sink.clone());
+                }
+                notes = Some(handle);
                 running.remembered.push(remembered);
             }
         }
@@ -120,13 +133,22 @@ impl TcpFlow {
 
     /// Opens a connection.
     fn open(&mut self, now: Time, number: usize) {
-        let make = self.controllers(now, number);
+        let Some(running) = &self.running else { return };
+        let Starting { qlog, direction, .. } = running.starting;
+        let log = qlog.any().then(|| {
+            let Self { progress, .. } = self;
+            let visit = format!("{}-visit{}", progress.spec.name, progress.visit());
+            TcpLog::new(&visit, number, qlog)
+        });
+        let sender = PathDirection::of(direction).source();
+        let make = self.controllers(now, number, log.as_ref().map(|log| log.sink(sender)));
         let Some(running) = &self.running else { return };
         self.tcp_connections.open(
             now,
             make,
             running.starting.direction,
             running.starting.series.filter(|_| number == 0),
+            log,
         );
     }
 
@@ -264,6 +286,7 @@ impl Flow for TcpFlow {
                 hosts: shared.hosts.get(host)?,
                 peer: socket(self.progress.index, side.peer(), self.progress.terminal()).ip(),
                 series,
+                qlog: if visit.measured { shared.qlog } else { Forms::NONE },
                 direction: visit.direction,
             },
         });
@@ -305,7 +328,7 @@ impl Flow for TcpFlow {
             pep: self.tcp_connections.pep_outcome(running.starting.direction),
             reverse,
             flow_control: None,
-            qlog: Vec::new(),
+            qlog: self.tcp_connections.qlog(),
         };
         self.progress.end(now, shared, report);
         self.tcp_connections.end();

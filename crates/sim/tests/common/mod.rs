@@ -65,7 +65,7 @@ pub fn run_spec(base_rtt: Span, hops: Vec<HopSpec>, flows: Vec<FlowSpec>) -> Run
         flows,
         time_limit: Span::from_secs(600),
         trace: None,
-        qlog: false,
+        qlog: Default::default(),
         capture: None,
         encrypt: false,
     }

@@ -4,6 +4,7 @@ use super::scoreboard::{Sent, State};
 use super::{SendLimit, Sender};
 use crate::segment::Segment;
 use bentpipe_congestion::EcnCe;
+use bentpipe_congestion::qlog::Event;
 use bentpipe_units::{Span, Time};
 
 /// Summary of one acknowledgement.
@@ -207,6 +208,8 @@ impl Sender {
                     summary.repaired = true;
                     if let Some(metrics) = &self.metrics {
                         metrics.on_packet_lost(now, &packet);
+                        let (sequence, length) = (sent.seq, u64::from(sent.len));
+                        metrics.log(now, &Event::TcpPacketLost { sequence, length });
                     }
                 }
             }

@@ -20,6 +20,7 @@ mod tlp;
 
 use crate::settings::MakeController;
 use crate::settings::Settings;
+use bentpipe_congestion::qlog::{Event, RecoveryParameters};
 use bentpipe_congestion::{Controller, ControllerConfig, SenderMetrics, SentPackets};
 use bentpipe_units::{Bytes, Span, Time};
 use pacing::Pacer;
@@ -201,6 +202,15 @@ impl Sender {
             counts: Counts::default(),
             newly: Vec::new(),
         };
+        if let Some(metrics) = &sender.metrics {
+            let parameters = RecoveryParameters {
+                timer_granularity: 1,
+                max_datagram_size: Some(mtu.get()),
+                initial_congestion_window: Some(initial_window.get()),
+                ..RecoveryParameters::default()
+            };
+            metrics.log(now, &Event::RecoveryParametersSet(parameters));
+        }
         sender.report(now);
         sender
     }

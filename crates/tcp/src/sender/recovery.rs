@@ -6,6 +6,7 @@ use super::rack::ReorderingInputs;
 use super::recovery_state::{Recovery, Undo};
 use super::scoreboard::State;
 use bentpipe_congestion::Restart;
+use bentpipe_congestion::qlog::Event;
 use bentpipe_units::{Bytes, Span, Time};
 
 impl Sender {
@@ -78,6 +79,8 @@ impl Sender {
                 self.board.keep_original(index, packet);
                 if let Some(metrics) = &self.metrics {
                     metrics.on_packet_lost(now, &packet);
+                    let (sequence, length) = (segment.seq, u64::from(segment.len));
+                    metrics.log(now, &Event::TcpPacketLost { sequence, length });
                 }
             }
         }
