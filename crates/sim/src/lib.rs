@@ -24,6 +24,7 @@ mod packet_network;
 mod simulation;
 mod spec;
 mod tcp_connections;
+mod timing_wheel;
 mod visit_progress;
 
 pub use error::SimError;
