@@ -16,7 +16,7 @@ use crate::flow::Flow;
 use crate::link_state::LinkState;
 use crate::loss_reason::LossReason;
 use crate::outcome::FlowOutcome;
-use crate::packet_arena::{PacketArena, PacketId};
+use crate::packet_arena::PacketId;
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
 use crate::spec::{Direction, FlowSpec, MeshSpec, RunSpec, Stack};
 use bentpipe_link::{DropCause, Packet};
@@ -270,15 +270,13 @@ impl PacketNetwork for Mesh {
         &mut self,
         now: Time,
         net_node: u32,
-        packet: &Packet<PacketId>,
-        packet_arena: &mut PacketArena,
+        packet: &mut Packet<PacketId>,
         links: &mut Vec<LinkState>,
     ) -> NextHop {
-        let label = packet_arena.label(packet.payload);
-        let ends = &self.flows[label.flow as usize];
-        let to = usize::from(label.to);
+        let ends = &self.flows[packet.payload.flow as usize];
+        let to = usize::from(packet.payload.to);
         if ends.nodes[to].0 == net_node {
-            return NextHop::Arrived(label.to);
+            return NextHop::Arrived(packet.payload.to);
         }
         let destination = ends.destinations[to];
         let mut number = self.table[destination * self.nodes + net_node as usize];
@@ -299,7 +297,7 @@ impl PacketNetwork for Mesh {
             out.step = self.step;
             links[link].link.set_delay(port, self.timeline.link_delay(out.from, out.to));
         }
-        if packet_arena.count_hop(packet.payload) > HOP_LIMIT {
+        if packet.payload.count_hop() > HOP_LIMIT {
             return NextHop::Lost(LossReason::HopLimit);
         }
         NextHop::Link(link, port)
