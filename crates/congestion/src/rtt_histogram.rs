@@ -131,8 +131,8 @@ mod tests {
             split in 0usize..200,
             quantile in 0.01f64..1.0,
         ) {
-            let values: Vec<u64> =
-                values.iter().map(|(bits, value)| (value % (1 << bits)).max(1000)).collect();
+            let value = |(bits, value): &(u32, u64)| (value % (1 << bits)).clamp(1000, LARGEST_NS);
+            let values: Vec<u64> = values.iter().map(value).collect();
             let mut model = hdrhistogram::Histogram::<u64>::new_with_bounds(1_000, LARGEST_NS, 2)
                 .unwrap();
             values.iter().for_each(|&value| model.saturating_record(value));

@@ -203,6 +203,7 @@ mod tests {
         }
         let expected: Vec<_> = (0..100).map(|flow| (flow, 3 * flow as u64 + 6)).collect();
         assert_eq!(carried.by_flow(), expected);
-        assert_eq!(carried.total(), expected.iter().map(|&(_, bytes)| bytes).sum());
+        let total: u64 = expected.iter().map(|&(_, bytes)| bytes).sum();
+        assert_eq!(carried.total(), total);
     }
 }

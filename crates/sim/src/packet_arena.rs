@@ -2,6 +2,7 @@
 
 use crate::datagram::{Body, Datagram, PathDirection};
 use bytes::BytesMut;
+use std::collections::VecDeque;
 
 /// Identifies a packet in flight, from [`PacketArena::put`] until [`PacketArena::remove`], and
 /// carries what every link and node needs to know about it.
@@ -33,27 +34,37 @@ impl PacketId {
 /// All packets in flight.
 ///
 /// A datagram is large and passes a queue, a transmitter and a delay line at each hop, so it is
-/// stored here in the meantime. The place that was freed last is reused first, because it is
-/// in the CPU's cache: a ring of places, whose accesses would be sequential, took 25 % more time.
+/// stored here in the meantime.
 #[derive(Debug, Default)]
 pub struct PacketArena {
-    places: Vec<Datagram>,
-    free: Vec<u32>,
+    /// By direction.
+    places: [Places; 2],
+}
+
+/// Places for the packets of one direction.
+///
+/// The place that was freed first is reused first. Packets of one direction arrive roughly in the
+/// order of sending, so that memory is accessed in order, which processors prefetch.
+#[derive(Debug, Default)]
+struct Places {
+    datagrams: Vec<Datagram>,
+    free: VecDeque<u32>,
 }
 
 impl PacketArena {
     /// Stores a packet.
     pub fn put(&mut self, datagram: Datagram) -> PacketId {
         let Datagram { flow, to, toward, .. } = datagram;
-        let place = match self.free.pop() {
+        let Places { datagrams, free } = &mut self.places[toward as usize];
+        let place = match free.pop_front() {
             Some(place) => {
-                // The place has nothing to drop, and reading it could wait for memory.
-                std::mem::forget(std::mem::replace(&mut self.places[place as usize], datagram));
+                // The place has nothing to drop, and reading it would wait for memory.
+                std::mem::forget(std::mem::replace(&mut datagrams[place as usize], datagram));
                 place
             }
             None => {
-                self.places.push(datagram);
-                self.places.len() as u32 - 1
+                datagrams.push(datagram);
+                datagrams.len() as u32 - 1
             }
         };
         PacketId { place, flow, to, toward, hops: 0 }
@@ -61,12 +72,12 @@ impl PacketArena {
 
     /// Returns the packet.
     pub fn get(&self, packet_id: PacketId) -> &Datagram {
-        &self.places[packet_id.place as usize]
+        &self.places[packet_id.toward as usize].datagrams[packet_id.place as usize]
     }
 
     /// Returns the packet, to take its payload out.
     pub fn get_mut(&mut self, packet_id: PacketId) -> &mut Datagram {
-        &mut self.places[packet_id.place as usize]
+        &mut self.places[packet_id.toward as usize].datagrams[packet_id.place as usize]
     }
 
     /// Removes the packet. Its place, which keeps no allocation, will be reused.
@@ -75,7 +86,7 @@ impl PacketArena {
         if let Body::Udp(data) = &mut self.get_mut(packet_id).body {
             *data = BytesMut::new();
         }
-        self.free.push(packet_id.place);
+        self.places[packet_id.toward as usize].free.push_back(packet_id.place);
     }
 }
 
@@ -95,7 +106,7 @@ mod tests {
         packet_arena.remove(first);
         let third = packet_arena.put(datagram(3));
         assert_eq!((packet_arena.get(second).visit, packet_arena.get(third).visit), (2, 3));
-        assert_eq!(packet_arena.places.len(), 2);
+        assert_eq!(packet_arena.places[0].datagrams.len(), 2);
     }
 
     #[test]
@@ -105,6 +116,15 @@ mod tests {
         assert_eq!((first.count_hop(), first.count_hop()), (1, 2));
         packet_arena.remove(first);
         assert_eq!(packet_arena.put(datagram(2)).count_hop(), 1);
+    }
+
+    #[test]
+    fn places_are_reused_in_the_order_in_which_they_were_freed() {
+        let mut packet_arena = PacketArena::default();
+        let packets: Vec<_> = (0..3).map(|visit| packet_arena.put(datagram(visit))).collect();
+        [1, 0, 2].into_iter().for_each(|index: usize| packet_arena.remove(packets[index]));
+        let places = [0; 3].map(|visit| packet_arena.put(datagram(visit)).place);
+        assert_eq!(places, [1, 0, 2]);
     }
 
     #[test]
