@@ -23,6 +23,12 @@ pub struct PacketId {
 }
 
 impl PacketId {
+    /// Returns the number of links that the packet has entered in a mesh.
+    #[inline]
+    pub fn hops(&self) -> u8 {
+        self.hops
+    }
+
     /// Counts one more link. Returns the number of links that the packet has entered.
     #[inline]
     pub fn count_hop(&mut self) -> u8 {
