@@ -24,7 +24,7 @@ const RTT: Span = Span::from_millis(100);
 /// Rate of the path for each flow.
 const RATE: Rate = Rate::from_mbps(1);
 /// Buffers of each flow: several bandwidth-delay products.
-const WINDOW: Bytes = Bytes::new(256 << 10);
+const WINDOW: Bytes = Bytes::new(64 << 10);
 /// Shortest run. Runs of few flows are longer, so that they have packets to measure.
 const SHORTEST_S: u64 = 10;
 /// Length of a run of one flow.
