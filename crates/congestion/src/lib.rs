@@ -29,6 +29,7 @@ pub mod parameters;
 pub mod path_change;
 pub mod resume;
 mod round_trips;
+pub mod rtt_histogram;
 mod sender_log;
 pub mod sent_packets;
 pub mod slow_start;

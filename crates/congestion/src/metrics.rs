@@ -3,11 +3,11 @@
 
 use crate::controller::{Ack, SendControl, SentPacket};
 use crate::pacing::pacing_rate;
+use crate::rtt_histogram::RttHistogram;
 use crate::sender_log::SenderLog;
 use bentpipe_qlog::{Event, QlogSink};
 use bentpipe_series::{BoundedSeries, SeriesLimit};
 use bentpipe_units::{Bytes, Rate, Span, Time};
-use hdrhistogram::Histogram;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Collects the metrics of one sender. Clones share them.
@@ -34,8 +34,8 @@ pub struct SenderStats {
     pub congestion_events: u64,
     /// Loss events that proved spurious.
     pub spurious_events: u64,
-    /// RTT samples in nanoseconds, of the newest packet of each ACK.
-    pub rtt: Histogram<u64>,
+    /// RTT samples, of the newest packet of each ACK.
+    pub rtt: RttHistogram,
     /// Sum of the RTT samples, for an exact mean.
     rtt_sum: u128,
     /// Smallest RTT sample.
@@ -139,10 +139,7 @@ impl SenderStats {
             packets_declared_lost: 0,
             congestion_events: 0,
             spurious_events: 0,
-            // 1 µs to one hour with two significant digits: a few kilobytes, and an error below 1
-            // %.
-            rtt: Histogram::new_with_bounds(1_000, 3_600_000_000_000, 2)
-                .unwrap_or_else(|error| unreachable!("fixed bounds are valid: {error}")),
+            rtt: RttHistogram::default(),
             rtt_sum: 0,
             rtt_min: u64::MAX,
             window_blocked: Span::ZERO,
@@ -169,7 +166,7 @@ impl SenderStats {
 
     /// Returns the 99th percentile of the RTT, accurate to 1 %. `None` before the first sample.
     pub fn rtt_p99(&self) -> Option<Span> {
-        (!self.rtt.is_empty()).then(|| Span::from_nanos(self.rtt.value_at_quantile(0.99)))
+        (!self.rtt.is_empty()).then(|| self.rtt.quantile(0.99))
     }
 
     /// Adds the counters of another sender of the same transfer. Time series stay unchanged.
@@ -179,8 +176,7 @@ impl SenderStats {
         self.packets_declared_lost += other.packets_declared_lost;
         self.congestion_events += other.congestion_events;
         self.spurious_events += other.spurious_events;
-        // Both histograms have the same bounds, so that no sample can be out of range.
-        let _ = self.rtt.add(&other.rtt);
+        self.rtt.add(&other.rtt);
         self.rtt_sum += other.rtt_sum;
         self.rtt_min = self.rtt_min.min(other.rtt_min);
         self.window_blocked += other.window_blocked;
@@ -200,7 +196,7 @@ impl SenderStats {
     /// Adds an RTT sample.
     pub fn sample(&mut self, now: Time, rtt: Span) {
         let nanos = rtt.as_nanos();
-        self.rtt.saturating_record(nanos.max(1_000));
+        self.rtt.record(rtt.max(Span::from_micros(1)));
         self.rtt_sum += u128::from(nanos);
         self.rtt_min = self.rtt_min.min(nanos);
         if let Some(series) = &mut self.series {

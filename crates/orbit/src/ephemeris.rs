@@ -2,6 +2,7 @@
 
 use crate::{Constellation, Ecef, OrbitError};
 use bentpipe_units::{Epoch, Span, Time};
+use std::sync::Arc;
 
 /// Interval between propagated positions.
 ///
@@ -20,8 +21,8 @@ const KNOT: Span = Span::from_secs(10);
 pub struct Ephemeris {
     begins: Epoch,
     /// The two knots around the time of the last call: time, and each satellite's position and
-    /// velocity.
-    knots: [Knot; 2],
+    /// velocity. Clones share them.
+    knots: [Arc<Knot>; 2],
 }
 
 #[derive(Debug, Clone, Default)]
@@ -33,7 +34,7 @@ struct Knot {
 impl Ephemeris {
     /// Creates an ephemeris whose times count from `begins`.
     pub fn new(begins: Epoch) -> Self {
-        Self { begins, knots: [Knot::default(), Knot::default()] }
+        Self { begins, knots: Default::default() }
     }
 
     /// Writes the Earth-fixed position of every satellite of `constellation` at `at` to `into`,
@@ -56,31 +57,30 @@ impl Ephemeris {
         if self.knots[0].at != Some(before) && self.knots[1].at == Some(before) {
             self.knots.swap(0, 1);
         }
-        self.knots[0].fill(constellation, self.begins, before)?;
+        self.fill(0, constellation, before)?;
         into.clear();
         if into_step == 0 {
             into.extend(self.knots[0].states.iter().map(|(position, _)| *position));
             return Ok(());
         }
-        self.knots[1].fill(constellation, self.begins, before + KNOT)?;
+        self.fill(1, constellation, before + KNOT)?;
         let weights = Weights::new(into_step as f64 / KNOT.as_nanos() as f64);
         let [from, to] = &self.knots;
         into.extend(from.states.iter().zip(&to.states).map(|(from, to)| weights.between(from, to)));
         Ok(())
     }
-}
 
-impl Knot {
+    /// Propagates every satellite to `at` for knot number `knot`, unless that is its time already.
     fn fill(
         &mut self,
+        knot: usize,
         constellation: &Constellation,
-        begins: Epoch,
         at: Time,
     ) -> Result<(), OrbitError> {
-        if self.at != Some(at) {
-            self.at = None;
-            constellation.states(begins, at, &mut self.states)?;
-            self.at = Some(at);
+        if self.knots[knot].at != Some(at) {
+            let mut states = Vec::new();
+            constellation.states(self.begins, at, &mut states)?;
+            self.knots[knot] = Arc::new(Knot { at: Some(at), states });
         }
         Ok(())
     }

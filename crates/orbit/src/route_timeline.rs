@@ -98,7 +98,7 @@ impl RouteTimeline {
         let routes = Routes::new(&network, &current, destinations);
         let watched = WatchedPaths::new(&network, destinations, pairs);
         let mut made = Self { network, step, watched, current, routes, next_topology: None };
-        made.find_next()?;
+        made.find_next(None)?;
         Ok(made)
     }
 
@@ -115,22 +115,22 @@ impl RouteTimeline {
     pub fn advance(&mut self) -> Result<Changes, OrbitError> {
         let Some(next_topology) = self.next_topology.take() else { return Ok(Changes::default()) };
         let mut changes = changes::between(&self.network, &self.current, &next_topology);
-        self.current = next_topology;
+        let spare = std::mem::replace(&mut self.current, next_topology);
         changes.routes = self.routes.update(&self.network, &self.current);
-        self.find_next()?;
+        self.find_next(Some(spare))?;
         Ok(changes)
     }
 
-    /// Finds the next step and its topology.
-    fn find_next(&mut self) -> Result<(), OrbitError> {
+    /// Finds the next step and its topology, reusing the memory of `spare`.
+    fn find_next(&mut self, spare: Option<Topology>) -> Result<(), OrbitError> {
         let step = match self.step {
             RouteUpdates::Stepped(step) | RouteUpdates::EventDriven(step) => step,
             RouteUpdates::Static => return Ok(()),
         };
         let passed = self.current.at().as_nanos() / step.as_nanos();
         let at = Time::from_nanos((passed + 1).saturating_mul(step.as_nanos()));
-        let mut topology = self.current.clone();
-        topology.advance(&self.network, at)?;
+        let mut topology = spare.unwrap_or_else(|| self.current.clone());
+        topology.follow(&self.network, &self.current, at)?;
         if let RouteUpdates::EventDriven(_) = self.step {
             topology =
                 self.watched.first_change(&self.network, &self.current, &self.routes, topology)?;

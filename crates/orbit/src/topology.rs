@@ -58,6 +58,25 @@ impl Topology {
         Ok(made)
     }
 
+    /// Replaces this topology by that which follows `before` at `at`, reusing memory.
+    ///
+    /// # Errors
+    ///
+    /// If a satellite cannot be propagated to that time.
+    pub(crate) fn follow(
+        &mut self,
+        network: &Network,
+        before: &Self,
+        at: Time,
+    ) -> Result<(), OrbitError> {
+        self.at = before.at;
+        self.ephemeris.clone_from(&before.ephemeris);
+        self.attached.clone_from(&before.attached);
+        self.attached_starts.clone_from(&before.attached_starts);
+        self.outage_until.clone_from(&before.outage_until);
+        self.advance(network, at)
+    }
+
     /// Advances to `at`.
     ///
     /// # Errors
@@ -112,13 +131,15 @@ impl Topology {
     fn measure_isls(&mut self, network: &Network) {
         let positions = &self.positions;
         let range = network.max_isl_length_m();
+        let clear_m = visibility::clear_length_m(&positions[..network.satellites()]);
         let length = |&(a, b): &(Node, Node)| {
             let (a, b) = (positions[a.0 as usize], positions[b.0 as usize]);
+            let distance_m = a.distance_m(b);
             let open = match range {
-                Some(range) => a.distance_m(b) <= range,
-                None => visibility::clear_of_ground(a, b),
+                Some(range) => distance_m <= range,
+                None => distance_m < clear_m || visibility::clear_of_ground(a, b),
             };
-            if open { nanos(a.distance_m(b)) } else { NO_LINK }
+            if open { nanos(distance_m) } else { NO_LINK }
         };
         self.isl_ns.clear();
         self.isl_ns.extend(network.isls().iter().map(length));
@@ -192,7 +213,9 @@ impl Topology {
 /// At least one, so that no cycle of links has length zero and shortest paths are unique. At most
 /// 4.3 s, three times the distance of the Moon.
 fn nanos(distance_m: f64) -> u32 {
-    (distance_m * (1e9 / SPEED_OF_LIGHT)).round().clamp(1.0, f64::from(NO_LINK - 1)) as u32
+    let nanos = (distance_m * (1e9 / SPEED_OF_LIGHT)).clamp(1.0, f64::from(NO_LINK - 1));
+    // Rounds half up. `f64::round` is a function call on processors without SSE 4.1.
+    (nanos + 0.5) as u32
 }
 
 /// Returns the number of the slot of [`SatelliteSelection::Slots`] that contains `at`, in UTC.

@@ -1,8 +1,7 @@
 //! The event queue of a run.
 
+use crate::timing_wheel::{Entry, TimingWheel};
 use bentpipe_units::Time;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Index of a component that receives events: a network, a node of a flow, a flow, or a link.
 pub type Component = u32;
@@ -12,8 +11,8 @@ const COMPONENT_BITS: u32 = 24;
 
 /// A priority queue of (time, sequence, component).
 ///
-/// An entry is one integer, so a comparison is one operation: the time in the upper bits, then the
-/// sequence (2⁴⁰ values before the order of equal times becomes undefined), then the component.
+/// Sequence and component share one integer: 2⁴⁰ values of the sequence before the order of equal
+/// times becomes undefined.
 ///
 /// Components change their deadlines far more often than deadlines pass, because a QUIC endpoint
 /// re-arms its timers with each packet. So a deadline that moves back keeps its entry: the
@@ -21,7 +20,7 @@ const COMPONENT_BITS: u32 = 24;
 /// forward adds an entry.
 #[derive(Debug)]
 pub struct EventQueue {
-    heap: BinaryHeap<Reverse<u128>>,
+    entries: TimingWheel,
     /// Valid entry of each component. Its other entries are stale.
     due: Vec<Time>,
     sequence: u64,
@@ -34,14 +33,11 @@ impl EventQueue {
     /// Creates a queue for components `0..count`. Others, up to [`Self::MAX`] in total, are added
     /// when they are scheduled.
     pub fn new(count: usize) -> Self {
-        Self {
-            heap: BinaryHeap::with_capacity(4 * count),
-            due: vec![Time::MAX; count],
-            sequence: 0,
-        }
+        Self { entries: TimingWheel::new(), due: vec![Time::MAX; count], sequence: 0 }
     }
 
     /// Wakes `component` by `deadline`.
+    #[inline]
     pub fn schedule(&mut self, component: Component, deadline: Option<Time>) {
         let Some(deadline) = deadline else { return };
         let index = component as usize;
@@ -52,17 +48,18 @@ impl EventQueue {
         if deadline < *due {
             *due = deadline;
             self.sequence += 1;
-            let rest = self.sequence << COMPONENT_BITS | u64::from(component);
-            self.heap.push(Reverse(u128::from(deadline.as_nanos()) << 64 | u128::from(rest)));
+            let order = self.sequence << COMPONENT_BITS | u64::from(component);
+            self.entries.insert(Entry { time: deadline.as_nanos(), order });
         }
     }
 
     /// Returns the next component to wake, with its time. Equal times come in the order in which
     /// they were scheduled.
+    #[inline]
     pub fn pop(&mut self) -> Option<(Time, Component)> {
-        while let Some(Reverse(entry)) = self.heap.pop() {
-            let time = Time::from_nanos((entry >> 64) as u64);
-            let component = entry as Component & (Self::MAX as Component - 1);
+        while let Some(Entry { time, order }) = self.entries.pop() {
+            let time = Time::from_nanos(time);
+            let component = order as Component & (Self::MAX as Component - 1);
             let due = &mut self.due[component as usize];
             if *due == time {
                 *due = Time::MAX;

@@ -7,7 +7,7 @@ use crate::flow::Flow;
 use crate::link_state::LinkState;
 use crate::loss_reason::LossReason;
 use crate::outcome::FlowOutcome;
-use crate::packet_arena::{PacketArena, PacketId};
+use crate::packet_arena::PacketId;
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
 use crate::spec::{FlowSpec, RunSpec, Stack};
 use bentpipe_link::{LinkContext, Packet};
@@ -171,16 +171,15 @@ impl PacketNetwork for HopPath {
         &mut self,
         _now: Time,
         net_node: u32,
-        packet: &Packet<PacketId>,
-        packet_arena: &mut PacketArena,
+        packet: &mut Packet<PacketId>,
         _links: &mut Vec<LinkState>,
     ) -> NextHop {
-        let datagram = packet_arena.get(packet.payload);
-        let flow = datagram.flow as usize;
-        if self.net_node(flow, datagram.to) == net_node {
-            return NextHop::Arrived(datagram.to);
+        let PacketId { flow, to, toward, .. } = packet.payload;
+        let flow = flow as usize;
+        if self.net_node(flow, to) == net_node {
+            return NextHop::Arrived(to);
         }
-        match self.routes[self.flows[flow].terminal].from(net_node, datagram.toward) {
+        match self.routes[self.flows[flow].terminal].from(net_node, toward) {
             Some((link, port)) => NextHop::Link(link, port),
             None => NextHop::Lost(LossReason::NoRoute),
         }

@@ -25,6 +25,7 @@ mod simulation;
 mod spec;
 mod tcp_connections;
 mod tcp_log;
+mod timing_wheel;
 mod visit_progress;
 
 pub use error::SimError;

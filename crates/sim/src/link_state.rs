@@ -123,33 +123,62 @@ impl LinkState {
     }
 }
 
+/// Number of flows up to which [`BytesByFlow`] searches a list.
+const LISTED: usize = 16;
+
 /// Bytes per flow.
 #[derive(Default)]
-pub struct BytesByFlow(Vec<(u32, u64)>);
+pub struct BytesByFlow {
+    /// Flows with their bytes, while there are few of them: most links of a mesh carry few of the
+    /// flows.
+    few: Vec<(u32, u64)>,
+    /// Bytes by flow, once there are more.
+    many: Vec<u64>,
+}
 
 impl BytesByFlow {
-    /// Adds `bytes` of `flow`. Flows move to the front with each packet, so that the most active
-    /// are found first.
+    /// Adds `bytes` of `flow`. In the list, flows move to the front with each packet, so that the
+    /// most active are found first.
     #[inline]
     pub fn add(&mut self, flow: u32, bytes: u32) {
-        match self.0.iter().position(|&(other, _)| other == flow) {
+        if let Some(total) = self.many.get_mut(flow as usize) {
+            *total += u64::from(bytes);
+            return;
+        }
+        match self.few.iter().position(|&(other, _)| other == flow) {
             Some(index) => {
-                self.0[index].1 += u64::from(bytes);
-                self.0.swap(index, index.saturating_sub(1));
+                self.few[index].1 += u64::from(bytes);
+                self.few.swap(index, index.saturating_sub(1));
             }
-            None => self.0.push((flow, bytes.into())),
+            None => self.add_flow(flow, bytes),
+        }
+    }
+
+    #[cold]
+    fn add_flow(&mut self, flow: u32, bytes: u32) {
+        if self.many.is_empty() && self.few.len() < LISTED {
+            self.few.push((flow, bytes.into()));
+            return;
+        }
+        for (flow, bytes) in self.few.drain(..).chain([(flow, bytes.into())]) {
+            let flow = flow as usize;
+            if flow >= self.many.len() {
+                self.many.resize(flow + 1, 0);
+            }
+            self.many[flow] += bytes;
         }
     }
 
     /// The total of all flows.
     pub fn total(&self) -> u64 {
-        self.0.iter().map(|&(_, bytes)| bytes).sum()
+        self.few.iter().map(|&(_, bytes)| bytes).sum::<u64>() + self.many.iter().sum::<u64>()
     }
 
     /// The bytes of each flow, in the order of flows.
     pub fn by_flow(&self) -> Vec<(usize, u64)> {
-        let mut flows: Vec<_> =
-            self.0.iter().map(|&(flow, bytes)| (flow as usize, bytes)).collect();
+        let few = self.few.iter().map(|&(flow, bytes)| (flow as usize, bytes));
+        let many = self.many.iter().copied().enumerate().filter(|&(_, bytes)| bytes > 0);
+        let mut flows: Vec<_> = few.chain(many).collect();
         flows.sort_unstable();
         flows
     }
@@ -167,5 +196,19 @@ mod tests {
         }
         assert_eq!(carried.by_flow(), [(2, 12), (5, 1000), (7, 101)]);
         assert_eq!(carried.total(), 1113);
+    }
+
+    #[test]
+    fn bytes_are_counted_per_flow_for_any_number_of_flows() {
+        let mut carried = BytesByFlow::default();
+        for round in 1..4 {
+            for flow in (0..100).rev() {
+                carried.add(flow, flow + round);
+            }
+        }
+        let expected: Vec<_> = (0..100).map(|flow| (flow, 3 * flow as u64 + 6)).collect();
+        assert_eq!(carried.by_flow(), expected);
+        let total: u64 = expected.iter().map(|&(_, bytes)| bytes).sum();
+        assert_eq!(carried.total(), total);
     }
 }

@@ -1,91 +1,104 @@
 //! Storage of packets in flight. Links pass only their IDs.
 
-use crate::datagram::{Body, Datagram};
+use crate::datagram::{Body, Datagram, PathDirection};
 use bytes::BytesMut;
+use std::collections::VecDeque;
 
-/// Identifies a packet in flight, from [`PacketArena::put`] until [`PacketArena::remove`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PacketId(u32);
-
-/// All packets in flight.
+/// Identifies a packet in flight, from [`PacketArena::put`] until [`PacketArena::remove`], and
+/// carries what every link and node needs to know about it.
 ///
-/// A datagram is large and passes a queue, a transmitter and a delay line at each hop, so it is
-/// stored here in the meantime. Slots are reused.
-#[derive(Debug, Default)]
-pub struct PacketArena {
-    places: Vec<Datagram>,
-    labels: Vec<PacketLabel>,
-    free: Vec<PacketId>,
-}
-
-/// Properties of a packet that every link and node needs, stored separately so that they stay in
-/// the CPU caches.
-#[derive(Debug, Clone, Copy)]
-pub struct PacketLabel {
+/// Reading that from the arena instead would cost a cache miss at each hop: thousands of packets
+/// are in flight on a long path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketId {
+    place: u32,
     /// Index of the flow in the run.
     pub flow: u32,
     /// Destination node of its flow.
     pub to: u16,
+    /// Direction of the packet.
+    pub toward: PathDirection,
     /// Number of links that it has entered in a mesh.
     hops: u8,
+}
+
+impl PacketId {
+    /// Returns the number of links that the packet has entered in a mesh.
+    #[inline]
+    pub fn hops(&self) -> u8 {
+        self.hops
+    }
+
+    /// Counts one more link. Returns the number of links that the packet has entered.
+    #[inline]
+    pub fn count_hop(&mut self) -> u8 {
+        self.hops = self.hops.saturating_add(1);
+        self.hops
+    }
+}
+
+/// All packets in flight.
+///
+/// A datagram is large and passes a queue, a transmitter and a delay line at each hop, so it is
+/// stored here in the meantime.
+#[derive(Debug, Default)]
+pub struct PacketArena {
+    /// By direction.
+    places: [Places; 2],
+}
+
+/// Places for the packets of one direction.
+///
+/// The place that was freed first is reused first. Packets of one direction arrive roughly in the
+/// order of sending, so that memory is accessed in order, which processors prefetch.
+#[derive(Debug, Default)]
+struct Places {
+    datagrams: Vec<Datagram>,
+    free: VecDeque<u32>,
 }
 
 impl PacketArena {
     /// Stores a packet.
     pub fn put(&mut self, datagram: Datagram) -> PacketId {
-        let label = PacketLabel { flow: datagram.flow, to: datagram.to, hops: 0 };
-        match self.free.pop() {
-            Some(packet_id) => {
-                self.places[packet_id.0 as usize] = datagram;
-                self.labels[packet_id.0 as usize] = label;
-                packet_id
+        let Datagram { flow, to, toward, .. } = datagram;
+        let Places { datagrams, free } = &mut self.places[toward as usize];
+        let place = match free.pop_front() {
+            Some(place) => {
+                // The place has nothing to drop, and reading it would wait for memory.
+                std::mem::forget(std::mem::replace(&mut datagrams[place as usize], datagram));
+                place
             }
             None => {
-                self.places.push(datagram);
-                self.labels.push(label);
-                PacketId(self.places.len() as u32 - 1)
+                datagrams.push(datagram);
+                datagrams.len() as u32 - 1
             }
-        }
+        };
+        PacketId { place, flow, to, toward, hops: 0 }
     }
 
     /// Returns the packet.
     pub fn get(&self, packet_id: PacketId) -> &Datagram {
-        &self.places[packet_id.0 as usize]
-    }
-
-    /// Returns the label of the packet.
-    #[inline]
-    pub fn label(&self, packet_id: PacketId) -> PacketLabel {
-        self.labels[packet_id.0 as usize]
+        &self.places[packet_id.toward as usize].datagrams[packet_id.place as usize]
     }
 
     /// Returns the packet, to take its payload out.
     pub fn get_mut(&mut self, packet_id: PacketId) -> &mut Datagram {
-        &mut self.places[packet_id.0 as usize]
+        &mut self.places[packet_id.toward as usize].datagrams[packet_id.place as usize]
     }
 
-    /// Counts one more link. Returns the number of links that the packet has entered.
-    #[inline]
-    pub fn count_hop(&mut self, packet_id: PacketId) -> u8 {
-        let hops = &mut self.labels[packet_id.0 as usize].hops;
-        *hops = hops.saturating_add(1);
-        *hops
-    }
-
-    /// Removes the packet. Its ID will be reused.
+    /// Removes the packet. Its place, which keeps no allocation, will be reused.
     pub fn remove(&mut self, packet_id: PacketId) {
         // Frees the payload of a lost packet now.
         if let Body::Udp(data) = &mut self.get_mut(packet_id).body {
             *data = BytesMut::new();
         }
-        self.free.push(packet_id);
+        self.places[packet_id.toward as usize].free.push_back(packet_id.place);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::datagram::PathDirection;
 
     fn datagram(visit: u32) -> Datagram {
         let body = Body::Udp(BytesMut::from(&b"data"[..]));
@@ -99,17 +112,25 @@ mod tests {
         packet_arena.remove(first);
         let third = packet_arena.put(datagram(3));
         assert_eq!((packet_arena.get(second).visit, packet_arena.get(third).visit), (2, 3));
-        assert_eq!(packet_arena.places.len(), 2);
+        assert_eq!(packet_arena.places[0].datagrams.len(), 2);
     }
 
     #[test]
-    fn a_reused_slot_has_no_hops() {
+    fn a_reused_place_has_no_hops() {
         let mut packet_arena = PacketArena::default();
-        let first = packet_arena.put(datagram(1));
-        assert_eq!((packet_arena.count_hop(first), packet_arena.count_hop(first)), (1, 2));
+        let mut first = packet_arena.put(datagram(1));
+        assert_eq!((first.count_hop(), first.count_hop()), (1, 2));
         packet_arena.remove(first);
-        let again = packet_arena.put(datagram(2));
-        assert_eq!(packet_arena.count_hop(again), 1);
+        assert_eq!(packet_arena.put(datagram(2)).count_hop(), 1);
+    }
+
+    #[test]
+    fn places_are_reused_in_the_order_in_which_they_were_freed() {
+        let mut packet_arena = PacketArena::default();
+        let packets: Vec<_> = (0..3).map(|visit| packet_arena.put(datagram(visit))).collect();
+        [1, 0, 2].into_iter().for_each(|index: usize| packet_arena.remove(packets[index]));
+        let places = [0; 3].map(|visit| packet_arena.put(datagram(visit)).place);
+        assert_eq!(places, [1, 0, 2]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::flow::Flow;
 use crate::link_state::LinkState;
 use crate::loss_reason::LossReason;
 use crate::outcome::FlowOutcome;
-use crate::packet_arena::{PacketArena, PacketId};
+use crate::packet_arena::PacketId;
 use bentpipe_link::Packet;
 use bentpipe_recorder::PathTrace;
 use bentpipe_units::Time;
@@ -56,8 +56,7 @@ pub trait PacketNetwork {
         &mut self,
         now: Time,
         net_node: u32,
-        packet: &Packet<PacketId>,
-        packet_arena: &mut PacketArena,
+        packet: &mut Packet<PacketId>,
         links: &mut Vec<LinkState>,
     ) -> NextHop;
 

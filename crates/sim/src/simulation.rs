@@ -226,7 +226,7 @@ impl<N: PacketNetwork> Simulation<N> {
                     if let Some(recorder) = &mut state.recorder {
                         recorder.delivered(self.now, packet.bytes);
                     }
-                    state.carried.add(self.packet_arena.label(packet.payload).flow, packet.bytes);
+                    state.carried.add(packet.payload.flow, packet.bytes);
                     let net_node = state.port_destinations[port];
                     self.forward(net_node, packet);
                 }
@@ -252,18 +252,12 @@ impl<N: PacketNetwork> Simulation<N> {
     }
 
     /// Delivers a packet at `net_node` or passes it to the next link.
-    fn forward(&mut self, net_node: u32, packet: Packet<PacketId>) {
-        match self.network.next(
-            self.now,
-            net_node,
-            &packet,
-            &mut self.packet_arena,
-            &mut self.links,
-        ) {
+    fn forward(&mut self, net_node: u32, mut packet: Packet<PacketId>) {
+        match self.network.next(self.now, net_node, &mut packet, &mut self.links) {
             NextHop::Link(link, port) => {
                 if let Some(node) = self.network.passes(net_node) {
+                    let flow = packet.payload.flow as usize;
                     let datagram = self.packet_arena.get(packet.payload);
-                    let flow = datagram.flow as usize;
                     if !self.flows[flow].pass(self.now, node, datagram) {
                         self.packet_arena.remove(packet.payload);
                         self.flush(flow, node);
@@ -286,7 +280,7 @@ impl<N: PacketNetwork> Simulation<N> {
             NextHop::Lost(lost) => self.lost(packet.payload, lost, self.now),
             NextHop::Arrived(node) => {
                 let datagram = self.packet_arena.get_mut(packet.payload);
-                let index = datagram.flow as usize;
+                let index = packet.payload.flow as usize;
                 let flow = &mut self.flows[index];
                 flow.deliver(self.now, node, packet.ecn, datagram);
                 self.packet_arena.remove(packet.payload);
@@ -331,17 +325,11 @@ impl<N: PacketNetwork> Simulation<N> {
 
     /// Sends all packets that a flow has to send at `node`, and schedules its next timeout.
     fn flush(&mut self, flow: usize, node: u16) {
-        while let Some((_, packet)) =
+        while let Some((_, mut packet)) =
             self.flows[flow].poll_transmit(self.now, node, &mut self.packet_arena)
         {
             let net_node = self.network.net_node(flow, node);
-            let next = self.network.next(
-                self.now,
-                net_node,
-                &packet,
-                &mut self.packet_arena,
-                &mut self.links,
-            );
+            let next = self.network.next(self.now, net_node, &mut packet, &mut self.links);
             self.stay(next, packet);
         }
         let timeout = self.flows[flow].next_timeout(node);

@@ -156,6 +156,11 @@ impl<P> Queue<P> {
     /// Removes and returns the packet whose transmission has ended.
     pub fn end(&mut self) -> Option<Accepted<P>> {
         self.sending = false;
-        self.packets.pop_front()
+        let held = self.packets.pop_front();
+        if self.packets.is_empty() {
+            // Starts again at the front of the buffer, which is in the CPU's cache.
+            self.packets.clear();
+        }
+        held
     }
 }

@@ -17,13 +17,21 @@ pub(super) struct Arc {
 }
 
 /// The links of every node.
+///
+/// Most steps of a topology change only delays: then the arcs keep their places.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Graph {
+    /// Ends of each link.
+    links: Vec<(u32, u32)>,
+    /// Propagation delay of each link in nanoseconds.
+    ns: Vec<u32>,
     /// Node `n`: from `starts[n]` to `starts[n + 1]`.
     starts: Vec<u32>,
     /// Of these, links to nodes that forward: `starts[n]` to `passing[n]`.
     passing: Vec<u32>,
     arcs: Vec<Arc>,
+    /// By arc: its link.
+    arc_links: Vec<u32>,
     forwards: Vec<bool>,
     /// Length of a link in addition to its delay.
     hop: u64,
@@ -38,55 +46,82 @@ impl Graph {
 
     /// Replaces the graph by that of another topology, reusing memory.
     pub(super) fn fill(&mut self, network: &Network, topology: &Topology) {
-        let mut links = Vec::with_capacity(network.isls().len() + 16 * network.stations().len());
+        self.ns.clear();
+        let mut same = true;
+        let Self { links, ns, .. } = self;
+        let mut add = |a: u32, b: u32, delay: u32| {
+            if links.get(ns.len()) != Some(&(a, b)) {
+                same = false;
+                links.truncate(ns.len());
+                links.push((a, b));
+            }
+            ns.push(delay);
+        };
         for (index, (a, b)) in network.isls().iter().enumerate() {
-            let ns = topology.isl_ns(index);
-            if ns != NO_LINK {
-                links.push((a.0, b.0, ns));
+            let delay = topology.isl_ns(index);
+            if delay != NO_LINK {
+                add(a.0, b.0, delay);
             }
         }
         for index in 0..network.stations().len() {
             let station = network.station(index);
             for &satellite in topology.attached(index) {
                 let delay = topology.delay(network, station, Node(satellite)).as_nanos();
-                links.push((satellite, station.0, delay as u32));
+                add(satellite, station.0, delay as u32);
             }
         }
-        links.extend(
-            network.fibres().iter().map(|(a, b, delay)| (a.0, b.0, delay.as_nanos() as u32)),
-        );
-        let forwards =
-            (0..network.nodes() as u32).map(|node| network.forwards(Node(node))).collect();
-        let hop = match network.metric() {
-            Metric::Delay => 0,
-            Metric::Hops => HOP,
-        };
-        self.set(forwards, &links, hop);
+        for (a, b, delay) in network.fibres() {
+            add(a.0, b.0, delay.as_nanos() as u32);
+        }
+        if !same || links.len() > ns.len() || self.forwards.len() != network.nodes() {
+            links.truncate(ns.len());
+            self.hop = match network.metric() {
+                Metric::Delay => 0,
+                Metric::Hops => HOP,
+            };
+            self.forwards.clear();
+            self.forwards
+                .extend((0..network.nodes() as u32).map(|node| network.forwards(Node(node))));
+            self.place_arcs();
+        }
+        self.measure_arcs();
     }
 
     /// Replaces the graph by `links`, each in both directions.
     pub(super) fn set(&mut self, forwards: Vec<bool>, links: &[(u32, u32, u32)], hop: u64) {
-        let nodes = forwards.len();
         self.hop = hop;
-        self.starts.clear();
-        self.starts.resize(nodes + 1, 0);
-        for (a, b, _) in links {
-            self.starts[*a as usize + 1] += 1;
-            self.starts[*b as usize + 1] += 1;
+        self.forwards = forwards;
+        self.links = links.iter().map(|&(a, b, _)| (a, b)).collect();
+        self.ns = links.iter().map(|&(_, _, ns)| ns).collect();
+        self.place_arcs();
+        self.measure_arcs();
+    }
+
+    /// Sorts the links by node.
+    fn place_arcs(&mut self) {
+        let Self { links, starts, passing, arcs, arc_links, forwards, .. } = self;
+        let nodes = forwards.len();
+        starts.clear();
+        starts.resize(nodes + 1, 0);
+        for &(a, b) in &*links {
+            starts[a as usize + 1] += 1;
+            starts[b as usize + 1] += 1;
         }
         for node in 0..nodes {
-            self.starts[node + 1] += self.starts[node];
+            starts[node + 1] += starts[node];
         }
-        self.arcs.clear();
-        self.arcs.resize(links.len() * 2, Arc { to: 0, ns: 0 });
-        self.passing.clear();
-        self.passing.extend_from_slice(&self.starts[..nodes]);
+        arcs.clear();
+        arcs.resize(links.len() * 2, Arc { to: 0, ns: 0 });
+        arc_links.clear();
+        arc_links.resize(links.len() * 2, 0);
+        passing.clear();
+        passing.extend_from_slice(&starts[..nodes]);
         // Forwarding nodes fill each range from the front, others from the back.
-        let mut ends = self.starts[1..].to_vec();
-        for &(a, b, ns) in links {
+        let mut ends = starts[1..].to_vec();
+        for (link, &(a, b)) in (0..).zip(&*links) {
             for (from, to) in [(a, b), (b, a)] {
                 let place = if forwards[to as usize] {
-                    let place = &mut self.passing[from as usize];
+                    let place = &mut passing[from as usize];
                     *place += 1;
                     *place - 1
                 } else {
@@ -94,10 +129,17 @@ impl Graph {
                     *place -= 1;
                     *place
                 };
-                self.arcs[place as usize] = Arc { to, ns };
+                arcs[place as usize].to = to;
+                arc_links[place as usize] = link;
             }
         }
-        self.forwards = forwards;
+    }
+
+    /// Copies the delays of links to their arcs.
+    fn measure_arcs(&mut self) {
+        for (arc, link) in self.arcs.iter_mut().zip(&self.arc_links) {
+            arc.ns = self.ns[*link as usize];
+        }
     }
 
     pub(super) fn nodes(&self) -> usize {

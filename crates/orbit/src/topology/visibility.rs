@@ -74,6 +74,17 @@ fn elevation_deg(height: f64, distance_m: f64) -> f64 {
     if distance_m > 0.0 { libm::asin((height / distance_m).min(1.0)).to_degrees() } else { 90.0 }
 }
 
+/// Returns a length in metres below which every line between two of `satellites` clears the ground.
+///
+/// The chord of length `d` between two points at radius `r` or more comes no nearer to the centre
+/// than `√(r² - d²/4)`. Rounding errors of [`clear_of_ground`] are far below the metre subtracted.
+pub(super) fn clear_length_m(satellites: &[Ecef]) -> f64 {
+    let square = |at: &Ecef| at.x * at.x + at.y * at.y + at.z * at.z;
+    let lowest = satellites.iter().map(square).fold(f64::INFINITY, f64::min);
+    let limit = EARTH_RADIUS_M + CLEARANCE_M + 1.0;
+    2.0 * libm::sqrt((lowest - limit * limit).max(0.0))
+}
+
 /// Returns true if the line between two satellites clears the ground.
 pub(super) fn clear_of_ground(a: Ecef, b: Ecef) -> bool {
     let along = [b.x - a.x, b.y - a.y, b.z - a.z];

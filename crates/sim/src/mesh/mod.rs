@@ -16,7 +16,7 @@ use crate::flow::Flow;
 use crate::link_state::LinkState;
 use crate::loss_reason::LossReason;
 use crate::outcome::FlowOutcome;
-use crate::packet_arena::{PacketArena, PacketId};
+use crate::packet_arena::PacketId;
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
 use crate::spec::{Direction, FlowSpec, MeshSpec, RunSpec, Stack};
 use bentpipe_link::{DropCause, Packet};
@@ -37,6 +37,11 @@ const NOT_LOOKED_UP: u32 = u32::MAX;
 /// Table entry without a route.
 const NO_ROUTE: u32 = u32::MAX - 1;
 
+/// Hops of a path that [`Mesh::recent`] remembers. Paths around the Earth have up to 20.
+const RECENT_HOPS: usize = 16;
+/// A node that does not exist.
+const NO_NODE: u32 = u32::MAX;
+
 /// A network of satellites and stations.
 pub struct Mesh {
     spec: MeshSpec,
@@ -47,6 +52,10 @@ pub struct Mesh {
     egress: Egress,
     /// By destination and node: the egress port of a packet, [`NOT_LOOKED_UP`] or [`NO_ROUTE`].
     table: Vec<u32>,
+    /// By flow, direction and hop, modulo [`RECENT_HOPS`]: the node of the last packet, and its
+    /// entry in `table`. Packets of a flow mostly follow the same path, and these few lines of
+    /// memory stay in the CPU's cache, unlike the table.
+    recent: Vec<(u32, u32)>,
     nodes: usize,
     /// Number of steps of the timeline so far.
     step: u32,
@@ -95,6 +104,7 @@ impl Mesh {
         let nodes = mesh.network.nodes();
         let mut made = Self {
             egress: Egress::new(spec, mesh),
+            recent: vec![(NO_NODE, NO_ROUTE); 2 * RECENT_HOPS * flows.len()],
             spec: mesh.clone(),
             timeline,
             path_predictor,
@@ -174,6 +184,7 @@ impl Mesh {
         }
         if changes.routes || !changes.removed_links.is_empty() {
             self.table.fill(NOT_LOOKED_UP);
+            self.recent.fill((NO_NODE, NO_ROUTE));
         }
         if changes.routes {
             self.record_paths(now);
@@ -270,20 +281,24 @@ impl PacketNetwork for Mesh {
         &mut self,
         now: Time,
         net_node: u32,
-        packet: &Packet<PacketId>,
-        packet_arena: &mut PacketArena,
+        packet: &mut Packet<PacketId>,
         links: &mut Vec<LinkState>,
     ) -> NextHop {
-        let label = packet_arena.label(packet.payload);
-        let ends = &self.flows[label.flow as usize];
-        let to = usize::from(label.to);
+        let ends = &self.flows[packet.payload.flow as usize];
+        let to = usize::from(packet.payload.to);
         if ends.nodes[to].0 == net_node {
-            return NextHop::Arrived(label.to);
+            return NextHop::Arrived(packet.payload.to);
         }
-        let destination = ends.destinations[to];
-        let mut number = self.table[destination * self.nodes + net_node as usize];
-        if number == NOT_LOOKED_UP {
-            number = self.look_up(net_node, destination, links);
+        let path = (2 * packet.payload.flow as usize + to) * RECENT_HOPS;
+        let recent = path + usize::from(packet.payload.hops()) % RECENT_HOPS;
+        let (node, mut number) = self.recent[recent];
+        if node != net_node {
+            let destination = ends.destinations[to];
+            number = self.table[destination * self.nodes + net_node as usize];
+            if number == NOT_LOOKED_UP {
+                number = self.look_up(net_node, destination, links);
+            }
+            self.recent[recent] = (net_node, number);
         }
         if number == NO_ROUTE {
             return NextHop::Lost(LossReason::NoRoute);
@@ -299,7 +314,7 @@ impl PacketNetwork for Mesh {
             out.step = self.step;
             links[link].link.set_delay(port, self.timeline.link_delay(out.from, out.to));
         }
-        if packet_arena.count_hop(packet.payload) > HOP_LIMIT {
+        if packet.payload.count_hop() > HOP_LIMIT {
             return NextHop::Lost(LossReason::HopLimit);
         }
         NextHop::Link(link, port)
