@@ -29,6 +29,8 @@ pub struct SentPacket {
     pub bytes: Bytes,
     /// Time of sending.
     pub sent_at: Time,
+    /// Bytes sent so far, this packet included.
+    pub position: Bytes,
     /// Bytes in flight, this packet included.
     pub in_flight: Bytes,
     /// Bytes delivered before it was sent.

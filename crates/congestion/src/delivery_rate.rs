@@ -10,6 +10,7 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 /// [`DeliveryRateEstimator::on_lost`]; [`DeliveryRateEstimator::sample`] completes an ACK.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryRateEstimator {
+    sent: Bytes,
     delivered: Bytes,
     delivered_at: Time,
     first_sent_at: Time,
@@ -32,10 +33,12 @@ impl DeliveryRateEstimator {
             self.first_sent_at = now;
             self.delivered_at = now;
         }
+        self.sent += bytes;
         SentPacket {
             number,
             bytes,
             sent_at: now,
+            position: self.sent,
             in_flight,
             delivered: self.delivered,
             delivered_at: self.delivered_at,

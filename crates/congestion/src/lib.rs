@@ -43,7 +43,7 @@ pub use crate::controller::{
     SentPacket, minimum_window,
 };
 pub use crate::factory::{ControllerFactory, FastStart};
-pub use crate::metrics::{SenderMetrics, SenderSeries, SenderStats};
+pub use crate::metrics::{NumberSeries, SenderMetrics, SenderSeries, SenderStats};
 pub use crate::parameters::{Parameter, ParameterError, ParameterValues};
 pub use crate::path_change::{
     PathChangeFeed, PathChangeLayer, PathChangeNotice, PathChangeResponse,

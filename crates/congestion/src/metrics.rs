@@ -5,7 +5,8 @@ use crate::controller::{Ack, SendControl, SentPacket};
 use crate::pacing::pacing_rate;
 use crate::sender_log::SenderLog;
 use bentpipe_qlog::{Event, QlogSink};
-use bentpipe_units::{Bytes, Span, Time};
+use bentpipe_series::{BoundedSeries, SeriesLimit};
+use bentpipe_units::{Bytes, Rate, Span, Time};
 use hdrhistogram::Histogram;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -50,42 +51,88 @@ pub struct SenderStats {
     idle_since: Option<Time>,
     last_sent: Time,
     smoothed_rtt: Span,
-    /// Bytes sent up to each packet, by its number. Only filled if time series are recorded.
-    positions: Vec<u64>,
     /// Time series, if they are recorded.
     pub series: Option<SenderSeries>,
     /// Writes events, if there is a trace.
     log: Option<Box<SenderLog>>,
 }
 
-/// Time series of a sender, as points of (time, value).
-#[derive(Debug, Default)]
+/// Time series of a sender.
+#[derive(Debug)]
 pub struct SenderSeries {
     /// Packets sent; the value is the bytes sent so far, the packet included.
-    pub sent: Vec<(Time, f64)>,
+    pub sent: BoundedSeries,
     /// ACKs; the value is that of the newest acknowledged packet in `sent`.
-    pub acked: Vec<(Time, f64)>,
+    pub acked: BoundedSeries,
     /// Packets declared lost, at the time of the declaration; the value is that of the packet in
     /// `sent`.
-    pub lost: Vec<(Time, f64)>,
+    pub lost: BoundedSeries,
+    /// Numbers of the packets, if recorded.
+    pub numbers: Option<NumberSeries>,
     /// Congestion window in bytes.
-    pub cwnd: Vec<(Time, f64)>,
+    pub cwnd: BoundedSeries,
     /// Slow-start threshold in bytes, once it is set.
-    pub ssthresh: Vec<(Time, f64)>,
+    pub ssthresh: BoundedSeries,
     /// Bytes in flight.
-    pub bytes_in_flight: Vec<(Time, f64)>,
+    pub bytes_in_flight: BoundedSeries,
     /// Pacing rate in Mbps.
-    pub pacing_rate: Vec<(Time, f64)>,
+    pub pacing_rate: BoundedSeries,
     /// RTT of the newest packet of each ACK, in ms.
-    pub rtt: Vec<(Time, f64)>,
+    pub rtt: BoundedSeries,
     /// Smoothed RTT (RFC 9002 §5.3) in ms.
-    pub smoothed_rtt: Vec<(Time, f64)>,
-    /// Phases of the controller, each with its start.
+    pub smoothed_rtt: BoundedSeries,
+    /// Phases of the controller, each with its start; at most [`MAX_PHASES`].
     pub phases: Vec<(Time, &'static str)>,
+    /// Inputs of the last value of `pacing_rate`.
+    paced: Option<(Bytes, Option<Rate>, Span)>,
+}
+
+/// Numbers of packets in the order of sending, from 0: [`SentPacket::number`].
+#[derive(Debug)]
+pub struct NumberSeries {
+    /// Packets sent.
+    pub sent: BoundedSeries,
+    /// The newest packet that each ACK acknowledged.
+    pub acked: BoundedSeries,
+}
+
+/// Maximum number of recorded phases. The last one is [`PHASES_END`].
+pub const MAX_PHASES: usize = 4096;
+/// Label from the time on from which phases are not recorded.
+pub const PHASES_END: &str = "not recorded";
+
+impl SenderSeries {
+    /// Creates empty series of at most `limit` points each.
+    pub fn new(limit: SeriesLimit) -> Self {
+        let empty = || BoundedSeries::new(limit);
+        Self {
+            sent: empty(),
+            acked: empty(),
+            lost: empty(),
+            numbers: None,
+            cwnd: empty(),
+            ssthresh: empty(),
+            bytes_in_flight: empty(),
+            pacing_rate: empty(),
+            rtt: empty(),
+            smoothed_rtt: empty(),
+            phases: Vec::new(),
+            paced: None,
+        }
+    }
+
+    fn on_phase(&mut self, now: Time, phase: &'static str) {
+        let repeated = self.phases.last().is_some_and(|&(_, last)| last == phase);
+        if repeated || self.phases.len() == MAX_PHASES {
+            return;
+        }
+        let label = if self.phases.len() + 1 == MAX_PHASES { PHASES_END } else { phase };
+        self.phases.push((now, label));
+    }
 }
 
 impl SenderStats {
-    fn new(record_series: bool) -> Self {
+    fn new(limit: Option<SeriesLimit>) -> Self {
         Self {
             packets_sent: 0,
             bytes_sent: 0,
@@ -104,8 +151,7 @@ impl SenderStats {
             idle_since: None,
             last_sent: Time::ZERO,
             smoothed_rtt: Span::ZERO,
-            positions: Vec::new(),
-            series: record_series.then(SenderSeries::default),
+            series: limit.map(SenderSeries::new),
             log: None,
         }
     }
@@ -158,19 +204,25 @@ impl SenderStats {
         self.rtt_sum += u128::from(nanos);
         self.rtt_min = self.rtt_min.min(nanos);
         if let Some(series) = &mut self.series {
-            series.rtt.push((now, nanos as f64 / 1e6));
+            series.rtt.push(now, nanos as f64 / 1e6);
         }
-    }
-
-    fn position(&self, number: u64) -> f64 {
-        self.positions.get(number as usize).copied().unwrap_or(self.bytes_sent) as f64
     }
 }
 
 impl SenderMetrics {
-    /// Creates empty metrics; with `record_series` they include time series.
-    pub fn new(record_series: bool) -> Self {
-        Self { state: Arc::new(Mutex::new(SenderStats::new(record_series))) }
+    /// Creates empty metrics. With a limit, they include time series.
+    pub fn new(limit: Option<SeriesLimit>) -> Self {
+        Self { state: Arc::new(Mutex::new(SenderStats::new(limit))) }
+    }
+
+    /// Creates metrics like [`SenderMetrics::new`] whose series include the numbers of packets.
+    pub fn with_numbers(limit: Option<SeriesLimit>) -> Self {
+        let metrics = Self::new(limit);
+        if let (Some(limit), Some(series)) = (limit, &mut metrics.stats().series) {
+            let empty = || BoundedSeries::new(limit);
+            series.numbers = Some(NumberSeries { sent: empty(), acked: empty() });
+        }
+        metrics
     }
 
     /// Writes the sender's metrics to `sink` when they change.
@@ -224,10 +276,11 @@ impl SenderMetrics {
         if let Some(log) = &mut stats.log {
             log.on_packet_sent(packet);
         }
-        let position = stats.bytes_sent;
         if let Some(series) = &mut stats.series {
-            series.sent.push((now, position as f64));
-            stats.positions.push(position);
+            series.sent.push(now, packet.position.get() as f64);
+            if let Some(numbers) = &mut series.numbers {
+                numbers.sent.push(now, packet.number as f64);
+            }
         }
     }
 
@@ -239,10 +292,13 @@ impl SenderMetrics {
         if let Some(log) = &mut stats.log {
             log.on_ack(ack);
         }
-        let position = stats.position(ack.newest().number);
         if let Some(series) = &mut stats.series {
-            series.acked.push((ack.now, position));
-            push_change(&mut series.smoothed_rtt, ack.now, ack.smoothed_rtt.as_millis_f64());
+            let newest = ack.newest();
+            series.acked.push(ack.now, newest.position.get() as f64);
+            if let Some(numbers) = &mut series.numbers {
+                numbers.acked.push(ack.now, newest.number as f64);
+            }
+            series.smoothed_rtt.push_change(ack.now, ack.smoothed_rtt.as_millis_f64());
         }
     }
 
@@ -264,9 +320,8 @@ impl SenderMetrics {
     pub fn on_packet_lost(&self, now: Time, packet: &SentPacket) {
         let mut stats = self.stats();
         stats.packets_declared_lost += 1;
-        let position = stats.position(packet.number);
         if let Some(series) = &mut stats.series {
-            series.lost.push((now, position));
+            series.lost.push(now, packet.position.get() as f64);
         }
     }
 
@@ -288,22 +343,17 @@ impl SenderMetrics {
             log.on_state(now, control, in_flight);
         }
         let Some(series) = &mut stats.series else { return };
-        push_change(&mut series.cwnd, now, control.cwnd.get() as f64);
+        series.cwnd.push_change(now, control.cwnd.get() as f64);
         if let Some(ssthresh) = control.ssthresh.filter(|&threshold| threshold < Bytes::MAX) {
-            push_change(&mut series.ssthresh, now, ssthresh.get() as f64);
+            series.ssthresh.push_change(now, ssthresh.get() as f64);
         }
-        push_change(&mut series.pacing_rate, now, pacing_rate(control, smoothed_rtt).as_mbps_f64());
-        push_change(&mut series.bytes_in_flight, now, in_flight.get() as f64);
-        let phase = control.phase;
-        if series.phases.last().is_none_or(|&(_, last)| last != phase) {
-            series.phases.push((now, phase));
+        let inputs = Some((control.cwnd, control.pacing_rate, smoothed_rtt));
+        if series.paced != inputs {
+            series.paced = inputs;
+            series.pacing_rate.push_change(now, pacing_rate(control, smoothed_rtt).as_mbps_f64());
         }
-    }
-}
-
-fn push_change(series: &mut Vec<(Time, f64)>, time: Time, value: f64) {
-    if series.last().is_none_or(|&(_, last)| last != value) {
-        series.push((time, value));
+        series.bytes_in_flight.push_change(now, in_flight.get() as f64);
+        series.on_phase(now, control.phase);
     }
 }
 
@@ -327,7 +377,7 @@ mod tests {
 
     #[test]
     fn blocked_time_runs_from_one_packet_to_the_next() {
-        let metrics = SenderMetrics::new(false);
+        let metrics = SenderMetrics::new(None);
         send(&metrics, 0);
         metrics.on_writers_blocked(true, at(0));
         send(&metrics, 70);
@@ -342,7 +392,7 @@ mod tests {
 
     #[test]
     fn pacing_and_the_congestion_window_do_not_count_as_blocked() {
-        let metrics = SenderMetrics::new(false);
+        let metrics = SenderMetrics::new(None);
         metrics.on_writers_blocked(true, at(0));
         send(&metrics, 10);
         metrics.on_ack_end(at(60), false);
@@ -352,7 +402,7 @@ mod tests {
 
     #[test]
     fn an_application_without_data_does_not_count_as_blocked() {
-        let metrics = SenderMetrics::new(false);
+        let metrics = SenderMetrics::new(None);
         send(&metrics, 0);
         metrics.on_writers_blocked(true, at(0));
         metrics.on_writers_blocked(false, at(0));
@@ -362,7 +412,7 @@ mod tests {
 
     #[test]
     fn periods_blocked_by_the_peers_window_are_counted_separately() {
-        let metrics = SenderMetrics::new(false);
+        let metrics = SenderMetrics::new(None);
         for (ms, blocked) in [(0, true), (30, false), (40, true), (90, false)] {
             metrics.on_peer_window_blocked(blocked, at(ms));
         }

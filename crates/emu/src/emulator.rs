@@ -238,9 +238,9 @@ impl Emulator {
                 &delay_changes,
             );
         }
-        if monitor.series {
-            forward.keep_series();
-            reverse.keep_series();
+        if let Some(limit) = monitor.series {
+            forward.keep_series(limit);
+            reverse.keep_series(limit);
         }
         let dropped = testbed.ring_drops()?;
         let server = vec![Arc::clone(&testbed.server_tun)];

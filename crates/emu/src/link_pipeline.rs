@@ -8,6 +8,7 @@ use crate::delay_changes::DelayChange;
 use crate::report::LinkReport;
 use bentpipe_link::{DirectionModel, DropCause, Enqueue, Event, Link, LinkContext, Packet};
 use bentpipe_recorder::LinkRecorder;
+use bentpipe_series::SeriesLimit;
 use bentpipe_units::{LinearDelay, Span, Time};
 use std::collections::VecDeque;
 
@@ -138,10 +139,10 @@ impl<P> LinkPipeline<P> {
         }
     }
 
-    /// Records series of every link from now on.
-    pub fn keep_series(&mut self) {
+    /// Records series of every link from now on, of at most `limit` points.
+    pub fn keep_series(&mut self, limit: SeriesLimit) {
         for stage in &mut self.stages {
-            stage.recorders.resize_with(stage.links.len(), LinkRecorder::default);
+            stage.recorders.resize_with(stage.links.len(), || LinkRecorder::new(limit));
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::capture::CaptureConfig;
 use crate::gso::ends;
 use bentpipe_link::DropCause;
+use bentpipe_series::SeriesLimit;
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -21,8 +22,8 @@ pub struct Monitor {
     /// Idle time after which the next packet of a port that is listed several times starts its next
     /// counters.
     pub idle_time: Span,
-    /// Whether to record time series of the links.
-    pub series: bool,
+    /// Largest number of points of each time series of the links, if series are recorded.
+    pub series: Option<SeriesLimit>,
     /// Capture files.
     pub capture: CaptureConfig,
 }

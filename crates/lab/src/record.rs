@@ -62,13 +62,7 @@ pub fn record(
     let execution = execute(plan, runner, jobs, stop, &recorder);
     let results = execution.results(plan);
     let mut notes = plan.notes.clone();
-    if recorder.has_downsampled() {
-        notes.push(
-            "long time series are downsampled: plots show the lowest, highest, first and last \
-                points of short intervals"
-                .to_owned(),
-        );
-    }
+    notes.extend(recorder.series_notes());
     notes.extend(identical_variants(&results.runs).into_iter().map(|(first, second)| {
         format!(
             "`{first}` and `{second}` gave identical results: the keys that they differ in had no \

@@ -5,16 +5,14 @@ use crate::plan::{Plan, Task};
 use crate::run::Observer;
 use crate::rundir::Staging;
 use bentpipe_report::{Recording, Trace, TracedNetwork, constellations};
+use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{RunOutcome, RunSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Largest size of all time series in a run directory, in bytes. No report could show more.
+/// Largest size of all time series in a run directory, in bytes.
 const MAX_TRACE_BYTES: usize = 512 << 20;
-/// Largest number of points in the time series of all runs. Beyond it, the longest series are
-/// downsampled. At 12 bytes per point these are 48 MiB, which a browser opens in seconds.
-const MAX_REPORT_POINTS: usize = 4 << 20;
 
 /// Time series of one run.
 struct RunSeries {
@@ -37,6 +35,8 @@ pub(crate) struct RunRecorder<'a> {
     done: AtomicUsize,
     /// True if a time series was downsampled.
     downsampled: AtomicBool,
+    /// True if only the first flows of a run have time series.
+    flows_left_out: AtomicBool,
     progress: &'a (dyn Fn(usize) + Sync),
 }
 
@@ -58,11 +58,13 @@ impl<'a> RunRecorder<'a> {
             files: Mutex::default(),
             done: AtomicUsize::new(0),
             downsampled: AtomicBool::new(false),
+            flows_left_out: AtomicBool::new(false),
             progress,
         }
     }
 
-    /// Returns the files and time series. Adds a note to `notes` if time series exceed the limit.
+    /// Returns the files and time series. Adds a note to `notes` if time series exceed the limit
+    /// of a run directory.
     pub fn finish(self, notes: &mut Vec<String>) -> Result<RecordedRuns, LabError> {
         let series = self.series.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(RecordedRuns {
@@ -71,9 +73,24 @@ impl<'a> RunRecorder<'a> {
         })
     }
 
-    /// Returns true if a time series was downsampled.
-    pub fn has_downsampled(&self) -> bool {
-        self.downsampled.load(Ordering::Relaxed)
+    /// Returns notes about points and flows that the time series leave out.
+    pub fn series_notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.downsampled.load(Ordering::Relaxed) {
+            let remedy = match self.plan.output.full_time_series {
+                true => "",
+                false => "; `output.full_time_series = true` keeps all points in `traces.bin`",
+            };
+            notes.push(format!(
+                "long time series are downsampled: plots show the lowest, highest, first and last \
+                 points of short intervals{remedy}"
+            ));
+        }
+        if self.flows_left_out.load(Ordering::Relaxed) {
+            let most = SeriesLimit::MAX_FLOWS;
+            notes.push(format!("only the first {most} flows of a run have time series"));
+        }
+        notes
     }
 
     fn write(&self, name: String, bytes: &[u8]) -> Result<(), LabError> {
@@ -111,20 +128,14 @@ impl Observer for RunRecorder<'_> {
                 end: outcome.end,
             });
             let mut blob = Vec::new();
-            let share = MAX_REPORT_POINTS / self.plan.traced_runs().max(1);
-            let max_points = bentpipe_report::limit(trace, share);
-            if max_points < usize::MAX {
+            if trace.series().any(|series| series.downsampled) {
                 self.downsampled.store(true, Ordering::Relaxed);
             }
-            let trace = Trace::encode(
-                &case.variant,
-                &case.point,
-                task.run,
-                trace,
-                &names,
-                max_points,
-                &mut blob,
-            );
+            if spec.flows.len() > SeriesLimit::MAX_FLOWS {
+                self.flows_left_out.store(true, Ordering::Relaxed);
+            }
+            let trace =
+                Trace::encode(&case.variant, &case.point, task.run, trace, &names, &mut blob);
             self.series
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)

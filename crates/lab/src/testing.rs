@@ -90,18 +90,15 @@ impl Runner for Fake {
             queue_mean: Span::ZERO,
             carried: Vec::new(),
         });
-        if spec.trace {
+        if spec.trace.is_some() {
             let points =
                 (0..100u64).map(|i| (Time::from_millis(i * 40), (i * 20_000) as f64)).collect();
-            let series = [Series { name: "received", unit: "B", points }];
+            let series = [Series { name: "received", unit: "B", points, downsampled: false }];
             let flows = outcome.flows.iter().map(|flow| FlowTrace {
                 name: flow.name.clone(),
                 visit: flow.visit,
                 start: Time::ZERO,
-                series: series
-                    .iter()
-                    .map(|s| Series { name: s.name, unit: s.unit, points: s.points.clone() })
-                    .collect(),
+                series: series.to_vec(),
                 marks: vec![(Time::from_millis(650), "handshake".to_owned())],
                 phases: vec![(Time::ZERO, "slow start")],
             });

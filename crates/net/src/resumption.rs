@@ -162,7 +162,7 @@ impl Resumption {
         let start_lease = factory.needs_start_slot().then(|| self.start_limiter.lease(remote));
         let config = config
             .with_controller(factory.clone())
-            .with_metrics(SenderMetrics::new(false))
+            .with_metrics(SenderMetrics::new(None))
             .with_path_lease(path_lease.clone())
             .with_start_lease(start_lease.clone());
         (config, path_lease, start_lease)

@@ -3,6 +3,7 @@
 use crate::Series;
 use crate::series::THROUGHPUT_BIN;
 use bentpipe_link::FrameShare;
+use bentpipe_series::{BoundedSeries, SeriesLimit};
 use bentpipe_units::{Span, Time};
 
 /// Maximum number of terminals with separate series. More would be unreadable in a plot.
@@ -10,44 +11,62 @@ const MAX_TERMINALS: usize = 16;
 
 /// Series of every terminal of a link.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Terminals(Vec<Capacity>);
+pub(crate) struct Terminals {
+    limit: SeriesLimit,
+    terminals: Vec<Capacity>,
+}
 
 impl Terminals {
+    /// Creates empty series of at most `limit` points each.
+    pub fn new(limit: SeriesLimit) -> Self {
+        Self { limit, terminals: Vec::new() }
+    }
+
     /// Adds shares of frames, in order of time.
     pub fn add(&mut self, shares: impl Iterator<Item = FrameShare>) {
         for share in shares.filter(|share| share.port < MAX_TERMINALS) {
-            if share.port >= self.0.len() {
-                self.0.resize_with(share.port + 1, Capacity::default);
+            if share.port >= self.terminals.len() {
+                let limit = self.limit;
+                self.terminals.resize_with(share.port + 1, || Capacity::new(limit));
             }
-            self.0[share.port].add(&share);
+            self.terminals[share.port].add(&share);
         }
     }
 
     /// Takes the series of each terminal if there are several; empty otherwise.
     pub fn take(&mut self) -> Vec<Vec<Series>> {
-        if self.0.len() < 2 {
+        if self.terminals.len() < 2 {
             return Vec::new();
         }
-        self.0.drain(..).map(|capacity| capacity.series().collect()).collect()
+        self.terminals.drain(..).map(|capacity| capacity.series().collect()).collect()
     }
 
     /// Returns the remaining series: those of the only terminal, which are the link's.
     pub fn series(self) -> impl Iterator<Item = Series> {
-        self.0.into_iter().flat_map(Capacity::series)
+        self.terminals.into_iter().flat_map(Capacity::series)
     }
 }
 
 /// Capacity in bins of whole frames, each at least one throughput bin long.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Capacity {
     begin: Time,
     length: Span,
     /// Bytes requested, allocated and used in the bin.
     bytes: [u64; 3],
-    points: [Vec<(Time, f64)>; 3],
+    points: [BoundedSeries; 3],
 }
 
 impl Capacity {
+    fn new(limit: SeriesLimit) -> Self {
+        Self {
+            begin: Time::ZERO,
+            length: Span::ZERO,
+            bytes: [0; 3],
+            points: std::array::from_fn(|_| BoundedSeries::new(limit)),
+        }
+    }
+
     fn add(&mut self, share: &FrameShare) {
         if self.length >= THROUGHPUT_BIN {
             self.end_bin();
@@ -66,7 +85,7 @@ impl Capacity {
     fn end_bin(&mut self) {
         let micros = self.length.as_nanos() as f64 / 1e3;
         for (points, bytes) in self.points.iter_mut().zip(self.bytes) {
-            points.push((self.begin, (bytes * 8) as f64 / micros));
+            points.push(self.begin, (bytes * 8) as f64 / micros);
         }
         (self.length, self.bytes) = (Span::ZERO, [0; 3]);
     }
@@ -76,10 +95,8 @@ impl Capacity {
             self.end_bin();
         }
         let named = ["requested", "allocated", "used"].into_iter().zip(self.points);
-        named.filter(|(_, points)| !points.is_empty()).map(|(name, points)| Series {
-            name,
-            unit: "Mbps",
-            points,
-        })
+        named
+            .filter(|(_, points)| !points.is_empty())
+            .map(|(name, points)| Series::new(name, "Mbps", points.into_points()))
     }
 }

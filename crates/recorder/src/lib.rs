@@ -1,7 +1,8 @@
 //! Time series of links and flows, the same for the virtual and the real clock.
 //!
-//! [`LinkRecorder`] collects the packets of a link in bins, so that its memory grows with the
-//! duration of a run and not with the number of packets. [`RunTrace`] holds the series of a run.
+//! [`LinkRecorder`] collects the packets of a link in bins and in series of bounded size, so that
+//! its memory grows neither with the duration of a run nor with the number of packets. [`RunTrace`]
+//! holds the series of a run.
 
 mod capacity;
 mod link;

@@ -4,15 +4,11 @@ use crate::Series;
 use crate::capacity::Terminals;
 use crate::series::THROUGHPUT_BIN;
 use bentpipe_link::{DropCause, FrameShare};
+use bentpipe_series::{BinnedSum, BoundedSeries, Points, SeriesLimit};
 use bentpipe_units::{Span, Time};
 
 /// Width of a queue bin.
 const QUEUE_BIN: Span = Span::from_millis(10);
-/// Maximum number of bins: almost 14 hours of the narrower bins. Later data is not recorded.
-const MAX_BINS: u64 = 5_000_000;
-/// Maximum number of drops with recorded times, for each cause. The counters of the link include
-/// all drops.
-const MAX_DROPS: usize = 1_000_000;
 
 /// Cause of a drop. Each has its own series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,40 +43,49 @@ impl From<DropCause> for Drop {
 }
 
 /// Collects the time series of one link.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LinkRecorder {
-    /// Bytes delivered in each bin since the start of the run.
-    delivered: Vec<u64>,
+    /// Throughput in Mbps.
+    throughput: BinnedSum,
     queue: QueueLength,
-    drops: [Vec<Time>; Drop::ALL.len()],
+    drops: [BoundedSeries; Drop::ALL.len()],
     terminals: Terminals,
 }
 
+impl Default for LinkRecorder {
+    fn default() -> Self {
+        Self::new(SeriesLimit::DEFAULT)
+    }
+}
+
 impl LinkRecorder {
+    /// Creates empty series of at most `limit` points each.
+    pub fn new(limit: SeriesLimit) -> Self {
+        // Bits per microsecond are megabits per second.
+        let mbps = 8.0 / (THROUGHPUT_BIN.as_nanos() / 1_000) as f64;
+        Self {
+            throughput: BinnedSum::new(THROUGHPUT_BIN, mbps, limit),
+            queue: QueueLength::new(limit),
+            drops: std::array::from_fn(|_| BoundedSeries::new(limit)),
+            terminals: Terminals::new(limit),
+        }
+    }
+
     /// Records that a packet of `bytes` left the link.
+    #[inline]
     pub fn delivered(&mut self, now: Time, bytes: u32) {
-        let bin = now.as_nanos() / THROUGHPUT_BIN.as_nanos();
-        if bin >= MAX_BINS {
-            return;
-        }
-        let bin = bin as usize;
-        if self.delivered.len() <= bin {
-            self.delivered.resize(bin + 1, 0);
-        }
-        self.delivered[bin] += u64::from(bytes);
+        self.throughput.add(now, bytes.into());
     }
 
     /// Records that the queue holds `bytes` from now on.
+    #[inline]
     pub fn queue(&mut self, now: Time, bytes: u64) {
-        self.queue.set(now.as_nanos() / QUEUE_BIN.as_nanos(), bytes);
+        self.queue.set(now, bytes);
     }
 
     /// Records a dropped packet.
     pub fn dropped(&mut self, now: Time, cause: impl Into<Drop>) {
-        let drops = &mut self.drops[cause.into() as usize];
-        if drops.len() < MAX_DROPS {
-            drops.push(now);
-        }
+        self.drops[cause.into() as usize].push(now, 1.0);
     }
 
     /// Records the terminals' shares of the frames of a shared link, in order of time.
@@ -98,21 +103,15 @@ impl LinkRecorder {
     ///
     /// They are `throughput` (Mbps, mean of the bin that starts at each time), `queue` (bytes), and
     /// `dropped_policer`, `dropped_queue`, `dropped_channel` and `dropped_routing` (one point per
-    /// packet). A link with capacity allocation and a single terminal also has `requested`,
-    /// `allocated` and `used` (Mbps, mean of the frames from each time on).
+    /// packet, as far as points are kept). A link with capacity allocation and a single terminal
+    /// also has `requested`, `allocated` and `used` (Mbps, mean of the frames from each time on).
     pub fn series(self) -> Vec<Series> {
-        let throughput = self.delivered.iter().enumerate().map(|(bin, &bytes)| {
-            // Bits per microsecond are megabits per second.
-            let mbps = (bytes * 8) as f64 / (THROUGHPUT_BIN.as_nanos() / 1_000) as f64;
-            (Time::ZERO + THROUGHPUT_BIN * bin as u64, mbps)
-        });
-        let throughput = Series { name: "throughput", unit: "Mbps", points: throughput.collect() };
-        let queue = Series { name: "queue", unit: "bytes", points: self.queue.points() };
-        let drops = Drop::ALL.into_iter().zip(self.drops).map(|((_, name), times)| Series {
-            name,
-            unit: "packets",
-            points: times.into_iter().map(|at| (at, 1.0)).collect(),
-        });
+        let throughput = Series::new("throughput", "Mbps", self.throughput.into_points());
+        let queue = Series::new("queue", "bytes", self.queue.into_points());
+        let drops = Drop::ALL
+            .into_iter()
+            .zip(self.drops)
+            .map(|((_, name), drops)| Series::new(name, "packets", drops.into_points()));
         [throughput, queue]
             .into_iter()
             .chain(drops)
@@ -126,47 +125,63 @@ impl LinkRecorder {
 ///
 /// Each bin with a change keeps its maximum. The next bin starts at the length that the queue had
 /// at the end of that bin, so that a short burst ends in the series when it ended in the queue.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct QueueLength {
-    /// Number of the bin, bytes.
-    points: Vec<(u64, u64)>,
-    /// Number of the latest bin with a change, its maximum, and the length at its end.
-    current: Option<(u64, u64, u64)>,
+    /// Starts of bins, bytes.
+    series: BoundedSeries,
+    /// Latest bin with a change.
+    current: Option<QueueBin>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct QueueBin {
+    begin: Time,
+    max: u64,
+    /// Length at its end.
+    last: u64,
 }
 
 impl QueueLength {
-    fn set(&mut self, bin: u64, bytes: u64) {
-        match &mut self.current {
-            _ if bin >= MAX_BINS => {}
-            Some((current, max, last)) if *current == bin => {
-                *max = (*max).max(bytes);
-                *last = bytes;
-            }
-            Some((current, max, last)) => {
-                let (closed, before) = ((*current, *max, *last), *last);
-                self.current = Some((bin, bytes.max(before), bytes));
-                Self::close(&mut self.points, closed, Some(bin));
-            }
-            None => self.current = Some((bin, bytes, bytes)),
+    fn new(limit: SeriesLimit) -> Self {
+        Self { series: BoundedSeries::new(limit), current: None }
+    }
+
+    #[inline]
+    fn set(&mut self, now: Time, bytes: u64) {
+        if let Some(bin) = &mut self.current
+            && now.since(bin.begin) < QUEUE_BIN
+        {
+            bin.max = bin.max.max(bytes);
+            bin.last = bytes;
+            return;
+        }
+        self.next_bin(now, bytes);
+    }
+
+    fn next_bin(&mut self, now: Time, bytes: u64) {
+        let begin = Time::ZERO + QUEUE_BIN * (now.as_nanos() / QUEUE_BIN.as_nanos());
+        let mut max = bytes;
+        if let Some(bin) = self.current {
+            max = max.max(bin.last);
+            self.close(bin, Some(begin));
+        }
+        self.current = Some(QueueBin { begin, max, last: bytes });
+    }
+
+    /// Appends a completed bin, and the length after it unless the bin at `next` follows directly.
+    fn close(&mut self, bin: QueueBin, next: Option<Time>) {
+        self.series.push_change(bin.begin, bin.max as f64);
+        let end = bin.begin + QUEUE_BIN;
+        if next != Some(end) {
+            self.series.push_change(end, bin.last as f64);
         }
     }
 
-    /// Appends a completed bin, and the length after it unless the bin `next` follows directly.
-    fn close(points: &mut Vec<(u64, u64)>, (bin, max, last): (u64, u64, u64), next: Option<u64>) {
-        for (at, bytes) in [(bin, max), (bin + 1, last)] {
-            let repeated = points.last().is_some_and(|(_, known)| *known == bytes);
-            if !repeated && next != Some(at) {
-                points.push((at, bytes));
-            }
+    fn into_points(mut self) -> Points {
+        if let Some(bin) = self.current {
+            self.close(bin, None);
         }
-    }
-
-    fn points(mut self) -> Vec<(Time, f64)> {
-        if let Some(current) = self.current {
-            Self::close(&mut self.points, current, None);
-        }
-        let time = |bin| Time::ZERO + QUEUE_BIN * bin;
-        self.points.into_iter().map(|(bin, bytes)| (time(bin), bytes as f64)).collect()
+        self.series.into_points()
     }
 }
 
@@ -210,14 +225,20 @@ mod tests {
     fn memory_is_bounded_for_late_times_and_many_drops() {
         let mut recorder = LinkRecorder::default();
         let late = Time::ZERO + Span::from_secs(1_000_000_000);
-        recorder.delivered(late, 1500);
-        recorder.queue(late, 1500);
-        for _ in 0..MAX_DROPS + 5 {
-            recorder.dropped(Time::ZERO, Drop::Queue);
+        recorder.delivered(Time::ZERO, 1500);
+        for at in [Time::ZERO, late] {
+            recorder.delivered(at, 1500);
+            recorder.queue(at, 1500);
+        }
+        let limit = SeriesLimit::DEFAULT.points();
+        for _ in 0..10 * limit {
+            recorder.dropped(late, Drop::Queue);
         }
         let series = recorder.series();
-        assert_eq!(series.iter().map(|series| series.name).collect::<Vec<_>>(), ["dropped_queue"]);
-        assert_eq!(series[0].points.len(), MAX_DROPS);
+        let names: Vec<_> = series.iter().map(|series| series.name).collect();
+        assert_eq!(names, ["throughput", "queue", "dropped_queue"]);
+        assert_eq!(series[0].points.len(), 4, "{:?}", series[0].points);
+        assert!(series[2].downsampled && (limit / 4..=limit).contains(&series[2].points.len()));
     }
 
     #[test]

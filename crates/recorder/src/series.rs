@@ -1,5 +1,6 @@
 //! Time series of a run.
 
+use bentpipe_series::Points;
 use bentpipe_units::{Rate, Span, Time};
 
 /// Width of a throughput bin: short compared with the RTT of a satellite path, long compared with
@@ -68,4 +69,22 @@ pub struct Series {
     pub unit: &'static str,
     /// Times since the start of the run, and values.
     pub points: Vec<(Time, f64)>,
+    /// True if these are not all points that were recorded.
+    pub downsampled: bool,
+}
+
+impl Series {
+    /// Creates the series of a quantity from its points.
+    pub fn new(name: &'static str, unit: &'static str, points: Points) -> Self {
+        let Points { points, downsampled } = points;
+        Self { name, unit, points, downsampled }
+    }
+}
+
+impl RunTrace {
+    /// Returns all series.
+    pub fn series(&self) -> impl Iterator<Item = &Series> {
+        let flows = self.flows.iter().flat_map(|flow| &flow.series);
+        flows.chain(self.links.iter().flat_map(|link| &link.series))
+    }
 }

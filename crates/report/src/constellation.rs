@@ -9,6 +9,7 @@ use bentpipe_orbit::{Ecef, Network, OrbitError, RouteUpdates};
 use bentpipe_units::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Maximum number of positions of a constellation, over all times: 2.4 MB.
@@ -80,6 +81,13 @@ pub struct Route {
 }
 
 impl ConstellationView {
+    /// Returns where the binary data has the positions of the satellites.
+    pub(crate) fn positions(&self) -> Range<usize> {
+        let Positions { offset, times, .. } = self.satellites.positions;
+        let size = times.saturating_mul(self.satellites.names.len()).saturating_mul(12);
+        offset..offset.saturating_add(size)
+    }
+
     /// Creates the view of `network` from the start of the run to `end`, and appends the positions
     /// to `blob`.
     ///

@@ -1,13 +1,15 @@
 //! The report page of a run as a single HTML file.
 //!
-//! [`Trace`] and [`Recording`] hold downsampled time series in the binary form of the page, and
+//! [`Trace`] and [`Recording`] hold time series in the binary form of the page, and
 //! [`ConstellationView`] holds the satellites of a run. [`html`] embeds them in the page of
-//! `studio/`, or writes a static page if that page was not built. The crate runs no scenarios and
+//! `studio/`, downsampled if the page would be too large, or writes a static page if that page was
+//! not built. The crate runs no scenarios and
 //! accesses no files.
 
 mod constellation;
 mod czml;
 mod downsample;
+mod fit;
 mod page;
 mod recording;
 mod static_page;
@@ -16,7 +18,6 @@ mod traces;
 pub use constellation::{
     ConstellationView, Positions, Route, Satellites, StationPlace, TracedNetwork,
 };
-pub use downsample::limit;
 pub use page::{html, json_schema};
 pub use recording::{Recording, constellations};
 pub use static_page::html as static_html;

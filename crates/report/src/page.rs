@@ -2,22 +2,24 @@
 //! not built.
 
 use crate::constellation::ConstellationView;
+use crate::fit::{Embedded, fit};
 use crate::recording::Recording;
 use crate::static_page;
 use crate::traces::Trace;
 use base64::Engine;
 use bentpipe_results::{Expectation, Manifest, Results, Run, Summary, metrics_schema};
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use std::io::Write;
 
 /// The page of `studio/`; empty if it was not built.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
 /// The script that draws the globe; empty if it was not built.
 const GLOBE: &str = include_str!(concat!(env!("OUT_DIR"), "/globe.js"));
+/// Largest size of a page, unless its results are larger.
+const MAX_SIZE: usize = 5_000_000;
+/// Smallest room for time series, however large the results are.
+const MIN_ROOM: usize = 500_000;
 /// Placeholder for the data in the page.
 const DATA_PLACEHOLDER: &str = "<!--BENTPIPE-DATA-->";
 
@@ -52,6 +54,8 @@ pub fn json_schema() -> Schema {
 
 /// Creates the report as one HTML file that opens offline, with the time series of some runs.
 ///
+/// Time series are downsampled if the page would be larger than 5 MB.
+///
 /// # Errors
 /// Returns the error of `serde_json`, which does not occur for results of a run.
 pub fn html(
@@ -62,20 +66,29 @@ pub fn html(
     if !PAGE.contains(DATA_PLACEHOLDER) {
         return Ok(static_page::html(manifest, results, &series.traces, &series.blob));
     }
-    // A single file needs no list of files.
-    let manifest = Manifest { files: Vec::new(), ..manifest.clone() };
-    let report = Report {
-        manifest: &manifest,
-        runs: &results.runs,
-        summary: &results.summary,
-        expectations: &results.expectations,
-        traces: &series.traces,
-        constellations: &series.constellations,
+    let text = |embedded: Option<&Embedded<'_>>| {
+        // A single file needs no list of files.
+        let mut manifest = Manifest { files: Vec::new(), ..manifest.clone() };
+        manifest.notes.extend(embedded.and_then(|embedded| embedded.note.clone()));
+        serde_json::to_string(&Report {
+            manifest: &manifest,
+            runs: &results.runs,
+            summary: &results.summary,
+            expectations: &results.expectations,
+            traces: embedded.map_or(&series.traces, |embedded| &embedded.traces),
+            constellations: embedded
+                .map_or(&series.constellations, |embedded| &embedded.constellations),
+        })
     };
-    let mut data = data(&serde_json::to_string(&report)?, &series.blob);
-    if !series.constellations.is_empty() {
-        data.insert_str(0, &globe());
+    let mut json = text(None)?;
+    let globe = if series.constellations.is_empty() { String::new() } else { globe() };
+    let left = MAX_SIZE.saturating_sub(PAGE.len() + globe.len() + json.len());
+    // Base64 has four characters for three bytes.
+    let embedded = fit(series, left.max(MIN_ROOM) / 4 * 3);
+    if embedded.note.is_some() {
+        json = text(Some(&embedded))?;
     }
+    let data = globe + &data(&json, &embedded.compressed);
     Ok(PAGE.replacen(DATA_PLACEHOLDER, &data, 1))
 }
 
@@ -90,21 +103,14 @@ fn globe() -> String {
 }
 
 /// Returns the script elements with the data.
-fn data(json: &str, blob: &[u8]) -> String {
+fn data(json: &str, compressed: &[u8]) -> String {
     // The data must neither end the element nor start a comment, which HTML allows in scripts.
     let json = json.replace("</", "<\\/").replace("<!--", "\\u003c!--");
-    let traces = base64::engine::general_purpose::STANDARD.encode(deflate(blob));
+    let traces = base64::engine::general_purpose::STANDARD.encode(compressed);
     format!(
         "<script type=\"application/json\" id=\"bentpipe-report\">{json}</script>\n\
          <script type=\"application/octet-stream;base64\" id=\"bentpipe-traces\">{traces}</script>"
     )
-}
-
-fn deflate(blob: &[u8]) -> Vec<u8> {
-    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-    // Writing to memory does not fail.
-    let written = encoder.write_all(blob);
-    written.and_then(|()| encoder.finish()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //! of 8 and the page can read it without copying.
 
 use crate::constellation::Route;
-use crate::downsample;
 use bentpipe_recorder::{RunTrace, Series};
 use bentpipe_results::Point;
 use bentpipe_units::Time;
@@ -91,24 +90,26 @@ pub struct SeriesRef {
     pub unit: String,
 }
 
+/// Bytes of a point.
+pub(crate) const POINT_BYTES: usize = 12;
+
 impl Trace {
     /// Encodes the series of a run and appends them to `blob`.
     ///
-    /// `names` are the names of the run's flows, in order. Each series keeps about `limit` points.
+    /// `names` are the names of the run's flows, in order.
     pub fn encode(
         variant: &str,
         point: &Point,
         run: u64,
         trace: &RunTrace,
         names: &[String],
-        limit: usize,
         blob: &mut Vec<u8>,
     ) -> Self {
         let flows = trace.flows.iter().map(|flow| FlowSeries {
             name: flow.name.clone(),
             visit: flow.visit,
             start_s: flow.start.as_secs_f64(),
-            series: append_all(&flow.series, limit, blob),
+            series: append_all(&flow.series, blob),
             marks: flow.marks.iter().map(|(at, label)| Mark::new(*at, label)).collect(),
             phases: flow.phases.iter().map(|(at, label)| Mark::new(*at, label)).collect(),
         });
@@ -117,7 +118,7 @@ impl Trace {
             name: link.name.clone(),
             rate_mbps: link.rate.map(|rate| rate.as_mbps_f64()),
             queue_limit_bytes: link.queue_limit,
-            series: append_all(&link.series, limit, blob),
+            series: append_all(&link.series, blob),
         });
         let links = links.collect();
         let paths = trace.paths.iter().map(|path| Route {
@@ -139,45 +140,57 @@ impl Trace {
 
     /// Adds `offset`, a multiple of 8, to the offset of every series.
     pub fn shift(&mut self, offset: usize) {
+        self.series_mut().for_each(|series| series.offset += offset);
+    }
+
+    /// Returns all series.
+    pub(crate) fn series(&self) -> impl Iterator<Item = &SeriesRef> {
+        let flows = self.flows.iter().flat_map(|flow| flow.series.values());
+        flows.chain(self.links.iter().flat_map(|link| link.series.values()))
+    }
+
+    /// Returns all series.
+    pub(crate) fn series_mut(&mut self) -> impl Iterator<Item = &mut SeriesRef> {
         let flows = self.flows.iter_mut().flat_map(|flow| flow.series.values_mut());
-        let links = self.links.iter_mut().flat_map(|link| link.series.values_mut());
-        flows.chain(links).for_each(|series| series.offset += offset);
+        flows.chain(self.links.iter_mut().flat_map(|link| link.series.values_mut()))
     }
 }
 
-fn append_all(series: &[Series], limit: usize, blob: &mut Vec<u8>) -> BTreeMap<String, SeriesRef> {
-    series
-        .iter()
-        .filter(|series| !series.points.is_empty())
-        .map(|series| append(series, limit, blob))
-        .collect()
+fn append_all(series: &[Series], blob: &mut Vec<u8>) -> BTreeMap<String, SeriesRef> {
+    let series = series.iter().filter(|series| !series.points.is_empty());
+    series.map(|series| append(series, blob)).collect()
 }
 
-fn append(series: &Series, limit: usize, blob: &mut Vec<u8>) -> (String, SeriesRef) {
-    let points = downsample::downsample(series, limit);
-    let n = points.len();
-    let offset = blob.len();
-    blob.extend(points.iter().flat_map(|(time, _)| time.as_secs_f64().to_le_bytes()));
-    blob.extend(points.iter().flat_map(|(_, value)| (*value as f32).to_le_bytes()));
+fn append(series: &Series, blob: &mut Vec<u8>) -> (String, SeriesRef) {
+    let (n, offset) = (series.points.len(), blob.len());
+    blob.reserve(n * POINT_BYTES + 8);
+    for (time, _) in &series.points {
+        blob.extend_from_slice(&time.as_secs_f64().to_le_bytes());
+    }
+    for (_, value) in &series.points {
+        blob.extend_from_slice(&(*value as f32).to_le_bytes());
+    }
     blob.resize(blob.len().next_multiple_of(8), 0);
     (series.name.to_owned(), SeriesRef { offset, n, unit: series.unit.to_owned() })
 }
 
 /// Returns the points of `series` as (seconds, value); empty if the reference exceeds `blob`.
 pub fn points(series: &SeriesRef, blob: &[u8]) -> Vec<(f64, f32)> {
-    let Some(times) = series.n.checked_mul(8).and_then(|size| part(blob, series.offset, size))
-    else {
-        return Vec::new();
-    };
-    let Some(values) = part(blob, series.offset + times.len(), series.n * 4) else {
-        return Vec::new();
-    };
+    let (times, values) = parts(series, blob).unwrap_or_default();
     let times =
         times.chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap_or_default()));
     let values = values
         .chunks_exact(4)
         .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap_or_default()));
     times.zip(values).collect()
+}
+
+/// Returns the bytes of the times and of the values of `series`; `None` if the reference exceeds
+/// `blob`.
+pub(crate) fn parts<'a>(series: &SeriesRef, blob: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let times = part(blob, series.offset, series.n.checked_mul(8)?)?;
+    let values = part(blob, series.offset + times.len(), series.n * 4)?;
+    Some((times, values))
 }
 
 fn part(blob: &[u8], offset: usize, size: usize) -> Option<&[u8]> {
@@ -196,6 +209,7 @@ mod tests {
             name,
             unit: "B",
             points: (0..n).map(|i| (Time::from_millis(i), i as f64)).collect(),
+            downsampled: false,
         };
         let flow = FlowTrace {
             name: "main".to_owned(),
@@ -207,7 +221,7 @@ mod tests {
         };
         let mut blob = Vec::new();
         let trace = RunTrace { flows: vec![flow], links: Vec::new(), paths: Vec::new() };
-        let mut trace = Trace::encode("a", &Point::new(), 0, &trace, &[], usize::MAX, &mut blob);
+        let mut trace = Trace::encode("a", &Point::new(), 0, &trace, &[], &mut blob);
         let mut all = vec![0; 16];
         all.extend(&blob);
         trace.shift(16);

@@ -257,6 +257,9 @@ pub struct Output {
     pub qvis: bool,
     /// Runs that write time series for the report: `first` (the default), `all` or `none`.
     pub time_series: TimeSeries,
+    /// Keep every point of the time series in `traces.bin`; by default, false, a series has at most
+    /// 8192 points.
+    pub full_time_series: bool,
     /// Hop whose packets are captured in both directions (pcapng) in the runs with time series.
     /// Its name is `access` on a path without a list of hops.
     #[schemars(with = "Option<String>")]

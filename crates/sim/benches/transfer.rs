@@ -3,6 +3,7 @@
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -54,7 +55,7 @@ fn spec(http: Http, trace: bool, qlog: Forms) -> RunSpec {
             }],
         }],
         time_limit: Span::from_secs(600),
-        trace,
+        trace: trace.then_some(SeriesLimit::DEFAULT),
         qlog,
         capture: None,
         encrypt: false,

@@ -200,7 +200,7 @@ impl Options {
             terminals: 1,
             flows,
             time_limit: Span::from_secs(600),
-            trace: false,
+            trace: None,
             qlog: Default::default(),
             capture: None,
             encrypt: false,

@@ -197,7 +197,7 @@ fn main() -> Result<(), Error> {
         terminals: 1,
         flows,
         time_limit: duration * 2,
-        trace: false,
+        trace: None,
         qlog: Default::default(),
         capture: None,
         encrypt: false,

@@ -9,6 +9,7 @@
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_tcp::http::{self, Version};
 use bentpipe_units::{Bytes, Rate, Span};
@@ -103,7 +104,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }],
         }],
         time_limit: Span::from_secs(3600),
-        trace: text(5, "none") == "trace",
+        trace: (text(5, "none") == "trace").then_some(SeriesLimit::DEFAULT),
         qlog: match text(5, "none").as_str() {
             "qlog" => Forms::CURRENT,
             "qvis" => Forms::BOTH,

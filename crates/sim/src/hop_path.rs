@@ -110,8 +110,8 @@ impl HopPath {
                     };
                     let end = if direction == "forward" { net_node } else { net_node + 1 };
                     let mut state = LinkState::new(name, model.clone(), context, vec![end; ports]);
-                    if spec.trace {
-                        state.record();
+                    if let Some(limit) = spec.trace {
+                        state.record(limit);
                     }
                     state.captured = captured.then_some(interface);
                     links.push(state);

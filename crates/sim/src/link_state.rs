@@ -4,8 +4,8 @@ use crate::checks::LinkAudit;
 use crate::outcome::LinkOutcome;
 use crate::packet_arena::PacketId;
 use bentpipe_link::{DirectionModel, Link, LinkContext};
-use bentpipe_recorder::LinkRecorder;
-use bentpipe_recorder::LinkTrace;
+use bentpipe_recorder::{LinkRecorder, LinkTrace};
+use bentpipe_series::SeriesLimit;
 use bentpipe_units::{Span, Time};
 
 /// A link and its records.
@@ -16,6 +16,8 @@ pub struct LinkState {
     /// The nodes at its far ends, by port.
     pub port_destinations: Vec<u32>,
     pub recorder: Option<Box<LinkRecorder>>,
+    /// True if its recorder takes the shares of frames.
+    records_frames: bool,
     /// Capture interface for packets that enter this link.
     pub captured: Option<u32>,
     /// Bytes that have left it by flow, independent of the link's counters.
@@ -43,6 +45,7 @@ impl LinkState {
             model: Box::new(model),
             port_destinations,
             recorder: None,
+            records_frames: false,
             captured: None,
             carried: BytesByFlow::default(),
             busy_before: Span::ZERO,
@@ -85,17 +88,19 @@ impl LinkState {
         }
     }
 
-    /// Records time series from now on.
-    pub fn record(&mut self) {
-        self.link.record_frame_shares();
-        self.recorder = Some(Box::default());
+    /// Records time series of at most `limit` points from now on.
+    pub fn record(&mut self, limit: SeriesLimit) {
+        self.records_frames = self.link.record_frame_shares();
+        self.recorder = Some(Box::new(LinkRecorder::new(limit)));
     }
 
     /// Records the queue at `now` and the terminals' shares of frames.
     pub fn note(&mut self, now: Time) {
         if let Some(recorder) = &mut self.recorder {
             recorder.queue(now, self.link.queue_bytes());
-            recorder.frames(self.link.take_frame_shares(now));
+            if self.records_frames {
+                recorder.frames(self.link.take_frame_shares(now));
+            }
         }
     }
 

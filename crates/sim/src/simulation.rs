@@ -248,14 +248,7 @@ impl<N: PacketNetwork> Simulation<N> {
     fn lost(&mut self, packet_id: PacketId, lost: LossReason, at: Time) {
         let &Datagram { flow, toward, visit, position, .. } = self.packet_arena.get(packet_id);
         self.packet_arena.remove(packet_id);
-        self.flows[flow as usize].progress_mut().count_lost(
-            toward,
-            visit,
-            lost,
-            position,
-            at,
-            self.shared.trace,
-        );
+        self.flows[flow as usize].progress_mut().count_lost(toward, visit, lost, position, at);
     }
 
     /// Delivers a packet at `net_node` or passes it to the next link.
@@ -393,7 +386,7 @@ impl<N: PacketNetwork> Simulation<N> {
         Ok(RunOutcome {
             flows,
             links,
-            trace: self.shared.trace.then_some(RunTrace {
+            trace: self.shared.trace.map(|_| RunTrace {
                 flows: flow_traces,
                 links: link_traces,
                 paths,

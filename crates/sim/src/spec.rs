@@ -6,6 +6,7 @@ use bentpipe_orbit::{Network, RouteUpdates};
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Settings};
+use bentpipe_series::SeriesLimit;
 use bentpipe_tcp as tcp;
 use bentpipe_tcp::FailureMode;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -30,8 +31,9 @@ pub struct RunSpec {
     pub flows: Vec<FlowSpec>,
     /// Time after which a visit is given up.
     pub time_limit: Span,
-    /// Whether time series are recorded.
-    pub trace: bool,
+    /// Largest number of points of each time series, if series are recorded: those of links, and of
+    /// the first [`SeriesLimit::MAX_FLOWS`] flows.
+    pub trace: Option<SeriesLimit>,
     /// Forms in which both ends write qlog.
     pub qlog: Forms,
     /// Name of the hop to capture, in both directions.

@@ -6,6 +6,7 @@ use crate::spec::{Direction, Failure, PepSpec, TcpStack};
 use crate::tcp_log::TcpLog;
 use bentpipe_link::Ecn;
 use bentpipe_quic::congestion::{CongestionConfig, FastStart, SenderMetrics, SlowStartName};
+use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::FailureMode;
 use bentpipe_tcp::{
     AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings, Transmit,
@@ -122,16 +123,17 @@ impl TcpConnections {
     }
 
     /// Opens a connection; `make` creates the controllers of client and server, and `log` receives
-    /// their events.
+    /// their events. With the limit
+    /// `series`, the data's sender records time series.
     pub fn open(
         &mut self,
         now: Time,
         make: [MakeController; 2],
         direction: Direction,
-        trace: bool,
+        series: Option<SeriesLimit>,
         log: Option<TcpLog>,
     ) {
-        let metrics = SenderMetrics::new(trace);
+        let metrics = SenderMetrics::with_numbers(series);
         let [client, server] = make;
         let toward = PathDirection::of(direction);
         // For downloads, the data's sender across the hop is at its server's side.
@@ -153,7 +155,7 @@ impl TcpConnections {
         let logged = |end: usize, side: Role| {
             let metrics = watched(end);
             let Some(log) = &log else { return metrics };
-            let metrics = metrics.unwrap_or_else(|| SenderMetrics::new(false));
+            let metrics = metrics.unwrap_or_else(|| SenderMetrics::new(None));
             metrics.set_qlog(log.sink(side).clone());
             Some(metrics)
         };
@@ -181,7 +183,7 @@ impl TcpConnections {
     /// Returns the combined records of the data's senders, in the first one's record.
     pub fn record(&self) -> SenderMetrics {
         let Some((first, others)) = self.tcp_connections.split_first() else {
-            return SenderMetrics::new(false);
+            return SenderMetrics::new(None);
         };
         for other in others {
             first.metrics.stats().absorb(&other.metrics.stats());

@@ -1,6 +1,7 @@
 //! Progress of the applications of one visit, shared by both ends of the flow.
 
 use crate::spec::{Direction, Visit};
+use bentpipe_series::{BoundedSeries, SeriesLimit};
 use bentpipe_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,7 +41,7 @@ pub struct State {
     /// Application bytes received in each 100 ms since the start of the run.
     pub received_by_tenth: Vec<u64>,
     /// (time, bytes received so far) at each arrival, if recorded.
-    pub series: Option<Vec<(Time, f64)>>,
+    pub series: Option<BoundedSeries>,
     /// Reason why the visit failed, if it did.
     pub error: Option<String>,
     /// Requests that wait for other objects.
@@ -67,8 +68,8 @@ pub struct ObjectState {
 }
 
 impl VisitProgress {
-    /// Creates the progress of `visit`, which starts `now`.
-    pub fn new(visit: &Visit, now: Time, record_series: bool) -> Self {
+    /// Creates the progress of `visit`, which starts `now`. With a limit, it records a series.
+    pub fn new(visit: &Visit, now: Time, series: Option<SeriesLimit>) -> Self {
         let objects = visit
             .objects
             .iter()
@@ -90,7 +91,7 @@ impl VisitProgress {
             first_byte: None,
             received: 0,
             received_by_tenth: Vec::new(),
-            series: record_series.then(Vec::new),
+            series: series.map(BoundedSeries::new),
             error: None,
             waiting: Vec::new(),
             releases: Vec::new(),
@@ -120,7 +121,7 @@ impl VisitProgress {
         }
         let received = state.received as f64;
         if let Some(series) = &mut state.series {
-            series.push((now, received));
+            series.push(now, received);
         }
     }
 
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_truncated_object_is_an_error() {
-        let progress = VisitProgress::new(&visit(), Time::ZERO, false);
+        let progress = VisitProgress::new(&visit(), Time::ZERO, None);
         progress.received(0, 9, Time::from_millis(1));
         progress.ended(0, Time::from_millis(2));
         assert_eq!(progress.completion(), None);
@@ -242,7 +243,7 @@ mod tests {
     fn only_a_failure_ends_a_visit_of_fixed_duration_early() {
         for objects in [vec![Object::new("a", Bytes::new(10))], Vec::new()] {
             let visit = Visit { duration: Some(Span::from_secs(1)), objects, ..visit() };
-            let progress = VisitProgress::new(&visit, Time::ZERO, false);
+            let progress = VisitProgress::new(&visit, Time::ZERO, None);
             progress.received(0, 10, Time::from_millis(1));
             progress.ended(0, Time::from_millis(2));
             assert!(!progress.is_over());
@@ -253,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_visit_completes_with_its_last_object() {
-        let progress = VisitProgress::new(&visit(), Time::ZERO, false);
+        let progress = VisitProgress::new(&visit(), Time::ZERO, None);
         assert!(!progress.is_over());
         progress.received(0, 10, Time::from_millis(1));
         progress.ended(0, Time::from_millis(2));

@@ -7,6 +7,7 @@ mod common;
 use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{
     DatagramTraffic, Direction, FlowOutcome, FlowSpec, Object, RunSpec, Stack, Visit,
 };
@@ -36,7 +37,7 @@ fn spec(flows: Vec<FlowSpec>) -> RunSpec {
     let direction = direction(10, r#"queue = "1 BDP""#);
     RunSpec {
         time_limit: Span::from_secs(60),
-        trace: true,
+        trace: Some(SeriesLimit::DEFAULT),
         ..run_spec(Span::from_millis(100), vec![hop("link", direction.clone(), direction)], flows)
     }
 }

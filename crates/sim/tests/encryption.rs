@@ -4,6 +4,7 @@ mod common;
 
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use common::{download, flow, hop, link, run_complete, run_spec};
@@ -30,7 +31,7 @@ fn packets_are_the_same_without_encryption() {
         let flows = vec![flow("main", stack, visits)];
         let spec = RunSpec {
             qlog: Forms::CURRENT,
-            trace: true,
+            trace: Some(SeriesLimit::DEFAULT),
             ..run_spec(Span::from_millis(600), hops, flows)
         };
         let [clear, encrypted] =

@@ -8,6 +8,7 @@ use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_recorder::Series;
+use bentpipe_series::SeriesLimit;
 use bentpipe_sim::overhead::{Overhead, SMALLEST_ACK_FRAME};
 use bentpipe_sim::{Direction, FlowOutcome, RunOutcome, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Span};
@@ -31,7 +32,11 @@ fn transfer(
     let visit = Visit { direction: toward, ..download(bytes, Handshake::OneRtt) };
     let flows = vec![flow("main", stack, vec![visit])];
     let hops = vec![hop("satellite", direction("8.5 Mbps", loss), direction("1.5 Mbps", loss))];
-    run_complete(&RunSpec { seed, trace, ..run_spec(Span::from_millis(630), hops, flows) })
+    run_complete(&RunSpec {
+        seed,
+        trace: trace.then_some(SeriesLimit::DEFAULT),
+        ..run_spec(Span::from_millis(630), hops, flows)
+    })
 }
 
 /// QUIC in IP packets of 1280 bytes.

@@ -7,6 +7,7 @@ mod common;
 use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{FlowControlRule, Handshake, Http, Settings};
+use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, PepSpec, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use common::{download as visit, flow, hop, link, run, run_spec, tcp_stack};
@@ -122,7 +123,7 @@ fn policer_drops_are_counted_separately_from_queue_drops() {
     let mut spec = geo(vec![visit(5_000_000, Handshake::OneRtt)]);
     let policer = "queue = \"4 BDP\"\npolicer = { rate = \"20 Mbps\", burst = \"64 kB\" }";
     spec.hops[0].forward = direction(50, 325, policer);
-    spec.trace = true;
+    spec.trace = Some(SeriesLimit::DEFAULT);
     let outcome = run(&spec);
     let flow = &outcome.flows[0];
     assert!(flow.completed, "{:?}", flow.error);
@@ -262,7 +263,7 @@ fn a_tuned_window_follows_the_path_without_blocking() {
         settings.stream_window = settings.flow_control.max_window;
         settings.connection_window = Bytes::new(64_000);
         let outcome = run(&spec);
-        spec.trace = true;
+        spec.trace = Some(SeriesLimit::DEFAULT);
         let again = run(&spec);
         assert_eq!(
             format!("{:?}", outcome.flows),
@@ -301,7 +302,7 @@ fn a_tuned_window_follows_the_path_without_blocking() {
 #[test]
 fn traces_record_the_sender_and_the_links() {
     let mut spec = geo(vec![visit(2_000_000, Handshake::OneRtt)]);
-    spec.trace = true;
+    spec.trace = Some(SeriesLimit::DEFAULT);
     let outcome = run(&spec);
     let trace = outcome.trace.unwrap();
     let names: Vec<_> = trace.flows[0].series.iter().map(|series| series.name).collect();
@@ -383,7 +384,7 @@ fn terminals_with_allocated_capacity_have_separate_queues_and_shares() {
         geo(vec![Visit { direction: Direction::Upload, ..visit(500_000, Handshake::OneRtt) }]);
     spec.hops[0].reverse = direction(4, 250, r#"capacity_allocation = { cra = "2 Mbps" }"#);
     spec.terminals = 2;
-    spec.trace = true;
+    spec.trace = Some(SeriesLimit::DEFAULT);
     let second = FlowSpec { name: "other".into(), terminal: 1, ..spec.flows[0].clone() };
     spec.flows.push(second);
     let outcome = run(&spec);

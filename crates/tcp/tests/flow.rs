@@ -4,6 +4,7 @@ mod support;
 
 use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
+use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::{AckPolicy, Settings};
 use bentpipe_units::{Bytes, Span, Time};
 use support::{CLIENT, Pair, SERVER, Treatment};
@@ -27,7 +28,7 @@ fn fixed(buffer: u64) -> Settings {
 
 #[test]
 fn a_small_receive_window_limits_the_rate_to_window_over_rtt() {
-    let metrics = SenderMetrics::new(true);
+    let metrics = SenderMetrics::new(Some(SeriesLimit::DEFAULT));
     let window = 40 * 1448;
     let directions = Pair::path(1000, ONE_WAY);
     let mut pair =
@@ -93,7 +94,7 @@ fn a_closed_window_is_tolerated_while_the_peer_answers() {
 #[test]
 fn idle_periods_halve_the_window_per_timeout_down_to_the_initial_one() {
     for (idle_restart, kept) in [(true, 0.25), (false, 1.0)] {
-        let metrics = SenderMetrics::new(true);
+        let metrics = SenderMetrics::new(Some(SeriesLimit::DEFAULT));
         let server = Settings { idle_restart, ..settings() };
         let mut pair = Pair::probed(
             [settings(), server],
@@ -125,7 +126,7 @@ fn idle_periods_halve_the_window_per_timeout_down_to_the_initial_one() {
 #[test]
 fn ecn_ce_halves_the_window_once_per_rtt_and_is_acknowledged() {
     let ecn = Settings { ecn: true, ..settings() };
-    let metrics = SenderMetrics::new(true);
+    let metrics = SenderMetrics::new(Some(SeriesLimit::DEFAULT));
     let mut pair = Pair::probed(
         [ecn.clone(), ecn],
         "newreno",
@@ -144,7 +145,7 @@ fn ecn_ce_halves_the_window_once_per_rtt_and_is_acknowledged() {
     assert!(pair.finish(Time::from_secs(20)));
     let record = metrics.stats();
     assert_eq!((record.congestion_events, record.packets_declared_lost), (1, 0));
-    let cwnd = &record.series.as_ref().unwrap().cwnd;
+    let cwnd: Vec<_> = record.series.as_ref().unwrap().cwnd.iter().collect();
     let drops: Vec<f64> = cwnd
         .windows(2)
         .filter(|pair| pair[1].1 < pair[0].1)

@@ -122,6 +122,7 @@ mod tests {
             number,
             bytes: Bytes::new(1000),
             sent_at: Time::ZERO,
+            position: Bytes::ZERO,
             in_flight: Bytes::ZERO,
             delivered: Bytes::ZERO,
             delivered_at: Time::ZERO,

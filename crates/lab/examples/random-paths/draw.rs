@@ -99,6 +99,7 @@ download = "1 MB"
 
 [output]
 time_series = "all"
+full_time_series = true
 "#
         );
         for start in SLOW_STARTS {

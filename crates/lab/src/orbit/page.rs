@@ -76,6 +76,7 @@ impl Survey {
     fn recording(&self, path: &OrbitPath, step: RouteUpdates) -> Result<Recording, LabError> {
         let end = Time::ZERO + Span::from_secs_f64(self.length_s);
         let at = |t_s: f64| Time::ZERO + Span::from_secs_f64(t_s);
+        let series = |name, unit, points| Series { name, unit, points, downsampled: false };
         let flows = self.flows.iter().map(|flow| {
             // NaN draws a gap while there is no route.
             let rtt = flow
@@ -91,8 +92,8 @@ impl Survey {
                 visit: 1,
                 start: Time::ZERO,
                 series: vec![
-                    Series { name: "rtt", unit: "ms", points: rtt.collect() },
-                    Series { name: "hops", unit: "", points: hops.collect() },
+                    series("rtt", "ms", rtt.collect()),
+                    series("hops", "", hops.collect()),
                 ],
                 marks: Vec::new(),
                 phases: Vec::new(),
@@ -100,8 +101,7 @@ impl Survey {
         });
         let trace = RunTrace { flows: flows.collect(), links: Vec::new(), paths: Vec::new() };
         let mut blob = Vec::new();
-        let trace =
-            Trace::encode(VARIANT, &Default::default(), 0, &trace, &[], usize::MAX, &mut blob);
+        let trace = Trace::encode(VARIANT, &Default::default(), 0, &trace, &[], &mut blob);
         let constellation = ConstellationView::new(&path.network, step, end, &mut blob)
             .map_err(|error| LabError::write("the constellation", error))?;
         let trace = Trace { constellation: Some(0), routes: self.routes(), ..trace };

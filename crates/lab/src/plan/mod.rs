@@ -11,6 +11,7 @@ use bentpipe_scenario::{
     variant_names,
 };
 use bentpipe_scenario::{Problem, ScenarioError, Source};
+use bentpipe_series::SeriesLimit;
 use bentpipe_sim::RunSpec;
 use std::path::Path;
 
@@ -161,7 +162,10 @@ impl Plan {
             TimeSeries::First => task.run == 0,
             TimeSeries::None => false,
         };
-        spec.trace = traced;
+        spec.trace = traced.then(|| match self.output.full_time_series {
+            true => SeriesLimit::FULL,
+            false => SeriesLimit::shared_by(self.traced_runs(), spec.flows.len()),
+        });
         spec.encrypt = self.crypto == Crypto::Real;
         // The first run has qlog files and captures even without time series.
         let detailed = traced || task.run == 0;

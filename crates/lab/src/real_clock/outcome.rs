@@ -50,8 +50,8 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
         .map(|(direction, link)| link_outcome(direction, link, &reports, measured_from))
         .collect();
     let measured = || reports.iter().filter(|report| report.visit.measured);
-    let trace = spec.trace.then(|| RunTrace {
-        flows: measured().map(VisitReport::trace).collect(),
+    let trace = spec.trace.map(|limit| RunTrace {
+        flows: measured().map(|visit| visit.trace(limit)).collect(),
         links: link_traces(spec, &report),
         paths: Vec::new(),
     });

@@ -5,6 +5,7 @@ use bentpipe_emu::{PortCounters, SocketState, TransferOutcome};
 use bentpipe_quic::ResumeVia;
 use bentpipe_quic::observer::Sizes;
 use bentpipe_recorder::{FlowTrace, Series};
+use bentpipe_series::{BoundedSeries, SeriesLimit};
 use bentpipe_sim::{
     Acknowledgements, Direction, FlowOutcome, FlowSpec, ObjectOutcome, PathOutcome, ReverseBytes,
     Stack, Visit,
@@ -149,21 +150,26 @@ impl VisitReport<'_> {
         .collect()
     }
 
-    /// Returns the time series for the results.
-    pub fn trace(&self) -> FlowTrace {
+    /// Returns the time series for the results, of at most `limit` points each.
+    pub fn trace(&self, limit: SeriesLimit) -> FlowTrace {
         let start = self.start();
         let mut series = Vec::new();
-        let mut add = |name, unit, points: Vec<(Time, f64)>| {
+        let mut add = |name, unit, points: BoundedSeries| {
             if !points.is_empty() {
-                series.push(Series { name, unit, points });
+                series.push(Series::new(name, unit, points.into_points()));
             }
         };
-        let of = |read: &dyn Fn(&SocketState) -> Option<f64>| -> Vec<(Time, f64)> {
-            let points =
-                self.ends.samples.iter().filter_map(|(at, state)| Some((*at, read(state)?)));
-            changes(points)
+        // Points only where the value changes.
+        let of = |read: &dyn Fn(&SocketState) -> Option<f64>| {
+            let mut changes = BoundedSeries::new(limit);
+            for (at, state) in &self.ends.samples {
+                if let Some(value) = read(state) {
+                    changes.push_change(*at, value);
+                }
+            }
+            changes
         };
-        add("received", "bytes", self.received());
+        add("received", "bytes", self.received(limit));
         add("cwnd", "bytes", of(&|state| Some(state.cwnd.get() as f64)));
         add("ssthresh", "bytes", of(&|state| state.ssthresh.map(|bytes| bytes.get() as f64)));
         add("bytes_in_flight", "bytes", of(&|state| Some(state.in_flight.get() as f64)));
@@ -190,28 +196,16 @@ impl VisitReport<'_> {
 
     /// Returns the total of received bytes at the end of each tenth of a second in which some
     /// arrived.
-    fn received(&self) -> Vec<(Time, f64)> {
-        let mut sum = 0;
-        let tenths =
-            self.ends.received_by_tenth.iter().enumerate().filter(|(_, bytes)| **bytes > 0);
-        tenths
-            .map(|(tenth, bytes)| {
-                sum += bytes;
-                (Time::from_millis(100 * (tenth as u64 + 1)).min(self.ends.end), sum as f64)
-            })
-            .collect()
-    }
-}
-
-/// Returns the points whose value differs from the one before.
-fn changes(points: impl Iterator<Item = (Time, f64)>) -> Vec<(Time, f64)> {
-    let mut changes: Vec<(Time, f64)> = Vec::new();
-    for (at, value) in points {
-        if changes.last().is_none_or(|(_, last)| *last != value) {
-            changes.push((at, value));
+    fn received(&self, limit: SeriesLimit) -> BoundedSeries {
+        let (mut sum, mut series) = (0, BoundedSeries::new(limit));
+        let tenths = self.ends.received_by_tenth.iter().enumerate();
+        for (tenth, bytes) in tenths.filter(|(_, bytes)| **bytes > 0) {
+            sum += bytes;
+            let end = Time::from_millis(100 * (tenth as u64 + 1)).min(self.ends.end);
+            series.push(end, sum as f64);
         }
+        series
     }
-    changes
 }
 
 /// Returns `None` for zero, which stands for an unknown RTT.

@@ -135,7 +135,7 @@ pub(crate) fn resolve(
             terminals: *section.terminals.get_ref(),
             flows,
             time_limit: *scenario.time_limit.get_ref(),
-            trace: false,
+            trace: None,
             qlog: Default::default(),
             capture: None,
             encrypt: false,

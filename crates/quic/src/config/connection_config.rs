@@ -230,7 +230,7 @@ impl ConnectionConfig {
         if let (Some(sink), Some(observer)) = (&attachments.qlog, &attachments.observer) {
             observer.set_qlog(sink.clone());
             let metrics =
-                attachments.metrics.get_or_insert_with(|| SenderMetrics::new(false)).clone();
+                attachments.metrics.get_or_insert_with(|| SenderMetrics::new(None)).clone();
             metrics.set_qlog(sink.clone());
             if let Some(lease) = &attachments.path_lease {
                 lease.resume_handle().set_qlog(sink.clone());

@@ -1,5 +1,6 @@
 //! Record of a connection's flow control.
 
+use bentpipe_series::{BoundedSeries, SeriesLimit};
 use bentpipe_units::{Bytes, Time};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,14 +15,22 @@ pub struct FlowControlStats {
 }
 
 /// Series of one connection's flow control in one direction: (time, bytes of stream data).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FlowControlSeries {
     /// Limit of each update that left the receiver.
-    pub announced: Vec<(Time, f64)>,
+    pub announced: BoundedSeries,
     /// Limit of each update that arrived at the sender.
-    pub received: Vec<(Time, f64)>,
+    pub received: BoundedSeries,
     /// Bytes that the receiving application had taken at each update.
-    pub consumed: Vec<(Time, f64)>,
+    pub consumed: BoundedSeries,
+}
+
+impl FlowControlSeries {
+    /// Creates empty series of at most `limit` points each.
+    fn new(limit: SeriesLimit) -> Self {
+        let empty = || BoundedSeries::new(limit);
+        Self { announced: empty(), received: empty(), consumed: empty() }
+    }
 }
 
 /// Records the flow control of one direction of one connection, at both of its ends, with series if
@@ -50,13 +59,14 @@ impl Record {
 }
 
 impl FlowControlReport {
-    /// An empty record of a connection with the `initial` limit; `series` records series.
-    pub fn new(initial: Bytes, series: bool) -> Self {
+    /// An empty record of a connection with the `initial` limit; with the limit `points`, it
+    /// records series.
+    pub fn new(initial: Bytes, points: Option<SeriesLimit>) -> Self {
         let mut record = Record {
             limit: initial.get(),
             consumed: 0,
             stats: FlowControlStats::default(),
-            series: series.then(FlowControlSeries::default),
+            series: points.map(FlowControlSeries::new),
         };
         record.update_max_window();
         Self(Arc::new(Mutex::new(record)))
@@ -80,18 +90,18 @@ impl FlowControlReport {
         record.update_max_window();
         let consumed = record.consumed as f64;
         if let Some(series) = &mut record.series {
-            series.announced.push((now, limit as f64));
-            series.consumed.push((now, consumed));
+            series.announced.push(now, limit as f64);
+            series.consumed.push(now, consumed);
         }
     }
 
     /// An update to `limit` arrived at the sender.
     pub(crate) fn on_received(&self, now: Time, limit: u64) {
         if let Some(series) = &mut self.lock().series {
-            let last = series.received.last().map_or(0.0, |&(_, limit)| limit);
+            let last = series.received.last().map_or(0.0, |(_, limit)| limit);
             // A late update changes nothing (RFC 9000 §4.1).
             if limit as f64 > last {
-                series.received.push((now, limit as f64));
+                series.received.push(now, limit as f64);
             }
         }
     }

@@ -31,4 +31,4 @@ pub use packet_info::{PacketInfo, Space};
 pub use packet_observer::PacketObserver;
 pub use per_ack::PerAck;
 pub use sizes::Sizes;
-pub use traffic::{Layers, Numbers, Points, TrafficCounts, TrafficSeries, TrafficStats};
+pub use traffic::{Layers, Numbers, TrafficCounts, TrafficSeries, TrafficStats};

@@ -3,6 +3,7 @@
 use super::packet_info::{PacketInfo, Space};
 use super::per_ack::PerAck;
 use super::sizes::Sizes;
+use bentpipe_series::{BoundedSeries, SeriesLimit};
 use bentpipe_units::Time;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,10 +21,10 @@ pub struct TrafficStats(Arc<Mutex<TrafficCounts>>);
 pub enum TrafficSeries {
     /// None, only totals.
     Totals,
-    /// For a receiver of data: ACK frames, and data packets per ACK.
-    Acknowledgements,
-    /// For a sender of data: packet numbers, sent and acknowledged.
-    Numbers,
+    /// For a receiver of data: ACK frames, and data packets per ACK; up to so many points.
+    Acknowledgements(SeriesLimit),
+    /// For a sender of data: packet numbers, sent and acknowledged; up to so many points.
+    Numbers(SeriesLimit),
 }
 
 /// The counters.
@@ -42,22 +43,19 @@ pub struct TrafficCounts {
     /// Data packets per ACK over time, if recorded.
     pub per_ack: Option<PerAck>,
     /// Time and size of each ACK frame that left, if recorded.
-    pub ack_frame_bytes: Option<Points>,
+    pub ack_frame_bytes: Option<BoundedSeries>,
     /// Packet numbers of 0-RTT and 1-RTT packets, if recorded. Initial and Handshake packets have
     /// number spaces of their own (RFC 9000 §12.3) and are left out.
     pub numbers: Option<Numbers>,
 }
 
-/// Times and values.
-pub type Points = Vec<(Time, f64)>;
-
 /// Packet numbers over time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Numbers {
     /// Of each packet that left.
-    pub sent: Points,
+    pub sent: BoundedSeries,
     /// Largest number that each ACK frame acknowledged, at its arrival.
-    pub acknowledged: Points,
+    pub acknowledged: BoundedSeries,
 }
 
 /// Bytes of QUIC packets by purpose.
@@ -103,13 +101,19 @@ impl std::fmt::Debug for TrafficStats {
 impl TrafficStats {
     /// Empty counters that record `series`.
     pub fn new(series: TrafficSeries) -> Self {
-        let acknowledgements = series == TrafficSeries::Acknowledgements;
-        Self(Arc::new(Mutex::new(TrafficCounts {
-            per_ack: acknowledgements.then(PerAck::default),
-            ack_frame_bytes: acknowledgements.then(Vec::new),
-            numbers: (series == TrafficSeries::Numbers).then(Numbers::default),
-            ..TrafficCounts::default()
-        })))
+        let mut counts = TrafficCounts::default();
+        match series {
+            TrafficSeries::Totals => {}
+            TrafficSeries::Acknowledgements(limit) => {
+                counts.per_ack = Some(PerAck::new(limit));
+                counts.ack_frame_bytes = Some(BoundedSeries::new(limit));
+            }
+            TrafficSeries::Numbers(limit) => {
+                let empty = || BoundedSeries::new(limit);
+                counts.numbers = Some(Numbers { sent: empty(), acknowledged: empty() });
+            }
+        }
+        Self(Arc::new(Mutex::new(counts)))
     }
 
     fn lock(&self) -> MutexGuard<'_, TrafficCounts> {
@@ -129,7 +133,7 @@ impl TrafficStats {
         if packet.space == Space::Data
             && let Some(numbers) = &mut counts.numbers
         {
-            numbers.sent.push((now, packet.number as f64));
+            numbers.sent.push(now, packet.number as f64);
         }
         if packet.frames.ack == 0 {
             return;
@@ -141,7 +145,7 @@ impl TrafficStats {
             per_ack.on_ack(now);
         }
         if let Some(points) = &mut counts.ack_frame_bytes {
-            points.push((now, f64::from(packet.frames.ack)));
+            points.push(now, f64::from(packet.frames.ack));
         }
     }
 
@@ -159,7 +163,7 @@ impl TrafficStats {
             && let (Some(numbers), Some(largest)) =
                 (&mut counts.numbers, packet.frames.acknowledges)
         {
-            numbers.acknowledged.push((now, largest as f64));
+            numbers.acknowledged.push(now, largest as f64);
         }
     }
 }
@@ -175,7 +179,7 @@ mod tests {
 
     #[test]
     fn packets_are_counted_by_content() {
-        let traffic = TrafficStats::new(TrafficSeries::Acknowledgements);
+        let traffic = TrafficStats::new(TrafficSeries::Acknowledgements(SeriesLimit::DEFAULT));
         let ack = Frames { ack: 5, acknowledges: Some(3), ..Frames::default() };
         let more = Frames {
             ack: 300,
@@ -205,21 +209,22 @@ mod tests {
             sent.iter().map(|packet| u64::from(packet.bytes())).sum::<u64>()
         );
         assert_eq!((counts.acks, counts.acks_only, counts.data_received), (2, 1, 3));
-        assert_eq!(counts.ack_frame_bytes, Some(vec![(at(400), 5.0), (at(400), 300.0)]));
+        let frames: Vec<_> = counts.ack_frame_bytes.unwrap().iter().collect();
+        assert_eq!(frames, [(at(400), 5.0), (at(400), 300.0)]);
         assert!(counts.numbers.is_none());
         assert_eq!(traffic.take().acks, 0);
     }
 
     #[test]
     fn only_numbers_of_one_space_are_recorded() {
-        let traffic = TrafficStats::new(TrafficSeries::Numbers);
+        let traffic = TrafficStats::new(TrafficSeries::Numbers(SeriesLimit::DEFAULT));
         let ack = Frames { ack: 5, acknowledges: Some(3), ..Frames::default() };
         for space in [Space::Initial, Space::Handshake, Space::Data] {
             traffic.on_sent(Time::from_millis(1), &packet(space, ack));
             traffic.on_received(Time::from_millis(2), &packet(space, ack));
         }
         let numbers = traffic.take().numbers.unwrap();
-        assert_eq!(numbers.sent, [(Time::from_millis(1), 7.0)]);
-        assert_eq!(numbers.acknowledged, [(Time::from_millis(2), 3.0)]);
+        assert_eq!(numbers.sent.into_points().points, [(Time::from_millis(1), 7.0)]);
+        assert_eq!(numbers.acknowledged.into_points().points, [(Time::from_millis(2), 3.0)]);
     }
 }

@@ -132,7 +132,7 @@ impl Flow for DatagramFlow {
                 stream(shared.seed.0, shared.seed.1, &purpose),
             ),
             unanswered: VecDeque::new(),
-            metrics: SenderMetrics::new(shared.trace && visit.measured),
+            metrics: SenderMetrics::new(shared.series_of(self.progress.index, &visit)),
         });
         Ok(())
     }
@@ -205,7 +205,7 @@ impl Flow for DatagramFlow {
             record.bytes_sent += u64::from(content);
             let position = record.bytes_sent as f64;
             if let Some(series) = &mut record.series {
-                series.sent.push((now, position));
+                series.sent.push(now, position);
             }
             Filler { protocol, number, sent: now, bytes }
         } else {

@@ -13,6 +13,7 @@ use bentpipe_quic::FlowControlReport;
 use bentpipe_quic::congestion::{PathChangeFeed, SenderStats};
 use bentpipe_quic::observer::Layers;
 use bentpipe_recorder::{FlowTrace, Series};
+use bentpipe_series::{BinnedSum, BoundedSeries, SeriesLimit};
 use bentpipe_units::{Span, Time};
 
 /// Width of a bin of the reverse rate: a few return frames, and a fraction of a satellite RTT.
@@ -69,12 +70,33 @@ struct VisitCounters {
     no_route: u64,
     reverse_packets: u64,
     reverse_bytes: ReverseBytes,
-    /// IP bytes of the reverse direction in each bin since the start of the run, if recorded.
-    return_bins: Option<Vec<u64>>,
-    dropped_policer: Vec<(Time, f64)>,
-    dropped_queue: Vec<(Time, f64)>,
-    dropped_loss: Vec<(Time, f64)>,
-    dropped_route: Vec<(Time, f64)>,
+    series: Option<CounterSeries>,
+}
+
+/// Time series of a visit, as the network sees it.
+struct CounterSeries {
+    /// IP bytes of the reverse direction, in kbps.
+    reverse_rate: BinnedSum,
+    dropped_policer: BoundedSeries,
+    dropped_queue: BoundedSeries,
+    dropped_loss: BoundedSeries,
+    dropped_route: BoundedSeries,
+}
+
+impl CounterSeries {
+    /// Creates empty series of at most `limit` points for a visit that starts at `start`.
+    fn new(start: Time, limit: SeriesLimit) -> Self {
+        // Bits per millisecond are kilobits per second.
+        let kbps = 8.0 / RETURN_BIN.as_millis_f64();
+        let dropped = || BoundedSeries::new(limit);
+        Self {
+            reverse_rate: BinnedSum::new(RETURN_BIN, kbps, limit).starting_at(start),
+            dropped_policer: dropped(),
+            dropped_queue: dropped(),
+            dropped_loss: dropped(),
+            dropped_route: dropped(),
+        }
+    }
 }
 
 /// What only the transport knows about a visit that ends.
@@ -199,7 +221,8 @@ impl FlowProgress {
     /// update.
     pub fn begin(&mut self, now: Time, shared: &Shared) -> (Visit, VisitProgress) {
         let visit = self.spec.visits[self.next_visit].clone();
-        let progress = VisitProgress::new(&visit, now, shared.trace && visit.measured);
+        let series = shared.series_of(self.index, &visit);
+        let progress = VisitProgress::new(&visit, now, series);
         self.next_visit += 1;
         self.begins = None;
         self.current = Some(CurrentVisit {
@@ -210,7 +233,7 @@ impl FlowProgress {
             gives_up: now + shared.time_limit,
             ends: visit.duration.map(|duration| now + duration),
             counters: VisitCounters {
-                return_bins: (shared.trace && visit.measured).then(Vec::new),
+                series: series.map(|limit| CounterSeries::new(now, limit)),
                 ..VisitCounters::default()
             },
         });
@@ -231,8 +254,9 @@ impl FlowProgress {
         if !self.spec.visits[visit.number - 1].measured {
             return;
         }
-        if shared.trace {
-            self.results.traces.push(trace(&self.spec.name, &visit, now, &mut report));
+        if let Some(series) = visit.counters.series.take() {
+            let trace = trace(&self.spec.name, &visit, series, now, &mut report);
+            self.results.traces.push(trace);
         }
         let outcome = self.outcome(&visit, now, shared, &report);
         self.results.outcomes.push(outcome);
@@ -338,12 +362,8 @@ impl FlowProgress {
         }
         counters.reverse_packets += 1;
         counters.reverse_bytes += layers;
-        if let Some(bins) = &mut counters.return_bins {
-            let bin = (now.as_nanos() / RETURN_BIN.as_nanos()) as usize;
-            if bins.len() <= bin {
-                bins.resize(bin + 1, 0);
-            }
-            bins[bin] += layers.total;
+        if let Some(series) = &mut counters.series {
+            series.reverse_rate.add(now, layers.total);
         }
     }
 
@@ -355,7 +375,6 @@ impl FlowProgress {
         lost: LossReason,
         position: f64,
         now: Time,
-        trace: bool,
     ) {
         let is_current = visit == self.visit();
         // A lost reply also counts as a lost echo.
@@ -367,23 +386,24 @@ impl FlowProgress {
         if toward != current.data_direction && !both_directions {
             return;
         }
+        let series = counters.series.as_mut();
         let (count, series) = match lost {
             LossReason::OnLink(DropCause::Policer) => {
-                (&mut counters.lost_policer, &mut counters.dropped_policer)
+                (&mut counters.lost_policer, series.map(|all| &mut all.dropped_policer))
             }
             LossReason::OnLink(DropCause::QueueFull | DropCause::Aqm) => {
-                (&mut counters.lost_queue, &mut counters.dropped_queue)
+                (&mut counters.lost_queue, series.map(|all| &mut all.dropped_queue))
             }
             LossReason::OnLink(DropCause::Loss(_)) => {
-                (&mut counters.lost_random, &mut counters.dropped_loss)
+                (&mut counters.lost_random, series.map(|all| &mut all.dropped_loss))
             }
             LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => {
-                (&mut counters.lost_route, &mut counters.dropped_route)
+                (&mut counters.lost_route, series.map(|all| &mut all.dropped_route))
             }
         };
         *count += 1;
-        if trace {
-            series.push((now, position));
+        if let Some(series) = series {
+            series.push(now, position);
         }
     }
 }
@@ -399,55 +419,50 @@ impl CurrentVisit {
     }
 }
 
-/// Returns the reverse rate in kbps, in each bin from `start` on.
-fn return_rate(bins: &[u64], start: Time) -> Vec<(Time, f64)> {
-    let first = (start.as_nanos() / RETURN_BIN.as_nanos()) as usize;
-    let rate = |&bytes: &u64| (bytes * 8) as f64 / RETURN_BIN.as_millis_f64();
-    let bins = bins.iter().enumerate().skip(first);
-    bins.map(|(bin, bytes)| (Time::ZERO + RETURN_BIN * bin as u64, rate(bytes))).collect()
-}
-
 /// Returns the time series of a visit that ends.
-fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'_>) -> FlowTrace {
-    let sender = report.record.series.take().unwrap_or_default();
-    let flow_control =
-        report.flow_control.as_ref().and_then(FlowControlReport::take_series).unwrap_or_default();
-    let reverse = std::mem::take(&mut report.reverse.series);
-    let counters = &visit.counters;
-    let received = visit.progress.state().series.take().unwrap_or_default();
+fn trace(
+    name: &str,
+    visit: &CurrentVisit,
+    counted: CounterSeries,
+    now: Time,
+    report: &mut VisitReport<'_>,
+) -> FlowTrace {
     let mut series = Vec::new();
-    let mut add = |name, unit, points: Vec<(Time, f64)>| {
+    let mut add = |name, unit, points: BoundedSeries| {
         if !points.is_empty() {
-            series.push(Series { name, unit, points });
+            series.push(Series::new(name, unit, points.into_points()));
         }
     };
-    add("sent", "bytes", sender.sent);
-    add("acked", "bytes", sender.acked);
-    add("lost", "bytes", sender.lost);
-    add("dropped_policer", "bytes", counters.dropped_policer.clone());
-    add("dropped_queue", "bytes", counters.dropped_queue.clone());
-    add("dropped_channel", "bytes", counters.dropped_loss.clone());
-    add("dropped_routing", "bytes", counters.dropped_route.clone());
-    add("received", "bytes", received);
-    add("cwnd", "bytes", sender.cwnd);
-    add("ssthresh", "bytes", sender.ssthresh);
-    add("bytes_in_flight", "bytes", sender.bytes_in_flight);
-    add("pacing_rate", "Mbps", sender.pacing_rate);
-    add("rtt", "ms", sender.rtt);
-    add("smoothed_rtt", "ms", sender.smoothed_rtt);
-    add(
-        "reverse_rate",
-        "kbps",
-        counters
-            .return_bins
-            .as_ref()
-            .map(|bins| return_rate(bins, visit.start))
-            .unwrap_or_default(),
-    );
-    add("flow_control_limit", "bytes", flow_control.announced);
-    add("flow_control_limit_at_sender", "bytes", flow_control.received);
-    add("consumed", "bytes", flow_control.consumed);
-    series.extend(reverse.into_iter().filter(|series| !series.points.is_empty()));
+    let mut phases = Vec::new();
+    let sender = report.record.series.take();
+    if let Some(sender) = sender {
+        phases = sender.phases;
+        add("sent", "bytes", sender.sent);
+        add("acked", "bytes", sender.acked);
+        add("lost", "bytes", sender.lost);
+        add("cwnd", "bytes", sender.cwnd);
+        add("ssthresh", "bytes", sender.ssthresh);
+        add("bytes_in_flight", "bytes", sender.bytes_in_flight);
+        add("pacing_rate", "Mbps", sender.pacing_rate);
+        add("rtt", "ms", sender.rtt);
+        add("smoothed_rtt", "ms", sender.smoothed_rtt);
+    }
+    add("dropped_policer", "bytes", counted.dropped_policer);
+    add("dropped_queue", "bytes", counted.dropped_queue);
+    add("dropped_channel", "bytes", counted.dropped_loss);
+    add("dropped_routing", "bytes", counted.dropped_route);
+    if let Some(received) = visit.progress.state().series.take() {
+        add("received", "bytes", received);
+    }
+    let flow_control = report.flow_control.as_ref().and_then(FlowControlReport::take_series);
+    if let Some(flow_control) = flow_control {
+        add("flow_control_limit", "bytes", flow_control.announced);
+        add("flow_control_limit_at_sender", "bytes", flow_control.received);
+        add("consumed", "bytes", flow_control.consumed);
+    }
+    series.push(Series::new("reverse_rate", "kbps", counted.reverse_rate.into_points()));
+    series.append(&mut report.reverse.series);
+    series.retain(|series| !series.points.is_empty());
     let mut marks = Vec::new();
     if let Some(at) = report.handshake {
         marks.push((at, "handshake complete".to_owned()));
@@ -464,6 +479,6 @@ fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'
         start: visit.start,
         series,
         marks,
-        phases: sender.phases,
+        phases,
     }
 }

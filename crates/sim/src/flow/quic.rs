@@ -24,6 +24,7 @@ use bentpipe_quic::{
     IP_UDP_HEADER, PathLease, ResumeVia, SenderMetrics, Settings, Transmit, UDP_HEADER, seeded,
 };
 use bentpipe_recorder::Series;
+use bentpipe_series::{BoundedSeries, Points, SeriesLimit};
 use bentpipe_units::Time;
 use bytes::BytesMut;
 use std::num::NonZeroUsize;
@@ -50,7 +51,6 @@ pub struct QuicFlow {
     running: Option<Running>,
     /// The server's node.
     last_node: u16,
-    trace: bool,
     epoch: bentpipe_quic::EpochClock,
     /// Datagrams that the stack returned together and that are not yet sent.
     batch: Option<Batch>,
@@ -117,11 +117,11 @@ impl Running {
 }
 
 impl ConnectionTraffic {
-    fn new(record: bool) -> Self {
-        let keep = if record { TrafficSeries::Acknowledgements } else { TrafficSeries::Totals };
+    fn new(series: Option<SeriesLimit>) -> Self {
+        let receiver = series.map_or(TrafficSeries::Totals, TrafficSeries::Acknowledgements);
         Self {
-            receiver: TrafficStats::new(keep),
-            sender: record.then(|| TrafficStats::new(TrafficSeries::Numbers)),
+            receiver: TrafficStats::new(receiver),
+            sender: series.map(|limit| TrafficStats::new(TrafficSeries::Numbers(limit))),
         }
     }
 
@@ -129,13 +129,15 @@ impl ConnectionTraffic {
     fn reverse(&self) -> ReverseReport {
         let books = self.receiver.take();
         let mut series = Vec::new();
-        let mut add = |name, unit, points| series.push(Series { name, unit, points });
+        let mut add = |name, unit, points: Option<Points>| {
+            series.extend(points.map(|points| Series::new(name, unit, points)));
+        };
         if let Some(numbers) = self.sender.as_ref().and_then(|sender| sender.take().numbers) {
-            add("packet_number_sent", "packets", numbers.sent);
-            add("packet_number_acked", "packets", numbers.acknowledged);
+            add("packet_number_sent", "packets", Some(numbers.sent.into_points()));
+            add("packet_number_acked", "packets", Some(numbers.acknowledged.into_points()));
         }
-        add("data_per_ack", "packets", books.per_ack.map(PerAck::into_points).unwrap_or_default());
-        add("ack_frame_bytes", "bytes", books.ack_frame_bytes.unwrap_or_default());
+        add("data_per_ack", "packets", books.per_ack.map(PerAck::into_points));
+        add("ack_frame_bytes", "bytes", books.ack_frame_bytes.map(BoundedSeries::into_points));
         ReverseReport {
             acknowledgements: Some(Acknowledgements {
                 packets: books.acks,
@@ -228,7 +230,6 @@ impl QuicFlow {
             next_accept,
             running: None,
             last_node: shared.last_node,
-            trace: shared.trace,
             epoch: shared.epoch.clone(),
             batch: None,
             buffer: Vec::new(),
@@ -331,11 +332,12 @@ impl QuicFlow {
         Ok(if receives { config.with_acknowledger() } else { config })
     }
 
-    /// Position of the data's sender, if `toward` is its direction and time series are recorded.
+    /// Position of the data's sender, if `toward` is its direction and its series are recorded.
     fn position(&self, toward: PathDirection) -> f64 {
         match &self.running {
-            Some(running) if self.trace && self.progress.data_direction() == Some(toward) => {
-                running.metrics.stats().bytes_sent as f64
+            Some(running) if self.progress.data_direction() == Some(toward) => {
+                let stats = running.metrics.stats();
+                if stats.series.is_some() { stats.bytes_sent as f64 } else { 0.0 }
             }
             _ => 0.0,
         }
@@ -354,15 +356,16 @@ impl Flow for QuicFlow {
     fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
         let (visit, progress) = self.progress.begin(now, shared);
         let number = self.progress.visit();
-        let trace = shared.trace && visit.measured;
-        let record = |direction| SenderMetrics::new(trace && visit.direction == direction);
+        let series = shared.series_of(self.progress.index, &visit);
+        let record =
+            |direction| SenderMetrics::new(series.filter(|_| visit.direction == direction));
         let (server_probe, client_probe) = (record(Direction::Download), record(Direction::Upload));
-        let flow_control = FlowControlReport::new(self.settings.connection_window, trace);
+        let flow_control = FlowControlReport::new(self.settings.connection_window, series);
         let sinks = (shared.qlog.any() && visit.measured).then(|| {
             let sink = |side| QlogSink::new(&self.qlog_name(number, side), shared.qlog);
             (sink("client"), sink("server"))
         });
-        let accounts = ConnectionTraffic::new(trace);
+        let accounts = ConnectionTraffic::new(series);
         let (server_settings, client_settings) = (self.settings.clone(), self.settings.clone());
 
         let config = self.connection_config(

@@ -1,10 +1,12 @@
 //! State shared by all flows of a run.
 
 use crate::hosts::Hosts;
+use crate::spec::Visit;
 use bentpipe_link::random;
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::tls::SecretLog;
 use bentpipe_quic::{Clock, EpochClock};
+use bentpipe_series::SeriesLimit;
 use bentpipe_units::Span;
 
 /// State shared by all flows of a run.
@@ -13,8 +15,8 @@ pub struct Shared {
     pub clock: Clock,
     /// Real-world time of the simulation.
     pub epoch: EpochClock,
-    /// Whether to record time series.
-    pub trace: bool,
+    /// Largest number of points of each time series, if series are recorded.
+    pub trace: Option<SeriesLimit>,
     /// Forms in which to write qlog.
     pub qlog: Forms,
     /// Whether QUIC packets are encrypted.
@@ -32,6 +34,12 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Returns the limit of the time series of a visit of flow number `flow`; `None` if it records
+    /// none.
+    pub fn series_of(&self, flow: usize, visit: &Visit) -> Option<SeriesLimit> {
+        self.trace.filter(|_| visit.measured && flow < SeriesLimit::MAX_FLOWS)
+    }
+
     pub fn seed_bytes(&self, purpose: &str) -> [u8; 32] {
         use rand_core::Rng;
         let mut bytes = [0; 32];

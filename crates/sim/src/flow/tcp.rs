@@ -16,6 +16,7 @@ use bentpipe_quic::congestion::{ControllerFactory, FastStart, ResumeHandle};
 use bentpipe_quic::path_memory::Holder;
 use bentpipe_quic::qlog::{Forms, QlogSink};
 use bentpipe_quic::{Handshake, PathLease, StartLease};
+use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::http::{self, Exchange, ExchangeEvent, Opening};
 use bentpipe_tcp::{CloseReason, MakeController};
 use bentpipe_units::{Span, Time};
@@ -52,8 +53,9 @@ struct Running {
 struct Starting {
     hosts: crate::hosts::Host,
     peer: std::net::IpAddr,
-    trace: bool,
     qlog: Forms,
+    /// Limit of the time series, if recorded.
+    series: Option<SeriesLimit>,
     direction: Direction,
 }
 
@@ -145,7 +147,7 @@ impl TcpFlow {
             now,
             make,
             running.starting.direction,
-            running.starting.trace && number == 0,
+            running.starting.series.filter(|_| number == 0),
             log,
         );
     }
@@ -271,6 +273,7 @@ impl Flow for TcpFlow {
             Role::Server => &self.progress.spec.server,
             Role::Client => &self.progress.spec.name,
         };
+        let series = shared.series_of(self.progress.index, &visit);
         self.running = Some(Running {
             exchange: exchange(&self.stack.http, opening, &visit),
             ready: None,
@@ -278,12 +281,12 @@ impl Flow for TcpFlow {
             tickets: Vec::new(),
             blocked_since: None,
             blocked: Span::ZERO,
-            segments: TcpAckCounter::new(shared.trace && visit.measured),
+            segments: TcpAckCounter::new(series),
             starting: Starting {
                 hosts: shared.hosts.get(host)?,
                 peer: socket(self.progress.index, side.peer(), self.progress.terminal()).ip(),
-                trace: shared.trace && visit.measured,
                 qlog: if visit.measured { shared.qlog } else { Forms::NONE },
+                series,
                 direction: visit.direction,
             },
         });
@@ -309,7 +312,7 @@ impl Flow for TcpFlow {
         let blocked_since = running.blocked_since.map_or(Span::ZERO, |since| now.since(since));
         record.window_blocked += running.blocked + blocked_since;
         self.has_ticket |= running.ready.is_some();
-        let reverse = running.segments.reverse(record.series.as_ref());
+        let reverse = running.segments.reverse(record.series.as_mut());
         let report = VisitReport {
             transport: "tcp",
             connections: self.tcp_connections.len(),
@@ -402,7 +405,7 @@ impl Flow for TcpFlow {
                 },
             );
         }
-        if self.running.as_ref().is_some_and(|running| running.starting.trace)
+        if self.running.as_ref().is_some_and(|running| running.starting.series.is_some())
             && self.progress.data_direction() == Some(toward)
         {
             position = self.tcp_connections.position(connection);

@@ -3,8 +3,9 @@
 use super::progress::ReverseReport;
 use crate::outcome::Acknowledgements;
 use bentpipe_quic::SenderSeries;
-use bentpipe_quic::observer::{PerAck, Points};
+use bentpipe_quic::observer::PerAck;
 use bentpipe_recorder::Series;
+use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::Segment;
 use bentpipe_units::Time;
 
@@ -17,9 +18,9 @@ pub struct TcpAckCounter {
 }
 
 impl TcpAckCounter {
-    /// Creates zero counts. `record` enables time series.
-    pub fn new(record: bool) -> Self {
-        Self { counted: Acknowledgements::default(), per_ack: record.then(PerAck::default) }
+    /// Creates zero counts. With a limit, it records time series.
+    pub fn new(series: Option<SeriesLimit>) -> Self {
+        Self { counted: Acknowledgements::default(), per_ack: series.map(PerAck::new) }
     }
 
     /// Counts a segment that has reached the data's receiver.
@@ -48,29 +49,20 @@ impl TcpAckCounter {
         }
     }
 
-    /// Returns the counts, with series derived from those of the first connection's `sender`.
-    pub fn reverse(self, sender: Option<&SenderSeries>) -> ReverseReport {
+    /// Returns the counts, with series of the first connection's `sender`, from which it takes the
+    /// numbers of segments.
+    pub fn reverse(self, sender: Option<&mut SenderSeries>) -> ReverseReport {
         let mut series = Vec::new();
-        let mut add = |name, points| series.push(Series { name, unit: "packets", points });
-        if let Some(sender) = sender {
-            let (sent, acknowledged) = numbers(sender);
-            add("packet_number_sent", sent);
-            add("packet_number_acked", acknowledged);
+        let mut add = |name, points| series.push(Series::new(name, "packets", points));
+        if let Some(numbers) = sender.and_then(|sender| sender.numbers.take()) {
+            add("packet_number_sent", numbers.sent.into_points());
+            add("packet_number_acked", numbers.acked.into_points());
         }
-        add("data_per_ack", self.per_ack.map(PerAck::into_points).unwrap_or_default());
+        if let Some(per_ack) = self.per_ack {
+            add("data_per_ack", per_ack.into_points());
+        }
         ReverseReport { acknowledgements: Some(self.counted), layers: None, series }
     }
-}
-
-/// Returns the numbers of sent and of acknowledged segments over time. Segments have no packet
-/// numbers, so their index in the order of sending replaces them, from 0 as in QUIC.
-fn numbers(sender: &SenderSeries) -> (Points, Points) {
-    let sent =
-        sender.sent.iter().enumerate().map(|(number, &(at, _))| (at, number as f64)).collect();
-    // Positions are bytes sent up to and including each segment, in ascending order.
-    let number = |position: f64| sender.sent.partition_point(|&(_, end)| end < position) as f64;
-    let acknowledged = sender.acked.iter().map(|&(at, position)| (at, number(position))).collect();
-    (sent, acknowledged)
 }
 
 #[cfg(test)]
@@ -81,7 +73,7 @@ mod tests {
     #[test]
     fn requests_carry_acknowledgements() {
         let ack = Flags { ack: true, ..Flags::default() };
-        let mut segments = TcpAckCounter::new(true);
+        let mut segments = TcpAckCounter::new(Some(SeriesLimit::DEFAULT));
         let at = Time::from_millis;
         segments.sent(
             at(1),
@@ -99,18 +91,5 @@ mod tests {
         assert_eq!((counted.packets, counted.only, counted.data), (2, 1, 4));
         assert_eq!(counted.sizes.counts().iter().collect::<Vec<_>>(), [(&12, &1)]);
         assert_eq!(reverse.series[0].points, [(Time::ZERO, 2.0)]);
-    }
-
-    #[test]
-    fn acknowledgements_have_the_number_of_their_segment() {
-        let at = Time::from_millis;
-        let sender = SenderSeries {
-            sent: vec![(at(1), 1448.0), (at(2), 2896.0), (at(3), 3000.0)],
-            acked: vec![(at(9), 2896.0), (at(10), 3000.0)],
-            ..SenderSeries::default()
-        };
-        let (sent, acknowledged) = numbers(&sender);
-        assert_eq!(sent, [(at(1), 0.0), (at(2), 1.0), (at(3), 2.0)]);
-        assert_eq!(acknowledged, [(at(9), 1.0), (at(10), 2.0)]);
     }
 }

@@ -4,6 +4,7 @@ use crate::link_state::LinkState;
 use crate::spec::{MeshSpec, RunSpec};
 use bentpipe_link::{DirectionModel, LinkContext};
 use bentpipe_orbit::{Network, Node};
+use bentpipe_series::SeriesLimit;
 
 /// Value for "none" in numbers of links, ports or stations.
 const NONE: u32 = u32::MAX;
@@ -49,7 +50,8 @@ pub struct Egress {
     shared_ground: bool,
     /// Context of all links, except their names.
     context: LinkContext,
-    traced: bool,
+    /// Limit of the series of links, if recorded.
+    traced: Option<SeriesLimit>,
     egress: Vec<EgressPort>,
     /// By node: its neighbours, and the egress port towards each.
     of_node: Vec<Vec<(Node, u32)>>,
@@ -123,8 +125,8 @@ impl Egress {
         } else {
             let context = LinkContext { name: name.clone(), ..self.context.clone() };
             let mut state = LinkState::new(name, model.clone(), context, Vec::new());
-            if self.traced && links.len() < MAX_TRACED {
-                state.record();
+            if let Some(limit) = self.traced.filter(|_| links.len() < MAX_TRACED) {
+                state.record(limit);
             }
             links.push(state);
             links.len() - 1

@@ -105,7 +105,7 @@ impl Mesh {
             step: 0,
             outage_until: vec![Time::ZERO; mesh.network.stations().len()],
             handover_buffers: HandoverBuffers::default(),
-            paths: spec.trace.then(Vec::new),
+            paths: spec.trace.map(|_| Vec::new()),
         };
         made.record_paths(Time::ZERO);
         Ok(made)

@@ -64,7 +64,7 @@ pub fn run_spec(base_rtt: Span, hops: Vec<HopSpec>, flows: Vec<FlowSpec>) -> Run
         terminals: 1,
         flows,
         time_limit: Span::from_secs(600),
-        trace: false,
+        trace: None,
         qlog: Default::default(),
         capture: None,
         encrypt: false,

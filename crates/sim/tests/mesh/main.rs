@@ -9,6 +9,7 @@ mod setup;
 
 use bentpipe_orbit::{Network, Node, RouteTimeline, RouteUpdates, SPEED_OF_LIGHT, Topology};
 use bentpipe_quic::congestion::{CongestionConfig, PathChangeResponse};
+use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{DatagramTraffic, FlowOutcome, RunOutcome};
 use bentpipe_units::{Bytes, Span, Time};
 use setup::*;
@@ -28,7 +29,7 @@ fn transfers_over_a_moving_constellation_complete() {
     let mut spec = spec(network.clone(), flows);
     let start = change(&network, Time::from_secs(20)).since_start() - Span::from_secs(10);
     spec.flows.iter_mut().for_each(|flow| flow.start = start);
-    spec.trace = true;
+    spec.trace = Some(SeriesLimit::DEFAULT);
     let outcome = run(&spec);
     for flow in &outcome.flows {
         assert!(flow.completed && flow.received == 20_000_000, "{flow:?}");
@@ -66,7 +67,7 @@ fn runs_are_deterministic_with_and_without_recording() {
     let mut spec = spec(network, flows);
     let once = report(&run(&spec));
     assert_eq!(once, report(&run(&spec)));
-    spec.trace = true;
+    spec.trace = Some(SeriesLimit::DEFAULT);
     assert_eq!(once, report(&run(&spec)));
 }
 
