@@ -77,7 +77,7 @@ impl Head<'_> {
                 point.name("type", side);
             });
             if form == Form::Current {
-                trace.array("event_schemas", self.schemas(), |out, schema| text(out, schema));
+                trace.array("event_schemas", self.schemas(), text);
             }
             trace.object("common_fields", |common| self.common_fields(form, common));
         });
