@@ -79,12 +79,9 @@ impl<'a> RunRecorder<'a> {
         if self.downsampled.load(Ordering::Relaxed) {
             let remedy = match self.plan.output.full_time_series {
                 true => "",
-                false => "; `output.full_time_series = true` keeps all points in `traces.bin`",
+                false => "; `output.full_time_series = true` keeps every point",
             };
-            notes.push(format!(
-                "long time series are downsampled: plots show the lowest, highest, first and last \
-                 points of short intervals{remedy}"
-            ));
+            notes.push(format!("long time series keep the extremes of short intervals{remedy}"));
         }
         if self.flows_left_out.load(Ordering::Relaxed) {
             let most = SeriesLimit::MAX_FLOWS;
