@@ -45,6 +45,9 @@ impl PacketId {
 pub struct PacketArena {
     /// By direction.
     places: [Places; 2],
+    /// Buffer for what is written before it becomes packets, shared by all flows: each would hold
+    /// 64 kB otherwise.
+    pub scratch: Vec<u8>,
 }
 
 /// Places for the packets of one direction.

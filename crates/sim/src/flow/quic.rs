@@ -54,7 +54,6 @@ pub struct QuicFlow {
     epoch: bentpipe_quic::EpochClock,
     /// Datagrams that the stack returned together and that are not yet sent.
     batch: Option<Batch>,
-    buffer: Vec<u8>,
 }
 
 /// Parts of a client configuration.
@@ -232,7 +231,6 @@ impl QuicFlow {
             last_node: shared.last_node,
             epoch: shared.epoch.clone(),
             batch: None,
-            buffer: Vec::new(),
             settings,
             progress: FlowProgress::new(spec, index),
         })
@@ -523,15 +521,14 @@ impl Flow for QuicFlow {
             (PathDirection::ToClient, 0)
         };
         if self.batch.is_none() {
-            let mut buffer = std::mem::take(&mut self.buffer);
+            let buffer = &mut packet_arena.scratch;
             buffer.clear();
-            let transmit = self.endpoint(node).poll_transmit(now, &mut buffer);
+            let transmit = self.endpoint(node).poll_transmit(now, buffer);
             let batch = transmit.map(|transmit| Batch {
                 data: BytesMut::from(&buffer[..]),
                 transmit,
                 position: self.position(toward),
             });
-            self.buffer = buffer;
             self.batch = batch;
         }
         let batch = self.batch.as_mut()?;
