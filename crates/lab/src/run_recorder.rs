@@ -33,8 +33,6 @@ pub(crate) struct RunRecorder<'a> {
     files: Mutex<BTreeSet<String>>,
     /// Number of runs that have ended.
     done: AtomicUsize,
-    /// True if a time series was downsampled.
-    downsampled: AtomicBool,
     /// True if only the first flows of a run have time series.
     flows_left_out: AtomicBool,
     progress: &'a (dyn Fn(usize) + Sync),
@@ -57,7 +55,6 @@ impl<'a> RunRecorder<'a> {
             series: Mutex::default(),
             files: Mutex::default(),
             done: AtomicUsize::new(0),
-            downsampled: AtomicBool::new(false),
             flows_left_out: AtomicBool::new(false),
             progress,
         }
@@ -73,16 +70,9 @@ impl<'a> RunRecorder<'a> {
         })
     }
 
-    /// Returns notes about points and flows that the time series leave out.
+    /// Returns a note about flows that the time series leave out.
     pub fn series_notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        if self.downsampled.load(Ordering::Relaxed) {
-            let remedy = match self.plan.output.full_time_series {
-                true => "",
-                false => "; `output.full_time_series = true` keeps every point",
-            };
-            notes.push(format!("long time series keep the extremes of short intervals{remedy}"));
-        }
         if self.flows_left_out.load(Ordering::Relaxed) {
             let most = SeriesLimit::MAX_FLOWS;
             notes.push(format!("only the first {most} flows of a run have time series"));
@@ -125,9 +115,6 @@ impl Observer for RunRecorder<'_> {
                 end: outcome.end,
             });
             let mut blob = Vec::new();
-            if trace.series().any(|series| series.downsampled) {
-                self.downsampled.store(true, Ordering::Relaxed);
-            }
             if spec.flows.len() > SeriesLimit::MAX_FLOWS {
                 self.flows_left_out.store(true, Ordering::Relaxed);
             }

@@ -80,11 +80,3 @@ impl Series {
         Self { name, unit, points, downsampled }
     }
 }
-
-impl RunTrace {
-    /// Returns all series.
-    pub fn series(&self) -> impl Iterator<Item = &Series> {
-        let flows = self.flows.iter().flat_map(|flow| &flow.series);
-        flows.chain(self.links.iter().flat_map(|link| &link.series))
-    }
-}
