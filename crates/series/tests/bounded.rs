@@ -58,8 +58,8 @@ proptest! {
         };
         prop_assert_eq!(bounds(&kept), bounds(&all));
         prop_assert!(kept.is_sorted_by(|a, b| a.0 <= b.0));
-        // Bins are merged only while more than half of the limit is kept, four points a bin at most:
-        // at least five bins remain, each but the last with two points or more.
+        // Bins of at most four points are merged only while more than half of the limit is kept, so
+        // that at least five remain, each but the last with two points or more.
         prop_assert!(kept.len() > 8 || kept.len() == all.len());
     }
 
