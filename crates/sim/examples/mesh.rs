@@ -6,6 +6,8 @@
 //! largest cities, queues hold 100 packets, and routes are computed every 100 ms. `hop_path` has
 //! two flows over six hops instead, for the same loop without a constellation.
 
+mod common;
+
 use bentpipe_link::{DirectionConfig, DirectionModel, QueueLimit, random};
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{
@@ -141,22 +143,6 @@ fn hop_path() -> Result<Vec<HopSpec>, Error> {
     hops.into_iter().enumerate().map(hop).collect()
 }
 
-/// Returns the CPU seconds and the peak memory in bytes of this process, as reported by the system.
-fn usage() -> (f64, u64) {
-    let read = |file| std::fs::read_to_string(file).unwrap_or_default();
-    let stat = read("/proc/self/stat");
-    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
-    // Fields 14 and 15 of proc(5), in hundredths of a second. The first field here is number 3.
-    let ticks = |index: usize| {
-        fields.get(index).and_then(|text| text.parse::<f64>().ok()).unwrap_or_default()
-    };
-    let status = read("/proc/self/status");
-    let peak = status.lines().find_map(|line| {
-        line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok()
-    });
-    ((ticks(11) + ticks(12)) / 100.0, peak.unwrap_or_default() * 1024)
-}
-
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let text = |index: usize, default: &'static str| {
@@ -187,7 +173,7 @@ fn main() -> Result<(), Error> {
             ))
         })
         .collect::<Result<_, Error>>()?;
-    let (before, _) = usage();
+    let (before, _) = common::usage();
     let spec = RunSpec {
         seed: 1,
         run: 0,
@@ -203,7 +189,7 @@ fn main() -> Result<(), Error> {
         encrypt: false,
     };
     let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;
-    let (after, peak) = usage();
+    let (after, peak) = common::usage();
     let spent = after - before;
     let sent: u64 = outcome.links.iter().map(|link| link.counters.packets_out).sum();
     let received: u64 = outcome.flows.iter().map(|flow| flow.received).sum();

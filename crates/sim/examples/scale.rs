@@ -8,6 +8,8 @@
 //! cost of a packet is the difference between a run and one of a quarter of its length, so that
 //! handshakes and setup drop out.
 
+mod common;
+
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
 use bentpipe_quic::{Handshake, Http, Settings};
@@ -113,28 +115,12 @@ struct Cost {
     memory: u64,
 }
 
-/// Returns the CPU seconds and the peak memory in bytes of this process, as reported by the system.
-fn usage() -> (f64, u64) {
-    let read = |file| std::fs::read_to_string(file).unwrap_or_default();
-    let stat = read("/proc/self/stat");
-    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
-    // Fields 14 and 15 of proc(5), in hundredths of a second. The first field here is number 3.
-    let ticks = |index: usize| {
-        fields.get(index).and_then(|text| text.parse::<f64>().ok()).unwrap_or_default()
-    };
-    let status = read("/proc/self/status");
-    let peak = status.lines().find_map(|line| {
-        line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok()
-    });
-    ((ticks(11) + ticks(12)) / 100.0, peak.unwrap_or_default() * 1024)
-}
-
 /// Runs in this process, and prints what it has cost for [`measure`].
 fn run(name: &str, flows: u64, millis: u64) -> Result<(), Error> {
     let spec = spec(name, flows, Span::from_millis(millis))?;
     let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;
     let packets: u64 = outcome.flows.iter().map(|flow| flow.packets_sent).sum();
-    let (cpu_s, memory) = usage();
+    let (cpu_s, memory) = common::usage();
     println!("{packets} {cpu_s} {memory}");
     Ok(())
 }

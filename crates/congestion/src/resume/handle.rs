@@ -5,6 +5,10 @@ use super::transitions::Transition;
 use bentpipe_qlog::QlogSink;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// Most transitions that wait to be taken. A controller makes a handful, but a peer that migrates
+/// again and again makes new controllers.
+pub const MAX_TRANSITIONS: usize = 256;
+
 /// Why saved parameters must not be used (RFC 9959 §3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
@@ -52,6 +56,7 @@ struct Shared {
     jumped: bool,
     retreated: bool,
     observed: Option<SavedParameters>,
+    /// Those not yet taken, at most [`MAX_TRANSITIONS`].
     transitions: Vec<Transition>,
     /// Receives transitions as they happen.
     qlog: Option<QlogSink>,
@@ -133,7 +138,7 @@ impl ResumeHandle {
         self.lock().qlog = Some(sink);
     }
 
-    /// Returns the transitions since the last call, in order.
+    /// Returns the transitions since the last call, in order: the first [`MAX_TRANSITIONS`].
     pub fn take_transitions(&self) -> Vec<Transition> {
         std::mem::take(&mut self.lock().transitions)
     }
@@ -172,7 +177,9 @@ impl ResumeHandle {
         if let Some(sink) = &shared.qlog {
             sink.add(transition.at, &transition.event());
         }
-        shared.transitions.push(transition);
+        if shared.transitions.len() < MAX_TRANSITIONS {
+            shared.transitions.push(transition);
+        }
     }
 }
 

@@ -33,7 +33,7 @@ pub mod transitions;
 mod unvalidated;
 
 pub use careful::CarefulResume;
-pub use handle::{Refusal, ResumeHandle, ResumeState};
+pub use handle::{MAX_TRANSITIONS, Refusal, ResumeHandle, ResumeState};
 pub use jump::UnsafeJump;
 pub use mode::ResumeMode;
 pub use parameters::Parameters;

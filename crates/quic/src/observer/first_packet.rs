@@ -3,12 +3,11 @@
 //! An endpoint opens it with keys of its own before the connection exists, so that the connection's
 //! observer does not see it.
 
+use super::keys::{Tap, tapped};
 use super::packet_info::Space;
 use super::packet_observer::PacketObserver;
 use crate::tls::wrapped::{self, WrapKeys};
-use bytes::BytesMut;
-use noq_proto::PathId;
-use noq_proto::crypto::{CryptoError, PacketKey, ServerConfig};
+use noq_proto::crypto::{PacketKey, ServerConfig};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Passes the packets that an endpoint opens itself to the trace of the connection that it accepts.
@@ -37,43 +36,14 @@ impl WrapKeys for FirstPacket {
         if space != Space::Initial {
             return key;
         }
-        Box::new(FirstKey { key, first: self.clone() })
+        tapped(key, space, self.clone())
     }
 }
 
-struct FirstKey {
-    key: Box<dyn PacketKey>,
-    first: FirstPacket,
-}
-
-impl PacketKey for FirstKey {
-    fn encrypt(&self, path_id: PathId, packet: u64, buf: &mut [u8], header_len: usize) {
-        self.key.encrypt(path_id, packet, buf, header_len);
-    }
-
-    fn decrypt(
-        &self,
-        path_id: PathId,
-        packet: u64,
-        header: &[u8],
-        payload: &mut BytesMut,
-    ) -> Result<(), CryptoError> {
-        self.key.decrypt(path_id, packet, header, payload)?;
-        if let Some(observer) = &*self.first.lock() {
-            observer.log_first(packet, header, self.tag_len(), payload);
+impl Tap for FirstPacket {
+    fn opened(&self, _space: Space, number: u64, header: &[u8], tag: usize, payload: &[u8]) {
+        if let Some(observer) = &*self.lock() {
+            observer.log_first(number, header, tag, payload);
         }
-        Ok(())
-    }
-
-    fn tag_len(&self) -> usize {
-        self.key.tag_len()
-    }
-
-    fn confidentiality_limit(&self) -> u64 {
-        self.key.confidentiality_limit()
-    }
-
-    fn integrity_limit(&self) -> u64 {
-        self.key.integrity_limit()
     }
 }

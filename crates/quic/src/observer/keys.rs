@@ -1,4 +1,4 @@
-//! Keys with an observer: every call goes to the wrapped key.
+//! Keys that show packets in the clear: every call goes to the wrapped key.
 
 use super::packet_info::Space;
 use super::packet_observer::PacketObserver;
@@ -24,7 +24,7 @@ impl PacketObserver {
 
 impl WrapKeys for PacketObserver {
     fn packet(&self, key: Box<dyn PacketKey>, space: Space) -> Box<dyn PacketKey> {
-        Box::new(ObservedKey { key, space, observer: self.clone() })
+        tapped(key, space, self.clone())
     }
 
     fn on_connection_id(&self, connection_id: &[u8]) {
@@ -40,18 +40,43 @@ impl WrapKeys for PacketObserver {
     }
 }
 
-struct ObservedKey {
-    key: Box<dyn PacketKey>,
-    space: Space,
-    observer: PacketObserver,
+impl Tap for PacketObserver {
+    fn protected(&self, space: Space, number: u64, header: &[u8], tag: usize, payload: &[u8]) {
+        self.on_sent(space, number, header, tag, payload);
+    }
+
+    fn opened(&self, space: Space, number: u64, header: &[u8], tag: usize, payload: &[u8]) {
+        self.on_received(space, number, header, tag, payload);
+    }
 }
 
-impl PacketKey for ObservedKey {
+/// Takes packets in the clear, with the size of their tag in bytes.
+pub(super) trait Tap: Send + Sync + 'static {
+    /// Takes a packet before it is protected.
+    fn protected(&self, _space: Space, _number: u64, _header: &[u8], _tag: usize, _payload: &[u8]) {
+    }
+
+    /// Takes a packet whose protection was removed.
+    fn opened(&self, space: Space, number: u64, header: &[u8], tag: usize, payload: &[u8]);
+}
+
+/// Returns `key`, whose packets of `space` are shown to `tap`.
+pub(super) fn tapped(key: Box<dyn PacketKey>, space: Space, tap: impl Tap) -> Box<dyn PacketKey> {
+    Box::new(TappedKey { key, space, tap })
+}
+
+struct TappedKey<T> {
+    key: Box<dyn PacketKey>,
+    space: Space,
+    tap: T,
+}
+
+impl<T: Tap> PacketKey for TappedKey<T> {
     fn encrypt(&self, path_id: PathId, packet: u64, buf: &mut [u8], header_len: usize) {
         let tag = self.tag_len();
         let end = buf.len().saturating_sub(tag);
         if let Some((header, payload)) = buf[..end].split_at_checked(header_len) {
-            self.observer.on_sent(self.space, packet, header, tag, payload);
+            self.tap.protected(self.space, packet, header, tag, payload);
         }
         self.key.encrypt(path_id, packet, buf, header_len);
     }
@@ -64,7 +89,7 @@ impl PacketKey for ObservedKey {
         payload: &mut BytesMut,
     ) -> Result<(), CryptoError> {
         self.key.decrypt(path_id, packet, header, payload)?;
-        self.observer.on_received(self.space, packet, header, self.tag_len(), payload);
+        self.tap.opened(self.space, packet, header, self.tag_len(), payload);
         Ok(())
     }
 
