@@ -48,6 +48,15 @@ use status::{FAILED, USAGE};
 use std::ffi::OsString;
 use std::path::Path;
 
+pub use version::commit;
+
+/// Built-in names as JSON, as the commands print them.
+pub mod lists {
+    pub use crate::controllers::json as controllers;
+    pub use crate::orbit::{cities_json as cities, constellations_json as constellations};
+    pub use crate::profiles::json as profiles;
+}
+
 /// Commands that a build may lack, and their features.
 const OPTIONAL: [(&str, &str); 7] = [
     ("serve", "product"),
