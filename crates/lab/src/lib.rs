@@ -8,6 +8,8 @@
 //! number of threads.
 
 mod error;
+mod execution;
+mod executor;
 mod library;
 pub mod orbit;
 mod outcome;
@@ -18,20 +20,30 @@ mod rebuild;
 mod record;
 mod resolve;
 mod run;
+mod run_record;
 mod run_recorder;
 mod rundir;
+mod store;
+mod task_id;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
 pub use error::LabError;
+pub use execution::{Execution, Observer, Options, Progress, execute};
+pub use executor::{Deliver, Executor, Threads};
 pub use library::Lab;
-pub use plan::{Changes, Plan, Task};
+pub use plan::{Changes, Plan, PlanInput, Shard, Task};
 #[cfg(feature = "real-clock")]
 pub use real_clock::{LiveStats, MAX_LATENESS, RealClock, StatsObserver};
 pub use rebuild::rebuild;
 pub use record::{Recorded, record};
 pub use resolve::{Case, FlowEnds, OrbitPath};
-pub use run::{CompletedRun, Execution, Observer, RunError, Runner, Simulator, execute};
+pub use run::{CompletedRun, RunError, Runner, Simulator};
+pub use run_record::{DecodeError, RunRecord};
 pub use rundir::{MANIFEST, Staging};
+#[cfg(feature = "store")]
+pub use store::{ResultStore, StoreError, StoreSummary};
+pub use store::{RECORDS, RecordFiles, RunStore};
+pub use task_id::{ENGINE, TaskId};
