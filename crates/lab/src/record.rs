@@ -1,5 +1,5 @@
-//! Runs a plan into a run directory: `manifest.json`, `results.json`, `results.parquet`,
-//! `report.html`, time series, and the qlog files and captures that the scenario asks for.
+//! Runs a plan into a run directory: `manifest.json`, `results.json`, a Parquet file for each
+//! table, `report.html`, time series, and the qlog files and captures that the scenario asks for.
 
 use crate::error::LabError;
 use crate::plan::Plan;
@@ -14,17 +14,6 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-
-/// Encodes results as a table.
-#[cfg(feature = "parquet")]
-type Encode = fn(&Results) -> Result<Vec<u8>, bentpipe_results::parquet::TableError>;
-
-/// The tables of a run directory, by file name.
-#[cfg(feature = "parquet")]
-const TABLES: [(&str, Encode); 2] = [
-    ("results.parquet", bentpipe_results::parquet::flows),
-    ("links.parquet", bentpipe_results::parquet::links),
-];
 
 /// The recorded runs of a plan.
 #[derive(Debug)]
@@ -166,8 +155,12 @@ fn write_all(
     let text = results.to_json().map_err(|error| LabError::write("results.json", error))?;
     write("results.json", text.as_bytes())?;
     #[cfg(feature = "parquet")]
-    for (name, encode) in TABLES {
-        write(name, &encode(results).map_err(|error| LabError::write(name, error))?)?;
+    for table in bentpipe_results::TABLES.iter().map(|kind| kind.of(results)) {
+        if !table.is_empty() {
+            let name = format!("{}.parquet", table.name);
+            let bytes = bentpipe_results::parquet::encode(&table);
+            write(&name, &bytes.map_err(|error| LabError::write(&name, error))?)?;
+        }
     }
     if !recording.traces.is_empty() {
         write("traces.json", json(&recording.traces, Path::new("traces.json"))?.as_bytes())?;

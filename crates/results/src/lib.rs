@@ -2,8 +2,8 @@
 //!
 //! [`Results`] is the document `results.json`. [`metrics`] is the registry that defines name, unit
 //! and meaning of every metric. [`summarise`] computes statistics over runs, [`judge`] evaluates
-//! expectations, [`compare`] compares published figures with the results, and `parquet` encodes
-//! tables. The crate depends on no simulator and accesses no files.
+//! expectations, and [`compare`] compares published figures with the results. [`TABLES`] turns results
+//! into tables, which `parquet` encodes. The crate depends on no simulator and accesses no files.
 
 mod document;
 mod emulation;
@@ -21,6 +21,7 @@ mod run;
 mod schema;
 mod stats;
 mod summary;
+mod table;
 
 pub use document::Results;
 pub use emulation::{DirectionEmulation, Emulation};
@@ -41,3 +42,4 @@ pub use run::{Clock, Direction, Distribution, Flow, Link, Object, PathKnowledge,
 pub use schema::json_schema;
 pub use stats::{Stats, quantile};
 pub use summary::{Summary, summarise, values, visits};
+pub use table::{Column, TABLES, Table, TableKind, Values, find_table};
