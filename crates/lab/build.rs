@@ -72,7 +72,8 @@ impl Fnv {
     /// Adds `bytes` and their number, so that "ab", "c" differs from "a", "bc".
     fn add(&mut self, bytes: &[u8]) {
         for byte in bytes.iter().chain(&(bytes.len() as u64).to_le_bytes()) {
-            self.0 = (self.0 ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+            self.0 = (self.0 ^ u128::from(*byte))
+                .wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
         }
     }
 }

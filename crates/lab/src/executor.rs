@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub type Deliver<'a> = dyn Fn(usize, RunRecord) -> Result<(), LabError> + Sync + 'a;
 
 /// Executes tasks of a plan.
-pub trait Executor {
+pub trait Executor: Sync {
     /// Runs the tasks with these indices in [`Plan::tasks`], and passes each record to `deliver`
     /// once the run has ended, from any thread and in any order. Returns early, without an error,
     /// once `stop` is set.

@@ -43,7 +43,7 @@ pub use resolve::{Case, FlowEnds, OrbitPath};
 pub use run::{CompletedRun, RunError, Runner, Simulator};
 pub use run_record::{DecodeError, RunRecord};
 pub use rundir::{MANIFEST, Staging};
+pub use store::{RECORDS, RecordFiles, RunStore};
 #[cfg(feature = "store")]
 pub use store::{ResultStore, StoreError, StoreSummary};
-pub use store::{RECORDS, RecordFiles, RunStore};
 pub use task_id::{ENGINE, TaskId};

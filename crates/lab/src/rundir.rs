@@ -1,6 +1,7 @@
 //! Writes run directories atomically: to a temporary sibling first, which is then renamed.
 
 use crate::error::LabError;
+use bentpipe_results::Manifest;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,27 +52,39 @@ impl Staging {
         result.map_err(|error| LabError::write(self.target.join(name), error))
     }
 
-    /// Renames the directory to its final name. Replaces an earlier run of that name.
+    /// Appends `bytes` to the file `name` of the run directory.
     ///
     /// # Errors
-    /// The target has become unwritable or something else since [`Staging::create`].
-    pub fn commit(mut self) -> Result<PathBuf, LabError> {
-        check_replaceable(&self.target)?;
-        let failed = |error: std::io::Error| LabError::write(&self.target, error);
-        let name = self.target.file_name().unwrap_or_default();
-        let old = parent(&self.target).join(hidden(name, "old"));
+    /// The file cannot be written.
+    pub fn append(&self, name: &str, bytes: &[u8]) -> Result<(), LabError> {
+        let mut options = fs::OpenOptions::new();
+        let file = options.create(true).append(true).open(self.directory.join(name));
+        let result = file.and_then(|mut file| std::io::Write::write_all(&mut file, bytes));
+        result.map_err(|error| LabError::write(self.target.join(name), error))
+    }
+
+    /// Renames the directory to `target`, a sibling of the path given to [`Staging::create`].
+    /// Replaces an earlier run of that name.
+    ///
+    /// # Errors
+    /// `target` cannot be written, or contains something other than an earlier run.
+    pub fn commit(mut self, target: &Path) -> Result<PathBuf, LabError> {
+        check_replaceable(target)?;
+        let failed = |error: std::io::Error| LabError::write(target, error);
+        let name = target.file_name().unwrap_or_default();
+        let old = parent(target).join(hidden(name, "old"));
         let _ = fs::remove_dir_all(&old);
         // A rename cannot replace a directory that is not empty, so the earlier run is moved first.
-        if self.target.exists() {
-            fs::rename(&self.target, &old).map_err(failed)?;
+        if target.exists() {
+            fs::rename(target, &old).map_err(failed)?;
         }
-        if let Err(error) = fs::rename(&self.directory, &self.target) {
-            let _ = fs::rename(&old, &self.target);
+        if let Err(error) = fs::rename(&self.directory, target) {
+            let _ = fs::rename(&old, target);
             return Err(failed(error));
         }
         self.committed = true;
         let _ = fs::remove_dir_all(&old);
-        Ok(self.target.clone())
+        Ok(target.to_owned())
     }
 }
 
@@ -81,6 +94,20 @@ impl Drop for Staging {
             let _ = fs::remove_dir_all(&self.directory);
         }
     }
+}
+
+/// Returns true if `directory` is a run directory with all runs of its plan.
+pub(crate) fn is_complete(directory: &Path) -> bool {
+    let manifest = fs::read(directory.join(MANIFEST)).ok();
+    let manifest = manifest.and_then(|text| serde_json::from_slice::<Manifest>(&text).ok());
+    manifest.is_some_and(|manifest| manifest.complete)
+}
+
+/// Returns the path of `target` with `suffix` added to its name.
+pub(crate) fn sibling(target: &Path, suffix: &str) -> PathBuf {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    target.with_file_name(name)
 }
 
 fn parent(target: &Path) -> PathBuf {
@@ -144,7 +171,7 @@ mod tests {
 
         let staging = Staging::create(&target).unwrap();
         staging.write(MANIFEST, b"{}").unwrap();
-        assert_eq!(staging.commit().unwrap(), target);
+        assert_eq!(staging.commit(&target).unwrap(), target);
         assert_eq!(names(&temporary.path().join("deep")), ["run"]);
     }
 
@@ -155,7 +182,7 @@ mod tests {
         for content in ["1", "2"] {
             let staging = Staging::create(&target).unwrap();
             staging.write(MANIFEST, content.as_bytes()).unwrap();
-            staging.commit().unwrap();
+            staging.commit(&target).unwrap();
         }
         assert_eq!(fs::read_to_string(target.join(MANIFEST)).unwrap(), "2");
 

@@ -106,7 +106,7 @@ mod tests {
         for (old, new) in [
             ("name = \"two\"", "name = \"three\"\ntitle = \"Three\"\ndescription = \"d\""),
             ("below = 1.0", "below = 2.0"),
-            ("name = \"1rtt\"", "name = \"other\""),
+            ("\"1rtt\"", "\"other\""),
             ("forward = { loss = 0.001 }", "forward.loss = 0.001"),
             ("[[expect]]", "[output]\nqlog = true\n[[expect]]"),
         ] {

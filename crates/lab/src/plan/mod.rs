@@ -48,7 +48,7 @@ pub struct PlanInput {
     /// Changes of the command line.
     pub changes: Changes,
     /// Name and text of each file that the scenario names.
-    pub files: BTreeMap<PathBuf, Arc<str>>,
+    pub files: BTreeMap<PathBuf, String>,
 }
 
 /// A checked scenario and the list of its runs.
@@ -134,14 +134,17 @@ impl Plan {
     /// # Errors
     /// The scenario is invalid, or needs a file that `input` does not have.
     pub fn from_input(input: &PlanInput) -> Result<Self, Box<ScenarioError>> {
-        let files = InputFiles::from_texts(input.files.clone());
+        let texts = input.files.iter().map(|(name, text)| (name.clone(), text.as_str().into()));
+        let files = InputFiles::from_texts(texts.collect());
         Self::with_files(&input.name, &input.text, Arc::new(files), &input.changes)
     }
 
     /// Returns everything that the plan follows from, the files that the scenario names included.
     pub fn input(&self) -> PlanInput {
         let (name, text, changes) = self.origin.clone();
-        PlanInput { name, text, changes, files: self.files.texts() }
+        let files = self.input_files().into_iter();
+        let files = files.map(|(name, text)| (name, text.to_string())).collect();
+        PlanInput { name, text, changes, files }
     }
 
     /// Returns the name and text of each file that the scenario names.

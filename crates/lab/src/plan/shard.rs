@@ -24,9 +24,9 @@ impl FromStr for Shard {
     type Err = LabError;
 
     fn from_str(text: &str) -> Result<Self, LabError> {
-        let parts = text.split_once('/').and_then(|(number, of)| {
-            Some((number.trim().parse().ok()?, of.trim().parse().ok()?))
-        });
+        let parts = text
+            .split_once('/')
+            .and_then(|(number, of)| Some((number.trim().parse().ok()?, of.trim().parse().ok()?)));
         match parts {
             Some((number, of)) if (1..=of).contains(&number) => Ok(Self { number, of }),
             _ => Err(LabError::Usage {
@@ -50,9 +50,8 @@ mod tests {
     #[test]
     fn shards_cover_all_tasks_once() {
         let tasks: Vec<usize> = (0..10).rev().collect();
-        let mut all: Vec<usize> = (1..=3)
-            .flat_map(|number| Shard { number, of: 3 }.of(&tasks))
-            .collect();
+        let mut all: Vec<usize> =
+            (1..=3).flat_map(|number| Shard { number, of: 3 }.of(&tasks)).collect();
         all.sort_unstable();
         assert_eq!(all, Vec::from_iter(0..10));
     }

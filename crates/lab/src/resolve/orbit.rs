@@ -256,8 +256,7 @@ fn link_kinds(
             allocation: CapacityAllocation::None,
         };
         patches.iter().for_each(|patch| patch.get_ref().apply_to(&mut config));
-        let model =
-            config.load(files).map_err(|error| Problem::new(span, error_chain(&error)))?;
+        let model = config.load(files).map_err(|error| Problem::new(span, error_chain(&error)))?;
         Ok(LinkKind { config, model, used })
     };
     Ok(LinkKinds {

@@ -4,6 +4,7 @@ mod record_file;
 #[cfg(feature = "store")]
 mod sqlite;
 
+pub(crate) use record_file::entry;
 pub use record_file::{RECORDS, RecordFiles};
 #[cfg(feature = "store")]
 pub use sqlite::{ResultStore, StoreError, StoreSummary};

@@ -8,9 +8,7 @@
 
 use super::RunStore;
 use crate::plan::{Plan, Task};
-use crate::run_record::{
-    RunRecord, decode_recording, decode_run, encode_recording, encode_run,
-};
+use crate::run_record::{RunRecord, decode_recording, decode_run, encode_recording, encode_run};
 use crate::task_id::{ENGINE, TaskId};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use std::path::{Path, PathBuf};
@@ -161,13 +159,11 @@ impl ResultStore {
         let database = self.database();
         let condition = if only_other_engines { "engine <> ?1" } else { "?1 = ?1" };
         let size = format!("SELECT coalesce(sum(bytes), 0) FROM record WHERE {condition}");
-        let removed = database
-            .query_row(&size, [ENGINE], |row| row.get(0))
-            .and_then(|bytes| {
-                database.execute(&format!("DELETE FROM record WHERE {condition}"), [ENGINE])?;
-                database.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
-                Ok(bytes)
-            });
+        let removed = database.query_row(&size, [ENGINE], |row| row.get(0)).and_then(|bytes| {
+            database.execute(&format!("DELETE FROM record WHERE {condition}"), [ENGINE])?;
+            database.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
+            Ok(bytes)
+        });
         removed.map_err(|error| self.error(&error))
     }
 
@@ -201,7 +197,7 @@ impl ResultStore {
     fn get(&self, id: &TaskId) -> Option<Vec<u8>> {
         let database = self.database();
         let select = "SELECT value, used FROM record WHERE id = ?1";
-        let row = database.prepare_cached(select).and_then(|mut statement| {
+        let row = database.prepare(select).and_then(|mut statement| {
             let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?));
             statement.query_row([id.as_bytes().as_slice()], read).optional()
         });
@@ -219,7 +215,7 @@ impl ResultStore {
         let insert = "INSERT OR REPLACE INTO record (id, kind, engine, bytes, used, value) \
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let size = value.len() as u64;
-        let written = self.database().prepare_cached(insert).and_then(|mut statement| {
+        let written = self.database().prepare(insert).and_then(|mut statement| {
             let id = id.as_bytes().as_slice();
             statement.execute(params![id, kind as i64, ENGINE, size as i64, now(), value])
         });
@@ -238,14 +234,16 @@ impl ResultStore {
     fn evict(&self) -> Result<(), rusqlite::Error> {
         let database = self.database();
         let total: u64 =
-            database.query_row("SELECT coalesce(sum(bytes), 0) FROM record", [], |row| row.get(0))?;
+            database
+                .query_row("SELECT coalesce(sum(bytes), 0) FROM record", [], |row| row.get(0))?;
         if total <= self.limit {
             return Ok(());
         }
         let mut excess = total - (self.limit as f64 * KEPT) as u64;
         let mut last = None;
         {
-            let mut rows = database.prepare("SELECT used, rowid, bytes FROM record ORDER BY 1, 2")?;
+            let mut rows =
+                database.prepare("SELECT used, rowid, bytes FROM record ORDER BY 1, 2")?;
             let mut rows = rows.query([])?;
             while let (Some(row), true) = (rows.next()?, excess > 0) {
                 last = Some((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
