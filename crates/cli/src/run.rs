@@ -19,8 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs the scenarios one after another. Reads all of them first, so that an error there prevents
-/// any run.
-pub fn run(args: &Run) -> Result<u8, LabError> {
+/// any run. `program` runs the QUIC endpoints of the real clock.
+#[cfg_attr(not(feature = "real-clock"), expect(unused_variables))]
+pub fn run(args: &Run, program: &Path) -> Result<u8, LabError> {
     let changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: args.repeat };
     let plans: Result<Vec<Plan>, LabError> = args
         .files
@@ -69,7 +70,7 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
     let runner: Box<dyn Runner> = match args.clock {
         Clock::Virtual => Box::new(Simulator),
         #[cfg(feature = "real-clock")]
-        Clock::Real => Box::new(real_clock(&bars)),
+        Clock::Real => Box::new(real_clock(program, &bars)),
     };
     let stop = stop_on_interrupt();
 
@@ -98,13 +99,12 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
 
 /// Returns the real clock, with live statistics below `bars` on a terminal.
 #[cfg(feature = "real-clock")]
-fn real_clock(bars: &MultiProgress) -> RealClock {
-    let bentpipe = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("bentpipe"));
+fn real_clock(program: &Path, bars: &MultiProgress) -> RealClock {
     // Without a terminal, live lines have no reader.
     let observer = std::io::stderr()
         .is_terminal()
         .then(|| Arc::new(LiveLines::below(bars)) as Arc<dyn StatsObserver>);
-    RealClock { bentpipe, observer, ..RealClock::default() }
+    RealClock { bentpipe: program.to_owned(), observer, ..RealClock::default() }
 }
 
 fn target(args: &Run, plan: &Plan) -> PathBuf {
