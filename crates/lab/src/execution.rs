@@ -109,6 +109,20 @@ pub fn execute(plan: &Plan, options: &Options<'_>, observer: &dyn Observer) -> E
     Execution { runs, failure, complete, progress }
 }
 
+/// Returns the indices of the tasks that [`execute`] would run: those of the shard that the store
+/// does not have, in the order in which they would start.
+pub fn remaining(plan: &Plan, options: &Options<'_>) -> Vec<usize> {
+    let order = order(plan);
+    let mut chosen = match options.shard {
+        Some(shard) => shard.of(&order),
+        None => order,
+    };
+    if let Some(store) = options.store.filter(|_| options.reuse) {
+        chosen.retain(|&index| !store.has(plan, plan.tasks[index]));
+    }
+    chosen
+}
+
 struct Collector<'a> {
     plan: &'a Plan,
     options: &'a Options<'a>,

@@ -74,8 +74,8 @@ pub fn record(plan: &Plan, target: &Path, options: &Options<'_>) -> Result<Recor
     manifest.files = write_all(&staging, &manifest, &results, &recording, files)?;
     staging.write(MANIFEST, json(&manifest, target)?.as_bytes())?;
     let directory = match execution.complete || !is_complete(target) {
-        true => staging.commit(target)?,
-        false => staging.commit(&sibling(target, "-incomplete"))?,
+        true => staging.commit()?,
+        false => staging.commit_as(&sibling(target, "-incomplete"))?,
     };
     Ok(Recorded {
         results,

@@ -63,12 +63,21 @@ impl Staging {
         result.map_err(|error| LabError::write(self.target.join(name), error))
     }
 
+    /// Renames the directory to its final name. Replaces an earlier run of that name.
+    ///
+    /// # Errors
+    /// The target has become unwritable or something else since [`Staging::create`].
+    pub fn commit(self) -> Result<PathBuf, LabError> {
+        let target = self.target.clone();
+        self.commit_as(&target)
+    }
+
     /// Renames the directory to `target`, a sibling of the path given to [`Staging::create`].
     /// Replaces an earlier run of that name.
     ///
     /// # Errors
     /// `target` cannot be written, or contains something other than an earlier run.
-    pub fn commit(mut self, target: &Path) -> Result<PathBuf, LabError> {
+    pub fn commit_as(mut self, target: &Path) -> Result<PathBuf, LabError> {
         check_replaceable(target)?;
         let failed = |error: std::io::Error| LabError::write(target, error);
         let name = target.file_name().unwrap_or_default();
@@ -171,7 +180,7 @@ mod tests {
 
         let staging = Staging::create(&target).unwrap();
         staging.write(MANIFEST, b"{}").unwrap();
-        assert_eq!(staging.commit(&target).unwrap(), target);
+        assert_eq!(staging.commit().unwrap(), target);
         assert_eq!(names(&temporary.path().join("deep")), ["run"]);
     }
 
@@ -182,7 +191,7 @@ mod tests {
         for content in ["1", "2"] {
             let staging = Staging::create(&target).unwrap();
             staging.write(MANIFEST, content.as_bytes()).unwrap();
-            staging.commit(&target).unwrap();
+            staging.commit().unwrap();
         }
         assert_eq!(fs::read_to_string(target.join(MANIFEST)).unwrap(), "2");
 

@@ -74,6 +74,7 @@ impl Plan {
         Some(TaskId::of(&[b"run", ENGINE.as_bytes(), &digest.0.0, &numbers]))
     }
 
+    #[cfg(any(test, feature = "store"))]
     /// Returns the identity of what `task` records besides its results. `None` if it records
     /// nothing, or has no identity.
     pub(crate) fn recording_id(&self, task: Task) -> Option<TaskId> {

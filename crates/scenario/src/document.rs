@@ -18,17 +18,8 @@ const SWEEPABLE: [&str; 6] = ["path", "workload", "flow", "defaults", "variant",
 
 /// Top-level keys that do not change the results of a run: names, what chooses runs, what evaluates
 /// results, and what is recorded besides them.
-const NOT_DECISIVE: [&str; 9] = [
-    "name",
-    "title",
-    "description",
-    "seed",
-    "repeat",
-    "sweep",
-    "expect",
-    "published",
-    "output",
-];
+const NOT_DECISIVE: [&str; 9] =
+    ["name", "title", "description", "seed", "repeat", "sweep", "expect", "published", "output"];
 
 /// Maximum number of parts of a dotted path. Keys of scenarios have fewer, and the limit bounds
 /// recursion.

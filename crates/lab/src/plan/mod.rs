@@ -111,6 +111,7 @@ pub(crate) struct Recorded {
     pub capture: Option<String>,
 }
 
+#[cfg(any(test, feature = "store"))]
 impl Recorded {
     /// Returns true if anything is recorded.
     pub fn any(&self) -> bool {
@@ -214,9 +215,76 @@ impl Plan {
         self.cases.first().map(|case| &case.path)
     }
 
+    /// Returns the name of the first hop of the path. `None` for a satellite network.
+    pub fn first_hop(&self) -> Option<&str> {
+        self.cases.first().and_then(Case::first_hop)
+    }
+
     /// Returns the names of the flows under congestion control in the first case.
     pub fn controlled_flows(&self) -> Vec<String> {
         self.cases.first().map(Case::controlled_flows).unwrap_or_default()
+    }
+
+    /// Returns roughly how long `task` takes, in bytes transferred over TCP.
+    pub fn work(&self, task: Task) -> u64 {
+        self.cases[task.case].work()
+    }
+
+    /// Keeps only run number `run` of `variant` at the sweep point, which names all keys with more
+    /// than one value. It records everything that it can, and expects nothing.
+    ///
+    /// # Errors
+    /// The plan has no such run.
+    pub fn only(&mut self, variant: Option<&str>, point: &Point, run: u64) -> Result<(), LabError> {
+        self.variants = vec![self.chosen_variant(variant)?];
+        for (key, values) in &mut self.sweep {
+            match point.get(key) {
+                Some(value) if values.contains(value) => *values = vec![value.clone()],
+                None if values.len() == 1 => {}
+                value => {
+                    let given = value.map_or("it is not given".to_owned(), |v| format!("`{v}`"));
+                    let reason = format!("{key}: {given}; allowed: {}", values.join(", "));
+                    return Err(LabError::Usage { argument: "--point", reason });
+                }
+            }
+        }
+        if let Some(key) = point.keys().find(|key| self.sweep.iter().all(|(axis, _)| axis != *key))
+        {
+            let reason = format!("`{key}` is not swept by this scenario");
+            return Err(LabError::Usage { argument: "--point", reason });
+        }
+        let chosen = |case: &Case| {
+            case.variant == self.variants[0]
+                && self.sweep.iter().all(|(key, values)| case.point.get(key) == values.first())
+        };
+        let case = self.cases.iter().position(chosen);
+        let task = self.tasks.iter().find(|task| Some(task.case) == case && task.run == run);
+        if task.is_none() {
+            let runs = self.tasks.iter().filter(|task| Some(task.case) == case).count();
+            let reason = format!("there is no run {run}; allowed: 0 to {}", runs.saturating_sub(1));
+            return Err(LabError::Usage { argument: "--run", reason });
+        }
+        self.cases = case.map(|index| self.cases.swap_remove(index)).into_iter().collect();
+        self.tasks = vec![Task { case: 0, run }];
+        (self.rules, self.figures) = (Vec::new(), Vec::new());
+        Ok(())
+    }
+
+    fn chosen_variant(&self, name: Option<&str>) -> Result<String, LabError> {
+        let found = match (name, self.variants.as_slice()) {
+            (None, [one]) => Some(one),
+            (None, _) => None,
+            (Some(name), all) => all.iter().find(|variant| *variant == name),
+        };
+        found.cloned().ok_or_else(|| LabError::Usage {
+            argument: "--variant",
+            reason: match name {
+                Some(name) => {
+                    format!("no variant is named `{name}`; allowed: {}", self.variants.join(", "))
+                }
+                None => format!("which one? allowed: {}", self.variants.join(", ")),
+            },
+        })
     }
 
     /// Returns the number of runs with time series.

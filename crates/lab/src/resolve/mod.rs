@@ -171,6 +171,11 @@ impl Case {
         controlled.map(|flow| flow.name.clone()).collect()
     }
 
+    /// Returns the name of the first hop. `None` for a satellite network.
+    pub(crate) fn first_hop(&self) -> Option<&str> {
+        self.spec.hops.first().map(|hop| hop.name.as_str())
+    }
+
     /// Returns the number of flows.
     pub(crate) fn flow_count(&self) -> usize {
         self.spec.flows.len()

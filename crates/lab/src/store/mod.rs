@@ -7,7 +7,7 @@ mod sqlite;
 pub(crate) use record_file::entry;
 pub use record_file::{RECORDS, RecordFiles};
 #[cfg(feature = "store")]
-pub use sqlite::{ResultStore, StoreError, StoreSummary};
+pub use sqlite::{Pace, ResultStore, StoreError, StoreSummary};
 
 use crate::plan::{Plan, Task};
 use crate::run_record::RunRecord;
@@ -20,6 +20,11 @@ pub trait RunStore: Sync {
     /// Returns the record of `task`, with everything that the plan records of it. Its names may be
     /// those of another task with the same identity.
     fn record(&self, plan: &Plan, task: Task) -> Option<RunRecord>;
+
+    /// Returns true if the store has the record of `task`.
+    fn has(&self, plan: &Plan, task: Task) -> bool {
+        self.record(plan, task).is_some()
+    }
 
     /// Keeps the record of `task` for later.
     fn keep(&self, plan: &Plan, task: Task, record: &RunRecord);

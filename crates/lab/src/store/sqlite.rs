@@ -61,6 +61,22 @@ pub struct StoreSummary {
     pub limit: u64,
 }
 
+/// Speed of one thread in units of [`Plan::work`] per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace(u64);
+
+impl Pace {
+    /// Returns the speed of a thread that does `work` in `seconds`; at least one unit per second.
+    pub fn new(work: u64, seconds: f64) -> Self {
+        Self(((work as f64 / seconds.max(1e-9)) as u64).max(1))
+    }
+
+    /// Returns the time that `work` takes, in seconds.
+    pub fn seconds(self, work: u64) -> f64 {
+        work as f64 / self.0 as f64
+    }
+}
+
 /// Kind of a row.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
@@ -180,6 +196,22 @@ impl ResultStore {
         self.evict().map_err(|error| self.error(&error))
     }
 
+    /// Returns how fast runs were executed before. `None` if none were.
+    pub fn pace(&self) -> Option<Pace> {
+        let read = "SELECT value FROM setting WHERE name = 'pace'";
+        let pace = self.database().query_row(read, [], |row| row.get::<_, u64>(0));
+        pace.ok().filter(|&pace| pace > 0).map(Pace)
+    }
+
+    /// Notes how fast runs were executed, as an average that follows the latest ones.
+    pub fn note_pace(&self, pace: Pace) {
+        let Pace(new) = pace;
+        let average = self.pace().map_or(new, |Pace(old)| old / 4 * 3 + new / 4);
+        let set = "INSERT OR REPLACE INTO setting (name, value) VALUES ('pace', ?1)";
+        // Only an estimate depends on it.
+        let _ = self.database().execute(set, [average.min(i64::MAX as u64)]);
+    }
+
     /// Returns true if records could not be written, for example because the disk is full.
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
@@ -266,6 +298,17 @@ impl RunStore for ResultStore {
             None => None,
         };
         Some(RunRecord { run, recording })
+    }
+
+    fn has(&self, plan: &Plan, task: Task) -> bool {
+        let has = |id: Option<TaskId>| {
+            let select = "SELECT 1 FROM record WHERE id = ?1";
+            id.map(|id| {
+                let id = id.as_bytes().as_slice();
+                self.database().query_row(select, [id], |_| Ok(())).is_ok()
+            })
+        };
+        has(plan.task_id(task)) == Some(true) && has(plan.recording_id(task)) != Some(false)
     }
 
     fn keep(&self, plan: &Plan, task: Task, record: &RunRecord) {
