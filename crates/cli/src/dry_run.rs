@@ -40,15 +40,20 @@ pub fn print(
             "estimated_s": seconds,
         }));
         text.push_str(&format!(
-            "{}: {planned} runs ({} sweep points, {} variants), {} of them in the result store, \
-                {} to run: {}{}\n",
+            "{}: {} at {} of {}, {} in the result store; {} to run{}\n",
             plan.name,
-            plan.cases.len() / plan.variants.len().max(1),
-            plan.variants.len(),
+            counted(planned, "run"),
+            counted(plan.cases.len() / plan.variants.len().max(1), "sweep point"),
+            counted(plan.variants.len(), "variant"),
             planned - left.len(),
             left.len(),
-            duration(seconds),
-            if pace.is_some() { "" } else { " (a guess: no earlier run on this machine to go by)" },
+            match (left.is_empty(), pace.is_some()) {
+                (true, _) => String::new(),
+                (false, true) => format!(", {}", duration(seconds)),
+                (false, false) => {
+                    format!(", {} (no earlier run on this machine to go by)", duration(seconds))
+                }
+            },
         ));
     }
     if as_json {
@@ -59,6 +64,11 @@ pub fn print(
         text = format!("{document:#}\n");
     }
     output::print(&text)
+}
+
+/// Returns `count` with its noun.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Returns the time that `work` takes on one thread.

@@ -4,7 +4,6 @@ use crate::args::{Cache, StoreArgs};
 use crate::output;
 use crate::status::{FAILED, OK};
 use bentpipe_lab::{LabError, ResultStore, StoreError};
-use bentpipe_units::Bytes;
 use std::path::{Path, PathBuf};
 
 /// Opens the result store that `args` ask for. Without an explicit directory, a store that cannot
@@ -33,7 +32,7 @@ pub fn run(command: &Cache) -> Result<u8, LabError> {
     let done = match command {
         Cache::Show { store, json } => existing(store.as_deref(), |store| show(store, *json)),
         Cache::Clear { store, stale } => existing(store.as_deref(), |store| {
-            let removed = Bytes::new(store.clear(*stale)?);
+            let removed = size(store.clear(*stale)?);
             Ok(format!("removed {removed} of results\n"))
         }),
         Cache::Limit { size, store } => directory(store.as_deref()).and_then(|directory| {
@@ -90,7 +89,36 @@ fn show(store: &ResultStore, json: bool) -> Result<String, StoreError> {
         summary.runs,
         summary.recordings,
         summary.other_engines,
-        Bytes::new(summary.bytes),
-        Bytes::new(summary.limit),
+        size(summary.bytes),
+        size(summary.limit),
     ))
+}
+
+/// Returns a size for people, with three digits.
+fn size(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..1_000_000 => (1e3, "kB"),
+        1_000_000..1_000_000_000 => (1e6, "MB"),
+        _ => (1e9, "GB"),
+    };
+    let value = bytes as f64 / unit;
+    let digits = if value < 10.0 {
+        2
+    } else if value < 100.0 {
+        1
+    } else {
+        0
+    };
+    format!("{value:.digits$} {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_three_digits() {
+        let texts = [0, 1_234, 999_999, 45_600_000, 4_000_000_000].map(size);
+        assert_eq!(texts, ["0.00 kB", "1.23 kB", "1000 kB", "45.6 MB", "4.00 GB"]);
+    }
 }

@@ -33,8 +33,7 @@ impl Staging {
         fs::create_dir_all(&parent)
             .map_err(|error| LabError::write(target, format!("{error}; {ALLOWED}")))?;
         let directory = parent.join(hidden(name, "partial"));
-        // A directory with the ID of this process can only come from an earlier, killed process.
-        let _ = fs::remove_dir_all(&directory);
+        remove_abandoned(&parent, name);
         fs::create_dir(&directory)
             .map_err(|error| LabError::write(target, format!("{error}; {ALLOWED}")))?;
         Ok(Self { target: target.to_owned(), directory, committed: false })
@@ -126,6 +125,24 @@ fn parent(target: &Path) -> PathBuf {
     }
 }
 
+/// Removes the directories that processes left behind which were writing `name` below `parent` and
+/// were killed. One with the ID of this process comes from an earlier one.
+fn remove_abandoned(parent: &Path, name: &std::ffi::OsStr) {
+    let Some(prefix) = name.to_str().map(|name| format!(".{name}.partial-")) else { return };
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let file_name = entry.file_name();
+        let id = file_name.to_str().and_then(|name| name.strip_prefix(&prefix)?.parse().ok());
+        if id.is_some_and(|id: u32| id == std::process::id() || has_ended(id)) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Returns true if there is no process with this ID. False where processes cannot be looked up.
+fn has_ended(id: u32) -> bool {
+    Path::new("/proc/self").exists() && !Path::new("/proc").join(id.to_string()).exists()
+}
+
 /// Returns the name of a hidden sibling of the directory `name`.
 fn hidden(name: &std::ffi::OsStr, what: &str) -> OsString {
     let mut hidden = OsString::from(".");
@@ -182,6 +199,21 @@ mod tests {
         staging.write(MANIFEST, b"{}").unwrap();
         assert_eq!(staging.commit().unwrap(), target);
         assert_eq!(names(&temporary.path().join("deep")), ["run"]);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_behind_is_removed() {
+        let temporary = tempfile::tempdir().unwrap();
+        // No process has this ID: it is above the largest one that Linux gives.
+        let abandoned = temporary.path().join(".run.partial-4194305");
+        // The first process of the system has not ended.
+        let running = temporary.path().join(".run.partial-1");
+        let other = temporary.path().join(".other.partial-4194305");
+        for directory in [&abandoned, &running, &other] {
+            fs::create_dir(directory).unwrap();
+        }
+        drop(Staging::create(&temporary.path().join("run")).unwrap());
+        assert_eq!(names(temporary.path()), [".other.partial-4194305", ".run.partial-1"]);
     }
 
     #[test]

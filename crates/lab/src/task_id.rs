@@ -74,9 +74,9 @@ impl Plan {
         Some(TaskId::of(&[b"run", ENGINE.as_bytes(), &digest.0.0, &numbers]))
     }
 
-    #[cfg(any(test, feature = "store"))]
     /// Returns the identity of what `task` records besides its results. `None` if it records
     /// nothing, or has no identity.
+    #[cfg(any(test, feature = "store"))]
     pub(crate) fn recording_id(&self, task: Task) -> Option<TaskId> {
         let wanted = self.recorded(task);
         let id = self.task_id(task).filter(|_| wanted.any())?;

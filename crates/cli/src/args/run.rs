@@ -54,7 +54,7 @@ pub struct Run {
 #[derive(Debug, Default, Args)]
 pub struct StoreArgs {
     /// Directory of the result store [default: `bentpipe` in the cache directory of the user]
-    #[arg(long, value_name = "DIR", env = "BENTPIPE_STORE", conflicts_with = "no_store")]
+    #[arg(long, value_name = "DIR", env = "BENTPIPE_STORE")]
     pub store: Option<PathBuf>,
     /// Neither take results from the store nor keep them there
     #[arg(long)]

@@ -24,7 +24,7 @@ const FORMAT: i64 = 1;
 /// Time that a call waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Default size above which the rows that have not been used for longest are removed.
-const DEFAULT_LIMIT: u64 = 4 << 30;
+const DEFAULT_LIMIT: u64 = 4_000_000_000;
 /// Bytes written between two checks of the size.
 const CHECK_AFTER: u64 = 64 << 20;
 /// Fraction of the limit that remains after old rows have been removed.
