@@ -5,6 +5,7 @@
 
 mod args;
 mod controllers;
+mod dry_run;
 mod errors;
 mod fairness;
 #[cfg(feature = "product")]
@@ -16,6 +17,7 @@ mod interop;
 #[cfg(feature = "real-clock")]
 mod live;
 mod matrix;
+mod merge;
 mod orbit;
 mod output;
 #[cfg(feature = "product")]
@@ -26,6 +28,7 @@ mod profiles;
 mod progress;
 #[cfg(feature = "product")]
 mod proxy;
+mod replay;
 mod result_cells;
 mod run;
 #[cfg(feature = "product")]
@@ -36,6 +39,9 @@ mod shell;
 mod status;
 #[cfg(feature = "product")]
 mod stop;
+#[cfg(feature = "store")]
+mod store;
+mod study;
 mod summary;
 mod table;
 mod version;
@@ -80,6 +86,10 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>, program: &Path) -> u8
     };
     let status = match command {
         Command::Run(args) => run::run(&args, program),
+        Command::Replay(args) => replay::run(&args),
+        Command::Merge(args) => merge::run(&args),
+        #[cfg(feature = "store")]
+        Command::Cache { command } => store::run(&command),
         Command::Matrix(args) => matrix::run(&args),
         #[cfg(feature = "real-clock")]
         Command::Shell(args) => shell::run(&args),
