@@ -4,7 +4,7 @@ use crate::error::raise;
 use crate::packets;
 use crate::series;
 use crate::table::TableData;
-use bentpipe_lab::{LabError, MANIFEST, Recorded, Staging};
+use bentpipe_lab::{LabError, MANIFEST, Recorded, RunDirectory, Staging};
 use bentpipe_report::Trace;
 use bentpipe_results::{Manifest, Point, Results, TABLES, find_table};
 use pyo3::exceptions::{PyLookupError, PyOSError, PyValueError};
@@ -274,7 +274,13 @@ impl RunData {
         }
         let failure = failure.map(ToString::to_string);
         let data = py.detach(|| {
-            let manifest = read_json(&place.path().join(MANIFEST))?;
+            // Runs that are incomplete do not replace complete ones, and have another directory.
+            let place = match (place, recorded.directory) {
+                (Place::Temporary(owner, _), Some(path)) => Place::Temporary(owner, path),
+                (Place::Named(_), Some(path)) => Place::Named(path),
+                (place, None) => place,
+            };
+            let manifest = RunDirectory::open(place.path())?.manifest;
             let results = recorded.results;
             Ok(Self { place, manifest, results, failure, recording: OnceLock::new() })
         });
@@ -282,8 +288,9 @@ impl RunData {
     }
 
     fn read(place: Place, failure: Option<String>) -> Result<Self, LabError> {
-        let manifest = read_json(&place.path().join(MANIFEST))?;
-        let results = read_json(&place.path().join("results.json"))?;
+        let directory = RunDirectory::open(place.path())?;
+        let results = directory.results()?;
+        let manifest = directory.manifest;
         Ok(Self { place, manifest, results, failure, recording: OnceLock::new() })
     }
 

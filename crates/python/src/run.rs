@@ -3,7 +3,7 @@
 use crate::error::raise;
 use crate::plan::Plan;
 use crate::results::{Place, RunData};
-use bentpipe_lab::{Simulator, record};
+use bentpipe_lab::{Options, Progress, Simulator, Threads, record};
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -38,8 +38,10 @@ pub fn run(
         let waiting = std::thread::current();
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| {
-                let count = |ended| done.store(ended, Ordering::Relaxed);
-                let recorded = record(plan, &Simulator, place.path(), jobs, &stop, &count);
+                let count = |now: Progress| done.store(now.done, Ordering::Relaxed);
+                let executor = Threads { runner: &Simulator, jobs };
+                let options = Options { progress: &count, ..Options::new(&executor, &stop) };
+                let recorded = record(plan, place.path(), &options);
                 waiting.unpark();
                 recorded
             });
