@@ -16,7 +16,7 @@
 
 from . import orbit
 from ._bentpipe import VERSION as __version__
-from ._errors import BentpipeError, RunError, ScenarioError
+from ._errors import BentpipeError, RunError, ScenarioError, VersionError
 from ._lists import cities, constellations, controllers, profiles
 from ._results import Results
 from ._scenario import Scenario
@@ -30,6 +30,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Table",
+    "VersionError",
     "__version__",
     "cities",
     "constellations",

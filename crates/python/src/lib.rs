@@ -3,6 +3,7 @@
 //! It holds what needs Rust: plans, runs, tables as Arrow streams, and the whole command. The
 //! classes that users see are in Python (`python/bentpipe`) and typed by `_bentpipe.pyi`.
 
+mod cluster;
 mod error;
 mod lists;
 mod orbit;
@@ -22,6 +23,8 @@ mod _bentpipe {
     use std::ffi::OsString;
     use std::path::PathBuf;
 
+    #[pymodule_export]
+    use crate::cluster::{engine, run_tasks};
     #[pymodule_export]
     use crate::lists::{cities, constellations, controllers, profiles};
     #[pymodule_export]
