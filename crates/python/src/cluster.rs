@@ -93,6 +93,20 @@ impl Executor for Remote {
     }
 }
 
+/// Clusters that the package `bentpipe` connects to.
+pub struct Clusters;
+
+impl bentpipe_cli::Cluster for Clusters {
+    fn dask(&self, address: &str) -> Result<Box<dyn Executor>, String> {
+        let batches = Python::attach(|py| {
+            let module = py.import("bentpipe._cluster")?;
+            module.call_method1("connect", (address,)).map(Bound::unbind)
+        });
+        let batches = batches.map_err(|error: PyErr| error.to_string())?;
+        Ok(Box::new(Remote::new(batches)))
+    }
+}
+
 /// Returns everything that a worker needs to make the plan.
 fn payload(plan: &Plan) -> Vec<u8> {
     // Fails for maps with keys that are no text, which the input of a plan does not have.

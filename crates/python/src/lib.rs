@@ -46,6 +46,6 @@ mod _bentpipe {
     /// exit status. `program` is an executable that runs this command.
     #[pyfunction]
     fn main(py: Python<'_>, args: Vec<OsString>, program: PathBuf) -> u8 {
-        py.detach(|| bentpipe_cli::main_with(args, &program))
+        py.detach(|| bentpipe_cli::main_with(args, &program, Some(&crate::cluster::Clusters)))
     }
 }
