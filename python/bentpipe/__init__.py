@@ -22,6 +22,11 @@ from ._results import Results
 from ._scenario import Scenario
 from ._table import Column, Table
 
+# Users see these names, not those of the modules that define them.
+for _class in (BentpipeError, Column, Results, RunError, Scenario, ScenarioError, Table):
+    _class.__module__ = __name__
+del _class
+
 __all__ = [
     "BentpipeError",
     "Column",

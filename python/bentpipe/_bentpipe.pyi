@@ -2,6 +2,22 @@ from collections.abc import Callable, Iterator
 from os import PathLike
 from typing import Any, final
 
+__all__ = [
+    "OrbitData",
+    "Plan",
+    "RunData",
+    "TableData",
+    "VERSION",
+    "cities",
+    "constellation_scenario",
+    "constellations",
+    "controllers",
+    "main",
+    "profiles",
+    "run",
+    "survey",
+]
+
 VERSION: str
 
 @final

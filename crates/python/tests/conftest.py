@@ -5,7 +5,7 @@ import pathlib
 import bentpipe
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 SMALL = """\
 name = "small"
