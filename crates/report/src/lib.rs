@@ -22,4 +22,4 @@ pub use constellation::{
 pub use page::{html, json_schema};
 pub use recording::{Recording, constellations};
 pub use static_page::html as static_html;
-pub use traces::{FlowSeries, LinkSeries, Mark, SeriesRef, Trace};
+pub use traces::{FlowSeries, LinkSeries, Mark, SeriesRef, Trace, points};

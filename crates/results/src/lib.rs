@@ -34,7 +34,9 @@ pub use flow_metrics::{
     FlowMetric, find_metric, find_shared, flow_metrics, metric_names, metrics_schema,
 };
 pub use identical::identical_variants;
-pub use manifest::{FlowSettings, HopSummary, Manifest, PathSummary, SweepAxis, VariantSettings};
+pub use manifest::{
+    FlowSettings, HopSummary, InputFile, Manifest, PathSummary, SweepAxis, VariantSettings,
+};
 pub use metrics::{FlowMetrics, LinkMetrics, SharedMetrics};
 pub use quantity::quantity;
 pub use reverse::ReverseBytes;

@@ -1,0 +1,39 @@
+"""Simulates QUIC and TCP over satellite paths.
+
+::
+
+    import bentpipe
+
+    scenario = bentpipe.Scenario(
+        name="geo",
+        path={"profile": "geo-50-10"},
+        workload={"download": "10 MB"},
+        variants=[{"name": "cubic"}, {"name": "bbr", "congestion": "bbr3"}],
+    )
+    results = scenario.run()
+    print(results.flows.to_pandas()[["variant", "completion_s"]])
+"""
+
+from . import orbit
+from ._bentpipe import VERSION as __version__
+from ._errors import BentpipeError, RunError, ScenarioError
+from ._lists import cities, constellations, controllers, profiles
+from ._results import Results
+from ._scenario import Scenario
+from ._table import Column, Table
+
+__all__ = [
+    "BentpipeError",
+    "Column",
+    "Results",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Table",
+    "__version__",
+    "cities",
+    "constellations",
+    "controllers",
+    "orbit",
+    "profiles",
+]
