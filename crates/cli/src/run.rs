@@ -80,7 +80,11 @@ pub fn run(args: &Run, program: &Path) -> Result<u8, LabError> {
     let stop = stop_on_interrupt();
     let executor = Threads { runner: &*runner, jobs };
     #[cfg(feature = "store")]
-    let store = crate::store::open(&args.store)?;
+    let store = match args.clock {
+        Clock::Virtual => crate::store::open(&args.store)?,
+        #[cfg(feature = "real-clock")]
+        Clock::Real => None,
+    };
     let study = Study {
         #[cfg(feature = "store")]
         store: store.as_ref().map(|store| store as _),
@@ -104,7 +108,7 @@ pub fn run(args: &Run, program: &Path) -> Result<u8, LabError> {
         let start = std::time::Instant::now();
         let recorded = study.run(plan, target)?;
         #[cfg(feature = "store")]
-        if let Some(store) = store.as_ref().filter(|_| args.clock == Clock::Virtual) {
+        if let Some(store) = store.as_ref() {
             note_pace(store, plan, &recorded, jobs, start.elapsed());
         }
         status = status.max(study.verdict(&recorded, plan, target));
