@@ -13,6 +13,7 @@ mod fit;
 mod page;
 mod recording;
 mod static_page;
+mod tables;
 mod traces;
 
 pub use constellation::{
