@@ -3,8 +3,10 @@
 //! [`Results`] is the document `results.json`. [`metrics`] is the registry that defines name, unit
 //! and meaning of every metric. [`summarise`] computes statistics over runs, [`judge`] evaluates
 //! expectations, [`compare`] compares published figures with the results, and `parquet` encodes
-//! tables. The crate depends on no simulator and accesses no files.
+//! tables. [`comparison`] tests two sets of runs for changes. The crate depends on no simulator and
+//! accesses no files.
 
+pub mod comparison;
 mod document;
 mod emulation;
 mod expect;
