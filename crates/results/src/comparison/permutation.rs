@@ -13,8 +13,6 @@ const MAX_ENUMERATED: f64 = 20_000.0;
 const ENOUGH: usize = 10;
 /// Most random arrangements of one test.
 const MAX_DRAWS: usize = 2_000_000;
-/// Start of the random stream. It is fixed, so that a comparison is reproducible.
-const SEED: u128 = 0x6265_6e74_7069_7065_2063_6f6d_7061_7265;
 
 /// Outcome of a permutation test.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,6 +66,23 @@ trait Arrangements {
     fn enumerate(&self, visit: &mut dyn FnMut(Scores));
     /// Returns the scores of a random arrangement.
     fn draw(&mut self, random: &mut Pcg64Mcg) -> Scores;
+    /// The values and ranks, in order.
+    fn items(&self) -> &[Scores];
+
+    /// Returns a random stream that is a function of the values. A comparison is reproducible with
+    /// it, and others draw other arrangements: with the same for all samples of a size, the error
+    /// rate of that size would deviate as much as that of one test's p.
+    fn random(&self) -> Pcg64Mcg {
+        let mut key = 0xcbf2_9ce4_8422_2325;
+        for (value, _) in self.items() {
+            // The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+            key = u64::wrapping_add(key ^ value.to_bits(), 0x9e37_79b9_7f4a_7c15);
+            key = (key ^ (key >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            key = (key ^ (key >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            key ^= key >> 31;
+        }
+        Pcg64Mcg::new((u128::from(key) << 64) | u128::from(key))
+    }
 }
 
 /// Tests whether the independent samples `before` and `after` differ.
@@ -113,7 +128,7 @@ fn test(arrangements: &mut dyn Arrangements, precision: Precision) -> Permutatio
         arrangements.enumerate(&mut add);
         extreme as f64 / means.len() as f64
     } else {
-        let mut random = Pcg64Mcg::new(SEED);
+        let mut random = arrangements.random();
         add((mean, rank));
         for _ in 0..DRAWS {
             add(arrangements.draw(&mut random));
@@ -244,6 +259,10 @@ fn ratio(value: f64, deviation: f64) -> f64 {
 }
 
 impl Arrangements for Split {
+    fn items(&self) -> &[Scores] {
+        &self.items
+    }
+
     fn count(&self) -> f64 {
         choose(self.items.len(), self.small)
     }
@@ -337,6 +356,10 @@ impl Signs {
 }
 
 impl Arrangements for Signs {
+    fn items(&self) -> &[Scores] {
+        &self.items
+    }
+
     fn count(&self) -> f64 {
         libm::exp2(self.items.len() as f64)
     }
@@ -425,7 +448,7 @@ mod tests {
         let mut split = Split::new(&a, &b);
         let (mean, rank) = split.observed();
         let threshold = mean.abs().max(rank.abs()) * (1.0 - 1e-9);
-        let mut random = Pcg64Mcg::new(SEED);
+        let mut random = split.random();
         let draws = 40_000;
         let extreme = (0..draws)
             .filter(|_| {
