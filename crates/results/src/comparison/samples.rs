@@ -292,6 +292,8 @@ fn usual_metric(visits: &[(&Run, &Flow)]) -> &'static str {
     }
 }
 
+type SharedReader = fn(&SharedMetrics) -> Option<f64>;
+
 /// Returns the values of metrics of all competing flows; `None` if none is wanted.
 fn of_all_flows(
     variant: &str,
@@ -299,14 +301,14 @@ fn of_all_flows(
     runs: &[&Run],
     metrics: &[&str],
 ) -> Option<CaseSamples> {
-    let wanted: Vec<(&str, fn(&SharedMetrics) -> Option<f64>)> =
+    let wanted: Vec<(&str, SharedReader)> =
         metrics.iter().filter_map(|name| Some((*name, find_shared(name)?))).collect();
     let mut runs = runs.to_vec();
     runs.sort_by_key(|run| run.run);
     if wanted.is_empty() || runs.iter().all(|run| run.fairness.is_none()) {
         return None;
     }
-    let read = |metric: fn(&SharedMetrics) -> Option<f64>| {
+    let read = |metric: SharedReader| {
         runs.iter().map(|run| metric(&run.fairness.as_ref()?.metrics)).collect()
     };
     let flows = |run: &Run| run.flows.iter().map(|flow| flow.metrics.clone()).collect::<Vec<_>>();
