@@ -8,6 +8,7 @@ mod path_memory;
 mod pep;
 #[cfg(feature = "product")]
 mod product;
+mod run;
 #[cfg(feature = "real-clock")]
 pub mod shell;
 #[cfg(feature = "product")]
@@ -19,6 +20,9 @@ pub use path_memory::{PathMemory, Store};
 pub use pep::{Mode, Pep, Side};
 #[cfg(feature = "product")]
 pub use product::{Front, Get, LogStyle, Proxy, Serve};
+#[cfg(feature = "store")]
+pub use run::{Cache, StoreArgs};
+pub use run::{Merge, Replay, Run};
 
 use bentpipe_units::Span;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -46,6 +50,12 @@ const RUN_EXAMPLES: &str = r#"Examples:
 
   Replace the values of a swept key:
   bentpipe run my.toml --set workload.download='["1 MB", "5 MB"]'
+
+  Continue a study that was interrupted, or add repeats to one (only the new ones run):
+  bentpipe run my.toml --repeat 50
+
+  See what would run, and for how long:
+  bentpipe run my.toml --dry-run
 
   Write to results/NAME for each scenario:
   bentpipe run a.toml b.toml --out results
@@ -92,6 +102,17 @@ pub struct Cli {
 pub enum Command {
     /// Run scenarios, print their results, and write a run directory with a report for each
     Run(Run),
+    /// Run one run of a run directory again, with time series, qlog and capture
+    Replay(Replay),
+    /// Join the run directories of shards into one
+    Merge(Merge),
+    #[cfg(feature = "store")]
+    /// Show or clear the result store, from which later studies take the runs that they share
+    Cache {
+        /// The subcommand to run
+        #[command(subcommand)]
+        command: Cache,
+    },
     /// Run every congestion controller against every other on a path, and print heat maps of their
     /// shares
     Matrix(Matrix),
@@ -173,38 +194,6 @@ pub enum Command {
     },
 }
 
-/// Arguments of `bentpipe run`.
-#[derive(Debug, Args)]
-#[command(after_help = RUN_EXAMPLES)]
-pub struct Run {
-    /// Scenario files (TOML)
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Change a key of the scenario, by dotted path; name entries of lists (variant.NAME.key)
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// Seed of all random draws, instead of the scenario's
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Number of runs of each variant and sweep point, instead of the scenario's
-    #[arg(long, value_name = "N")]
-    pub repeat: Option<u64>,
-    /// Number of parallel runs [default: number of CPUs; 1 with `--clock real`]
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<NonZeroUsize>,
-    /// Run directory to write, or the parent of the run directories if there are several files
-    /// [default: out/NAME]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Clock of the run
-    #[arg(long, value_enum, default_value_t = Clock::Virtual)]
-    pub clock: Clock,
-    /// Print one JSON document to standard output, and nothing else (a list of documents if there
-    /// are several files)
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// Arguments of `bentpipe matrix`.
 #[derive(Debug, Args)]
 #[command(after_help = MATRIX_EXAMPLES)]
@@ -231,6 +220,10 @@ pub struct Matrix {
     /// Parent of the run directories, which are named after the scenarios [default: out]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// The result store
+    #[cfg(feature = "store")]
+    #[command(flatten)]
+    pub store: StoreArgs,
     /// Print one JSON document to standard output, and nothing else (a list of documents if there
     /// are several scenarios)
     #[arg(long)]

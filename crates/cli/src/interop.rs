@@ -4,8 +4,8 @@ use crate::args::interop::Interop;
 use crate::matrix::heat_map;
 use crate::output;
 use crate::output::paint;
-use crate::run::stop_on_interrupt;
 use crate::status::{FAILED, NOT_MET, OK};
+use crate::study::stop_on_interrupt;
 use crate::table::{Align, Table};
 use bentpipe_interop::{Cell, Matrix, Outcome, Participant, Peer, Progress, read_all};
 use bentpipe_lab::LabError;
@@ -18,9 +18,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Runs every client against every server. Reads all descriptions first, so that an error there
-/// prevents any run.
-pub fn run(args: &Interop) -> Result<u8, LabError> {
-    let matrix = matrix(args)?;
+/// prevents any run. `program` runs Bentpipe's own endpoints.
+pub fn run(args: &Interop, program: &Path) -> Result<u8, LabError> {
+    let matrix = matrix(args, program)?;
     if args.list {
         return list(&matrix, args.json);
     }
@@ -66,7 +66,7 @@ fn status(outcome: &Outcome, interrupted: bool) -> u8 {
     }
 }
 
-fn matrix(args: &Interop) -> Result<Matrix, LabError> {
+fn matrix(args: &Interop, program: &Path) -> Result<Matrix, LabError> {
     let installed =
         args.installed.clone().or_else(|| std::env::var_os("BENTPIPE_PEERS").map(PathBuf::from));
     // Programs run in directories of their own, so their paths must be absolute.
@@ -77,10 +77,6 @@ fn matrix(args: &Interop) -> Result<Matrix, LabError> {
     let servers = named(&peers, &args.servers, "--servers", |peer| peer.server.is_some())?;
     let found: Result<Vec<&'static Profile>, LabError> =
         args.profiles.iter().map(|name| path(name)).collect();
-    let program = std::env::current_exe().map_err(|error| LabError::Read {
-        path: "/proc/self/exe".into(),
-        reason: error.to_string(),
-    })?;
     Ok(Matrix {
         peers,
         clients,
@@ -91,7 +87,7 @@ fn matrix(args: &Interop) -> Result<Matrix, LabError> {
         repeat: args.repeat,
         seed: args.seed,
         jobs: args.jobs,
-        bentpipe: program,
+        bentpipe: program.to_owned(),
     })
 }
 

@@ -4,10 +4,11 @@
 use crate::args::Matrix;
 use crate::output;
 use crate::output::paint;
-use crate::run::{bars, json, one, stop_on_interrupt, verdict};
+use crate::run::json;
 use crate::status::{OK, USAGE};
+use crate::study::{Study, bars, stop_on_interrupt};
 use bentpipe_congestion::catalogue::{self, CONTROLLERS};
-use bentpipe_lab::{Changes, LabError, Plan, Recorded, Simulator};
+use bentpipe_lab::{Changes, LabError, Plan, Recorded, Simulator, Threads};
 use bentpipe_results::{Fairness, Results, Stats};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
@@ -39,13 +40,23 @@ pub fn run(args: &Matrix) -> Result<u8, LabError> {
         .jobs
         .or_else(|| std::thread::available_parallelism().ok())
         .unwrap_or(NonZeroUsize::MIN);
-    let stop = stop_on_interrupt();
+    let (stop, bars) = (stop_on_interrupt(), bars());
+    let executor = Threads { runner: &Simulator, jobs };
+    #[cfg(feature = "store")]
+    let store = crate::store::open(&args.store)?;
+    let study = Study {
+        #[cfg(feature = "store")]
+        store: store.as_ref().map(|store| store as _),
+        #[cfg(feature = "store")]
+        reuse: !args.store.no_reuse,
+        ..Study::new(&executor, &stop, &bars)
+    };
     let mut status = OK;
     let mut documents: Vec<Results> = Vec::new();
     for contest in &contests {
-        let recorded =
-            one(&contest.plan, &Simulator, &target(args, &contest.plan), jobs, &stop, &bars())?;
-        status = status.max(verdict(&recorded, &contest.plan));
+        let target = target(args, &contest.plan);
+        let recorded = study.run(&contest.plan, &target)?;
+        status = status.max(study.verdict(&recorded, &contest.plan, &target));
         if !args.json {
             output::print(&text(
                 contest,
@@ -252,6 +263,8 @@ mod tests {
             repeat: None,
             jobs: None,
             out: None,
+            #[cfg(feature = "store")]
+            store: Default::default(),
             json: false,
         }
     }

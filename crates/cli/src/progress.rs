@@ -1,43 +1,61 @@
 //! Progress of the runs of a scenario on standard error: a bar on a terminal, a line every few
 //! seconds elsewhere.
 
-use bentpipe_lab::Plan;
+use bentpipe_lab::Progress;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Shows how many runs have ended and how long the rest will take. Dropping it removes the bar.
-pub(crate) enum Progress<'a> {
+/// Shows how many runs have ended, how many of them the store had, and how long the rest will take.
+/// Dropping it removes the bar.
+pub(crate) enum ProgressDisplay<'a> {
     /// On a terminal.
-    Bar(ProgressBar, &'a MultiProgress),
+    Bar {
+        bar: ProgressBar,
+        name: String,
+        /// True once a run has ended that the store did not have.
+        running: AtomicBool,
+        bars: &'a MultiProgress,
+    },
     /// Elsewhere.
     Lines(Lines),
 }
 
-impl<'a> Progress<'a> {
-    /// Starts to show the progress of `plan`, as one of `bars` on a terminal.
-    pub fn new(plan: &Plan, bars: &'a MultiProgress) -> Self {
+impl<'a> ProgressDisplay<'a> {
+    /// Starts to show the progress of the scenario `name`, as one of `bars` on a terminal.
+    pub fn new(name: &str, bars: &'a MultiProgress) -> Self {
         if !std::io::stderr().is_terminal() {
-            return Self::Lines(Lines::new(&plan.name, plan.tasks.len(), Instant::now()));
+            return Self::Lines(Lines::new(name, Instant::now()));
         }
-        let bar = bars.add(ProgressBar::new(plan.tasks.len() as u64));
+        let bar = bars.add(ProgressBar::new(0));
         let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs, {eta} left");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.set_message(plan.name.clone());
+        bar.set_message(name.to_owned());
         bar.enable_steady_tick(Duration::from_millis(200));
-        Self::Bar(bar, bars)
+        Self::Bar { bar, name: name.to_owned(), running: AtomicBool::new(false), bars }
     }
 
-    /// Shows that `done` runs have ended.
-    pub fn set(&self, done: usize) {
+    /// Shows `progress`.
+    pub fn set(&self, progress: Progress) {
         match self {
-            Self::Bar(bar, _) => bar.set_position(done as u64),
+            Self::Bar { bar, name, running, .. } => {
+                bar.set_length(progress.planned as u64);
+                bar.set_position(progress.done as u64);
+                // Runs of the store take no time, so the estimate begins after them.
+                if progress.done > progress.reused && !running.swap(true, Ordering::Relaxed) {
+                    bar.reset_eta();
+                    if progress.reused > 0 {
+                        bar.set_message(format!("{name} ({} reused)", progress.reused));
+                    }
+                }
+            }
             Self::Lines(lines) => {
-                if let Some(line) = lines.at(done, Instant::now()) {
+                if let Some(line) = lines.at(progress, Instant::now()) {
                     eprintln!("{line}");
                 }
             }
@@ -45,9 +63,9 @@ impl<'a> Progress<'a> {
     }
 }
 
-impl Drop for Progress<'_> {
+impl Drop for ProgressDisplay<'_> {
     fn drop(&mut self) {
-        if let Self::Bar(bar, bars) = self {
+        if let Self::Bar { bar, bars, .. } = self {
             bar.finish_and_clear();
             bars.remove(bar);
         }
@@ -57,26 +75,32 @@ impl Drop for Progress<'_> {
 /// Decides when to write a line.
 pub(crate) struct Lines {
     name: String,
-    runs: usize,
     start: Instant,
     last: Mutex<Instant>,
 }
 
 impl Lines {
-    fn new(name: &str, runs: usize, start: Instant) -> Self {
-        Self { name: name.to_owned(), runs, start, last: Mutex::new(start) }
+    fn new(name: &str, start: Instant) -> Self {
+        Self { name: name.to_owned(), start, last: Mutex::new(start) }
     }
 
     /// Returns the line that is due at `now`, if any. The last run has none: results follow.
-    fn at(&self, done: usize, now: Instant) -> Option<String> {
+    fn at(&self, progress: Progress, now: Instant) -> Option<String> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if done == 0 || done >= self.runs || now.duration_since(*last) < INTERVAL {
+        let Progress { planned, done, reused } = progress;
+        if done == 0 || done >= planned || now.duration_since(*last) < INTERVAL {
             return None;
         }
         *last = now;
-        let left = now.duration_since(self.start).mul_f64(self.runs as f64 / done as f64 - 1.0);
-        let Self { name, runs, .. } = self;
-        Some(format!("{name}: {done} of {runs} runs, about {} s left", left.as_secs().max(1)))
+        let left = now
+            .duration_since(self.start)
+            .mul_f64((planned - done) as f64 / (done - reused).max(1) as f64);
+        let reused = if reused > 0 { format!(" ({reused} reused)") } else { String::new() };
+        let name = &self.name;
+        Some(format!(
+            "{name}: {done} of {planned} runs{reused}, about {} s left",
+            left.as_secs().max(1)
+        ))
     }
 }
 
@@ -87,12 +111,16 @@ mod tests {
     #[test]
     fn a_line_every_five_seconds_tells_runs_and_remaining_time() {
         let start = Instant::now();
-        let lines = Lines::new("demo", 40, start);
-        let at = |done, secs| lines.at(done, start + Duration::from_secs(secs));
-        assert_eq!(at(2, 4), None);
-        assert_eq!(at(10, 6).as_deref(), Some("demo: 10 of 40 runs, about 18 s left"));
-        assert_eq!(at(20, 10), None);
-        assert_eq!(at(30, 12).as_deref(), Some("demo: 30 of 40 runs, about 4 s left"));
-        assert_eq!(at(40, 60), None, "the results follow");
+        let lines = Lines::new("demo", start);
+        let at = |done, reused, secs| {
+            lines.at(Progress { planned: 40, done, reused }, start + Duration::from_secs(secs))
+        };
+        assert_eq!(at(2, 0, 4), None);
+        assert_eq!(at(10, 0, 6).as_deref(), Some("demo: 10 of 40 runs, about 18 s left"));
+        assert_eq!(at(20, 0, 10), None);
+        assert_eq!(at(30, 0, 12).as_deref(), Some("demo: 30 of 40 runs, about 4 s left"));
+        let reused = "demo: 30 of 40 runs (20 reused), about 20 s left";
+        assert_eq!(at(30, 20, 20).as_deref(), Some(reused));
+        assert_eq!(at(40, 0, 60), None, "the results follow");
     }
 }

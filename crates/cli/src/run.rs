@@ -3,24 +3,29 @@
 use crate::args::{Clock, Run};
 #[cfg(feature = "real-clock")]
 use crate::live::LiveLines;
-use crate::progress::Progress;
-use crate::status::{FAILED, NOT_MET, OK, USAGE};
-use crate::{errors, output, summary};
-use bentpipe_lab::{Changes, LabError, Plan, Recorded, Runner, Simulator, record};
+#[cfg(feature = "real-clock")]
+use crate::status::FAILED;
+use crate::status::{OK, USAGE};
+use crate::study::{Study, bars, stop_on_interrupt};
+use crate::{dry_run, output, summary};
+use bentpipe_lab::{Changes, LabError, Plan, Runner, Simulator, Threads};
 #[cfg(feature = "real-clock")]
 use bentpipe_lab::{RealClock, StatsObserver};
 use bentpipe_results::Results;
-use indicatif::{MultiProgress, ProgressDrawTarget};
+#[cfg(feature = "real-clock")]
+use indicatif::MultiProgress;
 #[cfg(feature = "real-clock")]
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "real-clock")]
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Runs the scenarios one after another. Reads all of them first, so that an error there prevents
-/// any run.
-pub fn run(args: &Run) -> Result<u8, LabError> {
+/// any run. `program` runs the QUIC endpoints of the real clock.
+#[cfg_attr(not(feature = "real-clock"), expect(unused_variables))]
+pub fn run(args: &Run, program: &Path) -> Result<u8, LabError> {
     let changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: args.repeat };
     let plans: Result<Vec<Plan>, LabError> = args
         .files
@@ -38,6 +43,7 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
     let plans = plans?;
     #[cfg(feature = "real-clock")]
     if args.clock == Clock::Real
+        && !args.dry_run
         && let Err(error) = bentpipe_emu::prepare()
     {
         // Needs a process with one thread, as it still is here.
@@ -69,15 +75,39 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
     let runner: Box<dyn Runner> = match args.clock {
         Clock::Virtual => Box::new(Simulator),
         #[cfg(feature = "real-clock")]
-        Clock::Real => Box::new(real_clock(&bars)),
+        Clock::Real => Box::new(real_clock(program, &bars)),
     };
     let stop = stop_on_interrupt();
+    let executor = Threads { runner: &*runner, jobs };
+    #[cfg(feature = "store")]
+    let store = crate::store::open(&args.store)?;
+    let study = Study {
+        #[cfg(feature = "store")]
+        store: store.as_ref().map(|store| store as _),
+        #[cfg(feature = "store")]
+        reuse: !args.store.no_reuse,
+        shard: args.shard,
+        ..Study::new(&executor, &stop, &bars)
+    };
+    if args.dry_run {
+        #[cfg(feature = "store")]
+        let pace = store.as_ref().and_then(bentpipe_lab::ResultStore::pace);
+        #[cfg(not(feature = "store"))]
+        let pace = None;
+        return dry_run::print(&plans, &study.options(&|_| {}), jobs, pace, args.json);
+    }
 
     let mut status = OK;
     let mut documents: Vec<Results> = Vec::new();
     for (plan, target) in plans.iter().zip(&targets) {
-        let recorded = one(plan, &*runner, target, jobs, &stop, &bars)?;
-        status = status.max(verdict(&recorded, plan));
+        #[cfg(feature = "store")]
+        let start = std::time::Instant::now();
+        let recorded = study.run(plan, target)?;
+        #[cfg(feature = "store")]
+        if let Some(store) = store.as_ref().filter(|_| args.clock == Clock::Virtual) {
+            note_pace(store, plan, &recorded, jobs, start.elapsed());
+        }
+        status = status.max(study.verdict(&recorded, plan, target));
         if !args.json {
             output::print(&summary::results(
                 plan,
@@ -98,20 +128,46 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
 
 /// Returns the real clock, with live statistics below `bars` on a terminal.
 #[cfg(feature = "real-clock")]
-fn real_clock(bars: &MultiProgress) -> RealClock {
-    let bentpipe = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("bentpipe"));
+fn real_clock(program: &Path, bars: &MultiProgress) -> RealClock {
     // Without a terminal, live lines have no reader.
     let observer = std::io::stderr()
         .is_terminal()
         .then(|| Arc::new(LiveLines::below(bars)) as Arc<dyn StatsObserver>);
-    RealClock { bentpipe, observer, ..RealClock::default() }
+    RealClock { bentpipe: program.to_owned(), observer, ..RealClock::default() }
+}
+
+/// Notes how fast the runs of `plan` were, if they took long enough to tell.
+#[cfg(feature = "store")]
+fn note_pace(
+    store: &bentpipe_lab::ResultStore,
+    plan: &Plan,
+    recorded: &bentpipe_lab::Recorded,
+    jobs: NonZeroUsize,
+    elapsed: std::time::Duration,
+) {
+    let progress = recorded.progress;
+    if progress.reused == 0 && recorded.complete && elapsed.as_secs_f64() > 0.5 {
+        let work = plan.tasks.iter().fold(0u64, |sum, &task| sum.saturating_add(plan.work(task)));
+        let share = progress.planned as f64 / plan.tasks.len().max(1) as f64;
+        let work = (work as f64 * share) as u64 / jobs.get() as u64;
+        store.note_pace(bentpipe_lab::Pace::new(work, elapsed.as_secs_f64()));
+    }
+    if store.has_failed() {
+        eprintln!("warning: some results could not be kept in the result store");
+    }
 }
 
 fn target(args: &Run, plan: &Plan) -> PathBuf {
+    let name = match args.shard {
+        Some(shard) => {
+            format!("{}-shard-{}", plan.name, shard.to_string().replace('/', "-of-"))
+        }
+        None => plan.name.clone(),
+    };
     match &args.out {
         Some(out) if args.files.len() == 1 => out.clone(),
-        Some(out) => out.join(&plan.name),
-        None => Path::new("out").join(&plan.name),
+        Some(out) => out.join(name),
+        None => Path::new("out").join(name),
     }
 }
 
@@ -121,76 +177,4 @@ pub(crate) fn json(documents: &[Results], several: bool) -> String {
         [one] if !several => one.to_json().unwrap_or_default(),
         list => serde_json::to_string_pretty(list).unwrap_or_default() + "\n",
     }
-}
-
-/// Runs one plan into its directory.
-pub(crate) fn one(
-    plan: &Plan,
-    runner: &dyn Runner,
-    target: &Path,
-    jobs: NonZeroUsize,
-    stop: &AtomicBool,
-    bars: &MultiProgress,
-) -> Result<Recorded, LabError> {
-    let progress = Progress::new(plan, bars);
-    let recorded = record(plan, runner, target, jobs, stop, &|done| progress.set(done));
-    drop(progress);
-    let recorded = recorded?;
-    if let Some(failure) = &recorded.failure {
-        eprint!("{}", errors::render(failure));
-    }
-    Ok(recorded)
-}
-
-/// Returns the exit status that follows from the results. Reports missing runs.
-pub(crate) fn verdict(recorded: &Recorded, plan: &Plan) -> u8 {
-    if recorded.complete {
-        // With the real clock, a flow may fail for reasons other than the scenario, such as a
-        // missing program or a socket error.
-        let failed = plan.clock == bentpipe_results::Clock::Real
-            && recorded
-                .results
-                .runs
-                .iter()
-                .flat_map(|run| &run.flows)
-                .any(|flow| flow.error.is_some());
-        return match (failed, recorded.results.all_passed()) {
-            (true, _) => FAILED,
-            (false, true) => OK,
-            (false, false) => NOT_MET,
-        };
-    }
-    let (done, planned) = (recorded.results.runs.len(), plan.tasks.len());
-    match &recorded.directory {
-        Some(directory) => {
-            eprintln!(
-                "incomplete: {done} of {planned} runs finished; results are in {}",
-                directory.display()
-            );
-        }
-        None => eprintln!("incomplete: none of {planned} runs finished; nothing was written"),
-    }
-    FAILED
-}
-
-/// Progress bars on standard error while a plan runs, if that is a terminal.
-pub(crate) fn bars() -> MultiProgress {
-    MultiProgress::with_draw_target(ProgressDrawTarget::stderr())
-}
-
-/// Returns a flag that the first Ctrl-C sets, so that finished runs are kept. The second ends the
-/// process.
-pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&stop);
-    let handler = ctrlc::set_handler(move || {
-        if seen.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(FAILED));
-        }
-        eprintln!("stopping; finished runs are kept (Ctrl-C again to stop at once)");
-    });
-    if let Err(error) = handler {
-        eprintln!("warning: Ctrl-C will discard finished runs: {error}");
-    }
-    stop
 }

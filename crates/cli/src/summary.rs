@@ -144,7 +144,7 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_lab::{Changes, CompletedRun, RunError, record};
+    use bentpipe_lab::{Changes, CompletedRun, Options, RunError, Threads, record};
     use bentpipe_sim::{Direction, FlowOutcome, PathOutcome, ReverseBytes, RunOutcome, RunSpec};
     use bentpipe_units::{Span, Time};
     use std::num::NonZeroUsize;
@@ -267,7 +267,8 @@ time_series = "none"
         let directory = tempfile::tempdir().unwrap();
         let never = AtomicBool::new(false);
         let target = directory.path().join("run");
-        let recorded = record(&plan, &Fake, &target, NonZeroUsize::MIN, &never, &|_| {}).unwrap();
+        let executor = Threads { runner: &Fake, jobs: NonZeroUsize::MIN };
+        let recorded = record(&plan, &target, &Options::new(&executor, &never)).unwrap();
         let text = results(&plan, &recorded, false)
             .replace(&directory.path().display().to_string(), "OUT");
         insta::assert_snapshot!(text);

@@ -96,6 +96,13 @@ name! {
         .chain(SLOW_STARTS.iter().map(|registration| registration.name))
         .collect()
 }
+impl ControllerName {
+    /// Returns true for a controller of the catalogue, false for one that a program has registered.
+    pub fn is_built_in(self) -> bool {
+        CONTROLLERS.iter().any(|registration| registration.name == self.0)
+    }
+}
+
 impl SlowStartName {
     /// The controller's own slow start.
     pub const STANDARD: Self = Self("standard");

@@ -11,10 +11,10 @@
 //! line builds.
 
 use bentpipe_lab::{
-    Changes, LabError, Observer, Plan, RealClock, Runner, Simulator, Task, execute,
+    Changes, LabError, Observer, Options, Plan, RealClock, RunRecord, Runner, Simulator, Task,
+    Threads, execute,
 };
 use bentpipe_results::{Point, Results, Run, Summary};
-use bentpipe_sim::{RunOutcome, RunSpec};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,16 +27,10 @@ const REQUIRED_PERCENT: f64 = 7.0;
 struct Progress;
 
 impl Observer for Progress {
-    fn finished(
-        &self,
-        index: usize,
-        _: Task,
-        _: &RunSpec,
-        outcome: &RunOutcome,
-    ) -> Result<(), LabError> {
-        let completed = outcome.flows.iter().all(|flow| flow.completed);
+    fn finished(&self, index: usize, _: Task, record: RunRecord) -> Result<Run, LabError> {
+        let completed = record.run.flows.iter().all(|flow| flow.completed);
         eprintln!("run {index}{}", if completed { "" } else { ": incomplete" });
-        Ok(())
+        Ok(record.run)
     }
 }
 
@@ -212,7 +206,9 @@ fn print(cells: &[Cell]) {
 }
 
 fn results(plan: &Plan, runner: &dyn Runner, jobs: NonZeroUsize) -> Result<Results, LabError> {
-    let executed = execute(plan, runner, jobs, &AtomicBool::new(false), &Progress);
+    let stop = AtomicBool::new(false);
+    let executor = Threads { runner, jobs };
+    let executed = execute(plan, &Options::new(&executor, &stop), &Progress);
     let results = executed.results(plan);
     executed.failure.map_or(Ok(results), Err)
 }

@@ -4,10 +4,16 @@
 //! and [`Execution::results`] returns their results. [`record`] does both and writes a run
 //! directory atomically. [`Lab`] runs scenarios in memory.
 //!
+//! A run has an identity, [`TaskId`]: a digest of everything that decides its results. A
+//! [`RunStore`] keeps the [`RunRecord`] of each identity, so that a study runs only what no earlier
+//! one has run.
+//!
 //! On the virtual clock, the same scenario, seed and version give byte-identical results, on any
 //! number of threads.
 
 mod error;
+mod execution;
+mod executor;
 mod library;
 pub mod orbit;
 mod outcome;
@@ -18,20 +24,32 @@ mod rebuild;
 mod record;
 mod resolve;
 mod run;
+mod run_directory;
+mod run_record;
 mod run_recorder;
 mod rundir;
+mod store;
+mod task_id;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
 pub use error::LabError;
+pub use execution::{Execution, Observer, Options, Progress, execute, remaining};
+pub use executor::{Deliver, Executor, Threads};
 pub use library::Lab;
-pub use plan::{Changes, Plan, Task};
+pub use plan::{Changes, Plan, PlanInput, Shard, Task};
 #[cfg(feature = "real-clock")]
 pub use real_clock::{LiveStats, MAX_LATENESS, RealClock, StatsObserver};
 pub use rebuild::rebuild;
 pub use record::{Recorded, record};
 pub use resolve::{Case, FlowEnds, OrbitPath};
-pub use run::{CompletedRun, Execution, Observer, RunError, Runner, Simulator, execute};
+pub use run::{CompletedRun, RunError, Runner, Simulator};
+pub use run_directory::RunDirectory;
+pub use run_record::{DecodeError, RunRecord};
 pub use rundir::{MANIFEST, Staging};
+#[cfg(feature = "store")]
+pub use store::{Pace, ResultStore, StoreError, StoreSummary};
+pub use store::{RECORDS, RecordFiles, RunStore};
+pub use task_id::{ENGINE, TaskId};

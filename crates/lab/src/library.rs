@@ -1,12 +1,13 @@
 //! Runs scenarios in memory, with congestion controllers of the calling program.
 
 use crate::error::LabError;
-use crate::plan::{Changes, Plan, Task};
-use crate::run::{Observer, Simulator, execute};
+use crate::execution::{Options, ResultsOnly, execute};
+use crate::executor::Threads;
+use crate::plan::{Changes, Plan};
+use crate::run::Simulator;
 use bentpipe_quic::congestion::catalogue::{Registration, register};
 use bentpipe_quic::congestion::{Controller, ControllerConfig};
 use bentpipe_results::Results;
-use bentpipe_sim::{RunOutcome, RunSpec};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -141,18 +142,11 @@ impl Lab {
             return Err(LabError::Usage { argument: "controller", reason: reason.clone() });
         }
         let plan = Plan::parse(name, text, directory, &self.changes)?.on_virtual_clock()?;
-        let execution = execute(&plan, &Simulator, self.jobs, &AtomicBool::new(false), &Ignore);
+        let stop = AtomicBool::new(false);
+        let executor = Threads { runner: &Simulator, jobs: self.jobs };
+        let execution = execute(&plan, &Options::new(&executor, &stop), &ResultsOnly);
         let results = execution.results(&plan);
         execution.failure.map_or(Ok(results), Err)
-    }
-}
-
-/// Observer that does nothing.
-pub(crate) struct Ignore;
-
-impl Observer for Ignore {
-    fn finished(&self, _: usize, _: Task, _: &RunSpec, _: &RunOutcome) -> Result<(), LabError> {
-        Ok(())
     }
 }
 

@@ -37,7 +37,8 @@ pub fn rebuild(directory: &Path) -> Result<PathBuf, LabError> {
     Ok(path)
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
+/// Reads the JSON document in `path`, a file of a run directory.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
     let text = fs::read_to_string(path).map_err(|error| {
         LabError::read(path, format!("{error}; allowed: a directory that `bentpipe run` wrote"))
     })?;

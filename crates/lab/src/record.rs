@@ -1,30 +1,18 @@
-//! Runs a plan into a run directory: `manifest.json`, `results.json`, `results.parquet`,
-//! `report.html`, time series, and the qlog files and captures that the scenario asks for.
+//! Runs a plan into a run directory: `manifest.json`, `results.json`, a Parquet file for each
+//! table, `report.html`, time series, and the qlog files and captures that the scenario asks for.
 
 use crate::error::LabError;
+use crate::execution::{Options, Progress, execute};
 use crate::plan::Plan;
-use crate::run::{Runner, execute};
 use crate::run_recorder::{RecordedRuns, RunRecorder};
-use crate::rundir::{MANIFEST, Staging};
+use crate::rundir::{MANIFEST, Staging, is_complete, sibling};
+use crate::task_id::ENGINE;
 use bentpipe_report::Recording;
 use bentpipe_results::Results;
-use bentpipe_results::{Manifest, SweepAxis, identical_variants, point_text};
+use bentpipe_results::{InputFile, Manifest, SweepAxis, identical_variants, point_text};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-
-/// Encodes results as a table.
-#[cfg(feature = "parquet")]
-type Encode = fn(&Results) -> Result<Vec<u8>, bentpipe_results::parquet::TableError>;
-
-/// The tables of a run directory, by file name.
-#[cfg(feature = "parquet")]
-const TABLES: [(&str, Encode); 2] = [
-    ("results.parquet", bentpipe_results::parquet::flows),
-    ("links.parquet", bentpipe_results::parquet::links),
-];
 
 /// The recorded runs of a plan.
 #[derive(Debug)]
@@ -33,33 +21,31 @@ pub struct Recorded {
     pub results: Results,
     /// The run directory. `None` if no run ended.
     pub directory: Option<PathBuf>,
-    /// True if all planned runs have ended.
+    /// True if all runs of the plan, or of its shard, have ended.
     pub complete: bool,
+    /// Number of runs by state.
+    pub progress: Progress,
     /// The error, if a run failed.
     pub failure: Option<LabError>,
     /// Notes for the reader of the results.
     pub notes: Vec<String>,
 }
 
-/// Runs `plan` on `jobs` threads and writes the run directory `target` atomically.
+/// Executes `plan` and writes the run directory `target` atomically.
 ///
-/// Set `stop` to end early. The runs that have ended are written then, with `"complete": false` in
-/// the manifest. `progress` is called with the number of runs that have ended.
+/// If the execution ends early, the runs that have ended are written, with `"complete": false` in
+/// the manifest. They do not replace a complete run directory: they are written beside it, to
+/// `target` with the suffix `-incomplete`.
 ///
 /// # Errors
 /// The directory cannot be written. A failed run is not an error of this function: it is in
 /// [`Recorded::failure`].
-pub fn record(
-    plan: &Plan,
-    runner: &dyn Runner,
-    target: &Path,
-    jobs: NonZeroUsize,
-    stop: &AtomicBool,
-    progress: &(dyn Fn(usize) + Sync),
-) -> Result<Recorded, LabError> {
+pub fn record(plan: &Plan, target: &Path, options: &Options<'_>) -> Result<Recorded, LabError> {
     let staging = Staging::create(target)?;
-    let recorder = RunRecorder::new(plan, &staging, progress);
-    let execution = execute(plan, runner, jobs, stop, &recorder);
+    let recorder = RunRecorder::new(plan, &staging, options.shard.is_some());
+    let execution = execute(plan, options, &recorder);
+    let progress = execution.progress;
+    let complete = progress.done == progress.planned;
     let results = execution.results(plan);
     let mut notes = plan.notes.clone();
     notes.extend(recorder.series_notes());
@@ -75,19 +61,27 @@ pub fn record(
             results,
             directory: None,
             complete: false,
+            progress,
             failure: execution.failure,
             notes,
         });
     }
     let RecordedRuns { recording, files } = recorder.finish(&mut notes)?;
+    let (inputs, files) = write_inputs(plan, &staging, files)?;
     let mut manifest = manifest(plan, &results, execution.complete, notes.clone());
+    manifest.shard = options.shard.map(|shard| shard.to_string());
+    manifest.inputs = inputs;
     manifest.files = write_all(&staging, &manifest, &results, &recording, files)?;
     staging.write(MANIFEST, json(&manifest, target)?.as_bytes())?;
-    let directory = staging.commit()?;
+    let directory = match execution.complete || !is_complete(target) {
+        true => staging.commit()?,
+        false => staging.commit_as(&sibling(target, "-incomplete"))?,
+    };
     Ok(Recorded {
         results,
         directory: Some(directory),
-        complete: execution.complete,
+        complete,
+        progress,
         failure: execution.failure,
         notes,
     })
@@ -146,9 +140,30 @@ fn manifest(plan: &Plan, results: &Results, complete: bool, notes: Vec<String>) 
         path: plan.path().cloned(),
         published: plan.figures.clone(),
         notes,
+        inputs: Vec::new(),
         files: Vec::new(),
+        engine: ENGINE.to_owned(),
+        shard: None,
         source: plan.source.clone(),
     }
+}
+
+/// Writes the files that the scenario names, so that its runs can be repeated anywhere. Returns
+/// their entries of the manifest, and `files` with their names added.
+fn write_inputs(
+    plan: &Plan,
+    staging: &Staging,
+    mut files: BTreeSet<String>,
+) -> Result<(Vec<InputFile>, BTreeSet<String>), LabError> {
+    let mut inputs = Vec::new();
+    for (index, (name, text)) in plan.input_files().into_iter().enumerate() {
+        let own = name.file_name().unwrap_or_default().to_string_lossy();
+        let file = format!("inputs/{index}-{own}");
+        staging.write(&file, text.as_bytes())?;
+        inputs.push(InputFile { name: name.to_string_lossy().into_owned(), file: file.clone() });
+        files.insert(file);
+    }
+    Ok((inputs, files))
 }
 
 /// Writes all files but the manifest. Returns their names together with those in `files`.
@@ -166,8 +181,12 @@ fn write_all(
     let text = results.to_json().map_err(|error| LabError::write("results.json", error))?;
     write("results.json", text.as_bytes())?;
     #[cfg(feature = "parquet")]
-    for (name, encode) in TABLES {
-        write(name, &encode(results).map_err(|error| LabError::write(name, error))?)?;
+    for table in bentpipe_results::TABLES.iter().map(|kind| kind.of(results)) {
+        if !table.is_empty() {
+            let name = format!("{}.parquet", table.name);
+            let bytes = bentpipe_results::parquet::encode(&table);
+            write(&name, &bytes.map_err(|error| LabError::write(&name, error))?)?;
+        }
     }
     if !recording.traces.is_empty() {
         write("traces.json", json(&recording.traces, Path::new("traces.json"))?.as_bytes())?;
@@ -198,18 +217,22 @@ fn json(value: &impl Serialize, path: &Path) -> Result<String, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{CompletedRun, RunError};
+    use crate::executor::Threads;
+    use crate::run::{CompletedRun, RunError, Runner};
     use crate::testing::{Fake, TWO_VARIANTS, plan};
     use bentpipe_sim::RunSpec;
     use std::fs;
-    use std::sync::atomic::Ordering;
+    use std::num::NonZeroUsize;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     fn jobs(n: usize) -> NonZeroUsize {
         NonZeroUsize::new(n).unwrap()
     }
 
     fn recorded(text: &str, runner: &dyn Runner, n: usize, target: &Path) -> Recorded {
-        record(&plan(text), runner, target, jobs(n), &AtomicBool::new(false), &|_| {}).unwrap()
+        let stop = AtomicBool::new(false);
+        let executor = Threads { runner, jobs: jobs(n) };
+        record(&plan(text), target, &Options::new(&executor, &stop)).unwrap()
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! Records the files and time series of runs as they end.
 
 use crate::error::LabError;
+use crate::execution::Observer;
 use crate::plan::{Plan, Task};
-use crate::run::Observer;
+use crate::run_record::{FileKind, RecordedFile, RunRecord};
 use crate::rundir::Staging;
+use crate::store::{RECORDS, entry};
 use bentpipe_report::{Recording, Trace, TracedNetwork, constellations};
+use bentpipe_results::Run;
 use bentpipe_series::SeriesLimit;
-use bentpipe_sim::{RunOutcome, RunSpec};
+use bentpipe_units::Time;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Largest size of all time series in a run directory, in bytes.
 const MAX_TRACE_BYTES: usize = 512 << 20;
@@ -27,15 +29,12 @@ struct RunSeries {
 pub(crate) struct RunRecorder<'a> {
     plan: &'a Plan,
     staging: &'a Staging,
+    /// True if the records themselves are written too, for another machine.
+    keep_records: bool,
     /// Time series by index of the task.
     series: Mutex<BTreeMap<usize, RunSeries>>,
     /// Names of the written files.
     files: Mutex<BTreeSet<String>>,
-    /// Number of runs that have ended.
-    done: AtomicUsize,
-    /// True if only the first flows of a run have time series.
-    flows_left_out: AtomicBool,
-    progress: &'a (dyn Fn(usize) + Sync),
 }
 
 /// Files and time series of all runs.
@@ -46,18 +45,9 @@ pub(crate) struct RecordedRuns {
 }
 
 impl<'a> RunRecorder<'a> {
-    /// Creates a recorder that writes to `staging` and calls `progress` with the number of runs
-    /// that have ended.
-    pub fn new(plan: &'a Plan, staging: &'a Staging, progress: &'a (dyn Fn(usize) + Sync)) -> Self {
-        Self {
-            plan,
-            staging,
-            series: Mutex::default(),
-            files: Mutex::default(),
-            done: AtomicUsize::new(0),
-            flows_left_out: AtomicBool::new(false),
-            progress,
-        }
+    /// Creates a recorder that writes to `staging`, and with `keep_records` writes [`RECORDS`] too.
+    pub fn new(plan: &'a Plan, staging: &'a Staging, keep_records: bool) -> Self {
+        Self { plan, staging, keep_records, series: Mutex::default(), files: Mutex::default() }
     }
 
     /// Returns the files and time series. Adds a note to `notes` if time series exceed the limit
@@ -72,61 +62,60 @@ impl<'a> RunRecorder<'a> {
 
     /// Returns a note about flows that the time series leave out.
     pub fn series_notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if self.flows_left_out.load(Ordering::Relaxed) {
-            let most = SeriesLimit::MAX_FLOWS;
-            notes.push(format!("only the first {most} flows of a run have time series"));
+        let most = SeriesLimit::MAX_FLOWS;
+        let series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut traced = series.keys().map(|&index| self.plan.tasks[index].case);
+        match traced.any(|case| self.plan.cases[case].flow_count() > most) {
+            true => vec![format!("only the first {most} flows of a run have time series")],
+            false => Vec::new(),
         }
-        notes
     }
 
     fn write(&self, name: String, bytes: &[u8]) -> Result<(), LabError> {
         self.staging.write(&name, bytes)?;
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
+        self.files().insert(name);
         Ok(())
+    }
+
+    fn files(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Observer for RunRecorder<'_> {
-    fn finished(
-        &self,
-        index: usize,
-        task: Task,
-        spec: &RunSpec,
-        outcome: &RunOutcome,
-    ) -> Result<(), LabError> {
+    fn finished(&self, index: usize, task: Task, record: RunRecord) -> Result<Run, LabError> {
+        if let Some(id) = self.plan.task_id(task).filter(|_| self.keep_records) {
+            let mut files = self.files();
+            self.staging.append(RECORDS, &entry(&id, &record))?;
+            files.insert(RECORDS.to_owned());
+        }
+        let RunRecord { run, recording } = record;
+        let Some(recording) = recording else { return Ok(run) };
         let case = &self.plan.cases[task.case];
         let run_name = format!("{:03}-{}-run{}", task.case, case.variant, task.run);
-        for file in &outcome.qlog {
-            for (form, bytes) in [("qlog", &file.current), ("qlog-qvis", &file.qvis)] {
-                if !bytes.is_empty() {
-                    self.write(format!("{form}/{run_name}/{}.sqlog", file.name), bytes)?;
-                }
-            }
+        for RecordedFile { kind, name, content } in &recording.files {
+            let name = match kind {
+                FileKind::Qlog => format!("qlog/{run_name}/{name}.sqlog"),
+                FileKind::Qvis => format!("qlog-qvis/{run_name}/{name}.sqlog"),
+                FileKind::Capture => format!("captures/{run_name}.pcapng"),
+            };
+            self.write(name, content)?;
         }
-        if let Some(capture) = &outcome.capture {
-            self.write(format!("captures/{run_name}.pcapng"), capture)?;
-        }
-        if let Some(trace) = &outcome.trace {
-            let names: Vec<String> = spec.flows.iter().map(|flow| flow.name.clone()).collect();
-            let network = spec.mesh.as_ref().map(|mesh| TracedNetwork {
-                network: Arc::clone(&mesh.network),
+        if let Some(trace) = recording.trace {
+            // Only a path with an orbit has a network, whose start may be drawn for each run.
+            let mesh = match case.orbit() {
+                Some(_) => self.plan.spec(task)?.mesh,
+                None => None,
+            };
+            let network = mesh.map(|mesh| TracedNetwork {
+                network: mesh.network,
                 step: mesh.step,
-                end: outcome.end,
+                end: Time::from_nanos(recording.end_ns),
             });
-            let mut blob = Vec::new();
-            if spec.flows.len() > SeriesLimit::MAX_FLOWS {
-                self.flows_left_out.store(true, Ordering::Relaxed);
-            }
-            let trace =
-                Trace::encode(&case.variant, &case.point, task.run, trace, &names, &mut blob);
-            self.series
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(index, RunSeries { trace, blob, network });
+            let series = RunSeries { trace, blob: recording.points, network };
+            self.series.lock().unwrap_or_else(PoisonError::into_inner).insert(index, series);
         }
-        (self.progress)(self.done.fetch_add(1, Ordering::Relaxed) + 1);
-        Ok(())
+        Ok(run)
     }
 }
 

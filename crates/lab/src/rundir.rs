@@ -1,6 +1,7 @@
 //! Writes run directories atomically: to a temporary sibling first, which is then renamed.
 
 use crate::error::LabError;
+use bentpipe_results::Manifest;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,8 +33,7 @@ impl Staging {
         fs::create_dir_all(&parent)
             .map_err(|error| LabError::write(target, format!("{error}; {ALLOWED}")))?;
         let directory = parent.join(hidden(name, "partial"));
-        // A directory with the ID of this process can only come from an earlier, killed process.
-        let _ = fs::remove_dir_all(&directory);
+        remove_abandoned(&parent, name);
         fs::create_dir(&directory)
             .map_err(|error| LabError::write(target, format!("{error}; {ALLOWED}")))?;
         Ok(Self { target: target.to_owned(), directory, committed: false })
@@ -51,27 +51,48 @@ impl Staging {
         result.map_err(|error| LabError::write(self.target.join(name), error))
     }
 
+    /// Appends `bytes` to the file `name` of the run directory.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn append(&self, name: &str, bytes: &[u8]) -> Result<(), LabError> {
+        let mut options = fs::OpenOptions::new();
+        let file = options.create(true).append(true).open(self.directory.join(name));
+        let result = file.and_then(|mut file| std::io::Write::write_all(&mut file, bytes));
+        result.map_err(|error| LabError::write(self.target.join(name), error))
+    }
+
     /// Renames the directory to its final name. Replaces an earlier run of that name.
     ///
     /// # Errors
     /// The target has become unwritable or something else since [`Staging::create`].
-    pub fn commit(mut self) -> Result<PathBuf, LabError> {
-        check_replaceable(&self.target)?;
-        let failed = |error: std::io::Error| LabError::write(&self.target, error);
-        let name = self.target.file_name().unwrap_or_default();
-        let old = parent(&self.target).join(hidden(name, "old"));
+    pub fn commit(self) -> Result<PathBuf, LabError> {
+        let target = self.target.clone();
+        self.commit_as(&target)
+    }
+
+    /// Renames the directory to `target`, a sibling of the path given to [`Staging::create`].
+    /// Replaces an earlier run of that name.
+    ///
+    /// # Errors
+    /// `target` cannot be written, or contains something other than an earlier run.
+    pub fn commit_as(mut self, target: &Path) -> Result<PathBuf, LabError> {
+        check_replaceable(target)?;
+        let failed = |error: std::io::Error| LabError::write(target, error);
+        let name = target.file_name().unwrap_or_default();
+        let old = parent(target).join(hidden(name, "old"));
         let _ = fs::remove_dir_all(&old);
         // A rename cannot replace a directory that is not empty, so the earlier run is moved first.
-        if self.target.exists() {
-            fs::rename(&self.target, &old).map_err(failed)?;
+        if target.exists() {
+            fs::rename(target, &old).map_err(failed)?;
         }
-        if let Err(error) = fs::rename(&self.directory, &self.target) {
-            let _ = fs::rename(&old, &self.target);
+        if let Err(error) = fs::rename(&self.directory, target) {
+            let _ = fs::rename(&old, target);
             return Err(failed(error));
         }
         self.committed = true;
         let _ = fs::remove_dir_all(&old);
-        Ok(self.target.clone())
+        Ok(target.to_owned())
     }
 }
 
@@ -83,11 +104,43 @@ impl Drop for Staging {
     }
 }
 
+/// Returns true if `directory` is a run directory with all runs of its plan.
+pub(crate) fn is_complete(directory: &Path) -> bool {
+    let manifest = fs::read(directory.join(MANIFEST)).ok();
+    let manifest = manifest.and_then(|text| serde_json::from_slice::<Manifest>(&text).ok());
+    manifest.is_some_and(|manifest| manifest.complete)
+}
+
+/// Returns the path of `target` with `suffix` added to its name.
+pub(crate) fn sibling(target: &Path, suffix: &str) -> PathBuf {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    target.with_file_name(name)
+}
+
 fn parent(target: &Path) -> PathBuf {
     match target.parent() {
         Some(parent) if parent != Path::new("") => parent.to_owned(),
         _ => PathBuf::from("."),
     }
+}
+
+/// Removes the directories that processes left behind which were writing `name` below `parent` and
+/// were killed. One with the ID of this process comes from an earlier one.
+fn remove_abandoned(parent: &Path, name: &std::ffi::OsStr) {
+    let Some(prefix) = name.to_str().map(|name| format!(".{name}.partial-")) else { return };
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let file_name = entry.file_name();
+        let id = file_name.to_str().and_then(|name| name.strip_prefix(&prefix)?.parse().ok());
+        if id.is_some_and(|id: u32| id == std::process::id() || has_ended(id)) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Returns true if there is no process with this ID. False where processes cannot be looked up.
+fn has_ended(id: u32) -> bool {
+    Path::new("/proc/self").exists() && !Path::new("/proc").join(id.to_string()).exists()
 }
 
 /// Returns the name of a hidden sibling of the directory `name`.
@@ -146,6 +199,21 @@ mod tests {
         staging.write(MANIFEST, b"{}").unwrap();
         assert_eq!(staging.commit().unwrap(), target);
         assert_eq!(names(&temporary.path().join("deep")), ["run"]);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_behind_is_removed() {
+        let temporary = tempfile::tempdir().unwrap();
+        // No process has this ID: it is above the largest one that Linux gives.
+        let abandoned = temporary.path().join(".run.partial-4194305");
+        // The first process of the system has not ended.
+        let running = temporary.path().join(".run.partial-1");
+        let other = temporary.path().join(".other.partial-4194305");
+        for directory in [&abandoned, &running, &other] {
+            fs::create_dir(directory).unwrap();
+        }
+        drop(Staging::create(&temporary.path().join("run")).unwrap());
+        assert_eq!(names(temporary.path()), [".other.partial-4194305", ".run.partial-1"]);
     }
 
     #[test]

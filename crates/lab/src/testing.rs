@@ -1,8 +1,10 @@
 //! Shared test fixtures: a scenario, and a runner that returns at once.
 
-use crate::library::Ignore;
+use crate::execution::{Options, ResultsOnly, execute};
+use crate::executor::Threads;
 use crate::plan::{Changes, Plan};
-use crate::run::{CompletedRun, RunError, Runner, execute};
+use crate::run::{CompletedRun, RunError, Runner, run_task};
+use crate::run_record::RunRecord;
 use bentpipe_link::random::stream;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_recorder::{FlowTrace, RunTrace, Series};
@@ -184,8 +186,15 @@ pub fn flow_outcome(
 
 /// Returns the results of `plan` with [`Fake`] on two threads.
 pub fn results(plan: &Plan) -> Results {
-    let jobs = NonZeroUsize::new(2).unwrap();
-    let execution = execute(plan, &Fake, jobs, &AtomicBool::new(false), &Ignore);
+    let stop = AtomicBool::new(false);
+    let executor = Threads { runner: &Fake, jobs: NonZeroUsize::new(2).unwrap() };
+    let execution = execute(plan, &Options::new(&executor, &stop), &ResultsOnly);
     assert!(execution.complete, "{:?}", execution.failure);
     execution.results(plan)
+}
+
+/// Returns the records of all runs of `plan` with [`Fake`].
+pub fn records(plan: &Plan) -> Vec<RunRecord> {
+    let stop = AtomicBool::new(false);
+    plan.tasks.iter().map(|&task| run_task(plan, &Fake, task, &stop).unwrap().unwrap()).collect()
 }

@@ -1,7 +1,8 @@
 //! Tests of the results of a plan: expectations and Parquet tables.
 
 use crate::testing::{TWO_VARIANTS, plan, results};
-use bentpipe_results::parquet as tables;
+use bentpipe_results::parquet::encode;
+use bentpipe_results::{Results, find_table};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 fn judged(expect: &str) -> Vec<(String, Option<bool>)> {
@@ -38,7 +39,8 @@ fn within_is_relative_to_the_published_value() {
     assert_eq!(judged(&format!("{at}within = \"0.1 %\""))[0].1, Some(false));
 }
 
-fn rows(file: Vec<u8>) -> Vec<String> {
+fn rows(results: &Results, table: &str) -> Vec<String> {
+    let file = encode(&find_table(table).unwrap().of(results)).unwrap();
     let reader = SerializedFileReader::new(bytes::Bytes::from(file)).unwrap();
     reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect()
 }
@@ -46,7 +48,7 @@ fn rows(file: Vec<u8>) -> Vec<String> {
 #[test]
 fn parquet_has_a_row_per_flow_and_null_for_missing_values() {
     let results = results(&plan(TWO_VARIANTS));
-    let rows = rows(tables::flows(&results).unwrap());
+    let rows = rows(&results, "flows");
     assert_eq!(rows.len(), results.runs.len());
     for part in [
         "variant: \"1rtt\"",
@@ -64,7 +66,7 @@ fn parquet_has_a_row_per_flow_and_null_for_missing_values() {
 #[test]
 fn parquet_has_a_row_per_link() {
     let results = results(&plan(TWO_VARIANTS));
-    let rows = rows(tables::links(&results).unwrap());
+    let rows = rows(&results, "links");
     assert_eq!(rows.len(), results.runs.len());
     assert!(rows[0].contains("link: \"access/forward\""), "{}", rows[0]);
     assert!(rows[0].contains("utilisation: 0.5"), "{}", rows[0]);

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bentpipe_lab::{Changes, Plan, Simulator, Task, record};
+use bentpipe_lab::{Changes, Options, Plan, Simulator, Task, Threads, record};
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{RouteUpdates, SatelliteSelection};
 use bentpipe_quic::congestion::PathChangeResponse;
@@ -219,7 +219,8 @@ fn recorded(text: &str, directory: &Path, file: &str) -> serde_json::Value {
     let plan = read(text, &[]).unwrap();
     let stop = std::sync::atomic::AtomicBool::new(false);
     let target = directory.join("run");
-    let run = record(&plan, &Simulator, &target, NonZeroUsize::MIN, &stop, &|_| {}).unwrap();
+    let executor = Threads { runner: &Simulator, jobs: NonZeroUsize::MIN };
+    let run = record(&plan, &target, &Options::new(&executor, &stop)).unwrap();
     assert!(run.complete, "{:?}", run.failure);
     serde_json::from_slice(&std::fs::read(target.join(file)).unwrap()).unwrap()
 }

@@ -6,6 +6,7 @@ use crate::delay::config::{DelayConfig, Distribution};
 use crate::delay::model::DelayModel;
 use crate::direction::DirectionConfig;
 use crate::error::LinkError;
+use crate::input_files::ReadFiles;
 use crate::loss::process::LoadedLoss;
 use crate::policer::PolicerConfig;
 use crate::queue::config::{CodelConfig, QueueConfig, QueueLimit};
@@ -15,7 +16,6 @@ use crate::rate::delivery_trace::DeliveryTrace;
 use crate::rate::model::RateModel;
 use crate::schedule::Timeline;
 use bentpipe_units::{Bytes, Rate, Span, Time};
-use std::path::Path;
 use std::sync::Arc;
 
 /// One direction of one hop, checked and with its traces read. Cheap to clone, since traces and
@@ -32,7 +32,8 @@ pub struct DirectionModel {
 }
 
 impl DirectionConfig {
-    /// Checks the configuration and reads the traces it names, relative to `base_dir`.
+    /// Checks the configuration and reads the traces it names from `files`: a directory, or
+    /// [`InputFiles`](crate::InputFiles).
     ///
     /// A rate trace is used as in mahimahi (`link_queue.cc`). Each line is an opportunity of 1504
     /// bytes. A packet costs its IP bytes plus 4; it may start in the rest of one opportunity and
@@ -43,7 +44,11 @@ impl DirectionConfig {
     /// # Errors
     ///
     /// If a value is invalid, or a file cannot be read or contains an invalid line.
-    pub fn load(&self, base_dir: &Path) -> Result<DirectionModel, LinkError> {
+    pub fn load<F>(&self, files: &F) -> Result<DirectionModel, LinkError>
+    where
+        F: ReadFiles + ?Sized,
+    {
+        let files: &dyn ReadFiles = &files;
         self.check()?;
         let rate = match &self.rate {
             RateConfig::Constant(rate) => RateModel::Constant(*rate),
@@ -53,7 +58,7 @@ impl DirectionConfig {
             },
             RateConfig::Acm(acm) => acm.timeline().rate(),
             RateConfig::Trace { file } => {
-                RateModel::Trace(Arc::new(DeliveryTrace::load(&base_dir.join(file))?))
+                RateModel::Trace(Arc::new(DeliveryTrace::load(files, file)?))
             }
         };
         let delay = match &self.delay {
@@ -73,7 +78,7 @@ impl DirectionConfig {
                 }
             }
         };
-        let losses = self.loss.processes.iter().map(|process| process.load(base_dir));
+        let losses = self.loss.processes.iter().map(|process| process.load(files));
         let mut losses = losses.collect::<Result<Vec<_>, _>>()?;
         // After the configured ones, so that their random streams and numbers do not depend on it.
         if let RateConfig::Acm(acm) = &self.rate {
@@ -200,6 +205,7 @@ fn at_least_a_packet(rate: Rate, span: Span) -> Bytes {
 mod tests {
     use super::*;
     use crate::{DelayStep, RateStep};
+    use std::path::Path;
 
     fn model(rate: RateConfig, delay: DelayConfig) -> DirectionModel {
         let config =

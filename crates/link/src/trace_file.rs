@@ -1,17 +1,19 @@
 //! Reads trace files.
 
-use crate::{ConfigError, LinkError};
-use std::path::{Path, PathBuf};
+use crate::{ConfigError, LinkError, ReadFiles};
+use std::path::Path;
 
-/// Reads the file at `path` with `parse`, whose errors contain the line, from 1.
+/// Reads the file `name` of `files` with `parse`, whose errors contain the line, from 1.
 pub(crate) fn read<T>(
-    path: &Path,
+    files: &dyn ReadFiles,
+    name: &Path,
     parse: impl Fn(&str) -> Result<T, (usize, ConfigError)>,
 ) -> Result<T, LinkError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| LinkError::Read { path: PathBuf::from(path), source })?;
+    let text = files
+        .read(name)
+        .map_err(|source| LinkError::Read { path: files.location(name), source })?;
     parse(&text).map_err(|(line, error)| LinkError::Trace {
-        path: PathBuf::from(path),
+        path: files.location(name),
         line,
         error,
     })

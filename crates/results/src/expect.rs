@@ -37,6 +37,16 @@ pub enum PublishedKind {
     Measured,
 }
 
+impl PublishedKind {
+    /// `objective` or `measured`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Objective => "objective",
+            Self::Measured => "measured",
+        }
+    }
+}
+
 /// An `[[expect]]` of a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {

@@ -2,9 +2,9 @@
 //!
 //! [`Results`] is the document `results.json`. [`metrics`] is the registry that defines name, unit
 //! and meaning of every metric. [`summarise`] computes statistics over runs, [`judge`] evaluates
-//! expectations, [`compare`] compares published figures with the results, and `parquet` encodes
-//! tables. [`comparison`] tests two sets of runs for changes. The crate depends on no simulator and
-//! accesses no files.
+//! expectations, and [`compare`] compares published figures with the results. [`comparison`] tests
+//! two sets of runs for changes. [`TABLES`] turns results into tables, which `parquet` encodes. The
+//! crate depends on no simulator and accesses no files.
 
 pub mod comparison;
 mod document;
@@ -23,6 +23,7 @@ mod run;
 mod schema;
 mod stats;
 mod summary;
+mod table;
 
 pub use document::Results;
 pub use emulation::{DirectionEmulation, Emulation};
@@ -35,7 +36,9 @@ pub use flow_metrics::{
     FlowMetric, find_metric, find_shared, flow_metrics, metric_names, metrics_schema,
 };
 pub use identical::identical_variants;
-pub use manifest::{FlowSettings, HopSummary, Manifest, PathSummary, SweepAxis, VariantSettings};
+pub use manifest::{
+    FlowSettings, HopSummary, InputFile, Manifest, PathSummary, SweepAxis, VariantSettings,
+};
 pub use metrics::{FlowMetrics, LinkMetrics, SharedMetrics};
 pub use quantity::quantity;
 pub use reverse::ReverseBytes;
@@ -43,3 +46,4 @@ pub use run::{Clock, Direction, Distribution, Flow, Link, Object, PathKnowledge,
 pub use schema::json_schema;
 pub use stats::{Stats, quantile};
 pub use summary::{Summary, summarise, values, visits};
+pub use table::{Column, TABLES, Table, TableKind, Values, find_table};

@@ -43,10 +43,28 @@ pub struct Manifest {
     pub published: Vec<Figure>,
     /// Notes for readers of the results.
     pub notes: Vec<String>,
+    /// Copies of the files that the scenario names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<InputFile>,
     /// The other files of the directory.
     pub files: Vec<String>,
+    /// Digest of the simulator's sources and dependencies. Equal ones give equal results.
+    #[serde(default)]
+    pub engine: String,
+    /// Part of the runs that this directory has, as `K/N`; absent if it is the whole study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
     /// The scenario as run, in TOML.
     pub source: String,
+}
+
+/// A file that the scenario names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InputFile {
+    /// Name in the scenario.
+    pub name: String,
+    /// Copy in the run directory.
+    pub file: String,
 }
 
 /// Settings of a variant at the first point of the sweep.

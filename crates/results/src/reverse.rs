@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 /// A layer of [`ReverseBytes`], and the names of its two metrics.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layer {
+    /// Name of its field.
+    pub name: &'static str,
     /// `reverse_bytes.LAYER`, in bytes, and its label.
     pub bytes: (&'static str, &'static str),
     /// `reverse_overhead_percent.LAYER`, in percent of the bytes sent, and its label.
@@ -32,6 +34,7 @@ macro_rules! layers {
 
         /// All layers, in the order of the fields.
         pub(crate) const LAYERS: &[Layer] = &[$(Layer {
+            name: stringify!($name),
             bytes: (
                 concat!("reverse_bytes.", stringify!($name)),
                 concat!("Reverse bytes: ", $label),

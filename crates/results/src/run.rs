@@ -22,6 +22,16 @@ pub enum Clock {
     Real,
 }
 
+impl Clock {
+    /// `virtual` or `real`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Virtual => "virtual",
+            Self::Real => "real",
+        }
+    }
+}
+
 /// Direction of application data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -16,6 +16,11 @@ use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
 /// Top-level keys that may be swept: those that affect a run, not the evaluation of its results.
 const SWEEPABLE: [&str; 6] = ["path", "workload", "flow", "defaults", "variant", "time_limit"];
 
+/// Top-level keys that do not change the results of a run: names, what chooses runs, what evaluates
+/// results, and what is recorded besides them.
+const NOT_DECISIVE: [&str; 9] =
+    ["name", "title", "description", "seed", "repeat", "sweep", "expect", "published", "output"];
+
 /// Maximum number of parts of a dotted path. Keys of scenarios have fewer, and the limit bounds
 /// recursion.
 const MAX_DEPTH: usize = 16;
@@ -201,17 +206,56 @@ impl<'i> Document<'i> {
     /// # Errors
     /// Returns an error for an unknown key, a wrong unit or a value that its type rejects.
     pub fn at(&self, axes: &[Axis<'i>], choice: &[usize]) -> Result<Scenario, Problem> {
+        let root = self.chosen(axes, choice)?;
+        let read = Scenario::deserialize(Deserializer::from(root.clone()));
+        let mut scenario = read.map_err(|error| Problem::from_toml(&error, 0..0))?;
+        let (limit, seed) = (*scenario.time_limit.get_ref(), scenario.seed);
+        (scenario.variants, scenario.ineffective) = layers::read(&root, limit, seed)?;
+        Ok(scenario)
+    }
+
+    /// Returns what decides the results of variant number `variant` with each axis at the value
+    /// chosen by `choice`, as TOML in a canonical form: the same for every spelling of the same
+    /// tables, without names and without what only evaluates or records results.
+    ///
+    /// `None` if the tree has no canonical form: an integer above `i64::MAX`.
+    ///
+    /// # Errors
+    /// See [`Document::at`].
+    pub fn decisive_text(
+        &self,
+        axes: &[Axis<'i>],
+        choice: &[usize],
+        variant: usize,
+    ) -> Result<Option<String>, Problem> {
+        let mut root = self.chosen(axes, choice)?;
+        let tree = root.get_mut();
+        for key in NOT_DECISIVE {
+            tree.remove(key);
+        }
+        if let Some(DeValue::Array(variants)) = tree.get_mut("variant").map(Spanned::get_mut) {
+            let own = variants.get(variant).cloned();
+            tree.remove("variant");
+            if let Some(mut own) = own {
+                if let DeValue::Table(table) = own.get_mut() {
+                    table.remove("name");
+                }
+                tree.insert(Spanned::new(0..0, "variant".into()), own);
+            }
+        }
+        let table = toml::Table::deserialize(Deserializer::from(root));
+        Ok(table.ok().and_then(|table| toml::to_string(&table).ok()))
+    }
+
+    /// Returns the tree with each axis at the value chosen by `choice`.
+    fn chosen(&self, axes: &[Axis<'i>], choice: &[usize]) -> Result<Spanned<Tree<'i>>, Problem> {
         let mut root = self.root.clone();
         for (axis, &index) in axes.iter().zip(choice) {
             for (path, node) in axis.paths.iter().zip(axis.nodes.get(index).into_iter().flatten()) {
                 put(root.get_mut(), path, &axis.key_span, node.clone())?;
             }
         }
-        let read = Scenario::deserialize(Deserializer::from(root.clone()));
-        let mut scenario = read.map_err(|error| Problem::from_toml(&error, 0..0))?;
-        let (limit, seed) = (*scenario.time_limit.get_ref(), scenario.seed);
-        (scenario.variants, scenario.ineffective) = layers::read(&root, limit, seed)?;
-        Ok(scenario)
+        Ok(root)
     }
 
     /// Returns the scenario as it is run, as TOML: the text of the file, or the changed tree if

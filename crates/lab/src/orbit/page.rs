@@ -3,6 +3,7 @@
 use super::Survey;
 use crate::error::LabError;
 use crate::resolve::OrbitPath;
+use crate::task_id::ENGINE;
 use bentpipe_orbit::RouteUpdates;
 use bentpipe_recorder::{FlowTrace, RunTrace, Series};
 use bentpipe_report::ConstellationView;
@@ -65,7 +66,10 @@ impl Survey {
             notes: vec![
                 "no packets were sent: these are the routes that the network offers".to_owned(),
             ],
+            inputs: Vec::new(),
             files: Vec::new(),
+            engine: ENGINE.to_owned(),
+            shard: None,
             source: source.to_owned(),
         };
         bentpipe_report::html(&manifest, &results, &self.recording(path, step)?)

@@ -1,8 +1,14 @@
 //! Converts a scenario file to the list of its runs. All errors of the scenario are found here,
 //! before anything runs.
 
+mod shard;
+
+pub use shard::Shard;
+
 use crate::error::LabError;
 use crate::resolve::{Case, resolve, resolve_path};
+use crate::task_id::CaseDigest;
+use bentpipe_link::InputFiles;
 use bentpipe_quic::qlog::Forms;
 use bentpipe_results::{Clock, Point};
 use bentpipe_results::{Figure, PathSummary, Rule, VariantSettings};
@@ -13,13 +19,16 @@ use bentpipe_scenario::{
 use bentpipe_scenario::{Problem, ScenarioError, Source};
 use bentpipe_series::SeriesLimit;
 use bentpipe_sim::RunSpec;
-use std::path::Path;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Largest number of runs in a plan. More are assumed to be a mistake.
 const MAX_RUNS: u64 = 1_000_000;
 
 /// Changes that the command line makes to a scenario.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Changes {
     /// Assignments `key=value`, in order.
     pub sets: Vec<String>,
@@ -27,6 +36,19 @@ pub struct Changes {
     pub seed: Option<u64>,
     /// Overrides `repeat`.
     pub repeat: Option<u64>,
+}
+
+/// Everything that a plan follows from. Another process can make the same plan of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanInput {
+    /// Name of the scenario file, for errors.
+    pub name: String,
+    /// Text of the scenario file.
+    pub text: String,
+    /// Changes of the command line.
+    pub changes: Changes,
+    /// Name and text of each file that the scenario names.
+    pub files: BTreeMap<PathBuf, String>,
 }
 
 /// A checked scenario and the list of its runs.
@@ -56,6 +78,10 @@ pub struct Plan {
     pub tasks: Vec<Task>,
     /// Notes for the reader of the results.
     pub notes: Vec<String>,
+    /// What the plan follows from, without the files.
+    origin: (String, String, Changes),
+    /// Files that the scenario names.
+    files: Arc<InputFiles>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) crypto: Crypto,
@@ -74,6 +100,25 @@ pub struct Task {
     pub run: u64,
 }
 
+/// What a run records besides its results.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    /// Limit of each time series, if there are any.
+    pub trace: Option<SeriesLimit>,
+    /// Forms of qlog files.
+    pub qlog: Forms,
+    /// The hop to capture.
+    pub capture: Option<String>,
+}
+
+#[cfg(any(test, feature = "store"))]
+impl Recorded {
+    /// Returns true if anything is recorded.
+    pub fn any(&self) -> bool {
+        self.trace.is_some() || self.qlog.any() || self.capture.is_some()
+    }
+}
+
 impl Plan {
     /// Reads and checks the scenario in `file`.
     ///
@@ -85,6 +130,29 @@ impl Plan {
         Ok(Self::parse(&file.display().to_string(), &text, base_dir, changes)?)
     }
 
+    /// Makes the plan again from what [`Plan::input`] has returned, perhaps in another process.
+    ///
+    /// # Errors
+    /// The scenario is invalid, or needs a file that `input` does not have.
+    pub fn from_input(input: &PlanInput) -> Result<Self, Box<ScenarioError>> {
+        let texts = input.files.iter().map(|(name, text)| (name.clone(), text.as_str().into()));
+        let files = InputFiles::from_texts(texts.collect());
+        Self::with_files(&input.name, &input.text, Arc::new(files), &input.changes)
+    }
+
+    /// Returns everything that the plan follows from, the files that the scenario names included.
+    pub fn input(&self) -> PlanInput {
+        let (name, text, changes) = self.origin.clone();
+        let files = self.input_files().into_iter();
+        let files = files.map(|(name, text)| (name, text.to_string())).collect();
+        PlanInput { name, text, changes, files }
+    }
+
+    /// Returns the name and text of each file that the scenario names.
+    pub(crate) fn input_files(&self) -> BTreeMap<PathBuf, Arc<str>> {
+        self.files.texts()
+    }
+
     /// Checks the scenario `text`, called `name` in errors. Paths in it are relative to `base_dir`.
     ///
     /// # Errors
@@ -93,6 +161,15 @@ impl Plan {
         name: &str,
         text: &str,
         base_dir: &Path,
+        changes: &Changes,
+    ) -> Result<Self, Box<ScenarioError>> {
+        Self::with_files(name, text, Arc::new(InputFiles::in_directory(base_dir)), changes)
+    }
+
+    fn with_files(
+        name: &str,
+        text: &str,
+        files: Arc<InputFiles>,
         changes: &Changes,
     ) -> Result<Self, Box<ScenarioError>> {
         let mut source = Source::new(name, text);
@@ -106,7 +183,8 @@ impl Plan {
                 source.add(option, format!("{key}={value}"));
             }
         }
-        plan(&source, base_dir).map_err(|problem| source.locate(problem))
+        let origin = (name.to_owned(), text.to_owned(), changes.clone());
+        plan(&source, files, origin).map_err(|problem| source.locate(problem))
     }
 
     /// Checks that the virtual clock can run the plan.
@@ -137,9 +215,76 @@ impl Plan {
         self.cases.first().map(|case| &case.path)
     }
 
+    /// Returns the name of the first hop of the path. `None` for a satellite network.
+    pub fn first_hop(&self) -> Option<&str> {
+        self.cases.first().and_then(Case::first_hop)
+    }
+
     /// Returns the names of the flows under congestion control in the first case.
     pub fn controlled_flows(&self) -> Vec<String> {
         self.cases.first().map(Case::controlled_flows).unwrap_or_default()
+    }
+
+    /// Returns roughly how long `task` takes, in bytes transferred over TCP.
+    pub fn work(&self, task: Task) -> u64 {
+        self.cases[task.case].work()
+    }
+
+    /// Keeps only run number `run` of `variant` at the sweep point, which names all keys with more
+    /// than one value. It records everything that it can, and expects nothing.
+    ///
+    /// # Errors
+    /// The plan has no such run.
+    pub fn only(&mut self, variant: Option<&str>, point: &Point, run: u64) -> Result<(), LabError> {
+        self.variants = vec![self.chosen_variant(variant)?];
+        for (key, values) in &mut self.sweep {
+            match point.get(key) {
+                Some(value) if values.contains(value) => *values = vec![value.clone()],
+                None if values.len() == 1 => {}
+                value => {
+                    let given = value.map_or("it is not given".to_owned(), |v| format!("`{v}`"));
+                    let reason = format!("{key}: {given}; allowed: {}", values.join(", "));
+                    return Err(LabError::Usage { argument: "--point", reason });
+                }
+            }
+        }
+        if let Some(key) = point.keys().find(|key| self.sweep.iter().all(|(axis, _)| axis != *key))
+        {
+            let reason = format!("`{key}` is not swept by this scenario");
+            return Err(LabError::Usage { argument: "--point", reason });
+        }
+        let chosen = |case: &Case| {
+            case.variant == self.variants[0]
+                && self.sweep.iter().all(|(key, values)| case.point.get(key) == values.first())
+        };
+        let case = self.cases.iter().position(chosen);
+        let task = self.tasks.iter().find(|task| Some(task.case) == case && task.run == run);
+        if task.is_none() {
+            let runs = self.tasks.iter().filter(|task| Some(task.case) == case).count();
+            let reason = format!("there is no run {run}; allowed: 0 to {}", runs.saturating_sub(1));
+            return Err(LabError::Usage { argument: "--run", reason });
+        }
+        self.cases = case.map(|index| self.cases.swap_remove(index)).into_iter().collect();
+        self.tasks = vec![Task { case: 0, run }];
+        (self.rules, self.figures) = (Vec::new(), Vec::new());
+        Ok(())
+    }
+
+    fn chosen_variant(&self, name: Option<&str>) -> Result<String, LabError> {
+        let found = match (name, self.variants.as_slice()) {
+            (None, [one]) => Some(one),
+            (None, _) => None,
+            (Some(name), all) => all.iter().find(|variant| *variant == name),
+        };
+        found.cloned().ok_or_else(|| LabError::Usage {
+            argument: "--variant",
+            reason: match name {
+                Some(name) => {
+                    format!("no variant is named `{name}`; allowed: {}", self.variants.join(", "))
+                }
+                None => format!("which one? allowed: {}", self.variants.join(", ")),
+            },
+        })
     }
 
     /// Returns the number of runs with time series.
@@ -157,32 +302,42 @@ impl Plan {
     /// See [`Case::spec`].
     pub fn spec(&self, task: Task) -> Result<RunSpec, LabError> {
         let mut spec = self.cases[task.case].spec(self.seed, task.run)?;
+        let Recorded { trace, qlog, capture } = self.recorded(task);
+        spec.encrypt = self.crypto == Crypto::Real;
+        (spec.trace, spec.qlog, spec.capture) = (trace, qlog, capture);
+        Ok(spec)
+    }
+
+    /// Returns what the run `task` records besides its results.
+    pub(crate) fn recorded(&self, task: Task) -> Recorded {
         let traced = match self.output.time_series {
             TimeSeries::All => true,
             TimeSeries::First => task.run == 0,
             TimeSeries::None => false,
         };
-        spec.trace = traced.then(|| match self.output.full_time_series {
-            true => SeriesLimit::FULL,
-            false => SeriesLimit::shared_by(self.traced_runs(), spec.flows.len()),
-        });
-        spec.encrypt = self.crypto == Crypto::Real;
+        let flows = self.cases[task.case].flow_count();
         // The first run has qlog files and captures even without time series.
         let detailed = traced || task.run == 0;
-        if detailed {
-            spec.qlog = Forms { current: self.output.qlog, qvis: self.output.qvis };
+        let capture = self.output.capture.as_ref().filter(|_| detailed);
+        Recorded {
+            trace: traced.then(|| match self.output.full_time_series {
+                true => SeriesLimit::FULL,
+                false => SeriesLimit::shared_by(self.traced_runs(), flows),
+            }),
+            qlog: match detailed {
+                true => Forms { current: self.output.qlog, qvis: self.output.qvis },
+                false => Forms::default(),
+            },
+            capture: capture.map(|capture| capture.get_ref().clone()),
         }
-        spec.capture = self
-            .output
-            .capture
-            .as_ref()
-            .filter(|_| detailed)
-            .map(|capture| capture.get_ref().clone());
-        Ok(spec)
     }
 }
 
-fn plan(source: &Source, base_dir: &Path) -> Result<Plan, Problem> {
+fn plan(
+    source: &Source,
+    files: Arc<InputFiles>,
+    origin: (String, String, Changes),
+) -> Result<Plan, Problem> {
     let document = Document::parse(source)?;
     let axes = document.axes()?;
     let sizes: Vec<usize> = axes.iter().map(|axis| axis.values.len()).collect();
@@ -211,9 +366,15 @@ fn plan(source: &Source, base_dir: &Path) -> Result<Plan, Problem> {
             Some(all) => all.retain(|problem| here.iter().any(|other| other.span == problem.span)),
         }
         let point = point(&axes, &choice);
-        let path = resolve_path(&scenario, base_dir)?;
+        let path = resolve_path(&scenario, &files)?;
+        let used = files.take_used();
         for variant in 0..variants.len() {
-            cases.push(resolve(&scenario, variant, &point, &path)?);
+            let mut case = resolve(&scenario, variant, &point, &path)?;
+            let text = document.decisive_text(&axes, &choice, variant)?;
+            case.digest = text
+                .filter(|_| case.has_built_in_controllers())
+                .map(|text| CaseDigest::new(&text, &used));
+            cases.push(case);
         }
     }
     if let Some(problem) = ineffective.into_iter().flatten().next() {
@@ -239,6 +400,8 @@ fn plan(source: &Source, base_dir: &Path) -> Result<Plan, Problem> {
         crypto: head.crypto,
         output: head.output,
         name: head.name.into_inner(),
+        origin,
+        files,
         variants,
         cases,
         tasks,

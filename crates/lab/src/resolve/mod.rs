@@ -22,6 +22,7 @@ pub(crate) use path::{ResolvedPath, resolve_path};
 
 use crate::error::LabError;
 use crate::outcome;
+use crate::task_id::CaseDigest;
 use bentpipe_link::DirectionConfig;
 use bentpipe_link::random::stream;
 use bentpipe_results::Point;
@@ -36,7 +37,6 @@ use clock::ClockSupport;
 use flow::flow;
 use path::DrawnHop;
 use path_summary::summary;
-use std::path::Path;
 use std::sync::Arc;
 
 /// One variant at one sweep point. Its runs differ in their random values only.
@@ -52,6 +52,8 @@ pub struct Case {
     pub settings: Vec<FlowSettings>,
     /// True if runs can differ.
     pub random: bool,
+    /// Identity of its results. `None` if they do not follow from the scenario alone.
+    pub(crate) digest: Option<CaseDigest>,
     /// Time after the start of the last flow that fairness ignores.
     pub(crate) warmup: Option<Span>,
     /// Everything that all runs have in common.
@@ -121,6 +123,7 @@ pub(crate) fn resolve(
         path: summary(path, bottleneck(path, direction, mtu).bdp),
         settings,
         random,
+        digest: None,
         warmup: scenario.fairness.warmup,
         jitters,
         clocks: variant.flows.iter().map(clock::clock_support).collect(),
@@ -168,6 +171,22 @@ impl Case {
         controlled.map(|flow| flow.name.clone()).collect()
     }
 
+    /// Returns the name of the first hop. `None` for a satellite network.
+    pub(crate) fn first_hop(&self) -> Option<&str> {
+        self.spec.hops.first().map(|hop| hop.name.as_str())
+    }
+
+    /// Returns the number of flows.
+    pub(crate) fn flow_count(&self) -> usize {
+        self.spec.flows.len()
+    }
+
+    /// Returns true if no flow uses a controller that the calling program has registered.
+    pub(crate) fn has_built_in_controllers(&self) -> bool {
+        let mut configs = self.spec.flows.iter().filter_map(|flow| flow.stack.congestion());
+        configs.all(|config| config.controller.is_built_in())
+    }
+
     /// Returns roughly how long a run takes, in bytes transferred over TCP.
     pub(crate) fn work(&self) -> u64 {
         self.spec.flows.iter().fold(0, |sum, flow| sum.saturating_add(work(flow)))
@@ -191,8 +210,8 @@ impl Case {
             let (mut forward, mut reverse) = leo::draw(hop.profile, seed, run, name);
             hop.forward.iter().for_each(|patch| patch.apply_to(&mut forward));
             hop.reverse.iter().for_each(|patch| patch.apply_to(&mut reverse));
-            // `resolve_path` has read the traces already, so reading them again should not fail.
-            let load = |config: &DirectionConfig| config.load(Path::new(""));
+            // `resolve_path` has read the traces already.
+            let load = |config: &DirectionConfig| config.load(&*hop.files);
             let invalid = |error: bentpipe_link::LinkError| self.run_error(run, error.to_string());
             let target = &mut spec.hops[hop.index];
             target.forward = load(&forward).map_err(invalid)?;

@@ -5,8 +5,8 @@ use super::error_chain::error_chain;
 use super::orbit_path::{LinkKind, LinkKinds, OrbitPath};
 use super::stations::{StationDefaults, Stations};
 use bentpipe_link::{
-    CapacityAllocation, DelayConfig, DirectionConfig, DirectionPatch, PolicerConfig, QueueConfig,
-    RateConfig,
+    CapacityAllocation, DelayConfig, DirectionConfig, DirectionPatch, InputFiles, PolicerConfig,
+    QueueConfig, RateConfig, ReadFiles,
 };
 use bentpipe_orbit::{
     Constellation, Decayed, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift,
@@ -19,7 +19,6 @@ use bentpipe_scenario::{
 };
 use bentpipe_units::{Epoch, Rate, Span};
 use serde_spanned::Spanned;
-use std::path::Path;
 use std::sync::Arc;
 /// Default epoch of shells: the start of 2000, UTC, as in the Hypatia study.
 const SHELLS_EPOCH: Epoch = Epoch::from_unix_secs(946_684_800);
@@ -32,17 +31,17 @@ const SHELL_MIN_ELEVATION_DEG: f64 = 25.0;
 /// Default rate of fibres: more than any of Bentpipe's satellite links carries.
 const FIBRE_RATE: Rate = Rate::from_mbps(10_000);
 
-/// Resolves the orbit of `scenario`, if it has one. Elements are read relative to `base_dir`.
+/// Resolves the orbit of `scenario`, if it has one. Elements are read from `files`.
 ///
 /// # Errors
 /// The constellation, a station, a flow or a link is invalid. The error points to its key.
 pub(super) fn resolve_orbit(
     scenario: &Scenario,
-    base_dir: &Path,
+    files: &InputFiles,
 ) -> Result<Option<OrbitPath>, Problem> {
     let Some(spanned) = &scenario.path.get_ref().orbit else { return Ok(None) };
     let (section, whole) = (spanned.get_ref(), spanned.span());
-    let (mut constellation, name, span) = constellation(section, base_dir)?;
+    let (mut constellation, name, span) = constellation(section, files)?;
     let epoch = section.epoch.as_ref().map_or(constellation.epoch(), |epoch| *epoch.get_ref());
     let (begins, start_window) = match section.at.as_ref().map(Spanned::get_ref) {
         Some(Begin::Random) => {
@@ -87,7 +86,7 @@ pub(super) fn resolve_orbit(
             stations.find_or_add_spanned(to, &defaults)?,
         ));
     }
-    let kinds = link_kinds(section, !fibres.is_empty(), whole.clone(), base_dir)?;
+    let kinds = link_kinds(section, !fibres.is_empty(), whole.clone(), files)?;
     let spec = NetworkSpec {
         constellation,
         begins,
@@ -149,7 +148,7 @@ fn network_span(section: &OrbitSection, error: &OrbitError) -> Option<std::ops::
 /// Returns the constellation, its name, and its location in the text of the scenario.
 fn constellation(
     section: &OrbitSection,
-    base_dir: &Path,
+    files: &InputFiles,
 ) -> Result<(Constellation, String, std::ops::Range<usize>), Problem> {
     let epoch = section.epoch.as_ref().map_or(SHELLS_EPOCH, |epoch| *epoch.get_ref());
     let Some(given) = &section.constellation else {
@@ -178,8 +177,9 @@ fn constellation(
             (constellation, names.join(" + "))
         }
         ConstellationText::Elements(file) => {
-            let path = base_dir.join(file);
-            let text = std::fs::read_to_string(&path)
+            let path = files.location(file);
+            let text = files
+                .read(file)
                 .map_err(|error| invalid(format!("cannot read {}: {error}", path.display())))?;
             let constellation = Constellation::from_elements(&text)
                 .map_err(|error| invalid(format!("{}: {error}", path.display())))?;
@@ -225,7 +225,7 @@ fn link_kinds(
     section: &OrbitSection,
     fibres: bool,
     whole: std::ops::Range<usize>,
-    base_dir: &Path,
+    files: &InputFiles,
 ) -> Result<LinkKinds, Problem> {
     let links = &section.links;
     let isls = section.isl.as_ref().is_none_or(|isl| *isl.get_ref() != IslText::None);
@@ -256,8 +256,7 @@ fn link_kinds(
             allocation: CapacityAllocation::None,
         };
         patches.iter().for_each(|patch| patch.get_ref().apply_to(&mut config));
-        let model =
-            config.load(base_dir).map_err(|error| Problem::new(span, error_chain(&error)))?;
+        let model = config.load(files).map_err(|error| Problem::new(span, error_chain(&error)))?;
         Ok(LinkKind { config, model, used })
     };
     Ok(LinkKinds {

@@ -3,9 +3,8 @@
 use super::error_chain::error_chain;
 use super::orbit::resolve_orbit;
 use super::orbit_path::OrbitPath;
-
 use bentpipe_link::{
-    CapacityAllocation, DelayConfig, DirectionConfig, DirectionPatch, LossModel, PolicerConfig,
+    CapacityAllocation, DelayConfig, DirectionConfig, DirectionPatch, InputFiles, PolicerConfig,
     QueueConfig, QueueLimit,
 };
 use bentpipe_results::Direction;
@@ -15,7 +14,6 @@ use bentpipe_scenario::{Problem, nearest};
 use bentpipe_sim::HopSpec;
 use bentpipe_units::{Rate, Span};
 use serde_spanned::Spanned;
-use std::path::Path;
 use std::sync::Arc;
 
 /// A hop whose directions are drawn from its profile for each run.
@@ -28,6 +26,8 @@ pub(crate) struct DrawnHop {
     pub forward: Vec<DirectionPatch>,
     /// Overrides of the scenario, applied in order.
     pub reverse: Vec<DirectionPatch>,
+    /// Files that the overrides name.
+    pub files: Arc<InputFiles>,
 }
 
 /// A path at one sweep point. It has either hops or an orbit.
@@ -77,11 +77,14 @@ impl ResolvedPath {
     }
 }
 
-/// Resolves the path of `scenario`. Traces are read relative to `base_dir`.
+/// Resolves the path of `scenario`. Traces are read from `files`.
 ///
 /// # Errors
 /// The profile does not exist, a direction has no rate or delay, or a trace cannot be read.
-pub(crate) fn resolve_path(scenario: &Scenario, base_dir: &Path) -> Result<ResolvedPath, Problem> {
+pub(crate) fn resolve_path(
+    scenario: &Scenario,
+    files: &Arc<InputFiles>,
+) -> Result<ResolvedPath, Problem> {
     let section = scenario.path.get_ref();
     let mut path = ResolvedPath {
         hops: Vec::new(),
@@ -91,7 +94,7 @@ pub(crate) fn resolve_path(scenario: &Scenario, base_dir: &Path) -> Result<Resol
         profile: None,
         orbit: None,
     };
-    if let Some(orbit) = resolve_orbit(scenario, base_dir)? {
+    if let Some(orbit) = resolve_orbit(scenario, files)? {
         path.rtt = orbit.rtt;
         path.orbit = Some(Arc::new(orbit));
         return Ok(path);
@@ -112,7 +115,7 @@ pub(crate) fn resolve_path(scenario: &Scenario, base_dir: &Path) -> Result<Resol
             shared: section.shared.unwrap_or(true),
             span,
         };
-        add_hop(&mut path, &hop, scenario, base_dir)?;
+        add_hop(&mut path, &hop, scenario, files)?;
     }
     for spanned in &section.hop {
         let hop = spanned.get_ref();
@@ -125,7 +128,7 @@ pub(crate) fn resolve_path(scenario: &Scenario, base_dir: &Path) -> Result<Resol
             shared: hop.shared.or(section.shared).unwrap_or(true),
             span: spanned.span(),
         };
-        add_hop(&mut path, &section, scenario, base_dir)?;
+        add_hop(&mut path, &section, scenario, files)?;
     }
     Ok(path)
 }
@@ -164,7 +167,7 @@ fn add_hop(
     path: &mut ResolvedPath,
     hop: &HopSection<'_>,
     scenario: &Scenario,
-    base_dir: &Path,
+    files: &Arc<InputFiles>,
 ) -> Result<(), Problem> {
     let mut models = Vec::new();
     let mut configs = Vec::new();
@@ -181,7 +184,7 @@ fn add_hop(
             .map_err(|message| Problem::new(span.clone(), message))?;
         // Only patches name files, so a read error points to the patch.
         models
-            .push(config.load(base_dir).map_err(|error| Problem::new(span, error_chain(&error)))?);
+            .push(config.load(&**files).map_err(|error| Problem::new(span, error_chain(&error)))?);
         path.rtt += idle_delay(&config);
         configs.push(config);
     }
@@ -191,17 +194,14 @@ fn add_hop(
     };
     if let Some(profile) = hop.profile.filter(|profile| profile.reconfiguration.is_some()) {
         let patches = |own: Option<&Spanned<DirectionPatch>>| {
-            hop.half_rtt
-                .into_iter()
-                .chain(own.map(Spanned::get_ref))
-                .map(|patch| absolute(patch, base_dir))
-                .collect()
+            hop.half_rtt.into_iter().chain(own.map(Spanned::get_ref)).cloned().collect()
         };
         path.drawn.push(DrawnHop {
             index: path.hops.len(),
             profile,
             forward: patches(hop.forward),
             reverse: patches(hop.reverse),
+            files: Arc::clone(files),
         });
     }
     let alone = *scenario.path.get_ref().terminals.get_ref() == 1;
@@ -213,20 +213,6 @@ fn add_hop(
         shared: hop.shared || alone,
     });
     Ok(())
-}
-
-/// Returns `patch` with the paths of its files joined to `base_dir`.
-fn absolute(patch: &DirectionPatch, base_dir: &Path) -> DirectionPatch {
-    let mut patch = patch.clone();
-    if let Some(bentpipe_link::RateConfig::Trace { file }) = &mut patch.rate {
-        *file = base_dir.join(&*file);
-    }
-    for process in patch.loss.iter_mut().flat_map(|loss| &mut loss.processes) {
-        if let LossModel::Trace(trace) = &mut process.model {
-            trace.file = base_dir.join(&trace.file);
-        }
-    }
-    patch
 }
 
 /// Returns one direction of a hop: the profile `base` with its overrides, or `patch` alone.

@@ -3,9 +3,8 @@
 use super::fields::{Field, Fields, Kind};
 use super::model::{Model, Process};
 use crate::random::Stream;
-use crate::{ConfigError, LinkError};
+use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::{Ratio, Time};
-use std::path::Path;
 
 /// Each packet is lost with the same probability, independently of all others.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +39,7 @@ impl Model for Bernoulli {
         self.ratio > Ratio::ZERO && self.ratio < Ratio::ONE
     }
 
-    fn load(&self, _: &Path) -> Result<BernoulliProcess, LinkError> {
+    fn load(&self, _: &dyn ReadFiles) -> Result<BernoulliProcess, LinkError> {
         Ok(BernoulliProcess::new(self.ratio))
     }
 }

@@ -3,9 +3,8 @@
 use super::fields::{Field, Fields, Kind};
 use super::model::{Model, Process};
 use crate::random::Stream;
-use crate::{ConfigError, LinkError};
+use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::{Ratio, Span, Time};
-use std::path::Path;
 
 /// A line of sight to the satellite that alternates between clear and blocked, as for a terminal
 /// that drives past trees and buildings.
@@ -84,7 +83,7 @@ impl Model for Blockage {
         }
     }
 
-    fn load(&self, _: &Path) -> Result<BlockageProcess, LinkError> {
+    fn load(&self, _: &dyn ReadFiles) -> Result<BlockageProcess, LinkError> {
         let (clear, blocked) = (self.mean_clear.as_secs_f64(), self.mean_blocked.as_secs_f64());
         Ok(BlockageProcess {
             share: blocked / (clear + blocked),

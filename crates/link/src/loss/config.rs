@@ -6,13 +6,12 @@ use super::table::Table;
 use super::{Bernoulli, LossModel};
 use crate::multi_format::{MultiFormat, read_multi_format};
 use crate::schedule::Window;
-use crate::{ConfigError, LinkError};
+use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::{Ratio, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::IgnoredAny;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
-use std::path::Path;
 
 /// Losses on a link: a ratio, the name of a measured process, a table, or a list of these.
 ///
@@ -132,9 +131,9 @@ impl LossProcessConfig {
         }
     }
 
-    /// Reads the files that the model names, relative to `base_dir`.
-    pub(crate) fn load(&self, base_dir: &Path) -> Result<LoadedLoss, LinkError> {
-        let process = self.model.load(base_dir)?;
+    /// Reads the files that the model names.
+    pub(crate) fn load(&self, files: &dyn ReadFiles) -> Result<LoadedLoss, LinkError> {
+        let process = self.model.load(files)?;
         Ok(LoadedLoss { process, windows: self.windows.as_slice().into(), repeat: self.repeat })
     }
 

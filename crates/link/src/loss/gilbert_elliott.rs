@@ -4,9 +4,8 @@ use super::bursts::{self, BurstProcess};
 use super::fields::{Field, Fields, Kind};
 use super::model::{Model, Process};
 use crate::random::Stream;
-use crate::{ConfigError, LinkError};
+use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::{Ratio, Time};
-use std::path::Path;
 
 /// Two states that change from packet to packet (Gilbert 1960, Elliott 1963), as in netem's
 /// `gemodel`.
@@ -115,7 +114,7 @@ impl Model for GilbertElliott {
         }
     }
 
-    fn load(&self, _: &Path) -> Result<GilbertElliottProcess, LinkError> {
+    fn load(&self, _: &dyn ReadFiles) -> Result<GilbertElliottProcess, LinkError> {
         Ok(match *self {
             Self::Transitions { p, r, loss_good, loss_bad } => GilbertElliottProcess::Transitions {
                 p: p.get(),

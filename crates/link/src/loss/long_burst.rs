@@ -3,9 +3,8 @@
 use super::bursts::{self, BurstProcess, LongBursts};
 use super::fields::{Field, Fields, Kind};
 use super::model::Model;
-use crate::{ConfigError, LinkError};
+use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::Ratio;
-use std::path::Path;
 
 /// Bursts of two regimes, short ones and rare long ones, both of geometric length.
 ///
@@ -88,7 +87,7 @@ impl Model for LongBurst {
         Ok(())
     }
 
-    fn load(&self, _: &Path) -> Result<BurstProcess, LinkError> {
+    fn load(&self, _: &dyn ReadFiles) -> Result<BurstProcess, LinkError> {
         Ok(BurstProcess::with_loss(self.loss, self.mean_burst, Some(self.long)))
     }
 }

@@ -21,11 +21,10 @@ mod testing;
 mod trace;
 
 use crate::random::Stream;
-use crate::{ConfigError, LinkError};
+use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::Time;
 use fields::{Field, Fields};
 use model::{Model, Process};
-use std::path::Path;
 
 registry::loss_models! {
     bernoulli::Bernoulli,

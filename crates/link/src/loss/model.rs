@@ -2,9 +2,8 @@
 
 use super::fields::{Field, Fields};
 use crate::random::Stream;
-use crate::{ConfigError, LinkError};
+use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::Time;
-use std::path::Path;
 
 /// A loss model that scenarios select with `model = "NAME"`.
 ///
@@ -40,12 +39,12 @@ pub trait Model: Sized {
         true
     }
 
-    /// Creates the process, before it has drawn its first state. Files are relative to `base_dir`.
+    /// Creates the process, before it has drawn its first state.
     ///
     /// # Errors
     ///
     /// If a file cannot be read or contains an invalid line.
-    fn load(&self, base_dir: &Path) -> Result<Self::Process, LinkError>;
+    fn load(&self, files: &dyn ReadFiles) -> Result<Self::Process, LinkError>;
 }
 
 /// Decides which packets are lost.

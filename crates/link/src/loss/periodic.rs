@@ -3,9 +3,8 @@
 use super::fields::{Field, Fields, Kind};
 use super::model::{Model, Process};
 use crate::random::Stream;
-use crate::{ConfigError, LinkError};
+use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::Time;
-use std::path::Path;
 
 /// Loses one of every `every` packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +59,7 @@ impl Model for Periodic {
         false
     }
 
-    fn load(&self, _: &Path) -> Result<PeriodicProcess, LinkError> {
+    fn load(&self, _: &dyn ReadFiles) -> Result<PeriodicProcess, LinkError> {
         Ok(PeriodicProcess { every: self.every, next: self.offset })
     }
 }

@@ -108,9 +108,9 @@ macro_rules! loss_models {
                 }
             }
 
-            pub(crate) fn load(&self, base_dir: &Path) -> Result<ModelProcess, LinkError> {
+            pub(crate) fn load(&self, files: &dyn ReadFiles) -> Result<ModelProcess, LinkError> {
                 Ok(match self {
-                    $(Self::$Type(model) => ModelProcess::$Type(Model::load(model, base_dir)?),)*
+                    $(Self::$Type(model) => ModelProcess::$Type(Model::load(model, files)?),)*
                     Self::Preset(preset) => ModelProcess::Preset(preset.process()),
                 })
             }

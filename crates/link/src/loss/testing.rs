@@ -28,7 +28,7 @@ pub fn outcomes(loss: &str, seed: u64, count: u64) -> Vec<bool> {
     let Key { loss } =
         toml::from_str(&format!("loss = {loss}")).unwrap_or_else(|error| panic!("{loss}: {error}"));
     let loaded =
-        loss.load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_or_else(|error| panic!("{error}"));
+        loss.load(&Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_or_else(|error| panic!("{error}"));
     let mut process = LossProcess::new(&loaded, stream(seed, 0, "test/loss/0"));
     (1..=count).map(|number| process.loses(Time::ZERO + Span::from_millis(number))).collect()
 }

@@ -4,9 +4,9 @@ use super::fields::{Field, Fields, Kind};
 use super::model::{Model, Process};
 use crate::random::Stream;
 use crate::trace_file;
-use crate::{ConfigError, LinkError};
+use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::Time;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Losses listed in a file: one `0` (received) or `1` (lost) per packet.
@@ -45,8 +45,8 @@ impl Model for Trace {
         false
     }
 
-    fn load(&self, base_dir: &Path) -> Result<TraceProcess, LinkError> {
-        let lost = trace_file::read(&base_dir.join(&self.file), parse)?;
+    fn load(&self, files: &dyn ReadFiles) -> Result<TraceProcess, LinkError> {
+        let lost = trace_file::read(files, &self.file, parse)?;
         Ok(TraceProcess { lost: lost.into(), next: 0 })
     }
 }

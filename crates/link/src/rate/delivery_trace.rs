@@ -1,5 +1,6 @@
 //! Delivery traces.
 
+use crate::input_files::ReadFiles;
 use crate::trace_file;
 use crate::{ConfigError, LinkError};
 use bentpipe_units::{Rate, Span, Time};
@@ -102,8 +103,8 @@ impl DeliveryTrace {
         }
     }
 
-    pub fn load(path: &Path) -> Result<Self, LinkError> {
-        trace_file::read(path, Self::parse)
+    pub fn load(files: &dyn ReadFiles, name: &Path) -> Result<Self, LinkError> {
+        trace_file::read(files, name, Self::parse)
     }
 }
 

@@ -1,0 +1,104 @@
+//! `bentpipe run --dry-run`: what would run, and for how long.
+
+use crate::output;
+use bentpipe_lab::{LabError, Options, Plan, remaining};
+use serde_json::json;
+use std::num::NonZeroUsize;
+
+/// Bytes over TCP that a thread simulates in a second, if no earlier run on this machine tells:
+/// that of a server processor of 2020.
+const DEFAULT_PACE: f64 = 1e9;
+
+#[cfg(feature = "store")]
+use bentpipe_lab::Pace;
+/// Speed of earlier runs, which only a store knows.
+#[cfg(not(feature = "store"))]
+pub type Pace = std::convert::Infallible;
+
+/// Prints the number of runs of each plan, how many the store has, and about how long the others
+/// take on `jobs` threads at the `pace` of earlier runs.
+pub fn print(
+    plans: &[Plan],
+    options: &Options<'_>,
+    jobs: NonZeroUsize,
+    pace: Option<Pace>,
+    as_json: bool,
+) -> Result<u8, LabError> {
+    let mut documents = Vec::new();
+    let mut text = String::new();
+    for plan in plans {
+        let left = remaining(plan, options);
+        let planned = remaining(plan, &Options { store: None, ..*options }).len();
+        let work = left.iter().map(|&index| plan.work(plan.tasks[index]));
+        let work = work.fold(0, u64::saturating_add);
+        let seconds = seconds(work, pace) / jobs.get().min(left.len().max(1)) as f64;
+        documents.push(json!({
+            "scenario": plan.name,
+            "runs": planned,
+            "in_store": planned - left.len(),
+            "to_run": left.len(),
+            "estimated_s": seconds,
+        }));
+        text.push_str(&format!(
+            "{}: {} at {} of {}, {} in the result store; {} to run{}\n",
+            plan.name,
+            counted(planned, "run"),
+            counted(plan.cases.len() / plan.variants.len().max(1), "sweep point"),
+            counted(plan.variants.len(), "variant"),
+            planned - left.len(),
+            left.len(),
+            match (left.is_empty(), pace.is_some()) {
+                (true, _) => String::new(),
+                (false, true) => format!(", {}", duration(seconds)),
+                (false, false) => {
+                    format!(", {} (no earlier run on this machine to go by)", duration(seconds))
+                }
+            },
+        ));
+    }
+    if as_json {
+        let document = match documents.as_slice() {
+            [one] => one.clone(),
+            _ => json!(documents),
+        };
+        text = format!("{document:#}\n");
+    }
+    output::print(&text)
+}
+
+/// Returns `count` with its noun.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Returns the time that `work` takes on one thread.
+fn seconds(work: u64, pace: Option<Pace>) -> f64 {
+    #[cfg(feature = "store")]
+    if let Some(pace) = pace {
+        return pace.seconds(work);
+    }
+    #[cfg(not(feature = "store"))]
+    let _ = pace;
+    work as f64 / DEFAULT_PACE
+}
+
+/// Returns an estimate in words, as exact as it can be meant.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => "under a second".to_owned(),
+        s if s < 90.0 => format!("about {s:.0} s"),
+        s if s < 5400.0 => format!("about {:.0} min", s / 60.0),
+        s => format!("about {:.1} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_are_rounded_to_what_they_are_worth() {
+        let texts = [0.2, 12.4, 300.0, 7200.0].map(duration);
+        assert_eq!(texts, ["under a second", "about 12 s", "about 5 min", "about 2.0 h"]);
+    }
+}

@@ -1,0 +1,149 @@
+//! The `bentpipe` command, as a function that its executable and the Python package call.
+// The only crate that may read the clock directly: progress bars need it, and the age of remembered
+// paths.
+#![allow(clippy::disallowed_methods)]
+
+mod args;
+mod controllers;
+mod dry_run;
+mod errors;
+mod fairness;
+#[cfg(feature = "product")]
+mod front;
+#[cfg(feature = "product")]
+mod get;
+#[cfg(feature = "real-clock")]
+mod interop;
+#[cfg(feature = "real-clock")]
+mod live;
+mod matrix;
+mod merge;
+mod orbit;
+mod output;
+#[cfg(feature = "product")]
+mod path_memory;
+#[cfg(feature = "product")]
+mod pep;
+mod profiles;
+mod progress;
+#[cfg(feature = "product")]
+mod proxy;
+mod replay;
+mod result_cells;
+mod run;
+#[cfg(feature = "product")]
+mod serve;
+mod settings_table;
+#[cfg(feature = "real-clock")]
+mod shell;
+mod status;
+#[cfg(feature = "product")]
+mod stop;
+#[cfg(feature = "store")]
+mod store;
+mod study;
+mod summary;
+mod table;
+mod version;
+
+use args::{Cli, Command};
+use bentpipe_lab::LabError;
+use clap::error::ContextKind;
+use clap::{CommandFactory, Parser};
+use status::{FAILED, USAGE};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Commands that a build may lack, and their features.
+const OPTIONAL: [(&str, &str); 7] = [
+    ("serve", "product"),
+    ("proxy", "product"),
+    ("get", "product"),
+    ("pep", "product"),
+    ("path-memory", "product"),
+    ("shell", "real-clock"),
+    ("interop", "real-clock"),
+];
+
+/// Runs the command line `args`, whose first entry is the name of the command, and returns the exit
+/// status.
+///
+/// `program` is an executable that runs this command. The real clock and `interop` start it for the
+/// QUIC endpoints.
+pub fn main_with(args: impl IntoIterator<Item = OsString>, program: &Path) -> u8 {
+    let command = match Cli::try_parse_from(args) {
+        Ok(cli) => cli.command,
+        Err(error) => return not_parsed(&error),
+    };
+    let status = match command {
+        Command::Run(args) => run::run(&args, program),
+        Command::Replay(args) => replay::run(&args),
+        Command::Merge(args) => merge::run(&args),
+        #[cfg(feature = "store")]
+        Command::Cache { command } => store::run(&command),
+        Command::Matrix(args) => matrix::run(&args),
+        #[cfg(feature = "real-clock")]
+        Command::Shell(args) => shell::run(&args),
+        Command::Profiles { json } => profiles::print(json),
+        Command::Controllers { name, json } => controllers::print(name.as_deref(), json),
+        #[cfg(feature = "real-clock")]
+        Command::Interop(args) => interop::run(&args, program),
+        #[cfg(feature = "product")]
+        Command::PathMemory { command } => path_memory::run(&command),
+        #[cfg(feature = "product")]
+        Command::Serve(args) => serve::run(&args),
+        #[cfg(feature = "product")]
+        Command::Proxy(args) => proxy::run(&args),
+        #[cfg(feature = "product")]
+        Command::Get(args) => get::run(&args),
+        #[cfg(feature = "product")]
+        Command::Pep(args) => pep::run(&args),
+        Command::Orbit(args) => orbit::run(&args),
+        Command::Constellations { json } => orbit::constellations(json),
+        Command::Cities { part, json } => orbit::list_cities(part.as_deref(), json),
+        Command::Schema { results } => schema(results),
+        Command::Report { dir } => report(&dir),
+        Command::Completions { shell } => completions(shell),
+    };
+    status.unwrap_or_else(|error| {
+        eprint!("{}", errors::render(&error));
+        if error.is_usage() { USAGE } else { FAILED }
+    })
+}
+
+/// Prints why the command line is invalid, or the help or version that it asks for. Returns the
+/// exit status.
+fn not_parsed(error: &clap::Error) -> u8 {
+    let name = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string);
+    let known = |&&(command, _): &&(&str, _)| name.as_deref() == Some(command);
+    if let Some((command, feature)) = OPTIONAL.iter().find(known) {
+        let reason = format!(
+            "this `bentpipe` was built without the feature `{feature}`, which `{command}` is \
+             part of; for all commands: make build"
+        );
+        return output::refuse(&reason, USAGE);
+    }
+    // A closed pipe (`--help | head`) is not an error.
+    let _ = error.print();
+    u8::try_from(error.exit_code()).unwrap_or(USAGE)
+}
+
+fn schema(results: bool) -> Result<u8, LabError> {
+    let schema = if results {
+        bentpipe_results::json_schema().to_value()
+    } else {
+        bentpipe_scenario::json_schema()
+    };
+    output::print(&format!("{}\n", serde_json::to_string_pretty(&schema).unwrap_or_default()))
+}
+
+fn report(directory: &Path) -> Result<u8, LabError> {
+    let path = bentpipe_lab::rebuild(directory)?;
+    output::print(&format!("{}\n", path.display()))
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<u8, LabError> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "bentpipe", &mut script);
+    output::print(&String::from_utf8_lossy(&script))
+}

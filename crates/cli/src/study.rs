@@ -1,0 +1,107 @@
+//! Runs plans into run directories: what `run`, `matrix`, `replay` and `merge` have in common.
+
+use crate::errors;
+use crate::progress::ProgressDisplay;
+use crate::status::{FAILED, NOT_MET, OK};
+use bentpipe_lab::{
+    Executor, LabError, Options, Plan, Progress, Recorded, RunStore, Shard, record,
+};
+use indicatif::{MultiProgress, ProgressDrawTarget};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Runs plans, one after another.
+pub(crate) struct Study<'a> {
+    pub executor: &'a dyn Executor,
+    /// Where results of runs come from and go to.
+    pub store: Option<&'a dyn RunStore>,
+    /// Whether runs that the store has are taken from it.
+    pub reuse: bool,
+    /// The part of each plan to run.
+    pub shard: Option<Shard>,
+    pub stop: &'a AtomicBool,
+    pub bars: &'a MultiProgress,
+}
+
+impl<'a> Study<'a> {
+    /// Creates a study that runs whole plans without a store.
+    pub fn new(executor: &'a dyn Executor, stop: &'a AtomicBool, bars: &'a MultiProgress) -> Self {
+        Self { executor, store: None, reuse: true, shard: None, stop, bars }
+    }
+
+    /// Runs one plan into its directory, and reports an error of a run.
+    pub fn run(&self, plan: &Plan, target: &Path) -> Result<Recorded, LabError> {
+        let display = ProgressDisplay::new(&plan.name, self.bars);
+        let show = |progress| display.set(progress);
+        let recorded = record(plan, target, &self.options(&show));
+        drop(display);
+        let recorded = recorded?;
+        if let Some(failure) = &recorded.failure {
+            eprint!("{}", errors::render(failure));
+        }
+        Ok(recorded)
+    }
+
+    /// Returns how the study executes a plan.
+    pub fn options<'b>(&'b self, progress: &'b (dyn Fn(Progress) + Sync)) -> Options<'b> {
+        let Self { executor, store, reuse, shard, stop, .. } = *self;
+        Options { executor, store, reuse, shard, stop, progress }
+    }
+
+    /// Returns the exit status that follows from the results. Reports missing runs.
+    pub fn verdict(&self, recorded: &Recorded, plan: &Plan, target: &Path) -> u8 {
+        let results = &recorded.results;
+        if recorded.complete {
+            // With the real clock, a flow may fail for reasons other than the scenario, such as a
+            // missing program or a socket error.
+            let failed = plan.clock == bentpipe_results::Clock::Real
+                && results.runs.iter().flat_map(|run| &run.flows).any(|flow| flow.error.is_some());
+            // A part of a study does not judge the whole.
+            let passed = self.shard.is_some() || results.all_passed();
+            return match (failed, passed) {
+                (true, _) => FAILED,
+                (false, true) => OK,
+                (false, false) => NOT_MET,
+            };
+        }
+        let (done, planned) = (recorded.progress.done, recorded.progress.planned);
+        match &recorded.directory {
+            Some(directory) => {
+                let shown = directory.display();
+                eprintln!("incomplete: {done} of {planned} runs finished; results are in {shown}");
+                if directory != target {
+                    let kept = target.display();
+                    eprintln!("{kept} holds a complete study and was left as it is");
+                }
+            }
+            None => eprintln!("incomplete: none of {planned} runs finished; nothing was written"),
+        }
+        if self.store.is_some() && done > 0 && self.stop.load(Ordering::Relaxed) {
+            eprintln!("the same command continues with the other {}", planned - done);
+        }
+        FAILED
+    }
+}
+
+/// Progress bars on standard error while a plan runs, if that is a terminal.
+pub(crate) fn bars() -> MultiProgress {
+    MultiProgress::with_draw_target(ProgressDrawTarget::stderr())
+}
+
+/// Returns a flag that the first Ctrl-C sets, so that finished runs are kept. The second ends the
+/// process.
+pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&stop);
+    let handler = ctrlc::set_handler(move || {
+        if seen.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(FAILED));
+        }
+        eprintln!("stopping; finished runs are kept (Ctrl-C again to stop at once)");
+    });
+    if let Err(error) = handler {
+        eprintln!("warning: Ctrl-C will discard finished runs: {error}");
+    }
+    stop
+}

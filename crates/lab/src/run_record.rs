@@ -1,0 +1,213 @@
+//! What a run leaves behind, in memory and as bytes.
+
+use crate::outcome;
+use crate::plan::{Plan, Task};
+use crate::run::CompletedRun;
+use bentpipe_report::Trace;
+use bentpipe_results::Run;
+use bentpipe_sim::RunSpec;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Results and recording of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRecord {
+    /// Results of the run.
+    pub run: Run,
+    /// What was recorded besides; `None` if nothing was.
+    pub recording: Option<RunRecording>,
+}
+
+/// Time series, qlog files and captures of one run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunRecording {
+    /// Index of the time series, whose offsets begin at 0.
+    pub(crate) trace: Option<Trace>,
+    /// Points of the time series, which `trace` indexes.
+    #[serde(skip)]
+    pub(crate) points: Vec<u8>,
+    /// End of the run in nanoseconds since its start.
+    pub(crate) end_ns: u64,
+    /// Other files.
+    pub(crate) files: Vec<RecordedFile>,
+}
+
+/// A file of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RecordedFile {
+    pub kind: FileKind,
+    /// Name without directory and extension. Empty if the run has one file of the kind.
+    pub name: String,
+    #[serde(skip)]
+    pub content: Vec<u8>,
+}
+
+/// Kind of a recorded file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FileKind {
+    Qlog,
+    Qvis,
+    Capture,
+}
+
+impl RunRecord {
+    /// Returns the record of `task`, which ended with `completed`.
+    pub(crate) fn new(plan: &Plan, task: Task, spec: &RunSpec, completed: CompletedRun) -> Self {
+        let CompletedRun { outcome, emulation } = completed;
+        let case = &plan.cases[task.case];
+        let run = outcome::run(&case.variant, &case.point, task.run, spec, &outcome, case.warmup);
+        let mut files = Vec::new();
+        for file in outcome.qlog {
+            for (kind, content) in [(FileKind::Qlog, file.current), (FileKind::Qvis, file.qvis)] {
+                if !content.is_empty() {
+                    files.push(RecordedFile { kind, name: file.name.clone(), content });
+                }
+            }
+        }
+        if let Some(content) = outcome.capture {
+            files.push(RecordedFile { kind: FileKind::Capture, name: String::new(), content });
+        }
+        let mut points = Vec::new();
+        let trace = outcome.trace.map(|trace| {
+            let names: Vec<String> = spec.flows.iter().map(|flow| flow.name.clone()).collect();
+            Trace::encode(&case.variant, &case.point, task.run, &trace, &names, &mut points)
+        });
+        let any = trace.is_some() || !files.is_empty();
+        let end_ns = outcome.end.as_nanos();
+        let recording = any.then_some(RunRecording { trace, points, end_ns, files });
+        Self { run: Run { emulation, ..run }, recording }
+    }
+
+    /// Gives the record the names of `task`, which has the same identity as the task that it is of.
+    pub(crate) fn rename(&mut self, plan: &Plan, task: Task) {
+        let case = &plan.cases[task.case];
+        self.run.variant.clone_from(&case.variant);
+        self.run.point.clone_from(&case.point);
+        self.run.run = task.run;
+        if let Some(trace) = self.recording.iter_mut().find_map(|record| record.trace.as_mut()) {
+            trace.variant.clone_from(&case.variant);
+            trace.point.clone_from(&case.point);
+            trace.run = task.run;
+        }
+    }
+}
+
+/// Bytes that are no record of this version.
+#[derive(Debug, Error)]
+#[error("not the record of a run of this version of Bentpipe: {0}")]
+pub struct DecodeError(String);
+
+/// Returns `run` as bytes, from which [`decode_run`] returns an equal one.
+pub(crate) fn encode_run(run: &Run) -> Vec<u8> {
+    // Fails for maps with keys that are no text, which a run does not have.
+    serde_json::to_vec(run).unwrap_or_default()
+}
+
+/// Returns the run that [`encode_run`] has encoded.
+pub(crate) fn decode_run(bytes: &[u8]) -> Result<Run, DecodeError> {
+    serde_json::from_slice(bytes).map_err(|error| DecodeError(error.to_string()))
+}
+
+/// Description of a recording, before its contents.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    recording: RunRecording,
+    points: usize,
+    /// Sizes of the files.
+    files: Vec<usize>,
+}
+
+/// Returns `recording` as bytes, from which [`decode_recording`] returns an equal one.
+pub(crate) fn encode_recording(recording: &RunRecording) -> Vec<u8> {
+    let header = Header {
+        points: recording.points.len(),
+        files: recording.files.iter().map(|file| file.content.len()).collect(),
+        recording: RunRecording {
+            trace: recording.trace.clone(),
+            points: Vec::new(),
+            end_ns: recording.end_ns,
+            files: recording
+                .files
+                .iter()
+                .map(|file| RecordedFile { content: Vec::new(), name: file.name.clone(), ..*file })
+                .collect(),
+        },
+    };
+    let header = serde_json::to_vec(&header).unwrap_or_default();
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header);
+    bytes.extend(&recording.points);
+    recording.files.iter().for_each(|file| bytes.extend(&file.content));
+    bytes
+}
+
+/// Returns the recording that [`encode_recording`] has encoded.
+pub(crate) fn decode_recording(bytes: &[u8]) -> Result<RunRecording, DecodeError> {
+    let mut rest = bytes;
+    let size = u64::from_le_bytes(take(&mut rest, 8)?.try_into().unwrap_or_default());
+    let header = take(&mut rest, usize::try_from(size).unwrap_or(usize::MAX))?;
+    let header: Header =
+        serde_json::from_slice(header).map_err(|error| DecodeError(error.to_string()))?;
+    let mut recording = header.recording;
+    recording.points = take(&mut rest, header.points)?.to_vec();
+    if header.files.len() != recording.files.len() {
+        return Err(DecodeError("the number of files differs".to_owned()));
+    }
+    for (file, size) in recording.files.iter_mut().zip(header.files) {
+        file.content = take(&mut rest, size)?.to_vec();
+    }
+    Ok(recording)
+}
+
+/// Removes and returns the first `size` bytes of `rest`.
+fn take<'a>(rest: &mut &'a [u8], size: usize) -> Result<&'a [u8], DecodeError> {
+    let (first, after) =
+        rest.split_at_checked(size).ok_or_else(|| DecodeError("it is cut off".to_owned()))?;
+    *rest = after;
+    Ok(first)
+}
+
+impl RunRecord {
+    /// Returns the record as bytes, for another process.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let run = encode_run(&self.run);
+        let mut bytes = (run.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(run);
+        bytes.extend(self.recording.as_ref().map(encode_recording).unwrap_or_default());
+        bytes
+    }
+
+    /// Returns the record of which [`RunRecord::to_bytes`] has made `bytes`.
+    ///
+    /// # Errors
+    /// The bytes are cut off, or come from another version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut rest = bytes;
+        let size = u64::from_le_bytes(take(&mut rest, 8)?.try_into().unwrap_or_default());
+        let run = decode_run(take(&mut rest, usize::try_from(size).unwrap_or(usize::MAX))?)?;
+        let recording = if rest.is_empty() { None } else { Some(decode_recording(rest)?) };
+        Ok(Self { run, recording })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{TWO_VARIANTS, plan, records};
+
+    #[test]
+    fn a_decoded_record_equals_the_encoded_one() {
+        let plan = plan(&format!("{TWO_VARIANTS}\n[output]\nqlog = true\n"));
+        let records = records(&plan);
+        assert!(records[0].recording.as_ref().is_some_and(|own| !own.files.is_empty()));
+        assert!(records[1].recording.is_none());
+        for record in records {
+            let bytes = record.to_bytes();
+            assert_eq!(RunRecord::from_bytes(&bytes).unwrap(), record);
+            for length in [0, 7, 8, bytes.len() / 2, bytes.len() - 1] {
+                assert!(RunRecord::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
+            }
+        }
+    }
+}

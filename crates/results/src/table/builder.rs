@@ -1,0 +1,109 @@
+//! Building the columns of a table from rows of any type.
+
+use super::{Column, Values};
+use crate::metrics::Row;
+use crate::quantity::quantity;
+use crate::run::{Point, Run};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// Makes the columns of a table with a row for each value of `rows`.
+pub(super) struct Builder<'a, T> {
+    rows: Vec<T>,
+    columns: Vec<Column<'a>>,
+}
+
+impl<'a, T: Copy> Builder<'a, T> {
+    pub(super) fn new(rows: impl Iterator<Item = T>) -> Self {
+        Self { rows: rows.collect(), columns: Vec::new() }
+    }
+
+    pub(super) fn finish(self) -> Vec<Column<'a>> {
+        self.columns
+    }
+
+    fn push(
+        mut self,
+        name: &str,
+        unit: &'static str,
+        about: impl Into<Cow<'static, str>>,
+        values: Values<'a>,
+    ) -> Self {
+        self.columns.push(Column { name: name.to_owned(), unit, about: about.into(), values });
+        self
+    }
+
+    pub(super) fn text(
+        self,
+        name: &str,
+        about: impl Into<Cow<'static, str>>,
+        read: impl Fn(T) -> Option<&'a str>,
+    ) -> Self {
+        let values = self.rows.iter().map(|row| read(*row).map(Cow::Borrowed)).collect();
+        self.push(name, "", about, Values::Text(values))
+    }
+
+    /// Adds a column of integers. A value above 2^63 - 1, which no run reaches, is null.
+    pub(super) fn int<I: TryInto<i64>>(
+        self,
+        name: &str,
+        unit: &'static str,
+        about: &'static str,
+        read: impl Fn(T) -> Option<I>,
+    ) -> Self {
+        let value = |row: &T| read(*row).and_then(|value| value.try_into().ok());
+        let values = self.rows.iter().map(value).collect();
+        self.push(name, unit, about, Values::Int(values))
+    }
+
+    pub(super) fn float(
+        self,
+        name: &str,
+        unit: &'static str,
+        about: impl Into<Cow<'static, str>>,
+        read: impl Fn(T) -> Option<f64>,
+    ) -> Self {
+        let values = self.rows.iter().map(|row| read(*row)).collect();
+        self.push(name, unit, about, Values::Float(values))
+    }
+
+    pub(super) fn bool(
+        self,
+        name: &str,
+        about: &'static str,
+        read: impl Fn(T) -> Option<bool>,
+    ) -> Self {
+        let values = self.rows.iter().map(|row| read(*row)).collect();
+        self.push(name, "", about, Values::Bool(values))
+    }
+
+    /// Adds the column of a metric, under its name with `prefix`.
+    pub(super) fn metric(self, prefix: &str, row: &Row, read: impl Fn(T) -> Option<f64>) -> Self {
+        self.float(&format!("{prefix}{}", row.name), row.unit, row.about.trim(), read)
+    }
+
+    /// Adds `point.KEY` as text and `point.KEY.number` in base units for each swept key.
+    pub(super) fn point(self, read: impl Fn(T) -> &'a Point) -> Self {
+        let keys: BTreeSet<&String> = self.rows.iter().flat_map(|row| read(*row).keys()).collect();
+        keys.into_iter().fold(self, |table, key| {
+            let parsed: Vec<Option<(f64, &'static str)>> =
+                table.rows.iter().map(|row| quantity(read(*row).get(key)?)).collect();
+            let mut units = parsed.iter().flatten().map(|(_, unit)| *unit);
+            let first = units.next().unwrap_or_default();
+            let unit = if units.all(|unit| unit == first) { first } else { "" };
+            let numbers = parsed.iter().map(|number| number.map(|(number, _)| number)).collect();
+            let text = format!("Value of the swept key `{key}`.");
+            let number = format!("Value of `{key}` as a number in base units.");
+            table
+                .text(&format!("point.{key}"), text, |row| read(row).get(key).map(String::as_str))
+                .push(&format!("point.{key}.number"), unit, number, Values::Float(numbers))
+        })
+    }
+
+    /// Adds the columns that identify the run: `variant`, the swept keys and `run`.
+    pub(super) fn run(self, read: impl Fn(T) -> &'a Run) -> Self {
+        self.text("variant", "Name of the variant.", |row| Some(&read(row).variant))
+            .point(|row| &read(row).point)
+            .int("run", "", "Number of the run, from 0.", |row| Some(read(row).run))
+    }
+}
