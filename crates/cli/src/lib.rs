@@ -4,6 +4,8 @@
 #![allow(clippy::disallowed_methods)]
 
 mod args;
+mod compare;
+mod compare_table;
 mod controllers;
 mod dry_run;
 mod errors;
@@ -79,6 +81,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>, program: &Path) -> u8
         Command::Run(args) => run::run(&args, program),
         Command::Replay(args) => replay::run(&args),
         Command::Merge(args) => merge::run(&args),
+        Command::Compare(args) => compare::run(&args),
         #[cfg(feature = "store")]
         Command::Cache { command } => store::run(&command),
         Command::Matrix(args) => matrix::run(&args),

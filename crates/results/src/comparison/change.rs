@@ -4,6 +4,10 @@ use super::samples::{Case, Samples};
 use crate::metrics::Better;
 use crate::run::Clock;
 use serde::Serialize;
+use std::fmt;
+
+/// The number of completed runs, compared as if it were a metric.
+pub(super) const COMPLETED: &str = "completed";
 
 /// How a case was tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -42,6 +46,32 @@ pub enum Finding {
     Untested,
 }
 
+impl Finding {
+    /// All findings, in the order of their weight.
+    pub const ALL: [Self; 7] = [
+        Self::Regression,
+        Self::Changed,
+        Self::Improvement,
+        Self::WithinTolerance,
+        Self::Unchanged,
+        Self::Identical,
+        Self::Untested,
+    ];
+
+    /// Returns the finding in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Regression => "regression",
+            Self::Improvement => "improvement",
+            Self::Changed => "changed",
+            Self::WithinTolerance => "within tolerance",
+            Self::Unchanged => "no change found",
+            Self::Identical => "identical",
+            Self::Untested => "not tested",
+        }
+    }
+}
+
 /// An estimate of a relative change.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
@@ -56,6 +86,20 @@ pub struct Estimate {
 impl Estimate {
     pub(super) fn new(change: f64, interval: Option<(f64, f64)>) -> Self {
         Self { change, low: interval.map(|ends| ends.0), high: interval.map(|ends| ends.1) }
+    }
+}
+
+impl fmt::Display for Estimate {
+    /// Writes `+3.1 % (+2.0 to +4.2)`, without an interval if there is none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = if self.change.abs() < 0.01 { 2 } else { 1 };
+        write!(f, "{:+.digits$} %", self.change * 100.0)?;
+        match (self.low, self.high) {
+            (Some(low), Some(high)) => {
+                write!(f, " ({:+.digits$} to {:+.digits$})", low * 100.0, high * 100.0)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -185,7 +229,56 @@ pub struct ComparisonReport {
     pub notes: Vec<String>,
 }
 
+impl Change {
+    /// Returns the adjusted p as text: `0.031`, or `< 0.001`; empty without a test.
+    pub fn p_text(&self) -> String {
+        match self.p_adjusted {
+            Some(p) if p < 0.001 => "< 0.001".to_owned(),
+            Some(p) => format!("{p:.3}"),
+            None => String::new(),
+        }
+    }
+
+    /// Returns the values of one side: a mean with its unit, or `18 of 20` runs.
+    pub fn value_text(&self, side: &SampleSummary) -> String {
+        if self.metric == COMPLETED {
+            return format!("{} of {}", side.n, side.runs);
+        }
+        let Some(mean) = side.mean else { return "–".to_owned() };
+        let digits = match mean.abs() {
+            size if size >= 1000.0 => 0,
+            size if size >= 100.0 => 1,
+            size if size >= 10.0 => 2,
+            _ => 3,
+        };
+        format!("{mean:.digits$} {}", self.unit).trim_end().to_owned()
+    }
+
+    /// Returns the number of runs as text: `20`, or `20, 18` if the sides differ.
+    pub fn runs_text(&self) -> String {
+        let (before, after) = (self.before.runs, self.after.runs);
+        if before == after { before.to_string() } else { format!("{before}, {after}") }
+    }
+}
+
 impl ComparisonReport {
+    /// Returns the numbers of findings in words: `1 regression, 23 without a change`.
+    pub fn counts_text(&self) -> String {
+        let counted = |finding: &Finding| {
+            let count = self.count(*finding);
+            let plural = if count > 1 { "s" } else { "" };
+            let text = match finding {
+                Finding::Regression => format!("{count} regression{plural}"),
+                Finding::Improvement => format!("{count} improvement{plural}"),
+                Finding::Unchanged => format!("{count} without a change"),
+                _ => format!("{count} {}", finding.name()),
+            };
+            (count > 0).then_some(text)
+        };
+        let texts: Vec<String> = Finding::ALL.iter().filter_map(counted).collect();
+        if texts.is_empty() { "nothing to compare".to_owned() } else { texts.join(", ") }
+    }
+
     /// Returns the number of rows with this finding.
     pub fn count(&self, finding: Finding) -> usize {
         self.changes.iter().filter(|change| change.finding == finding).count()

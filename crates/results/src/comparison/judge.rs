@@ -1,7 +1,8 @@
 //! Matches the cases of two sides and tests each.
 
 use super::change::{
-    Change, ComparisonReport, Estimate, Finding, Method, MissingCase, Origin, SampleSummary, Side,
+    COMPLETED, Change, ComparisonReport, Estimate, Finding, Method, MissingCase, Origin,
+    SampleSummary, Side,
 };
 use super::counts::{CountTest, fisher, mcnemar};
 use super::estimate::{
@@ -14,9 +15,6 @@ use crate::flow_metrics::find_metric;
 use crate::metrics::{Better, Row, SHARED};
 use crate::run::Clock;
 use std::collections::{HashMap, HashSet};
-
-/// The number of completed runs, compared as if it were a metric.
-const COMPLETED: &str = "completed";
 
 /// What a comparison counts as a change.
 #[derive(Debug, Clone, PartialEq)]
