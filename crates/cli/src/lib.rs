@@ -4,6 +4,8 @@
 #![allow(clippy::disallowed_methods)]
 
 mod args;
+mod compare;
+mod compare_table;
 mod controllers;
 mod dry_run;
 mod errors;
@@ -101,6 +103,7 @@ pub fn main_with(
         Command::Run(args) => run::run(&args, program, cluster),
         Command::Replay(args) => replay::run(&args),
         Command::Merge(args) => merge::run(&args),
+        Command::Compare(args) => compare::run(&args),
         #[cfg(feature = "store")]
         Command::Cache { command } => store::run(&command),
         Command::Matrix(args) => matrix::run(&args),
