@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import importlib
 import os
 import socket
 import time
@@ -52,9 +53,8 @@ def run_batch(
 def _worker_name() -> str:
     """Return a name by which a person finds this worker."""
     try:
-        from distributed import get_worker
-
-        return str(get_worker().address)
+        distributed: Any = importlib.import_module("distributed")
+        return str(distributed.get_worker().address)
     except (ImportError, ValueError):
         return f"process {os.getpid()} on {socket.gethostname()}"
 
@@ -84,11 +84,11 @@ def batches(executor: Executor | Any) -> Batches:
 def connect(address: str) -> Batches:
     """Return a function that runs the tasks of a plan on the Dask scheduler at ``address``."""
     try:
-        from distributed import Client
+        distributed: Any = importlib.import_module("distributed")
     except ImportError as error:
         raise RunError("--dask needs Dask; to install it: pip install 'bentpipe[dask]'") from error
     try:
-        client = Client(address, timeout="10s")
+        client = distributed.Client(address, timeout="10s")
     except (OSError, ValueError) as error:
         raise RunError(f"there is no Dask scheduler at {address}: {error}") from error
     return batches(client)
@@ -155,10 +155,9 @@ class _Dask(_Pool):
         return future
 
     def wait(self, futures: list[Any]) -> list[Any]:
-        from distributed import wait
-
+        distributed: Any = importlib.import_module("distributed")
         try:
-            wait(futures, timeout=POLL_S, return_when="FIRST_COMPLETED")
+            distributed.wait(futures, timeout=POLL_S, return_when="FIRST_COMPLETED")
         except TimeoutError:
             return []
         return [future for future in futures if future.done()]

@@ -1,5 +1,6 @@
 //! `bentpipe run`: runs scenarios and prints their results.
 
+use crate::Cluster;
 use crate::args::{Clock, Run};
 #[cfg(feature = "real-clock")]
 use crate::live::LiveLines;
@@ -8,7 +9,6 @@ use crate::status::FAILED;
 use crate::status::{OK, USAGE};
 use crate::study::{Study, bars, stop_on_interrupt};
 use crate::{dry_run, output, summary};
-use crate::Cluster;
 use bentpipe_lab::{Changes, Executor, LabError, Plan, Runner, Simulator, Threads};
 #[cfg(feature = "real-clock")]
 use bentpipe_lab::{RealClock, StatsObserver};
