@@ -1,4 +1,5 @@
-//! Runs a plan on threads of Rust or elsewhere, while the calling thread handles signals and progress.
+//! Runs a plan on threads of Rust or elsewhere, while the calling thread handles signals and
+//! progress.
 
 use crate::cluster::Remote;
 use crate::error::raise;
