@@ -1,4 +1,4 @@
-//! Runs a plan on threads of Rust or elsewhere, while the calling thread handles signals and progress.
+//! Runs a plan on threads of Rust or elsewhere, and handles signals and progress meanwhile.
 
 use crate::cluster::Remote;
 use crate::error::raise;
