@@ -1,0 +1,45 @@
+"""Simulates QUIC and TCP over satellite paths.
+
+::
+
+    import bentpipe
+
+    scenario = bentpipe.Scenario(
+        name="geo",
+        path={"profile": "geo-50-10"},
+        workload={"download": "10 MB"},
+        variants=[{"name": "cubic"}, {"name": "bbr", "congestion": "bbr3"}],
+    )
+    results = scenario.run()
+    print(results.flows.to_pandas()[["variant", "completion_s"]])
+"""
+
+from . import orbit
+from ._bentpipe import VERSION as __version__
+from ._errors import BentpipeError, RunError, ScenarioError, VersionError
+from ._lists import cities, constellations, controllers, profiles
+from ._results import Results
+from ._scenario import Scenario
+from ._table import Column, Table
+
+# Users see these names, not those of the modules that define them.
+for _class in (BentpipeError, Column, Results, RunError, Scenario, ScenarioError, Table):
+    _class.__module__ = __name__
+del _class
+
+__all__ = [
+    "BentpipeError",
+    "Column",
+    "Results",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Table",
+    "VersionError",
+    "__version__",
+    "cities",
+    "constellations",
+    "controllers",
+    "orbit",
+    "profiles",
+]

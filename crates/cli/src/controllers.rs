@@ -49,7 +49,7 @@ fn entries() -> Vec<Entry> {
 }
 
 /// Lists all controllers, slow-start algorithms and resumption modes, or the one called `name`.
-pub fn print(name: Option<&str>, json: bool) -> Result<u8, LabError> {
+pub fn print(name: Option<&str>, as_json: bool) -> Result<u8, LabError> {
     let mut list = entries();
     if let Some(name) = name {
         if !list.iter().any(|entry| entry.name == name) {
@@ -64,8 +64,8 @@ pub fn print(name: Option<&str>, json: bool) -> Result<u8, LabError> {
         }
         list.retain(|entry| entry.name == name);
     }
-    if json {
-        let list: Vec<_> = list.iter().map(as_json).collect();
+    if as_json {
+        let list: serde_json::Value = list.iter().map(entry_json).collect();
         return output::print(&format!(
             "{}\n",
             serde_json::to_string_pretty(&list).unwrap_or_default()
@@ -74,7 +74,12 @@ pub fn print(name: Option<&str>, json: bool) -> Result<u8, LabError> {
     output::print(&text(&list, output::coloured(&std::io::stdout())))
 }
 
-fn as_json(entry: &Entry) -> serde_json::Value {
+/// Returns all controllers, slow-start algorithms and resumption modes as JSON.
+pub fn json() -> serde_json::Value {
+    entries().iter().map(entry_json).collect()
+}
+
+fn entry_json(entry: &Entry) -> serde_json::Value {
     let parameters = entry.parameters.iter().map(|parameter| {
         let Parameter { name, default, range: (low, high), unit, about } = parameter;
         json!({

@@ -4,9 +4,11 @@
 use crate::args::Orbit;
 use crate::output;
 use crate::table::{Align, Table};
-use bentpipe_lab::orbit::{FlowRoutes, Sample, SharedLink, Survey, sharing, survey};
+use bentpipe_lab::orbit::{
+    FlowRoutes, Sample, SharedLink, Survey, constellation_scenario, sharing, survey,
+};
 use bentpipe_lab::{Changes, LabError, OrbitPath, Plan};
-use bentpipe_orbit::{RouteUpdates, cities, presets};
+use bentpipe_orbit::{Geodetic, RouteUpdates, cities, presets};
 use bentpipe_units::Span;
 use serde_json::json;
 use std::fmt::Write;
@@ -88,7 +90,7 @@ fn path(args: &Orbit) -> Result<(Plan, OrbitPath), LabError> {
         for (option, city) in [("--from", from), ("--to", to)] {
             cities::find(city).map_err(|error| usage(option, error))?;
         }
-        Plan::parse(&name, &preset_scenario(&name, from, to), Path::new(""), &changes)?
+        Plan::parse(&name, &constellation_scenario(&name, from, to), Path::new(""), &changes)?
     } else {
         Plan::read(&args.scenario, &changes)?
     };
@@ -103,19 +105,6 @@ fn path(args: &Orbit) -> Result<(Plan, OrbitPath), LabError> {
         }
         _ => Ok((plan, path)),
     }
-}
-
-/// Returns the text of a scenario around a preset.
-fn preset_scenario(constellation: &str, from: &str, to: &str) -> String {
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    format!(
-        "name = \"orbit\"\ntitle = {0}\n[path.orbit]\nconstellation = {0}\n\
-         links.all = {{ rate = \"10 Mbps\" }}\n[workload]\nfrom = {1}\nto = {2}\n\
-         download = \"1 MB\"\n",
-        quoted(constellation),
-        quoted(from),
-        quoted(to)
-    )
 }
 
 fn ms(value: Option<f64>) -> String {
@@ -294,26 +283,8 @@ fn sharing_text(path: &OrbitPath, found: &[SharedLink]) -> String {
 
 /// Lists the built-in constellations.
 pub fn constellations(as_json: bool) -> Result<u8, LabError> {
-    let shells = |name: &str| presets::shells(name).unwrap_or_default();
     if as_json {
-        let list = presets::names().iter().map(|(name, note)| {
-            let shells: Vec<_> = shells(name)
-                .iter()
-                .map(|shell| {
-                    json!({
-                        "name": shell.name,
-                        "planes": shell.planes,
-                        "per_plane": shell.per_plane,
-                        "inclination_deg": shell.inclination_deg,
-                        "revolutions_per_day": shell.mean_motion_rev_per_day,
-                        "spread_deg": shell.raan_spread_deg,
-                        "min_elevation_deg": shell.min_elevation_deg,
-                    })
-                })
-                .collect();
-            json!({ "name": name, "note": note, "shells": shells })
-        });
-        return output::print(&pretty(&json!(list.collect::<Vec<_>>())));
+        return output::print(&pretty(&constellations_json()));
     }
     let mut table = Table::new(&[
         ("constellation", Align::Left),
@@ -322,7 +293,7 @@ pub fn constellations(as_json: bool) -> Result<u8, LabError> {
         ("description", Align::Left),
     ]);
     for (name, note) in presets::names() {
-        let shells = shells(name);
+        let shells = presets::shells(name).unwrap_or_default();
         let satellites: usize = shells.iter().map(|shell| shell.satellites()).sum();
         let elevation =
             shells.iter().map(|shell| shell.min_elevation_deg).fold(f64::INFINITY, f64::min);
@@ -336,28 +307,41 @@ pub fn constellations(as_json: bool) -> Result<u8, LabError> {
     output::print(&table.render(output::coloured(&std::io::stdout())))
 }
 
-/// Lists the built-in cities, or those whose name contains `part`.
-pub fn list_cities(part: Option<&str>, as_json: bool) -> Result<u8, LabError> {
-    let part = part.unwrap_or_default().to_lowercase();
-    let found = cities::all().iter().filter(|(name, _)| name.to_lowercase().contains(&part));
-    if as_json {
-        let list: Vec<_> = found
-            .map(|(name, location)| {
+/// Returns the built-in constellations as JSON.
+pub fn constellations_json() -> serde_json::Value {
+    let list = presets::names().iter().map(|(name, note)| {
+        let shells: Vec<_> = presets::shells(name)
+            .unwrap_or_default()
+            .iter()
+            .map(|shell| {
                 json!({
-                    "name": name,
-                    "latitude_deg": location.latitude_deg,
-                    "longitude_deg": location.longitude_deg,
+                    "name": shell.name,
+                    "planes": shell.planes,
+                    "per_plane": shell.per_plane,
+                    "inclination_deg": shell.inclination_deg,
+                    "revolutions_per_day": shell.mean_motion_rev_per_day,
+                    "spread_deg": shell.raan_spread_deg,
+                    "min_elevation_deg": shell.min_elevation_deg,
                 })
             })
             .collect();
-        return output::print(&pretty(&json!(list)));
+        json!({ "name": name, "note": note, "shells": shells })
+    });
+    list.collect()
+}
+
+/// Lists the built-in cities, or those whose name contains `part`.
+pub fn list_cities(part: Option<&str>, as_json: bool) -> Result<u8, LabError> {
+    let part = part.unwrap_or_default();
+    if as_json {
+        return output::print(&pretty(&cities_json(part)));
     }
     let mut table = Table::new(&[
         ("city", Align::Left),
         ("latitude", Align::Right),
         ("longitude", Align::Right),
     ]);
-    for (name, location) in found {
+    for (name, location) in cities_with(part) {
         table.row([
             (*name).to_owned(),
             format!("{:.3}°", location.latitude_deg),
@@ -365,4 +349,21 @@ pub fn list_cities(part: Option<&str>, as_json: bool) -> Result<u8, LabError> {
         ]);
     }
     output::print(&table.render(output::coloured(&std::io::stdout())))
+}
+
+/// Returns the built-in cities whose name contains `part` as JSON.
+pub fn cities_json(part: &str) -> serde_json::Value {
+    let list = cities_with(part).map(|(name, location)| {
+        json!({
+            "name": name,
+            "latitude_deg": location.latitude_deg,
+            "longitude_deg": location.longitude_deg,
+        })
+    });
+    list.collect()
+}
+
+fn cities_with(part: &str) -> impl Iterator<Item = &'static (&'static str, Geodetic)> {
+    let part = part.to_lowercase();
+    cities::all().iter().filter(move |(name, _)| name.to_lowercase().contains(&part))
 }

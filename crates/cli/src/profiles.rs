@@ -8,28 +8,30 @@ use bentpipe_scenario::profiles::{Profile, describe, profiles};
 use std::fmt::Write;
 
 /// Lists the built-in paths.
-pub fn print(json: bool) -> Result<u8, LabError> {
-    if !json {
+pub fn print(as_json: bool) -> Result<u8, LabError> {
+    if !as_json {
         return output::print(&text(output::coloured(&std::io::stdout())));
     }
-    let list: Vec<_> = profiles()
-        .iter()
-        .map(|profile| {
-            serde_json::json!({
-                "name": profile.name,
-                "title": profile.title,
-                "rtt_ms": profile.rtt().as_millis_f64(),
-                "bdp_bytes": profile.bdp().get(),
-                "forward": profile.forward,
-                "return": profile.reverse,
-                "reconfiguration": profile.reconfiguration,
-                "targets": profile.targets,
-                "source": profile.source,
-                "note": profile.note,
-            })
+    output::print(&format!("{}\n", serde_json::to_string_pretty(&json()).unwrap_or_default()))
+}
+
+/// Returns the built-in paths as JSON.
+pub fn json() -> serde_json::Value {
+    let list = profiles().iter().map(|profile| {
+        serde_json::json!({
+            "name": profile.name,
+            "title": profile.title,
+            "rtt_ms": profile.rtt().as_millis_f64(),
+            "bdp_bytes": profile.bdp().get(),
+            "forward": profile.forward,
+            "return": profile.reverse,
+            "reconfiguration": profile.reconfiguration,
+            "targets": profile.targets,
+            "source": profile.source,
+            "note": profile.note,
         })
-        .collect();
-    output::print(&format!("{}\n", serde_json::to_string_pretty(&list).unwrap_or_default()))
+    });
+    list.collect()
 }
 
 fn text(colour: bool) -> String {

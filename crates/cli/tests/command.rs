@@ -29,7 +29,7 @@ qlog = true
 
 fn command(directory: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    command.current_dir(directory).args(args);
+    command.current_dir(directory).args(args).env("XDG_CACHE_HOME", directory.join("cache"));
     command
 }
 

@@ -29,6 +29,7 @@ time_series = "none"
 fn matrix(directory: &Path, scenario: &str, args: &[&str]) -> Output {
     std::fs::write(directory.join("s.toml"), scenario).expect("writes the scenario");
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
+    command.env("XDG_CACHE_HOME", directory.join("cache"));
     command.current_dir(directory).arg("matrix").args(args).output().expect("command runs")
 }
 

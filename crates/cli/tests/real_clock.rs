@@ -25,6 +25,7 @@ fn command(dir: &Path, clock: &str, text: &str) -> Command {
     std::fs::write(&file, text).expect("writes the file");
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
     command.arg("run").arg(file).args(["--clock", clock, "--json", "--out"]).arg(dir.join("out"));
+    command.env("XDG_CACHE_HOME", dir.join("cache"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

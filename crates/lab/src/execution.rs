@@ -144,7 +144,8 @@ impl Collector<'_> {
 
     /// Takes the records that the store has, and returns the other tasks, in order.
     fn take_stored(&self, tasks: &[usize]) -> Result<Vec<usize>, LabError> {
-        let Some(store) = self.options.store.filter(|_| self.options.reuse) else {
+        let reused = self.options.store.filter(|store| self.options.reuse && !store.is_empty());
+        let Some(store) = reused else {
             return Ok(tasks.to_vec());
         };
         let mut left = Vec::new();

@@ -182,11 +182,12 @@ fn write_all(
     write("results.json", text.as_bytes())?;
     #[cfg(feature = "parquet")]
     for table in bentpipe_results::TABLES.iter().map(|kind| kind.of(results)) {
-        if !table.is_empty() {
-            let name = format!("{}.parquet", table.name);
-            let bytes = bentpipe_results::parquet::encode(&table);
-            write(&name, &bytes.map_err(|error| LabError::write(&name, error))?)?;
-        }
+        write_table(&mut write, &table)?;
+    }
+    #[cfg(feature = "parquet")]
+    for mut table in recording.tables() {
+        table.metadata = results.table_metadata();
+        write_table(&mut write, &table)?;
     }
     if !recording.traces.is_empty() {
         write("traces.json", json(&recording.traces, Path::new("traces.json"))?.as_bytes())?;
@@ -205,6 +206,20 @@ fn write_all(
         .map_err(|error| LabError::write("report.html", error))?;
     write("report.html", page.as_bytes())?;
     Ok(files.into_iter().collect())
+}
+
+/// Writes a table with rows as `NAME.parquet`.
+#[cfg(feature = "parquet")]
+fn write_table(
+    write: &mut impl FnMut(&str, &[u8]) -> Result<(), LabError>,
+    table: &bentpipe_results::Table<'_>,
+) -> Result<(), LabError> {
+    if table.is_empty() {
+        return Ok(());
+    }
+    let name = format!("{}.parquet", table.name);
+    let bytes = bentpipe_results::parquet::encode(table);
+    write(&name, &bytes.map_err(|error| LabError::write(&name, error))?)
 }
 
 /// Serialises `value` for the file `path`.

@@ -63,11 +63,11 @@ impl Runner for Simulator {
     }
 }
 
-/// Runs one task. Returns `None` if it was interrupted.
+/// Runs one task of `plan`. Returns `None` if it was interrupted.
 ///
 /// # Errors
 /// The run failed.
-pub(crate) fn run_task(
+pub fn run_alone(
     plan: &Plan,
     runner: &dyn Runner,
     task: Task,

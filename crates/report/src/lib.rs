@@ -15,6 +15,7 @@ mod junit;
 mod page;
 mod recording;
 mod static_page;
+mod tables;
 mod traces;
 
 pub use comparison_page::comparison_page;
@@ -25,4 +26,4 @@ pub use junit::junit;
 pub use page::{html, json_schema};
 pub use recording::{Recording, constellations};
 pub use static_page::html as static_html;
-pub use traces::{FlowSeries, LinkSeries, Mark, SeriesRef, Trace};
+pub use traces::{FlowSeries, LinkSeries, Mark, SeriesRef, Trace, points};

@@ -11,6 +11,7 @@ use bentpipe_results::{Expectation, Manifest, Results, Run, Summary, metrics_sch
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// The page of `studio/`; empty if it was not built.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
@@ -20,6 +21,8 @@ const GLOBE: &str = include_str!(concat!(env!("OUT_DIR"), "/globe.js"));
 const MAX_SIZE: usize = 5_000_000;
 /// Smallest room for time series, however large the results are.
 const MIN_ROOM: usize = 500_000;
+/// Largest number of runs in a page; in the results, each has about 2 kB.
+const MAX_RUNS: usize = 1500;
 /// Placeholder for the data in the page.
 const DATA_PLACEHOLDER: &str = "<!--BENTPIPE-DATA-->";
 
@@ -29,7 +32,7 @@ struct Report<'a> {
     /// Description of the run directory.
     #[serde(flatten)]
     manifest: &'a Manifest,
-    /// All runs.
+    /// The runs; the first ones of each case if there are many.
     runs: &'a [Run],
     /// Statistics over the runs.
     summary: &'a [Summary],
@@ -66,13 +69,15 @@ pub fn html(
     if !PAGE.contains(DATA_PLACEHOLDER) {
         return Ok(static_page::html(manifest, results, &series.traces, &series.blob));
     }
+    let (shown, omitted) = shown_runs(&results.runs);
     let text = |embedded: Option<&Embedded<'_>>| {
         // A single file needs no list of files.
         let mut manifest = Manifest { files: Vec::new(), ..manifest.clone() };
+        manifest.notes.extend(omitted.clone());
         manifest.notes.extend(embedded.and_then(|embedded| embedded.note.clone()));
         serde_json::to_string(&Report {
             manifest: &manifest,
-            runs: &results.runs,
+            runs: &shown,
             summary: &results.summary,
             expectations: &results.expectations,
             traces: embedded.map_or(&series.traces, |embedded| &embedded.traces),
@@ -90,6 +95,24 @@ pub fn html(
     }
     let data = globe + &data(&json, &embedded.compressed);
     Ok(PAGE.replacen(DATA_PLACEHOLDER, &data, 1))
+}
+
+/// Returns the runs that a page shows, and a note if they are not all: the first ones of each
+/// variant at each sweep point. Statistics cover all of them.
+fn shown_runs(runs: &[Run]) -> (Cow<'_, [Run]>, Option<String>) {
+    if runs.len() <= MAX_RUNS {
+        return (Cow::Borrowed(runs), None);
+    }
+    let cases = runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point);
+    let each = (MAX_RUNS / cases.clone().count().max(1)).max(1);
+    let shown: Vec<Run> = cases.flat_map(|case| case.iter().take(each)).cloned().collect();
+    let note = format!(
+        "this page shows {} of {} runs, the first {each} of each variant at each sweep point; \
+            statistics and results.json have all of them",
+        shown.len(),
+        runs.len()
+    );
+    (Cow::Owned(shown), Some(note))
 }
 
 /// Returns the script element that draws the globe; empty if it was not built.
@@ -116,6 +139,27 @@ fn data(json: &str, compressed: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_shows_the_first_runs_of_each_case_of_a_large_study() {
+        let run = |variant: &str, run| Run {
+            variant: variant.to_owned(),
+            point: Default::default(),
+            run,
+            flows: Vec::new(),
+            links: Vec::new(),
+            fairness: None,
+            emulation: None,
+        };
+        let runs: Vec<Run> =
+            ["a", "b", "c"].iter().flat_map(|name| (0..1000).map(|i| run(name, i))).collect();
+        let (shown, note) = shown_runs(&runs[..1500]);
+        assert!(shown.len() == 1500 && note.is_none());
+        let (shown, note) = shown_runs(&runs);
+        assert_eq!(shown.len(), 1500);
+        assert_eq!((shown[500].variant.as_str(), shown[500].run), ("b", 0));
+        assert!(note.unwrap().contains("1500 of 3000 runs, the first 500"));
+    }
 
     #[test]
     fn data_cannot_end_its_script_element() {

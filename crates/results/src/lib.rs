@@ -46,4 +46,4 @@ pub use run::{Clock, Direction, Distribution, Flow, Link, Object, PathKnowledge,
 pub use schema::json_schema;
 pub use stats::{Stats, quantile};
 pub use summary::{Summary, summarise, values, visits};
-pub use table::{Column, TABLES, Table, TableKind, Values, find_table};
+pub use table::{Column, TABLES, Table, TableBuilder, TableKind, Values, find_table};

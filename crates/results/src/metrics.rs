@@ -1,7 +1,7 @@
 //! The registry of metrics. One row defines the name, unit, label, direction and meaning of a
 //! metric.
 //!
-//! The rows determine the fields of `results.json`, the columns of `results.parquet`, the names
+//! The rows determine the fields of `results.json`, the columns of `flows.parquet`, the names
 //! that `[[expect]]` and `[[published]]` accept, the summary, the JSON Schema of results, the
 //! tables of the book, and the names, units and labels of the report page. To add a metric, add a
 //! row here and set its field where `bentpipe-lab` converts outcomes to results.

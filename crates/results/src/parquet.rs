@@ -5,11 +5,11 @@
 
 use crate::table::{Column, Table, Values};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::Type;
+use parquet::schema::types::{ColumnPath, Type};
 use std::sync::Arc;
 
 /// Why a table could not be encoded.
@@ -25,17 +25,31 @@ pub fn encode(table: &Table<'_>) -> Result<Vec<u8>, TableError> {
     let schema = Type::group_type_builder(table.name).with_fields(fields).build()?;
     let pairs = table.metadata.iter();
     let pairs = pairs.map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone())).collect();
-    let properties = WriterProperties::builder()
+    let mut properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
+        .set_statistics_enabled(EnabledStatistics::None)
         .set_created_by(concat!("bentpipe ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_key_value_metadata(Some(pairs))
-        .build();
-    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
+        .set_key_value_metadata(Some(pairs));
+    for column in &table.columns {
+        // Measured values rarely repeat, and looking each up costs more than it saves.
+        let dictionary = !matches!(column.values, Values::Float(_));
+        let path = ColumnPath::new(vec![column.name.clone()]);
+        properties = properties.set_column_dictionary_enabled(path, dictionary);
+    }
+    let properties = Arc::new(properties.build());
+    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), properties)?;
     let mut group = writer.next_row_group()?;
     for column in &table.columns {
         match &column.values {
             Values::Text(values) => {
-                write::<ByteArrayType, _>(&mut group, values, |text| text.as_ref().into())?;
+                // Rows of a run or a series repeat their texts: one allocation for each repetition.
+                let mut last = ("", ByteArray::from(""));
+                write::<ByteArrayType, _>(&mut group, values, |text| {
+                    if last.0 != text.as_ref() {
+                        last = (text.as_ref(), text.as_ref().into());
+                    }
+                    last.1.clone()
+                })?;
             }
             Values::Int(values) => write::<Int64Type, _>(&mut group, values, |value| *value)?,
             Values::Float(values) => write::<DoubleType, _>(&mut group, values, |value| *value)?,
@@ -46,10 +60,10 @@ pub fn encode(table: &Table<'_>) -> Result<Vec<u8>, TableError> {
     writer.into_inner()
 }
 
-fn write<T: DataType, V>(
+fn write<'v, T: DataType, V>(
     group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
-    values: &[Option<V>],
-    convert: impl Fn(&V) -> T::T,
+    values: &'v [Option<V>],
+    convert: impl FnMut(&'v V) -> T::T,
 ) -> Result<(), TableError> {
     let Some(mut column) = group.next_column()? else { return Ok(()) };
     let present: Vec<T::T> = values.iter().flatten().map(convert).collect();

@@ -8,6 +8,8 @@ mod flows;
 mod runs;
 mod statistics;
 
+pub use builder::TableBuilder;
+
 use crate::document::Results;
 use std::borrow::Cow;
 
@@ -100,20 +102,22 @@ impl TableKind {
         Table {
             name: self.name,
             about: self.about,
-            metadata: metadata(results),
+            metadata: results.table_metadata(),
             columns: (self.columns)(results),
         }
     }
 }
 
-/// Returns what holds for all rows of every table.
-fn metadata(results: &Results) -> Vec<(&'static str, String)> {
-    vec![
-        ("bentpipe.scenario", results.scenario.clone()),
-        ("bentpipe.seed", results.seed.to_string()),
-        ("bentpipe.clock", results.clock.name().to_owned()),
-        ("bentpipe.version", results.version.clone()),
-    ]
+impl Results {
+    /// Returns the metadata of every table: scenario, seed, clock and version.
+    pub fn table_metadata(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("bentpipe.scenario", self.scenario.clone()),
+            ("bentpipe.seed", self.seed.to_string()),
+            ("bentpipe.clock", self.clock.name().to_owned()),
+            ("bentpipe.version", self.version.clone()),
+        ]
+    }
 }
 
 /// All tables of results.

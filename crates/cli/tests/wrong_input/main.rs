@@ -15,6 +15,7 @@ use std::process::{Command, Output};
 fn bentpipe(directory: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_bentpipe"))
         .current_dir(directory)
+        .env("XDG_CACHE_HOME", directory)
         .args(args)
         .output()
         .expect("command runs")

@@ -87,6 +87,19 @@ pub struct Sample {
 /// Largest number of samples of all flows: an hour at 1 ms.
 const MAX_SAMPLES: u64 = 3_600_000;
 
+/// Returns a scenario (TOML) over the built-in `constellation` with a flow between two cities.
+pub fn constellation_scenario(constellation: &str, from: &str, to: &str) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    format!(
+        "name = \"orbit\"\ntitle = {0}\n[path.orbit]\nconstellation = {0}\n\
+         links.all = {{ rate = \"10 Mbps\" }}\n[workload]\nfrom = {1}\nto = {2}\n\
+         download = \"1 MB\"\n",
+        quoted(constellation),
+        quoted(from),
+        quoted(to)
+    )
+}
+
 /// Samples the routes of the flows on `path` for `length`, at the times given by `step`. Also finds
 /// up to `disjoint` disjoint routes of each flow at the start.
 ///

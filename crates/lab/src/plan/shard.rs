@@ -1,6 +1,5 @@
 //! Shards: parts of a plan for several machines.
 
-use crate::error::LabError;
 use std::fmt;
 use std::str::FromStr;
 
@@ -21,18 +20,15 @@ impl Shard {
 }
 
 impl FromStr for Shard {
-    type Err = LabError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, LabError> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let parts = text
             .split_once('/')
             .and_then(|(number, of)| Some((number.trim().parse().ok()?, of.trim().parse().ok()?)));
         match parts {
             Some((number, of)) if (1..=of).contains(&number) => Ok(Self { number, of }),
-            _ => Err(LabError::Usage {
-                argument: "--shard",
-                reason: format!("`{text}` is not a part of a plan; allowed: K/N, from 1/N to N/N"),
-            }),
+            _ => Err(format!("`{text}` is not a part of a plan; allowed: K/N, from 1/N to N/N")),
         }
     }
 }
@@ -60,7 +56,7 @@ mod tests {
     fn texts_of_shards_are_checked() {
         assert_eq!("2/8".parse::<Shard>().unwrap().to_string(), "2/8");
         for text in ["0/8", "9/8", "8", "a/b", "1/0", ""] {
-            let error = text.parse::<Shard>().unwrap_err().to_string();
+            let error = text.parse::<Shard>().unwrap_err();
             assert!(error.contains("K/N"), "{error}");
         }
     }

@@ -21,6 +21,11 @@ pub trait RunStore: Sync {
     /// those of another task with the same identity.
     fn record(&self, plan: &Plan, task: Task) -> Option<RunRecord>;
 
+    /// Returns true if the store has no records, so that none need be looked up.
+    fn is_empty(&self) -> bool {
+        false
+    }
+
     /// Returns true if the store has the record of `task`.
     fn has(&self, plan: &Plan, task: Task) -> bool {
         self.record(plan, task).is_some()

@@ -229,7 +229,7 @@ impl ResultStore {
     fn get(&self, id: &TaskId) -> Option<Vec<u8>> {
         let database = self.database();
         let select = "SELECT value, used FROM record WHERE id = ?1";
-        let row = database.prepare(select).and_then(|mut statement| {
+        let row = database.prepare_cached(select).and_then(|mut statement| {
             let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?));
             statement.query_row([id.as_bytes().as_slice()], read).optional()
         });
@@ -247,7 +247,7 @@ impl ResultStore {
         let insert = "INSERT OR REPLACE INTO record (id, kind, engine, bytes, used, value) \
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let size = value.len() as u64;
-        let written = self.database().prepare(insert).and_then(|mut statement| {
+        let written = self.database().prepare_cached(insert).and_then(|mut statement| {
             let id = id.as_bytes().as_slice();
             statement.execute(params![id, kind as i64, ENGINE, size as i64, now(), value])
         });
@@ -300,13 +300,22 @@ impl RunStore for ResultStore {
         Some(RunRecord { run, recording })
     }
 
+    fn is_empty(&self) -> bool {
+        let any = "SELECT EXISTS (SELECT 1 FROM record)";
+        let any = self.database().query_row(any, [], |row| row.get::<_, bool>(0));
+        !any.unwrap_or(false)
+    }
+
     fn has(&self, plan: &Plan, task: Task) -> bool {
         let has = |id: Option<TaskId>| {
             let select = "SELECT 1 FROM record WHERE id = ?1";
             id.map(|id| {
-                let id = id.as_bytes().as_slice();
-                self.database().query_row(select, [id], |_| Ok(())).is_ok()
+                let database = self.database();
+                let mut statement = database.prepare_cached(select)?;
+                statement.exists([id.as_bytes().as_slice()])
             })
+            .transpose()
+            .unwrap_or(Some(false))
         };
         has(plan.task_id(task)) == Some(true) && has(plan.recording_id(task)) != Some(false)
     }

@@ -5,20 +5,23 @@ use crate::metrics::Row;
 use crate::quantity::quantity;
 use crate::run::{Point, Run};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Makes the columns of a table with a row for each value of `rows`.
-pub(super) struct Builder<'a, T> {
+#[derive(Debug)]
+pub struct TableBuilder<'a, T> {
     rows: Vec<T>,
     columns: Vec<Column<'a>>,
 }
 
-impl<'a, T: Copy> Builder<'a, T> {
-    pub(super) fn new(rows: impl Iterator<Item = T>) -> Self {
+impl<'a, T: Copy> TableBuilder<'a, T> {
+    /// Starts a table without columns.
+    pub fn new(rows: impl Iterator<Item = T>) -> Self {
         Self { rows: rows.collect(), columns: Vec::new() }
     }
 
-    pub(super) fn finish(self) -> Vec<Column<'a>> {
+    /// Returns the columns.
+    pub fn finish(self) -> Vec<Column<'a>> {
         self.columns
     }
 
@@ -33,7 +36,8 @@ impl<'a, T: Copy> Builder<'a, T> {
         self
     }
 
-    pub(super) fn text(
+    /// Adds a column of text.
+    pub fn text(
         self,
         name: &str,
         about: impl Into<Cow<'static, str>>,
@@ -44,7 +48,7 @@ impl<'a, T: Copy> Builder<'a, T> {
     }
 
     /// Adds a column of integers. A value above 2^63 - 1, which no run reaches, is null.
-    pub(super) fn int<I: TryInto<i64>>(
+    pub fn int<I: TryInto<i64>>(
         self,
         name: &str,
         unit: &'static str,
@@ -56,7 +60,8 @@ impl<'a, T: Copy> Builder<'a, T> {
         self.push(name, unit, about, Values::Int(values))
     }
 
-    pub(super) fn float(
+    /// Adds a column of floating-point numbers.
+    pub fn float(
         self,
         name: &str,
         unit: &'static str,
@@ -67,27 +72,26 @@ impl<'a, T: Copy> Builder<'a, T> {
         self.push(name, unit, about, Values::Float(values))
     }
 
-    pub(super) fn bool(
-        self,
-        name: &str,
-        about: &'static str,
-        read: impl Fn(T) -> Option<bool>,
-    ) -> Self {
+    /// Adds a column of truth values.
+    pub fn bool(self, name: &str, about: &'static str, read: impl Fn(T) -> Option<bool>) -> Self {
         let values = self.rows.iter().map(|row| read(*row)).collect();
         self.push(name, "", about, Values::Bool(values))
     }
 
     /// Adds the column of a metric, under its name with `prefix`.
-    pub(super) fn metric(self, prefix: &str, row: &Row, read: impl Fn(T) -> Option<f64>) -> Self {
+    pub fn metric(self, prefix: &str, row: &Row, read: impl Fn(T) -> Option<f64>) -> Self {
         self.float(&format!("{prefix}{}", row.name), row.unit, row.about.trim(), read)
     }
 
     /// Adds `point.KEY` as text and `point.KEY.number` in base units for each swept key.
-    pub(super) fn point(self, read: impl Fn(T) -> &'a Point) -> Self {
+    pub fn point(self, read: impl Fn(T) -> &'a Point) -> Self {
         let keys: BTreeSet<&String> = self.rows.iter().flat_map(|row| read(*row).keys()).collect();
         keys.into_iter().fold(self, |table, key| {
+            // A sweep has few values and many rows.
+            let mut known: HashMap<&str, Option<(f64, &'static str)>> = HashMap::new();
+            let mut parse = |text| *known.entry(text).or_insert_with(|| quantity(text));
             let parsed: Vec<Option<(f64, &'static str)>> =
-                table.rows.iter().map(|row| quantity(read(*row).get(key)?)).collect();
+                table.rows.iter().map(|row| parse(read(*row).get(key)?)).collect();
             let mut units = parsed.iter().flatten().map(|(_, unit)| *unit);
             let first = units.next().unwrap_or_default();
             let unit = if units.all(|unit| unit == first) { first } else { "" };
@@ -101,7 +105,7 @@ impl<'a, T: Copy> Builder<'a, T> {
     }
 
     /// Adds the columns that identify the run: `variant`, the swept keys and `run`.
-    pub(super) fn run(self, read: impl Fn(T) -> &'a Run) -> Self {
+    pub fn run(self, read: impl Fn(T) -> &'a Run) -> Self {
         self.text("variant", "Name of the variant.", |row| Some(&read(row).variant))
             .point(|row| &read(row).point)
             .int("run", "", "Number of the run, from 0.", |row| Some(read(row).run))

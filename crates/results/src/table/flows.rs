@@ -1,7 +1,7 @@
 //! Tables of flows: metrics, objects, bytes of the reverse direction and sizes of ACKs.
 
 use super::Column;
-use super::builder::Builder;
+use super::builder::TableBuilder;
 use crate::document::Results;
 use crate::flow_metrics::flow_metrics;
 use crate::reverse::LAYERS;
@@ -18,8 +18,8 @@ fn visits(results: &Results) -> impl Iterator<Item = Visit<'_>> {
 fn builder<'a, T: Copy + 'a>(
     rows: impl Iterator<Item = T>,
     visit: impl Fn(T) -> Visit<'a>,
-) -> Builder<'a, T> {
-    Builder::new(rows)
+) -> TableBuilder<'a, T> {
+    TableBuilder::new(rows)
         .run(|row| visit(row).0)
         .text("flow", "Name of the flow.", |row| Some(&visit(row).1.name))
         .int("visit", "", "Number of the visit, from 1.", |row| Some(visit(row).1.visit))

@@ -1,12 +1,12 @@
 //! Tables of runs: fairness, links, and reports of the emulator.
 
 use super::Column;
-use super::builder::Builder;
+use super::builder::TableBuilder;
 use crate::document::Results;
 use crate::metrics::{LINK, SHARED};
 
 pub(super) fn runs(results: &Results) -> Vec<Column<'_>> {
-    let table = Builder::new(results.runs.iter())
+    let table = TableBuilder::new(results.runs.iter())
         .run(|run| run)
         .float("fairness.from_s", "s", "Start of the time in which fairness is evaluated.", |run| {
             run.fairness.as_ref().map(|fairness| fairness.from_s)
@@ -35,7 +35,7 @@ pub(super) fn shares(results: &Results) -> Vec<Column<'_>> {
         let shares = run.fairness.iter().flat_map(|fairness| &fairness.flows);
         shares.map(move |share| (run, share))
     });
-    Builder::new(rows)
+    TableBuilder::new(rows)
         .run(|(run, _)| run)
         .text("flow", "Name of the flow.", |(_, share)| Some(&share.flow))
         .float("goodput_mbps", "Mbps", "Goodput in the evaluated time.", |(_, share)| {
@@ -49,7 +49,7 @@ pub(super) fn shares(results: &Results) -> Vec<Column<'_>> {
 
 pub(super) fn links(results: &Results) -> Vec<Column<'_>> {
     let rows = results.runs.iter().flat_map(|run| run.links.iter().map(move |link| (run, link)));
-    let table = Builder::new(rows).run(|(run, _)| run).text(
+    let table = TableBuilder::new(rows).run(|(run, _)| run).text(
         "link",
         "Name of the link: `HOP/forward` or `HOP/return`.",
         |(_, link)| Some(&link.name),
@@ -66,7 +66,7 @@ pub(super) fn emulation(results: &Results) -> Vec<Column<'_>> {
         let directions = run.emulation.iter().flat_map(|emulation| &emulation.directions);
         directions.map(move |direction| (run, direction))
     });
-    Builder::new(rows)
+    TableBuilder::new(rows)
         .run(|(run, _)| run)
         .text("direction", "`forward` or `return`.", |(_, own)| Some(&own.name))
         .int("packets", "packets", "Packets read.", |(_, own)| Some(own.packets))
@@ -99,7 +99,7 @@ pub(super) fn warnings(results: &Results) -> Vec<Column<'_>> {
         let warnings = run.emulation.iter().flat_map(|emulation| &emulation.warnings);
         warnings.map(move |warning| (run, warning))
     });
-    Builder::new(rows)
+    TableBuilder::new(rows)
         .run(|(run, _)| run)
         .text("warning", "Reason to doubt the results of the run.", |(_, warning)| Some(warning))
         .finish()

@@ -1,7 +1,7 @@
 //! Tables of statistics over runs: summary, expectations and published figures.
 
 use super::Column;
-use super::builder::Builder;
+use super::builder::TableBuilder;
 use crate::document::Results;
 use crate::flow_metrics::flow_metrics;
 use crate::metrics::SHARED;
@@ -14,7 +14,7 @@ fn unit(name: &str) -> Option<&'static str> {
 }
 
 pub(super) fn summary(results: &Results) -> Vec<Column<'_>> {
-    Builder::new(results.summary.iter())
+    TableBuilder::new(results.summary.iter())
         .text("variant", "Name of the variant.", |row| Some(&row.variant))
         .point(|row| &row.point)
         .text("flow", "Name of the flow, or `all` for a metric of all flows together.", |row| {
@@ -36,7 +36,7 @@ pub(super) fn summary(results: &Results) -> Vec<Column<'_>> {
 }
 
 pub(super) fn expectations(results: &Results) -> Vec<Column<'_>> {
-    Builder::new(results.expectations.iter())
+    TableBuilder::new(results.expectations.iter())
         .text("text", "The expectation in words.", |row| Some(&row.text))
         .bool("passed", "Whether it passed; null if runs are missing.", |row| row.passed)
         .float("measured", "", "Statistic or ratio that was compared.", |row| row.measured)
@@ -44,7 +44,7 @@ pub(super) fn expectations(results: &Results) -> Vec<Column<'_>> {
 }
 
 pub(super) fn published(results: &Results) -> Vec<Column<'_>> {
-    Builder::new(results.published.iter())
+    TableBuilder::new(results.published.iter())
         .text("label", "Short heading.", |row| Some(&row.label))
         .text("kind", "`objective` for a target, `measured` for a measurement.", |row| {
             Some(row.kind.name())

@@ -1,0 +1,185 @@
+//! Time series as tables in long form, for Parquet and Arrow.
+
+use crate::recording::Recording;
+use crate::traces::{FlowSeries, LinkSeries, SeriesRef, Trace, points};
+use bentpipe_results::{Column, Table, TableBuilder};
+use std::collections::BTreeMap;
+
+impl Recording {
+    /// Returns the tables of the traced runs, `series` and `phases`, without metadata.
+    pub fn tables(&self) -> [Table<'_>; 2] {
+        let table = |name, about, columns| Table { name, about, metadata: Vec::new(), columns };
+        [
+            table(
+                "series",
+                "One row for each point of each time series of each traced run.",
+                self.series(),
+            ),
+            table(
+                "phases",
+                "One row for each phase of the congestion control of each traced visit, which \
+                    lasts until the next one.",
+                self.phases(),
+            ),
+        ]
+    }
+
+    fn series(&self) -> Vec<Column<'_>> {
+        let rows = self.traces.iter().flat_map(|trace| {
+            let flows = trace.flows.iter().map(Source::Flow);
+            let links = trace.links.iter().map(Source::Link);
+            let sources = flows.chain(links).flat_map(|source| {
+                source.series().iter().map(move |(name, series)| (source, name, series))
+            });
+            sources.flat_map(move |(source, name, series)| {
+                let points = points(series, &self.blob).into_iter();
+                points.map(move |(time, value)| Point { trace, source, name, series, time, value })
+            })
+        });
+        visit(TableBuilder::new(rows), |row| row.trace, |row| row.source.flow())
+            .text("link", "Name of the link; null for a series of a flow.", |row| row.source.link())
+            .text("series", "Name of the series.", |row| Some(row.name))
+            .text("unit", "Unit of the value.", |row| Some(&row.series.unit))
+            .float("time_s", "s", "Time since the start of the run.", |row| Some(row.time))
+            .float("value", "", "Value, exact to 24 bits.", |row| Some(f64::from(row.value)))
+            .finish()
+    }
+
+    fn phases(&self) -> Vec<Column<'_>> {
+        let rows = self.traces.iter().flat_map(|trace| {
+            let flows = trace.flows.iter();
+            flows.flat_map(move |flow| flow.phases.iter().map(move |phase| (trace, flow, phase)))
+        });
+        visit(TableBuilder::new(rows), |row| row.0, |row| Some(row.1))
+            .text("phase", "Name of the phase.", |(.., phase)| Some(&phase.label))
+            .float("time_s", "s", "Start of the phase since the start of the run.", |row| {
+                Some(row.2.t_s)
+            })
+            .finish()
+    }
+}
+
+/// A point of a time series.
+#[derive(Clone, Copy)]
+struct Point<'a> {
+    trace: &'a Trace,
+    source: Source<'a>,
+    name: &'a str,
+    series: &'a SeriesRef,
+    time: f64,
+    value: f32,
+}
+
+/// What a time series belongs to.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Flow(&'a FlowSeries),
+    Link(&'a LinkSeries),
+}
+
+impl<'a> Source<'a> {
+    fn series(self) -> &'a BTreeMap<String, SeriesRef> {
+        match self {
+            Self::Flow(flow) => &flow.series,
+            Self::Link(link) => &link.series,
+        }
+    }
+
+    fn flow(self) -> Option<&'a FlowSeries> {
+        match self {
+            Self::Flow(flow) => Some(flow),
+            Self::Link(_) => None,
+        }
+    }
+
+    fn link(self) -> Option<&'a str> {
+        match self {
+            Self::Flow(_) => None,
+            Self::Link(link) => Some(&link.name),
+        }
+    }
+}
+
+/// Adds the columns that identify the run and the visit.
+fn visit<'a, T: Copy>(
+    table: TableBuilder<'a, T>,
+    trace: impl Fn(T) -> &'a Trace,
+    flow: impl Fn(T) -> Option<&'a FlowSeries>,
+) -> TableBuilder<'a, T> {
+    table
+        .text("variant", "Name of the variant.", |row| Some(&trace(row).variant))
+        .point(|row| &trace(row).point)
+        .int("run", "", "Number of the run, from 0.", |row| Some(trace(row).run))
+        .text("flow", "Name of the flow; null for a link.", |row| Some(&flow(row)?.name))
+        .int("visit", "", "Number of the visit, from 1; null for a link.", |row| {
+            Some(flow(row)?.visit)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_recorder::{FlowTrace, LinkTrace, RunTrace, Series};
+    use bentpipe_results::Values;
+    use bentpipe_units::Time;
+
+    fn recording() -> Recording {
+        let series = |name, n: u64| Series {
+            name,
+            unit: "bytes",
+            points: (0..n).map(|i| (Time::from_millis(i), i as f64 + 0.5)).collect(),
+            downsampled: false,
+        };
+        let run = RunTrace {
+            flows: vec![FlowTrace {
+                name: "main".to_owned(),
+                visit: 2,
+                start: Time::ZERO,
+                series: vec![series("rtt", 5), series("cwnd", 3)],
+                marks: Vec::new(),
+                phases: vec![(Time::ZERO, "slow start"), (Time::from_secs(1), "recovery")],
+            }],
+            links: vec![LinkTrace {
+                name: "access/forward".to_owned(),
+                rate: None,
+                queue_limit: None,
+                series: vec![series("queue", 2)],
+            }],
+            paths: Vec::new(),
+        };
+        let mut recording = Recording::default();
+        let key = |value: &str| [("loss".to_owned(), value.to_owned())].into_iter().collect();
+        for (run_number, value) in ["0", "0.1 %"].into_iter().enumerate() {
+            let offset = recording.blob.len();
+            let mut blob = Vec::new();
+            let number = run_number as u64;
+            let mut trace = Trace::encode("cubic", &key(value), number, &run, &[], &mut blob);
+            trace.shift(offset);
+            recording.blob.extend(blob);
+            recording.traces.push(trace);
+        }
+        recording
+    }
+
+    #[test]
+    fn series_are_a_row_for_each_point_with_its_run_and_source() {
+        let recording = recording();
+        let [series, phases] = recording.tables();
+        assert_eq!((series.len(), phases.len()), (20, 4));
+        let text = |name: &str| match &series.column(name).unwrap().values {
+            Values::Text(values) => values.iter().map(Option::as_deref).collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        };
+        let float = |name: &str| match &series.column(name).unwrap().values {
+            Values::Float(values) => values.iter().map(|value| value.unwrap()).collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        };
+        let row = |i: usize| (text("flow")[i], text("link")[i], text("series")[i].unwrap());
+        assert_eq!(row(0), (Some("main"), None, "cwnd"));
+        assert_eq!(row(3), (Some("main"), None, "rtt"));
+        assert_eq!(row(18), (None, Some("access/forward"), "queue"));
+        assert_eq!((float("time_s")[19], float("value")[19]), (0.001, 1.5));
+        assert_eq!((text("point.loss")[9], text("point.loss")[10]), (Some("0"), Some("0.1 %")));
+        assert_eq!(float("point.loss.number")[19], 0.001);
+    }
+}
