@@ -11,7 +11,7 @@
 //! - As many comparisons with a path whose RTT of 626 ms instead of 600 ms makes 2 MB take 3 %
 //!   longer, also under other seeds, and a quarter as many at higher losses.
 //!
-//! Exit status 1 if there are more errors than that, or if less than 95 % of the slowdowns are
+//! Exit status 1 if there are more errors than that, or if less than 90 % of the slowdowns are
 //! found at the scenario's own loss.
 
 use bentpipe_lab::{Lab, LabError};
@@ -131,5 +131,5 @@ fn study(comparisons: u64) -> Result<bool, LabError> {
         found.print(loss);
     }
     let most = (LEVEL * comparisons as f64 * 2.0).ceil() as u64;
-    Ok(errors <= most && found.regressions as f64 >= 0.95 * found.comparisons as f64)
+    Ok(errors <= most && found.regressions as f64 >= 0.9 * found.comparisons as f64)
 }
