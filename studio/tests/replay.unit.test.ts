@@ -6,7 +6,8 @@ describe("the command that replays a run", () => {
 
   it("names the directory of a page that is a file", () => {
     expect(replayCommand(run, "file:///home/a%20b/out/study/report.html#run=0")).toBe(
-      "bentpipe replay '/home/a b/out/study' --variant 0rtt --run 19 --point 'workload.download=2 MB'",
+      "bentpipe replay '/home/a b/out/study' --variant 0rtt --run 19 " +
+        "--point 'workload.download=2 MB'",
     );
   });
 

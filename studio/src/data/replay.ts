@@ -18,7 +18,8 @@ export function replayCommand({ variant, point, run }: RunName, page: string): s
   const values = Object.entries(point).map(
     ([key, value]) => ` --point ${quoted(`${key}=${value}`)}`,
   );
-  return `bentpipe replay ${quoted(directory)} --variant ${quoted(variant)} --run ${run}${values.join("")}`;
+  const which = `--variant ${quoted(variant)} --run ${run}${values.join("")}`;
+  return `bentpipe replay ${quoted(directory)} ${which}`;
 }
 
 /** An argument as a POSIX shell reads it. */
