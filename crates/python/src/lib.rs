@@ -3,7 +3,10 @@
 //! It holds what needs Rust: plans, runs, tables as Arrow streams, and the whole command. The
 //! classes that users see are in Python (`python/bentpipe`) and typed by `_bentpipe.pyi`.
 
+mod controller;
 mod error;
+mod events;
+mod gym;
 mod lists;
 mod orbit;
 mod packets;
@@ -22,6 +25,14 @@ mod _bentpipe {
     use std::ffi::OsString;
     use std::path::PathBuf;
 
+    #[pymodule_export]
+    use crate::controller::register_controller;
+    #[pymodule_export]
+    use crate::events::{
+        Ack, ControllerConfig, EcnCe, Loss, PathChange, RateSample, Restart, SentPacket,
+    };
+    #[pymodule_export]
+    use crate::gym::Episode;
     #[pymodule_export]
     use crate::lists::{cities, constellations, controllers, profiles};
     #[pymodule_export]

@@ -1,9 +1,10 @@
 //! Runs a plan on threads of Rust, while the calling thread handles signals and progress.
 
+use crate::controller::PythonSimulator;
 use crate::error::raise;
 use crate::plan::Plan;
 use crate::results::{Place, RunData};
-use bentpipe_lab::{Options, Progress, Simulator, Threads, record};
+use bentpipe_lab::{Options, Progress, Threads, record};
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -33,13 +34,14 @@ pub fn run(
     let place = Place::new(directory)?;
     let plan = &*plan.plan;
     let stop = AtomicBool::new(false);
+    let simulator = PythonSimulator::default();
     let done = AtomicUsize::new(0);
     let (recorded, interrupted) = py.detach(|| {
         let waiting = std::thread::current();
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| {
                 let count = |now: Progress| done.store(now.done, Ordering::Relaxed);
-                let executor = Threads { runner: &Simulator, jobs };
+                let executor = Threads { runner: &simulator, jobs };
                 let options = Options { progress: &count, ..Options::new(&executor, &stop) };
                 let recorded = record(plan, place.path(), &options);
                 waiting.unpark();
@@ -54,7 +56,7 @@ pub fn run(
     }
     let recorded = recorded.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let recorded = recorded.map_err(|error| raise(py, &error))?;
-    RunData::recorded(py, recorded, place)
+    RunData::recorded(py, recorded, place, simulator.exception())
 }
 
 /// Handles signals and reports progress until `finished`. Returns the exception that a signal
