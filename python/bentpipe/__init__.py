@@ -16,6 +16,17 @@
 
 from . import orbit
 from ._bentpipe import VERSION as __version__
+from ._bentpipe import (
+    Ack,
+    ControllerConfig,
+    EcnCe,
+    Loss,
+    PathChange,
+    RateSample,
+    Restart,
+    SentPacket,
+)
+from ._controller import Controller, register_controller
 from ._errors import BentpipeError, RunError, ScenarioError
 from ._lists import cities, constellations, controllers, profiles
 from ._results import Results
@@ -23,12 +34,21 @@ from ._scenario import Scenario
 from ._table import Column, Table
 
 __all__ = [
+    "Ack",
     "BentpipeError",
     "Column",
+    "Controller",
+    "ControllerConfig",
+    "EcnCe",
+    "Loss",
+    "PathChange",
+    "RateSample",
+    "Restart",
     "Results",
     "RunError",
     "Scenario",
     "ScenarioError",
+    "SentPacket",
     "Table",
     "__version__",
     "cities",
@@ -36,4 +56,5 @@ __all__ = [
     "controllers",
     "orbit",
     "profiles",
+    "register_controller",
 ]
