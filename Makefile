@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page build demo test test-rust test-page test-report lint docs docs-check bench peers matrix validate clocks fuzz clean
+.PHONY: help setup page build wheel demo test test-rust test-page test-report test-python lint docs docs-check bench peers matrix validate clocks fuzz clean
 
 # Output directory of runs.
 OUT ?= out
@@ -29,6 +29,9 @@ page: studio/dist/index.html ## Build the report page
 build: page ## Build the command with the page inside
 	cargo build --locked -p bentpipe-cli
 
+wheel: page ## Build the Python package: target/wheels
+	python3 -m pip wheel --no-deps --wheel-dir target/wheels .
+
 # Builds only what the demonstration runs: no product, no real clock, no Parquet files. `make
 # validate` runs all ten repeats.
 demo: ## GEO downloads, with a table and a report
@@ -54,6 +57,9 @@ studio/node_modules/.tested: studio/dist/index.html $(shell find studio/tests -t
 test-report: build
 	$(BENTPIPE) run scenarios/examples/first.toml --out $(OUT)/test-report >/dev/null
 	cd studio && BENTPIPE_REPORT=$(abspath $(OUT))/test-report/report.html npx vitest run --project page tests/real.page.test.ts
+
+test-python: page ## Test the Python package: the wheel in a new environment
+	scripts/test-python
 
 lint: studio/node_modules/.installed ## Formatting, retired words, clippy, documentation, the page's sources: warnings are errors
 	scripts/check-words

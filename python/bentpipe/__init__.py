@@ -27,11 +27,16 @@ from ._bentpipe import (
     SentPacket,
 )
 from ._controller import Controller, register_controller
-from ._errors import BentpipeError, RunError, ScenarioError
+from ._errors import BentpipeError, RunError, ScenarioError, VersionError
 from ._lists import cities, constellations, controllers, profiles
 from ._results import Results
 from ._scenario import Scenario
 from ._table import Column, Table
+
+# Users see these names, not those of the modules that define them.
+for _class in (BentpipeError, Column, Controller, Results, RunError, Scenario, ScenarioError, Table):
+    _class.__module__ = __name__
+del _class
 
 __all__ = [
     "Ack",
@@ -50,6 +55,7 @@ __all__ = [
     "ScenarioError",
     "SentPacket",
     "Table",
+    "VersionError",
     "__version__",
     "cities",
     "constellations",

@@ -1,6 +1,22 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from os import PathLike
 from typing import Any, final
+
+__all__ = [
+    "OrbitData",
+    "Plan",
+    "RunData",
+    "TableData",
+    "VERSION",
+    "cities",
+    "constellation_scenario",
+    "constellations",
+    "controllers",
+    "main",
+    "profiles",
+    "run",
+    "survey",
+]
 
 VERSION: str
 
@@ -278,7 +294,11 @@ def run(
     directory: str | PathLike[str] | None = None,
     jobs: int | None = None,
     progress: Callable[[int], object] | None = None,
+    store: object | None = None,
+    batches: Callable[[bytes, list[int]], Iterator[list[tuple[int, bytes]]]] | None = None,
 ) -> RunData: ...
+def engine() -> str: ...
+def run_tasks(payload: bytes, indices: list[int]) -> list[bytes]: ...
 def profiles() -> str: ...
 def controllers() -> str: ...
 def constellations() -> str: ...

@@ -68,6 +68,35 @@ class ScenarioError(BentpipeError, ValueError):
         return text
 
 
+class VersionError(BentpipeError):
+    """A worker has another version of Bentpipe, which could give other results.
+
+    Attributes:
+        worker: Name of the worker.
+        worker_version: Version and engine of the worker. Equal engines give equal results.
+        client_version: Version and engine of the client.
+    """
+
+    worker: str
+    worker_version: tuple[str, str]
+    client_version: tuple[str, str]
+
+    def __init__(
+        self, worker: str, worker_version: tuple[str, str], client_version: tuple[str, str]
+    ) -> None:
+        super().__init__(worker, worker_version, client_version)
+        self.worker = worker
+        self.worker_version = worker_version
+        self.client_version = client_version
+
+    def __str__(self) -> str:
+        own, client = (f"{version} (engine {engine})" for version, engine in self.args[1:])
+        return (
+            f"the worker {self.worker} has bentpipe {own}, and the client has {client}; "
+            "allowed: the same on all of them"
+        )
+
+
 class RunError(BentpipeError):
     """A run failed.
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import _bentpipe
+from ._cluster import batches
 from ._errors import RunError
 from ._results import Results
 
@@ -23,23 +24,47 @@ def execute(
     jobs: int | None,
     out: str | os.PathLike[str] | None,
     progress: Progress,
-    executor: Executor | None,
+    executor: Executor | Any | None,
+    store: str | os.PathLike[str] | bool,
+    reuse: bool,
 ) -> Results:
-    """Run ``plan`` on threads of this process, and return its results."""
-    if executor is not None:
-        raise NotImplementedError("runs on an executor are not available; allowed: None")
+    """Run ``plan`` on threads of this process or on ``executor``, and return its results."""
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs of {jobs} is too small; allowed: 1 or more")
     total = plan.runs
     report, close = _reporter(progress, plan.name, total)
     try:
-        data = _bentpipe.run(plan, out, jobs, report)
+        data = _bentpipe.run(
+            plan,
+            out,
+            jobs,
+            report,
+            store=_store(store, reuse),
+            batches=None if executor is None else batches(executor),
+        )
     finally:
         close()
     results = Results(data)
     if data.failure is not None:
         raise RunError(data.failure, results) from data.exception
     return results
+
+
+class _StoreOptions:
+    """Directory of the result store (``None`` for the default one), and whether to take from it."""
+
+    def __init__(self, directory: str | os.PathLike[str] | None, reuse: bool) -> None:
+        self.directory = directory
+        self.reuse = reuse
+
+
+def _store(store: str | os.PathLike[str] | bool, reuse: bool) -> _StoreOptions | None:
+    if store is False:
+        return None
+    if store is not True:
+        return _StoreOptions(store, reuse)
+    # As the command does.
+    return _StoreOptions(os.environ.get("BENTPIPE_STORE") or None, reuse)
 
 
 def _reporter(

@@ -172,7 +172,9 @@ class Scenario:
         jobs: int | None = None,
         out: str | os.PathLike[str] | None = None,
         progress: Progress = True,
-        executor: Executor | None = None,
+        executor: Executor | Any | None = None,
+        store: str | os.PathLike[str] | bool = True,
+        reuse: bool = True,
     ) -> Results:
         """Run the scenario on the virtual clock, and return its results.
 
@@ -186,16 +188,31 @@ class Scenario:
             out: Run directory to write, as ``bentpipe run --out`` does [default: none].
             progress: Show a progress bar if tqdm is installed; or a function that is called with
                 the number of runs that have ended and the number of all.
-            executor: Reserved.
+            executor: Where runs are executed, instead of on threads of this process: an executor of
+                ``concurrent.futures`` whose workers are processes with this version of Bentpipe,
+                or a client of ``dask.distributed``.
+            store: Directory of the result store, from which runs are taken that any earlier
+                scenario shares with this one, and where new ones go; ``True`` for the one that the
+                command uses, ``False`` for none.
+            reuse: False to run everything again, even what the store has.
 
         Raises:
             RunError: A run failed. Its ``results`` are those of the runs that ended.
+            VersionError: A worker has another version of Bentpipe.
         """
         plan = self._plan
         if seed is not None or repeat is not None:
             sets = list(self._sets)
             plan = Plan(self._file, self._text, self._directory, sets, seed, repeat)
-        return execute(plan, jobs=jobs, out=out, progress=progress, executor=executor)
+        return execute(
+            plan,
+            jobs=jobs,
+            out=out,
+            progress=progress,
+            executor=executor,
+            store=store,
+            reuse=reuse,
+        )
 
     def __repr__(self) -> str:
         swept = f", sweep over {', '.join(self.points)}" if self.points else ""

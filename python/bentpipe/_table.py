@@ -89,7 +89,7 @@ class Table:
         Numbers are ``float64`` with NaN for null, or ``int64``; integers and truth values with
         nulls have the nullable types ``Int64`` and ``boolean``.
         """
-        pandas = _import("pandas", "to_pandas")
+        library: Any = _import("pandas", "to_pandas")
         numpy = _import("numpy", "to_pandas")
         series = {}
         for index, column in enumerate(self._columns):
@@ -97,7 +97,7 @@ class Table:
             if words is not None:
                 kind = "float64" if column.kind == "float" else "int64"
                 array = numpy.frombuffer(words, dtype=kind).copy()
-                series[column.name] = pandas.Series(array)
+                series[column.name] = library.Series(array)
                 continue
             values = self._data.values(index)
             if column.kind == "int":
@@ -106,14 +106,15 @@ class Table:
                 kind = "boolean" if None in values else "bool"
             else:
                 kind = "object"
-            series[column.name] = pandas.Series(values, dtype=kind)
-        frame = pandas.DataFrame(series, columns=[column.name for column in self._columns])
+            series[column.name] = library.Series(values, dtype=kind)
+        frame: pandas.DataFrame = library.DataFrame(series, columns=[column.name for column in self._columns])
         frame.attrs["units"] = {c.name: c.unit for c in self._columns if c.unit}
         return frame
 
     def to_polars(self) -> polars.DataFrame:
         """Return the table as a ``polars.DataFrame``. Needs polars 1.3 or later."""
-        return _import("polars", "to_polars").DataFrame(self)
+        frame: polars.DataFrame = _import("polars", "to_polars").DataFrame(self)
+        return frame
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return a capsule with an Arrow stream (Arrow PyCapsule interface)."""

@@ -115,6 +115,7 @@ export const reportWith = (given: Partial<Report>): Report => ({
   runs_done: given.runs?.length ?? 0,
   notes: [],
   files: [],
+  engine: "",
   source: "",
   path: null,
   variants: [],

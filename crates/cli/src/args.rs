@@ -1,5 +1,6 @@
 //! The command line.
 
+mod compare;
 #[cfg(feature = "real-clock")]
 pub mod interop;
 #[cfg(feature = "product")]
@@ -14,6 +15,7 @@ pub mod shell;
 #[cfg(feature = "product")]
 mod values;
 
+pub use compare::Compare;
 #[cfg(feature = "product")]
 pub use path_memory::{PathMemory, Store};
 #[cfg(feature = "product")]
@@ -40,7 +42,7 @@ const EXAMPLES: &str = r#"Examples:
 
 Exit status:
   0  success
-  1  an expectation failed
+  1  an expectation failed, or a comparison found a regression
   2  the scenario or the command line is invalid
   3  a run failed or was interrupted"#;
 
@@ -106,6 +108,8 @@ pub enum Command {
     Replay(Replay),
     /// Join the run directories of shards into one
     Merge(Merge),
+    /// Compare two sets of runs, and fail if the second is worse
+    Compare(Compare),
     #[cfg(feature = "store")]
     /// Show or clear the result store, from which later studies take the runs that they share
     Cache {

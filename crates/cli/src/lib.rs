@@ -4,6 +4,8 @@
 #![allow(clippy::disallowed_methods)]
 
 mod args;
+mod compare;
+mod compare_table;
 mod controllers;
 mod dry_run;
 mod errors;
@@ -47,7 +49,7 @@ mod table;
 mod version;
 
 use args::{Cli, Command};
-use bentpipe_lab::LabError;
+use bentpipe_lab::{Executor, LabError};
 use clap::error::ContextKind;
 use clap::{CommandFactory, Parser};
 use status::{FAILED, USAGE};
@@ -74,20 +76,34 @@ const OPTIONAL: [(&str, &str); 7] = [
     ("interop", "real-clock"),
 ];
 
+/// Connects to executors on other machines.
+pub trait Cluster {
+    /// Returns an executor that runs tasks on the Dask scheduler at `address`.
+    ///
+    /// # Errors
+    /// The scheduler cannot be reached.
+    fn dask(&self, address: &str) -> Result<Box<dyn Executor>, String>;
+}
+
 /// Runs the command line `args`, whose first entry is the name of the command, and returns the exit
 /// status.
 ///
 /// `program` is an executable that runs this command. The real clock and `interop` start it for the
-/// QUIC endpoints.
-pub fn main_with(args: impl IntoIterator<Item = OsString>, program: &Path) -> u8 {
+/// QUIC endpoints. `cluster` connects to other machines, if the caller can.
+pub fn main_with(
+    args: impl IntoIterator<Item = OsString>,
+    program: &Path,
+    cluster: Option<&dyn Cluster>,
+) -> u8 {
     let command = match Cli::try_parse_from(args) {
         Ok(cli) => cli.command,
         Err(error) => return not_parsed(&error),
     };
     let status = match command {
-        Command::Run(args) => run::run(&args, program),
+        Command::Run(args) => run::run(&args, program, cluster),
         Command::Replay(args) => replay::run(&args),
         Command::Merge(args) => merge::run(&args),
+        Command::Compare(args) => compare::run(&args),
         #[cfg(feature = "store")]
         Command::Cache { command } => store::run(&command),
         Command::Matrix(args) => matrix::run(&args),

@@ -1,5 +1,6 @@
 //! `bentpipe run`: runs scenarios and prints their results.
 
+use crate::Cluster;
 use crate::args::{Clock, Run};
 #[cfg(feature = "real-clock")]
 use crate::live::LiveLines;
@@ -8,7 +9,7 @@ use crate::status::FAILED;
 use crate::status::{OK, USAGE};
 use crate::study::{Study, bars, stop_on_interrupt};
 use crate::{dry_run, output, summary};
-use bentpipe_lab::{Changes, LabError, Plan, Runner, Simulator, Threads};
+use bentpipe_lab::{Changes, Executor, LabError, Plan, Runner, Simulator, Threads};
 #[cfg(feature = "real-clock")]
 use bentpipe_lab::{RealClock, StatsObserver};
 use bentpipe_results::Results;
@@ -25,7 +26,7 @@ use std::sync::atomic::Ordering;
 /// Runs the scenarios one after another. Reads all of them first, so that an error there prevents
 /// any run. `program` runs the QUIC endpoints of the real clock.
 #[cfg_attr(not(feature = "real-clock"), expect(unused_variables))]
-pub fn run(args: &Run, program: &Path) -> Result<u8, LabError> {
+pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<u8, LabError> {
     let changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: args.repeat };
     let plans: Result<Vec<Plan>, LabError> = args
         .files
@@ -78,7 +79,9 @@ pub fn run(args: &Run, program: &Path) -> Result<u8, LabError> {
         Clock::Real => Box::new(real_clock(program, &bars)),
     };
     let stop = stop_on_interrupt();
-    let executor = Threads { runner: &*runner, jobs };
+    let threads = Threads { runner: &*runner, jobs };
+    let remote = args.dask.as_deref().map(|address| dask(address, args, cluster)).transpose()?;
+    let executor = remote.as_deref().unwrap_or(&threads);
     #[cfg(feature = "store")]
     let store = match args.clock {
         Clock::Virtual => crate::store::open(&args.store)?,
@@ -91,7 +94,7 @@ pub fn run(args: &Run, program: &Path) -> Result<u8, LabError> {
         #[cfg(feature = "store")]
         reuse: !args.store.no_reuse,
         shard: args.shard,
-        ..Study::new(&executor, &stop, &bars)
+        ..Study::new(executor, &stop, &bars)
     };
     if args.dry_run {
         #[cfg(feature = "store")]
@@ -128,6 +131,26 @@ pub fn run(args: &Run, program: &Path) -> Result<u8, LabError> {
         output::print(&json(&documents, plans.len() > 1))?;
     }
     Ok(status)
+}
+
+/// Connects to the Dask scheduler at `address`.
+fn dask(
+    address: &str,
+    args: &Run,
+    cluster: Option<&dyn Cluster>,
+) -> Result<Box<dyn Executor>, LabError> {
+    let refused = |reason: String| LabError::Usage { argument: "--dask", reason };
+    if args.clock != Clock::Virtual {
+        return Err(refused("only runs on the virtual clock; allowed: no --clock real".to_owned()));
+    }
+    let cluster = cluster.ok_or_else(|| {
+        refused(
+            "this `bentpipe` is not the one of the Python package; to install that: pip install \
+                'bentpipe[dask]'"
+                .to_owned(),
+        )
+    })?;
+    cluster.dask(address).map_err(refused)
 }
 
 /// Returns the real clock, with live statistics below `bars` on a terminal.

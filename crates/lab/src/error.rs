@@ -34,6 +34,12 @@ pub enum LabError {
         /// What is wrong, and what is allowed.
         reason: String,
     },
+    /// Runs could not be executed elsewhere.
+    #[error("{reason}")]
+    Executor {
+        /// The reason.
+        reason: String,
+    },
     /// A run failed.
     #[error("run {run} of variant `{variant}`{point} failed: {reason}")]
     Run {
@@ -49,9 +55,10 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Returns true if the scenario, an argument or a path is at fault, and false if a run failed.
+    /// Returns true if the scenario, an argument or a path is at fault, and false if a run
+    /// or its executor failed.
     pub fn is_usage(&self) -> bool {
-        !matches!(self, Self::Run { .. })
+        !matches!(self, Self::Run { .. } | Self::Executor { .. })
     }
 
     /// Creates a [`LabError::Write`].

@@ -3,7 +3,7 @@
 use crate::error::LabError;
 use crate::plan::{Plan, Task};
 use crate::resolve::Case;
-use crate::run::{Runner, run_task};
+use crate::run::{Runner, run_alone};
 use crate::run_record::RunRecord;
 use std::cmp::Reverse;
 use std::num::NonZeroUsize;
@@ -59,7 +59,7 @@ impl Executor for Threads<'_> {
         let work = || {
             while !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
                 let Some(&index) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                let ended = run_task(plan, self.runner, plan.tasks[index], stop);
+                let ended = run_alone(plan, self.runner, plan.tasks[index], stop);
                 match ended.and_then(|record| match record {
                     Some(record) => deliver(index, record).map(|()| true),
                     None => Ok(false),

@@ -45,7 +45,7 @@ pub use real_clock::{LiveStats, MAX_LATENESS, RealClock, StatsObserver};
 pub use rebuild::rebuild;
 pub use record::{Recorded, record};
 pub use resolve::{Case, FlowEnds, OrbitPath};
-pub use run::{CompletedRun, RunError, Runner, Simulator};
+pub use run::{CompletedRun, RunError, Runner, Simulator, run_alone};
 pub use run_directory::RunDirectory;
 pub use run_record::{DecodeError, RunRecord};
 pub use rundir::{MANIFEST, Staging};

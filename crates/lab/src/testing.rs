@@ -3,7 +3,7 @@
 use crate::execution::{Options, ResultsOnly, execute};
 use crate::executor::Threads;
 use crate::plan::{Changes, Plan};
-use crate::run::{CompletedRun, RunError, Runner, run_task};
+use crate::run::{CompletedRun, RunError, Runner, run_alone};
 use crate::run_record::RunRecord;
 use bentpipe_link::random::stream;
 use bentpipe_quic::congestion::SavedParameters;
@@ -196,5 +196,5 @@ pub fn results(plan: &Plan) -> Results {
 /// Returns the records of all runs of `plan` with [`Fake`].
 pub fn records(plan: &Plan) -> Vec<RunRecord> {
     let stop = AtomicBool::new(false);
-    plan.tasks.iter().map(|&task| run_task(plan, &Fake, task, &stop).unwrap().unwrap()).collect()
+    plan.tasks.iter().map(|&task| run_alone(plan, &Fake, task, &stop).unwrap().unwrap()).collect()
 }

@@ -14,7 +14,9 @@ pub fn raise(py: Python<'_>, error: &LabError) -> PyErr {
         }
         LabError::Read { .. } | LabError::Write { .. } => PyOSError::new_err(error.to_string()),
         LabError::Usage { .. } => PyValueError::new_err(error.to_string()),
-        LabError::Run { .. } => exception(py, "RunError", (error.to_string(),)),
+        LabError::Run { .. } | LabError::Executor { .. } => {
+            exception(py, "RunError", (error.to_string(),))
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! It holds what needs Rust: plans, runs, tables as Arrow streams, and the whole command. The
 //! classes that users see are in Python (`python/bentpipe`) and typed by `_bentpipe.pyi`.
 
+mod cluster;
 mod controller;
 mod error;
 mod events;
@@ -25,6 +26,8 @@ mod _bentpipe {
     use std::ffi::OsString;
     use std::path::PathBuf;
 
+    #[pymodule_export]
+    use crate::cluster::{engine, run_tasks};
     #[pymodule_export]
     use crate::controller::register_controller;
     #[pymodule_export]
@@ -54,6 +57,6 @@ mod _bentpipe {
     /// exit status. `program` is an executable that runs this command.
     #[pyfunction]
     fn main(py: Python<'_>, args: Vec<OsString>, program: PathBuf) -> u8 {
-        py.detach(|| bentpipe_cli::main_with(args, &program))
+        py.detach(|| bentpipe_cli::main_with(args, &program, Some(&crate::cluster::Clusters)))
     }
 }

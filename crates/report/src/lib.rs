@@ -3,22 +3,26 @@
 //! [`Trace`] and [`Recording`] hold time series in the binary form of the page, and
 //! [`ConstellationView`] holds the satellites of a run. [`html`] embeds them in the page of
 //! `studio/`, downsampled if the page would be too large, or writes a static page if that page was
-//! not built. The crate runs no scenarios and
-//! accesses no files.
+//! not built. [`comparison_page`] and [`junit`] show a comparison of two sets of runs. The crate runs
+//! no scenarios and accesses no files.
 
+mod comparison_page;
 mod constellation;
 mod czml;
 mod downsample;
 mod fit;
+mod junit;
 mod page;
 mod recording;
 mod static_page;
 mod tables;
 mod traces;
 
+pub use comparison_page::comparison_page;
 pub use constellation::{
     ConstellationView, Positions, Route, Satellites, StationPlace, TracedNetwork,
 };
+pub use junit::junit;
 pub use page::{html, json_schema};
 pub use recording::{Recording, constellations};
 pub use static_page::html as static_html;

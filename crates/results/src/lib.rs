@@ -2,9 +2,11 @@
 //!
 //! [`Results`] is the document `results.json`. [`metrics`] is the registry that defines name, unit
 //! and meaning of every metric. [`summarise`] computes statistics over runs, [`judge`] evaluates
-//! expectations, and [`compare`] compares published figures with the results. [`TABLES`] turns results
-//! into tables, which `parquet` encodes. The crate depends on no simulator and accesses no files.
+//! expectations, and [`compare`] compares published figures with the results. [`comparison`] tests
+//! two sets of runs for changes. [`TABLES`] turns results into tables, which `parquet` encodes. The
+//! crate depends on no simulator and accesses no files.
 
+pub mod comparison;
 mod document;
 mod emulation;
 mod expect;

@@ -37,6 +37,7 @@ const LACKING: Omit<
   published: [],
   notes: [],
   files: [],
+  engine: "",
   source: "",
   traces: [],
 };

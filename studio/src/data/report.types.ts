@@ -16,17 +16,21 @@ export interface Report {
   complete: boolean;
   /** Constellations of the runs; absent if there are none. */
   constellations?: ConstellationView[];
+  /** Digest of the simulator's sources and dependencies. Equal ones give equal results. */
+  engine: string;
   /** Expectations, and whether they passed. */
   expectations: Expectation[];
   /** The other files of the directory. */
   files: string[];
+  /** Copies of the files that the scenario names. */
+  inputs?: InputFile[];
   /** Notes for readers of the results. */
   notes: string[];
   /** Path of the first case. */
   path: PathSummary | null;
   /** Published figures. */
   published: Figure[];
-  /** All runs. */
+  /** The runs; the first ones of each case if there are many. */
   runs: Run[];
   /** Number of runs in `results.json`. */
   runs_done: number;
@@ -36,6 +40,8 @@ export interface Report {
   scenario: string;
   /** Seed of all random numbers. */
   seed: number;
+  /** Part of the runs that this directory has, as `K/N`; absent if it is the whole study. */
+  shard?: string | null;
   /** The scenario as run, in TOML. */
   source: string;
   /** Statistics over the runs. */
@@ -106,6 +112,14 @@ export interface Expectation {
   passed: boolean | null;
   /** The expectation in words. */
   text: string;
+}
+
+/** A file that the scenario names. */
+export interface InputFile {
+  /** Copy in the run directory. */
+  file: string;
+  /** Name in the scenario. */
+  name: string;
 }
 
 /** Description of a path for reports. */

@@ -36,6 +36,10 @@ pub struct Run {
     /// out/NAME-shard-K-of-N]
     #[arg(long, value_name = "K/N")]
     pub shard: Option<Shard>,
+    /// Run on the Dask cluster with this scheduler, instead of on this machine; in the command of
+    /// the Python package only
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "jobs")]
+    pub dask: Option<String>,
     /// Print what would run and about how long it would take, and run nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -1,7 +1,8 @@
 //! A row of the registry, and the macro that declares rows.
 
 /// Whether smaller or larger values of a metric are better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Better {
     /// Smaller is better.
     Lower,

@@ -1,11 +1,13 @@
 """Fixtures of the tests, which run against the installed package."""
 
+import os
 import pathlib
+from collections.abc import Iterator
 
 import bentpipe
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 SMALL = """\
 name = "small"
@@ -28,6 +30,14 @@ below = 100
 [output]
 qlog = true
 """
+
+
+@pytest.fixture(scope="session", autouse=True)
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the user's result store out of the tests, and those of other processes."""
+    os.environ["BENTPIPE_STORE"] = str(tmp_path_factory.mktemp("store"))
+    yield
+    del os.environ["BENTPIPE_STORE"]
 
 
 @pytest.fixture(scope="session")
