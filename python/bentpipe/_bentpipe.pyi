@@ -283,7 +283,7 @@ class Episode:
 def register_controller(
     name: str,
     about: str,
-    class_: type[Any],
+    cls: type[Any],
     base: type[Any],
     parameters: list[tuple[str, float, float, float]],
     /,

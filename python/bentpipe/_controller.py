@@ -122,8 +122,10 @@ def register_controller(
     if controller is None:
         return lambda decorated: register_controller(name, decorated)
     if not (isinstance(controller, type) and issubclass(controller, Controller)):
-        raise TypeError(f"{controller!r} is not a class of controllers; allowed: a subclass of "
-                        "bentpipe.Controller")
+        raise TypeError(
+            f"{controller!r} is not a class of controllers; allowed: a subclass of "
+            "bentpipe.Controller"
+        )
     about = (controller.__doc__ or controller.__qualname__).strip().splitlines()[0]
     parameters = [_parameter(key, value) for key, value in controller.parameters.items()]
     _register(name, about, controller, Controller, parameters)

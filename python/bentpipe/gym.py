@@ -71,9 +71,10 @@ class CongestionEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
 
     "Highest rate" is the upper end of ``rate_mbps``. Larger values are cut off at 10.
 
-    **Reward.** With ``reward="utility"``, ``log(1 + 100 x) / log(101) - delay_weight * queueing_delay
-    - loss_weight * loss``, where ``x`` is ``delivery_rate``. With ``reward="completion"``, the
-    negative duration of the step in seconds: the return is the negative completion time.
+    **Reward.** With ``reward="utility"``, ``log(1 + 100 x) / log(101)`` minus ``delay_weight *
+    queueing_delay`` and ``loss_weight * loss``, where ``x`` is ``delivery_rate``. With
+    ``reward="completion"``, the negative duration of the step in seconds: the return is the
+    negative completion time.
 
     **End.** ``terminated`` when the download is complete; ``truncated`` after ``max_steps`` steps,
     or when the simulator's time limit ends the run. ``info`` then has ``completion_s`` and

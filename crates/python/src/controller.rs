@@ -69,18 +69,18 @@ impl Overrides {
     }
 }
 
-/// Registers `class`, a subclass of `base`, under `name`, or replaces the class that Python
+/// Registers `cls`, a subclass of `base`, under `name`, or replaces the class that Python
 /// registered there earlier. `parameters` are names with default, lowest and highest value.
 #[pyfunction]
 pub fn register_controller(
     name: String,
     about: String,
-    class: &Bound<'_, PyAny>,
+    cls: &Bound<'_, PyAny>,
     base: &Bound<'_, PyAny>,
     parameters: Vec<(String, f64, f64, f64)>,
 ) -> PyResult<()> {
-    let overrides = Overrides::of(class, base)?;
-    let class = Arc::new(Class { name: name.clone(), class: class.clone().unbind(), overrides });
+    let overrides = Overrides::of(cls, base)?;
+    let class = Arc::new(Class { name: name.clone(), class: cls.clone().unbind(), overrides });
     let mut classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
     let known = classes.get(name.as_str()).map(Arc::clone);
     let slot = known.clone().unwrap_or_else(|| Arc::new(Mutex::new(Arc::clone(&class))));

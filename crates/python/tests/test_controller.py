@@ -15,8 +15,10 @@ from bentpipe import Controller, ControllerConfig, RunError, Scenario, register_
 
 
 def example(root: pathlib.Path, name: str) -> types.ModuleType:
-    """Import ``examples/python/NAME.py``."""
-    spec = importlib.util.spec_from_file_location(name, root / "examples" / "python" / f"{name}.py")
+    """Import ``examples/python-controllers/NAME.py``."""
+    spec = importlib.util.spec_from_file_location(
+        name, root / "examples" / "python-controllers" / f"{name}.py"
+    )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -114,9 +116,7 @@ def test_newreno_in_python_gives_the_numbers_of_the_built_in_one(
     assert own.to_json().replace('"python-newreno"', '"newreno"') == built_in.to_json()
     # The scenario exercises the controller: it reduces its window, except on the lossless path.
     assert name == "lossless" or sum(own.flows["packets_declared_lost"]) > 0
-    ours, theirs = (
-        result.series(variant=result.variants[0], run=0) for result in (own, built_in)
-    )
+    ours, theirs = (result.series(variant=result.variants[0], run=0) for result in (own, built_in))
     assert list(ours.rows()) == list(theirs.rows())
 
 
@@ -168,7 +168,9 @@ def test_events_carry_what_the_documentation_says() -> None:
         def on_packets_lost(self, loss: bentpipe.Loss) -> None:
             seen["loss"] = loss
 
-    download("watcher", path={"profile": "geo-50-10", "forward": {"loss": 0.02}}).run(progress=False)
+    download("watcher", path={"profile": "geo-50-10", "forward": {"loss": 0.02}}).run(
+        progress=False
+    )
     ack, loss, packet = seen["ack"], seen["loss"], seen["packet"]
     assert isinstance(ack, bentpipe.Ack) and isinstance(loss, bentpipe.Loss)
     assert isinstance(packet, bentpipe.SentPacket)
@@ -202,7 +204,9 @@ def test_parameters_are_set_by_scenarios() -> None:
     with pytest.raises(bentpipe.ScenarioError, match=r"out of range.*2 to 1000"):
         scenario.set("defaults.parameters.constant.packets", 1)
     with pytest.raises(ValueError, match="default 1; allowed: 2 to 3"):
-        register_controller("constant", type("Bad", (Controller,), {"parameters": {"x": (1, 2, 3)}}))
+        register_controller(
+            "constant", type("Bad", (Controller,), {"parameters": {"x": (1, 2, 3)}})
+        )
 
 
 def test_registering_again_replaces_the_class() -> None:
@@ -256,7 +260,9 @@ def test_a_failed_variant_leaves_the_results_of_the_others() -> None:
             raise RuntimeError("no")
 
     variants = [{"name": "good", "congestion": "cubic"}, {"name": "bad"}]
-    with pytest.raises(RunError, match="variant `bad` failed: controller `refuses` raised") as caught:
+    with pytest.raises(
+        RunError, match="variant `bad` failed: controller `refuses` raised"
+    ) as caught:
         download("refuses", variants=variants).run(jobs=1, progress=False)
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert caught.value.results is None or set(caught.value.results.flows["variant"]) == {"good"}

@@ -35,8 +35,8 @@ def play(env: Any, policy: Any, seed: int | None = None) -> tuple[list[Any], dic
 
 
 def episode_threads() -> int:
-    tasks = pathlib.Path("/proc/self/task")
-    return sum((task / "comm").read_text().startswith("bentpipe-episod") for task in tasks.iterdir())
+    tasks = pathlib.Path("/proc/self/task").iterdir()
+    return sum((task / "comm").read_text().startswith("bentpipe-episod") for task in tasks)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """NewReno (RFC 9002 §7) as a controller in Python, beside the built-in one.
 
-Both give the same numbers to the byte: ``python examples/python/newreno.py``.
+Both give the same numbers to the byte: ``python examples/python-controllers/newreno.py``.
 """
 
 import bentpipe

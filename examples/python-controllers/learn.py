@@ -1,8 +1,10 @@
 """Learns a congestion controller that beats CUBIC on one geostationary path.
 
 The cross-entropy method finds nine weights of a linear policy, with NumPy alone: each generation
-draws policies around a mean, downloads with each, and moves the mean to the best of them. Seeds are
-fixed, so that every call prints the same. ``python examples/python/learn.py`` takes a few minutes.
+draws policies around a mean, downloads with each, and moves the mean to the best of them. Seeds
+are fixed, so that every call prints the same. It takes a few minutes::
+
+    python examples/python-controllers/learn.py
 """
 
 import os
