@@ -40,6 +40,7 @@ pub fn text(names: fn() -> Vec<&'static str>) -> Suggesting<StringValueParser> {
 }
 
 /// A `T` parsed from text, for which shells complete `names`.
+#[cfg(feature = "product")]
 pub fn parsed<T>(names: fn() -> Vec<&'static str>) -> impl TypedValueParser<Value = T>
 where
     T: FromStr + Clone + Send + Sync + 'static,
