@@ -6,8 +6,10 @@ use bentpipe_scenario::profiles::profiles;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::Error;
 use clap::{Arg, Command};
+#[cfg(feature = "product")]
 use std::error;
 use std::ffi::OsStr;
+#[cfg(feature = "product")]
 use std::str::FromStr;
 
 /// A parser with names to complete.
