@@ -141,7 +141,7 @@ fn what_cannot_be_compared_is_refused() {
     for (args, reason) in [
         (&["one"][..], "error: AFTER: there is nothing to compare with"),
         (&["one", "nowhere"], "error: cannot read nowhere: No such file"),
-        (&["one", "s.toml"], "error: cannot read s.toml: expected value at line 2 column 1"),
+        (&["one", "s.toml"], "error: cannot read s.toml: expected ident at line 2 column 2"),
         (&["one", "store"], "error: cannot read store/manifest.json"),
         (&["one", "two", "--metric", "speed"], "error: --metric: `speed` is no metric"),
         (&["one", "two", "--level", "0"], "allowed: more than 0 and at most 0.5"),
@@ -156,7 +156,8 @@ fn what_cannot_be_compared_is_refused() {
     assert_eq!(bentpipe(dir.path(), &few).status.code(), Some(0));
     let output = bentpipe(dir.path(), &["compare", "few", "few", "--json"]);
     assert_eq!(output.status.code(), Some(0), "equal values need no test");
-    let few = ["run", "s.toml", "--repeat", "2", "--seed", "8", "--out", "other"];
+    let set = "path.rtt=60 ms";
+    let few = ["run", "s.toml", "--repeat", "2", "--seed", "8", "--set", set, "--out", "other"];
     assert_eq!(bentpipe(dir.path(), &few).status.code(), Some(0));
     let output = bentpipe(dir.path(), &["compare", "few", "other"]);
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
