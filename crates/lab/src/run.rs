@@ -89,7 +89,9 @@ pub fn run_alone(
     let label = format!("{}{at}, run {}", case.variant, task.run);
     // A bug in one run must not lose the results of the others. The state of the run is dropped.
     match catch_unwind(AssertUnwindSafe(|| runner.run(&spec, &label, stop))) {
-        Ok(Ok(completed)) => Ok(Some(RunRecord::new(plan, task, &spec, completed))),
+        Ok(Ok(CompletedRun { outcome, emulation })) => {
+            Ok(Some(RunRecord::new(case, task.run, &spec, outcome, emulation)))
+        }
         Ok(Err(RunError::Interrupted)) => Ok(None),
         Ok(Err(RunError::Failed(reason))) => Err(failed(reason)),
         Err(panic) => Err(failed(format!("a bug in Bentpipe: {}", panic_text(panic.as_ref())))),

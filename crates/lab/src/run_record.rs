@@ -2,10 +2,10 @@
 
 use crate::outcome;
 use crate::plan::{Plan, Task};
-use crate::run::CompletedRun;
+use crate::resolve::Case;
 use bentpipe_report::Trace;
-use bentpipe_results::Run;
-use bentpipe_sim::RunSpec;
+use bentpipe_results::{Emulation, Run};
+use bentpipe_sim::{RunOutcome, RunSpec};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -52,11 +52,15 @@ pub(crate) enum FileKind {
 }
 
 impl RunRecord {
-    /// Returns the record of `task`, which ended with `completed`.
-    pub(crate) fn new(plan: &Plan, task: Task, spec: &RunSpec, completed: CompletedRun) -> Self {
-        let CompletedRun { outcome, emulation } = completed;
-        let case = &plan.cases[task.case];
-        let run = outcome::run(&case.variant, &case.point, task.run, spec, &outcome, case.warmup);
+    /// Returns the record of run number `run` of `case`, which ended with `outcome`.
+    pub(crate) fn new(
+        case: &Case,
+        run: u64,
+        spec: &RunSpec,
+        outcome: RunOutcome,
+        emulation: Option<Emulation>,
+    ) -> Self {
+        let result = outcome::run(&case.variant, &case.point, run, spec, &outcome, case.warmup);
         let mut files = Vec::new();
         for file in outcome.qlog {
             for (kind, content) in [(FileKind::Qlog, file.current), (FileKind::Qvis, file.qvis)] {
@@ -71,12 +75,12 @@ impl RunRecord {
         let mut points = Vec::new();
         let trace = outcome.trace.map(|trace| {
             let names: Vec<String> = spec.flows.iter().map(|flow| flow.name.clone()).collect();
-            Trace::encode(&case.variant, &case.point, task.run, &trace, &names, &mut points)
+            Trace::encode(&case.variant, &case.point, run, &trace, &names, &mut points)
         });
         let any = trace.is_some() || !files.is_empty();
         let end_ns = outcome.end.as_nanos();
         let recording = any.then_some(RunRecording { trace, points, end_ns, files });
-        Self { run: Run { emulation, ..run }, recording }
+        Self { run: Run { emulation, ..result }, recording }
     }
 
     /// Gives the record the names of `task`, which has the same identity as the task that it is of.

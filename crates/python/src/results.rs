@@ -5,7 +5,7 @@ use crate::packets;
 use crate::series;
 use crate::table::TableData;
 use bentpipe_lab::{LabError, MANIFEST, Recorded, RunDirectory, Staging};
-use bentpipe_report::Trace;
+use bentpipe_report::{Recording, Trace};
 use bentpipe_results::{Manifest, Point, Results, TABLES, find_table};
 use pyo3::exceptions::{PyLookupError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -41,12 +41,6 @@ impl Place {
     }
 }
 
-/// Time series of a run directory, read when they are first needed.
-pub struct Recording {
-    pub traces: Vec<Trace>,
-    pub blob: Vec<u8>,
-}
-
 /// Results of a plan.
 #[pyclass(frozen, module = "bentpipe._bentpipe")]
 pub struct RunData {
@@ -54,6 +48,8 @@ pub struct RunData {
     manifest: Manifest,
     results: Results,
     failure: Option<String>,
+    exception: Option<PyErr>,
+    /// Time series, read when they are first needed.
     recording: OnceLock<Recording>,
 }
 
@@ -171,6 +167,12 @@ impl RunData {
         self.failure.as_deref()
     }
 
+    /// The exception of a controller that made a run fail; `None` if none did.
+    #[getter]
+    fn exception<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        self.exception.as_ref().map(|exception| exception.value(py).clone().into_any())
+    }
+
     /// The document `results.json`.
     fn json(&self, py: Python<'_>) -> PyResult<String> {
         let json = py.detach(|| self.results.to_json());
@@ -221,7 +223,10 @@ impl RunData {
     ) -> PyResult<TableData> {
         let recording = self.recording(py)?;
         let trace = self.trace(recording, variant, run, &point)?;
-        py.detach(|| TableData::new(series::series(trace, &recording.blob)))
+        py.detach(|| {
+            let [series, _] = recording.tables_of(&[trace]);
+            TableData::new(series)
+        })
     }
 
     /// Returns marks and phases of the flows of one run.
@@ -265,12 +270,21 @@ impl RunData {
 
 impl RunData {
     /// Takes the results of a plan that has been run into `place`.
-    pub fn recorded(py: Python<'_>, recorded: Recorded, place: Place) -> PyResult<Self> {
+    ///
+    /// `exception` is the cause of a failure, if a controller raised one.
+    pub fn recorded(
+        py: Python<'_>,
+        recorded: Recorded,
+        place: Place,
+        exception: Option<PyErr>,
+    ) -> PyResult<Self> {
         let failure = recorded.failure.as_ref();
         if recorded.directory.is_none()
             && let Some(failure) = failure
         {
-            return Err(raise(py, failure));
+            let error = raise(py, failure);
+            error.set_cause(py, exception);
+            return Err(error);
         }
         let failure = failure.map(ToString::to_string);
         let data = py.detach(|| {
@@ -282,7 +296,8 @@ impl RunData {
             };
             let manifest = RunDirectory::open(place.path())?.manifest;
             let results = recorded.results;
-            Ok(Self { place, manifest, results, failure, recording: OnceLock::new() })
+            let recording = OnceLock::new();
+            Ok(Self { place, manifest, results, failure, exception, recording })
         });
         data.map_err(|error: LabError| raise(py, &error))
     }
@@ -291,7 +306,8 @@ impl RunData {
         let directory = RunDirectory::open(place.path())?;
         let results = directory.results()?;
         let manifest = directory.manifest;
-        Ok(Self { place, manifest, results, failure, recording: OnceLock::new() })
+        let recording = OnceLock::new();
+        Ok(Self { place, manifest, results, failure, exception: None, recording })
     }
 
     /// Returns the names of all files of the directory.
@@ -311,10 +327,10 @@ impl RunData {
         }
         let read = || {
             if !self.names().any(|name| name == "traces.json") {
-                return Ok(Recording { traces: Vec::new(), blob: Vec::new() });
+                return Ok(Recording::default());
             }
             let traces = read_json(&self.place.path().join("traces.json"))?;
-            Ok(Recording { traces, blob: self.bytes("traces.bin")? })
+            Ok(Recording { traces, blob: self.bytes("traces.bin")?, ..Recording::default() })
         };
         let recording = py.detach(read).map_err(|error: LabError| raise(py, &error))?;
         Ok(self.recording.get_or_init(|| recording))
