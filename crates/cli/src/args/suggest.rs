@@ -75,3 +75,8 @@ pub fn resume_names() -> Vec<&'static str> {
 pub fn entry_names() -> Vec<&'static str> {
     [controller_names(), slow_start_names(), resume_names()].concat()
 }
+
+/// Names of the metrics.
+pub fn metric_names() -> Vec<&'static str> {
+    bentpipe_results::metric_names().collect()
+}
