@@ -11,7 +11,7 @@ scenario = bentpipe.Scenario(
 )
 results = scenario.run()
 series = results.series().to_pandas()
-flow = series[series["of"] == "flow"].set_index("t_s").groupby("series")["value"]
+flow = series[series["flow"].notna()].set_index("time_s").groupby("series")["value"]
 marks = results.marks().to_pandas().query("kind == 'mark'")
 
 figure, (sequence, window) = plt.subplots(2, sharex=True)
@@ -22,7 +22,7 @@ window.step(flow.get_group("cwnd").index, flow.get_group("cwnd") / 1e6, label="c
 window.plot(flow.get_group("bytes_in_flight") / 1e6, label="in flight")
 window.set(xlabel="time [s]", ylabel="window [MB]")
 for axes in (sequence, window):
-    for at in marks["t_s"]:
+    for at in marks["time_s"]:
         axes.axvline(at, color="grey", linewidth=0.5)
     axes.legend()
 figure.savefig("time_sequence.png")

@@ -105,7 +105,8 @@ class Table:
             elif column.kind == "bool":
                 kind = "boolean" if None in values else "bool"
             else:
-                kind = "object"
+                # pandas has a type for text, which a column without any would not get.
+                kind = None if any(value is not None for value in values) else "object"
             series[column.name] = library.Series(values, dtype=kind)
         frame: pandas.DataFrame = library.DataFrame(series, columns=[column.name for column in self._columns])
         frame.attrs["units"] = {c.name: c.unit for c in self._columns if c.unit}

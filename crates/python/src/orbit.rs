@@ -146,7 +146,7 @@ fn samples(survey: &Survey) -> Table<'_> {
         metadata: Vec::new(),
         columns: vec![
             column("flow", "", FLOW, text(&rows, |row| Cow::Borrowed(row.0))),
-            column("t_s", "s", "Time since the start.", float(&rows, |row| Some(row.1.t_s))),
+            column("time_s", "s", "Time since the start.", float(&rows, |row| Some(row.1.t_s))),
             column(
                 "rtt_ms",
                 "ms",
@@ -207,7 +207,7 @@ fn routes(survey: &Survey, disjoint: bool) -> Table<'_> {
         columns: vec![
             column("flow", "", FLOW, text(&rows, |row| Cow::Borrowed(row.0))),
             column("route", "", "Number of the route, from 0.", int(&rows, |row| Some(row.1))),
-            column("t_s", "s", "Time since the start.", float(&rows, |row| Some(row.2.t_s))),
+            column("time_s", "s", "Time since the start.", float(&rows, |row| Some(row.2.t_s))),
             column(
                 "rtt_ms",
                 "ms",

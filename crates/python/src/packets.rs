@@ -58,7 +58,7 @@ impl Events {
             metadata: Vec::new(),
             columns: vec![
                 column("log", "", "Name of the qlog file: flow, visit, side.", text(self.log)),
-                column("t_s", "s", "Time since the start of the run.", Values::Float(self.time)),
+                column("time_s", "s", "Time since the start of the run.", Values::Float(self.time)),
                 column("event", "", "Name of the event.", text(self.event)),
                 column("packet_type", "", "Type of the packet, if it has one.", text(self.kind)),
                 column("packet_number", "", "Number of the packet.", Values::Int(self.number)),

@@ -5,7 +5,7 @@ use crate::packets;
 use crate::series;
 use crate::table::TableData;
 use bentpipe_lab::{LabError, MANIFEST, Recorded, RunDirectory, Staging};
-use bentpipe_report::Trace;
+use bentpipe_report::{Recording, Trace};
 use bentpipe_results::{Manifest, Point, Results, TABLES, find_table};
 use pyo3::exceptions::{PyLookupError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -41,12 +41,6 @@ impl Place {
     }
 }
 
-/// Time series of a run directory, read when they are first needed.
-pub struct Recording {
-    pub traces: Vec<Trace>,
-    pub blob: Vec<u8>,
-}
-
 /// Results of a plan.
 #[pyclass(frozen, module = "bentpipe._bentpipe")]
 pub struct RunData {
@@ -55,6 +49,7 @@ pub struct RunData {
     results: Results,
     failure: Option<String>,
     exception: Option<PyErr>,
+    /// Time series, read when they are first needed.
     recording: OnceLock<Recording>,
 }
 
@@ -228,7 +223,10 @@ impl RunData {
     ) -> PyResult<TableData> {
         let recording = self.recording(py)?;
         let trace = self.trace(recording, variant, run, &point)?;
-        py.detach(|| TableData::new(series::series(trace, &recording.blob)))
+        py.detach(|| {
+            let [series, _] = recording.tables_of(&[trace]);
+            TableData::new(series)
+        })
     }
 
     /// Returns marks and phases of the flows of one run.
@@ -329,10 +327,10 @@ impl RunData {
         }
         let read = || {
             if !self.names().any(|name| name == "traces.json") {
-                return Ok(Recording { traces: Vec::new(), blob: Vec::new() });
+                return Ok(Recording::default());
             }
             let traces = read_json(&self.place.path().join("traces.json"))?;
-            Ok(Recording { traces, blob: self.bytes("traces.bin")? })
+            Ok(Recording { traces, blob: self.bytes("traces.bin")?, ..Recording::default() })
         };
         let recording = py.detach(read).map_err(|error: LabError| raise(py, &error))?;
         Ok(self.recording.get_or_init(|| recording))

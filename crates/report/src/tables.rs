@@ -8,24 +8,29 @@ use std::collections::BTreeMap;
 impl Recording {
     /// Returns the tables of the traced runs, `series` and `phases`, without metadata.
     pub fn tables(&self) -> [Table<'_>; 2] {
+        self.tables_of(&self.traces.iter().collect::<Vec<_>>())
+    }
+
+    /// Returns the tables of some of the traced runs.
+    pub fn tables_of<'a>(&'a self, traces: &[&'a Trace]) -> [Table<'a>; 2] {
         let table = |name, about, columns| Table { name, about, metadata: Vec::new(), columns };
         [
             table(
                 "series",
                 "One row for each point of each time series of each traced run.",
-                self.series(),
+                self.series(traces),
             ),
             table(
                 "phases",
                 "One row for each phase of the congestion control of each traced visit, which \
                     lasts until the next one.",
-                self.phases(),
+                self.phases(traces),
             ),
         ]
     }
 
-    fn series(&self) -> Vec<Column<'_>> {
-        let rows = self.traces.iter().flat_map(|trace| {
+    fn series<'a>(&'a self, traces: &[&'a Trace]) -> Vec<Column<'a>> {
+        let rows = traces.iter().flat_map(|&trace| {
             let flows = trace.flows.iter().map(Source::Flow);
             let links = trace.links.iter().map(Source::Link);
             let sources = flows.chain(links).flat_map(|source| {
@@ -45,8 +50,8 @@ impl Recording {
             .finish()
     }
 
-    fn phases(&self) -> Vec<Column<'_>> {
-        let rows = self.traces.iter().flat_map(|trace| {
+    fn phases<'a>(&'a self, traces: &[&'a Trace]) -> Vec<Column<'a>> {
+        let rows = traces.iter().flat_map(|&trace| {
             let flows = trace.flows.iter();
             flows.flat_map(move |flow| flow.phases.iter().map(move |phase| (trace, flow, phase)))
         });
