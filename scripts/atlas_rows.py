@@ -88,7 +88,7 @@ def identity(row):
 
 
 def moved(old, new):
-    """Returns a line for each figure in which `new` differs from `old`, the largest changes first."""
+    """Returns a line for each figure in which `new` differs from `old`, the largest first."""
     if old is None:
         return []
     lines = []
@@ -107,10 +107,13 @@ def moved(old, new):
             change = abs(b / a - 1) if a and b is not None else float("inf")
             said = f"{change:+.2%}" if change != float("inf") else "other"
             lines.append((change, f"{name}: {what} {a} -> {b} ({said})"))
-    lines += [(float("inf"), f"{', '.join(map(str, key))}: gone") for key in before if key not in after]
+    gone = [key for key in before if key not in after]
+    lines += [(float("inf"), f"{', '.join(map(str, key))}: gone") for key in gone]
     for a, b in zip(old["expectations"], new["expectations"]):
         if a["passed"] != b["passed"]:
-            lines.append((float("inf"), f"expectation {b['text']}: {a['passed']} -> {b['passed']}"))
-    if old.get("incomplete") != new.get("incomplete"):
-        lines.append((float("inf"), f"incomplete runs: {old.get('incomplete')} -> {new['incomplete']}"))
+            change = f"{a['passed']} -> {b['passed']}"
+            lines.append((float("inf"), f"expectation {b['text']}: {change}"))
+    if old["incomplete"] != new["incomplete"]:
+        change = f"{old['incomplete']} -> {new['incomplete']}"
+        lines.append((float("inf"), f"incomplete runs: {change}"))
     return [line for _, line in sorted(lines, key=lambda pair: -pair[0])]

@@ -73,7 +73,8 @@ def reader(text):
         elif re.fullmatch(r"x[\d.]+", word):
             factor = float(word[1:])
         else:
-            raise WrongMarker(f"`{word}` in `{text}`: allowed are {', '.join(STATISTICS)}, digits, xN")
+            allowed = f"{', '.join(STATISTICS)}, digits, xN"
+            raise WrongMarker(f"`{word}` in `{text}`: allowed are {allowed}")
 
     def read(row, which=statistic):
         if row["metric"] != metric:

@@ -180,19 +180,14 @@ impl ResultStore {
         self.evict().map_err(|error| self.error(&error))
     }
 
-    /// Returns the mean time that the runs of this task's case took, with any seed and any version of
-    /// the simulator, in seconds. `None` if there are none.
+    /// Returns the mean time that the runs of this task's case took, in seconds: with any seed, in
+    /// any version of the simulator. `None` if there are none.
     pub fn seconds(&self, plan: &Plan, task: Task) -> Option<f64> {
         let mean = "SELECT avg(seconds) FROM record WHERE case_id = ?1";
         let case = plan.case_id(task)?;
         let database = self.database();
-        let seconds = database
-            .prepare_cached(mean)
-            .and_then(|mut statement| {
-                statement.query_row([case.as_bytes().as_slice()], |row| row.get(0))
-            })
-            .ok()?;
-        seconds
+        let mut statement = database.prepare_cached(mean).ok()?;
+        statement.query_row([case.as_bytes().as_slice()], |row| row.get(0)).ok()?
     }
 
     /// Returns true if records could not be written, for example because the disk is full.
