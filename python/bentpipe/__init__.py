@@ -16,6 +16,17 @@
 
 from . import orbit
 from ._bentpipe import VERSION as __version__
+from ._bentpipe import (
+    Ack,
+    ControllerConfig,
+    EcnCe,
+    Loss,
+    PathChange,
+    RateSample,
+    Restart,
+    SentPacket,
+)
+from ._controller import Controller, register_controller
 from ._errors import BentpipeError, RunError, ScenarioError, VersionError
 from ._lists import cities, constellations, controllers, profiles
 from ._results import Results
@@ -23,17 +34,26 @@ from ._scenario import Scenario
 from ._table import Column, Table
 
 # Users see these names, not those of the modules that define them.
-for _class in (BentpipeError, Column, Results, RunError, Scenario, ScenarioError, Table):
+for _class in (BentpipeError, Column, Controller, Results, RunError, Scenario, ScenarioError, Table):
     _class.__module__ = __name__
 del _class
 
 __all__ = [
+    "Ack",
     "BentpipeError",
     "Column",
+    "Controller",
+    "ControllerConfig",
+    "EcnCe",
+    "Loss",
+    "PathChange",
+    "RateSample",
+    "Restart",
     "Results",
     "RunError",
     "Scenario",
     "ScenarioError",
+    "SentPacket",
     "Table",
     "VersionError",
     "__version__",
@@ -42,4 +62,5 @@ __all__ = [
     "controllers",
     "orbit",
     "profiles",
+    "register_controller",
 ]

@@ -46,7 +46,7 @@ def execute(
         close()
     results = Results(data)
     if data.failure is not None:
-        raise RunError(data.failure, results)
+        raise RunError(data.failure, results) from data.exception
     return results
 
 

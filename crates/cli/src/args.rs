@@ -12,6 +12,8 @@ mod product;
 mod run;
 #[cfg(feature = "real-clock")]
 pub mod shell;
+mod study;
+mod suggest;
 #[cfg(feature = "product")]
 mod values;
 
@@ -25,11 +27,13 @@ pub use product::{Front, Get, LogStyle, Proxy, Serve};
 #[cfg(feature = "store")]
 pub use run::{Cache, StoreArgs};
 pub use run::{Merge, Replay, Run};
+pub use study::{Check, Init};
 
 use bentpipe_units::Span;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use suggest::{controller_names, entry_names, text};
 
 const EXAMPLES: &str = r#"Examples:
   bentpipe profiles
@@ -102,6 +106,10 @@ pub struct Cli {
 /// Subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a scenario to start from, with comments
+    Init(Init),
+    /// Check scenarios without running them
+    Check(Check),
     /// Run scenarios, print their results, and write a run directory with a report for each
     Run(Run),
     /// Run one run of a run directory again, with time series, qlog and capture
@@ -137,6 +145,7 @@ pub enum Command {
     #[command(after_help = CONTROLLERS_EXAMPLES)]
     Controllers {
         /// Print only the entry of this name
+        #[arg(value_parser = text(entry_names), hide_possible_values = true)]
         name: Option<String>,
         /// Print one JSON document to standard output, and nothing else
         #[arg(long)]
@@ -191,6 +200,11 @@ pub enum Command {
         /// A directory written by `bentpipe run`
         dir: PathBuf,
     },
+    /// Write man pages, one for each subcommand
+    Man {
+        /// Directory for the pages, such as ~/.local/share/man/man1
+        dir: PathBuf,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -207,7 +221,13 @@ pub struct Matrix {
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Only these controllers [default: all except fixed-rate, which does not compete]
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        value_parser = text(controller_names),
+        hide_possible_values = true
+    )]
     pub controllers: Vec<String>,
     /// Change a key of the scenario, by dotted path; name entries of lists (flow.NAME.key)
     #[arg(long, value_name = "KEY=VALUE")]

@@ -48,6 +48,11 @@ fn entries() -> Vec<Entry> {
     of("controller", CONTROLLERS).chain(starts).chain(of("resume", RESUMPTIONS)).collect()
 }
 
+/// Returns the names of the entries of this kind: `controller`, `slow_start` or `resume`.
+pub fn names(kind: &str) -> Vec<&'static str> {
+    entries().into_iter().filter(|entry| entry.kind == kind).map(|entry| entry.name).collect()
+}
+
 /// Lists all controllers, slow-start algorithms and resumption modes, or the one called `name`.
 pub fn print(name: Option<&str>, as_json: bool) -> Result<u8, LabError> {
     let mut list = entries();

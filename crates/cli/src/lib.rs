@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod args;
+mod check;
 mod compare;
 mod compare_table;
 mod controllers;
@@ -14,10 +15,12 @@ mod fairness;
 mod front;
 #[cfg(feature = "product")]
 mod get;
+mod init;
 #[cfg(feature = "real-clock")]
 mod interop;
 #[cfg(feature = "real-clock")]
 mod live;
+mod man;
 mod matrix;
 mod merge;
 mod orbit;
@@ -100,6 +103,8 @@ pub fn main_with(
         Err(error) => return not_parsed(&error),
     };
     let status = match command {
+        Command::Init(args) => init::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Run(args) => run::run(&args, program, cluster),
         Command::Replay(args) => replay::run(&args),
         Command::Merge(args) => merge::run(&args),
@@ -128,6 +133,7 @@ pub fn main_with(
         Command::Cities { part, json } => orbit::list_cities(part.as_deref(), json),
         Command::Schema { results } => schema(results),
         Command::Report { dir } => report(&dir),
+        Command::Man { dir } => man::run(&dir),
         Command::Completions { shell } => completions(shell),
     };
     status.unwrap_or_else(|error| {

@@ -52,6 +52,9 @@ pub enum RegistrationError {
     /// Another component has it.
     #[error("`{0}` is the name of another component")]
     Taken(String),
+    /// There is nothing to replace.
+    #[error("no program has registered a controller `{0}`")]
+    Unknown(String),
 }
 
 /// Registers a congestion controller, so that scenarios and [`ControllerName`] accept its name in
@@ -81,6 +84,21 @@ pub fn register(registration: Registration<Box<dyn Controller>>) -> Result<(), R
         return Err(RegistrationError::Taken(name.to_owned()));
     }
     registered.push(Box::leak(Box::new(registration)));
+    Ok(())
+}
+
+/// Registers a controller in place of the one that a program registered under its name earlier, for
+/// scenarios that are read from now on.
+///
+/// # Errors
+/// No program has registered a controller of this name.
+pub fn replace(registration: Registration<Box<dyn Controller>>) -> Result<(), RegistrationError> {
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    let name = registration.name;
+    let Some(entry) = registered.iter_mut().find(|entry| entry.name == name) else {
+        return Err(RegistrationError::Unknown(name.to_owned()));
+    };
+    *entry = Box::leak(Box::new(registration));
     Ok(())
 }
 

@@ -164,6 +164,11 @@ impl ParameterValues {
         Ok(())
     }
 
+    /// Returns name and value of each parameter.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        self.parameters.iter().map(|parameter| (parameter.name, self.get(parameter.name)))
+    }
+
     /// Returns the value of `name`, NaN if the component declares no such parameter.
     pub(crate) fn get(&self, name: &str) -> f64 {
         let default = || {

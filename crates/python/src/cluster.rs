@@ -1,9 +1,8 @@
 //! Runs of a plan in other processes: what a client sends, and what a worker does.
 
+use crate::controller::PythonSimulator;
 use crate::error::raise;
-use bentpipe_lab::{
-    Deliver, ENGINE, Executor, LabError, Plan, PlanInput, RunRecord, Simulator, run_alone,
-};
+use bentpipe_lab::{Deliver, ENGINE, Executor, LabError, Plan, PlanInput, RunRecord, run_alone};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -138,13 +137,18 @@ pub fn run_tasks(
         PlanError::Lab(error) => raise(py, &error),
     })?;
     let never = AtomicBool::new(false);
+    let simulator = PythonSimulator::default();
     let run = |index: usize| {
         let task = plan.tasks.get(index).copied();
         let task = task.ok_or_else(|| {
             PyValueError::new_err(format!("there is no task {index} of {}", plan.tasks.len()))
         })?;
-        let record = py.detach(|| run_alone(&plan, &Simulator, task, &never));
-        let record = record.map_err(|error| raise(py, &error))?;
+        let record = py.detach(|| run_alone(&plan, &simulator, task, &never));
+        let record = record.map_err(|error| {
+            let error = raise(py, &error);
+            error.set_cause(py, simulator.exception());
+            error
+        })?;
         Ok(PyBytes::new(py, &record.map(|record| record.to_bytes()).unwrap_or_default()).unbind())
     };
     indices.into_iter().map(run).collect()

@@ -4,7 +4,10 @@
 //! classes that users see are in Python (`python/bentpipe`) and typed by `_bentpipe.pyi`.
 
 mod cluster;
+mod controller;
 mod error;
+mod events;
+mod gym;
 mod lists;
 mod orbit;
 mod packets;
@@ -25,6 +28,14 @@ mod _bentpipe {
 
     #[pymodule_export]
     use crate::cluster::{engine, run_tasks};
+    #[pymodule_export]
+    use crate::controller::register_controller;
+    #[pymodule_export]
+    use crate::events::{
+        Ack, ControllerConfig, EcnCe, Loss, PathChange, RateSample, Restart, SentPacket,
+    };
+    #[pymodule_export]
+    use crate::gym::Episode;
     #[pymodule_export]
     use crate::lists::{cities, constellations, controllers, profiles};
     #[pymodule_export]

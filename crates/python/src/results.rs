@@ -48,6 +48,7 @@ pub struct RunData {
     manifest: Manifest,
     results: Results,
     failure: Option<String>,
+    exception: Option<PyErr>,
     /// Time series, read when they are first needed.
     recording: OnceLock<Recording>,
 }
@@ -166,6 +167,12 @@ impl RunData {
         self.failure.as_deref()
     }
 
+    /// The exception of a controller that made a run fail; `None` if none did.
+    #[getter]
+    fn exception<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        self.exception.as_ref().map(|exception| exception.value(py).clone().into_any())
+    }
+
     /// The document `results.json`.
     fn json(&self, py: Python<'_>) -> PyResult<String> {
         let json = py.detach(|| self.results.to_json());
@@ -263,12 +270,21 @@ impl RunData {
 
 impl RunData {
     /// Takes the results of a plan that has been run into `place`.
-    pub fn recorded(py: Python<'_>, recorded: Recorded, place: Place) -> PyResult<Self> {
+    ///
+    /// `exception` is the cause of a failure, if a controller raised one.
+    pub fn recorded(
+        py: Python<'_>,
+        recorded: Recorded,
+        place: Place,
+        exception: Option<PyErr>,
+    ) -> PyResult<Self> {
         let failure = recorded.failure.as_ref();
         if recorded.directory.is_none()
             && let Some(failure) = failure
         {
-            return Err(raise(py, failure));
+            let error = raise(py, failure);
+            error.set_cause(py, exception);
+            return Err(error);
         }
         let failure = failure.map(ToString::to_string);
         let data = py.detach(|| {
@@ -280,7 +296,8 @@ impl RunData {
             };
             let manifest = RunDirectory::open(place.path())?.manifest;
             let results = recorded.results;
-            Ok(Self { place, manifest, results, failure, recording: OnceLock::new() })
+            let recording = OnceLock::new();
+            Ok(Self { place, manifest, results, failure, exception, recording })
         });
         data.map_err(|error: LabError| raise(py, &error))
     }
@@ -289,7 +306,8 @@ impl RunData {
         let directory = RunDirectory::open(place.path())?;
         let results = directory.results()?;
         let manifest = directory.manifest;
-        Ok(Self { place, manifest, results, failure, recording: OnceLock::new() })
+        let recording = OnceLock::new();
+        Ok(Self { place, manifest, results, failure, exception: None, recording })
     }
 
     /// Returns the names of all files of the directory.

@@ -1,11 +1,11 @@
-//! Runs a plan on threads of Rust or elsewhere, while the calling thread handles signals and
-//! progress.
+//! Runs a plan on threads of Rust or elsewhere, and handles signals and progress meanwhile.
 
 use crate::cluster::Remote;
+use crate::controller::PythonSimulator;
 use crate::error::raise;
 use crate::plan::Plan;
 use crate::results::{Place, RunData};
-use bentpipe_lab::{Executor, Options, Progress, ResultStore, Simulator, Threads, record};
+use bentpipe_lab::{Executor, Options, Progress, ResultStore, Threads, record};
 use pyo3::exceptions::{PyOSError, PyUserWarning};
 use pyo3::prelude::*;
 use std::ffi::CString;
@@ -67,8 +67,9 @@ pub fn run(
     let reuse = store.as_ref().is_none_or(|store| store.reuse);
     let store = store.map_or(Ok(None), |store| store.open(py))?;
     let stop = AtomicBool::new(false);
+    let simulator = PythonSimulator::default();
     let done = AtomicUsize::new(0);
-    let threads = Threads { runner: &Simulator, jobs };
+    let threads = Threads { runner: &simulator, jobs };
     let remote = batches.map(Remote::new);
     let executor: &dyn Executor = match &remote {
         Some(remote) => remote,
@@ -99,7 +100,7 @@ pub fn run(
     }
     let recorded = recorded.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let recorded = recorded.map_err(|error| raise(py, &error))?;
-    RunData::recorded(py, recorded, place)
+    RunData::recorded(py, recorded, place, simulator.exception())
 }
 
 /// Handles signals and reports progress until `finished`. Returns the exception that a signal

@@ -1,4 +1,4 @@
-//! The page of a comparison: a table for each kind of finding, with a plot of the intervals.
+//! The page of a comparison: a table of the cases by finding, with a plot of the intervals.
 
 use bentpipe_results::comparison::{
     Change, ComparisonReport, Estimate, Finding, Method, Origin, Side,
@@ -19,20 +19,20 @@ const STYLE: &str = "\
 --line:#2b333d;--band:#242b34;--bad:#ff8a6b;--good:#3fd0a8;--other:#62b5ff}}\
 body{font:15px/1.5 system-ui,sans-serif;max-width:82em;margin:2em auto;padding:0 1em;\
 color:var(--text);background:var(--bg);font-variant-numeric:tabular-nums}\
-h1{font-size:1.5em;margin-bottom:.2em}h2{font-size:1.15em;margin:1.6em 0 .3em}\
+h1{font-size:1.5em;margin-bottom:.2em}h2{font-size:1.15em;margin:1em 0 0}\
 table{border-collapse:collapse;width:100%}\
-th,td{padding:.25em .7em;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}\
+th,td{padding:.3em .6em;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}\
 th{font-weight:600;color:var(--muted);vertical-align:bottom}\
-.l{text-align:left;white-space:normal;overflow-wrap:anywhere}\
+.l{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:13em}.p{padding:.3em 0}\
 .s{color:var(--muted);font-size:.9em}.scroll{overflow-x:auto}\
-svg{width:240px;height:24px;display:block}svg text{font:11px system-ui,sans-serif;fill:var(--muted)}\
+svg{width:240px;height:24px;display:block}\
+svg text{font:11px system-ui,sans-serif;fill:var(--muted)}\
 .bad{color:var(--bad)}.good{color:var(--good)}.other{color:var(--other)}.none{color:var(--muted)}\
 .verdict{font-size:1.1em;font-weight:600}";
 
 /// Creates the page as one HTML file.
 pub fn comparison_page(report: &ComparisonReport) -> String {
     let regressions = report.count(Finding::Regression);
-    let scale = Scale::new(report);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -53,7 +53,7 @@ pub fn comparison_page(report: &ComparisonReport) -> String {
                     (method(report))
                 }
                 @for note in &report.notes { p { "Note: " (note) "." } }
-                @for finding in Finding::ALL { (section(report, finding, &scale)) }
+                (table(report))
                 (missing(report))
             }
         }
@@ -76,7 +76,8 @@ fn method(report: &ComparisonReport) -> Markup {
         ". A comparison of equal variants finds a change with a probability of at most "
         (percent(report.level)) ". Tolerance: " (percent(report.tolerance))
         ". Each interval holds the true change with a probability of "
-        (percent(1.0 - report.level)) "."
+        (percent(1.0 - report.level)) ". In the plots, a dot is the mean, a square the typical "
+        "run, and the band is the tolerance."
     }
 }
 
@@ -93,45 +94,74 @@ fn class(finding: Finding) -> &'static str {
     }
 }
 
+/// One table, so that all plots are below each other, with a part for each finding.
+fn table(report: &ComparisonReport) -> Markup {
+    let scale = Scale::new(report);
+    html! {
+        div.scroll {
+            table {
+                thead {
+                    tr {
+                        th.l { "Case" } th.p { (scale.axis()) } th { "Mean" } th { "Typical run" }
+                        th { "Before" } th { "After" } th { "Runs" } th { "Adjusted p" }
+                    }
+                }
+                @for finding in Finding::ALL { (part(report, finding, &scale)) }
+            }
+        }
+    }
+}
+
 /// The rows of one finding.
-fn section(report: &ComparisonReport, finding: Finding, scale: &Scale) -> Markup {
+fn part(report: &ComparisonReport, finding: Finding, scale: &Scale) -> Markup {
     let rows: Vec<&Change> =
         report.changes.iter().filter(|change| change.finding == finding).collect();
     if rows.is_empty() {
         return Markup::default();
     }
-    let plots = rows.iter().any(|change| change.mean.or(change.typical).is_some());
     html! {
-        h2 class=(class(finding)) { (heading(finding)) " (" (rows.len()) ")" }
-        div.scroll {
-            table {
-                tr {
-                    th.l { "Case" } th.l { "Metric" } th { "Runs" } th { "Mean before" }
-                    th { "Mean after" } th { "Change of the mean" } th { "Change of a typical run" }
-                    th { "p" }
-                    @if plots { th.l { (scale.axis()) } }
+        tbody {
+            tr {
+                th.l colspan="8" {
+                    h2 class=(class(finding)) { (heading(finding)) " (" (rows.len()) ")" }
                 }
-                @for change in rows.iter().take(MAX_ROWS) {
-                    tr {
-                        td.l {
-                            (change.case)
-                            @if let Some(note) = &change.note { div.s { (note) } }
-                        }
-                        td.l { (change.metric) }
-                        td { (change.runs_text()) }
-                        td { (change.value_text(&change.before)) }
-                        td { (change.value_text(&change.after)) }
-                        td { (estimate(change.mean, change.method)) }
-                        td { (estimate(change.typical, change.method)) }
-                        td { (change.p_text()) }
-                        @if plots { td.l { (scale.plot(change, report.tolerance)) } }
-                    }
+            }
+            @for change in rows.iter().take(MAX_ROWS) {
+                tr {
+                    td.l { (case(change)) }
+                    td.p { (scale.plot(change, report.tolerance)) }
+                    td { (estimate(change.mean, change.method)) }
+                    td { (estimate(change.typical, change.method)) }
+                    td { (change.value_text(&change.before)) }
+                    td { (change.value_text(&change.after)) }
+                    td { (change.runs_text()) }
+                    td { (change.p_text()) }
+                }
+            }
+            @if rows.len() > MAX_ROWS {
+                tr {
+                    td.l colspan="8" { "And " (rows.len() - MAX_ROWS) " more, in the JSON output." }
                 }
             }
         }
-        @if rows.len() > MAX_ROWS {
-            p { "And " (rows.len() - MAX_ROWS) " more: see the JSON output." }
-        }
+    }
+}
+
+/// The name of a row, with the last part of each swept key.
+fn case(change: &Change) -> Markup {
+    let case = &change.case;
+    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+    let mut about: Vec<String> =
+        case.point.iter().map(|(key, value)| format!("{} {value}", last(key))).collect();
+    if case.flow != "main" {
+        about.push(format!("flow {}", case.flow));
+    }
+    if case.visit != 1 {
+        about.push(format!("visit {}", case.visit));
+    }
+    html! {
+        strong { (case.variant) } " " (about.join(", "))
+        div.s { (change.metric) @if let Some(note) = &change.note { ": " (note) } }
     }
 }
 
@@ -222,7 +252,7 @@ impl Scale {
                 class=(class(change.finding))
             {
                 rect x=(left) y="0" width=(right - left) height="24" fill="var(--band)" {}
-                line x1=(WIDTH / 2.0) x2=(WIDTH / 2.0) y1="0" y2="24" stroke="var(--line)" {}
+                line x1=(WIDTH / 2.0) x2=(WIDTH / 2.0) y1="0" y2="24" stroke="var(--muted)" {}
                 @for (index, (estimate, y)) in rows.into_iter().enumerate() {
                     @if let Some(estimate) = estimate {
                         @let y = if both { y } else { 12.0 };

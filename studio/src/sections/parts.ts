@@ -1,5 +1,5 @@
 import type { Report } from "../data/report.types.ts";
-import { h } from "../page/dom.ts";
+import { type Child, h, replace } from "../page/dom.ts";
 
 /** The reason of a failure, in words. */
 export const reasonOf = (error: unknown): string =>
@@ -29,8 +29,8 @@ export function whenNear(el: Element, call: () => void): void {
 export class Status {
   readonly el = h("p", { class: "note", role: "status", hidden: true });
 
-  say(words: string): void {
-    this.el.textContent = words;
+  say(...words: Child[]): void {
+    replace(this.el, ...words);
     this.el.hidden = false;
   }
 

@@ -1,6 +1,7 @@
 import { PlotStack } from "../charts/time/stack.ts";
 import { hasRuns } from "../data/offered.ts";
 import { pointKey } from "../data/points.ts";
+import { replayCommand } from "../data/replay.ts";
 import type { ConstellationView, FlowSeries, Report, Trace } from "../data/report.types.ts";
 import { constellationOf, Routes } from "../data/routes.ts";
 import type { SeriesCache, SeriesSource } from "../data/series-cache.ts";
@@ -95,7 +96,13 @@ export class RunSection {
       (t) => t.variant === variant && pointKey(t.point) === point && t.run === run,
     );
     if (i < 0) {
-      this.#status.say(`No time series were recorded for run ${run} of ${variant}.`);
+      const name = { variant, point: Object.fromEntries(JSON.parse(point)), run };
+      // Runs in real time cannot be repeated.
+      const again = this.report.clock === "virtual" && [
+        " To run it again with all of them, with qlog and a capture:",
+        h("code", { class: "command" }, replayCommand(name, location.href)),
+      ];
+      this.#status.say(`No time series were recorded for run ${run} of ${variant}.`, again);
     } else {
       this.#status.clear();
       this.store.set({ run: i, zoom: null });

@@ -1,5 +1,6 @@
 //! The command line of `bentpipe interop`.
 
+use super::suggest::{profile_names, text};
 use bentpipe_interop::Protocol;
 use bentpipe_units::Bytes;
 use clap::Args;
@@ -33,7 +34,14 @@ pub struct Interop {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub servers: Vec<String>,
     /// Names of paths (see `bentpipe profiles`)
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "geo-50-10")]
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        default_value = "geo-50-10",
+        value_parser = text(profile_names),
+        hide_possible_values = true
+    )]
     pub profiles: Vec<String>,
     /// HTTP versions; each pairing runs those that both sides support
     #[arg(

@@ -1,6 +1,7 @@
 //! The command line of `bentpipe pep`.
 
 use super::LogStyle;
+use super::suggest::{controller_names, profile_names, text};
 use super::values::{at_least_one, nonzero_time};
 use bentpipe_net::pep::Addresses;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -56,14 +57,25 @@ pub struct Pep {
     pub satellite: Side,
     /// Congestion controller on that side: one of the kernel's (cubic, bbr, reno), or for a tunnel
     /// one of `bentpipe controllers` [default: the kernel's default; cubic for a tunnel]
-    #[arg(long, value_name = "NAME")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = text(controller_names),
+        hide_possible_values = true
+    )]
     pub congestion: Option<String>,
     /// Maximum socket buffer on that side, per connection and direction [default: 8 MB, or 2 BDP of
     /// --profile or of --rate and --rtt]
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["profile", "rate"])]
     pub buffer: Option<Bytes>,
     /// Profile of the path (see `bentpipe profiles`)
-    #[arg(long, value_name = "NAME", conflicts_with = "rate")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with = "rate",
+        value_parser = text(profile_names),
+        hide_possible_values = true
+    )]
     pub profile: Option<String>,
     /// Rate of the satellite hop
     #[arg(long, value_name = "RATE", requires = "rtt")]

@@ -1,5 +1,6 @@
 //! The command line of `bentpipe serve`, `bentpipe proxy` and `bentpipe get`.
 
+use super::suggest::{controller_names, parsed, resume_names, slow_start_names};
 use super::values::{at_least_one, nonzero_time};
 use bentpipe_net::{LogFormat, Qlog};
 use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
@@ -117,13 +118,31 @@ pub struct Front {
     #[arg(long, value_name = "FILE", requires = "self_signed")]
     pub save_cert: Option<PathBuf>,
     /// QUIC congestion controller (see `bentpipe controllers`)
-    #[arg(long, value_name = "NAME", default_value_t)]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value_t,
+        value_parser = parsed::<ControllerName>(controller_names),
+        hide_possible_values = true
+    )]
     pub congestion: ControllerName,
     /// QUIC slow-start algorithm (see `bentpipe controllers`)
-    #[arg(long, value_name = "NAME", default_value_t)]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value_t,
+        value_parser = parsed::<SlowStartName>(slow_start_names),
+        hide_possible_values = true
+    )]
     pub start: SlowStartName,
     /// Use of a remembered path (see `bentpipe controllers`)
-    #[arg(long, value_name = "none|careful|jump", default_value = "careful")]
+    #[arg(
+        long,
+        value_name = "none|careful|jump",
+        default_value = "careful",
+        value_parser = parsed::<ResumeName>(resume_names),
+        hide_possible_values = true
+    )]
     pub resume: ResumeName,
     /// Serve Prometheus metrics (/metrics, plain HTTP) at this address [default: off]
     #[arg(long, value_name = "ADDR:PORT")]

@@ -1,5 +1,6 @@
 //! The command line of `bentpipe shell`.
 
+use super::suggest::{profile_names, text};
 use bentpipe_units::{Bytes, Span};
 use clap::Args;
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ Exit status:
 #[derive(Debug, Args)]
 pub struct Shell {
     /// A built-in path (see `bentpipe profiles`), or a scenario file (TOML) whose path to use
-    #[arg(value_name = "PROFILE")]
+    #[arg(value_name = "PROFILE", value_parser = text(profile_names), hide_possible_values = true)]
     pub path: String,
     /// Command to run [default: $SHELL]
     #[arg(last = true, value_name = "COMMAND")]

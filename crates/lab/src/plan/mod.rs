@@ -1,6 +1,7 @@
 //! Converts a scenario file to the list of its runs. All errors of the scenario are found here,
 //! before anything runs.
 
+mod identity;
 mod shard;
 
 pub use shard::Shard;

@@ -92,7 +92,9 @@ impl Estimate {
 impl fmt::Display for Estimate {
     /// Writes `+3.1 % (+2.0 to +4.2)`, without an interval if there is none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = if self.change.abs() < 0.01 { 2 } else { 1 };
+        let size = |value: Option<f64>| value.unwrap_or_default().abs();
+        let widest = size(self.low).max(size(self.high));
+        let digits = if self.change.abs() < 0.01 && widest < 0.1 { 2 } else { 1 };
         write!(f, "{:+.digits$} %", self.change * 100.0)?;
         match (self.low, self.high) {
             (Some(low), Some(high)) => {

@@ -239,7 +239,7 @@ export function stripPlot(
     const hit = nearest(event);
     tip.hidden = !hit;
     if (!hit) return;
-    tip.textContent = `run ${hit.run}: ${metricValue(m, hit.value)}`;
+    tip.textContent = `run ${hit.run}: ${metricValue(m, hit.value)}; click to look into it`;
     placeTip(tip, [ax.px(hit.value), groups.indexOf(hit.g) * ROW + 2], plot.clientWidth, "0");
   });
   plot.addEventListener("pointerleave", () => (tip.hidden = true));
