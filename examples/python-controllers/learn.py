@@ -10,12 +10,13 @@ are fixed, so that every call prints the same. It takes a few minutes::
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from bentpipe.gym import CongestionEnv
 from numpy.typing import NDArray
 
-PATH = {"rate_mbps": 50.0, "rtt_ms": 600.0, "loss": 0.0005, "queue_bdp": 1.0, "download_mb": 10.0}
+PATH: dict[str, Any] = {"rate_mbps": 50.0, "rtt_ms": 600.0, "loss": 0.0005, "queue_bdp": 1.0, "download_mb": 10.0}
 LIMIT_S = 120.0
 Policy = NDArray[np.float64]
 

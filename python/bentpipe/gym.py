@@ -233,8 +233,9 @@ class CongestionEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
 
     def _end(self, state: dict[str, Any]) -> float:
         """Return the time at which the run ended for the client, in seconds."""
-        completion = state.get("completion_s")
-        return max(self._now_s, state["now_ns"] / 1e9 if completion is None else completion)
+        completion: float | None = state.get("completion_s")
+        ended: float = state["now_ns"] / 1e9 if completion is None else completion
+        return max(self._now_s, ended)
 
     def _observe(self, state: dict[str, Any]) -> NDArray[np.float32]:
         if state["done"]:

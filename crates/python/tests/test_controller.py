@@ -71,9 +71,13 @@ transport = "tcp"
     "competition": """
 name = "competition"
 repeat = 2
-[path]
-forward = { rate = "20 Mbps", delay = "100 ms", queue = { limit = "1 BDP", aqm = "codel", ecn = true } }
-return = { rate = "5 Mbps", delay = "100 ms" }
+[path.forward]
+rate = "20 Mbps"
+delay = "100 ms"
+queue = { limit = "1 BDP", aqm = "codel", ecn = true }
+[path.return]
+rate = "5 Mbps"
+delay = "100 ms"
 [defaults]
 congestion = "NAME"
 slow_start = "standard"
@@ -94,7 +98,7 @@ path = { profile = "geo-50-10", forward = { loss = 0.001 } }
 workload.download = "5 MB"
 defaults.congestion = "NAME"
 [[variant]]
-name = "fast start"
+name = "fast-start"
 [[variant]]
 name = "hystart++"
 slow_start = "hystart++"
@@ -131,7 +135,7 @@ def test_attributes_set_window_pacing_and_phase() -> None:
     class Fixed(Controller):
         def __init__(self, config: ControllerConfig) -> None:
             super().__init__(config)
-            self.cwnd = 50_000.9
+            self.cwnd = 200_000.9
             self.pacing_rate = 1e6
             self.phase = "steady"
 
@@ -140,7 +144,7 @@ def test_attributes_set_window_pacing_and_phase() -> None:
     (completion_s,) = results.flows["completion_s"]
     assert 4.5 < completion_s < 7.0
     series = list(results.series(variant=results.variants[0], run=0).rows())
-    assert {row["value"] for row in series if row["series"] == "cwnd"} == {50_000}
+    assert {row["value"] for row in series if row["series"] == "cwnd"} == {200_000}
     marks = list(results.marks(variant=results.variants[0], run=0).rows())
     assert [row["label"] for row in marks if row["kind"] == "phase"] == ["steady"]
 
@@ -319,7 +323,7 @@ def test_an_uncaught_exception_shows_its_line(tmp_path: pathlib.Path) -> None:
     assert child.returncode == 1
     assert "self.cwnd = self.cwmd + 1" in child.stderr
     assert "AttributeError: 'Broken' object has no attribute 'cwmd'" in child.stderr
-    assert "bentpipe._errors.RunError: run 0 of variant" in child.stderr
+    assert "bentpipe.RunError: run 0 of variant" in child.stderr
     assert "panicked" not in child.stderr
 
 

@@ -140,9 +140,7 @@ fn part(report: &ComparisonReport, finding: Finding, scale: &Scale) -> Markup {
             }
             @if rows.len() > MAX_ROWS {
                 tr {
-                    td.l colspan="8" {
-                        "And " (rows.len() - MAX_ROWS) " more: see the JSON output."
-                    }
+                    td.l colspan="8" { "And " (rows.len() - MAX_ROWS) " more, in the JSON output." }
                 }
             }
         }
