@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page build wheel demo test test-rust test-page test-report test-python lint docs docs-check bench peers matrix validate clocks fuzz clean
+.PHONY: help setup page build wheel demo test test-rust test-page test-report test-python lint docs docs-check bench peers matrix atlas validate clocks fuzz clean
 
 # Output directory of runs.
 OUT ?= out
@@ -108,6 +108,11 @@ validate: build ## Long validations: theory, overshoot, published loss tables, t
 	for name in chain leo-fairness leo-fairness-one-dish leo-pairs hypatia-single hypatia-traffic leo-doppler leo-hints; do \
 		$(BENTPIPE) run scenarios/published/$$name.toml --out $(OUT)/$$name || exit $$?; \
 	done
+
+# The book's tables and figures come from atlas/; `make docs-check` compares them.
+atlas: page ## Run all published, safety and validation scenarios; say what moved; write atlas/
+	cargo build --release --locked -p bentpipe-cli
+	scripts/atlas --bentpipe $(or $(CARGO_TARGET_DIR),target)/release/bentpipe
 
 # Takes half an hour with one run at a time. Needs the command, which is both QUIC endpoints on the
 # real clock.

@@ -1,27 +1,28 @@
 //! `bentpipe run --dry-run`: what would run, and for how long.
 
 use crate::output;
-use bentpipe_lab::{LabError, Options, Plan, remaining};
+use bentpipe_lab::{LabError, Options, Plan, Task, remaining};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 /// Bytes over TCP that a thread simulates in a second, if no earlier run on this machine tells:
 /// that of a server processor of 2020.
 const DEFAULT_PACE: f64 = 1e9;
 
-#[cfg(feature = "store")]
-use bentpipe_lab::Pace;
-/// Speed of earlier runs, which only a store knows.
-#[cfg(not(feature = "store"))]
-pub type Pace = std::convert::Infallible;
+/// Estimates of run times from earlier runs.
+pub trait Estimate {
+    /// Returns the time that `task` takes, in seconds; `None` without earlier runs.
+    fn seconds(&self, plan: &Plan, task: Task) -> Option<f64>;
+}
 
 /// Prints the number of runs of each plan, how many the store has, and about how long the others
-/// take on `jobs` threads at the `pace` of earlier runs.
+/// take on `jobs` threads, from earlier runs where there are any.
 pub fn print(
     plans: &[Plan],
     options: &Options<'_>,
     jobs: NonZeroUsize,
-    pace: Option<Pace>,
+    estimate: Option<&dyn Estimate>,
     as_json: bool,
 ) -> Result<u8, LabError> {
     let mut documents = Vec::new();
@@ -29,9 +30,16 @@ pub fn print(
     for plan in plans {
         let left = remaining(plan, options);
         let planned = remaining(plan, &Options { store: None, ..*options }).len();
-        let work = left.iter().map(|&index| plan.work(plan.tasks[index]));
-        let work = work.fold(0, u64::saturating_add);
-        let seconds = seconds(work, pace) / jobs.get().min(left.len().max(1)) as f64;
+        let (mut sum, mut known) = (0.0, true);
+        let mut cases: BTreeMap<usize, f64> = BTreeMap::new();
+        for task in left.iter().map(|&index| plan.tasks[index]) {
+            sum += *cases.entry(task.case).or_insert_with(|| {
+                let seconds = estimate.and_then(|estimate| estimate.seconds(plan, task));
+                known &= seconds.is_some();
+                seconds.unwrap_or(plan.work(task) as f64 / DEFAULT_PACE)
+            });
+        }
+        let seconds = sum / jobs.get().min(left.len().max(1)) as f64;
         documents.push(json!({
             "scenario": plan.name,
             "runs": planned,
@@ -47,11 +55,14 @@ pub fn print(
             counted(plan.variants.len(), "variant"),
             planned - left.len(),
             left.len(),
-            match (left.is_empty(), pace.is_some()) {
+            match (left.is_empty(), known) {
                 (true, _) => String::new(),
                 (false, true) => format!(", {}", duration(seconds)),
                 (false, false) => {
-                    format!(", {} (no earlier run on this machine to go by)", duration(seconds))
+                    format!(
+                        ", {} (a guess: some have never run on this machine)",
+                        duration(seconds)
+                    )
                 }
             },
         ));
@@ -69,17 +80,6 @@ pub fn print(
 /// Returns `count` with its noun.
 fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-/// Returns the time that `work` takes on one thread.
-fn seconds(work: u64, pace: Option<Pace>) -> f64 {
-    #[cfg(feature = "store")]
-    if let Some(pace) = pace {
-        return pace.seconds(work);
-    }
-    #[cfg(not(feature = "store"))]
-    let _ = pace;
-    work as f64 / DEFAULT_PACE
 }
 
 /// Returns an estimate in words, as exact as it can be meant.

@@ -98,21 +98,19 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
     };
     if args.dry_run {
         #[cfg(feature = "store")]
-        let pace = store.as_ref().and_then(bentpipe_lab::ResultStore::pace);
+        let estimate = store.as_ref().map(|store| store as &dyn dry_run::Estimate);
         #[cfg(not(feature = "store"))]
-        let pace = None;
-        return dry_run::print(&plans, &study.options(&|_| {}), jobs, pace, args.json);
+        let estimate = None;
+        return dry_run::print(&plans, &study.options(&|_| {}), jobs, estimate, args.json);
     }
 
     let mut status = OK;
     let mut documents: Vec<Results> = Vec::new();
     for (plan, target) in plans.iter().zip(&targets) {
-        #[cfg(feature = "store")]
-        let start = std::time::Instant::now();
         let recorded = study.run(plan, target)?;
         #[cfg(feature = "store")]
-        if let Some(store) = store.as_ref() {
-            note_pace(store, plan, &recorded, jobs, start.elapsed());
+        if store.as_ref().is_some_and(bentpipe_lab::ResultStore::has_failed) {
+            eprintln!("warning: some results could not be kept in the result store");
         }
         status = status.max(study.verdict(&recorded, plan, target));
         if !args.json {
@@ -161,27 +159,6 @@ fn real_clock(program: &Path, bars: &MultiProgress) -> RealClock {
         .is_terminal()
         .then(|| Arc::new(LiveLines::below(bars)) as Arc<dyn StatsObserver>);
     RealClock { bentpipe: program.to_owned(), observer, ..RealClock::default() }
-}
-
-/// Notes how fast the runs of `plan` were, if they took long enough to tell.
-#[cfg(feature = "store")]
-fn note_pace(
-    store: &bentpipe_lab::ResultStore,
-    plan: &Plan,
-    recorded: &bentpipe_lab::Recorded,
-    jobs: NonZeroUsize,
-    elapsed: std::time::Duration,
-) {
-    let progress = recorded.progress;
-    if progress.reused == 0 && recorded.complete && elapsed.as_secs_f64() > 0.5 {
-        let work = plan.tasks.iter().fold(0u64, |sum, &task| sum.saturating_add(plan.work(task)));
-        let share = progress.planned as f64 / plan.tasks.len().max(1) as f64;
-        let work = (work as f64 * share) as u64 / jobs.get() as u64;
-        store.note_pace(bentpipe_lab::Pace::new(work, elapsed.as_secs_f64()));
-    }
-    if store.has_failed() {
-        eprintln!("warning: some results could not be kept in the result store");
-    }
 }
 
 fn target(args: &Run, plan: &Plan) -> PathBuf {

@@ -49,7 +49,7 @@ pub use run::{CompletedRun, RunError, Runner, Simulator, run_alone};
 pub use run_directory::RunDirectory;
 pub use run_record::{DecodeError, RunRecord};
 pub use rundir::{MANIFEST, Staging};
-#[cfg(feature = "store")]
-pub use store::{Pace, ResultStore, StoreError, StoreSummary};
 pub use store::{RECORDS, RecordFiles, RunStore};
+#[cfg(feature = "store")]
+pub use store::{ResultStore, StoreError, StoreSummary};
 pub use task_id::{ENGINE, TaskId};

@@ -87,15 +87,22 @@ pub fn run_alone(
         reason,
     };
     let label = format!("{}{at}, run {}", case.variant, task.run);
+    let start = now();
     // A bug in one run must not lose the results of the others. The state of the run is dropped.
     match catch_unwind(AssertUnwindSafe(|| runner.run(&spec, &label, stop))) {
         Ok(Ok(CompletedRun { outcome, emulation })) => {
-            Ok(Some(RunRecord::new(case, task.run, &spec, outcome, emulation)))
+            let seconds = start.elapsed().as_secs_f64();
+            Ok(Some(RunRecord::new(case, task.run, &spec, outcome, emulation, seconds)))
         }
         Ok(Err(RunError::Interrupted)) => Ok(None),
         Ok(Err(RunError::Failed(reason))) => Err(failed(reason)),
         Err(panic) => Err(failed(format!("a bug in Bentpipe: {}", panic_text(panic.as_ref())))),
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long a run takes, not a simulated time")]
+fn now() -> std::time::Instant {
+    std::time::Instant::now()
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {

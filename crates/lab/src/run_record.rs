@@ -16,6 +16,8 @@ pub struct RunRecord {
     pub run: Run,
     /// What was recorded besides; `None` if nothing was.
     pub recording: Option<RunRecording>,
+    /// Time that the run took, in seconds, from which later ones are estimated.
+    pub seconds: f64,
 }
 
 /// Time series, qlog files and captures of one run.
@@ -59,6 +61,7 @@ impl RunRecord {
         spec: &RunSpec,
         outcome: RunOutcome,
         emulation: Option<Emulation>,
+        seconds: f64,
     ) -> Self {
         let result = outcome::run(&case.variant, &case.point, run, spec, &outcome, case.warmup);
         let mut files = Vec::new();
@@ -80,7 +83,7 @@ impl RunRecord {
         let any = trace.is_some() || !files.is_empty();
         let end_ns = outcome.end.as_nanos();
         let recording = any.then_some(RunRecording { trace, points, end_ns, files });
-        Self { run: Run { emulation, ..result }, recording }
+        Self { run: Run { emulation, ..result }, recording, seconds }
     }
 
     /// Gives the record the names of `task`, which has the same identity as the task that it is of.
@@ -176,7 +179,8 @@ impl RunRecord {
     /// Returns the record as bytes, for another process.
     pub fn to_bytes(&self) -> Vec<u8> {
         let run = encode_run(&self.run);
-        let mut bytes = (run.len() as u64).to_le_bytes().to_vec();
+        let mut bytes = self.seconds.to_le_bytes().to_vec();
+        bytes.extend((run.len() as u64).to_le_bytes());
         bytes.extend(run);
         bytes.extend(self.recording.as_ref().map(encode_recording).unwrap_or_default());
         bytes
@@ -188,10 +192,11 @@ impl RunRecord {
     /// The bytes are cut off, or come from another version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut rest = bytes;
+        let seconds = f64::from_le_bytes(take(&mut rest, 8)?.try_into().unwrap_or_default());
         let size = u64::from_le_bytes(take(&mut rest, 8)?.try_into().unwrap_or_default());
         let run = decode_run(take(&mut rest, usize::try_from(size).unwrap_or(usize::MAX))?)?;
         let recording = if rest.is_empty() { None } else { Some(decode_recording(rest)?) };
-        Ok(Self { run, recording })
+        Ok(Self { run, recording, seconds })
     }
 }
 

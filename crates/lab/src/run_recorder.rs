@@ -89,7 +89,7 @@ impl Observer for RunRecorder<'_> {
             self.staging.append(RECORDS, &entry(&id, &record))?;
             files.insert(RECORDS.to_owned());
         }
-        let RunRecord { run, recording } = record;
+        let RunRecord { run, recording, .. } = record;
         let Some(recording) = recording else { return Ok(run) };
         let case = &self.plan.cases[task.case];
         let run_name = format!("{:03}-{}-run{}", task.case, case.variant, task.run);

@@ -25,7 +25,8 @@ th,td{padding:.3em .6em;text-align:right;border-bottom:1px solid var(--line);whi
 th{font-weight:600;color:var(--muted);vertical-align:bottom}\
 .l{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:13em}.p{padding:.3em 0}\
 .s{color:var(--muted);font-size:.9em}.scroll{overflow-x:auto}\
-svg{width:240px;height:24px;display:block}svg text{font:11px system-ui,sans-serif;fill:var(--muted)}\
+svg{width:240px;height:24px;display:block}\
+svg text{font:11px system-ui,sans-serif;fill:var(--muted)}\
 .bad{color:var(--bad)}.good{color:var(--good)}.other{color:var(--other)}.none{color:var(--muted)}\
 .verdict{font-size:1.1em;font-weight:600}";
 
@@ -75,8 +76,8 @@ fn method(report: &ComparisonReport) -> Markup {
         ". A comparison of equal variants finds a change with a probability of at most "
         (percent(report.level)) ". Tolerance: " (percent(report.tolerance))
         ". Each interval holds the true change with a probability of "
-        (percent(1.0 - report.level)) ". In the plots, a dot is the mean, a square the typical run, "
-        "and the band is the tolerance."
+        (percent(1.0 - report.level)) ". In the plots, a dot is the mean, a square the typical "
+        "run, and the band is the tolerance."
     }
 }
 
@@ -139,7 +140,7 @@ fn part(report: &ComparisonReport, finding: Finding, scale: &Scale) -> Markup {
             }
             @if rows.len() > MAX_ROWS {
                 tr {
-                    td.l colspan="8" { "And " (rows.len() - MAX_ROWS) " more: see the JSON output." }
+                    td.l colspan="8" { "And " (rows.len() - MAX_ROWS) " more, in the JSON output." }
                 }
             }
         }

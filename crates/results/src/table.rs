@@ -4,14 +4,15 @@
 //! tables in long form, with the columns that identify their run, flow and visit.
 
 mod builder;
+mod column;
 mod flows;
 mod runs;
 mod statistics;
 
 pub use builder::TableBuilder;
+pub use column::{Column, Values};
 
 use crate::document::Results;
-use std::borrow::Cow;
 
 /// A table: columns of equal length.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,49 +25,6 @@ pub struct Table<'a> {
     pub metadata: Vec<(&'static str, String)>,
     /// Columns in order.
     pub columns: Vec<Column<'a>>,
-}
-
-/// A column of a table.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Column<'a> {
-    /// Name. A dot separates a group from its field, as in `path.token`.
-    pub name: String,
-    /// Unit; empty for text and ratios.
-    pub unit: &'static str,
-    /// Meaning, in a sentence.
-    pub about: Cow<'static, str>,
-    /// A value or null for each row.
-    pub values: Values<'a>,
-}
-
-/// The values of a column. `None` is null.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Values<'a> {
-    /// UTF-8 text.
-    Text(Vec<Option<Cow<'a, str>>>),
-    /// Signed integers.
-    Int(Vec<Option<i64>>),
-    /// Floating-point numbers.
-    Float(Vec<Option<f64>>),
-    /// Truth values.
-    Bool(Vec<Option<bool>>),
-}
-
-impl Values<'_> {
-    /// Returns the number of rows.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Text(values) => values.len(),
-            Self::Int(values) => values.len(),
-            Self::Float(values) => values.len(),
-            Self::Bool(values) => values.len(),
-        }
-    }
-
-    /// Returns true if there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 impl<'a> Table<'a> {

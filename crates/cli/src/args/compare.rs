@@ -1,5 +1,6 @@
 //! Arguments of `bentpipe compare`.
 
+use super::suggest::{metric_names, text};
 use bentpipe_units::Ratio;
 use clap::Args;
 use std::path::PathBuf;
@@ -35,7 +36,12 @@ pub struct Compare {
     pub variants: Vec<String>,
     /// Metrics to compare; can be repeated [default: the completion time of each flow, or its
     /// goodput if its duration is fixed; all of a baseline file]
-    #[arg(long, value_name = "NAME")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = text(metric_names),
+        hide_possible_values = true
+    )]
     pub metric: Vec<String>,
     /// Probability that a comparison of equal variants finds a change, over all cases together
     #[arg(long, value_name = "P", default_value = "0.05", value_parser = level)]
@@ -58,13 +64,13 @@ pub struct Compare {
 }
 
 /// Parses a ratio from 0 to 1, such as `0.02` or `2%`.
-fn ratio(text: &str) -> Result<f64, String> {
-    text.parse::<Ratio>().map(|ratio| ratio.get()).map_err(|error| error.to_string())
+fn ratio(ratio: &str) -> Result<f64, String> {
+    ratio.parse::<Ratio>().map(|ratio| ratio.get()).map_err(|error| error.to_string())
 }
 
 /// Parses a significance level.
-fn level(text: &str) -> Result<f64, String> {
-    let level = ratio(text)?;
+fn level(level: &str) -> Result<f64, String> {
+    let level = ratio(level)?;
     if level > 0.0 && level <= 0.5 {
         Ok(level)
     } else {

@@ -6,8 +6,10 @@ use bentpipe_scenario::profiles::profiles;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::Error;
 use clap::{Arg, Command};
+#[cfg(feature = "product")]
 use std::error;
 use std::ffi::OsStr;
+#[cfg(feature = "product")]
 use std::str::FromStr;
 
 /// A parser with names to complete.
@@ -40,6 +42,7 @@ pub fn text(names: fn() -> Vec<&'static str>) -> Suggesting<StringValueParser> {
 }
 
 /// A `T` parsed from text, for which shells complete `names`.
+#[cfg(feature = "product")]
 pub fn parsed<T>(names: fn() -> Vec<&'static str>) -> impl TypedValueParser<Value = T>
 where
     T: FromStr + Clone + Send + Sync + 'static,
@@ -71,4 +74,9 @@ pub fn resume_names() -> Vec<&'static str> {
 /// Names of all entries of `bentpipe controllers`.
 pub fn entry_names() -> Vec<&'static str> {
     [controller_names(), slow_start_names(), resume_names()].concat()
+}
+
+/// Names of the metrics.
+pub fn metric_names() -> Vec<&'static str> {
+    bentpipe_results::metric_names().collect()
 }

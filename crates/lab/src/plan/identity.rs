@@ -14,6 +14,13 @@ impl Plan {
         Some(TaskId::of(&[b"run", ENGINE.as_bytes(), digest.0.as_bytes(), &numbers]))
     }
 
+    /// Returns the identity of the case of `task`, which is the same for all its runs and in every
+    /// version of the simulator. `None` if its runs have no identity.
+    #[cfg(any(test, feature = "store"))]
+    pub(crate) fn case_id(&self, task: Task) -> Option<TaskId> {
+        self.cases[task.case].digest.map(|digest| digest.0)
+    }
+
     /// Returns the identity of what `task` records besides its results. `None` if it records
     /// nothing, or has no identity.
     #[cfg(any(test, feature = "store"))]

@@ -7,7 +7,7 @@ mod sqlite;
 pub(crate) use record_file::entry;
 pub use record_file::{RECORDS, RecordFiles};
 #[cfg(feature = "store")]
-pub use sqlite::{Pace, ResultStore, StoreError, StoreSummary};
+pub use sqlite::{ResultStore, StoreError, StoreSummary};
 
 use crate::plan::{Plan, Task};
 use crate::run_record::RunRecord;

@@ -20,7 +20,7 @@ use thiserror::Error;
 /// Name of the file in the directory of a store.
 const FILE: &str = "results.sqlite";
 /// Version of the tables. A file of another version is refused.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 /// Time that a call waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Default size above which the rows that have not been used for longest are removed.
@@ -59,22 +59,6 @@ pub struct StoreSummary {
     pub bytes: u64,
     /// Size above which old rows are removed, in bytes.
     pub limit: u64,
-}
-
-/// Speed of one thread in units of [`Plan::work`] per second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace(u64);
-
-impl Pace {
-    /// Returns the speed of a thread that does `work` in `seconds`; at least one unit per second.
-    pub fn new(work: u64, seconds: f64) -> Self {
-        Self(((work as f64 / seconds.max(1e-9)) as u64).max(1))
-    }
-
-    /// Returns the time that `work` takes, in seconds.
-    pub fn seconds(self, work: u64) -> f64 {
-        work as f64 / self.0 as f64
-    }
 }
 
 /// Kind of a row.
@@ -196,20 +180,14 @@ impl ResultStore {
         self.evict().map_err(|error| self.error(&error))
     }
 
-    /// Returns how fast runs were executed before. `None` if none were.
-    pub fn pace(&self) -> Option<Pace> {
-        let read = "SELECT value FROM setting WHERE name = 'pace'";
-        let pace = self.database().query_row(read, [], |row| row.get::<_, u64>(0));
-        pace.ok().filter(|&pace| pace > 0).map(Pace)
-    }
-
-    /// Notes how fast runs were executed, as an average that follows the latest ones.
-    pub fn note_pace(&self, pace: Pace) {
-        let Pace(new) = pace;
-        let average = self.pace().map_or(new, |Pace(old)| old / 4 * 3 + new / 4);
-        let set = "INSERT OR REPLACE INTO setting (name, value) VALUES ('pace', ?1)";
-        // Only an estimate depends on it.
-        let _ = self.database().execute(set, [average.min(i64::MAX as u64)]);
+    /// Returns the mean time that the runs of this task's case took, in seconds: with any seed, in
+    /// any version of the simulator. `None` if there are none.
+    pub fn seconds(&self, plan: &Plan, task: Task) -> Option<f64> {
+        let mean = "SELECT avg(seconds) FROM record WHERE case_id = ?1";
+        let case = plan.case_id(task)?;
+        let database = self.database();
+        let mut statement = database.prepare_cached(mean).ok()?;
+        statement.query_row([case.as_bytes().as_slice()], |row| row.get(0)).ok()?
     }
 
     /// Returns true if records could not be written, for example because the disk is full.
@@ -243,13 +221,19 @@ impl ResultStore {
         Some(value)
     }
 
-    fn put(&self, id: &TaskId, kind: Kind, value: &[u8]) {
-        let insert = "INSERT OR REPLACE INTO record (id, kind, engine, bytes, used, value) \
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    /// Keeps `value`. `run` is the case of a run and the time that it took, for results of runs.
+    fn put(&self, id: &TaskId, run: Option<(TaskId, f64)>, value: &[u8]) {
+        let insert = "INSERT OR REPLACE INTO record \
+            (id, kind, engine, bytes, used, value, case_id, seconds) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let kind = if run.is_some() { Kind::Run } else { Kind::Recording };
         let size = value.len() as u64;
         let written = self.database().prepare_cached(insert).and_then(|mut statement| {
             let id = id.as_bytes().as_slice();
-            statement.execute(params![id, kind as i64, ENGINE, size as i64, now(), value])
+            let case = run.as_ref().map(|(case, _)| case.as_bytes().as_slice());
+            let seconds = run.as_ref().map(|(_, seconds)| *seconds);
+            let size = size as i64;
+            statement.execute(params![id, kind as i64, ENGINE, size, now(), value, case, seconds])
         });
         let total = self.written.fetch_add(size, Ordering::Relaxed) + size;
         let mut failed = written.is_err();
@@ -293,11 +277,12 @@ impl ResultStore {
 impl RunStore for ResultStore {
     fn record(&self, plan: &Plan, task: Task) -> Option<RunRecord> {
         let run = decode_run(&self.get(&plan.task_id(task)?)?).ok()?;
+        let seconds = 0.0;
         let recording = match plan.recording_id(task) {
             Some(id) => decode_recording(&self.get(&id)?).ok(),
             None => None,
         };
-        Some(RunRecord { run, recording })
+        Some(RunRecord { run, recording, seconds })
     }
 
     fn is_empty(&self) -> bool {
@@ -321,10 +306,10 @@ impl RunStore for ResultStore {
     }
 
     fn keep(&self, plan: &Plan, task: Task, record: &RunRecord) {
-        let Some(id) = plan.task_id(task) else { return };
-        self.put(&id, Kind::Run, &encode_run(&record.run));
+        let (Some(id), Some(case)) = (plan.task_id(task), plan.case_id(task)) else { return };
+        self.put(&id, Some((case, record.seconds)), &encode_run(&record.run));
         if let (Some(id), Some(recording)) = (plan.recording_id(task), &record.recording) {
-            self.put(&id, Kind::Recording, &encode_recording(recording));
+            self.put(&id, None, &encode_recording(recording));
         }
     }
 }
@@ -352,7 +337,10 @@ fn prepare(database: &Connection) -> Result<Option<u64>, rusqlite::Error> {
             "BEGIN IMMEDIATE;
             CREATE TABLE IF NOT EXISTS record (
                 id BLOB PRIMARY KEY, kind INTEGER NOT NULL, engine TEXT NOT NULL,
-                bytes INTEGER NOT NULL, used INTEGER NOT NULL, value BLOB NOT NULL);
+                bytes INTEGER NOT NULL, used INTEGER NOT NULL, value BLOB NOT NULL,
+                case_id BLOB, seconds REAL);
+            CREATE INDEX IF NOT EXISTS record_case ON record (case_id, seconds)
+                WHERE case_id IS NOT NULL;
             CREATE INDEX IF NOT EXISTS record_use ON record (used, kind, engine, bytes);
             CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
             PRAGMA user_version = {FORMAT};

@@ -208,9 +208,9 @@ impl<'a> Pair<'a> {
             ([(_, own), ..], [(_, other), ..]) if is_exact(before, after, setting) => {
                 Data::Exact(*own, *other)
             }
-            ([_], [_]) if !setting.paired => {
-                Data::Nothing("one run on each side, with different seeds")
-            }
+            ([_], [_]) if !setting.paired => Data::Nothing(
+                "one run on each side, with different seeds: use one seed, or more runs",
+            ),
             _ if setting.paired => {
                 let known: HashMap<u64, f64> = other.into_iter().collect();
                 let (own, other): (Vec<f64>, Vec<f64>) =

@@ -124,7 +124,7 @@ impl Samples {
         let most = cases.iter().map(|case| case.runs.len()).max().unwrap_or_default();
         for case in &mut cases {
             // A plan runs a case once if nothing in it is random, and repeats the others.
-            case.deterministic |= complete && most > 1 && case.runs.len() == 1;
+            case.deterministic = complete && most > 1 && case.runs.len() == 1;
         }
         Self {
             format: FORMAT,
@@ -268,8 +268,7 @@ fn of_flow(case: Case, visits: &[(&Run, &Flow)], metrics: &[&str], usual: bool) 
         .collect();
     CaseSamples {
         case,
-        deterministic: visits.len() > 1
-            && visits.iter().all(|(_, flow)| flow.metrics == visits[0].1.metrics),
+        deterministic: false,
         runs: visits.iter().map(|(run, _)| run.run).collect(),
         incomplete: visits
             .iter()
@@ -311,8 +310,6 @@ fn of_all_flows(
     let read = |metric: SharedReader| {
         runs.iter().map(|run| metric(&run.fairness.as_ref()?.metrics)).collect()
     };
-    let flows = |run: &Run| run.flows.iter().map(|flow| flow.metrics.clone()).collect::<Vec<_>>();
-    let first = flows(runs[0]);
     Some(CaseSamples {
         case: Case {
             variant: variant.to_owned(),
@@ -320,7 +317,7 @@ fn of_all_flows(
             flow: ALL_FLOWS.to_owned(),
             visit: 1,
         },
-        deterministic: runs.len() > 1 && runs.iter().all(|run| flows(run) == first),
+        deterministic: false,
         runs: runs.iter().map(|run| run.run).collect(),
         incomplete: Vec::new(),
         values: wanted.into_iter().map(|(name, metric)| (name.to_owned(), read(metric))).collect(),

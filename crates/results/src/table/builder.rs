@@ -1,6 +1,6 @@
 //! Building the columns of a table from rows of any type.
 
-use super::{Column, Values};
+use super::column::{Column, Values};
 use crate::metrics::Row;
 use crate::quantity::quantity;
 use crate::run::{Point, Run};

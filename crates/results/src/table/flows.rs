@@ -1,7 +1,7 @@
 //! Tables of flows: metrics, objects, bytes of the reverse direction and sizes of ACKs.
 
-use super::Column;
 use super::builder::TableBuilder;
+use super::column::Column;
 use crate::document::Results;
 use crate::flow_metrics::flow_metrics;
 use crate::reverse::LAYERS;

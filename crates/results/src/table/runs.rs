@@ -1,7 +1,7 @@
 //! Tables of runs: fairness, links, and reports of the emulator.
 
-use super::Column;
 use super::builder::TableBuilder;
+use super::column::Column;
 use crate::document::Results;
 use crate::metrics::{LINK, SHARED};
 

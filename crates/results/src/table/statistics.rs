@@ -1,7 +1,7 @@
 //! Tables of statistics over runs: summary, expectations and published figures.
 
-use super::Column;
 use super::builder::TableBuilder;
+use super::column::Column;
 use crate::document::Results;
 use crate::flow_metrics::flow_metrics;
 use crate::metrics::SHARED;

@@ -18,6 +18,7 @@ fn records_come_back_with_what_the_plan_records() {
     let store = store(directory.path());
     for (&task, record) in recorded.tasks.iter().zip(&all) {
         assert_eq!(store.record(&recorded, task).as_ref(), Some(record));
+        assert!(store.seconds(&recorded, task).is_some_and(|mean| mean == 0.0));
     }
     // The results are there, the time series without qlog files are not.
     let plain = plan(TWO_VARIANTS);

@@ -1,0 +1,119 @@
+"""Compact results of a scenario, and how two of them differ."""
+
+# Metrics that every scenario keeps; those of expectations and published figures besides.
+KEPT = [
+    "completion_s",
+    "goodput_mbps",
+    "first_byte_s",
+    "packets_sent",
+    "packets_declared_lost",
+    "packets_lost_queue",
+    "packets_lost_channel",
+    "packets_lost_policer",
+    "packets_lost_routing",
+    "reverse_bytes",
+    "jain_index",
+    "min_max_ratio",
+    "share",
+    "bottleneck_utilisation",
+    "aggregate_goodput_mbps",
+]
+STATISTICS = ["median", "p5", "p95", "mean", "ci95_low", "ci95_high"]
+# Figures are kept with this many significant digits: more than any page shows.
+DIGITS = 9
+
+
+def rounded(value):
+    """`value` with DIGITS significant digits."""
+    return None if value is None else float(f"{value:.{DIGITS}g}")
+
+
+def compact(results):
+    """Returns the rows of a results document that pages and checks need."""
+    named = {row["metric"] for row in results["published"]}
+    # The text of an expectation names its metric.
+    words = {word for row in results["expectations"] for word in row["text"].split()}
+    named |= words & {row["metric"] for row in results["summary"]}
+    rows = []
+    for row in results["summary"]:
+        if row["metric"] not in named and row["metric"] not in KEPT:
+            continue
+        if row["metric"].startswith("packets_lost") and row["p95"] == 0 and row["mean"] == 0:
+            continue
+        head = {key: row[key] for key in ("variant", "point", "flow", "visit", "metric", "n")}
+        rows.append({**head, **{key: rounded(row.get(key)) for key in STATISTICS}})
+    incomplete = {}
+    for run in results["runs"]:
+        for flow in run["flows"]:
+            key = (run["variant"], str(run["point"]), flow["name"])
+            failed, total, point = incomplete.get(key, (0, 0, run["point"]))
+            incomplete[key] = (failed + (not flow["completed"]), total + 1, point)
+    return {
+        "version": results["version"],
+        "seed": results["seed"],
+        "runs": len(results["runs"]),
+        "rows": rows,
+        "incomplete": [
+            {"variant": variant, "point": point, "flow": flow, "incomplete": failed, "of": total}
+            for (variant, _, flow), (failed, total, point) in incomplete.items()
+            if failed
+        ],
+        "expectations": [
+            {key: row[key] for key in ("text", "passed")} | {"measured": rounded(row["measured"])}
+            for row in results["expectations"]
+        ],
+        "published": [
+            {
+                "label": row["label"],
+                "variant": row["variant"],
+                "point": row["point"],
+                "metric": row["metric"],
+                "value": row["value"],
+                "measured": rounded(row["measured"]),
+                "ratio": rounded(row["ratio"]),
+            }
+            for row in results["published"]
+        ],
+    }
+
+
+def point_text(point):
+    """A sweep point in words."""
+    return ", ".join(f"{key} = {value}" for key, value in point.items())
+
+
+def identity(row):
+    """What a row is about."""
+    return (row["variant"], point_text(row["point"]), row["flow"], row["visit"], row["metric"])
+
+
+def moved(old, new):
+    """Returns a line for each figure in which `new` differs from `old`, the largest first."""
+    if old is None:
+        return []
+    lines = []
+    before = {identity(row): row for row in old["rows"]}
+    after = {identity(row): row for row in new["rows"]}
+    for key, row in after.items():
+        other = before.get(key)
+        name = ", ".join(str(part) for part in key if part != "")
+        if other is None:
+            lines.append((float("inf"), f"{name}: new"))
+            continue
+        for what in ("n", *STATISTICS):
+            a, b = other[what], row[what]
+            if a == b:
+                continue
+            change = abs(b / a - 1) if a and b is not None else float("inf")
+            said = f"{change:+.2%}" if change != float("inf") else "other"
+            lines.append((change, f"{name}: {what} {a} -> {b} ({said})"))
+    gone = [key for key in before if key not in after]
+    lines += [(float("inf"), f"{', '.join(map(str, key))}: gone") for key in gone]
+    for a, b in zip(old["expectations"], new["expectations"]):
+        if a["passed"] != b["passed"]:
+            change = f"{a['passed']} -> {b['passed']}"
+            lines.append((float("inf"), f"expectation {b['text']}: {change}"))
+    if old["incomplete"] != new["incomplete"]:
+        change = f"{old['incomplete']} -> {new['incomplete']}"
+        lines.append((float("inf"), f"incomplete runs: {change}"))
+    return [line for _, line in sorted(lines, key=lambda pair: -pair[0])]
