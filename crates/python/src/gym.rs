@@ -289,18 +289,21 @@ impl Episode {
             }
             match open.observations.recv() {
                 Ok(observation) => Some(Ok(observation)),
-                Err(_) => run.take().map(|run| Err(run.end())),
+                Err(_) => run.take().map(|run| Err(Box::new(run.end()))),
             }
         });
-        match next {
-            None => Err(PyValueError::new_err("the episode has ended; allowed: reset()")),
-            Some(Ok(observation)) => dictionary(py, &observation),
-            Some(Err(Ok(Ok(outcome)))) => end(py, &outcome),
-            Some(Err(Ok(Err(Failure::Plan(error))))) => Err(raise(py, &error)),
-            Some(Err(Ok(Err(Failure::Simulator(error))))) => {
-                Err(PyRuntimeError::new_err(error.to_string()))
+        let ended = match next {
+            None => {
+                return Err(PyValueError::new_err("the episode has ended; allowed: reset()"));
             }
-            Some(Err(Err(panic))) => Err(ControllerFailure::of(panic)
+            Some(Ok(observation)) => return dictionary(py, &observation),
+            Some(Err(ended)) => *ended,
+        };
+        match ended {
+            Ok(Ok(outcome)) => end(py, &outcome),
+            Ok(Err(Failure::Plan(error))) => Err(raise(py, &error)),
+            Ok(Err(Failure::Simulator(error))) => Err(PyRuntimeError::new_err(error.to_string())),
+            Err(panic) => Err(ControllerFailure::of(panic)
                 .map_or_else(|panic| resume_unwind(panic), |own| own.exception)),
         }
     }
@@ -310,7 +313,9 @@ impl Episode {
         py.detach(|| {
             let run = self.run.lock().unwrap_or_else(PoisonError::into_inner).take();
             // It unwinds or is interrupted, as asked.
-            run.map(|run| drop(run.end()));
+            if let Some(run) = run {
+                drop(run.end());
+            }
         });
     }
 }
