@@ -36,7 +36,14 @@ def play(env: Any, policy: Any, seed: int | None = None) -> tuple[list[Any], dic
 
 def episode_threads() -> int:
     tasks = pathlib.Path("/proc/self/task").iterdir()
-    return sum((task / "comm").read_text().startswith("bentpipe-episod") for task in tasks)
+    def is_episode(task: pathlib.Path) -> bool:
+        try:
+            return (task / "comm").read_text().startswith("bentpipe-episod")
+        except FileNotFoundError:
+            # The thread has ended since its directory was listed.
+            return False
+
+    return sum(map(is_episode, tasks))
 
 
 @pytest.mark.parametrize(
