@@ -81,6 +81,12 @@ def split(texts, separator=","):
     return [part.strip() for text in texts for part in text.split(separator) if part.strip()]
 
 
+def keys(texts, rows):
+    """The keys that `texts` name; the name of a key that sweeps several has commas."""
+    swept = {key for row in rows for key in row["point"]}
+    return [key for text in texts for key in ([text] if text in swept else split([text]))]
+
+
 def table(body):
     """Returns the table that a marker describes."""
     scenarios, found = options(body)
@@ -90,8 +96,8 @@ def table(body):
     rows = selected(every, conditions)
     names = dict(part.split(" = ", 1) for part in found.get("name", []))
     called = lambda values: " ".join(names.get(value, value) for value in values)
-    row_keys = split(found.get("rows", ["variant"]))
-    column_keys = split(found.get("columns", []))
+    row_keys = keys(found.get("rows", ["variant"]), every)
+    column_keys = keys(found.get("columns", []), every)
     cells = [Cell(text) for text in found.get("cell", []) + split(found.get("cells", []), ";")]
     if not cells:
         raise WrongMarker("a table needs `cell: METRIC`")
