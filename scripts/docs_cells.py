@@ -1,6 +1,7 @@
 """Cells of tables and figures that come from committed results in atlas/; used by docs_atlas.
 
-A cell is METRIC [STATISTIC] [DIGITS] [xFACTOR] [AGGREGATE] [OPERATION KEY=VALUE & KEY=VALUE …].
+A cell is METRIC [STATISTIC] [DIGITS] [xFACTOR] [-OFFSET] [AGGREGATE]
+[OPERATION KEY=VALUE & KEY=VALUE …].
 """
 
 import re
@@ -21,6 +22,7 @@ AGGREGATES = {
 # What becomes of a value and that of the other row, which differs in the given keys.
 OPERATIONS = {
     "over": lambda own, other: own / other,
+    "under": lambda own, other: other / own,
     "saves": lambda own, other: 100 * (1 - own / other),
     "minus": lambda own, other: own - other,
     "below": lambda own, other: other - own,
@@ -56,6 +58,7 @@ class Cell:
             self.others = {key.strip(): value.strip() for key, _, value in parts}
         self.metric, *words = text.split()
         self.statistic, self.digits, self.factor, self.aggregate = "median", 2, 1.0, None
+        self.offset = 0.0
         for word in words:
             if word in (*STATISTICS, *PUBLISHED):
                 self.statistic = word
@@ -65,8 +68,10 @@ class Cell:
                 self.digits = int(word)
             elif re.fullmatch(r"x[\d.]+", word):
                 self.factor = float(word[1:])
+            elif re.fullmatch(r"-[\d.]+", word):
+                self.offset = float(word[1:])
             else:
-                known = [*STATISTICS, *PUBLISHED, *AGGREGATES, *OPERATIONS, "digits", "xN"]
+                known = [*STATISTICS, *PUBLISHED, *AGGREGATES, *OPERATIONS, "digits", "xN", "-N"]
                 raise WrongMarker(f"`{word}` in `{text}`: allowed are {', '.join(known)}")
 
     def value(self, rows, every, statistic=None):
@@ -103,7 +108,7 @@ class Cell:
         values = [row[statistic] for row in own]
         if None in values:
             return None
-        return self.aggregate(values) if self.aggregate else values[0]
+        return (self.aggregate(values) if self.aggregate else values[0]) - self.offset
 
     def show(self, rows, every, statistic=None):
         """The value as it stands in a page."""
