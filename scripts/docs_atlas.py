@@ -128,7 +128,7 @@ def table(body):
             if "interval" in found:
                 ends = ("ci95_low", "ci95_high")
                 both = [[cell.show(here, every, end) for end in ends] for cell in cells]
-                texts = [f"{text} ({a} to {b})" for text, (a, b) in zip(texts, both)]
+                texts = [f"{text} ({a} – {b})" for text, (a, b) in zip(texts, both)]
             if layout:
                 texts = ["–" if set(texts) == {"–"} else layout.format(*texts)]
             line += texts
