@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page build wheel demo test test-rust test-page test-report test-python lint docs docs-check bench peers matrix atlas validate clocks fuzz clean
+.PHONY: help setup page build install wheel demo test test-rust test-page test-report test-python lint docs docs-check bench peers matrix atlas validate clocks fuzz clean
 
 # Output directory of runs.
 OUT ?= out
@@ -31,6 +31,18 @@ build: page ## Build the command with the page inside
 
 wheel: page ## Build the Python package: target/wheels
 	python3 -m pip wheel --no-deps --wheel-dir target/wheels .
+
+# Where `make install` puts the command, its man pages and completions.
+PREFIX ?= $(HOME)/.local
+
+install: page ## Install the command, man pages and completions below ~/.local (PREFIX)
+	cargo install --locked --path crates/cli --root $(PREFIX)
+	$(PREFIX)/bin/bentpipe man $(PREFIX)/share/man/man1
+	@mkdir -p $(PREFIX)/share/bash-completion/completions $(PREFIX)/share/zsh/site-functions \
+		$(PREFIX)/share/fish/vendor_completions.d
+	$(PREFIX)/bin/bentpipe completions bash >$(PREFIX)/share/bash-completion/completions/bentpipe
+	$(PREFIX)/bin/bentpipe completions zsh >$(PREFIX)/share/zsh/site-functions/_bentpipe
+	$(PREFIX)/bin/bentpipe completions fish >$(PREFIX)/share/fish/vendor_completions.d/bentpipe.fish
 
 # Builds only what the demonstration runs: no product, no real clock, no Parquet files. `make
 # validate` runs all ten repeats.
@@ -108,6 +120,7 @@ validate: build ## Long validations: theory, overshoot, published loss tables, t
 	for name in chain leo-fairness leo-fairness-one-dish leo-pairs hypatia-single hypatia-traffic leo-doppler leo-hints; do \
 		$(BENTPIPE) run scenarios/published/$$name.toml --out $(OUT)/$$name || exit $$?; \
 	done
+	cargo run --locked --quiet -p bentpipe-lab --example compare
 
 # The book's tables and figures come from atlas/; `make docs-check` compares them.
 atlas: page ## Run all published, safety and validation scenarios; say what moved; write atlas/

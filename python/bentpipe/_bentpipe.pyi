@@ -12,9 +12,11 @@ __all__ = [
     "constellation_scenario",
     "constellations",
     "controllers",
+    "engine",
     "main",
     "profiles",
     "run",
+    "run_tasks",
     "survey",
 ]
 

@@ -22,8 +22,9 @@ _Class = TypeVar("_Class", bound="type[Controller]")
 class Controller:
     """Base class of congestion controllers.
 
-    The engine creates one object for each connection, calls the methods that the class overrides,
-    and reads the attributes after each call. It does not call methods that are not overridden.
+    The engine creates one object for each sender (both ends of a connection send), calls the
+    methods that the class overrides, and reads the attributes after each call. It does not call
+    methods that are not overridden.
 
     Sizes are in bytes, rates in bit/s. Times are integers in nanoseconds since the start of the
     run, in attributes whose names end in ``_ns``.

@@ -100,15 +100,17 @@ class Table:
                 series[column.name] = library.Series(array)
                 continue
             values = self._data.values(index)
+            dtype: str | None
             if column.kind == "int":
-                kind = "Int64"
+                dtype = "Int64"
             elif column.kind == "bool":
-                kind = "boolean" if None in values else "bool"
+                dtype = "boolean" if None in values else "bool"
             else:
                 # pandas has a type for text, which a column without any would not get.
-                kind = None if any(value is not None for value in values) else "object"
-            series[column.name] = library.Series(values, dtype=kind)
-        frame: pandas.DataFrame = library.DataFrame(series, columns=[column.name for column in self._columns])
+                dtype = None if any(value is not None for value in values) else "object"
+            series[column.name] = library.Series(values, dtype=dtype)
+        names = [column.name for column in self._columns]
+        frame: pandas.DataFrame = library.DataFrame(series, columns=names)
         frame.attrs["units"] = {c.name: c.unit for c in self._columns if c.unit}
         return frame
 

@@ -16,8 +16,9 @@ pub fn text(report: &ComparisonReport, colour: bool) -> String {
     let runs = if report.paired { "runs paired by number" } else { "independent runs" };
     let _ = writeln!(
         text,
-        "{} tests, {runs}; level {} % over all, tolerance {} %\n",
+        "{} test{}, {runs}; level {} % over all, tolerance {} %\n",
         report.tests,
+        if report.tests == 1 { "" } else { "s" },
         percent(report.level),
         percent(report.tolerance)
     );

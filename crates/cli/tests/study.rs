@@ -1,6 +1,6 @@
 //! Studies that continue: the result store, shards, replays.
-// The tests wait for processes.
-#![allow(clippy::disallowed_methods)]
+// The tests wait for processes, and a panic is how they fail.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

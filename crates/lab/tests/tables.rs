@@ -1,6 +1,7 @@
 //! Checks that the Parquet tables of a run directory hold every value of `results.json`.
 
 #![cfg(feature = "parquet")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_lab::Lab;
 use bentpipe_results::metrics::{FLOW, LINK, SHARED};

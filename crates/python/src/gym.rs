@@ -11,7 +11,7 @@ use bentpipe_congestion::{
     Ack, Controller, ControllerConfig, EcnCe, Loss, Restart, SendControl, minimum_window,
 };
 use bentpipe_lab::LabError;
-use bentpipe_sim::{FlowOutcome, RunOutcome, SimError};
+use bentpipe_sim::{Direction, FlowOutcome, FlowSpec, RunOutcome, SimError};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -37,6 +37,10 @@ struct Link {
     actions: Receiver<Action>,
     /// Time between two steps; `None` for one step in each round trip.
     interval: Option<Span>,
+    /// True if the server of the flow sends the data.
+    download: bool,
+    /// Number of controllers made so far.
+    made: u64,
 }
 
 /// What an agent sees at a step.
@@ -73,6 +77,8 @@ struct Closed;
 /// The controller that follows an agent. It does not react to losses by itself.
 #[derive(Debug, Clone)]
 struct Agent {
+    /// True for the sender of the data, false for the sender of requests.
+    active: bool,
     mtu: Bytes,
     action: Action,
     last: Time,
@@ -84,7 +90,15 @@ struct Agent {
 
 impl Agent {
     fn new(config: &ControllerConfig) -> Self {
+        // A connection has two senders. The controller of its client is made first.
+        let active = LINK.with_borrow_mut(|link| {
+            link.as_mut().is_some_and(|link| {
+                link.made += 1;
+                link.made.is_multiple_of(2) == link.download
+            })
+        });
         Self {
+            active,
             mtu: config.mtu,
             action: Action { cwnd: config.initial_window, pacing_rate: None },
             last: config.now,
@@ -116,8 +130,9 @@ impl Agent {
         });
         let Some(action) = answer else { resume_unwind(Box::new(Closed)) };
         self.action = Action { cwnd: action.cwnd.max(minimum_window(self.mtu)), ..action };
-        let (mtu, action) = (self.mtu, self.action);
+        let Self { active, mtu, action, .. } = *self;
         *self = Self {
+            active,
             mtu,
             action,
             last: ack.now,
@@ -131,6 +146,9 @@ impl Agent {
 
 impl Controller for Agent {
     fn on_ack(&mut self, ack: &Ack<'_>) {
+        if !self.active {
+            return;
+        }
         self.delivered += ack.bytes;
         self.rtts = (self.rtts.0 + ack.rtt, self.rtts.1 + 1);
         let due = LINK.with_borrow(|link| match link.as_ref().and_then(|link| link.interval) {
@@ -224,18 +242,22 @@ impl Episode {
     fn new(plan: &Plan, interval_ns: Option<u64>) -> PyResult<Self> {
         let plan = Arc::clone(&plan.plan);
         let (observed, observations) = sync_channel(0);
-        let (actions, chosen) = channel();
-        let link = Link {
-            observations: observed,
-            actions: chosen,
-            interval: interval_ns.map(Span::from_nanos),
-        };
+        let (chosen, actions) = channel();
+        let interval = interval_ns.map(Span::from_nanos);
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let run = move || {
             let task = plan.tasks[0];
             let spec = plan.spec(task).map_err(Failure::Plan)?;
-            LINK.set(Some(link));
+            let is_agent = |flow: &&FlowSpec| {
+                flow.stack.congestion().is_some_and(|own| own.controller.as_str() == NAME)
+            };
+            let flow = spec.flows.iter().find(is_agent);
+            let visit = flow.and_then(|flow| flow.visits.last());
+            let download = visit.is_none_or(|visit| visit.direction == Direction::Download);
+            let made = 0;
+            let observations = observed;
+            LINK.set(Some(Link { observations, actions, interval, download, made }));
             let outcome = bentpipe_sim::run(&spec, &stopped).map_err(Failure::Simulator);
             // Tells the agent that no step follows.
             LINK.set(None);
@@ -245,7 +267,7 @@ impl Episode {
         let thread = thread.map_err(|error| {
             PyRuntimeError::new_err(format!("cannot start the thread of an episode: {error}"))
         })?;
-        Ok(Self { run: Mutex::new(Some(Run { observations, actions, thread, stop })) })
+        Ok(Self { run: Mutex::new(Some(Run { observations, actions: chosen, thread, stop })) })
     }
 
     /// Sets the window, unless it is `None`, and returns the next observation as a dictionary; its
@@ -267,18 +289,21 @@ impl Episode {
             }
             match open.observations.recv() {
                 Ok(observation) => Some(Ok(observation)),
-                Err(_) => run.take().map(|run| Err(run.end())),
+                Err(_) => run.take().map(|run| Err(Box::new(run.end()))),
             }
         });
-        match next {
-            None => Err(PyValueError::new_err("the episode has ended; allowed: reset()")),
-            Some(Ok(observation)) => dictionary(py, &observation),
-            Some(Err(Ok(Ok(outcome)))) => end(py, &outcome),
-            Some(Err(Ok(Err(Failure::Plan(error))))) => Err(raise(py, &error)),
-            Some(Err(Ok(Err(Failure::Simulator(error))))) => {
-                Err(PyRuntimeError::new_err(error.to_string()))
+        let ended = match next {
+            None => {
+                return Err(PyValueError::new_err("the episode has ended; allowed: reset()"));
             }
-            Some(Err(Err(panic))) => Err(ControllerFailure::of(panic)
+            Some(Ok(observation)) => return dictionary(py, &observation),
+            Some(Err(ended)) => *ended,
+        };
+        match ended {
+            Ok(Ok(outcome)) => end(py, &outcome),
+            Ok(Err(Failure::Plan(error))) => Err(raise(py, &error)),
+            Ok(Err(Failure::Simulator(error))) => Err(PyRuntimeError::new_err(error.to_string())),
+            Err(panic) => Err(ControllerFailure::of(panic)
                 .map_or_else(|panic| resume_unwind(panic), |own| own.exception)),
         }
     }
@@ -288,7 +313,9 @@ impl Episode {
         py.detach(|| {
             let run = self.run.lock().unwrap_or_else(PoisonError::into_inner).take();
             // It unwinds or is interrupted, as asked.
-            run.map(|run| drop(run.end()));
+            if let Some(run) = run {
+                drop(run.end());
+            }
         });
     }
 }

@@ -388,3 +388,77 @@ fn variants_of_one_side_are_compared_by_the_position_of_their_visits() {
     assert!(report.missing.is_empty());
     assert_eq!(report.changes[0].finding, Finding::Regression);
 }
+
+/// Results of a scenario in which the variant `fixed` is run once and the others three times. The
+/// flow of `bulk` has a fixed duration.
+fn results() -> crate::Results {
+    let flow = |variant: &str, run: u64| {
+        let completed = !(variant == "cubic" && run == 2);
+        let objects = if variant == "bulk" {
+            serde_json::json!([])
+        } else {
+            serde_json::json!([{ "name": "0", "bytes": 9, "start_s": 0.0, "completion_s": 1.0 }])
+        };
+        serde_json::json!({
+            "name": "main", "visit": 1, "transport": "quic", "congestion": "cubic",
+            "connections": 1, "direction": "download", "bytes": 9, "completed": completed,
+            "start_s": 0.0, "reverse_bytes": crate::ReverseBytes::default(), "objects": objects,
+            "error": null, "completion_s": completed.then_some(1.0), "goodput_mbps": 8.0,
+        })
+    };
+    let run = |variant: &str, run: u64| {
+        serde_json::json!({
+            "variant": variant, "point": {}, "run": run, "flows": [flow(variant, run)], "links": [],
+        })
+    };
+    let runs = [
+        run("fixed", 0),
+        run("bulk", 2),
+        run("bulk", 0),
+        run("bulk", 1),
+        run("cubic", 0),
+        run("cubic", 1),
+        run("cubic", 2),
+    ];
+    serde_json::from_value(serde_json::json!({
+        "scenario": "made-up", "seed": 4, "clock": "virtual", "version": "0", "runs": runs,
+        "summary": [], "expectations": [], "published": [],
+    }))
+    .unwrap()
+}
+
+#[test]
+fn samples_hold_the_usual_metric_of_each_flow_and_the_requested_ones() {
+    let samples = Samples::new(&results(), &[], true, true);
+    let held: Vec<(&str, Vec<&str>)> = samples
+        .cases
+        .iter()
+        .map(|entry| {
+            let names = entry.values.keys().map(String::as_str).collect();
+            (entry.case.variant.as_str(), names)
+        })
+        .collect();
+    assert_eq!(
+        held,
+        [
+            ("fixed", vec!["completion_s"]),
+            ("bulk", vec!["goodput_mbps"]),
+            ("cubic", vec!["completion_s"]),
+        ]
+    );
+    assert_eq!(samples.cases[1].runs, [0, 1, 2]);
+    assert_eq!(samples.cases[2].incomplete, [2]);
+    assert_eq!(samples.cases[2].values["completion_s"], [Some(1.0), Some(1.0), None]);
+    let chosen = Samples::new(&results(), &["packets_sent", "jain_index"], false, true);
+    assert_eq!(chosen.metrics(), ["packets_sent"]);
+}
+
+#[test]
+fn a_case_that_a_complete_plan_ran_once_is_deterministic() {
+    let fixed = |complete| -> Vec<bool> {
+        let samples = Samples::new(&results(), &[], true, complete);
+        samples.cases.iter().map(|entry| entry.deterministic).collect()
+    };
+    assert_eq!(fixed(true), [true, false, false]);
+    assert_eq!(fixed(false), [false, false, false]);
+}
