@@ -4,25 +4,41 @@ import json
 import pathlib
 import re
 
+from docs_cells import Cell, field
 from docs_tables import WrongMarker
 
 ATLAS = pathlib.Path(__file__).resolve().parent.parent / "atlas"
 # A figure in a sentence, behind the marker that says what it is.
 FIGURE = re.compile(r"<!-- figure: ([^\n]*?) -->(.*?)<!-- end -->", re.DOTALL)
-STATISTICS = ("median", "p5", "p95", "mean", "ci95_low", "ci95_high", "n")
-OPTIONS = ("rows", "columns", "cell", "cells", "only", "name", "head", "interval", "transpose")
+OPTIONS = (
+    "rows", "columns", "cell", "cells", "only", "name", "head", "interval", "transpose", "format",
+)
+LOADED = {}
 
 
 def load(name):
-    """Returns the committed results of the scenario `name`."""
+    """Returns the committed rows of the scenario `name`, each with its published figure."""
+    if name in LOADED:
+        return LOADED[name]
     found = list(ATLAS.glob(f"*/{name}.json"))
     if len(found) != 1:
         raise WrongMarker(f"atlas/ has no results of a scenario `{name}`; `make atlas` writes them")
-    return json.loads(found[0].read_text())
+    document = json.loads(found[0].read_text())
+    for row in document["rows"]:
+        row["scenario"], row["several"] = name, False
+        own = [
+            published
+            for published in document["published"]
+            if all(published[key] == row[key] for key in ("variant", "point", "metric"))
+            and published.get("flow", row["flow"]) == row["flow"]
+        ]
+        row["published"] = own[0] if len(own) == 1 else None
+    LOADED[name] = document["rows"]
+    return document["rows"]
 
 
 def options(body):
-    """Splits a marker into the scenario and its options, each a list of values."""
+    """Splits a marker into the scenarios and their options, each a list of values."""
     scenario, *lines = body.split("\n")
     found = {}
     for line in filter(None, map(str.strip, lines)):
@@ -30,17 +46,7 @@ def options(body):
         if key not in OPTIONS:
             raise WrongMarker(f"`{key}` is no option of `atlas`; options are {', '.join(OPTIONS)}")
         found.setdefault(key, []).append(value.strip())
-    return scenario.strip(), found
-
-
-def field(row, key):
-    """The value of a row that `key` names: a column of the atlas, or a swept key."""
-    if key in ("variant", "flow", "visit"):
-        return str(row[key])
-    if key in row["point"]:
-        return row["point"][key]
-    swept = ", ".join(row["point"]) or "none"
-    raise WrongMarker(f"`{key}` is not swept; allowed: variant, flow, visit, {swept}")
+    return split([scenario]), found
 
 
 def selection(texts):
@@ -52,36 +58,13 @@ def selection(texts):
     return conditions
 
 
-def selected(document, conditions):
+def selected(rows, conditions):
     """The rows of the atlas that fit all conditions."""
     fits = lambda row: all(field(row, key) in values for key, values in conditions.items())
-    rows = [row for row in document["rows"] if fits(row)]
-    if not rows:
-        raise WrongMarker(f"no row of {document['scenario']} has {conditions}")
-    return rows
-
-
-def reader(text):
-    """A cell as `METRIC [STATISTIC] [DIGITS] [xFACTOR]`; returns a function of a row, or `None`."""
-    metric, *rest = text.split()
-    statistic, digits, factor = "median", 2, 1.0
-    for word in rest:
-        if word in STATISTICS:
-            statistic = word
-        elif re.fullmatch(r"\d", word):
-            digits = int(word)
-        elif re.fullmatch(r"x[\d.]+", word):
-            factor = float(word[1:])
-        else:
-            allowed = f"{', '.join(STATISTICS)}, digits, xN"
-            raise WrongMarker(f"`{word}` in `{text}`: allowed are {allowed}")
-
-    def read(row, which=statistic):
-        if row["metric"] != metric:
-            return None
-        return "–" if row[which] is None else f"{row[which] * factor:.{digits}f}"
-
-    return metric, read
+    found = [row for row in rows if fits(row)]
+    if not found:
+        raise WrongMarker(f"no row of {rows[0]['scenario']} has {conditions}")
+    return found
 
 
 def unique(rows, keys, order):
@@ -98,31 +81,41 @@ def split(texts, separator=","):
     return [part.strip() for text in texts for part in text.split(separator) if part.strip()]
 
 
+def keys(texts, rows):
+    """The keys that `texts` name; the name of a key that sweeps several has commas."""
+    swept = {key for row in rows for key in row["point"]}
+    return [key for text in texts for key in ([text] if text in swept else split([text]))]
+
+
 def table(body):
     """Returns the table that a marker describes."""
-    scenario, found = options(body)
-    document = load(scenario)
+    scenarios, found = options(body)
+    every = [row for name in scenarios for row in load(name)]
+    every = [{**row, "several": len(scenarios) > 1} for row in every]
     conditions = selection(found.get("only", []))
-    rows = selected(document, conditions)
+    rows = selected(every, conditions)
     names = dict(part.split(" = ", 1) for part in found.get("name", []))
     called = lambda values: " ".join(names.get(value, value) for value in values)
-    row_keys = split(found.get("rows", ["variant"]))
-    column_keys = split(found.get("columns", []))
-    cells = [reader(text) for text in found.get("cell", []) + split(found.get("cells", []), ";")]
+    row_keys = keys(found.get("rows", ["variant"]), every)
+    column_keys = keys(found.get("columns", []), every)
+    cells = [Cell(text) for text in found.get("cell", []) + split(found.get("cells", []), ";")]
     if not cells:
         raise WrongMarker("a table needs `cell: METRIC`")
-    columns = unique(rows, column_keys, conditions)
-    heads = found.get("head", [", ".join(row_keys)])
-    heads = [part.strip() for part in heads[0].split("|")]
-    several = len(cells) > 1
+    shown = [row for row in rows if row["metric"] in {cell.metric for cell in cells}]
+    columns = unique(shown, column_keys, conditions)
+    lines_of = unique(shown, row_keys, conditions)
+    heads = [part.strip() for part in found.get("head", [", ".join(row_keys)])[0].split("|")]
+    layout = found.get("format", [None])[0]
+    metrics = [names.get(cell.metric, cell.metric) for cell in cells]
+    metrics = metrics[:1] if layout else metrics
+    several = len(metrics) > 1
     titles = [
-        " ".join(filter(None, [called(column), names.get(metric, metric) if several else ""]))
+        " ".join(filter(None, [called(column), text if several else ""])) or text
         for column in columns
-        for metric, _ in cells
+        for text in metrics
     ]
-    titles = [title or names.get(cells[0][0], cells[0][0]) for title in titles]
     lines = []
-    for values in unique(rows, row_keys, conditions):
+    for values in lines_of:
         line = [names.get(value, value) for value in values]
         for column in columns:
             here = [
@@ -131,32 +124,33 @@ def table(body):
                 if tuple(field(row, key) for key in row_keys) == values
                 and tuple(field(row, key) for key in column_keys) == column
             ]
-            for metric, read in cells:
-                own = [row for row in here if row["metric"] == metric]
-                if len(own) > 1:
-                    raise WrongMarker(f"{len(own)} rows of {scenario} fit one cell: name more keys")
-                text = read(own[0]) if own else "–"
-                if own and "interval" in found:
-                    text += f" ({read(own[0], 'ci95_low')} – {read(own[0], 'ci95_high')})"
-                line.append(text)
+            texts = [cell.show(here, every) for cell in cells]
+            if "interval" in found:
+                ends = ("ci95_low", "ci95_high")
+                both = [[cell.show(here, every, end) for end in ends] for cell in cells]
+                texts = [f"{text} ({a} – {b})" for text, (a, b) in zip(texts, both)]
+            if layout:
+                texts = ["–" if set(texts) == {"–"} else layout.format(*texts)]
+            line += texts
         lines.append(line)
-    heads += [""] * (len(row_keys) - len(heads))
-    grid = [heads[: len(row_keys)] + titles, *lines]
+    # Heads beyond those of `rows` are the titles of the other columns.
+    titles[: len(heads[len(row_keys) :])] = heads[len(row_keys) :]
+    heads = heads[: len(row_keys)] + [""] * (len(row_keys) - len(heads))
+    grid = [heads + titles, *lines]
     if "transpose" in found:
         grid = [list(column) for column in zip(*grid)]
-    text = [f"| {' | '.join(line)} |" for line in grid]
+    text = [f"| {' | '.join(line)} |".replace("|  |", "| |") for line in grid]
     return "\n".join([text[0], "|" + "---|" * len(grid[0]), *text[1:]])
 
 
 def figure(body):
-    """Returns the figure `SCENARIO; KEY = VALUE; …; METRIC …` of a sentence."""
+    """Returns the figure `SCENARIO; KEY = VALUE; …; CELL` of a sentence."""
     scenario, *conditions, cell = (part.strip() for part in body.split(";"))
-    metric, read = reader(cell)
-    rows = selected(load(scenario), selection(conditions))
-    own = [row for row in rows if row["metric"] == metric]
-    if len(own) != 1:
-        raise WrongMarker(f"{len(own)} rows fit `{body}`; allowed: one")
-    return read(own[0])
+    every = load(scenario)
+    shown = Cell(cell).show(selected(every, selection(conditions)), every)
+    if shown == "–":
+        raise WrongMarker(f"no value fits `{body}`")
+    return shown
 
 
 def moved_figures(text):
