@@ -15,7 +15,8 @@ use std::process::{Command, Output};
 fn bentpipe(directory: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_bentpipe"))
         .current_dir(directory)
-        .env("XDG_CACHE_HOME", directory)
+        .env("XDG_CACHE_HOME", "")
+        .env("HOME", "")
         .args(args)
         .output()
         .expect("command runs")
