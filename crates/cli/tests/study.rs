@@ -132,7 +132,7 @@ fn interrupted(at: &Path, signal: &str) -> Option<i32> {
         .expect("command starts");
     let limit = Instant::now() + Duration::from_secs(60);
     let kept = || json(&succeed(at, &["cache", "show", "--json"]))["runs"].as_u64();
-    while !at.join("cache/bentpipe/results.sqlite").exists() || kept() < Some(30) {
+    while !at.join("cache/bentpipe/results-1.sqlite").exists() || kept() < Some(30) {
         assert!(Instant::now() < limit, "no runs are kept");
         assert!(child.try_wait().unwrap().is_none(), "the study ended before it was interrupted");
         std::thread::sleep(Duration::from_millis(10));

@@ -11,7 +11,7 @@ def test_the_second_run_takes_the_results_of_the_first(
 ) -> None:
     """Results and files are the same, with and without a store."""
     first = small.run(store=tmp_path / "store", progress=False, out=tmp_path / "first")
-    size = (tmp_path / "store" / "results.sqlite").stat().st_size
+    size = (tmp_path / "store" / "results-1.sqlite").stat().st_size
     assert size > 10_000
     second = small.run(store=tmp_path / "store", progress=False)
     without = small.run(store=False, progress=False)

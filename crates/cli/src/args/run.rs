@@ -58,7 +58,7 @@ pub struct Run {
 #[derive(Debug, Default, Args)]
 pub struct StoreArgs {
     /// Directory of the result store [default: `bentpipe` in the cache directory of the user]
-    #[arg(long, value_name = "DIR", env = "BENTPIPE_STORE")]
+    #[arg(long, value_name = "DIR", env = "BENTPIPE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
     /// Neither take results from the store nor keep them there
     #[arg(long)]
@@ -124,7 +124,7 @@ pub enum Cache {
     /// Print where the result store is, and what it has
     Show {
         /// Directory of the result store
-        #[arg(long, value_name = "DIR", env = "BENTPIPE_STORE")]
+        #[arg(long, value_name = "DIR", env = "BENTPIPE_STORE", hide_env_values = true)]
         store: Option<PathBuf>,
         /// Print one JSON document to standard output, and nothing else
         #[arg(long)]
@@ -133,7 +133,7 @@ pub enum Cache {
     /// Remove all results
     Clear {
         /// Directory of the result store
-        #[arg(long, value_name = "DIR", env = "BENTPIPE_STORE")]
+        #[arg(long, value_name = "DIR", env = "BENTPIPE_STORE", hide_env_values = true)]
         store: Option<PathBuf>,
         /// Only those of other versions of the simulator, which this one does not reuse
         #[arg(long)]
@@ -144,7 +144,7 @@ pub enum Cache {
         /// Size, for example "8 GB"
         size: bentpipe_units::Bytes,
         /// Directory of the result store
-        #[arg(long, value_name = "DIR", env = "BENTPIPE_STORE")]
+        #[arg(long, value_name = "DIR", env = "BENTPIPE_STORE", hide_env_values = true)]
         store: Option<PathBuf>,
     },
 }

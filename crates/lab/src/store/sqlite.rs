@@ -17,10 +17,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
-/// Name of the file in the directory of a store.
-const FILE: &str = "results.sqlite";
-/// Version of the tables. A file of another version is refused.
-const FORMAT: i64 = 2;
+/// Name of the file in the directory of a store. It has the version of the tables, so that versions
+/// of Bentpipe with other tables have another file.
+const FILE: &str = "results-1.sqlite";
+/// Version of the tables. A file with this name and another version is not a store.
+const FORMAT: i64 = 1;
 /// Time that a call waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Default size above which the rows that have not been used for longest are removed.
@@ -117,8 +118,8 @@ impl ResultStore {
         let Some(limit) = limit else {
             return Err(StoreError {
                 file,
-                reason: "it was written by another version of Bentpipe".to_owned(),
-                remedy: "delete it, or name another directory",
+                reason: "it is a database, and not a result store".to_owned(),
+                remedy: "move it away, or name another directory",
             });
         };
         Ok(Self {
