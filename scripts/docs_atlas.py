@@ -81,6 +81,16 @@ def split(texts, separator=","):
     return [part.strip() for text in texts for part in text.split(separator) if part.strip()]
 
 
+def renamed(texts):
+    """`VALUE = TEXT` as a map. Both may contain ` = `, so that every split is an entry."""
+    names = {}
+    for text in texts:
+        parts = text.split(" = ")
+        for at in range(1, len(parts)):
+            names.setdefault(" = ".join(parts[:at]), " = ".join(parts[at:]))
+    return names
+
+
 def keys(texts, rows):
     """The keys that `texts` name; the name of a key that sweeps several has commas."""
     swept = {key for row in rows for key in row["point"]}
@@ -94,7 +104,7 @@ def table(body):
     every = [{**row, "several": len(scenarios) > 1} for row in every]
     conditions = selection(found.get("only", []))
     rows = selected(every, conditions)
-    names = dict(part.split(" = ", 1) for part in found.get("name", []))
+    names = renamed(found.get("name", []))
     called = lambda values: " ".join(names.get(value, value) for value in values)
     row_keys = keys(found.get("rows", ["variant"]), every)
     column_keys = keys(found.get("columns", []), every)
