@@ -108,18 +108,9 @@ peers: ## Install other people's clients and servers for `bentpipe interop`
 matrix: build ## Every client against every server on the path with published objectives (an hour)
 	$(BENTPIPE) interop --profiles geo-50-10 --size "2 MB" "10 MB" "100 MB" --out $(OUT)/interop
 
-validate: build ## Long validations: theory, overshoot, published loss tables, tuning sweeps
-	$(BENTPIPE) run scenarios/published/cnes-start.toml --out $(OUT)/cnes-start
-	$(BENTPIPE) run scenarios/validation/square-root.toml --out $(OUT)/square-root
-	$(BENTPIPE) run scenarios/validation/cubic-model.toml --out $(OUT)/cubic-model
-	$(BENTPIPE) run scenarios/validation/window-limited.toml --out $(OUT)/window-limited
-	$(BENTPIPE) run scenarios/published/hughes-gquic.toml --out $(OUT)/hughes-gquic
+validate: build ## Long validations: every scenario against atlas/, overshoot, error rates of compare
+	scripts/atlas --check --bentpipe $(BENTPIPE)
 	$(BENTPIPE) run scenarios/examples/overshoot.toml --out $(OUT)/overshoot
-	$(BENTPIPE) run scenarios/published/cnes-loss.toml --out $(OUT)/cnes-loss
-	$(BENTPIPE) run scenarios/published/cnes-tuning.toml --out $(OUT)/cnes-tuning
-	for name in chain leo-fairness leo-fairness-one-dish leo-pairs hypatia-single hypatia-traffic leo-doppler leo-hints; do \
-		$(BENTPIPE) run scenarios/published/$$name.toml --out $(OUT)/$$name || exit $$?; \
-	done
 	cargo run --locked --quiet -p bentpipe-lab --example compare
 
 # The book's tables and figures come from atlas/; `make docs-check` compares them.
