@@ -3,9 +3,18 @@ from os import PathLike
 from typing import Any, final
 
 __all__ = [
+    "Ack",
+    "ControllerConfig",
+    "EcnCe",
+    "Episode",
+    "Loss",
     "OrbitData",
+    "PathChange",
     "Plan",
+    "RateSample",
+    "Restart",
     "RunData",
+    "SentPacket",
     "TableData",
     "VERSION",
     "cities",
@@ -15,6 +24,7 @@ __all__ = [
     "engine",
     "main",
     "profiles",
+    "register_controller",
     "run",
     "run_tasks",
     "survey",
@@ -132,6 +142,8 @@ class OrbitData:
 
 @final
 class ControllerConfig:
+    def __copy__(self) -> ControllerConfig: ...
+    def __deepcopy__(self, memo: object, /) -> ControllerConfig: ...
     @property
     def now_ns(self) -> int: ...
     @property
@@ -147,6 +159,8 @@ class ControllerConfig:
 
 @final
 class SentPacket:
+    def __copy__(self) -> SentPacket: ...
+    def __deepcopy__(self, memo: object, /) -> SentPacket: ...
     @property
     def number(self) -> int: ...
     @property
@@ -170,6 +184,8 @@ class SentPacket:
 
 @final
 class RateSample:
+    def __copy__(self) -> RateSample: ...
+    def __deepcopy__(self, memo: object, /) -> RateSample: ...
     @property
     def rate(self) -> int | None: ...
     @property
@@ -185,6 +201,8 @@ class RateSample:
 
 @final
 class Ack:
+    def __copy__(self) -> Ack: ...
+    def __deepcopy__(self, memo: object, /) -> Ack: ...
     @property
     def now_ns(self) -> int: ...
     @property
@@ -216,6 +234,8 @@ class Ack:
 
 @final
 class Loss:
+    def __copy__(self) -> Loss: ...
+    def __deepcopy__(self, memo: object, /) -> Loss: ...
     @property
     def now_ns(self) -> int: ...
     @property
@@ -241,6 +261,8 @@ class Loss:
 
 @final
 class EcnCe:
+    def __copy__(self) -> EcnCe: ...
+    def __deepcopy__(self, memo: object, /) -> EcnCe: ...
     @property
     def now_ns(self) -> int: ...
     @property
@@ -252,6 +274,8 @@ class EcnCe:
 
 @final
 class Restart:
+    def __copy__(self) -> Restart: ...
+    def __deepcopy__(self, memo: object, /) -> Restart: ...
     @property
     def now_ns(self) -> int: ...
     @property
@@ -267,6 +291,8 @@ class Restart:
 
 @final
 class PathChange:
+    def __copy__(self) -> PathChange: ...
+    def __deepcopy__(self, memo: object, /) -> PathChange: ...
     @property
     def now_ns(self) -> int: ...
     @property
@@ -288,7 +314,6 @@ def register_controller(
     cls: type[Any],
     base: type[Any],
     parameters: list[tuple[str, float, float, float]],
-    /,
 ) -> None: ...
 def main(args: list[str], program: str | PathLike[str]) -> int: ...
 def run(

@@ -28,7 +28,7 @@
 //!
 //! prepare()?;
 //! let direction = |mbps| {
-//!     DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(300)).load(".".as_ref())
+//!     DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(300)).load(std::path::Path::new("."))
 //! };
 //! let hop = Hop {
 //!     name: "satellite".into(),
