@@ -28,7 +28,8 @@
 //!
 //! prepare()?;
 //! let direction = |mbps| {
-//!     DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(300)).load(std::path::Path::new("."))
+//!     let delay = Span::from_millis(300);
+//!     DirectionConfig::new(Rate::from_mbps(mbps), delay).load(std::path::Path::new("."))
 //! };
 //! let hop = Hop {
 //!     name: "satellite".into(),
