@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page build install wheel demo test test-rust test-page test-report test-python lint docs docs-check bench peers matrix atlas validate clocks fuzz clean
+.PHONY: help setup page build install wheel demo test test-rust test-page test-report test-python lint docs docs-check bench peers matrix atlas validate clocks hughes fuzz clean
 
 # Output directory of runs.
 OUT ?= out
@@ -108,9 +108,8 @@ peers: ## Install other people's clients and servers for `bentpipe interop`
 matrix: build ## Every client against every server on the path with published objectives (an hour)
 	$(BENTPIPE) interop --profiles geo-50-10 --size "2 MB" "10 MB" "100 MB" --out $(OUT)/interop
 
-validate: build ## Long validations: every scenario against atlas/, overshoot, error rates of compare
+validate: build ## Long validations: every scenario against atlas/, error rates of compare
 	scripts/atlas --check --bentpipe $(BENTPIPE)
-	$(BENTPIPE) run scenarios/examples/overshoot.toml --out $(OUT)/overshoot
 	cargo run --locked --quiet -p bentpipe-lab --example compare
 
 # The book's tables and figures come from atlas/; `make docs-check` compares them.
@@ -121,7 +120,11 @@ atlas: page ## Run all published, safety and validation scenarios; say what move
 # Takes half an hour with one run at a time. Needs the command, which is both QUIC endpoints on the
 # real clock.
 clocks: build ## Compare both clocks in a table: the kernel's TCP and our QUIC, real and simulated
-	cargo run --locked --quiet -p bentpipe-lab --example clocks -- scenarios/validation/clocks-*.toml --jobs $(or $(JOBS),1)
+	cargo run --locked --quiet -p bentpipe-lab --example clocks -- scenarios/validation/clocks-tcp*.toml scenarios/validation/clocks-quic*.toml --jobs $(or $(JOBS),1)
+
+# Goes on where an earlier call ended. Needs root, nft, Chromium and playwright-core (`make setup`).
+hughes: build ## The Hughes study with Chromium and bentpipe pep, beside a simulation (an hour)
+	scripts/hughes --bentpipe $(BENTPIPE)
 
 fuzz: ## A minute of fuzzing for each parser of untrusted input
 	@scripts/fuzz 60

@@ -1,5 +1,7 @@
 """Compact results of a scenario, and how two of them differ."""
 
+from stats import STATISTICS, rounded, statistics
+
 # Metrics that every scenario keeps; those of expectations and published figures besides.
 KEPT = [
     "completion_s",
@@ -18,14 +20,8 @@ KEPT = [
     "bottleneck_utilisation",
     "aggregate_goodput_mbps",
 ]
-STATISTICS = ["median", "p5", "p95", "mean", "ci95_low", "ci95_high"]
-# Figures are kept with this many significant digits: more than any page shows.
-DIGITS = 9
-
-
-def rounded(value):
-    """`value` with DIGITS significant digits."""
-    return None if value is None else float(f"{value:.{DIGITS}g}")
+# A scenario that expects something of one part of the time budget keeps all parts.
+BUDGET = "time_budget."
 
 
 def compact(results):
@@ -36,12 +32,16 @@ def compact(results):
     named |= words & {row["metric"] for row in results["summary"]}
     rows = []
     for row in results["summary"]:
+        if row["metric"].startswith(BUDGET):
+            continue
         if row["metric"] not in named and row["metric"] not in KEPT:
             continue
         if row["metric"].startswith("packets_lost") and row["p95"] == 0 and row["mean"] == 0:
             continue
         head = {key: row[key] for key in ("variant", "point", "flow", "visit", "metric", "n")}
         rows.append({**head, **{key: rounded(row.get(key)) for key in STATISTICS}})
+    if any(name.startswith(BUDGET) for name in named):
+        rows += budgets(results["runs"])
     incomplete = {}
     for run in results["runs"]:
         for flow in run["flows"]:
@@ -75,6 +75,24 @@ def compact(results):
             for row in results["published"]
         ],
     }
+
+
+def budgets(runs):
+    """Returns rows of all parts of the time budgets of complete transfers; absent parts are 0."""
+    groups, parts = {}, {}
+    for run in runs:
+        for flow in run["flows"]:
+            if flow["completed"] and flow.get("time_budget"):
+                head = {"variant": run["variant"], "point": run["point"]}
+                head |= {"flow": flow["name"], "visit": flow["visit"]}
+                key = str(list(head.values()))
+                groups.setdefault(key, (head, []))[1].append(flow["time_budget"])
+                parts.update(dict.fromkeys(flow["time_budget"]))
+    return [
+        {**head, "metric": BUDGET + part, **statistics([one.get(part, 0.0) for one in all_runs])}
+        for head, all_runs in groups.values()
+        for part in sorted(parts)
+    ]
 
 
 def point_text(point):

@@ -136,9 +136,10 @@ def table(body):
             ]
             texts = [cell.show(here, every) for cell in cells]
             if "interval" in found:
-                ends = ("ci95_low", "ci95_high")
-                both = [[cell.show(here, every, end) for end in ends] for cell in cells]
-                texts = [f"{text} ({a} – {b})" for text, (a, b) in zip(texts, both)]
+                both = [cell.show_interval(here, every) for cell in cells]
+                texts = [
+                    text if a == "–" else f"{text} ({a} – {b})" for text, (a, b) in zip(texts, both)
+                ]
             if layout:
                 texts = ["–" if set(texts) == {"–"} else layout.format(*texts)]
             line += texts

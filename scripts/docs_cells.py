@@ -74,7 +74,7 @@ class Cell:
                 known = [*STATISTICS, *PUBLISHED, *AGGREGATES, *OPERATIONS, "digits", "xN", "-N"]
                 raise WrongMarker(f"`{word}` in `{text}`: allowed are {', '.join(known)}")
 
-    def value(self, rows, every, statistic=None):
+    def value(self, rows, every, statistic=None, other_statistic=None):
         """The value of `rows`, of which `every` are all rows; `None` if there is none."""
         own = self.of(rows, statistic or self.statistic)
         if own is None or not self.operation:
@@ -91,8 +91,22 @@ class Cell:
                     for key, value in other["point"].items())
             and ("variant" in self.others or other["variant"] == row["variant"])
         ]
-        other = self.of(fits, statistic or self.statistic)
+        other = self.of(fits, other_statistic or statistic or self.statistic)
         return None if other is None else self.operation(own, other)
+
+    def interval(self, rows, every):
+        """The 95 % interval of the median, or bounds of a comparison of two; `None` if unknown.
+
+        A comparison takes the ends of both intervals that make it smallest and largest, so that it
+        is as wide as both allow.
+        """
+        ends = ("ci95_low", "ci95_high")
+        if self.operation:
+            pairs = [(ends[0], ends[1]), (ends[1], ends[0])]
+        else:
+            pairs = [(end, None) for end in ends]
+        values = [self.value(rows, every, *pair) for pair in pairs]
+        return None if None in values else sorted(value * self.factor for value in values)
 
     def of(self, rows, statistic):
         """The value of the metric in `rows`: one, or several that are aggregated."""
@@ -110,7 +124,12 @@ class Cell:
             return None
         return (self.aggregate(values) if self.aggregate else values[0]) - self.offset
 
-    def show(self, rows, every, statistic=None):
+    def show_interval(self, rows, every):
+        """Both ends of the interval as they stand in a page."""
+        ends = self.interval(rows, every)
+        return ["–", "–"] if ends is None else [f"{end:.{self.digits}f}" for end in ends]
+
+    def show(self, rows, every):
         """The value as it stands in a page."""
-        value = self.value(rows, every, statistic)
+        value = self.value(rows, every)
         return "–" if value is None else f"{value * self.factor:.{self.digits}f}"

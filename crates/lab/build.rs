@@ -1,7 +1,7 @@
 //! Computes a digest of everything that decides the results of a run: the sources of the crates
 //! that simulate it, and the versions of their dependencies.
 //!
-//! A change of the book, of the command or of the report leaves it as it is, and an uncommitted
+//! A change of the book, of the command or of the page leaves it as it is, and an uncommitted
 //! change of the simulator alters it.
 
 use std::path::{Path, PathBuf};
@@ -33,6 +33,10 @@ fn main() {
         println!("cargo::rerun-if-changed={}", directory.display());
         collect(&directory, name, &mut files);
     }
+    // Stored time series are in the form that this file defines.
+    let traces = "report/src/traces.rs";
+    files.push((traces.to_owned(), crates.join(traces)));
+    println!("cargo::rerun-if-changed={}", crates.join(traces).display());
     println!("cargo::rerun-if-changed={}", crates.join("../Cargo.lock").display());
     files.sort();
     let mut digest = Fnv::new();

@@ -53,3 +53,23 @@ debian() {
             for package in ./*.deb; do dpkg-deb -x "$package" "$home"; done
     )
 }
+
+# Installs a program from a build that the user has: the variable $1 names the folder of the build,
+# which has the program $2. Nothing is built or downloaded here. Exit status 3 if it is not set.
+own_build() {
+    local folder=${!1:-}
+    if [ -z "$folder" ]; then
+        cat >&2 <<END
+$name: $1 is not set. No package registry has $name with HTTP/3, so bring a build of yours: build it as
+    its README says, and name the folder with the program $2:
+    $1=/path/to/the/build peers/install $name
+END
+        exit 3
+    fi
+    if [ ! -f "$folder/$2" ] || [ ! -x "$folder/$2" ]; then
+        echo "$name: $1 is $folder, which has no program $2; allowed: the folder of a build" >&2
+        exit 1
+    fi
+    mkdir -p "$home/bin"
+    install -m 755 "$folder/$2" "$home/bin/"
+}

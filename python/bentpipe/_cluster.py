@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _bentpipe
-from ._errors import RunError, VersionError
+from ._errors import BentpipeError, VersionError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -86,11 +86,11 @@ def connect(address: str) -> Batches:
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError as error:
-        raise RunError("--dask needs Dask; to install it: pip install 'bentpipe[dask]'") from error
+        raise BentpipeError("Dask is not installed: pip install 'bentpipe[dask]'") from error
     try:
         client = distributed.Client(address, timeout="10s")
     except (OSError, ValueError) as error:
-        raise RunError(f"there is no Dask scheduler at {address}: {error}") from error
+        raise BentpipeError(f"there is no Dask scheduler at {address}: {error}") from error
     return batches(client)
 
 

@@ -132,7 +132,7 @@ class Table:
             f'<th title="{html.escape(c.about)}">{html.escape(c.name)}</th>' for c in self._columns
         )
         # Only the values shown are converted for text and HTML.
-        columns = [self._data.values(index)[:_PREVIEW] for index in range(len(self._columns))]
+        columns = [self._data.values(index, _PREVIEW) for index in range(len(self._columns))]
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(_cell(cell))}</td>" for cell in row) + "</tr>"
             for row in zip(*columns)

@@ -51,7 +51,10 @@ function prepared(node, depth = 0) {
 }
 
 async function types() {
-  const { "x-metrics": _, $defs, ...report } = schema;
+  const { "x-metrics": _, "x-time-parts": __, $defs, ...report } = schema;
+  // The meanings of the parts are in time-parts.generated.ts; layers have labels as metrics.
+  for (const type of [$defs.TimeBudget, $defs.Episode, $defs.ReverseBytes, $defs.ProxyEmulation])
+    for (const field of Object.values(type.properties)) delete field.description;
   const definitions = Object.fromEntries(
     Object.entries(prepared($defs)).map(([name, type]) => [
       RENAMED[name] ?? name,
@@ -85,13 +88,34 @@ export const METRICS = [
 ${rows.join("\n")}
 ] as const satisfies readonly {
   name: string;
-  scope: "flow" | "shared" | "link";
+  scope: "flow" | "shared" | "population" | "link";
   unit: string;
   better: "lower" | "higher" | "neither";
   label: string;
   about: string;
   /** True for parts of another metric, which are of interest to few. */
   detail: boolean;
+}[];
+`;
+}
+
+function timeParts() {
+  const rows = schema["x-time-parts"].map(
+    ({ name, label, words, needed, about }) =>
+      `{ name: ${JSON.stringify(name)}, label: ${JSON.stringify(label)}, ` +
+      `words: ${JSON.stringify(words)}, needed: ${needed}, about: ${JSON.stringify(about)} },`,
+  );
+  return `/** Parts of time budgets, in their order. */
+export const TIME_PARTS = [
+${rows.join("\n")}
+] as const satisfies readonly {
+  name: string;
+  label: string;
+  /** What it is called in a sentence. */
+  words: string;
+  /** True if every transfer needs it: not a cause of slowness. */
+  needed: boolean;
+  about: string;
 }[];
 `;
 }
@@ -111,6 +135,7 @@ function formatted(name, text) {
 const files = [
   ["report.types.ts", await types()],
   ["metrics.generated.ts", metrics()],
+  ["time-parts.generated.ts", timeParts()],
 ];
 for (const [name, text] of files) {
   const fresh = formatted(name, text);

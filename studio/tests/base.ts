@@ -67,6 +67,8 @@ export const flowWith = (given: Partial<Flow>): Flow => ({
   ack_frame_bytes: null,
   ack_option_bytes: null,
   path: NOTHING_KNOWN,
+  time_budget: null,
+  episodes: [],
   objects: [],
   error: null,
   ...given,

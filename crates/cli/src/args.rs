@@ -1,6 +1,7 @@
 //! The command line.
 
 mod compare;
+mod explain;
 #[cfg(feature = "real-clock")]
 pub mod interop;
 #[cfg(feature = "product")]
@@ -18,6 +19,7 @@ mod suggest;
 mod values;
 
 pub use compare::Compare;
+pub use explain::Explain;
 #[cfg(feature = "product")]
 pub use path_memory::{PathMemory, Store};
 #[cfg(feature = "product")]
@@ -114,6 +116,8 @@ pub enum Command {
     Run(Run),
     /// Run one run of a run directory again, with time series, qlog and capture
     Replay(Replay),
+    /// Say where the time of each variant went, and what made the difference
+    Explain(Explain),
     /// Join the run directories of shards into one
     Merge(Merge),
     /// Compare two sets of runs, and fail if the second is worse

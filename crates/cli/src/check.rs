@@ -1,8 +1,9 @@
 //! `bentpipe check`: checks scenarios without running them.
 
 use crate::args::Check;
+use crate::errors;
+use crate::output::{self, counted};
 use crate::status::{OK, USAGE};
-use crate::{errors, output};
 use bentpipe_lab::{Changes, LabError, Plan};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -44,30 +45,19 @@ struct Valid {
 
 fn checked(file: &Path, changes: &Changes) -> Result<Valid, LabError> {
     let plan = Plan::read(file, changes)?;
-    match plan.on_virtual_clock() {
-        Ok(plan) => Ok(Valid { plan, real_clock: None }),
-        Err(error) => {
-            Ok(Valid { plan: Plan::read(file, changes)?, real_clock: Some(error.to_string()) })
-        }
-    }
+    let real_clock = plan.check_virtual_clock().err().map(|error| error.to_string());
+    Ok(Valid { plan, real_clock })
 }
 
 impl Valid {
-    fn points(&self) -> usize {
-        self.plan.cases.len() / self.plan.variants.len().max(1)
-    }
-
     fn text(&self, file: &Path) -> String {
-        let counted = |count: usize, noun: &str| {
-            format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-        };
         let mut text = format!(
             "{}: {}, {} of {} at {}\n",
             file.display(),
             self.plan.name,
             counted(self.plan.tasks.len(), "run"),
             counted(self.plan.variants.len(), "variant"),
-            counted(self.points(), "sweep point")
+            counted(self.plan.points(), "sweep point")
         );
         if let Some(reason) = &self.real_clock {
             text.push_str(&format!("  only with --clock real: {reason}\n"));
@@ -89,7 +79,7 @@ impl Valid {
             "runs": self.plan.tasks.len(),
             "variants": self.plan.variants,
             "sweep": sweep,
-            "sweep_points": self.points(),
+            "sweep_points": self.plan.points(),
             "needs_real_clock": self.real_clock.is_some(),
             "notes": self.plan.notes,
         })

@@ -3,14 +3,13 @@
 use crate::args::Compare;
 use crate::status::{NOT_MET, OK, USAGE};
 use crate::{compare_table, output};
-use bentpipe_lab::{LabError, MANIFEST};
+use bentpipe_lab::{LabError, RunDirectory, replace_file};
 use bentpipe_results::comparison::{
     CompareOptions, ComparisonReport, Finding, Samples, compare_samples,
 };
 use bentpipe_results::{Manifest, Results, metric_names};
-use serde::de::DeserializeOwned;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 
 /// Largest baseline file. One of 100,000 cases with 50 runs each is smaller.
@@ -44,10 +43,10 @@ pub fn run(args: &Compare) -> Result<u8, LabError> {
     let report = compare(args, &before)?;
     if let Some(file) = &args.junit {
         let text = bentpipe_report::junit(&report).map_err(|error| LabError::write(file, error))?;
-        write(file, &text)?;
+        replace_file(file, text.as_bytes())?;
     }
     if let Some(file) = &args.html {
-        write(file, &bentpipe_report::comparison_page(&report))?;
+        replace_file(file, bentpipe_report::comparison_page(&report).as_bytes())?;
     }
     if args.json {
         output::print(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"))?;
@@ -134,7 +133,7 @@ fn save(args: &Compare, source: &Source, file: &Path) -> Result<u8, LabError> {
         return Err(LabError::read(&args.before, reason));
     }
     let text = samples.to_json().map_err(|error| LabError::write(file, error))?;
-    write(file, &text)?;
+    replace_file(file, text.as_bytes())?;
     output::print(&format!(
         "{}: {} cases of {}\n",
         file.display(),
@@ -156,9 +155,9 @@ fn samples(source: &Source, metrics: &[&str], usual: bool) -> Samples {
 
 fn read(path: &Path) -> Result<Source, LabError> {
     if path.is_dir() {
-        let manifest = read_json(&path.join(MANIFEST))?;
-        let results = read_json(&path.join("results.json"))?;
-        return Ok(Source::Runs { results, manifest });
+        let directory = RunDirectory::open(path)?;
+        let results = Box::new(directory.results()?);
+        return Ok(Source::Runs { results, manifest: Box::new(directory.manifest) });
     }
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
     let mut text = String::new();
@@ -172,13 +171,6 @@ fn read(path: &Path) -> Result<Source, LabError> {
     Samples::parse(&text).map(Source::Baseline).map_err(|error| unreadable(path, &error))
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
-    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-    serde_json::from_reader(BufReader::new(file)).map_err(|error| {
-        LabError::read(path, format!("{error}; was it written by another version of Bentpipe?"))
-    })
-}
-
 fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> LabError {
     LabError::read(
         path,
@@ -187,15 +179,6 @@ fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> LabError {
              compare --save-baseline` wrote"
         ),
     )
-}
-
-/// Writes `text` to `file`, which keeps its old content until the new one is complete.
-fn write(file: &Path, text: &str) -> Result<(), LabError> {
-    let mut partial = file.as_os_str().to_owned();
-    partial.push(format!(".partial-{}", std::process::id()));
-    std::fs::write(&partial, text)
-        .and_then(|()| std::fs::rename(&partial, file))
-        .map_err(|error| LabError::write(file, error))
 }
 
 fn usage(argument: &'static str, reason: String) -> LabError {

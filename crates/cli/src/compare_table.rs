@@ -1,8 +1,8 @@
 //! A comparison as text.
 
-use crate::output::paint;
+use crate::output::{counted, paint};
 use crate::table::{Align, Table};
-use bentpipe_results::comparison::{Change, ComparisonReport, Finding, Origin, Side};
+use bentpipe_results::comparison::{Change, ComparisonReport, Finding, Origin, Side, percent};
 use std::fmt::Write;
 
 /// Most rows of the table.
@@ -16,9 +16,8 @@ pub fn text(report: &ComparisonReport, colour: bool) -> String {
     let runs = if report.paired { "runs paired by number" } else { "independent runs" };
     let _ = writeln!(
         text,
-        "{} test{}, {runs}; level {} % over all, tolerance {} %\n",
-        report.tests,
-        if report.tests == 1 { "" } else { "s" },
+        "{}, {runs}; level {} over all, tolerance {}\n",
+        counted(report.tests, "test"),
         percent(report.level),
         percent(report.tolerance)
     );
@@ -57,11 +56,6 @@ fn origin(side: &str, origin: &Origin) -> String {
         "{side}  {}: {}, seed {}, Bentpipe {}{commit}\n",
         origin.source, origin.scenario, origin.seed, origin.version
     )
-}
-
-fn percent(ratio: f64) -> f64 {
-    // Without the digits of rounding, such as in 7.000000000000001.
-    (ratio * 1e8).round() / 1e6
 }
 
 /// Returns the rows to show: all, or the changed ones first if there are too many.

@@ -1,6 +1,6 @@
 //! `bentpipe run --dry-run`: what would run, and for how long.
 
-use crate::output;
+use crate::output::{self, counted};
 use bentpipe_lab::{LabError, Options, Plan, Task, remaining};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ pub fn print(
             "{}: {} at {} of {}, {} in the result store; {} to run{}\n",
             plan.name,
             counted(planned, "run"),
-            counted(plan.cases.len() / plan.variants.len().max(1), "sweep point"),
+            counted(plan.points(), "sweep point"),
             counted(plan.variants.len(), "variant"),
             planned - left.len(),
             left.len(),
@@ -75,11 +75,6 @@ pub fn print(
         text = format!("{document:#}\n");
     }
     output::print(&text)
-}
-
-/// Returns `count` with its noun.
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Returns an estimate in words, as exact as it can be meant.

@@ -6,7 +6,7 @@ use crate::table::{Align, Table};
 use bentpipe_lab::Plan;
 use bentpipe_results::fairness::ALL_FLOWS;
 use bentpipe_results::metrics::SHARED;
-use bentpipe_results::{Results, Summary};
+use bentpipe_results::{Results, Summary, find_population};
 
 /// One row for each variant and point with competing flows, beside the published figures; `None`
 /// without any.
@@ -28,7 +28,8 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
     for metric in SHARED {
         table.column(metric.row.heading(), Align::Right);
     }
-    let labels = labels(results, true);
+    let mut labels = labels(results, true);
+    labels.retain(|(_, metric)| find_population(metric).is_none());
     for (label, metric) in &labels {
         table.column(format!("{label} {metric}"), Align::Right);
         table.column("ratio".to_owned(), Align::Right);

@@ -3,13 +3,14 @@
 use crate::args::{Front, LogStyle};
 use crate::output;
 use crate::status::{FAILED, OK, USAGE};
-use crate::stop::StopSignals;
-use bentpipe_net::serve::{Limits, ServerBuilder};
-use bentpipe_net::store::default_store;
+use crate::stop::{ServiceSignal, StopSignals};
+use bentpipe_net::serve::{CertificateResolver, Limits, ServerBuilder};
+use bentpipe_net::store::{default_keys, default_store};
 use bentpipe_net::{Certificate, raise_descriptor_limit};
 use bentpipe_quic::congestion::CongestionConfig;
 use serde_json::json;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Open descriptors that a server needs in addition to those of its clients.
@@ -102,6 +103,9 @@ async fn serve(
     if args.tokens_only {
         builder = builder.tokens_only();
     }
+    if let Some(file) = sessions(args) {
+        builder = builder.keys(&file);
+    }
     if let Some(address) = args.metrics {
         builder = builder.metrics(address);
     }
@@ -114,7 +118,9 @@ async fn serve(
     let mut server = builder.start().await.map_err(|error| usage(&error))?;
     // Handles signals before printing the address, because a reader may then stop the server at
     // once.
-    let mut signals = StopSignals::new().map_err(|error| failed(&error))?;
+    let reloads = args.cert.is_some();
+    let signals = if reloads { StopSignals::with_reload() } else { StopSignals::new() };
+    let mut signals = signals.map_err(|error| failed(&error))?;
     let url = format!("https://{}", server.address());
     // If the reader of standard output has gone, it only misses the log.
     let _ = output::print(&match args.log {
@@ -122,14 +128,20 @@ async fn serve(
         _ => format!("serving {what} at {url} (HTTP/3, HTTP/2, HTTP/1.1)\n"),
     });
     if let Some(address) = server.metrics_address() {
-        eprintln!("metrics at http://{address}/metrics");
+        eprintln!("metrics at http://{address}/metrics, health at http://{address}/health");
     }
     if args.self_signed {
         eprintln!("self-signed certificate, SHA-256 {fingerprint}");
     }
-    tokio::select! {
-        error = server.failed() => return Err(failed(&error)),
-        () = signals.next() => {}
+    let certificates = server.certificates();
+    loop {
+        tokio::select! {
+            error = server.failed() => return Err(failed(&error)),
+            signal = signals.stop_or_reload() => match signal {
+                ServiceSignal::Stop => break,
+                ServiceSignal::Reload => reload(args, &certificates),
+            },
+        }
     }
     let counts = server.qlog_counts();
     signals.announce_stop(server.connections(), args.drain);
@@ -148,6 +160,36 @@ async fn serve(
         eprintln!("{left} connections were closed before they finished");
     }
     Ok(OK)
+}
+
+/// Returns the file of keys and TLS sessions, if there is one. By default, a server whose
+/// certificate ends with it keeps none.
+fn sessions(args: &Front) -> Option<PathBuf> {
+    let default = || {
+        if args.no_sessions || args.no_store || args.self_signed {
+            return None;
+        }
+        match &args.store {
+            Some(store) => Some(store.with_extension("sessions.sqlite")),
+            None => default_keys(),
+        }
+    };
+    args.sessions.clone().or_else(default)
+}
+
+/// Reads the certificate again. If that fails, the server continues with the one that it has.
+fn reload(args: &Front, certificates: &CertificateResolver) {
+    let (Some(chain), Some(key)) = (&args.cert, &args.key) else { return };
+    let loaded = Certificate::from_pem(chain, key).map_err(|error| error.to_string());
+    let replaced = loaded.and_then(|certificate| {
+        let fingerprint = certificate.fingerprint();
+        certificates.replace(&certificate).map_err(|error| error.to_string())?;
+        Ok(fingerprint)
+    });
+    match replaced {
+        Ok(fingerprint) => eprintln!("new certificate, SHA-256 {fingerprint}"),
+        Err(reason) => eprintln!("the certificate stays as it was: {reason}"),
+    }
 }
 
 /// Names of a self-signed certificate: the address, the loopback's names, and those given.

@@ -7,7 +7,6 @@ use bentpipe_lab::LabError;
 use bentpipe_net::get::{Client, ClientError, Download, DownloadError, Outcome, discard, download};
 use bentpipe_net::store::{TokenFile, default_tokens};
 use bentpipe_net::{PathReport, Trust};
-use bentpipe_quic::path_memory::StoreError;
 use http::Uri;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -103,7 +102,7 @@ fn wanted(args: &Get) -> Result<Vec<Target>, Failed> {
 }
 
 fn client(args: &Get) -> Result<Client, Failed> {
-    let mut builder = Client::builder();
+    let mut builder = Client::builder().stall_time(args.timeout);
     if args.insecure {
         eprintln!(
             "warning: the server's certificate is not verified, so anyone may have sent the content"
@@ -114,9 +113,12 @@ fn client(args: &Get) -> Result<Client, Failed> {
         builder = builder.trust(trust);
     }
     if let Some(file) = args.tokens.clone().or_else(default_tokens).filter(|_| !args.no_tokens) {
-        let tokens =
-            TokenFile::open(&file).map_err(|error: StoreError| (error.to_string(), USAGE))?;
-        builder = builder.tokens(tokens);
+        match TokenFile::open(&file) {
+            Ok(tokens) => builder = builder.tokens(tokens),
+            Err(error) if args.tokens.is_some() => return Err((error.to_string(), USAGE)),
+            // A download does not depend on tokens.
+            Err(error) => eprintln!("warning: tokens are kept in memory only: {error}"),
+        }
     }
     if args.no_tokens {
         builder = builder.no_path_tokens();
@@ -217,6 +219,7 @@ fn result(what: &Target, outcome: &Outcome) -> serde_json::Value {
         "first_byte_s": timings.first_byte.as_secs_f64(),
         "completion_s": timings.completion.map(|span| span.as_secs_f64()),
         "early_data": timings.early,
+        "redirects": outcome.redirects,
         "path": outcome.path.map(PathReport::name),
     })
 }

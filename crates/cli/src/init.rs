@@ -3,7 +3,7 @@
 use crate::args::Init;
 use crate::output;
 use bentpipe_lab::LabError;
-use bentpipe_scenario::profiles::{Profile, profiles};
+use bentpipe_scenario::profiles::{Profile, profile, profiles};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -13,7 +13,7 @@ const MAX_NAME: usize = 64;
 
 /// Writes a scenario with comments. An existing file is not replaced.
 pub fn run(args: &Init) -> Result<u8, LabError> {
-    let Some(profile) = profiles().iter().find(|profile| profile.name == args.profile) else {
+    let Some(profile) = profile(&args.profile) else {
         let names: Vec<&str> = profiles().iter().map(|profile| profile.name.as_str()).collect();
         return Err(LabError::Usage {
             argument: "--profile",

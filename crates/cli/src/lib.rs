@@ -10,6 +10,7 @@ mod compare_table;
 mod controllers;
 mod dry_run;
 mod errors;
+mod explain;
 mod fairness;
 #[cfg(feature = "product")]
 mod front;
@@ -29,6 +30,7 @@ mod output;
 mod path_memory;
 #[cfg(feature = "product")]
 mod pep;
+mod populations;
 mod profiles;
 mod progress;
 #[cfg(feature = "product")]
@@ -107,6 +109,7 @@ pub fn main_with(
         Command::Check(args) => check::run(&args),
         Command::Run(args) => run::run(&args, program, cluster),
         Command::Replay(args) => replay::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Compare(args) => compare::run(&args),
         #[cfg(feature = "store")]

@@ -4,9 +4,8 @@
 use crate::args::Matrix;
 use crate::output;
 use crate::output::paint;
-use crate::run::json;
 use crate::status::{OK, USAGE};
-use crate::study::{Study, bars, stop_on_interrupt};
+use crate::study::{Study, bars, json, stop_on_interrupt};
 use bentpipe_congestion::catalogue::{self, CONTROLLERS};
 use bentpipe_lab::{Changes, LabError, Plan, Recorded, Simulator, Threads};
 use bentpipe_results::{Fairness, Results, Stats};

@@ -1,9 +1,7 @@
 //! `bentpipe merge`: joins the run directories of shards.
 
 use crate::args::Merge;
-use crate::run::json;
-use crate::study::{Study, bars, stop_on_interrupt};
-use crate::{output, summary};
+use crate::study::{Study, bars, print, stop_on_interrupt};
 use bentpipe_lab::{Changes, Deliver, ENGINE, Executor, LabError, Plan, RecordFiles, RunDirectory};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -68,11 +66,6 @@ pub fn run(args: &Merge) -> Result<u8, LabError> {
     let study = Study { store: Some(&records), ..Study::new(&Nothing, &stop, &bars) };
     let recorded = study.run(&plan, &target)?;
     let status = study.verdict(&recorded, &plan, &target);
-    if args.json {
-        output::print(&json(std::slice::from_ref(&recorded.results), false))?;
-    } else {
-        let coloured = output::coloured(&std::io::stdout());
-        output::print(&summary::results(&plan, &recorded, coloured))?;
-    }
+    print(&recorded, &plan, args.json)?;
     Ok(status)
 }

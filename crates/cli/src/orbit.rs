@@ -7,7 +7,7 @@ use crate::table::{Align, Table};
 use bentpipe_lab::orbit::{
     FlowRoutes, Sample, SharedLink, Survey, constellation_scenario, sharing, survey,
 };
-use bentpipe_lab::{Changes, LabError, OrbitPath, Plan};
+use bentpipe_lab::{Changes, LabError, OrbitPath, Plan, replace_file};
 use bentpipe_orbit::{Geodetic, RouteUpdates, cities, presets};
 use bentpipe_units::Span;
 use serde_json::json;
@@ -44,10 +44,10 @@ pub fn run(args: &Orbit) -> Result<u8, LabError> {
     let survey = survey(&path, step, args.duration, args.disjoint)
         .map_err(|error| usage("--duration", error))?;
     if let Some(file) = &args.czml {
-        write(file, &survey.czml(&path, step)?)?;
+        replace_file(file, survey.czml(&path, step)?.as_bytes())?;
     }
     if let Some(file) = &args.html {
-        write(file, &survey.page(&path, step, &plan.title, &plan.source)?)?;
+        replace_file(file, survey.page(&path, step, &plan.title, &plan.source)?.as_bytes())?;
     }
     output::print(&if args.json {
         pretty(&json!(survey))
@@ -60,11 +60,6 @@ pub fn run(args: &Orbit) -> Result<u8, LabError> {
 
 fn usage(argument: &'static str, reason: impl ToString) -> LabError {
     LabError::Usage { argument, reason: reason.to_string() }
-}
-
-fn write(file: &Path, text: &str) -> Result<(), LabError> {
-    std::fs::write(file, text)
-        .map_err(|error| LabError::Write { path: file.to_owned(), reason: error.to_string() })
 }
 
 fn pretty(value: &serde_json::Value) -> String {

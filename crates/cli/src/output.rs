@@ -32,6 +32,11 @@ pub fn paint(on: bool, colour: &str, text: &str) -> String {
     if on { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
 }
 
+/// Returns `count` with its noun.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Prints an error on standard error. Returns `status`, the exit status.
 pub fn refuse(reason: &str, status: u8) -> u8 {
     let label = paint(coloured(&std::io::stderr()), "1;31", "error:");

@@ -6,7 +6,7 @@ use crate::status::{FAILED, OK, USAGE};
 use crate::stop::StopSignals;
 use bentpipe_lab::LabError;
 use bentpipe_net::pep::{
-    Config, Credentials, Limits, Listener, NextHop, Pep, SatelliteSide, Secret, rules,
+    Config, Credentials, Limits, Listener, Logs, NextHop, Pep, SatelliteSide, Secret, rules,
 };
 use bentpipe_net::{check_descriptors, raise_descriptor_limit};
 use bentpipe_quic::congestion::CongestionConfig;
@@ -73,7 +73,8 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
         NextHop::Direct => String::new(),
         NextHop::Tunnel { egress, .. } => format!(", through a tunnel to {egress}"),
     };
-    let mut pep = Pep::start(config, log).await.map_err(usage)?;
+    let logs = Logs { connections: log, errors: Some(Box::new(std::io::stderr())) };
+    let mut pep = Pep::start(config, logs).await.map_err(usage)?;
     // Handles signals before printing the address, because a reader may then stop the proxy at
     // once.
     let mut signals = StopSignals::new().map_err(|error| failed(&error))?;

@@ -1,10 +1,8 @@
 //! `bentpipe replay`: one run of a run directory again, with everything that can be recorded.
 
 use crate::args::Replay;
-use crate::run::json;
 use crate::status::FAILED;
-use crate::study::{Study, bars, stop_on_interrupt};
-use crate::{output, summary};
+use crate::study::{Study, bars, print, stop_on_interrupt};
 use bentpipe_lab::{Changes, ENGINE, LabError, Plan, RunDirectory, Simulator, Threads};
 use bentpipe_results::{Clock, Point, Run};
 use std::num::NonZeroUsize;
@@ -26,12 +24,7 @@ pub fn run(args: &Replay) -> Result<u8, LabError> {
     let recorded = study.run(&plan, &target)?;
     let status = study.verdict(&recorded, &plan, &target);
     let Some(run) = recorded.results.runs.first() else { return Ok(status) };
-    if args.json {
-        output::print(&json(std::slice::from_ref(&recorded.results), false))?;
-    } else {
-        let coloured = output::coloured(&std::io::stdout());
-        output::print(&summary::results(&plan, &recorded, coloured))?;
-    }
+    print(&recorded, &plan, args.json)?;
     let same_engine = directory.manifest.engine == ENGINE;
     match (same_as_recorded(&directory.results()?.runs, run), same_engine) {
         (Some(true), _) => eprintln!("identical to the run in {}", args.dir.display()),

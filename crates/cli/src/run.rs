@@ -7,8 +7,8 @@ use crate::live::LiveLines;
 #[cfg(feature = "real-clock")]
 use crate::status::FAILED;
 use crate::status::{OK, USAGE};
-use crate::study::{Study, bars, stop_on_interrupt};
-use crate::{dry_run, output, summary};
+use crate::study::{Study, bars, json, print, stop_on_interrupt};
+use crate::{dry_run, output};
 use bentpipe_lab::{Changes, Executor, LabError, Plan, Runner, Simulator, Threads};
 #[cfg(feature = "real-clock")]
 use bentpipe_lab::{RealClock, StatsObserver};
@@ -48,11 +48,7 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
         && let Err(error) = bentpipe_emu::prepare()
     {
         // Needs a process with one thread, as it still is here.
-        eprintln!(
-            "{} {error}",
-            output::paint(output::coloured(&std::io::stderr()), "1;31", "error:")
-        );
-        return Ok(FAILED);
+        return Ok(output::refuse(&error.to_string(), FAILED));
     }
     let mut targets: Vec<PathBuf> = Vec::new();
     for plan in &plans {
@@ -114,11 +110,7 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
         }
         status = status.max(study.verdict(&recorded, plan, target));
         if !args.json {
-            output::print(&summary::results(
-                plan,
-                &recorded,
-                output::coloured(&std::io::stdout()),
-            ))?;
+            print(&recorded, plan, false)?;
         }
         documents.push(recorded.results);
         if stop.load(Ordering::Relaxed) || status >= USAGE {
@@ -172,13 +164,5 @@ fn target(args: &Run, plan: &Plan) -> PathBuf {
         Some(out) if args.files.len() == 1 => out.clone(),
         Some(out) => out.join(name),
         None => Path::new("out").join(name),
-    }
-}
-
-/// Formats one document, or a list of them if there are several files.
-pub(crate) fn json(documents: &[Results], several: bool) -> String {
-    match documents {
-        [one] if !several => one.to_json().unwrap_or_default(),
-        list => serde_json::to_string_pretty(list).unwrap_or_default() + "\n",
     }
 }

@@ -215,7 +215,7 @@ fn run_behind(
     let settings =
         Settings { busy_poll: args.busy_poll, realtime: !args.no_realtime, ..Settings::default() };
     let emulator = Emulator::start_monitored(testbed, path, settings, watch)?;
-    let Some(client) = emulator.testbed().client(0) else { return Err(no_client()) };
+    let client = emulator.testbed().client(0)?;
     let mut program = Program::start(client, command(args))?;
     let mut terminated = false;
     let mut printer = args.stats.map(StatsPrinter::new);
@@ -269,11 +269,6 @@ fn run_behind(
     let report = emulator.stop()?;
     notes.extend(report.warnings(MAX_LATENESS));
     Ok(Done { status, report })
-}
-
-/// Cannot occur, since a testbed has at least one client.
-fn no_client() -> EmuError {
-    EmuError::Spec { what: "the testbed has no client".to_owned(), allowed: "one".to_owned() }
 }
 
 /// Waits until the server listens. Returns a note if it does not.

@@ -1,5 +1,5 @@
-//! Stopping a service by SIGINT or SIGTERM: the first lets connections finish, the second ends it
-//! at once.
+//! Signals of a service: the first SIGINT or SIGTERM lets connections finish, the second ends it at
+//! once, and SIGHUP reloads files.
 
 use bentpipe_units::Span;
 use std::io;
@@ -9,6 +9,17 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
+    /// SIGHUP, if there are files to reload. Otherwise it ends the process.
+    hangup: Option<Signal>,
+}
+
+/// What a signal asks of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServiceSignal {
+    /// To stop.
+    Stop,
+    /// To read its files again.
+    Reload,
 }
 
 impl StopSignals {
@@ -16,7 +27,29 @@ impl StopSignals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hangup: None,
         })
+    }
+
+    /// As [`StopSignals::new`], for a service that reloads files on SIGHUP.
+    pub fn with_reload() -> io::Result<Self> {
+        Ok(Self { hangup: Some(signal(SignalKind::hangup())?), ..Self::new()? })
+    }
+
+    /// Waits for a signal to stop or to reload files.
+    pub async fn stop_or_reload(&mut self) -> ServiceSignal {
+        let Self { interrupt, terminate, hangup } = self;
+        let reload = async {
+            match hangup {
+                Some(hangup) => _ = hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = interrupt.recv() => ServiceSignal::Stop,
+            _ = terminate.recv() => ServiceSignal::Stop,
+            () = reload => ServiceSignal::Reload,
+        }
     }
 
     /// Waits for the next signal.

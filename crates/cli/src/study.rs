@@ -1,11 +1,12 @@
 //! Runs plans into run directories: what `run`, `matrix`, `replay` and `merge` have in common.
 
-use crate::errors;
 use crate::progress::ProgressDisplay;
 use crate::status::{FAILED, NOT_MET, OK};
+use crate::{errors, output, summary};
 use bentpipe_lab::{
     Executor, LabError, Options, Plan, Progress, Recorded, RunStore, Shard, record,
 };
+use bentpipe_results::Results;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use std::path::Path;
 use std::sync::Arc;
@@ -84,6 +85,22 @@ impl<'a> Study<'a> {
     }
 }
 
+/// Formats one document, or a list of them if there are several files.
+pub(crate) fn json(documents: &[Results], several: bool) -> String {
+    match documents {
+        [one] if !several => one.to_json().unwrap_or_default(),
+        list => serde_json::to_string_pretty(list).unwrap_or_default() + "\n",
+    }
+}
+
+/// Prints the results of a plan, as a table or as JSON.
+pub(crate) fn print(recorded: &Recorded, plan: &Plan, as_json: bool) -> Result<u8, LabError> {
+    if as_json {
+        return output::print(&json(std::slice::from_ref(&recorded.results), false));
+    }
+    output::print(&summary::results(plan, recorded, output::coloured(&std::io::stdout())))
+}
+
 /// Progress bars on standard error while a plan runs, if that is a terminal.
 pub(crate) fn bars() -> MultiProgress {
     MultiProgress::with_draw_target(ProgressDrawTarget::stderr())
@@ -98,10 +115,10 @@ pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {
         if seen.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(FAILED));
         }
-        eprintln!("stopping; finished runs are kept (Ctrl-C again to stop at once)");
+        eprintln!("stopping; finished runs are kept (signal again to stop at once)");
     });
     if let Err(error) = handler {
-        eprintln!("warning: Ctrl-C will discard finished runs: {error}");
+        eprintln!("warning: a signal will discard finished runs: {error}");
     }
     stop
 }

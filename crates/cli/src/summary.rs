@@ -3,9 +3,9 @@
 use crate::output::paint;
 use crate::result_cells::{Index, labels, number, point, published, short};
 use crate::table::{Align, Table};
-use crate::{fairness, settings_table};
+use crate::{fairness, populations, settings_table};
 use bentpipe_lab::{Plan, Recorded};
-use bentpipe_results::{PathSummary, Results, Summary};
+use bentpipe_results::{PathSummary, Results, Summary, find_population};
 use std::fmt::Write;
 
 /// Returns all that `bentpipe run` prints about a scenario.
@@ -24,10 +24,26 @@ pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
     text.push('\n');
     text.push_str(&settings_table::text(plan, colour));
     text.push('\n');
-    text.push_str(&summary(plan, results, colour));
+    // With users only, no flow has a row of its own.
+    let flows = results.summary.iter().any(|row| row.metric == "completion_s");
+    let populations = populations::table(plan, results, colour);
+    if flows || populations.is_none() {
+        text.push_str(&summary(plan, results, colour));
+    }
+    if let Some(table) = populations {
+        if flows {
+            text.push('\n');
+        }
+        text.push_str(&table);
+    }
     if let Some(table) = fairness::table(plan, results, colour) {
         text.push('\n');
         text.push_str(&table);
+    }
+    let sentences = crate::explain::sentences(results);
+    if !sentences.is_empty() {
+        text.push('\n');
+        text.push_str(&sentences);
     }
     for note in &recorded.notes {
         let _ = write!(text, "\nnote: {note}\n");
@@ -91,7 +107,8 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
     ] {
         table.column(head.to_owned(), align);
     }
-    let labels = labels(results, false);
+    let mut labels = labels(results, false);
+    labels.retain(|(_, metric)| find_population(metric).is_none());
     for (label, metric) in &labels {
         let unit = if *metric == "completion_s" { String::new() } else { format!(" {metric}") };
         table.column(format!("{label}{unit}"), Align::Right);
@@ -216,6 +233,8 @@ mod tests {
                     flow_control: None,
                     reverse_packets: 500,
                     reverse_bytes: ReverseBytes::default(),
+                    time_budget: None,
+                    episodes: Vec::new(),
                     acknowledgements: None,
                     rtt_min: None,
                     rtt_mean: None,

@@ -6,9 +6,11 @@
 // The tests measure real time.
 #![allow(clippy::disallowed_methods)]
 
+mod clock;
+
+use clock::{cannot_run, command, results, run, stderr};
 use serde_json::Value;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const HEAD: &str = "name = \"real\"\nrepeat = 2\ntime_limit = \"20 s\"\n[path]\n\
@@ -19,39 +21,6 @@ const TCP: &str = "[defaults]\ntransport = \"tcp\"\nhttp = \"raw\"\n[[variant]]\
      congestion = \"bbr1\"\n";
 const FETCH: &str = "python3 -c \"import sys, urllib.request as u; \
     sys.stdout.buffer.write(u.urlopen('http://{server}:{port}/{file}').read())\"";
-
-fn command(dir: &Path, clock: &str, text: &str) -> Command {
-    let file = dir.join("scenario.toml");
-    std::fs::write(&file, text).expect("writes the file");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    command.arg("run").arg(file).args(["--clock", clock, "--json", "--out"]).arg(dir.join("out"));
-    command.env("XDG_CACHE_HOME", dir.join("cache"));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn run(clock: &str, text: &str) -> Output {
-    let dir = tempfile::tempdir().expect("creates a directory");
-    command(dir.path(), clock, text).output().expect("command runs")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Returns true, with a note on standard error, if neither root nor user namespaces are available.
-fn cannot_run(output: &Output) -> bool {
-    let cannot = output.status.code() == Some(3) && stderr(output).contains("Needed:");
-    if cannot {
-        eprintln!("skipped: {}", stderr(output));
-    }
-    cannot
-}
-
-fn results(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
-}
 
 #[test]
 fn kernel_tcp_produces_results_with_the_same_keys_as_a_simulation() {
@@ -94,7 +63,6 @@ fn kernel_tcp_produces_results_with_the_same_keys_as_a_simulation() {
 fn keys_without_effect_on_the_real_clock_are_rejected() {
     let tcp = |more: &str| format!("{HEAD}[defaults]\ntransport = \"tcp\"\n{more}");
     for (text, words) in [
-        (tcp("http = \"h2\"\n"), "`http`"),
         (tcp("http = \"raw\"\ncongestion = \"copa\"\n"), "`congestion`"),
         (
             tcp("http = \"raw\"\ncongestion = \"newreno\"\nslow_start = \"long-path\"\n"),

@@ -232,3 +232,32 @@ fn a_run_is_replayed_with_everything_that_can_be_recorded() {
         assert!(text.contains(part), "{args:?}: {text}");
     }
 }
+
+#[test]
+fn visits_at_different_times_of_a_changing_path_are_noted() {
+    let path = "[path]\nforward = { rate = \"10 Mbps\", delay = \"50 ms\" }\n\
+         return = { rate = \"1 Mbps\", delay = \"50 ms\" }\n";
+    let changing = path.replacen(
+        "rate = \"10 Mbps\"",
+        "rate = { schedule = [{ at = \"0 s\", rate = \"10 Mbps\" }, \
+         { at = \"1 s\", rate = \"5 Mbps\" }] }",
+        1,
+    );
+    for (path, noted) in [(path, false), (changing.as_str(), true)] {
+        let text = format!(
+            "name = \"times\"\n{path}[workload]\ndownload = \"2 MB\"\n\
+             [[variant]]\nname = \"plain\"\n[[variant]]\nname = \"resumed\"\nhandshake = \"0rtt\"\n"
+        );
+        let directory = directory(&text);
+        let output = Command::new(env!("CARGO_BIN_EXE_bentpipe"))
+            .current_dir(directory.path())
+            .env_remove("BENTPIPE_STORE")
+            .args(["run", "s.toml", "--no-store", "--out", "out"])
+            .output()
+            .expect("runs");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let words = "measured visits of `plain` begin 0.0 s after the start of a run, those of";
+        let shown = String::from_utf8_lossy(&output.stdout) + errors;
+        assert_eq!(shown.contains(words), noted, "{shown}");
+    }
+}

@@ -208,6 +208,8 @@ pub struct SendControl {
     pub send_quantum: Option<Bytes>,
     /// True while the controller searches for the path's capacity.
     pub in_slow_start: bool,
+    /// True if a configured maximum limits the window.
+    pub at_max_window: bool,
     /// Name of the current phase, for traces.
     pub phase: &'static str,
     /// Fraction of sent packets whose loss this controller does not take as congestion; 0 if it
@@ -225,6 +227,7 @@ impl SendControl {
             pacing_rate: None,
             send_quantum: None,
             in_slow_start,
+            at_max_window: false,
             phase,
             loss_tolerance: 0.0,
         }

@@ -25,9 +25,10 @@ pub struct ControllerFactory {
 /// Whether a connection configured with `auto` may use the fast slow start.
 #[derive(Debug, Clone)]
 pub enum FastStart {
-    /// Allowed. The slot is released at the end of the slow start.
+    /// Allowed. The slot, which counts the starts that share a link, is released at the end of the
+    /// slow start.
     Allowed(Option<StartSlot>),
-    /// Refused, since another connection of the same client uses it.
+    /// Refused.
     Refused,
 }
 

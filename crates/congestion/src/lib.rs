@@ -15,6 +15,7 @@
 //! - [`catalogue`]: every component by its name, with its [`parameters`];
 //! - [`config`], [`factory`]: a choice of components, and the factory made from it;
 //! - [`metrics`], [`pacing`]: metrics of a sender, and its pacing rate;
+//! - [`send_limits`]: what limited a sender, over time;
 //! - [`windowed`]: extremes over sliding windows.
 
 pub mod algorithms;
@@ -30,6 +31,7 @@ pub mod path_change;
 pub mod resume;
 mod round_trips;
 pub mod rtt_histogram;
+pub mod send_limits;
 mod sender_log;
 pub mod sent_packets;
 pub mod slow_start;
@@ -50,7 +52,8 @@ pub use crate::path_change::{
     PathChangeFeed, PathChangeLayer, PathChangeNotice, PathChangeResponse,
 };
 pub use crate::resume::{CarefulResume, ResumeHandle, ResumeMode, SavedParameters};
+pub use crate::send_limits::{SendLimit, SendLimits};
 pub use crate::sent_packets::SentPackets;
-pub use crate::slow_start::{Progress, SlowStart, StartSlot, WithSlowStart};
+pub use crate::slow_start::{Progress, SlowStart, StartGuard, StartSlot, WithSlowStart};
 /// Traces of connections, for the types in this crate's API.
 pub use bentpipe_qlog as qlog;

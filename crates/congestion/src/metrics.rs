@@ -4,16 +4,21 @@
 use crate::controller::{Ack, SendControl, SentPacket};
 use crate::pacing::pacing_rate;
 use crate::rtt_histogram::RttHistogram;
+use crate::send_limits::{LimitReporter, SendLimit, SendLimits, SenderNumber};
 use crate::sender_log::SenderLog;
 use bentpipe_qlog::{Event, QlogSink};
 use bentpipe_series::{BoundedSeries, SeriesLimit};
 use bentpipe_units::{Bytes, Rate, Span, Time};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Collects the metrics of one sender. Clones share them.
 #[derive(Clone)]
 pub struct SenderMetrics {
     state: Arc<Mutex<SenderStats>>,
+    /// True if a sender that has data asked for the window and has sent nothing since. Outside the
+    /// lock, because it changes with each packet.
+    wants_to_send: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for SenderMetrics {
@@ -55,6 +60,8 @@ pub struct SenderStats {
     pub series: Option<SenderSeries>,
     /// Writes events, if there is a trace.
     log: Option<Box<SenderLog>>,
+    /// Reports what limits the sender, if someone wants to know.
+    limits: Option<Box<LimitReporter>>,
 }
 
 /// Time series of a sender.
@@ -150,6 +157,7 @@ impl SenderStats {
             smoothed_rtt: Span::ZERO,
             series: limit.map(SenderSeries::new),
             log: None,
+            limits: None,
         }
     }
 
@@ -208,7 +216,7 @@ impl SenderStats {
 impl SenderMetrics {
     /// Creates empty metrics. With a limit, they include time series.
     pub fn new(limit: Option<SeriesLimit>) -> Self {
-        Self { state: Arc::new(Mutex::new(SenderStats::new(limit))) }
+        Self { state: Arc::new(Mutex::new(SenderStats::new(limit))), wants_to_send: Arc::default() }
     }
 
     /// Creates metrics like [`SenderMetrics::new`] whose series include the numbers of packets.
@@ -226,6 +234,38 @@ impl SenderMetrics {
         self.stats().log = Some(Box::new(SenderLog::new(sink)));
     }
 
+    /// Reports to `limits` what limits the sender, which is connection `sender` of its flow.
+    pub fn report_limits(&self, limits: SendLimits, sender: SenderNumber) {
+        self.stats().limits = Some(Box::new(LimitReporter::new(limits, sender)));
+    }
+
+    /// Reports that the congestion window holds data back.
+    pub fn on_window_full(&self) {
+        if let Some(limits) = &mut self.stats().limits {
+            limits.window_full();
+        }
+    }
+
+    /// Reports that the sender has data and asks whether the window has room for it.
+    #[inline]
+    pub fn on_window_asked(&self) {
+        self.wants_to_send.store(true, Ordering::Relaxed);
+    }
+
+    /// Reports a probe or retransmission timeout, before it has an effect.
+    pub fn on_timeout(&self, now: Time) {
+        if let Some(limits) = &mut self.stats().limits {
+            limits.timed_out(now);
+        }
+    }
+
+    /// Reports why an attempt to send ended.
+    pub fn on_send_stopped(&self, now: Time, stop: SendLimit) {
+        if let Some(limits) = &mut self.stats().limits {
+            limits.stopped(now, stop);
+        }
+    }
+
     /// Writes an event of the sender to its trace, if there is one.
     pub fn log(&self, now: Time, event: &Event<'_>) {
         if let Some(log) = &self.stats().log {
@@ -238,9 +278,22 @@ impl SenderMetrics {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports after each attempt to send whether flow control or the send buffer blocks a writer.
-    pub fn on_writers_blocked(&self, blocked: bool, now: Time) {
+    /// Reports after each attempt to send whether flow control or the send buffer blocks a writer,
+    /// and whether the peer's address is validated.
+    ///
+    /// A sender that had data ([`SenderMetrics::on_window_asked`]) for which the window had room
+    /// ([`SenderMetrics::on_window_full`]) waits for the pacer.
+    pub fn on_writers_blocked(&self, blocked: bool, validated: bool, now: Time) {
         let mut stats = self.stats();
+        if let Some(limits) = &mut stats.limits {
+            let stop = match (self.wants_to_send.load(Ordering::Relaxed), blocked, validated) {
+                (true, ..) => SendLimit::Pacing,
+                (false, _, false) => SendLimit::AddressValidation,
+                (false, true, true) => SendLimit::FlowControl,
+                (false, false, true) => SendLimit::Application,
+            };
+            limits.stopped(now, stop);
+        }
         match (blocked, stats.blocked_since) {
             (true, None) => stats.blocked_since = Some(now),
             (false, Some(_)) => (stats.blocked_since, stats.idle_since) = (None, None),
@@ -267,8 +320,12 @@ impl SenderMetrics {
             stats.idle_since = None;
         }
         stats.last_sent = now;
+        self.wants_to_send.store(false, Ordering::Relaxed);
         stats.packets_sent += 1;
         stats.bytes_sent += packet.bytes.get();
+        if let Some(limits) = &mut stats.limits {
+            limits.sent(now);
+        }
         if let Some(log) = &mut stats.log {
             log.on_packet_sent(packet);
         }
@@ -285,6 +342,9 @@ impl SenderMetrics {
         let mut stats = self.stats();
         stats.sample(ack.now, ack.rtt);
         stats.smoothed_rtt = ack.smoothed_rtt;
+        if let Some(limits) = &mut stats.limits {
+            limits.acked(ack.now);
+        }
         if let Some(log) = &mut stats.log {
             log.on_ack(ack);
         }
@@ -316,6 +376,9 @@ impl SenderMetrics {
     pub fn on_packet_lost(&self, now: Time, packet: &SentPacket) {
         let mut stats = self.stats();
         stats.packets_declared_lost += 1;
+        if let Some(limits) = &mut stats.limits {
+            limits.lost(now);
+        }
         if let Some(series) = &mut stats.series {
             series.lost.push(now, packet.position.get() as f64);
         }
@@ -335,6 +398,9 @@ impl SenderMetrics {
     pub fn on_state(&self, now: Time, control: &SendControl, in_flight: Bytes) {
         let mut stats = self.stats();
         let smoothed_rtt = stats.smoothed_rtt;
+        if let Some(limits) = &mut stats.limits {
+            limits.set_slow_start(control.in_slow_start && !control.at_max_window);
+        }
         if let Some(log) = &mut stats.log {
             log.on_state(now, control, in_flight);
         }
@@ -375,7 +441,7 @@ mod tests {
     fn blocked_time_runs_from_one_packet_to_the_next() {
         let metrics = SenderMetrics::new(None);
         send(&metrics, 0);
-        metrics.on_writers_blocked(true, at(0));
+        metrics.on_writers_blocked(true, true, at(0));
         send(&metrics, 70);
         for ms in [100, 150] {
             metrics.on_ack_end(at(ms), true);
@@ -389,7 +455,7 @@ mod tests {
     #[test]
     fn pacing_and_the_congestion_window_do_not_count_as_blocked() {
         let metrics = SenderMetrics::new(None);
-        metrics.on_writers_blocked(true, at(0));
+        metrics.on_writers_blocked(true, true, at(0));
         send(&metrics, 10);
         metrics.on_ack_end(at(60), false);
         send(&metrics, 60);
@@ -400,8 +466,8 @@ mod tests {
     fn an_application_without_data_does_not_count_as_blocked() {
         let metrics = SenderMetrics::new(None);
         send(&metrics, 0);
-        metrics.on_writers_blocked(true, at(0));
-        metrics.on_writers_blocked(false, at(0));
+        metrics.on_writers_blocked(true, true, at(0));
+        metrics.on_writers_blocked(false, true, at(0));
         metrics.on_ack_end(at(100), true);
         assert_eq!(blocked(&metrics), (Span::ZERO, Span::ZERO));
     }

@@ -105,6 +105,13 @@ impl SentPackets {
         }
     }
 
+    /// Discards every packet in flight, after the connection has left their path.
+    pub fn discard_all(&mut self) {
+        self.packets.clear();
+        self.first = self.next;
+        self.in_flight = Bytes::ZERO;
+    }
+
     /// Records that packet `number` is acknowledged. Returns false if it is not in flight.
     pub fn on_acked(&mut self, now: Time, number: u64) -> bool {
         let Some(packet) = self.take(number) else { return false };

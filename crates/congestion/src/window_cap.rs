@@ -31,7 +31,8 @@ impl Controller for WindowCap {
 
     fn send_control(&self) -> SendControl {
         let inner = self.controller.send_control();
-        SendControl { cwnd: inner.cwnd.min(self.max), ..inner }
+        let at_max_window = inner.cwnd >= self.max;
+        SendControl { cwnd: inner.cwnd.min(self.max), at_max_window, ..inner }
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {

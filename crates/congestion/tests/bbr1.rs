@@ -92,3 +92,16 @@ fn an_application_that_writes_little_does_not_lower_the_bandwidth() {
     run.until(secs(30.0));
     assert_eq!(bandwidth_mbps(&mut run), before);
 }
+
+#[test]
+fn on_a_long_path_the_minimum_rtt_is_probed_every_hundred_rtts() {
+    let mut run = run(Path::new(Rate::from_mbps(10), Span::from_millis(600)), 1);
+    run.until(secs(20.0));
+    // From now on, no sample is as short as the minimum.
+    run.path.rtt = Span::from_millis(650);
+    run.until(secs(100.0));
+    let visits = run.visits("probe rtt");
+    assert_eq!(visits.len(), 1, "{visits:?}");
+    let begin = visits[0].0.since_start().as_secs_f64();
+    assert!((75.0..83.0).contains(&begin), "{begin}");
+}

@@ -95,6 +95,26 @@ fn the_rtt_is_probed_every_five_seconds_with_half_a_bdp() {
 }
 
 #[test]
+fn on_a_long_path_the_rtt_is_probed_every_fifty_rtts() {
+    let long = || Path::new(Rate::from_mbps(10), Span::from_millis(600));
+    let mut rarely = run(long(), 1);
+    rarely.until(secs(95.0));
+    let visits = rarely.visits("probe rtt");
+    assert!((2..=3).contains(&visits.len()), "{visits:?}");
+    for pair in visits.windows(2) {
+        let gap = pair[1].0.since(pair[0].1).as_secs_f64();
+        assert!((30.0..31.0).contains(&gap), "{gap}");
+    }
+    // As in the draft, every five seconds.
+    let draft = Parameters { probe_rtt_rounds: 0.0, ..Parameters::default() };
+    let mut often = run_with(long(), 1, &draft);
+    often.until(secs(95.0));
+    assert!(often.visits("probe rtt").len() >= 12);
+    let used = |run: &Run| run.utilisation(secs(15.0), secs(95.0));
+    assert!(used(&rarely) > 0.94 && used(&rarely) > used(&often) + 0.04);
+}
+
+#[test]
 fn ten_times_the_capacity_is_found_within_a_few_probes() {
     let mut run = run(Path::new(Rate::from_mbps(10), Span::from_millis(100)), 1);
     run.until(secs(10.0));

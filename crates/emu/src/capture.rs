@@ -7,6 +7,7 @@
 use crate::clock::{Clock, pause};
 use crate::error::EmuError;
 use crate::gso::{self, HEADER};
+use crate::loss_cause::LossCause;
 use bentpipe_link::DropCause;
 use bentpipe_units::{Bytes, Span, Time};
 use pcap_file::pcapng::PcapNgWriter;
@@ -82,7 +83,7 @@ pub enum PacketEvent {
     /// It is received after this time on the path.
     Received(Span),
     /// The path loses it after this time.
-    Lost(DropCause, Span),
+    Lost(LossCause, Span),
 }
 
 /// A packet with its `virtio_net_hdr`, as captured at `at`.
@@ -240,12 +241,13 @@ impl Output {
     }
 }
 
-fn cause_name(cause: DropCause) -> Cow<'static, str> {
+fn cause_name(cause: LossCause) -> Cow<'static, str> {
     match cause {
-        DropCause::Policer => "policer".into(),
-        DropCause::QueueFull => "queue full".into(),
-        DropCause::Aqm => "CoDel".into(),
-        DropCause::Loss(process) => format!("loss process {process}").into(),
+        LossCause::Link(DropCause::Policer) => "policer".into(),
+        LossCause::Link(DropCause::QueueFull) => "queue full".into(),
+        LossCause::Link(DropCause::Aqm) => "CoDel".into(),
+        LossCause::Routing => "link down or no route".into(),
+        LossCause::Link(DropCause::Loss(process)) => format!("loss process {process}").into(),
     }
 }
 

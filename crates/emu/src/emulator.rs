@@ -3,15 +3,19 @@
 use crate::capture::{CaptureWriter, Tap};
 use crate::clock::{Clock, pause};
 use crate::delay_changes::{self, DelayChange, DelayChanges};
+use crate::direction_path::DirectionPath;
 use crate::error::EmuError;
 use crate::link_pipeline::LinkPipeline;
 use crate::monitor::{Monitor, PortMonitor};
 use crate::namespace::Namespace;
+use crate::network::{Network, NetworkDirection};
 use crate::report::{DirectionReport, Report};
+use crate::router::{self, Router};
 use crate::settings::{Hop, PathSpec, Settings};
 use crate::stats::{StatsCell, StatsReader};
-use crate::tun::{Tun, ring_drops};
-use crate::worker::{Taps, Worker};
+use crate::sys;
+use crate::tun::{self, Tun, ring_drops};
+use crate::worker::{Segment, Taps, TerminalFrom, Worker};
 use bentpipe_link::LinkContext;
 use bentpipe_units::{Bytes, Span, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -40,6 +44,8 @@ pub struct Testbed {
     server: Namespace,
     client_tuns: Vec<Arc<Tun>>,
     server_tun: Arc<Tun>,
+    /// In the order from the clients to the server.
+    routers: Vec<Router>,
 }
 
 impl Testbed {
@@ -53,6 +59,20 @@ impl Testbed {
     /// # Errors
     /// A number is out of range, or the process may not create namespaces or TUN devices.
     pub fn new(clients: usize, mtu: Bytes) -> Result<Self, EmuError> {
+        Self::with_routers(clients, mtu, &[])
+    }
+
+    /// Like [`Self::new`], with a router in the middle of the path after each of these numbers of
+    /// hops from the clients. A router is a namespace that forwards packets; programs in it can
+    /// keep some, as a proxy does. The first one forwards packets from client to client.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn with_routers(
+        clients: usize,
+        mtu: Bytes,
+        after_hops: &[usize],
+    ) -> Result<Self, EmuError> {
         if !(1..=MAX_TERMINALS).contains(&clients) {
             return Err(EmuError::Spec {
                 what: format!("{clients} terminals are not possible"),
@@ -69,17 +89,23 @@ impl Testbed {
         };
         let server = Namespace::new()?;
         let networks = [(client_v4(0).into(), 24), (client_v6(0).into(), 64)];
-        let server_tun = Arc::new(Tun::new(&server, mtu, &server_addresses(), &networks)?);
+        let server_tun =
+            Arc::new(Tun::new(&server, tun::NAME, mtu, &server_addresses(), &networks)?);
         // Makes the server reject unreachable destinations instead of dropping packets. With a
         // read-only /proc, it drops them.
         for key in ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"] {
             let _ = server.set(key, "1");
         }
-        let mut testbed = Self { clients: Vec::new(), server, client_tuns: Vec::new(), server_tun };
+        let mut routers = Vec::new();
+        for (index, after) in after_hops.iter().enumerate() {
+            routers.push(Router::new(index, *after, mtu, &networks)?);
+        }
+        let (clients_held, client_tuns) = (Vec::new(), Vec::new());
+        let mut testbed = Self { clients: clients_held, server, client_tuns, server_tun, routers };
         let everywhere = [(Ipv4Addr::UNSPECIFIED.into(), 0), (Ipv6Addr::UNSPECIFIED.into(), 0)];
         for index in 0..clients {
             let namespace = Namespace::new()?;
-            let tun = Tun::new(&namespace, mtu, &client_addresses(index), &everywhere)?;
+            let tun = Tun::new(&namespace, tun::NAME, mtu, &client_addresses(index), &everywhere)?;
             testbed.clients.push(namespace);
             testbed.client_tuns.push(Arc::new(tun));
         }
@@ -93,8 +119,14 @@ impl Testbed {
     }
 
     /// Namespace of client number `index`.
-    pub fn client(&self, index: usize) -> Option<&Namespace> {
-        self.clients.get(index)
+    ///
+    /// # Errors
+    /// There is no such client.
+    pub fn client(&self, index: usize) -> Result<&Namespace, EmuError> {
+        self.clients.get(index).ok_or_else(|| EmuError::Spec {
+            what: format!("client {index} does not exist"),
+            allowed: format!("{} clients, counted from 0", self.clients.len()),
+        })
     }
 
     /// Namespace of the server.
@@ -102,15 +134,39 @@ impl Testbed {
         &self.server
     }
 
-    /// All namespaces, the server's last.
+    /// Namespace of router number `index`, counted from the clients.
+    pub fn router(&self, index: usize) -> Option<&Namespace> {
+        self.routers.get(index).map(|router| &router.namespace)
+    }
+
+    /// The namespaces at the ends of the path, the server's last.
     pub fn namespaces(&self) -> impl Iterator<Item = &Namespace> {
         self.clients.iter().chain([&self.server])
     }
 
-    /// Packets that the clients' interfaces and the server's dropped before they were read.
+    /// Packets that interfaces dropped before they were read: on the way to the server, and on the
+    /// way to the clients.
     fn ring_drops(&self) -> Result<(u64, u64), EmuError> {
-        let clients: Result<Vec<u64>, EmuError> = self.clients.iter().map(ring_drops).collect();
-        Ok((clients?.iter().sum(), ring_drops(&self.server)?))
+        let (mut up, mut down) = (0, ring_drops(&self.server, tun::NAME)?);
+        for client in &self.clients {
+            up += ring_drops(client, tun::NAME)?;
+        }
+        for router in &self.routers {
+            let (router_down, router_up) = router.ring_drops()?;
+            up += router_up;
+            down += router_down;
+        }
+        Ok((up, down))
+    }
+
+    /// Returns the interfaces at the ends of segment number `index` of the path: towards the
+    /// clients, and towards the server.
+    fn interfaces(&self, index: usize) -> (Vec<Arc<Tun>>, Vec<Arc<Tun>>) {
+        let before = index.checked_sub(1).and_then(|before| self.routers.get(before));
+        let near =
+            before.map_or_else(|| self.client_tuns.clone(), |router| vec![Arc::clone(&router.up)]);
+        let far = self.routers.get(index).map_or(&self.server_tun, |router| &router.down);
+        (near, vec![Arc::clone(far)])
     }
 }
 
@@ -157,8 +213,8 @@ pub struct Emulator {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Result<DirectionReport, EmuError>>>,
     /// Whether real-time priority was requested.
-    pub(crate) realtime: bool,
-    /// Packets that the interfaces had dropped before the start.
+    realtime: bool,
+    /// Packets that the interfaces had dropped before the start, to the server and to the clients.
     dropped: (u64, u64),
     stats: StatsReader,
     capture_writers: Vec<CaptureWriter>,
@@ -204,7 +260,6 @@ impl Emulator {
             });
         }
         let terminals = testbed.clients.len();
-        let (mut forward, mut reverse) = (LinkPipeline::new(), LinkPipeline::new());
         let context = |hop: &Hop, direction: &str| LinkContext {
             rtt: spec.base_rtt,
             seed: spec.seed,
@@ -218,33 +273,81 @@ impl Emulator {
             let changes = changes.iter().filter(|change| change.hop == hop);
             changes.map(|change| (change.terminal, list(change))).collect()
         };
-        for (index, hop) in spec.hops.iter().enumerate() {
-            let delay_changes = delay_changes(index, |change| &change.reverse);
-            reverse.push_with_delay_changes(
-                &hop.reverse,
-                &context(hop, "return"),
-                terminals,
-                hop.shared,
-                &delay_changes,
-            );
+        let (mut forward, mut reverse) = (Vec::new(), Vec::new());
+        for (number, hops) in
+            router::segments(&testbed.routers, &spec.hops)?.into_iter().enumerate()
+        {
+            let (mut down, mut up) = (LinkPipeline::new(), LinkPipeline::new());
+            for index in hops.clone() {
+                let hop = &spec.hops[index];
+                let delay_changes = delay_changes(index, |change| &change.reverse);
+                up.push_with_delay_changes(
+                    &hop.reverse,
+                    &context(hop, "return"),
+                    terminals,
+                    hop.shared,
+                    &delay_changes,
+                );
+            }
+            for index in hops.rev() {
+                let hop = &spec.hops[index];
+                let delay_changes = delay_changes(index, |change| &change.forward);
+                down.push_with_delay_changes(
+                    &hop.forward,
+                    &context(hop, "forward"),
+                    terminals,
+                    hop.shared,
+                    &delay_changes,
+                );
+            }
+            if let Some(limit) = monitor.series {
+                down.keep_series(limit);
+                up.keep_series(limit);
+            }
+            let (near, far) = testbed.interfaces(number);
+            let from =
+                if number == 0 { TerminalFrom::Input } else { TerminalFrom::Source(terminal_of) };
+            let (up, down) = (DirectionPath::Links(up), DirectionPath::Links(down));
+            reverse.push(Segment::new(up, near.clone(), far.clone(), from));
+            forward.push(Segment::new(down, far, near, TerminalFrom::Destination(terminal_of)));
         }
-        for (index, hop) in spec.hops.iter().enumerate().rev() {
-            let delay_changes = delay_changes(index, |change| &change.forward);
-            forward.push_with_delay_changes(
-                &hop.forward,
-                &context(hop, "forward"),
-                terminals,
-                hop.shared,
-                &delay_changes,
-            );
+        forward.reverse();
+        Self::start_segments(testbed, [forward, reverse], settings, monitor)
+    }
+
+    /// Like [`Self::start_monitored`], over a network that carries both directions.
+    ///
+    /// # Errors
+    /// Those of [`Self::start_monitored`], or the testbed has routers.
+    pub fn start_network(
+        testbed: Testbed,
+        network: Box<dyn Network>,
+        settings: Settings,
+        monitor: &Monitor,
+    ) -> Result<Self, EmuError> {
+        if !testbed.routers.is_empty() {
+            return Err(EmuError::Spec {
+                what: "routers on a network".to_owned(),
+                allowed: "a testbed without routers".to_owned(),
+            });
         }
-        if let Some(limit) = monitor.series {
-            forward.keep_series(limit);
-            reverse.keep_series(limit);
-        }
+        let [forward, reverse] = NetworkDirection::both(network).map(DirectionPath::Network);
+        let (clients, server) = testbed.interfaces(0);
+        let to_clients = TerminalFrom::Destination(terminal_of);
+        let forward = Segment::new(forward, server.clone(), clients.clone(), to_clients);
+        let reverse = Segment::new(reverse, clients, server, TerminalFrom::Input);
+        Self::start_segments(testbed, [vec![forward], vec![reverse]], settings, monitor)
+    }
+
+    /// Starts the threads of both directions: to the clients, and to the server.
+    fn start_segments(
+        testbed: Testbed,
+        [forward, reverse]: [Vec<Segment>; 2],
+        settings: Settings,
+        monitor: &Monitor,
+    ) -> Result<Self, EmuError> {
+        let terminals = testbed.clients.len();
         let dropped = testbed.ring_drops()?;
-        let server = vec![Arc::clone(&testbed.server_tun)];
-        let clients = testbed.client_tuns.clone();
         let (clock, stop) = (Clock::start(), Arc::new(AtomicBool::new(false)));
         let mut capture_writers = Vec::new();
         let mut tap = |file: &Option<PathBuf>, names: &[String]| -> Result<Option<Tap>, EmuError> {
@@ -263,25 +366,21 @@ impl Emulator {
             Taps { entry: at_server.clone(), exit: at_clients.clone(), lost: lost.clone() };
         let to_server = Taps { entry: at_clients, exit: at_server, lost };
         let stats = StatsReader::new();
-        let worker =
-            |name, pipeline, (inputs, outputs), terminal_of, taps, stats: &Arc<StatsCell>| Worker {
-                name,
-                pipeline,
-                inputs,
-                outputs,
-                terminal_of,
-                terminals,
-                monitor: PortMonitor::new(monitor, name == "forward"),
-                settings,
-                clock,
-                stop: Arc::clone(&stop),
-                taps,
-                stats: Arc::clone(stats),
-            };
-        let down = (server.clone(), clients.clone());
+        let worker = |name, segments, taps, stats: &Arc<StatsCell>| Worker {
+            name,
+            segments,
+            from_server: name == "forward",
+            terminals,
+            monitor: PortMonitor::new(monitor, name == "forward"),
+            settings,
+            clock,
+            stop: Arc::clone(&stop),
+            taps,
+            stats: Arc::clone(stats),
+        };
         let workers = [
-            worker("forward", forward, down, Some(terminal_of as _), to_clients, &stats.forward),
-            worker("return", reverse, (clients, server), None, to_server, &stats.reverse),
+            worker("forward", forward, to_clients, &stats.forward),
+            worker("return", reverse, to_server, &stats.reverse),
         ];
         let realtime = settings.realtime;
         let mut emulator = Self {
@@ -319,6 +418,20 @@ impl Emulator {
         self.clock.now()
     }
 
+    /// The clock of the links, which other threads can keep.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Raises the priority of the calling thread, if real-time priority was requested and is
+    /// permitted, above other programs and below the emulator. An application that reads late makes
+    /// its kernel close the window.
+    pub fn raise_priority(&self) {
+        if self.realtime {
+            let _ = sys::realtime(sys::APPLICATION_PRIORITY);
+        }
+    }
+
     /// Waits until `at`. Returns false if the emulation ended or `stop` was set before.
     pub fn wait_until(&self, at: Time, stop: &AtomicBool) -> bool {
         while self.now() < at {
@@ -354,15 +467,15 @@ impl Emulator {
                 EmuError::system("running a direction", std::io::Error::other("it panicked"))
             })??);
         }
-        let (clients, server) = self.testbed.ring_drops()?;
+        let (up, down) = self.testbed.ring_drops()?;
         let (Some(mut reverse), Some(mut forward)) = (reports.pop(), reports.pop()) else {
             return Err(EmuError::system(
                 "stopping the emulation",
                 std::io::Error::other("it was stopped before"),
             ));
         };
-        reverse.dropped_ring = clients - self.dropped.0;
-        forward.dropped_ring = server - self.dropped.1;
+        reverse.dropped_ring = up - self.dropped.0;
+        forward.dropped_ring = down - self.dropped.1;
         // The threads of the path have ended and dropped their taps.
         let captures = self.capture_writers.drain(..).filter_map(CaptureWriter::finish).collect();
         Ok(Report { length, forward, reverse, captures })

@@ -20,7 +20,7 @@ use nix::sys::socket::{
 };
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -117,10 +117,27 @@ pub struct TransferOutcome {
     pub received_by_tenth: Vec<u64>,
     /// Samples of the data sender's socket. The last one is taken at its end.
     pub samples: Vec<(Time, SocketState)>,
+    /// RTTs of echoed datagrams, with their times of arrival.
+    pub rtts: Vec<(Time, Span)>,
     /// Time at which the client ended.
     pub end: Time,
     /// Error that ended the transfer, if any.
     pub error: Option<String>,
+}
+
+impl TransferOutcome {
+    /// Counts bytes of object `number` that arrived at `now`.
+    pub fn received(&mut self, now: Time, number: usize, bytes: u64) {
+        let tenth = ((now.as_nanos() / 100_000_000) as usize).min(MAX_TENTHS);
+        self.first_byte = self.first_byte.or(Some(now));
+        if let Some(object) = self.objects.get_mut(number) {
+            object.received += bytes;
+        }
+        if self.received_by_tenth.len() <= tenth {
+            self.received_by_tenth.resize(tenth + 1, 0);
+        }
+        self.received_by_tenth[tenth] += bytes;
+    }
 }
 
 /// State shared by both ends.
@@ -154,13 +171,7 @@ impl Emulator {
         transfer: &Transfer,
         stop: &AtomicBool,
     ) -> Result<TransferOutcome, EmuError> {
-        let Some(client_side) = self.testbed().client(transfer.client) else {
-            let what = format!("client {} does not exist", transfer.client);
-            return Err(EmuError::Spec {
-                what,
-                allowed: "the clients of the emulation".to_owned(),
-            });
-        };
+        let client_side = self.testbed().client(transfer.client)?;
         let (server, client) = (server_addresses()[0], client_addresses(transfer.client)[0]);
         let make =
             |what: &'static str| move |error: Errno| EmuError::system(what, io::Error::from(error));
@@ -180,11 +191,11 @@ impl Emulator {
             TransferState { emulator: self, transfer, stop, ended, outcome: Mutex::new(outcome) };
         std::thread::scope(|scope| {
             let serving = scope.spawn(|| {
-                notes.raise_priority();
+                self.raise_priority();
                 notes.serve(&listener)
             });
             let fetching = scope.spawn(|| {
-                notes.raise_priority();
+                self.raise_priority();
                 let fetched = notes.fetch(socket, SocketAddr::new(server, transfer.port));
                 notes.ended.store(true, Ordering::Relaxed);
                 fetched
@@ -236,14 +247,6 @@ fn stream(fd: OwnedFd) -> io::Result<TcpStream> {
 impl TransferState<'_> {
     fn update<T>(&self, change: impl FnOnce(&mut TransferOutcome) -> T) -> T {
         change(&mut self.outcome.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
-    }
-
-    /// Raises the thread's priority, if permitted, above other programs and below the emulator. An
-    /// application that reads late makes its kernel close the window.
-    fn raise_priority(&self) {
-        if self.emulator.realtime {
-            let _ = sys::realtime(sys::APPLICATION_PRIORITY);
-        }
     }
 
     /// Returns an error if the transfer must stop.
@@ -423,17 +426,7 @@ impl TransferState<'_> {
     /// Counts received bytes of an object.
     fn received(&self, number: usize, bytes: u64) {
         let now = self.emulator.now();
-        let tenth = ((now.as_nanos() / 100_000_000) as usize).min(MAX_TENTHS);
-        self.update(|outcome| {
-            outcome.first_byte = outcome.first_byte.or(Some(now));
-            if let Some(object) = outcome.objects.get_mut(number) {
-                object.received += bytes;
-            }
-            if outcome.received_by_tenth.len() <= tenth {
-                outcome.received_by_tenth.resize(tenth + 1, 0);
-            }
-            outcome.received_by_tenth[tenth] += bytes;
-        });
+        self.update(|outcome| outcome.received(now, number, bytes));
     }
 
     fn receive(&self, stream: &mut TcpStream, into: &mut [u8]) -> Step<()> {
@@ -478,8 +471,8 @@ impl TransferState<'_> {
     fn sample(&self, stream: &TcpStream) {
         loop {
             let ended = self.ended.load(Ordering::Relaxed);
-            if let Ok(info) = sys::tcp_info(stream.as_fd()) {
-                let sample = (self.emulator.now(), state(&info));
+            if let Some(state) = socket_state(stream.as_fd()) {
+                let sample = (self.emulator.now(), state);
                 self.update(|outcome| {
                     if outcome.samples.len() < MAX_SAMPLES {
                         outcome.samples.push(sample);
@@ -534,6 +527,11 @@ fn ready(fd: &OwnedFd, flags: PollFlags) -> nix::Result<bool> {
 
 fn waits(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+/// Returns the state of a TCP socket. `None` if it is not one.
+pub fn socket_state(socket: BorrowedFd<'_>) -> Option<SocketState> {
+    sys::tcp_info(socket).ok().map(|info| state(&info))
 }
 
 /// Reads the fields of `struct tcp_info` at their offsets.

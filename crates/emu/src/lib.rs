@@ -43,7 +43,7 @@
 //! let emulator = Emulator::start(testbed, &path, Settings::default())?;
 //! let mut ping = Command::new("ping");
 //! ping.args(["-c", "3", &server_addresses()[0].to_string()]);
-//! let client = emulator.testbed().client(0).ok_or("no client")?;
+//! let client = emulator.testbed().client(0)?;
 //! let status = Program::start(client, ping)?.wait_for(Duration::from_secs(10))?;
 //! println!("{status:?}, {:?}", emulator.stop()?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -52,18 +52,23 @@
 mod busy_poll;
 mod capture;
 mod clock;
+mod datagrams;
 mod delay_changes;
+mod direction_path;
 mod emulator;
 mod error;
 mod gro;
 mod gso;
 mod kernel_tcp;
 mod link_pipeline;
+mod loss_cause;
 mod monitor;
 mod namespace;
 mod netlink;
+mod network;
 mod program;
 mod report;
+mod router;
 mod settings;
 mod stats;
 mod sys;
@@ -73,14 +78,21 @@ mod udp_forwarder;
 mod worker;
 
 pub use capture::{CaptureConfig, CaptureReport};
+pub use clock::Clock as LinkClock;
+pub use datagrams::DatagramExchange;
 pub use delay_changes::{DelayChange, DelayChanges};
 pub use emulator::{Emulator, MAX_TERMINALS, Testbed, client_addresses, server_addresses};
 pub use error::EmuError;
-pub use kernel_tcp::{ObjectOutcome, SocketState, Transfer, TransferObject, TransferOutcome};
+pub use kernel_tcp::{
+    ObjectOutcome, SocketState, Transfer, TransferObject, TransferOutcome, socket_state,
+};
+pub use loss_cause::LossCause;
 pub use monitor::{LayerBytes, Monitor, PortCounters};
 pub use namespace::{Access, Namespace, prepare};
+pub use network::{Network, NetworkEvent, NetworkPacket};
 pub use program::Program;
 pub use report::{DirectionReport, Lateness, LinkReport, Report};
+pub use router::CLIENT_SIDE as ROUTER_CLIENT_SIDE;
 pub use settings::{Hop, PathSpec, Settings};
 pub use stats::{DirectionStats, PathStats, StatsReader};
 pub use tcp_forwarder::{ForwarderReport, TcpForwarder};

@@ -5,6 +5,7 @@
 //! but changes neither losses nor rates.
 
 use crate::delay_changes::DelayChange;
+use crate::loss_cause::LossCause;
 use crate::report::LinkReport;
 use bentpipe_link::{DirectionModel, DropCause, Enqueue, Event, Link, LinkContext, Packet};
 use bentpipe_recorder::LinkRecorder;
@@ -35,7 +36,7 @@ pub enum Outcome<P> {
         packet: PipelinePacket<P>,
     },
     /// A link lost it and counted it.
-    Lost(DropCause, PipelinePacket<P>),
+    Lost(LossCause, PipelinePacket<P>),
 }
 
 /// The links of one hop in one direction.
@@ -176,7 +177,7 @@ impl<P> LinkPipeline<P> {
                 None => {}
                 Some(Event::Lost { cause, packet, .. }) => {
                     stage.dropped(index, at, cause);
-                    return Some(Outcome::Lost(cause, packet));
+                    return Some(Outcome::Lost(LossCause::Link(cause), packet));
                 }
                 Some(Event::Delivered { packet, .. }) => {
                     if let Some(recorder) = stage.recorders.get_mut(index) {
@@ -249,7 +250,7 @@ impl<P> LinkPipeline<P> {
             Enqueue::Queued => None,
             Enqueue::Dropped(cause, packet) => {
                 stage.dropped(index, at, cause);
-                Some(Outcome::Lost(cause, packet))
+                Some(Outcome::Lost(LossCause::Link(cause), packet))
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::capture::CaptureConfig;
 use crate::gso::ends;
+use crate::loss_cause::LossCause;
 use bentpipe_link::DropCause;
 use bentpipe_series::SeriesLimit;
 use bentpipe_units::{Span, Time};
@@ -64,6 +65,8 @@ pub struct PortCounters {
     pub lost_queue: u64,
     /// Packets lost by a loss process.
     pub lost_random: u64,
+    /// Packets lost because their link went down, or without a route.
+    pub lost_routing: u64,
     /// Packets delivered.
     pub delivered: u64,
     /// Of these, TCP segments and UDP datagrams with payload.
@@ -211,12 +214,13 @@ impl PortMonitor {
     }
 
     /// Counts a lost packet.
-    pub fn lost(&mut self, cause: DropCause, packet: &[u8]) {
+    pub fn lost(&mut self, cause: LossCause, packet: &[u8]) {
         let Some((counters, _)) = self.find(packet) else { return };
         match cause {
-            DropCause::Policer => counters.lost_policer += 1,
-            DropCause::QueueFull | DropCause::Aqm => counters.lost_queue += 1,
-            DropCause::Loss(_) => counters.lost_random += 1,
+            LossCause::Link(DropCause::Policer) => counters.lost_policer += 1,
+            LossCause::Link(DropCause::QueueFull | DropCause::Aqm) => counters.lost_queue += 1,
+            LossCause::Link(DropCause::Loss(_)) => counters.lost_random += 1,
+            LossCause::Routing => counters.lost_routing += 1,
         }
     }
 
@@ -269,7 +273,7 @@ mod tests {
         up.entered(at(3), &segment(5000, 81, ACK, 0));
         up.entered(at(4), &segment(81, 5000, ACK, 0));
         up.delivered(&segment(5000, 81, ACK, 17));
-        up.lost(DropCause::QueueFull, &segment(5000, 81, ACK, 0));
+        up.lost(LossCause::Link(DropCause::QueueFull), &segment(5000, 81, ACK, 0));
         let ports = up.into_ports();
         assert_eq!(ports[0], PortCounters { port: 80, ..PortCounters::default() });
         let port = &ports[1];

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Name of the interface in every namespace.
+/// Name of the interface in the namespaces at the ends of the path.
 pub const NAME: &str = "bentpipe";
 /// Packets, or super-packets, that may wait for the emulator. The kernel drops and counts more.
 ///
@@ -28,10 +28,11 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Creates a device in `namespace` with these addresses. Routes the networks `to` (address and
-    /// prefix length) over it, with the source address of their family.
+    /// Creates device `name` in `namespace` with these addresses. Routes the networks `to` (address
+    /// and prefix length) over it, with the source address of their family.
     pub fn new(
         namespace: &Namespace,
+        name: &str,
         mtu: u32,
         addresses: &[IpAddr],
         to: &[(IpAddr, u8)],
@@ -49,17 +50,17 @@ impl Tun {
             let failed = |what: &str, error: io::Error| {
                 EmuError::system(format!("{what} on {device}"), error)
             };
-            sys::attach_tun(file.as_fd(), NAME).map_err(|error| failed("TUNSETIFF", error))?;
+            sys::attach_tun(file.as_fd(), name).map_err(|error| failed("TUNSETIFF", error))?;
             let accepts_udp =
                 sys::offload(file.as_fd()).map_err(|error| failed("TUNSETOFFLOAD", error))?;
             let index =
-                if_nametoindex(NAME).map_err(|error| failed("if_nametoindex", error.into()))?;
+                if_nametoindex(name).map_err(|error| failed("if_nametoindex", error.into()))?;
             let mut netlink = Netlink::open()?;
             // The loopback interface is the first of every namespace.
             netlink.up(1, None)?;
             // Without a link-local address there is no router discovery. A kernel without IPv6 has
             // no such file.
-            let quiet = format!("/proc/sys/net/ipv6/conf/{NAME}/addr_gen_mode");
+            let quiet = format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode");
             let has_v6 = match std::fs::write(&quiet, "1") {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => false,
                 // With a read-only /proc, the emulator counts link-local packets and does not carry
@@ -121,21 +122,21 @@ impl AsFd for Tun {
     }
 }
 
-/// Returns the packets that the interface of `namespace` dropped because they were not read in
+/// Returns the packets that interface `name` of `namespace` dropped because they were not read in
 /// time.
-pub fn ring_drops(namespace: &Namespace) -> Result<u64, EmuError> {
+pub fn ring_drops(namespace: &Namespace, name: &str) -> Result<u64, EmuError> {
     let file = "/proc/thread-self/net/dev";
     let text = namespace
         .inside(|| std::fs::read_to_string(file))?
         .map_err(|error| EmuError::system(file, error))?;
-    dropped(&text)
+    dropped(&text, name)
         .ok_or_else(|| EmuError::system(file, io::Error::from(io::ErrorKind::InvalidData)))
 }
 
-/// Reads the transmit `drop` column of this interface.
-fn dropped(table: &str) -> Option<u64> {
+/// Reads the transmit `drop` column of interface `name`.
+fn dropped(table: &str, name: &str) -> Option<u64> {
     let row =
-        table.lines().find_map(|line| line.trim_start().strip_prefix(NAME)?.strip_prefix(':'))?;
+        table.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
     row.split_whitespace().nth(11)?.parse().ok()
 }
 
@@ -149,7 +150,7 @@ mod tests {
                      packets errs drop fifo colls carrier compressed\n    \
                      lo:  1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n\
                      bentpipe: 0 0 0 7 0 0 0 0 84 1 0 42 0 0 0 0\n";
-        assert_eq!(super::dropped(table), Some(42));
-        assert_eq!(super::dropped(&table.replace("bentpipe", "bent")), None);
+        assert_eq!(super::dropped(table, "bentpipe"), Some(42));
+        assert_eq!(super::dropped(table, "bent"), None);
     }
 }

@@ -1,13 +1,14 @@
-//! Thread of one direction: reads packets, passes them through the pipeline, and writes them when
-//! due.
+//! Thread of one direction: reads packets, passes them through the links of a segment of the path,
+//! and writes them when due. A path without routers is one segment.
 
 use crate::busy_poll::{BusyPollBudget, Idle};
 use crate::capture::{PacketEvent, Tap};
 use crate::clock::{Clock, WakeTimer, thread_time};
+use crate::direction_path::DirectionPath;
 use crate::error::EmuError;
 use crate::gro::{PacketTimes, SuperPacket};
 use crate::gso::{self, HEADER, LARGEST, Rejected};
-use crate::link_pipeline::{Addressed, LinkPipeline, Outcome};
+use crate::link_pipeline::{Addressed, Outcome};
 use crate::monitor::PortMonitor;
 use crate::report::{DirectionReport, LatenessHistogram};
 use crate::settings::Settings;
@@ -58,15 +59,57 @@ pub struct Taps {
     pub lost: Option<Tap>,
 }
 
+/// How the terminal of a packet is found. Its links may belong to that terminal alone.
+pub enum TerminalFrom {
+    /// By the input that it is read from.
+    Input,
+    /// By its source address.
+    Source(TerminalOf),
+    /// By its destination.
+    Destination(TerminalOf),
+}
+
+/// The links between two neighbouring namespaces of the path, or from all clients to the next one.
+pub struct Segment {
+    pipeline: DirectionPath<TunPacket>,
+    inputs: Vec<Arc<Tun>>,
+    outputs: Vec<Arc<Tun>>,
+    terminal_from: TerminalFrom,
+    /// Whether the outputs accept UDP super-packets.
+    takes_udp: bool,
+}
+
+impl Segment {
+    /// Creates a segment from `inputs` to `outputs`. A single output serves all terminals.
+    pub fn new(
+        pipeline: DirectionPath<TunPacket>,
+        inputs: Vec<Arc<Tun>>,
+        outputs: Vec<Arc<Tun>>,
+        terminal_from: TerminalFrom,
+    ) -> Self {
+        let takes_udp = outputs.iter().all(|tun| tun.accepts_udp());
+        Self { pipeline, inputs, outputs, terminal_from, takes_udp }
+    }
+
+    /// Returns the terminal of `packet`, read from input number `input`.
+    fn terminal(&self, input: usize, packet: &[u8], terminals: usize) -> Option<usize> {
+        match self.terminal_from {
+            TerminalFrom::Input => Some(input),
+            TerminalFrom::Source(of) => gso::ends(packet).and_then(|(from, _)| of(from, terminals)),
+            TerminalFrom::Destination(of) => {
+                gso::ends(packet).and_then(|(_, to)| of(to, terminals))
+            }
+        }
+    }
+}
+
 /// One direction, ready to run.
 pub struct Worker {
     pub name: &'static str,
-    pub pipeline: LinkPipeline<TunPacket>,
-    pub inputs: Vec<Arc<Tun>>,
-    pub outputs: Vec<Arc<Tun>>,
-    /// Finds the terminal by address in the forward direction. `None` in the return direction,
-    /// where the input determines it.
-    pub terminal_of: Option<TerminalOf>,
+    /// In the order in which packets pass them.
+    pub segments: Vec<Segment>,
+    /// True in the forward direction.
+    pub from_server: bool,
     pub terminals: usize,
     pub monitor: PortMonitor,
     pub settings: Settings,
@@ -82,10 +125,13 @@ struct State {
     lateness: LatenessHistogram,
     /// Memory of the packets in the pipeline.
     memory: u64,
-    /// The packets to deliver next.
-    super_packet: SuperPacket,
+    /// The packets that each segment delivers next.
+    super_packets: Vec<SuperPacket>,
     buffer: Vec<u8>,
-    /// Path delay of the last packet, and the sum of all.
+    /// Packets and bytes that entered the first segment, and that left the last one.
+    entered: (u64, u64),
+    left: (u64, u64),
+    /// Delay of the last packet in the last segment, and the sum of all packets in all segments.
     delay: Span,
     delays: Span,
     published_at: Time,
@@ -102,33 +148,38 @@ impl Worker {
                 (true, Ok(())) => None,
                 (true, Err(error)) => Some(error.to_string()),
             };
-        let takes_udp = self.outputs.iter().all(|tun| tun.accepts_udp());
-        let mut state =
-            State::new(self.name, without_realtime, SuperPacket::new(self.settings.gro, takes_udp));
+        let super_packet =
+            |segment: &Segment| SuperPacket::new(self.settings.gro, segment.takes_udp);
+        let super_packets = self.segments.iter().map(super_packet).collect();
+        let mut state = State::new(self.name, without_realtime, super_packets);
         let timer = WakeTimer::new(state.report.without_realtime.is_none())?;
-        let inputs = std::mem::take(&mut self.inputs);
-        let waiting: Vec<BorrowedFd<'_>> = inputs.iter().map(|tun| tun.as_fd()).collect();
+        let inputs: Vec<(usize, usize, Arc<Tun>)> = (self.segments.iter().enumerate())
+            .flat_map(|(segment, links)| {
+                let inputs = links.inputs.iter().cloned().enumerate();
+                inputs.map(move |(input, tun)| (segment, input, tun))
+            })
+            .collect();
+        let waiting: Vec<BorrowedFd<'_>> = inputs.iter().map(|(_, _, tun)| tun.as_fd()).collect();
         let mut pace =
             BusyPollBudget::new(self.settings.busy_poll, self.clock.now(), thread_time());
         loop {
-            let more = self.write(&mut state);
+            let mut more = false;
+            for segment in 0..self.segments.len() {
+                more |= self.write(segment, &mut state);
+            }
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
             let mut idle = !more;
-            for (index, tun) in inputs.iter().enumerate() {
-                idle &= !self.read(tun, index, &mut state)?;
+            for (segment, input, tun) in &inputs {
+                idle &= !self.read(tun, *segment, *input, &mut state)?;
             }
             let now = self.clock.now();
             self.publish_stats(now, &mut state);
             if let Some(forced_sleep) = pace.forced_sleep(now, thread_time) {
                 timer.wait(forced_sleep, &[])?;
             } else if idle {
-                let due = self
-                    .pipeline
-                    .next_output()
-                    .map_or(MAX_SLEEP, |at| at.since(now))
-                    .min(MAX_SLEEP);
+                let due = self.next_output().map_or(MAX_SLEEP, |at| at.since(now)).min(MAX_SLEEP);
                 match pace.idle(now, due) {
                     // Busy polling continues to read input until a packet is due.
                     Idle::BusyPoll => continue,
@@ -141,31 +192,36 @@ impl Worker {
             pace.slept(self.clock.now());
         }
         // Counts what arrived before the end.
-        for (index, tun) in inputs.iter().enumerate() {
-            while self.read(tun, index, &mut state)? {}
+        for (segment, input, tun) in &inputs {
+            while self.read(tun, *segment, *input, &mut state)? {}
         }
-        self.flush(&mut state);
+        (0..self.segments.len()).for_each(|segment| self.flush(segment, &mut state));
         Ok(self.summary(state))
     }
 
-    /// Writes the packets that are due. Returns true if there are more.
-    fn write(&mut self, state: &mut State) -> bool {
+    /// Returns the time at which the next packet leaves a segment, or an earlier time.
+    fn next_output(&self) -> Option<Time> {
+        self.segments.iter().filter_map(|segment| segment.pipeline.next_output()).min()
+    }
+
+    /// Writes the packets of `segment` that are due. Returns true if there are more.
+    fn write(&mut self, segment: usize, state: &mut State) -> bool {
         let now = self.clock.now();
         for _ in 0..MAX_WRITES {
-            match self.pipeline.poll(now) {
-                Some(outcome) => self.settle(outcome, state),
+            match self.segments[segment].pipeline.poll(now) {
+                Some(outcome) => self.settle(segment, outcome, state),
                 None => {
-                    self.flush(state);
+                    self.flush(segment, state);
                     return false;
                 }
             }
         }
-        self.flush(state);
+        self.flush(segment, state);
         true
     }
 
-    /// Accounts for a packet that has left the links.
-    fn settle(&mut self, outcome: Outcome<TunPacket>, state: &mut State) {
+    /// Accounts for a packet that has left the links of `segment`.
+    fn settle(&mut self, segment: usize, outcome: Outcome<TunPacket>, state: &mut State) {
         match outcome {
             Outcome::Lost(cause, packet) => {
                 self.monitor.lost(cause, &packet.payload.payload.whole[HEADER..]);
@@ -176,7 +232,7 @@ impl Worker {
                     let now = self.clock.now();
                     tap.capture(
                         now,
-                        usize::from(self.terminal_of.is_none()),
+                        usize::from(!self.from_server),
                         PacketEvent::Lost(cause, now.since(*entered)),
                         whole,
                     );
@@ -193,38 +249,51 @@ impl Worker {
                 if ecn == Ecn::Ce && gso::ecn(&whole[HEADER..]) != Ecn::Ce {
                     gso::mark_ce(&mut whole[HEADER..]);
                 }
-                self.monitor.delivered(&whole[HEADER..]);
-                if let Err(whole) = state.super_packet.push(times, terminal, whole) {
-                    self.flush(state);
+                if self.is_last(segment) {
+                    self.monitor.delivered(&whole[HEADER..]);
+                }
+                if let Err(whole) = state.super_packets[segment].push(times, terminal, whole) {
+                    self.flush(segment, state);
                     // An empty super-packet accepts any packet.
-                    let _ = state.super_packet.push(times, terminal, whole);
+                    let _ = state.super_packets[segment].push(times, terminal, whole);
                 }
             }
         }
     }
 
-    /// Delivers the merged packets.
-    fn flush(&self, state: &mut State) {
-        let State { report, lateness, super_packet, delay, delays, .. } = state;
+    /// Returns true if packets leave the path after `segment`.
+    fn is_last(&self, segment: usize) -> bool {
+        segment + 1 == self.segments.len()
+    }
+
+    /// Delivers the merged packets of `segment`.
+    fn flush(&self, segment: usize, state: &mut State) {
+        let is_last = self.is_last(segment);
+        let State { report, lateness, super_packets, delay, delays, left, .. } = state;
+        let super_packet = &mut super_packets[segment];
         let (packets, bytes) = super_packet.size();
         if packets == 0 {
             return;
         }
-        // In the return direction, one output serves all terminals.
-        let interface = if self.outputs.len() == 1 { 0 } else { super_packet.terminal() };
+        // One output serves all terminals, unless each has its own.
+        let outputs = &self.segments[segment].outputs;
+        let interface = if outputs.len() == 1 { 0 } else { super_packet.terminal() };
         let now = self.clock.now();
         for (PacketTimes { due, entered }, whole) in super_packet.packets() {
             lateness.record(now.since(due));
             *delay = now.since(entered);
             *delays += *delay;
-            if let Some(tap) = &self.taps.exit {
+            if let Some(tap) = self.taps.exit.as_ref().filter(|_| is_last) {
                 tap.capture(now, interface, PacketEvent::Received(*delay), whole);
             }
         }
-        match super_packet.write(|parts| self.outputs[interface].write(parts)) {
+        match super_packet.write(|parts| outputs[interface].write(parts)) {
             Ok(()) => {
                 report.packets_written += packets;
                 report.bytes_written += bytes;
+                if is_last {
+                    *left = (left.0 + packets, left.1 + bytes);
+                }
             }
             Err(_) => report.dropped_write += packets,
         }
@@ -238,13 +307,15 @@ impl Worker {
         }
         state.published_at = now;
         let report = &state.report;
-        let (queue_packets, queue_bytes) = self.pipeline.waiting();
+        let waiting = self.segments.iter().map(|segment| segment.pipeline.waiting());
+        let (queue_packets, queue_bytes) =
+            waiting.fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
         self.stats.write(&DirectionStats {
             at: now,
-            packets_read: report.packets_read,
-            bytes_read: report.bytes_read,
-            packets_written: report.packets_written,
-            bytes_written: report.bytes_written,
+            packets_read: state.entered.0,
+            bytes_read: state.entered.1,
+            packets_written: state.left.0,
+            bytes_written: state.left.1,
             lost: report.lost,
             dropped: report.dropped_memory + report.dropped_write,
             queue_packets,
@@ -254,8 +325,14 @@ impl Worker {
         });
     }
 
-    /// Reads one input. Returns true if it read a packet.
-    fn read(&mut self, tun: &Tun, input: usize, state: &mut State) -> Result<bool, EmuError> {
+    /// Reads one input of `segment`. Returns true if it read a packet.
+    fn read(
+        &mut self,
+        tun: &Tun,
+        segment: usize,
+        input: usize,
+        state: &mut State,
+    ) -> Result<bool, EmuError> {
         // Taken out, to borrow its packets while the state changes.
         let mut buffer = std::mem::take(&mut state.buffer);
         let mut some = false;
@@ -266,8 +343,9 @@ impl Worker {
             let Some(length) = read else { break };
             some = true;
             let now = self.clock.now();
-            let packets =
-                gso::packets(&buffer[..length], |packet| self.take(now, input, packet, state));
+            let packets = gso::packets(&buffer[..length], |packet| {
+                self.take(now, segment, input, packet, state)
+            });
             if let Err(refused) = packets {
                 state.report.packets_read += 1;
                 state.report.bytes_read += length.saturating_sub(HEADER) as u64;
@@ -276,7 +354,7 @@ impl Worker {
                     Rejected::Malformed => state.report.malformed += 1,
                 }
             }
-            if self.pipeline.next_output().is_some_and(|at| at + self.merge_delay() <= now) {
+            if self.next_output().is_some_and(|at| at + self.merge_delay() <= now) {
                 break;
             }
         }
@@ -289,21 +367,28 @@ impl Worker {
         self.settings.gro.min(MERGE_DELAY)
     }
 
-    /// Counts a packet that enters the path.
-    fn take(&mut self, now: Time, input: usize, whole: Box<[u8]>, state: &mut State) {
+    /// Counts a packet that enters the links of `segment`.
+    fn take(
+        &mut self,
+        now: Time,
+        segment: usize,
+        input: usize,
+        whole: Box<[u8]>,
+        state: &mut State,
+    ) {
         let packet = &whole[HEADER..];
         let bytes = packet.len() as u32;
+        let is_first = segment == 0;
         state.report.packets_read += 1;
         state.report.bytes_read += u64::from(bytes);
-        let terminal = match self.terminal_of {
-            None => Some(input),
-            Some(of) => gso::ends(packet).and_then(|(_, to)| of(to, self.terminals)),
-        };
-        let Some(terminal) = terminal else {
+        if is_first {
+            state.entered = (state.entered.0 + 1, state.entered.1 + u64::from(bytes));
+        }
+        let Some(terminal) = self.segments[segment].terminal(input, packet, self.terminals) else {
             state.report.unroutable += 1;
             return;
         };
-        if let Some(tap) = &self.taps.entry {
+        if let Some(tap) = self.taps.entry.as_ref().filter(|_| is_first) {
             tap.capture(now, input, PacketEvent::Sent, &whole);
         }
         let ecn = gso::ecn(packet);
@@ -318,21 +403,28 @@ impl Worker {
             return;
         }
         state.memory = memory;
-        self.monitor.entered(now, &packet.payload.payload.whole[HEADER..]);
+        if is_first {
+            self.monitor.entered(now, &packet.payload.payload.whole[HEADER..]);
+        }
         // The first link dropped it, or it passed all links at once.
-        if let Some(outcome) = self.pipeline.enqueue(now, packet) {
-            self.settle(outcome, state);
+        if let Some(outcome) = self.segments[segment].pipeline.enqueue(now, packet) {
+            self.settle(segment, outcome, state);
         }
     }
 
     fn summary(mut self, state: State) -> DirectionReport {
-        let mut links = self.pipeline.counters(self.clock.now());
-        for (link, recorder) in links.iter_mut().zip(self.pipeline.take_recorders()) {
-            link.recorder = Some(recorder);
+        let (mut links, mut in_flight) = (Vec::new(), 0);
+        for segment in &mut self.segments {
+            let (mut own, inside) = segment.pipeline.counters(self.clock.now());
+            for (link, recorder) in own.iter_mut().zip(segment.pipeline.take_recorders()) {
+                link.recorder = Some(recorder);
+            }
+            links.extend(own);
+            in_flight += inside;
         }
         DirectionReport {
             cpu_time: thread_time(),
-            in_flight: links.iter().map(|link| link.counters.in_flight.packets).sum(),
+            in_flight,
             lateness: state.lateness.summary(),
             links,
             ports: self.monitor.into_ports(),
@@ -345,7 +437,7 @@ impl State {
     fn new(
         name: &'static str,
         without_realtime: Option<String>,
-        super_packet: SuperPacket,
+        super_packets: Vec<SuperPacket>,
     ) -> Self {
         let report = DirectionReport {
             name,
@@ -371,8 +463,10 @@ impl State {
             report,
             lateness: LatenessHistogram::new(),
             memory: 0,
-            super_packet,
+            super_packets,
             buffer: vec![0; LARGEST],
+            entered: (0, 0),
+            left: (0, 0),
             delay: Span::ZERO,
             delays: Span::ZERO,
             published_at: Time::ZERO,

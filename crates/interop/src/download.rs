@@ -83,9 +83,7 @@ impl Download<'_> {
             return Ok(outcome);
         }
         let emulator = Emulator::start(testbed, &self.path, Settings::default())?;
-        let Some(namespace) = emulator.testbed().client(0) else {
-            return Err(EmuError::Spec { what: "no client".to_owned(), allowed: "one".to_owned() });
-        };
+        let namespace = emulator.testbed().client(0)?;
         let values = self.values(files, client_work.path(), self.client, &output);
         match start_role(namespace, self.client, client_role, client_work.path(), &values) {
             Ok(mut client) => {

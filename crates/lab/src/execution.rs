@@ -42,6 +42,11 @@ impl<'a> Options<'a> {
     pub fn new(executor: &'a dyn Executor, stop: &'a AtomicBool) -> Self {
         Self { executor, store: None, reuse: true, shard: None, stop, progress: &|_| {} }
     }
+
+    /// Returns the store if records may be taken from it and it has any.
+    fn store_to_reuse(&self) -> Option<&'a dyn RunStore> {
+        self.store.filter(|store| self.reuse && !store.is_empty())
+    }
 }
 
 /// Observes the runs of a plan, from several threads.
@@ -82,11 +87,7 @@ pub struct Execution {
 /// Neither the number of threads, nor the order of runs, nor what the store has changes the
 /// results: each run depends on its own specification only, and results are in the plan's order.
 pub fn execute(plan: &Plan, options: &Options<'_>, observer: &dyn Observer) -> Execution {
-    let order = order(plan);
-    let chosen = match options.shard {
-        Some(shard) => shard.of(&order),
-        None => order,
-    };
+    let chosen = chosen(plan, options);
     let collector = Collector {
         plan,
         options,
@@ -112,15 +113,20 @@ pub fn execute(plan: &Plan, options: &Options<'_>, observer: &dyn Observer) -> E
 /// Returns the indices of the tasks that [`execute`] would run: those of the shard that the store
 /// does not have, in the order in which they would start.
 pub fn remaining(plan: &Plan, options: &Options<'_>) -> Vec<usize> {
-    let order = order(plan);
-    let mut chosen = match options.shard {
-        Some(shard) => shard.of(&order),
-        None => order,
-    };
-    if let Some(store) = options.store.filter(|_| options.reuse) {
+    let mut chosen = chosen(plan, options);
+    if let Some(store) = options.store_to_reuse() {
         chosen.retain(|&index| !store.has(plan, plan.tasks[index]));
     }
     chosen
+}
+
+/// Returns the tasks of the plan or of its shard, in the order in which they start.
+fn chosen(plan: &Plan, options: &Options<'_>) -> Vec<usize> {
+    let order = order(plan);
+    match options.shard {
+        Some(shard) => shard.of(&order),
+        None => order,
+    }
 }
 
 struct Collector<'a> {
@@ -144,8 +150,7 @@ impl Collector<'_> {
 
     /// Takes the records that the store has, and returns the other tasks, in order.
     fn take_stored(&self, tasks: &[usize]) -> Result<Vec<usize>, LabError> {
-        let reused = self.options.store.filter(|store| self.options.reuse && !store.is_empty());
-        let Some(store) = reused else {
+        let Some(store) = self.options.store_to_reuse() else {
             return Ok(tasks.to_vec());
         };
         let mut left = Vec::new();
@@ -185,9 +190,9 @@ impl Collector<'_> {
 }
 
 impl Execution {
-    /// Returns the results of the runs that have ended.
-    pub fn results(&self, plan: &Plan) -> Results {
-        let runs: Vec<Run> = self.runs.iter().flatten().cloned().collect();
+    /// Returns the results of the runs that have ended, and the error if a run failed.
+    pub fn into_results(self, plan: &Plan) -> (Results, Option<LabError>) {
+        let runs: Vec<Run> = self.runs.into_iter().flatten().collect();
         let named = plan
             .rules
             .iter()
@@ -211,7 +216,7 @@ impl Execution {
                 planned,
             });
         }
-        Results {
+        let results = Results {
             scenario: plan.name.clone(),
             seed: plan.seed,
             clock: plan.clock,
@@ -220,6 +225,7 @@ impl Execution {
             published: compare(&plan.figures, &summary),
             summary,
             runs,
-        }
+        };
+        (results, self.failure)
     }
 }

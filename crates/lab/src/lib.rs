@@ -1,7 +1,7 @@
 //! Runs scenarios on the virtual or the real clock, and writes run directories.
 //!
 //! [`Plan::read`] checks a scenario file and returns the list of its runs. [`execute`] runs them,
-//! and [`Execution::results`] returns their results. [`record`] does both and writes a run
+//! and [`Execution::into_results`] returns their results. [`record`] does both and writes a run
 //! directory atomically. [`Lab`] runs scenarios in memory.
 //!
 //! A run has an identity, [`TaskId`]: a digest of everything that decides its results. A
@@ -18,6 +18,7 @@ mod library;
 pub mod orbit;
 mod outcome;
 pub mod plan;
+mod population;
 #[cfg(feature = "real-clock")]
 mod real_clock;
 mod rebuild;
@@ -34,20 +35,22 @@ mod task_id;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod visit_times;
 
 pub use error::LabError;
 pub use execution::{Execution, Observer, Options, Progress, execute, remaining};
 pub use executor::{Deliver, Executor, Threads};
 pub use library::Lab;
-pub use plan::{Changes, Plan, PlanInput, Shard, Task};
+pub use plan::{Changes, Plan, PlanInput, Shard, Task, select_case};
 #[cfg(feature = "real-clock")]
 pub use real_clock::{LiveStats, MAX_LATENESS, RealClock, StatsObserver};
-pub use rebuild::rebuild;
+pub use rebuild::{rebuild, replace_file};
 pub use record::{Recorded, record};
 pub use resolve::{Case, FlowEnds, OrbitPath};
 pub use run::{CompletedRun, RunError, Runner, Simulator, run_alone};
-pub use run_directory::RunDirectory;
+pub use run_directory::{RunDirectory, is_below};
 pub use run_record::{DecodeError, RunRecord};
+pub use run_recorder::run_name;
 pub use rundir::{MANIFEST, Staging};
 pub use store::{RECORDS, RecordFiles, RunStore};
 #[cfg(feature = "store")]

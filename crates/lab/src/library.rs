@@ -145,8 +145,8 @@ impl Lab {
         let stop = AtomicBool::new(false);
         let executor = Threads { runner: &Simulator, jobs: self.jobs };
         let execution = execute(&plan, &Options::new(&executor, &stop), &ResultsOnly);
-        let results = execution.results(&plan);
-        execution.failure.map_or(Ok(results), Err)
+        let (results, failure) = execution.into_results(&plan);
+        failure.map_or(Ok(results), Err)
     }
 }
 

@@ -4,19 +4,19 @@ use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::Sizes;
 use bentpipe_results::fairness::{Contender, Fairness, LinkUse};
 use bentpipe_results::{
-    Direction, Distribution, Flow, FlowMetrics, Link, LinkMetrics, Object, PathKnowledge, Point,
-    ReverseBytes, Run,
+    Direction, Distribution, Episode, Flow, FlowMetrics, Link, LinkMetrics, Object, PathKnowledge,
+    Point, ReverseBytes, Run, TimeBudget,
 };
 use bentpipe_sim as sim;
 use bentpipe_units::{Bytes, Span};
 
-/// Returns the result of run number `run` of `variant` at `point`. Fairness ignores the time until
-/// `warmup` after the start of the last flow.
+/// Returns the result of run number `run` of `variant` at `point`, without its populations, whose
+/// users are not among `flows`. Fairness ignores the time until `warmup` after the start of the
+/// last flow.
 pub(crate) fn run(
-    variant: &str,
-    point: &Point,
-    run: u64,
+    (variant, point, run): (&str, &Point, u64),
     spec: &sim::RunSpec,
+    flows: &[&sim::FlowOutcome],
     outcome: &sim::RunOutcome,
     warmup: Option<Span>,
 ) -> Run {
@@ -24,9 +24,10 @@ pub(crate) fn run(
         variant: variant.to_owned(),
         point: point.clone(),
         run,
-        flows: outcome.flows.iter().map(flow).collect(),
+        flows: flows.iter().map(|outcome| flow(outcome)).collect(),
         links: outcome.links.iter().map(link).collect(),
-        fairness: fairness(spec, outcome, warmup),
+        fairness: fairness(spec, flows, outcome, warmup),
+        populations: Vec::new(),
         emulation: None,
     }
 }
@@ -57,6 +58,8 @@ fn flow(flow: &sim::FlowOutcome) -> Flow {
         start_s: flow.start.as_secs_f64(),
         metrics: metrics(flow),
         reverse_bytes: reverse_bytes(&flow.reverse_bytes),
+        time_budget: flow.time_budget.as_ref().map(time_budget),
+        episodes: flow.episodes.iter().map(episode).collect(),
         ack_frame_bytes: sizes("quic"),
         ack_option_bytes: sizes("tcp"),
         path: path(&flow.path),
@@ -128,6 +131,43 @@ fn reverse_bytes(bytes: &sim::ReverseBytes) -> ReverseBytes {
     }
 }
 
+fn episode(episode: &sim::Episode) -> Episode {
+    Episode {
+        part: episode.part.name().to_owned(),
+        from_s: episode.from.as_secs_f64(),
+        to_s: episode.to.as_secs_f64(),
+        time_s: episode.time.as_secs_f64(),
+    }
+}
+
+fn time_budget(budget: &sim::TimeBudget) -> TimeBudget {
+    use sim::TimePart as Part;
+    let seconds = |part| budget.get(part).as_secs_f64();
+    TimeBudget {
+        handshake_s: seconds(Part::Handshake),
+        request_s: seconds(Part::Request),
+        serialisation_s: seconds(Part::Serialisation),
+        headers_s: seconds(Part::Headers),
+        lost_packets_s: seconds(Part::LostPackets),
+        duplicates_s: seconds(Part::Duplicates),
+        other_flows_s: seconds(Part::OtherFlows),
+        capacity_s: seconds(Part::Capacity),
+        outage_s: seconds(Part::Outage),
+        path_change_s: seconds(Part::PathChange),
+        slow_start_s: seconds(Part::SlowStart),
+        congestion_window_s: seconds(Part::CongestionWindow),
+        pacing_s: seconds(Part::Pacing),
+        flow_control_s: seconds(Part::FlowControl),
+        application_s: seconds(Part::Application),
+        address_validation_s: seconds(Part::AddressValidation),
+        loss_detection_s: seconds(Part::LossDetection),
+        timeout_s: seconds(Part::Timeout),
+        return_link_s: seconds(Part::ReturnLink),
+        proxy_s: seconds(Part::Proxy),
+        unattributed_s: seconds(Part::Unattributed),
+    }
+}
+
 fn distribution(sizes: &Sizes) -> Option<Distribution> {
     Some(Distribution {
         n: sizes.count(),
@@ -170,17 +210,20 @@ fn link(link: &sim::LinkOutcome) -> Link {
     }
 }
 
-/// Returns how the flows under congestion control shared the path. `None` with fewer than two such
-/// flows, or if one has several measured visits or did not complete.
+/// Returns how the flows under congestion control shared the path, except users of populations.
+/// `None` with fewer than two such flows, or if one has several measured visits or did not
+/// complete.
 fn fairness(
     spec: &sim::RunSpec,
+    flows: &[&sim::FlowOutcome],
     outcome: &sim::RunOutcome,
     warmup: Option<Span>,
 ) -> Option<Fairness> {
     let mut contenders = Vec::new();
-    let controlled = |flow: &sim::FlowSpec| flow.stack.congestion().is_some();
+    let controlled =
+        |flow: &sim::FlowSpec| !flow.in_population && flow.stack.congestion().is_some();
     for (index, flow) in spec.flows.iter().enumerate().filter(|(_, flow)| controlled(flow)) {
-        let mut visits = outcome.flows.iter().filter(|visit| visit.name == flow.name);
+        let mut visits = flows.iter().filter(|visit| visit.name == flow.name);
         let (Some(visit), None) = (visits.next(), visits.next()) else { return None };
         contenders.push(Contender {
             name: &visit.name,
@@ -216,7 +259,15 @@ fn goodput_mbps(bytes: Bytes, span: Span) -> f64 {
 mod tests {
     use super::*;
     use crate::testing::{flow_outcome, plan};
+    use bentpipe_results::TIME_PARTS;
     use bentpipe_units::Time;
+
+    #[test]
+    fn parts_of_time_have_one_name_in_simulations_and_results() {
+        let simulated = sim::TimePart::ALL.map(|part| (part as usize, part.name()));
+        let known = TIME_PARTS.iter().map(|part| part.name);
+        assert!(known.enumerate().eq(simulated));
+    }
 
     const TWO: &str = r#"
 name = "two"
@@ -254,7 +305,7 @@ cbr.duration = "20 s"
             end: Time::from_secs(30),
         };
         change(&mut outcome);
-        fairness(&spec, &outcome, None)
+        fairness(&spec, &outcome.flows.iter().collect::<Vec<_>>(), &outcome, None)
     }
 
     #[test]

@@ -1,10 +1,8 @@
 //! Rebuilds the report of a run directory.
 
 use crate::error::LabError;
-use crate::rundir::MANIFEST;
-use bentpipe_report::{Recording, html};
-use bentpipe_results::{Manifest, Results};
-use serde::de::DeserializeOwned;
+use crate::run_directory::RunDirectory;
+use bentpipe_report::html;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,36 +11,45 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// `directory` is not a run directory, a file in it cannot be read, or it cannot be written.
 pub fn rebuild(directory: &Path) -> Result<PathBuf, LabError> {
-    let manifest: Manifest = read_json(&directory.join(MANIFEST))?;
-    let results: Results = read_json(&directory.join("results.json"))?;
-    let index = directory.join("traces.json");
-    let mut recording = Recording::default();
-    if index.exists() {
-        let blob = directory.join("traces.bin");
-        recording.traces = read_json(&index)?;
-        recording.blob = fs::read(&blob).map_err(|error| LabError::read(blob, error))?;
-    }
-    let constellations = directory.join("constellations.json");
-    if constellations.exists() {
-        recording.constellations = read_json(&constellations)?;
-    }
+    let opened = RunDirectory::open(directory)?;
+    let (results, recording) = (opened.results()?, opened.recording()?);
     let path = directory.join("report.html");
-    let page =
-        html(&manifest, &results, &recording).map_err(|error| LabError::write(&path, error))?;
-    // The old report stays in place until the new one is complete.
-    let partial = directory.join(format!(".report.html.partial-{}", std::process::id()));
-    fs::write(&partial, page)
-        .and_then(|()| fs::rename(&partial, &path))
+    let page = html(&opened.manifest, &results, &recording)
         .map_err(|error| LabError::write(&path, error))?;
+    replace_file(&path, page.as_bytes())?;
     Ok(path)
 }
 
-/// Reads the JSON document in `path`, a file of a run directory.
-pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
-    let text = fs::read_to_string(path).map_err(|error| {
-        LabError::read(path, format!("{error}; allowed: a directory that `bentpipe run` wrote"))
-    })?;
-    serde_json::from_str(&text).map_err(|error| {
-        LabError::read(path, format!("{error}; was it written by another version of Bentpipe?"))
-    })
+/// Writes `file`, which keeps its old content until the new one is complete.
+///
+/// Anything other than a regular file, such as a pipe or a device, is written to in its place.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn replace_file(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
+    let written = if fs::symlink_metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
+        fs::write(file, bytes)
+    } else {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let partial = file.with_file_name(format!(".{name}.partial-{}", std::process::id()));
+        fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, file))
+    };
+    written.map_err(|error| LabError::write(file, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+        replace_file(&file, b"1").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        replace_file(&link, b"2").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"2");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
 }

@@ -7,8 +7,10 @@ use crate::plan::Plan;
 use crate::run_recorder::{RecordedRuns, RunRecorder};
 use crate::rundir::{MANIFEST, Staging, is_complete, sibling};
 use crate::task_id::ENGINE;
+use crate::visit_times::different_times;
 use bentpipe_report::Recording;
 use bentpipe_results::Results;
+use bentpipe_results::explanation::doubts;
 use bentpipe_results::{InputFile, Manifest, SweepAxis, identical_variants, point_text};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -45,8 +47,9 @@ pub fn record(plan: &Plan, target: &Path, options: &Options<'_>) -> Result<Recor
     let recorder = RunRecorder::new(plan, &staging, options.shard.is_some());
     let execution = execute(plan, options, &recorder);
     let progress = execution.progress;
+    let all_runs = execution.complete;
     let complete = progress.done == progress.planned;
-    let results = execution.results(plan);
+    let (results, failure) = execution.into_results(plan);
     let mut notes = plan.notes.clone();
     notes.extend(recorder.series_notes());
     notes.extend(identical_variants(&results.runs).into_iter().map(|(first, second)| {
@@ -55,6 +58,8 @@ pub fn record(plan: &Plan, target: &Path, options: &Options<'_>) -> Result<Recor
                 effect"
         )
     }));
+    notes.extend(doubts(&results));
+    notes.extend(different_times(plan, &results.runs));
     notes.extend(warnings(&results));
     if results.runs.is_empty() {
         return Ok(Recorded {
@@ -62,29 +67,22 @@ pub fn record(plan: &Plan, target: &Path, options: &Options<'_>) -> Result<Recor
             directory: None,
             complete: false,
             progress,
-            failure: execution.failure,
+            failure,
             notes,
         });
     }
     let RecordedRuns { recording, files } = recorder.finish(&mut notes)?;
     let (inputs, files) = write_inputs(plan, &staging, files)?;
-    let mut manifest = manifest(plan, &results, execution.complete, notes.clone());
+    let mut manifest = manifest(plan, &results, all_runs, notes.clone());
     manifest.shard = options.shard.map(|shard| shard.to_string());
     manifest.inputs = inputs;
     manifest.files = write_all(&staging, &manifest, &results, &recording, files)?;
     staging.write(MANIFEST, json(&manifest, target)?.as_bytes())?;
-    let directory = match execution.complete || !is_complete(target) {
+    let directory = match all_runs || !is_complete(target) {
         true => staging.commit()?,
         false => staging.commit_as(&sibling(target, "-incomplete"))?,
     };
-    Ok(Recorded {
-        results,
-        directory: Some(directory),
-        complete,
-        progress,
-        failure: execution.failure,
-        notes,
-    })
+    Ok(Recorded { results, directory: Some(directory), complete, progress, failure, notes })
 }
 
 /// Largest number of unreliable runs with a note each. The others are counted.

@@ -2,10 +2,12 @@
 
 use crate::error::LabError;
 use crate::plan::{Changes, Plan, PlanInput};
-use crate::rebuild::read_json;
 use crate::rundir::MANIFEST;
 use bentpipe_link::ReadFiles;
+use bentpipe_report::Recording;
 use bentpipe_results::{Manifest, Results};
+use serde::de::DeserializeOwned;
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// A run directory.
@@ -33,6 +35,40 @@ impl RunDirectory {
         read_json(&self.path.join("results.json"))
     }
 
+    /// Returns the names of all files of the directory, relative to it. Names that lead out of it
+    /// are left out.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let files = self.manifest.files.iter().map(String::as_str);
+        files.chain([MANIFEST]).filter(|name| is_below(Path::new(name)))
+    }
+
+    /// Reads the file `name`, one of [`RunDirectory::names`].
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn bytes(&self, name: &str) -> Result<Vec<u8>, LabError> {
+        let path = self.path.join(name);
+        fs::read(&path).map_err(|error| LabError::read(path, error))
+    }
+
+    /// Reads the time series and constellations of all runs; empty if none were recorded.
+    ///
+    /// # Errors
+    /// A file cannot be read, or was written by another version.
+    pub fn recording(&self) -> Result<Recording, LabError> {
+        let mut recording = Recording::default();
+        let index = self.path.join("traces.json");
+        if index.exists() {
+            recording.traces = read_json(&index)?;
+            recording.blob = self.bytes("traces.bin")?;
+        }
+        let constellations = self.path.join("constellations.json");
+        if constellations.exists() {
+            recording.constellations = read_json(&constellations)?;
+        }
+        Ok(recording)
+    }
+
     /// Makes the plan of its scenario again, with `changes`.
     ///
     /// # Errors
@@ -47,7 +83,7 @@ impl RunDirectory {
         for file in &self.manifest.inputs {
             let name = Path::new(&file.file);
             // A manifest from elsewhere must not name files outside its directory.
-            if !name.components().all(|part| matches!(part, Component::Normal(_))) {
+            if !is_below(name) {
                 return Err(LabError::read(name, "an input outside the run directory"));
             }
             let text = self.path.as_path().read(name);
@@ -56,4 +92,19 @@ impl RunDirectory {
         }
         Ok(Plan::from_input(&input)?)
     }
+}
+
+/// Returns true if `name` stays below the directory that it is relative to.
+pub fn is_below(name: &Path) -> bool {
+    name.components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// Reads the JSON document in `path`, a file of a run directory.
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        LabError::read(path, format!("{error}; allowed: a directory that `bentpipe run` wrote"))
+    })?;
+    serde_json::from_str(&text).map_err(|error| {
+        LabError::read(path, format!("{error}; was it written by another version of Bentpipe?"))
+    })
 }

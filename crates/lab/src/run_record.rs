@@ -2,6 +2,7 @@
 
 use crate::outcome;
 use crate::plan::{Plan, Task};
+use crate::population::populations;
 use crate::resolve::Case;
 use bentpipe_report::Trace;
 use bentpipe_results::{Emulation, Run};
@@ -63,7 +64,10 @@ impl RunRecord {
         emulation: Option<Emulation>,
         seconds: f64,
     ) -> Self {
-        let result = outcome::run(&case.variant, &case.point, run, spec, &outcome, case.warmup);
+        let (flows, populations) =
+            populations(&case.expansions, &case.flow_names, spec, &outcome.flows);
+        let identity = (case.variant.as_str(), &case.point, run);
+        let result = outcome::run(identity, spec, &flows, &outcome, case.warmup);
         let mut files = Vec::new();
         for file in outcome.qlog {
             for (kind, content) in [(FileKind::Qlog, file.current), (FileKind::Qvis, file.qvis)] {
@@ -83,7 +87,7 @@ impl RunRecord {
         let any = trace.is_some() || !files.is_empty();
         let end_ns = outcome.end.as_nanos();
         let recording = any.then_some(RunRecording { trace, points, end_ns, files });
-        Self { run: Run { emulation, ..result }, recording, seconds }
+        Self { run: Run { emulation, populations, ..result }, recording, seconds }
     }
 
     /// Gives the record the names of `task`, which has the same identity as the task that it is of.
@@ -141,9 +145,8 @@ pub(crate) fn encode_recording(recording: &RunRecording) -> Vec<u8> {
                 .collect(),
         },
     };
-    let header = serde_json::to_vec(&header).unwrap_or_default();
-    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-    bytes.extend(header);
+    let mut bytes = Vec::new();
+    append(&mut bytes, &serde_json::to_vec(&header).unwrap_or_default());
     bytes.extend(&recording.points);
     recording.files.iter().for_each(|file| bytes.extend(&file.content));
     bytes
@@ -152,10 +155,8 @@ pub(crate) fn encode_recording(recording: &RunRecording) -> Vec<u8> {
 /// Returns the recording that [`encode_recording`] has encoded.
 pub(crate) fn decode_recording(bytes: &[u8]) -> Result<RunRecording, DecodeError> {
     let mut rest = bytes;
-    let size = u64::from_le_bytes(take(&mut rest, 8)?.try_into().unwrap_or_default());
-    let header = take(&mut rest, usize::try_from(size).unwrap_or(usize::MAX))?;
-    let header: Header =
-        serde_json::from_slice(header).map_err(|error| DecodeError(error.to_string()))?;
+    let header: Header = serde_json::from_slice(take_sized(&mut rest)?)
+        .map_err(|error| DecodeError(error.to_string()))?;
     let mut recording = header.recording;
     recording.points = take(&mut rest, header.points)?.to_vec();
     if header.files.len() != recording.files.len() {
@@ -165,6 +166,18 @@ pub(crate) fn decode_recording(bytes: &[u8]) -> Result<RunRecording, DecodeError
         file.content = take(&mut rest, size)?.to_vec();
     }
     Ok(recording)
+}
+
+/// Appends the length of `part` and `part`.
+fn append(bytes: &mut Vec<u8>, part: &[u8]) {
+    bytes.extend((part.len() as u64).to_le_bytes());
+    bytes.extend(part);
+}
+
+/// Removes and returns what [`append`] has appended first.
+fn take_sized<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
+    let size = u64::from_le_bytes(take(rest, 8)?.try_into().unwrap_or_default());
+    take(rest, usize::try_from(size).unwrap_or(usize::MAX))
 }
 
 /// Removes and returns the first `size` bytes of `rest`.
@@ -178,10 +191,8 @@ fn take<'a>(rest: &mut &'a [u8], size: usize) -> Result<&'a [u8], DecodeError> {
 impl RunRecord {
     /// Returns the record as bytes, for another process.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let run = encode_run(&self.run);
         let mut bytes = self.seconds.to_le_bytes().to_vec();
-        bytes.extend((run.len() as u64).to_le_bytes());
-        bytes.extend(run);
+        append(&mut bytes, &encode_run(&self.run));
         bytes.extend(self.recording.as_ref().map(encode_recording).unwrap_or_default());
         bytes
     }
@@ -193,8 +204,7 @@ impl RunRecord {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut rest = bytes;
         let seconds = f64::from_le_bytes(take(&mut rest, 8)?.try_into().unwrap_or_default());
-        let size = u64::from_le_bytes(take(&mut rest, 8)?.try_into().unwrap_or_default());
-        let run = decode_run(take(&mut rest, usize::try_from(size).unwrap_or(usize::MAX))?)?;
+        let run = decode_run(take_sized(&mut rest)?)?;
         let recording = if rest.is_empty() { None } else { Some(decode_recording(rest)?) };
         Ok(Self { run, recording, seconds })
     }

@@ -25,6 +25,11 @@ struct RunSeries {
     network: Option<TracedNetwork>,
 }
 
+/// Returns the name that the files of a run have in a run directory.
+pub fn run_name(case: usize, variant: &str, run: u64) -> String {
+    format!("{case:03}-{variant}-run{run}")
+}
+
 /// Observer that writes the files of each run and collects its time series.
 pub(crate) struct RunRecorder<'a> {
     plan: &'a Plan,
@@ -92,7 +97,7 @@ impl Observer for RunRecorder<'_> {
         let RunRecord { run, recording, .. } = record;
         let Some(recording) = recording else { return Ok(run) };
         let case = &self.plan.cases[task.case];
-        let run_name = format!("{:03}-{}-run{}", task.case, case.variant, task.run);
+        let run_name = run_name(task.case, &case.variant, task.run);
         for RecordedFile { kind, name, content } in &recording.files {
             let name = match kind {
                 FileKind::Qlog => format!("qlog/{run_name}/{name}.sqlog"),

@@ -126,6 +126,8 @@ pub fn flow_outcome(
     time: Span,
 ) -> FlowOutcome {
     FlowOutcome {
+        time_budget: None,
+        episodes: Vec::new(),
         name: name.to_owned(),
         visit,
         transport: "quic",
@@ -190,7 +192,7 @@ pub fn results(plan: &Plan) -> Results {
     let executor = Threads { runner: &Fake, jobs: NonZeroUsize::new(2).unwrap() };
     let execution = execute(plan, &Options::new(&executor, &stop), &ResultsOnly);
     assert!(execution.complete, "{:?}", execution.failure);
-    execution.results(plan)
+    execution.into_results(plan).0
 }
 
 /// Returns the records of all runs of `plan` with [`Fake`].

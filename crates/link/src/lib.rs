@@ -104,7 +104,7 @@ pub use loss::bursts::LongBursts;
 pub use loss::config::{LossConfig, LossProcessConfig};
 pub use loss::preset::{LossPreset, loss_presets};
 pub use model::DirectionModel;
-pub use packet::{DropCause, Ecn, Enqueue, Event, LossCause, Packet};
+pub use packet::{DropCause, Ecn, Enqueue, Event, LossCause, Packet, Service};
 pub use policer::PolicerConfig;
 pub use queue::config::{CodelConfig, QueueConfig, QueueLimit};
 pub use queue::littles_law::QueueTime;

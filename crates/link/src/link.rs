@@ -11,7 +11,7 @@ use crate::policer::Policer;
 use crate::queue::fifo::{Accepted, Queue};
 use crate::random::stream;
 use crate::rate::transmitter::Transmitter;
-use crate::{DropCause, Enqueue, Event, Packet, QueueTime};
+use crate::{DropCause, Enqueue, Event, Packet, QueueTime, Service};
 use bentpipe_units::{LinearDelay, Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -54,6 +54,9 @@ pub struct Link<P> {
     /// Time of the first of these losses.
     next_loss: Time,
     counters: Counters,
+    /// Total time in which queued packets waited although nothing was being sent: rate zero, or no
+    /// opportunity of a trace. Includes the wait that has just begun, up to its end.
+    blocked: Span,
     /// Counters per port. Empty with one port, which uses those of the link.
     ports: Vec<Counters>,
     /// Queue per port; empty with one port.
@@ -146,6 +149,7 @@ impl<P> Link<P> {
             lost_packets: VecDeque::new(),
             next_loss: Time::MAX,
             counters: Counters::default(),
+            blocked: Span::ZERO,
             ports: vec![Counters::default(); several],
             waiting: vec![PacketTotals::default(); several],
             now: Time::ZERO,
@@ -167,7 +171,8 @@ impl<P> Link<P> {
             self.count(port as u32, |counters| counters.dropped(DropCause::Policer, bytes));
             return Enqueue::Dropped(DropCause::Policer, packet);
         }
-        let held = Accepted { sent: now, port: port as u32, packet };
+        let service = Service { blocked: self.blocked_until(now), ..Service::default() };
+        let held = Accepted { sent: now, port: port as u32, packet, service };
         if self.allocation.is_some() {
             return self.enqueue_framed(held);
         }
@@ -181,7 +186,7 @@ impl<P> Link<P> {
             }
             // The transmitter only starts waiting for a packet that the queue accepts.
             if self.queue.has_room(bytes) {
-                self.set(TransmitterState::Waiting, begin);
+                self.wait_until(now, begin);
             }
         }
         if !self.queue.has_room(bytes) {
@@ -334,12 +339,13 @@ impl<P> Link<P> {
                     cause,
                     at,
                     port: held.port as usize,
+                    service: held.service,
                     packet: held.packet,
                 });
             } else {
-                let Accepted { sent, port, packet } = self.line.arrive()?;
+                let Accepted { sent, port, packet, service } = self.line.arrive()?;
                 self.count(port, |counters| counters.delivered(packet.bytes));
-                return Some(Event::Delivered { port: port as usize, sent, packet });
+                return Some(Event::Delivered { port: port as usize, sent, service, packet });
             }
         }
     }
@@ -475,8 +481,27 @@ impl<P> Link<P> {
         if self.queue.waiting().packets > 0 {
             match self.transmitter.begin(at, false) {
                 begin if begin == at => self.send_next(at),
-                begin => self.set(TransmitterState::Waiting, begin),
+                begin => self.wait_until(at, begin),
             }
+        }
+    }
+
+    /// Waits from `now` until `begin` to send the front of the queue.
+    fn wait_until(&mut self, now: Time, begin: Time) {
+        if begin < Time::MAX {
+            self.blocked += begin.since(now);
+        }
+        self.set(TransmitterState::Waiting, begin);
+    }
+
+    /// Returns the total of [`Service::blocked`] time up to `now`.
+    #[inline]
+    fn blocked_until(&self, now: Time) -> Span {
+        match self.state {
+            TransmitterState::Waiting if self.step_due < Time::MAX => {
+                self.blocked.saturating_sub(self.step_due.since(now))
+            }
+            _ => self.blocked,
         }
     }
 
@@ -527,9 +552,19 @@ impl<P> Link<P> {
 
     /// Moves a packet from the transmitter into its frame.
     #[inline]
-    fn leave(&mut self, begin: Time, end: Time, held: Accepted<P>) {
+    fn leave(&mut self, begin: Time, end: Time, mut held: Accepted<P>) {
         let busy = self.transmitter.busy(begin, end, held.packet.bytes);
         self.count(held.port, |counters| counters.busy += busy);
+        let suspended = self.transmitter.suspended(begin, end);
+        self.blocked += suspended;
+        let queued = begin.since(held.sent) + suspended;
+        held.service = Service {
+            queued,
+            // A packet that was offered in the middle of a suspended transmission has waited for
+            // less than the whole suspension.
+            blocked: self.blocked.saturating_sub(held.service.blocked).min(queued),
+            serialised_ns: nanos(busy.saturating_sub(suspended)),
+        };
         let at = self.frames.as_ref().map_or(end, |frames| frames.end(end));
         self.depart(at, held);
     }
@@ -564,8 +599,18 @@ fn insert_loss<P>(
     cause: DropCause,
     held: Accepted<P>,
 ) {
+    let mut held = held;
+    if cause == DropCause::Aqm {
+        held.service = Service::default();
+    }
     let later = lost_packets.iter().rev().take_while(|(other, _, _)| *other > at).count();
     lost_packets.insert(lost_packets.len() - later, (at, cause, held));
+}
+
+/// Returns a time in nanoseconds for [`Service::serialised_ns`].
+#[inline]
+fn nanos(span: Span) -> u32 {
+    u32::try_from(span.as_nanos()).unwrap_or(u32::MAX)
 }
 
 fn first<P>(lost_packets: &VecDeque<(Time, DropCause, Accepted<P>)>) -> Time {

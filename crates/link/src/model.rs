@@ -116,6 +116,17 @@ impl DirectionModel {
         self.queue_limit(rtt).has_room(waiting, bytes)
     }
 
+    /// Returns true if the rate or the delay follows a schedule or a trace.
+    pub fn changes(&self) -> bool {
+        !matches!(self.rate, RateModel::Constant(_))
+            || matches!(self.delay, DelayModel::Schedule { .. })
+    }
+
+    /// Returns true if the rate is zero at times.
+    pub fn has_outages(&self) -> bool {
+        self.rate.has_outages()
+    }
+
     /// Returns the rate that sizes the link: its constant rate, the highest of its schedule, or its
     /// trace's mean for packets of 1500 bytes.
     pub fn nominal_rate(&self) -> Rate {
@@ -142,6 +153,12 @@ impl DirectionModel {
             RateModel::Constant(rate) => Some(*rate),
             RateModel::Schedule { .. } | RateModel::Trace(_) => None,
         }
+    }
+
+    /// Returns the rate at the start of the run and at each change up to `end`; nothing if it never
+    /// changes. A trace has the mean rate of each 100 ms.
+    pub fn rate_changes(&self, end: Time) -> impl Iterator<Item = (Time, Rate)> {
+        self.rate.changes(end)
     }
 
     /// Returns the shortest propagation delay: the constant delay, the lower end of uniform jitter

@@ -1,6 +1,6 @@
 //! Packets as a link sees them, and what happens to them.
 
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 
 /// The ECN field of an IP packet (RFC 3168 §5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -52,6 +52,31 @@ pub enum DropCause {
 /// Why a packet was lost after the link had accepted it: [`DropCause::Aqm`] or [`DropCause::Loss`].
 pub type LossCause = DropCause;
 
+/// How long a packet waited for the transmitter and occupied it.
+///
+/// The rest of a packet's time on a link is the end of its frame and propagation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Service {
+    /// Time from the offer to the start of the transmission, and of the transmission at rate zero.
+    pub queued: Span,
+    /// The part of `queued` in which the transmitter could not send: rate zero, no opportunity of a
+    /// trace, or no allocated capacity.
+    pub blocked: Span,
+    /// The rest of the transmission in nanoseconds, at most 4.29 s. On a link with a rate trace,
+    /// the packet's time at the trace's mean rate.
+    ///
+    /// Short, because a packet with its service is moved several times on each link.
+    pub serialised_ns: u32,
+}
+
+impl Service {
+    /// Returns the time that the packet occupied the transmitter, at most 4.29 s.
+    #[inline]
+    pub fn serialised(&self) -> Span {
+        Span::from_nanos(u64::from(self.serialised_ns))
+    }
+}
+
 /// Result of [`Link::enqueue`](crate::Link::enqueue).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "contains the packet if it was dropped"]
@@ -71,6 +96,8 @@ pub enum Event<P> {
         port: usize,
         /// Time at which it was offered to [`Link::enqueue`](crate::Link::enqueue).
         sent: Time,
+        /// How the transmitter served it.
+        service: Service,
         /// The packet, possibly CE-marked.
         packet: Packet<P>,
     },
@@ -82,6 +109,8 @@ pub enum Event<P> {
         at: Time,
         /// The port on which it was offered.
         port: usize,
+        /// How the transmitter had served it; nothing if the queue dropped it.
+        service: Service,
         /// The packet.
         packet: Packet<P>,
     },

@@ -57,8 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for loss in [0.0, 0.001] {
         println!("\nloss towards the client: {} %", loss * 100.0);
         let emulator = geo(loss);
-        let (near, far) =
-            (emulator.testbed().client(0).ok_or("no client")?, emulator.testbed().server());
+        let (near, far) = (emulator.testbed().client(0)?, emulator.testbed().server());
         let server = server_at(serve(far, "cubic"));
         let get = |proxy: Option<SocketAddr>| download(near, server, proxy, SIZE).as_secs_f64();
         twice("direct", || get(None));

@@ -47,6 +47,7 @@ pub mod http;
 mod logging;
 mod path_report;
 pub mod pep;
+mod printable;
 mod prometheus;
 pub mod proxy;
 mod qlog;

@@ -68,7 +68,26 @@ pub(crate) fn text(prefix: &str, series: &[Series]) -> String {
     text
 }
 
-/// A listener for Prometheus.
+/// A page that the listener serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Page {
+    /// `/metrics`, in Prometheus's format.
+    Metrics,
+    /// `/health`, for load balancers: 200 while the service accepts connections.
+    Health,
+}
+
+impl Page {
+    fn at(path: &str) -> Option<Self> {
+        match path {
+            "/metrics" => Some(Self::Metrics),
+            "/health" => Some(Self::Health),
+            _ => None,
+        }
+    }
+}
+
+/// A listener for Prometheus and load balancers.
 #[derive(Debug)]
 pub(crate) struct MetricsListener {
     listener: TcpListener,
@@ -87,14 +106,20 @@ impl MetricsListener {
         self.address
     }
 
-    /// Starts to answer requests for `/metrics` with what `text` returns, until the task is
-    /// aborted. Each connection serves one scrape.
-    pub fn serve(self, text: impl Fn() -> String + Send + Sync + 'static) -> JoinHandle<()> {
+    /// Starts to answer requests for pages with what `text` returns, until the task is aborted.
+    /// `None` is answered with 503. Each connection serves one request.
+    pub fn serve(
+        self,
+        text: impl Fn(Page) -> Option<String> + Send + Sync + 'static,
+    ) -> JoinHandle<()> {
         tokio::spawn(serve(self.listener, text))
     }
 }
 
-async fn serve(listener: TcpListener, text: impl Fn() -> String + Send + Sync + 'static) {
+async fn serve(
+    listener: TcpListener,
+    text: impl Fn(Page) -> Option<String> + Send + Sync + 'static,
+) {
     let (text, scrapes) = (Arc::new(text), Arc::new(Semaphore::new(MAX_SCRAPES)));
     // The semaphore is never closed.
     while let Ok(permit) = scrapes.clone().acquire_owned().await {
@@ -106,12 +131,15 @@ async fn serve(listener: TcpListener, text: impl Fn() -> String + Send + Sync + 
         tokio::spawn(async move {
             let service = service_fn(|request: Request<Incoming>| {
                 let mut response = Response::new(String::new());
-                if request.uri().path() == "/metrics" {
-                    *response.body_mut() = text();
-                    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-                    response.headers_mut().insert(CONTENT_TYPE, kind);
-                } else {
-                    *response.status_mut() = StatusCode::NOT_FOUND;
+                match Page::at(request.uri().path()).map(&*text) {
+                    Some(Some(page)) => {
+                        *response.body_mut() = page;
+                        let kind =
+                            HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+                        response.headers_mut().insert(CONTENT_TYPE, kind);
+                    }
+                    Some(None) => *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE,
+                    None => *response.status_mut() = StatusCode::NOT_FOUND,
                 }
                 std::future::ready(Ok::<_, Infallible>(response))
             });

@@ -5,10 +5,12 @@ use crate::store::WriteBehind;
 use bentpipe_quic::congestion::resume::ResumeState;
 use bentpipe_quic::congestion::{CongestionConfig, ResumeHandle};
 use bentpipe_quic::noq_proto::ServerConfig;
-use bentpipe_quic::path_memory::{Holder, Limits, MemoryStore, PathStore, Prefixes, StoreError};
+use bentpipe_quic::path_memory::{
+    Holder, IpPrefix, Limits, MemoryStore, PathMemoryError, PathStore, Prefixes, StoreError,
+};
 use bentpipe_quic::{
     ConnectionConfig, DEFAULT_LIFETIME, PathLease, PathMemory, SenderMetrics, Settings,
-    SettingsError, StartLease, StartLimiter,
+    SettingsError, SimultaneousStarts, StartLease,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{IpAddr, SocketAddr};
@@ -33,6 +35,10 @@ pub enum ResumptionError {
 /// A program with a noq endpoint of its own calls [`Resumption::connection`] for each connection.
 /// It returns a configuration to accept the connection with, and a [`PathUse`] that has to live as
 /// long as the connection. Dropping that saves what was learned of the path.
+///
+/// A client that migrates to another address gets a new congestion controller, which does not use
+/// what is remembered. What the old path carried is saved then; of the new path nothing is, unless
+/// the program says where it leads ([`PathUse::set_remote_address`]).
 ///
 /// ```
 /// # use bentpipe_net::Resumption;
@@ -60,7 +66,7 @@ pub enum ResumptionError {
 pub struct Resumption {
     /// `None` if only clients remember paths.
     memory: Option<PathMemory>,
-    start_limiter: StartLimiter<IpAddr>,
+    simultaneous_starts: SimultaneousStarts<IpPrefix>,
     config: ConnectionConfig,
     clock: RealClock,
 }
@@ -94,7 +100,12 @@ impl Resumption {
             PathMemory::new(store, Prefixes::default(), "any", DEFAULT_LIFETIME, clock.epoch());
         let settings = Settings { congestion: careful_resume(), ..Settings::default() };
         let config = ConnectionConfig::new(settings, clock.base())?;
-        Ok(Self { memory: Some(memory), start_limiter: StartLimiter::default(), config, clock })
+        Ok(Self {
+            memory: Some(memory),
+            simultaneous_starts: SimultaneousStarts::default(),
+            config,
+            clock,
+        })
     }
 
     /// Sets the congestion control. The default of [`CongestionConfig::resume`] resumes no path.
@@ -159,7 +170,9 @@ impl Resumption {
                 PathLease::without_store()
             })
         });
-        let start_lease = factory.needs_start_slot().then(|| self.start_limiter.lease(remote));
+        let start_lease = factory
+            .needs_start_slot()
+            .then(|| self.simultaneous_starts.lease(Prefixes::default().of(remote)));
         let config = config
             .with_controller(factory.clone())
             .with_metrics(SenderMetrics::new(None))
@@ -206,6 +219,16 @@ impl PathUse {
     /// The store fails.
     pub fn flush(&self) -> Result<(), StoreError> {
         self.save(false)
+    }
+
+    /// Saves what is learned from now on for the path to `remote`, the address to which the client
+    /// has migrated. For long connections; without a call, nothing is saved after a migration.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub fn set_remote_address(&self, remote: SocketAddr) -> Result<(), PathMemoryError> {
+        let Some(lease) = &self.path_lease else { return Ok(()) };
+        lease.set_remote(remote.ip().to_canonical(), self.clock.now())
     }
 
     fn save(&self, ended: bool) -> Result<(), StoreError> {

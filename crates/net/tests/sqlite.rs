@@ -5,8 +5,8 @@
 #[path = "../../quic/tests/contract/mod.rs"]
 mod contract;
 
-use bentpipe_net::store::SqliteStore;
-use bentpipe_quic::path_memory::{Holder, Limits, PathStore, StoreError};
+use bentpipe_net::store::{SqliteStore, WriteBehind};
+use bentpipe_quic::path_memory::{Entry, Holder, Limits, PathStore, StoreError};
 use contract::{at, key, saved};
 use std::cell::Cell;
 use std::path::Path;
@@ -280,4 +280,50 @@ fn a_killed_writer_leaves_whole_paths() {
             "until its lease ends"
         );
     }
+}
+
+#[test]
+fn a_path_that_is_forgotten_while_the_file_is_locked_does_not_come_back() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("paths.sqlite");
+    let limits = Limits::default();
+    let mut store = WriteBehind::open(&file, limits, at(0)).expect("a store");
+    store.replace(&key(1), saved(4, 0), at(0)).expect("saved");
+    drop(store);
+    let mut store = WriteBehind::open(&file, limits, at(0)).expect("a store");
+    let locked = rusqlite::Connection::open(&file).expect("a database");
+    locked.execute_batch("BEGIN IMMEDIATE").expect("a lock");
+    // More changes than a bounded queue would take.
+    for round in 0..3000 {
+        store.replace(&key((round % 100) as u8 + 2), saved(4, 0), at(0)).expect("saved");
+    }
+    assert!(store.forget(&key(1)).expect("an answer"));
+    locked.execute_batch("ROLLBACK").expect("no lock");
+    drop((locked, store));
+    let kept = open(&file).list(at(0)).expect("a list");
+    assert_eq!(kept.len(), 100);
+    assert!(kept.iter().all(|entry| entry.key != key(1)));
+}
+
+#[test]
+fn many_waiting_changes_take_bounded_memory_and_leave_the_same_paths() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("paths.sqlite");
+    let limits = Limits { paths: 8, ..Limits::default() };
+    let mut store = WriteBehind::open(&file, limits, at(0)).expect("a store");
+    let locked = rusqlite::Connection::open(&file).expect("a database");
+    locked.execute_batch("BEGIN IMMEDIATE").expect("a lock");
+    for network in 0..200 {
+        store.replace(&key(network), saved(4, 0), at(0)).expect("saved");
+        if network % 3 == 0 {
+            store.forget(&key(network)).expect("an answer");
+        }
+    }
+    let expected = store.list(at(0)).expect("a list");
+    locked.execute_batch("ROLLBACK").expect("no lock");
+    drop((locked, store));
+    let paths = |entries: Vec<Entry>| -> Vec<_> {
+        entries.into_iter().map(|entry| (entry.key, entry.path)).collect()
+    };
+    assert_eq!(paths(open(&file).list(at(0)).expect("a list")), paths(expected));
 }

@@ -84,7 +84,8 @@ impl Executor for Remote {
         Python::attach(|py| match self.collect(py, plan, tasks, stop, deliver) {
             Ok(result) => result,
             Err(raised) => {
-                let error = LabError::Executor { reason: raised.to_string() };
+                // Without the name of the class, which the command's users do not know.
+                let error = LabError::Executor { reason: raised.value(py).to_string() };
                 *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
                 Err(error)
             }
@@ -97,12 +98,12 @@ pub struct Clusters;
 
 impl bentpipe_cli::Cluster for Clusters {
     fn dask(&self, address: &str) -> Result<Box<dyn Executor>, String> {
-        let batches = Python::attach(|py| {
-            let module = py.import("bentpipe._cluster")?;
-            module.call_method1("connect", (address,)).map(Bound::unbind)
-        });
-        let batches = batches.map_err(|error: PyErr| error.to_string())?;
-        Ok(Box::new(Remote::new(batches)))
+        Python::attach(|py| {
+            let module = py.import("bentpipe._cluster");
+            let batches = module.and_then(|module| module.call_method1("connect", (address,)));
+            let batches = batches.map_err(|error| error.value(py).to_string())?;
+            Ok(Box::new(Remote::new(batches.unbind())) as Box<dyn Executor>)
+        })
     }
 }
 

@@ -81,10 +81,18 @@ struct Agent {
     active: bool,
     mtu: Bytes,
     action: Action,
+    /// Time of the last step.
     last: Time,
+    since: Tally,
+}
+
+/// What has happened since the last step.
+#[derive(Debug, Clone, Default)]
+struct Tally {
     delivered: Bytes,
     lost: Bytes,
     ecn_ce: u64,
+    /// Sum and number of RTT samples.
     rtts: (Span, u64),
 }
 
@@ -102,21 +110,19 @@ impl Agent {
             mtu: config.mtu,
             action: Action { cwnd: config.initial_window, pacing_rate: None },
             last: config.now,
-            delivered: Bytes::ZERO,
-            lost: Bytes::ZERO,
-            ecn_ce: 0,
-            rtts: (Span::ZERO, 0),
+            since: Tally::default(),
         }
     }
 
     fn step(&mut self, ack: &Ack<'_>) {
+        let Tally { delivered, lost, ecn_ce, rtts } = std::mem::take(&mut self.since);
         let observation = Observation {
             now: ack.now,
             elapsed: ack.now.since(self.last),
-            delivered: self.delivered,
-            lost: self.lost,
-            ecn_ce: self.ecn_ce,
-            rtt: Span::from_nanos(self.rtts.0.as_nanos() / self.rtts.1.max(1)),
+            delivered,
+            lost,
+            ecn_ce,
+            rtt: Span::from_nanos(rtts.0.as_nanos() / rtts.1.max(1)),
             min_rtt: ack.min_rtt,
             in_flight: ack.bytes_in_flight,
             cwnd: self.action.cwnd,
@@ -130,17 +136,7 @@ impl Agent {
         });
         let Some(action) = answer else { resume_unwind(Box::new(Closed)) };
         self.action = Action { cwnd: action.cwnd.max(minimum_window(self.mtu)), ..action };
-        let Self { active, mtu, action, .. } = *self;
-        *self = Self {
-            active,
-            mtu,
-            action,
-            last: ack.now,
-            delivered: Bytes::ZERO,
-            lost: Bytes::ZERO,
-            ecn_ce: 0,
-            rtts: (Span::ZERO, 0),
-        };
+        self.last = ack.now;
     }
 }
 
@@ -149,8 +145,8 @@ impl Controller for Agent {
         if !self.active {
             return;
         }
-        self.delivered += ack.bytes;
-        self.rtts = (self.rtts.0 + ack.rtt, self.rtts.1 + 1);
+        self.since.delivered += ack.bytes;
+        self.since.rtts = (self.since.rtts.0 + ack.rtt, self.since.rtts.1 + 1);
         let due = LINK.with_borrow(|link| match link.as_ref().and_then(|link| link.interval) {
             Some(interval) => ack.now.since(self.last) >= interval,
             None => ack.round_start,
@@ -161,11 +157,11 @@ impl Controller for Agent {
     }
 
     fn on_loss(&mut self, loss: &Loss<'_>) {
-        self.lost += loss.bytes;
+        self.since.lost += loss.bytes;
     }
 
     fn on_ecn_ce(&mut self, _: &EcnCe) {
-        self.ecn_ce += 1;
+        self.since.ecn_ce += 1;
     }
 
     fn on_mtu_update(&mut self, mtu: Bytes) {

@@ -4,15 +4,13 @@ use crate::error::raise;
 use crate::packets;
 use crate::series;
 use crate::table::TableData;
-use bentpipe_lab::{LabError, MANIFEST, Recorded, RunDirectory, Staging};
+use bentpipe_lab::{LabError, Recorded, RunDirectory, Staging, is_below, run_name, select_case};
 use bentpipe_report::{Recording, Trace};
 use bentpipe_results::{Manifest, Point, Results, TABLES, find_table};
 use pyo3::exceptions::{PyLookupError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
@@ -45,7 +43,7 @@ impl Place {
 #[pyclass(frozen, module = "bentpipe._bentpipe")]
 pub struct RunData {
     place: Place,
-    manifest: Manifest,
+    directory: RunDirectory,
     results: Results,
     failure: Option<String>,
     exception: Option<PyErr>,
@@ -75,15 +73,15 @@ impl RunData {
 
     /// Returns the content of every file of the directory, by name.
     fn files(&self, py: Python<'_>) -> PyResult<BTreeMap<String, Vec<u8>>> {
-        let read = |name: &str| Ok((name.to_owned(), self.bytes(name)?));
-        let files: Result<_, LabError> = py.detach(|| self.names().map(read).collect());
+        let read = |name: &str| Ok((name.to_owned(), self.directory.bytes(name)?));
+        let files: Result<_, LabError> = py.detach(|| self.directory.names().map(read).collect());
         files.map_err(|error| raise(py, &error))
     }
 
     /// Writes the run directory `directory` atomically, and returns its path. Replaces an earlier
     /// run there and nothing else.
     fn save(&self, py: Python<'_>, directory: PathBuf) -> PyResult<PathBuf> {
-        let files = self.names().map(|name| (name, self.bytes(name)));
+        let files = self.directory.names().map(|name| (name, self.directory.bytes(name)));
         py.detach(|| write(&directory, files)).map_err(|error| raise(py, &error))
     }
 
@@ -98,61 +96,61 @@ impl RunData {
 
     #[getter]
     fn scenario(&self) -> &str {
-        &self.manifest.scenario
+        &self.directory.manifest.scenario
     }
 
     #[getter]
     fn title(&self) -> &str {
-        &self.manifest.title
+        &self.directory.manifest.title
     }
 
     #[getter]
     fn seed(&self) -> u64 {
-        self.manifest.seed
+        self.directory.manifest.seed
     }
 
     #[getter]
     fn version(&self) -> &str {
-        &self.manifest.version
+        &self.directory.manifest.version
     }
 
     #[getter]
     fn variants(&self) -> Vec<String> {
-        self.manifest.variants.clone()
+        self.directory.manifest.variants.clone()
     }
 
     /// The swept keys in order, each with its values as text.
     #[getter]
     fn sweep(&self) -> Vec<(String, Vec<String>)> {
-        let axes = self.manifest.sweep.iter();
+        let axes = self.directory.manifest.sweep.iter();
         axes.map(|axis| (axis.key.clone(), axis.values.clone())).collect()
     }
 
     /// True if all planned runs have ended.
     #[getter]
     fn complete(&self) -> bool {
-        self.manifest.complete
+        self.directory.manifest.complete
     }
 
     #[getter]
     fn runs_planned(&self) -> usize {
-        self.manifest.runs_planned
+        self.directory.manifest.runs_planned
     }
 
     #[getter]
     fn runs_done(&self) -> usize {
-        self.manifest.runs_done
+        self.directory.manifest.runs_done
     }
 
     #[getter]
     fn notes(&self) -> Vec<String> {
-        self.manifest.notes.clone()
+        self.directory.manifest.notes.clone()
     }
 
     /// The scenario as run, as TOML.
     #[getter]
     fn source(&self) -> &str {
-        &self.manifest.source
+        &self.directory.manifest.source
     }
 
     /// True if every expectation passed.
@@ -181,7 +179,7 @@ impl RunData {
 
     /// The report page.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
-        let page = py.detach(|| self.bytes("report.html"));
+        let page = py.detach(|| self.directory.bytes("report.html"));
         let page = page.map_err(|error| raise(py, &error))?;
         String::from_utf8(page).map_err(|error| PyValueError::new_err(error.to_string()))
     }
@@ -251,7 +249,8 @@ impl RunData {
         point: Point,
     ) -> PyResult<TableData> {
         let directory = self.qlog_directory(variant, run, &point)?;
-        let names: Vec<&str> = self.names().filter(|name| name.starts_with(&directory)).collect();
+        let names: Vec<&str> =
+            self.directory.names().filter(|name| name.starts_with(&directory)).collect();
         if names.is_empty() {
             return Err(PyLookupError::new_err(format!(
                 "this run has no qlog; to record it, set output.qlog = true (run 0 of each case \
@@ -259,7 +258,7 @@ impl RunData {
             )));
         }
         py.detach(|| {
-            let files = names.iter().map(|name| Ok((*name, self.bytes(name)?)));
+            let files = names.iter().map(|name| Ok((*name, self.directory.bytes(name)?)));
             let files: Vec<_> = files.collect::<Result<_, LabError>>()?;
             packets::table(&files)
         })
@@ -294,10 +293,10 @@ impl RunData {
                 (Place::Named(_), Some(path)) => Place::Named(path),
                 (place, None) => place,
             };
-            let manifest = RunDirectory::open(place.path())?.manifest;
+            let directory = RunDirectory::open(place.path())?;
             let results = recorded.results;
             let recording = OnceLock::new();
-            Ok(Self { place, manifest, results, failure, exception, recording })
+            Ok(Self { place, directory, results, failure, exception, recording })
         });
         data.map_err(|error: LabError| raise(py, &error))
     }
@@ -305,34 +304,17 @@ impl RunData {
     fn read(place: Place, failure: Option<String>) -> Result<Self, LabError> {
         let directory = RunDirectory::open(place.path())?;
         let results = directory.results()?;
-        let manifest = directory.manifest;
         let recording = OnceLock::new();
-        Ok(Self { place, manifest, results, failure, exception: None, recording })
-    }
-
-    /// Returns the names of all files of the directory.
-    fn names(&self) -> impl Iterator<Item = &str> {
-        let files = self.manifest.files.iter().map(String::as_str);
-        files.chain([MANIFEST]).filter(|name| is_below(name))
-    }
-
-    fn bytes(&self, name: &str) -> Result<Vec<u8>, LabError> {
-        let path = self.place.path().join(name);
-        fs::read(&path).map_err(|error| LabError::read(path, error))
+        Ok(Self { place, directory, results, failure, exception: None, recording })
     }
 
     fn recording(&self, py: Python<'_>) -> PyResult<&Recording> {
         if let Some(recording) = self.recording.get() {
             return Ok(recording);
         }
-        let read = || {
-            if !self.names().any(|name| name == "traces.json") {
-                return Ok(Recording::default());
-            }
-            let traces = read_json(&self.place.path().join("traces.json"))?;
-            Ok(Recording { traces, blob: self.bytes("traces.bin")?, ..Recording::default() })
-        };
-        let recording = py.detach(read).map_err(|error: LabError| raise(py, &error))?;
+        let recording = py
+            .detach(|| self.directory.recording())
+            .map_err(|error: LabError| raise(py, &error))?;
         Ok(self.recording.get_or_init(|| recording))
     }
 
@@ -360,45 +342,10 @@ impl RunData {
 
     /// Returns the only variant and point that the arguments select.
     fn case(&self, variant: Option<&str>, point: &Point) -> PyResult<(String, Point)> {
-        let variants = &self.manifest.variants;
-        let variant = match variant {
-            Some(name) if variants.iter().any(|variant| variant == name) => name.to_owned(),
-            None if variants.len() == 1 => variants[0].clone(),
-            _ => {
-                let given = variant.map_or("variant is not given".to_owned(), |name| {
-                    format!("no variant is named `{name}`")
-                });
-                let allowed = variants.join(", ");
-                return Err(PyLookupError::new_err(format!("{given}; allowed: {allowed}")));
-            }
-        };
-        let mut whole = Point::new();
-        for axis in &self.manifest.sweep {
-            let value = match point.get(&axis.key) {
-                Some(value) if axis.values.contains(value) => value,
-                None if axis.values.len() == 1 => &axis.values[0],
-                given => {
-                    let given = given.map_or("is not given".to_owned(), |value| {
-                        format!("does not have the value `{value}`")
-                    });
-                    return Err(PyLookupError::new_err(format!(
-                        "`{}` {given}; allowed: {}",
-                        axis.key,
-                        axis.values.join(", ")
-                    )));
-                }
-            };
-            whole.insert(axis.key.clone(), value.clone());
-        }
-        let unknown = point.keys().find(|key| !whole.contains_key(*key));
-        if let Some(key) = unknown {
-            let keys: Vec<&str> = whole.keys().map(String::as_str).collect();
-            let allowed = if keys.is_empty() { "none".to_owned() } else { keys.join(", ") };
-            return Err(PyLookupError::new_err(format!(
-                "`{key}` is not swept; allowed: {allowed}"
-            )));
-        }
-        Ok((variant, whole))
+        let Manifest { variants, sweep, .. } = &self.directory.manifest;
+        let axes = sweep.iter().map(|axis| (axis.key.as_str(), axis.values.as_slice()));
+        select_case(variants, axes, variant, point)
+            .map_err(|(_, reason)| PyLookupError::new_err(reason))
     }
 
     /// Returns the directory of a run's qlog files: `qlog/CASE-VARIANT-runN/`.
@@ -406,28 +353,14 @@ impl RunData {
         let (variant, point) = self.case(variant, point)?;
         // Cases are ordered by point, of which the last key varies fastest, then by variant.
         let mut case = 0;
-        for axis in &self.manifest.sweep {
+        for axis in &self.directory.manifest.sweep {
             let value = axis.values.iter().position(|value| Some(value) == point.get(&axis.key));
             case = case * axis.values.len() + value.unwrap_or_default();
         }
-        let index = self.manifest.variants.iter().position(|name| *name == variant);
-        let case = case * self.manifest.variants.len() + index.unwrap_or_default();
-        Ok(format!("qlog/{case:03}-{variant}-run{run}/"))
+        let index = self.directory.manifest.variants.iter().position(|name| *name == variant);
+        let case = case * self.directory.manifest.variants.len() + index.unwrap_or_default();
+        Ok(format!("qlog/{}/", run_name(case, &variant, run)))
     }
-}
-
-/// Returns true if `name` is a relative path that stays below its directory.
-fn is_below(name: &str) -> bool {
-    Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
-}
-
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
-    let text = fs::read_to_string(path).map_err(|error| {
-        LabError::read(path, format!("{error}; allowed: a directory that `bentpipe run` wrote"))
-    })?;
-    serde_json::from_str(&text).map_err(|error| {
-        LabError::read(path, format!("{error}; was it written by another version of Bentpipe?"))
-    })
 }
 
 /// Writes `files` to the run directory `directory` atomically.
@@ -437,7 +370,7 @@ fn write<'a>(
 ) -> Result<PathBuf, LabError> {
     let staging = Staging::create(directory)?;
     for (name, bytes) in files {
-        if !is_below(name) {
+        if !is_below(Path::new(name)) {
             return Err(LabError::write(
                 directory,
                 format!("`{name}` is not a file name below it"),

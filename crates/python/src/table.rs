@@ -88,9 +88,16 @@ impl TableData {
         self.batch.num_rows()
     }
 
-    /// Returns the values of the column number `index`; `None` for null.
-    fn values<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyList>> {
+    /// Returns the values of the column number `index`, all or the first `stop`; `None` for null.
+    #[pyo3(signature = (index, stop=None))]
+    fn values<'py>(
+        &self,
+        py: Python<'py>,
+        index: usize,
+        stop: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
         let array = self.array(index)?;
+        let array = array.slice(0, stop.unwrap_or(usize::MAX).min(array.len()));
         if let Some(values) = array.as_any().downcast_ref::<StringArray>() {
             return PyList::new(py, values.iter().collect::<Vec<_>>());
         }

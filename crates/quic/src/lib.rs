@@ -37,17 +37,17 @@ pub use crate::config::{
     Settings, SettingsError, StockController, UDP_HEADER,
 };
 pub use crate::connection::{Conn, FinishWhenDropped, Task};
-pub use crate::controller::{LossLog, MakeController, controller_factory};
+pub use crate::controller::{HandshakeComplete, LossLog, MakeController, controller_factory};
 pub use crate::endpoint::{
-    Accept, Acceptor, Admission, Attachments, Endpoint, Gatekeeper, PanicHandler, StartLease,
-    StartLimiter, Transmit, panic_message,
+    Accept, Acceptor, Admission, Attachments, Endpoint, Gatekeeper, PanicHandler,
+    SimultaneousStarts, StartLease, Transmit, panic_message,
 };
 pub use crate::flow_control::{FlowControlReport, FlowControlRule, FlowControlStats};
 pub use crate::observer::TrafficStats;
 pub use crate::path_memory::{DEFAULT_LIFETIME, PathLease, PathMemory};
 pub use crate::stream::{
-    BidiStream, FrameError, HeaderMemory, Http3, MAX_HEADER_FRAME, MAX_ZEROS, RawStream,
-    Reassembler, RecvStream, SendStream, StreamEnd, take_tokens, zeros,
+    BidiStream, FrameError, HeaderMemory, Http3, MAX_HEADER_FRAME, MAX_ZEROS, MalformedSection,
+    RawStream, Reassembler, RecvStream, SendStream, StreamEnd, take_tokens, zeros,
 };
 /// Congestion control, for the types in this crate's API.
 pub use bentpipe_congestion as congestion;

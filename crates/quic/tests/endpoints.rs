@@ -32,6 +32,9 @@ struct Pair {
     lost: fn(usize) -> bool,
     /// Datagrams of the server so far.
     sent: usize,
+    /// Whether the client's datagram of that number is lost, and its datagrams so far.
+    lost_by_client: fn(usize) -> bool,
+    sent_by_client: usize,
     now: Time,
 }
 
@@ -66,6 +69,8 @@ fn pair_with(clock: Clock, settings: Settings, app: fn(Conn) -> Task) -> (Pair, 
         wire: Vec::new(),
         lost: |_| false,
         sent: 0,
+        lost_by_client: |_| false,
+        sent_by_client: 0,
         now: Time::ZERO,
     };
     (pair, client_config)
@@ -89,7 +94,10 @@ impl Pair {
             while let Some(transmit) = endpoint.poll_transmit(self.now, &mut buffer) {
                 for segment in buffer.chunks(transmit.segment_size) {
                     self.sent += usize::from(!to_server);
-                    if !to_server && (self.lost)(self.sent) {
+                    self.sent_by_client += usize::from(to_server);
+                    if !to_server && (self.lost)(self.sent)
+                        || to_server && (self.lost_by_client)(self.sent_by_client)
+                    {
                         continue;
                     }
                     self.wire.push((self.now + DELAY, to_server, segment.to_vec()));
@@ -180,6 +188,56 @@ async fn greet(conn: Conn) {
     let _ = stream.write_all(b"welcome").await;
     let _ = stream.finish();
     let _ = conn.handshaken().await;
+}
+
+/// Opens a stream as soon as it may, and writes a megabyte to it.
+async fn flood(conn: Conn) {
+    let Ok(mut stream) = RawStream::open(&conn).await else { return };
+    let _ = stream.write_all(&vec![7; 1_000_000]).await;
+    let _ = stream.finish();
+    conn.ended().await;
+}
+
+/// Returns the bytes that a client gets of a server that floods it, within a minute.
+fn flooded(lost_by_client: fn(usize) -> bool, lost: fn(usize) -> bool) -> (usize, Pair) {
+    let (mut pair, config) =
+        pair_with(Clock::new(), Settings::default(), |conn| Box::pin(flood(conn)));
+    (pair.lost_by_client, pair.lost) = (lost_by_client, lost);
+    let received = Arc::new(Mutex::new(0));
+    let counted = received.clone();
+    let app = move |conn: Conn| -> Task {
+        Box::pin(async move {
+            let Ok(mut stream) = RawStream::accept(&conn).await else { return };
+            while let Ok(Some(data)) = stream.read().await {
+                *counted.lock().unwrap() += data.len();
+            }
+        })
+    };
+    let attached = Attachments::default();
+    pair.client.connect(pair.now, config, SERVER.into(), "server.test", attached, app).unwrap();
+    pair.run(Time::from_secs(20));
+    let received = *received.lock().unwrap();
+    (received, pair)
+}
+
+#[test]
+fn a_lost_second_flight_of_the_client_does_not_stall_a_server_whose_window_is_full() {
+    // All that acknowledges the server's first flight; what follows are probes with the rest of
+    // the handshake.
+    for lost in [|number| (2..=2).contains(&number), |number| (2..=4).contains(&number)] {
+        let (received, _) = flooded(lost, |_| false);
+        assert_eq!(received, 1_000_000);
+    }
+}
+
+#[test]
+fn data_that_arrives_before_its_keys_is_kept() {
+    // The server's first datagram has its hello; data follows.
+    let (received, kept) = flooded(|_| false, |number| number == 1);
+    assert_eq!(received, 1_000_000);
+    let (_, all) = flooded(|_| false, |_| false);
+    // The first flight of data was not sent again.
+    assert!(kept.sent < all.sent + 8, "{} and {} datagrams", kept.sent, all.sent);
 }
 
 /// A client that offers so many protocols that its hello takes two packets, as those of browsers

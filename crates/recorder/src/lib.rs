@@ -6,7 +6,9 @@
 
 mod capacity;
 mod link;
+mod rate;
 mod series;
 
 pub use link::{Drop, LinkRecorder};
+pub use rate::rate_series;
 pub use series::{FlowTrace, LinkTrace, PathTrace, RunTrace, Series};

@@ -1,7 +1,7 @@
 //! The page of a comparison: a table of the cases by finding, with a plot of the intervals.
 
 use bentpipe_results::comparison::{
-    Change, ComparisonReport, Estimate, Finding, Method, Origin, Side,
+    Change, ComparisonReport, Estimate, Finding, Method, Origin, Side, percent,
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -79,10 +79,6 @@ fn method(report: &ComparisonReport) -> Markup {
         (percent(1.0 - report.level)) ". In the plots, a dot is the mean, a square the typical "
         "run, and the band is the tolerance."
     }
-}
-
-fn percent(ratio: f64) -> String {
-    format!("{} %", (ratio * 1e8).round() / 1e6)
 }
 
 fn class(finding: Finding) -> &'static str {

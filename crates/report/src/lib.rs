@@ -10,6 +10,7 @@ mod comparison_page;
 mod constellation;
 mod czml;
 mod downsample;
+mod explanations;
 mod fit;
 mod junit;
 mod page;

@@ -2,6 +2,7 @@
 //! not built.
 
 use crate::constellation::ConstellationView;
+use crate::explanations::{Explanation, explanations, parts_schema};
 use crate::fit::{Embedded, fit};
 use crate::recording::Recording;
 use crate::static_page;
@@ -36,6 +37,9 @@ struct Report<'a> {
     runs: &'a [Run],
     /// Statistics over the runs.
     summary: &'a [Summary],
+    /// Where the time of each variant went; absent if that is unknown.
+    #[serde(skip_serializing_if = "<[Explanation]>::is_empty")]
+    explanations: &'a [Explanation],
     /// Expectations, and whether they passed.
     expectations: &'a [Expectation],
     /// Time series, as references to the binary data of the page.
@@ -46,12 +50,14 @@ struct Report<'a> {
 }
 
 /// Returns the JSON Schema (draft 2020-12) of the page's data, with the registry of metrics as
-/// `x-metrics`. The types of `studio/` are generated from it.
+/// `x-metrics` and the parts of time budgets as `x-time-parts`. The types of `studio/` are
+/// generated from it.
 pub fn json_schema() -> Schema {
     let generator: SchemaGenerator = SchemaSettings::draft2020_12().for_serialize().into();
     let mut schema = generator.into_root_schema_for::<Report<'_>>();
     schema.insert("title".to_owned(), "Report".into());
     schema.insert("x-metrics".to_owned(), metrics_schema());
+    schema.insert("x-time-parts".to_owned(), parts_schema());
     schema
 }
 
@@ -70,6 +76,7 @@ pub fn html(
         return Ok(static_page::html(manifest, results, &series.traces, &series.blob));
     }
     let (shown, omitted) = shown_runs(&results.runs);
+    let explanations = explanations(results);
     let text = |embedded: Option<&Embedded<'_>>| {
         // A single file needs no list of files.
         let mut manifest = Manifest { files: Vec::new(), ..manifest.clone() };
@@ -79,6 +86,7 @@ pub fn html(
             manifest: &manifest,
             runs: &shown,
             summary: &results.summary,
+            explanations: &explanations,
             expectations: &results.expectations,
             traces: embedded.map_or(&series.traces, |embedded| &embedded.traces),
             constellations: embedded
@@ -149,6 +157,7 @@ mod tests {
             flows: Vec::new(),
             links: Vec::new(),
             fairness: None,
+            populations: Vec::new(),
             emulation: None,
         };
         let runs: Vec<Run> =

@@ -5,6 +5,7 @@
 //! Therefore the same scenario produces the same bytes.
 
 use crate::expect::{Comparison, Expectation};
+use crate::json_format::NumbersInLines;
 use crate::run::{Clock, Run};
 use crate::summary::Summary;
 use schemars::JsonSchema;
@@ -42,6 +43,12 @@ impl Results {
     /// # Errors
     /// Returns the error of `serde_json`, which does not occur for results of a run.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(self).map(|text| text + "\n")
+        let mut bytes = Vec::new();
+        let mut serializer =
+            serde_json::Serializer::with_formatter(&mut bytes, NumbersInLines::new());
+        self.serialize(&mut serializer)?;
+        bytes.push(b'\n');
+        // `serde_json` writes UTF-8.
+        Ok(String::from_utf8(bytes).unwrap_or_default())
     }
 }

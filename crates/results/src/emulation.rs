@@ -10,6 +10,24 @@ pub struct Emulation {
     pub warnings: Vec<String>,
     /// The directions towards the clients and towards the server.
     pub directions: Vec<DirectionEmulation>,
+    /// The proxies, from the clients to the server; left out without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proxies: Vec<ProxyEmulation>,
+}
+
+/// Report of a proxy (`bentpipe pep`) on the path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProxyEmulation {
+    /// `terminal` or `gateway`.
+    pub name: String,
+    /// Connections that it split.
+    pub connections: u64,
+    /// Of these, connections that did not end in order in both directions.
+    pub incomplete: u64,
+    /// Bytes that it passed on towards the server.
+    pub bytes_to_server: u64,
+    /// Bytes that it passed on towards the clients.
+    pub bytes_to_client: u64,
 }
 
 /// Report of the emulator on one direction.

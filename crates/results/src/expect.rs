@@ -1,10 +1,11 @@
 //! Expectations and published figures. Both select results by variant, point, flow and visit.
 
 use crate::fairness::ALL_FLOWS;
-use crate::flow_metrics::find_shared;
+use crate::flow_metrics::{find_population, find_shared};
+use crate::population::is_size_class;
 use crate::run::{Point, Run};
 use crate::stats::Stats;
-use crate::summary::{Summary, values, visits};
+use crate::summary::{Summary, populations, values, visits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -185,10 +186,7 @@ pub fn judge(rules: &[Rule], groups: &[Group<'_>]) -> Vec<Expectation> {
             {
                 continue;
             }
-            let candidates = match find_shared(&rule.metric) {
-                Some(_) if !group.runs.is_empty() => vec![(ALL_FLOWS.to_owned(), 1)],
-                _ => visits(group.runs),
-            };
+            let candidates = candidates(rule, group);
             for (flow, visit) in candidates {
                 let flow_fits = rule.flow.as_deref().is_none_or(|name| name == flow);
                 if flow_fits && rule.visit.is_none_or(|wanted| wanted == visit) {
@@ -204,6 +202,25 @@ pub fn judge(rules: &[Rule], groups: &[Group<'_>]) -> Vec<Expectation> {
             });
         }
     }
+    found
+}
+
+/// Returns the flows and visits of `group` that can have the metric of `rule`. Size classes of a
+/// population are among them only if the rule names one.
+fn candidates(rule: &Rule, group: &Group<'_>) -> Vec<(String, usize)> {
+    if find_shared(&rule.metric).is_some() && !group.runs.is_empty() {
+        return vec![(ALL_FLOWS.to_owned(), 1)];
+    }
+    if find_population(&rule.metric).is_none() {
+        return visits(group.runs);
+    }
+    let found = populations(group.runs);
+    let Some(class) = rule.flow.as_deref().filter(|name| is_size_class(name)) else { return found };
+    let of_class = |(name, visit): (String, usize)| {
+        class.starts_with(&name).then(|| (class.to_owned(), visit))
+    };
+    let mut found: Vec<(String, usize)> = found.into_iter().filter_map(of_class).collect();
+    found.dedup();
     found
 }
 
@@ -226,7 +243,11 @@ impl Rule {
         flow: &str,
         visit: usize,
     ) -> Expectation {
-        let several = visits(group.runs).len() > 1 && flow != ALL_FLOWS;
+        let users = find_population(&self.metric).is_some();
+        let several = match users {
+            true => populations(group.runs).len() > 1,
+            false => visits(group.runs).len() > 1 && flow != ALL_FLOWS,
+        };
         let text = self.text(group.variant, group.point, if several { flow } else { "" }, visit);
         if group.runs.len() < group.planned {
             return Expectation { text, passed: None, measured: None };

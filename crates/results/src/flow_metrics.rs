@@ -1,9 +1,12 @@
 //! All metrics of a flow: stored ones, those computed from its stored fields, and the layers of its
 //! reverse direction. To add a computed metric, add a row to `COMPUTED`.
 
-use crate::metrics::{Better, FLOW, FlowMetrics, LINK, Row, SHARED, SharedMetrics};
+use crate::metrics::{
+    Better, FLOW, FlowMetrics, LINK, POPULATION, PopulationMetrics, Row, SHARED, SharedMetrics,
+};
 use crate::reverse::{LAYERS, Layer, ReverseBytes};
 use crate::run::{Distribution, Flow};
+use crate::time_budget::{TIME_PARTS, TimeBudget, TimePart};
 use serde_json::{Value, json};
 
 /// A metric of a flow.
@@ -20,6 +23,7 @@ enum Reader {
     Computed(fn(&Flow) -> Option<f64>),
     LayerBytes(fn(&ReverseBytes) -> u64),
     LayerPercent(fn(&ReverseBytes) -> u64),
+    TimePart(fn(&TimeBudget) -> f64),
 }
 
 impl FlowMetric {
@@ -29,11 +33,24 @@ impl FlowMetric {
             Reader::Stored(read) => read(&flow.metrics),
             Reader::Computed(read) => read(flow),
             Reader::LayerBytes(read) => Some(read(&flow.reverse_bytes) as f64),
+            Reader::TimePart(read) => flow.time_budget.as_ref().map(read),
             Reader::LayerPercent(read) => {
                 let sent = flow.metrics.bytes_sent;
                 (sent > 0).then(|| read(&flow.reverse_bytes) as f64 / sent as f64 * 100.0)
             }
         }
+    }
+
+    fn time_part(part: &TimePart) -> Self {
+        let row = Row {
+            name: part.metric,
+            unit: "s",
+            better: Better::Lower,
+            label: part.label,
+            about: part.about,
+            detail: true,
+        };
+        Self { row, reader: Reader::TimePart(part.read) }
     }
 
     fn layer(layer: &Layer, percent: bool) -> Self {
@@ -171,8 +188,8 @@ const COMPUTED: &[Computed] = &[
     )),
 ];
 
-/// Returns every metric of a flow: stored metrics, computed ones, then `reverse_bytes.LAYER` and
-/// `reverse_overhead_percent.LAYER` for each layer.
+/// Returns every metric of a flow: stored metrics, computed ones, `reverse_bytes.LAYER` and
+/// `reverse_overhead_percent.LAYER` for each layer, then `time_budget.PART` for each part.
 pub fn flow_metrics() -> impl Iterator<Item = FlowMetric> {
     let stored = FLOW
         .iter()
@@ -182,7 +199,8 @@ pub fn flow_metrics() -> impl Iterator<Item = FlowMetric> {
         .map(|metric| FlowMetric { row: metric.row, reader: Reader::Computed(metric.read) });
     let bytes = LAYERS.iter().map(|layer| FlowMetric::layer(layer, false));
     let percent = LAYERS.iter().map(|layer| FlowMetric::layer(layer, true));
-    stored.chain(computed).chain(bytes).chain(percent)
+    let times = TIME_PARTS.iter().map(FlowMetric::time_part);
+    stored.chain(computed).chain(bytes).chain(percent).chain(times)
 }
 
 /// Returns the metric of a flow called `name`.
@@ -195,10 +213,24 @@ pub fn find_shared(name: &str) -> Option<fn(&SharedMetrics) -> Option<f64>> {
     SHARED.iter().find(|metric| metric.row.name == name).map(|metric| metric.read)
 }
 
+/// Returns the reader of the metric of a population called `name`.
+pub fn find_population(name: &str) -> Option<fn(&PopulationMetrics) -> Option<f64>> {
+    POPULATION.iter().find(|metric| metric.row.name == name).map(|metric| metric.read)
+}
+
+/// Returns the rows of all metrics that scenarios can name: those of a flow, of all competing
+/// flows, and of a population.
+pub(crate) fn rows() -> impl Iterator<Item = Row> {
+    flow_metrics()
+        .map(|metric| metric.row)
+        .chain(SHARED.iter().map(|metric| metric.row))
+        .chain(POPULATION.iter().map(|metric| metric.row))
+}
+
 /// Returns the names of all metrics that scenarios can name: those of a flow, then those of all
-/// competing flows.
+/// competing flows, then those of a population.
 pub fn metric_names() -> impl Iterator<Item = &'static str> {
-    flow_metrics().map(|metric| metric.row.name).chain(SHARED.iter().map(|metric| metric.row.name))
+    rows().map(|row| row.name)
 }
 
 /// Returns all rows as JSON objects, for the schema.
@@ -217,7 +249,8 @@ pub fn metrics_schema() -> Value {
     let flow = flow_metrics().map(|metric| object("flow", metric.row));
     let shared = SHARED.iter().map(|metric| object("shared", metric.row));
     let link = LINK.iter().map(|metric| object("link", metric.row));
-    flow.chain(shared).chain(link).collect()
+    let population = POPULATION.iter().map(|metric| object("population", metric.row));
+    flow.chain(shared).chain(population).chain(link).collect()
 }
 
 #[cfg(test)]

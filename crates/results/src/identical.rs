@@ -1,6 +1,6 @@
 //! Detection of variants with identical results.
 
-use crate::metrics::FlowMetrics;
+use crate::metrics::{FlowMetrics, PopulationMetrics};
 use crate::run::Run;
 
 /// Returns pairs of variants with the same metrics in every run at every point.
@@ -30,11 +30,18 @@ fn figures(run: &Run) -> impl Iterator<Item = (&str, &FlowMetrics)> {
     run.flows.iter().map(|flow| (flow.name.as_str(), &flow.metrics))
 }
 
+fn populations(run: &Run) -> impl Iterator<Item = (&str, &PopulationMetrics)> {
+    run.populations.iter().map(|population| (population.name.as_str(), &population.metrics))
+}
+
 fn same(a: &[&Run], b: &[&Run]) -> bool {
     a.len() == b.len()
-        && a.iter()
-            .zip(b)
-            .all(|(a, b)| a.point == b.point && a.run == b.run && figures(a).eq(figures(b)))
+        && a.iter().zip(b).all(|(a, b)| {
+            a.point == b.point
+                && a.run == b.run
+                && figures(a).eq(figures(b))
+                && populations(a).eq(populations(b))
+        })
 }
 
 #[cfg(test)]
@@ -55,6 +62,8 @@ mod tests {
             start_s: 0.0,
             metrics: FlowMetrics { completion_s: Some(completion_s), ..Default::default() },
             reverse_bytes: Default::default(),
+            time_budget: None,
+            episodes: Vec::new(),
             ack_frame_bytes: None,
             ack_option_bytes: None,
             path: Default::default(),
@@ -68,6 +77,7 @@ mod tests {
             flows: vec![flow],
             links: Vec::new(),
             fairness: None,
+            populations: Vec::new(),
             emulation: None,
         }
     }

@@ -10,13 +10,16 @@ pub mod comparison;
 mod document;
 mod emulation;
 mod expect;
+pub mod explanation;
 pub mod fairness;
 mod flow_metrics;
 mod identical;
+mod json_format;
 mod manifest;
 pub mod metrics;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+mod population;
 mod quantity;
 mod reverse;
 mod run;
@@ -24,26 +27,30 @@ mod schema;
 mod stats;
 mod summary;
 mod table;
+mod time_budget;
 
 pub use document::Results;
-pub use emulation::{DirectionEmulation, Emulation};
+pub use emulation::{DirectionEmulation, Emulation, ProxyEmulation};
 pub use expect::{
     Comparison, Condition, Expectation, Figure, Group, PublishedKind, Rule, Statistic, compare,
     judge, point_text,
 };
 pub use fairness::Fairness;
 pub use flow_metrics::{
-    FlowMetric, find_metric, find_shared, flow_metrics, metric_names, metrics_schema,
+    FlowMetric, find_metric, find_population, find_shared, flow_metrics, metric_names,
+    metrics_schema,
 };
 pub use identical::identical_variants;
 pub use manifest::{
     FlowSettings, HopSummary, InputFile, Manifest, PathSummary, SweepAxis, VariantSettings,
 };
-pub use metrics::{FlowMetrics, LinkMetrics, SharedMetrics};
+pub use metrics::{FlowMetrics, LinkMetrics, PopulationMetrics, SharedMetrics};
+pub use population::{Population, SizeClass, User, Users, group_names, is_size_class};
 pub use quantity::quantity;
 pub use reverse::ReverseBytes;
 pub use run::{Clock, Direction, Distribution, Flow, Link, Object, PathKnowledge, Point, Run};
 pub use schema::json_schema;
 pub use stats::{Stats, quantile};
-pub use summary::{Summary, summarise, values, visits};
+pub use summary::{Summary, populations, summarise, values, visits};
 pub use table::{Column, TABLES, Table, TableBuilder, TableKind, Values, find_table};
+pub use time_budget::{Episode, TIME_PARTS, TimeBudget, TimePart};

@@ -92,6 +92,45 @@ metrics! {
 }
 
 metrics! {
+    /// Metrics of the users of a population. `null` means that some users have no value, because
+    /// their transfers did not complete.
+    PopulationMetrics, POPULATION;
+
+    /// Number of users.
+    "Users", "", Neither: users: u64,
+    /// Users whose transfers completed, in percent.
+    "Completed", "%", Higher: completed_percent: Option<f64>,
+    /// Mean completion time of all users.
+    "Mean completion", "s", Lower: mean_completion_s: Option<f64>,
+    /// Median of the users' completion times.
+    "Median completion", "s", Lower: median_completion_s: Option<f64>,
+    /// 95th percentile of the users' completion times.
+    "Completion, 95th percentile", "s", Lower: p95_completion_s: Option<f64>,
+    /// 99th percentile of the users' completion times.
+    "Completion, 99th percentile", "s", Lower: p99_completion_s: Option<f64>,
+    /// Mean slowdown of all users. The slowdown is the completion time over its lower bound on the
+    /// idle path: the RTTs of the handshake and of the request, and the wire bytes at the rate of
+    /// the bottleneck.
+    "Mean slowdown", "", Lower: mean_slowdown: Option<f64>,
+    /// Median of the users' slowdowns.
+    "Median slowdown", "", Lower: median_slowdown: Option<f64>,
+    /// 95th percentile of the users' slowdowns.
+    "Slowdown, 95th percentile", "", Lower: p95_slowdown: Option<f64>,
+    /// 99th percentile of the users' slowdowns.
+    "Slowdown, 99th percentile", "", Lower: p99_slowdown: Option<f64>,
+    /// Jain's index of the users' speeds, the inverse of their slowdowns: 1 if all users are
+    /// slowed down by the same factor.
+    "Jain's index of speeds", "", Higher: slowdown_jain_index: Option<f64>,
+    /// Application bytes of all completed transfers over the time from the first start to the last
+    /// completion.
+    "Goodput of all users", "Mbps", Higher: population_goodput_mbps: Option<f64>,
+    /// Packets of all users that the network dropped or lost.
+    "Packets dropped", "packets", Lower: packets_dropped: u64,
+    /// Packets that the network dropped or lost, in percent of those that the users' senders sent.
+    "Dropped", "%", Lower: dropped_percent: Option<f64>,
+}
+
+metrics! {
     /// Counters of one direction of one hop.
     LinkMetrics, LINK;
 

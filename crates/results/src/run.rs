@@ -3,7 +3,9 @@
 use crate::emulation::Emulation;
 use crate::fairness::Fairness;
 use crate::metrics::{FlowMetrics, LinkMetrics};
+use crate::population::Population;
 use crate::reverse::ReverseBytes;
+use crate::time_budget::{Episode, TimeBudget};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -69,6 +71,10 @@ pub struct Run {
     /// Fairness of competing flows; `null` without two such flows.
     #[serde(default)]
     pub fairness: Option<Fairness>,
+    /// One entry for each visit of each population of users, or of each of its shares; absent
+    /// without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub populations: Vec<Population>,
     /// Report of the emulator; absent on the virtual clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulation: Option<Emulation>,
@@ -100,6 +106,12 @@ pub struct Flow {
     pub metrics: FlowMetrics,
     /// Bytes of the reverse direction by layer.
     pub reverse_bytes: ReverseBytes,
+    /// What the completion time was spent on; `null` for datagrams and on the real clock.
+    #[serde(default)]
+    pub time_budget: Option<TimeBudget>,
+    /// The longest episodes in which time was lost to one cause, in the order in which they began.
+    #[serde(default)]
+    pub episodes: Vec<Episode>,
     /// Sizes of ACK frames; QUIC only.
     #[serde(default)]
     pub ack_frame_bytes: Option<Distribution>,

@@ -1,8 +1,9 @@
 //! Statistics of every metric over the runs of one variant at one point.
 
 use crate::fairness::ALL_FLOWS;
-use crate::flow_metrics::{FlowMetric, find_metric, find_shared, flow_metrics};
-use crate::metrics::SHARED;
+use crate::flow_metrics::{FlowMetric, find_metric, find_population, find_shared, flow_metrics};
+use crate::metrics::{POPULATION, PopulationMetrics, SHARED};
+use crate::population::Population;
 use crate::run::{Flow, Point, Run};
 use crate::stats::Stats;
 use schemars::JsonSchema;
@@ -60,6 +61,15 @@ pub fn summarise(runs: &[Run], details: &[&str]) -> Vec<Summary> {
                 summary.push(Summary::new(&group[0], ALL_FLOWS, 1, metric.row.name, &values));
             }
         }
+        for (name, visit) in groups_of_users(group) {
+            let samples: Vec<&PopulationMetrics> =
+                group.iter().filter_map(|run| users(run, &name, visit)).collect();
+            for metric in POPULATION {
+                let values: Vec<f64> =
+                    samples.iter().filter_map(|sample| (metric.read)(sample)).collect();
+                summary.push(Summary::new(&group[0], &name, visit, metric.row.name, &values));
+            }
+        }
     }
     summary
 }
@@ -67,6 +77,40 @@ pub fn summarise(runs: &[Run], details: &[&str]) -> Vec<Summary> {
 /// Returns the flows and visits that occur in `runs`, in order of first appearance.
 pub fn visits(runs: &[Run]) -> Vec<(String, usize)> {
     by_visit(runs).into_iter().map(|((flow, visit), _)| (flow.to_owned(), visit)).collect()
+}
+
+/// Returns the populations, shares and visits that occur in `runs`, without size classes, in order
+/// of first appearance.
+pub fn populations(runs: &[Run]) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    for population in runs.iter().flat_map(|run| &run.populations) {
+        let visit = (population.name.clone(), population.visit);
+        if !found.contains(&visit) {
+            found.push(visit);
+        }
+    }
+    found
+}
+
+/// Returns the groups of users and the visits that occur in `runs`: populations, each followed by
+/// its size classes, in order of first appearance.
+fn groups_of_users(runs: &[Run]) -> Vec<(String, usize)> {
+    let of = |visit: &(String, usize)| {
+        let all = runs.iter().flat_map(|run| &run.populations);
+        let own: Vec<&Population> =
+            all.filter(|own| own.name == visit.0 && own.visit == visit.1).collect();
+        let names = crate::population::group_names(&visit.0).into_iter();
+        let visit = visit.1;
+        let occurring = names.filter(move |name| own.iter().any(|own| own.group(name).is_some()));
+        occurring.map(move |name| (name, visit))
+    };
+    populations(runs).iter().flat_map(of).collect()
+}
+
+/// Returns the metrics of a group of users in a run.
+fn users<'a>(run: &'a Run, name: &str, visit: usize) -> Option<&'a PopulationMetrics> {
+    let mut visits = run.populations.iter().filter(|population| population.visit == visit);
+    visits.find_map(|population| population.group(name))
 }
 
 /// A flow's name and the number of a visit.
@@ -91,6 +135,9 @@ fn by_visit(runs: &[Run]) -> Vec<(Visit<'_>, Vec<&Flow>)> {
 pub fn values(runs: &[Run], flow: &str, visit: usize, name: &str) -> Vec<f64> {
     if let Some(shared) = find_shared(name) {
         return runs.iter().filter_map(|run| shared(&run.fairness.as_ref()?.metrics)).collect();
+    }
+    if let Some(read) = find_population(name) {
+        return runs.iter().filter_map(|run| read(users(run, flow, visit)?)).collect();
     }
     let Some(metric) = find_metric(name) else { return Vec::new() };
     runs.iter()

@@ -8,6 +8,7 @@ mod column;
 mod flows;
 mod runs;
 mod statistics;
+mod users;
 
 pub use builder::TableBuilder;
 pub use column::{Column, Values};
@@ -107,6 +108,18 @@ pub const TABLES: &[TableKind] = &[
         columns: flows::reverse_bytes,
     },
     TableKind {
+        name: "time_budget",
+        about: "One row for each part of the completion time of each measured visit that has time \
+                in it.",
+        columns: flows::time_budget,
+    },
+    TableKind {
+        name: "episodes",
+        about: "One row for each of the longest episodes of each measured visit in which time was \
+                lost to one cause.",
+        columns: flows::episodes,
+    },
+    TableKind {
         name: "ack_sizes",
         about: "One row for each size of ACK frames or ACK options of each measured visit.",
         columns: flows::ack_sizes,
@@ -115,6 +128,17 @@ pub const TABLES: &[TableKind] = &[
         name: "shares",
         about: "One row for each competing flow of each run, with its share.",
         columns: runs::shares,
+    },
+    TableKind {
+        name: "populations",
+        about: "One row for each population or share of users of each run and visit, and one for \
+                each size class of it.",
+        columns: users::populations,
+    },
+    TableKind {
+        name: "users",
+        about: "One row for each visit of each user of a population.",
+        columns: users::users,
     },
     TableKind {
         name: "summary",

@@ -7,14 +7,18 @@ use crate::flow::Flow;
 use crate::limits::{Check, HEADERS, above_zero, between};
 use crate::orbit_check;
 use crate::pep::PepSection;
+use crate::population::MAX_USERS;
 use crate::scenario::{Expect, ONLY_HOP, PointFilter, Scenario};
-use crate::transport::Transport;
+use crate::transport::{MeasuredVisit, Transport};
+use crate::workload::Work;
+use bentpipe_quic::Handshake;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::congestion::config::Parameters;
 use bentpipe_results::fairness::ALL_FLOWS;
-use bentpipe_results::{find_shared, metric_names, metrics};
+use bentpipe_results::{find_population, find_shared, group_names, metric_names, metrics};
 use bentpipe_units::Bytes;
 use serde_spanned::Spanned;
+use std::collections::HashSet;
 
 /// Smallest maximum UDP payload that QUIC allows, in bytes (RFC 9000 §14).
 const SMALLEST_PAYLOAD: u64 = 1200;
@@ -130,10 +134,54 @@ fn work(scenario: &Scenario) -> Check {
         .help("[workload]\ndownload = \"10 MB\""));
     }
     unique("flow", scenario.flows().iter().map(|flow| &flow.placement.name))?;
+    users(scenario)?;
     for flow in scenario.variants.iter().flat_map(|variant| &variant.flows) {
         self::flow(scenario, flow)?;
     }
     Ok(())
+}
+
+/// Checks the number of users of all populations together.
+fn users(scenario: &Scenario) -> Check {
+    let users = |flow: &Flow| flow.users.as_ref().map_or(0, |users| users.members.len());
+    let total: usize = scenario.flows().iter().map(users).sum();
+    let mut taken: HashSet<String> = flow_names(scenario).into_iter().map(str::to_owned).collect();
+    for flow in scenario.flows() {
+        for number in flow.users.iter().flat_map(|users| &users.members) {
+            // Users are called so in the simulation.
+            let name = format!("{}-{number:03}", flow.name());
+            if !taken.insert(name.clone()) {
+                let message = format!("`{name}` is the name of a user; allowed: each name once");
+                return Err(Problem::new(flow.placement.name.span(), message));
+            }
+        }
+    }
+    let last = scenario.flows().iter().rfind(|flow| flow.users.is_some());
+    match last {
+        Some(flow) if total > MAX_USERS => {
+            let message =
+                format!("the populations have {total} users together; allowed: up to {MAX_USERS}");
+            Err(Problem::new(flow.span.clone(), message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks that no user makes the implied first visit, which would fill the path for each of them.
+fn implied_visit(flow: &Flow) -> Check {
+    let keys = &flow.transport;
+    let repeat =
+        keys.handshake == Some(Handshake::ZeroRtt) || keys.visit == Some(MeasuredVisit::Repeat);
+    if flow.users.is_none() || !repeat || matches!(flow.work, Work::Visits(_)) {
+        return Ok(());
+    }
+    let message = format!(
+        "repeat visits of the users of `{}` would each begin with a first visit that fills the \
+            path; allowed: `visits` that list both",
+        flow.name()
+    );
+    let help = "visits = [{ download = \"100 kB\", measured = false }, { download = \"1 MB\" }]";
+    Err(Problem::new(flow.span.clone(), message).help(help))
 }
 
 fn flow(scenario: &Scenario, flow: &Flow) -> Check {
@@ -145,6 +193,7 @@ fn flow(scenario: &Scenario, flow: &Flow) -> Check {
     }
     transport(flow, scenario.path.get_ref().mtu.get_ref().get())?;
     crossed(scenario, flow)?;
+    implied_visit(flow)?;
     match &flow.placement.terminal {
         Some(terminal) => {
             let terminals = *scenario.path.get_ref().terminals.get_ref();
@@ -264,9 +313,20 @@ pub fn variant_names(scenario: &Scenario) -> Vec<&str> {
     scenario.variants.iter().map(|variant| variant.name.get_ref().as_str()).collect()
 }
 
-/// Returns the names of all flows.
-pub fn flow_names(scenario: &Scenario) -> Vec<&str> {
-    scenario.flows().iter().map(Flow::name).collect()
+/// Returns the names of all single flows.
+fn flow_names(scenario: &Scenario) -> Vec<&str> {
+    scenario.flows().iter().filter(|flow| flow.users.is_none()).map(Flow::name).collect()
+}
+
+/// Returns the names of all populations and shares, of all users if there are several of these, and
+/// of their size classes.
+fn population_names(scenario: &Scenario) -> Vec<String> {
+    let flows = scenario.flows().iter().filter(|flow| flow.users.is_some());
+    let mut names: Vec<&str> = flows.map(Flow::name).collect();
+    if names.len() > 1 {
+        names.push(ALL_FLOWS);
+    }
+    names.into_iter().flat_map(group_names).collect()
 }
 
 fn known(what: &str, given: Option<&Spanned<String>>, allowed: &[&str]) -> Check {
@@ -284,6 +344,18 @@ fn variant(scenario: &Scenario, given: Option<&Spanned<String>>) -> Check {
 
 /// Checks that the metric exists and that `flow` fits its scope.
 fn metric(scenario: &Scenario, given: &Spanned<String>, flow: Option<&Spanned<String>>) -> Check {
+    if find_population(given.get_ref()).is_some() {
+        let names = population_names(scenario);
+        if names.is_empty() {
+            let message = format!(
+                "`{}` is a metric of populations, and this scenario has none; allowed: beside a \
+                    [[flow]] with `count`",
+                given.get_ref()
+            );
+            return Err(Problem::new(given.span(), message));
+        }
+        return known("population", flow, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    }
     if find_shared(given.get_ref()).is_some() {
         return known("flow with a metric of all flows", flow, &[ALL_FLOWS]);
     }
@@ -296,7 +368,16 @@ fn metric(scenario: &Scenario, given: &Spanned<String>, flow: Option<&Spanned<St
         )),
         _ => {
             known("metric", Some(given), &metric_names().collect::<Vec<_>>())?;
-            known("flow", flow, &flow_names(scenario))
+            let names = flow_names(scenario);
+            if names.is_empty() {
+                let message = format!(
+                    "`{}` is a metric of single flows, and this scenario has users only; allowed: \
+                        a metric of populations, such as `mean_completion_s`",
+                    given.get_ref()
+                );
+                return Err(Problem::new(given.span(), message));
+            }
+            known("flow", flow, &names)
         }
     }
 }

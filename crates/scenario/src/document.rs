@@ -504,7 +504,7 @@ name = "a"
 
     fn download(scenario: &Scenario) -> String {
         match scenario.flows()[0].work.first() {
-            Workload::Download(size) => size.to_string(),
+            Workload::Download(size) => size.typical().to_string(),
             other => panic!("{other:?}"),
         }
     }

@@ -1,7 +1,8 @@
 //! The flows of a scenario: their keys, and flows as read from all layers of keys.
 
+use super::population::{PopulationKeys, Users};
 use super::protocol::Protocol;
-use super::section::{section, table};
+use super::section::{Merged, section, table};
 use super::transport::Transport;
 use super::workload::{ExternalKey, Sequence, Task, Work};
 use bentpipe_units::Span;
@@ -52,15 +53,24 @@ pub struct Placement {
 }
 section!(Placement);
 
-/// The name of a `[[variant]]`.
+/// The keys that only `[[variant]]` has.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VariantName {
     /// Name in results: lower-case letters, digits, hyphens, dots and plus signs.
     #[schemars(with = "String")]
     pub name: Spanned<String>,
+    /// Transport keys of single flows or shares, by name, which override those of the flow.
+    #[schemars(with = "Option<std::collections::BTreeMap<String, VariantFlow>>")]
+    #[expect(dead_code, reason = "read as trees with positions, and here for its schema")]
+    pub flow: Option<Merged<VariantFlow>>,
 }
 section!(VariantName);
+
+table!(
+    /// `[variant.flow.NAME]`
+    VariantFlow: "VariantFlow" = Transport
+);
 
 table!(
     /// `[workload]`
@@ -68,7 +78,8 @@ table!(
 );
 table!(
     /// `[[flow]]`
-    FlowTable: "Flow" = Placement, Ends, Sequence, Task, ExternalKey, Transport
+    FlowTable: "Flow" =
+        Placement, PopulationKeys, Ends, Sequence, Task, ExternalKey, Transport
 );
 table!(
     /// `[defaults]`
@@ -95,6 +106,8 @@ pub struct Flow {
     pub span: Range<usize>,
     /// Keys of `[[flow]]`; defaults for `[workload]`.
     pub placement: Placement,
+    /// The users that it stands for; `None` if it is a single flow.
+    pub users: Option<Users>,
     /// Endpoints of the flow.
     pub ends: Ends,
     /// What it transfers.

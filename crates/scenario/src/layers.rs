@@ -5,8 +5,10 @@
 
 use super::accept;
 use super::flow::{
-    DefaultsTable, Flow, FlowTable, Variant, VariantName, VariantTable, WorkloadTable,
+    DefaultsTable, Flow, FlowTable, Placement, Variant, VariantFlow, VariantName, VariantTable,
+    WorkloadTable,
 };
+use super::population::{self, Share, Users};
 use super::protocol::Protocol;
 use super::section;
 use super::transport::{Transport, nested};
@@ -30,6 +32,16 @@ struct Layer<'i> {
     name: Spanned<String>,
     span: Range<usize>,
     table: Tree<'i>,
+    /// The users of a share of a population.
+    users: Option<Users>,
+    /// Keys of single flows in a variant.
+    flows: Vec<Layer<'i>>,
+}
+
+impl<'i> Layer<'i> {
+    fn new(name: Spanned<String>, span: Range<usize>, table: Tree<'i>) -> Self {
+        Self { name, span, table, users: None, flows: Vec::new() }
+    }
 }
 
 impl Layer<'_> {
@@ -53,16 +65,21 @@ pub fn read(
 ) -> Result<(Vec<Variant>, Vec<Problem>), Problem> {
     let root = root.get_ref();
     let defaults = single(root, "defaults")?;
-    let defaults = Layer {
-        name: Spanned::new(0..0, String::new()),
-        span: defaults.span(),
-        table: defaults.into_inner(),
-    };
+    let (span, table) = (defaults.span(), defaults.into_inner());
+    let defaults = Layer::new(Spanned::new(0..0, String::new()), span, table);
     let variants = variants(root)?;
     let flows = flows(root, seed)?;
     defaults.check(&DefaultsTable::keys())?;
     for variant in &variants {
         variant.check(&VariantTable::keys())?;
+        for own in &variant.flows {
+            own.check(&VariantFlow::keys())?;
+            let known = || flows.iter().map(|flow| flow.name.get_ref().as_str());
+            if !known().any(|name| name == own.name.get_ref()) {
+                let (span, name) = (own.name.span(), own.name.get_ref());
+                return Err(Problem::not_one_of(span, "flow", name, known()));
+            }
+        }
     }
     let keys =
         if root.contains_key("workload") { WorkloadTable::keys() } else { FlowTable::keys() };
@@ -73,7 +90,8 @@ pub fn read(
     for variant in &variants {
         let mut own = Vec::new();
         for flow in &flows {
-            own.push(one(&[&defaults, variant, flow], limit)?);
+            let over = variant.flows.iter().find(|own| own.name.get_ref() == flow.name.get_ref());
+            own.push(one(&[&defaults, variant], flow, over, limit)?);
         }
         read.push(Variant { name: variant.name.clone(), flows: own });
     }
@@ -84,6 +102,11 @@ pub fn read(
             &layer.table,
             read.iter().skip(index).take(1).flat_map(|one| &one.flows),
         ));
+        for own in &layer.flows {
+            let flows = read.iter().skip(index).take(1).flat_map(|one| &one.flows);
+            let named = flows.filter(|flow| flow.name() == own.name.get_ref());
+            refused.extend(accept::refused(&own.table, named));
+        }
     }
     for (index, layer) in flows.iter().enumerate() {
         refused.extend(accept::refused(
@@ -119,17 +142,31 @@ fn variants<'i>(root: &Tree<'i>) -> Result<Vec<Layer<'i>>, Problem> {
     let mut layers = Vec::new();
     for entry in list(root, "variant")? {
         let (span, mut table) = (entry.span(), entry.into_inner());
-        let VariantName { name } = section::take(&mut table, span.clone())?;
-        layers.push(Layer { name, span, table });
+        let flows = variant_flows(&table)?;
+        let VariantName { name, .. } = section::take(&mut table, span.clone())?;
+        layers.push(Layer { flows, ..Layer::new(name, span, table) });
     }
     if layers.is_empty() {
-        layers.push(Layer {
-            name: Spanned::new(0..0, DEFAULT.to_owned()),
-            span: 0..0,
-            table: Tree::new(),
-        });
+        layers.push(Layer::new(Spanned::new(0..0, DEFAULT.to_owned()), 0..0, Tree::new()));
     }
     Ok(layers)
+}
+
+/// Returns the keys of single flows in the table of a variant.
+fn variant_flows<'i>(variant: &Tree<'i>) -> Result<Vec<Layer<'i>>, Problem> {
+    let flows = single(variant, "flow")?.into_inner();
+    let layer = |(key, node): (Spanned<Cow<'i, str>>, Node<'i>)| {
+        let name = Spanned::new(key.span(), key.into_inner().into_owned());
+        let span = node.span();
+        match node.into_inner() {
+            DeValue::Table(table) => Ok(Layer::new(name, span, table)),
+            _ => {
+                let message = "the keys of a flow must be a table: [variant.flow.NAME]";
+                Err(Problem::new(span, message))
+            }
+        }
+    };
+    flows.into_iter().map(layer).collect()
 }
 
 /// Returns the flows of the file. The flow of `[workload]` is named `main`.
@@ -146,24 +183,38 @@ fn flows<'i>(root: &Tree<'i>, seed: u64) -> Result<Vec<Layer<'i>>, Problem> {
         (Some(_), None) => {
             let workload = single(root, "workload")?;
             let name = Spanned::new(workload.span(), MAIN.to_owned());
-            layers.push(Layer { name, span: workload.span(), table: workload.into_inner() });
+            layers.push(Layer::new(name, workload.span(), workload.into_inner()));
         }
         (None, _) => {}
     }
     for entry in listed {
-        let (span, table) = (entry.span(), entry.into_inner());
+        let (span, mut table) = (entry.span(), entry.into_inner());
+        let Placement { name, .. } = section::take(&mut table.clone(), span.clone())?;
+        if let Some(shares) = population::expand(&name, &mut table, &span)? {
+            for Share { name, mut table, users } in shares {
+                table.remove("name");
+                let layer = Layer::new(name, span.clone(), table);
+                layers.push(Layer { users: Some(users), ..layer });
+            }
+            continue;
+        }
         for (name, table) in cities::expand(table, &span, seed)? {
-            layers.push(Layer { name, span: span.clone(), table });
+            layers.push(Layer::new(name, span.clone(), table));
         }
     }
     Ok(layers)
 }
 
-/// Reads one flow from the keys of all `layers`, the most general first.
-fn one(layers: &[&Layer<'_>; 3], limit: Span) -> Result<Flow, Problem> {
-    let [_, _, own] = layers;
+/// Reads one flow from the keys of all layers, the most general first: those `above` the flow, its
+/// `own`, and those that the variant has for this flow.
+fn one(
+    above: &[&Layer<'_>; 2],
+    own: &Layer<'_>,
+    over: Option<&Layer<'_>>,
+    limit: Span,
+) -> Result<Flow, Problem> {
     let mut written = Tree::new();
-    for layer in layers {
+    for layer in above.iter().copied().chain([own]).chain(over) {
         merge(&mut written, &layer.table);
     }
     if !own.table.contains_key("external") {
@@ -174,6 +225,9 @@ fn one(layers: &[&Layer<'_>; 3], limit: Span) -> Result<Flow, Problem> {
     let explicit: Transport = section::take(&mut written.clone(), span.clone())?;
     let mut table = written.clone();
     let (work, sequence) = Work::read(&mut table, span.clone(), limit)?;
+    if own.users.is_some() {
+        population::check_work(&work, &span)?;
+    }
     let protocol = Protocol::of(&explicit, work.first())?;
     let mut keys = preset::layer(explicit.preset.unwrap_or_default(), protocol);
     merge(&mut keys, &table);
@@ -184,5 +238,6 @@ fn one(layers: &[&Layer<'_>; 3], limit: Span) -> Result<Flow, Problem> {
     let ends = section::take(&mut keys, span.clone())?;
     let placement = section::take(&mut keys, span.clone())?;
     let virtual_only = accept::virtual_only(&written, protocol);
-    Ok(Flow { span, placement, ends, work, sequence, transport, protocol, virtual_only })
+    let users = own.users.clone();
+    Ok(Flow { span, placement, users, ends, work, sequence, transport, protocol, virtual_only })
 }

@@ -5,6 +5,7 @@
 //! values, which error messages need. The module `section` reads tables that share keys.
 
 mod accept;
+mod arrivals;
 mod check;
 mod cities;
 mod document;
@@ -18,6 +19,7 @@ mod orbit;
 mod orbit_check;
 mod orbit_text;
 mod pep;
+mod population;
 mod preset;
 pub mod profiles;
 mod protocol;
@@ -28,6 +30,7 @@ mod tree;
 mod window;
 pub mod workload;
 
+pub use arrivals::Arrivals;
 pub use check::{check, variant_names};
 pub use document::{Axis, Document, plain_text};
 pub use error::{Problem, ScenarioError, Source, nearest, quoted};
@@ -39,14 +42,15 @@ pub use orbit::{
 };
 pub use orbit_text::{Begin, ConstellationText, IslText, PhaseText};
 pub use pep::PepSection;
+pub use population::{MAX_USERS, Users};
 pub use protocol::Protocol;
 pub use scenario::{
     Crypto, Expect, FairnessSection, Hop, ONLY_HOP, Output, PathSection, PointFilter, Published,
     Scenario, TimeSeries, json_schema,
 };
 pub use transport::{
-    FlowControlPreset, HttpKind, MeasuredVisit, PathChangeResponseName, PepMode, Transport,
-    TransportKind,
+    FlowControlPreset, HttpKind, MeasuredVisit, PathChangeResponseName, PepMode, TcpBuffers,
+    Transport, TransportKind,
 };
 pub use window::{ConnectionWindow, Window};
 pub use workload::Workload;

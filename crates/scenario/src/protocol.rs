@@ -64,7 +64,8 @@ impl Protocol {
             Self::Tcp(Version::H2) => &["tcp", "h2"],
             Self::Tcp(Version::H1) => &["tcp", "h1"],
             Self::Tcp(Version::Raw) => &["tcp"],
-            Self::Datagrams | Self::External => &[],
+            Self::External => &["external"],
+            Self::Datagrams => &[],
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Transport keys of `[defaults]`, `[[variant]]` and `[[flow]]`.
 //!
-//! The schema extension `x-accepted-by` lists what a key applies to: `quic`, `tcp`, or an HTTP
-//! version. A key without it applies to QUIC and TCP. `x-real-clock` lists the values that QUIC
-//! supports on the real clock, where `bentpipe serve` and `bentpipe get` are its endpoints. An
-//! empty list allows any value; a key without the extension is not supported there.
+//! The schema extension `x-accepted-by` lists what a key applies to: `quic`, `tcp`, an HTTP
+//! version, or `external` programs. A key without it applies to QUIC and TCP. `x-real-clock` lists
+//! the values that QUIC supports on the real clock, where `bentpipe serve` and `bentpipe get` are
+//! its endpoints. An empty list allows any value; a key without the extension is not supported
+//! there.
 
 use super::section::{keys, section};
 use super::window::{ConnectionWindow, Window};
@@ -33,8 +34,9 @@ pub struct Transport {
     /// (QUIC: one stream per object; TCP: a request of 17 bytes without TLS).
     #[schemars(with = "Option<HttpKind>", extend("x-real-clock" = ["h3"]))]
     pub http: Option<Spanned<HttpKind>>,
-    /// Congestion controller of the data sender (`bentpipe controllers` lists them).
-    #[schemars(extend("x-real-clock" = []))]
+    /// Congestion controller of the data sender (`bentpipe controllers` lists them). For external
+    /// programs: that of the kernel's TCP, if they choose none.
+    #[schemars(extend("x-real-clock" = [], "x-accepted-by" = ["quic", "tcp", "external"]))]
     pub congestion: Option<ControllerName>,
     /// Slow-start algorithm: `auto` (the best one that is safe), `standard`, or another one that
     /// `bentpipe controllers` lists.
@@ -165,17 +167,21 @@ pub struct TcpKeys {
     /// Performance-enhancing proxy, configured in `[path.pep]`: `none`; `gateway` splits
     /// connections on the server's side of its hop; `both` splits them on both sides; `filter`
     /// only drops redundant ACKs.
-    #[schemars(with = "Option<PepMode>")]
+    #[schemars(with = "Option<PepMode>", extend("x-accepted-by" = ["tcp", "external"]))]
     pub pep: Option<Spanned<PepMode>>,
     /// Maximum number of parallel connections for `h1`; 6 by default.
     #[schemars(with = "Option<u64>", range(min = 1, max = 64), extend("x-accepted-by" = ["h1"]))]
     pub connections: Option<Spanned<u64>>,
     /// Maximum size of the receive buffer. Half of it is receive window, as in Linux. `6 MiB` is
     /// the default of Linux; `auto` never limits.
+    #[schemars(extend("x-accepted-by" = ["tcp", "external"]))]
     pub receive_buffer: Option<Window>,
     /// Let the receive buffer grow with the data that the application reads; true by default.
     /// Otherwise, it has its full size from the start.
     pub receive_autotune: Option<bool>,
+    /// How buffers are counted, and how the receive window grows; `payload` by default.
+    #[schemars(with = "Option<TcpBuffers>")]
+    pub buffers: Option<TcpBuffers>,
     /// Interval within which arriving segments are coalesced and acknowledged once, as with
     /// receive offload.
     pub coalesce: Option<Span>,
@@ -183,6 +189,18 @@ pub struct TcpKeys {
     pub ecn: Option<bool>,
     /// Shrink the congestion window while idle (RFC 5681 §4.1); true by default, as in Linux.
     pub idle_restart: Option<bool>,
+}
+
+/// How TCP counts buffers, and how its receive window grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TcpBuffers {
+    /// Buffers count payload, and half of the receive buffer is window.
+    #[default]
+    Payload,
+    /// As in Linux 6.18: buffers count the memory of packets, and the receive window grows with
+    /// each segment, which is acknowledged at once meanwhile.
+    Linux,
 }
 
 /// The visit that is measured.

@@ -32,6 +32,7 @@ fn spec(http: Http, trace: bool, qlog: Forms) -> RunSpec {
         }],
         terminals: 1,
         flows: vec![FlowSpec {
+            in_population: false,
             ends: None,
             name: "download".into(),
             terminal: 0,

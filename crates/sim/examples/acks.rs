@@ -114,6 +114,7 @@ impl Options {
         };
         let bdp = forward.bytes_in(rtt);
         let flow = |name: &str, stack, direction, duration, object| FlowSpec {
+            in_population: false,
             ends: None,
             name: name.into(),
             terminal: 0,

@@ -66,6 +66,7 @@ fn flow(number: usize, ends: Option<(usize, usize)>, stack: Stack, duration: Spa
         _ => vec![Object::new("object", Bytes::new(1 << 50))],
     };
     FlowSpec {
+        in_population: false,
         name: format!("flow {number}"),
         terminal: 0,
         ends,

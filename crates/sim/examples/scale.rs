@@ -67,6 +67,7 @@ fn spec(name: &str, flows: u64, duration: Span) -> Result<RunSpec, Error> {
     let rate = Rate::from_bps(RATE.as_bps() * flows);
     let flow = |number: u64| -> Result<FlowSpec, Error> {
         Ok(FlowSpec {
+            in_population: false,
             ends: None,
             name: format!("flow {number}"),
             terminal: 0,

@@ -87,6 +87,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }],
         terminals: 1,
         flows: vec![FlowSpec {
+            in_population: false,
             ends: None,
             name: "download".into(),
             terminal: 0,

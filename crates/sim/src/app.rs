@@ -140,6 +140,7 @@ async fn h3_answer(
     progress: &VisitProgress,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let (request, mut stream) = resolver.resolve_request().await?;
+    progress.answered(conn.now());
     let mut path = request.uri().path().trim_start_matches('/').split('/');
     let mut number = || path.next().and_then(|text| text.parse::<u64>().ok());
     let (Some(index), Some(bytes)) = (number(), number()) else {
@@ -241,6 +242,7 @@ async fn raw_answer(
         request[at..at + 8].iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte))
     };
     let (index, bytes) = (number(1) as usize, number(9));
+    progress.answered(conn.now());
     if request[0] == 1 {
         if surplus > 0 {
             progress.received(index, surplus, conn.now());

@@ -8,6 +8,7 @@
 use crate::error::SimError;
 use crate::outcome::FlowOutcome;
 use crate::spec::{Direction, Stack};
+use crate::time_budget::TimePart;
 use bentpipe_link::{Counters, DirectionModel, QueueTime};
 use bentpipe_units::{Bytes, Span, Time};
 use std::fmt::Display;
@@ -81,6 +82,7 @@ pub fn run<'a>(
         bytes(visit.outcome)?;
         round_trip(visit)?;
         completion(visit)?;
+        time_budget(visit.outcome)?;
     }
     // A mesh does not report the links of a visit, and checking thousands of links would be
     // useless.
@@ -288,6 +290,28 @@ fn shares(link: &LinkAudit<'_>, visits: &[VisitAudit<'_>], end: Time) -> Result<
         what,
         format!("at most {buffer} bytes"),
         format!("{sum} bytes"),
+    )
+}
+
+/// Checks that the parts of the completion time add up to it, and that their causes are known: at
+/// most a hundredth of it, or a nanosecond for each part, has none.
+fn time_budget(outcome: &FlowOutcome) -> Result<(), SimError> {
+    let (Some(completion), Some(budget)) = (outcome.completion, &outcome.time_budget) else {
+        return Ok(());
+    };
+    let what = |part: &str| {
+        format!("{part} of the time budget of flow `{}`, visit {}", outcome.name, outcome.visit)
+    };
+    let total = budget.total();
+    require("time budget", total == completion, || what("sum"), completion, total)?;
+    let unknown = budget.get(TimePart::Unattributed);
+    let most = completion / 100;
+    require(
+        "time budget",
+        unknown <= most,
+        || what("unattributed part"),
+        format!("at most {most}"),
+        unknown,
     )
 }
 

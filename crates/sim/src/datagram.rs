@@ -1,6 +1,7 @@
 //! Packets that cross the links.
 
 use crate::spec::Direction;
+use crate::time_budget::Trip;
 use bentpipe_link::Ecn;
 use bentpipe_quic::noq_proto::EcnCodepoint;
 use bentpipe_tcp::Segment;
@@ -57,12 +58,16 @@ impl PathDirection {
 /// Returns a socket address of flow number `flow`, from the benchmarking range (RFC 2544).
 ///
 /// Clients of one terminal share an address, as behind a NAT. Each terminal has a network of its
-/// own.
+/// own; those from number 256 on, for which the range has no room, have a private one (RFC 1918).
 pub fn socket(flow: usize, side: Role, terminal: usize) -> SocketAddr {
     let [high, low] = (flow as u16).to_be_bytes();
-    let [_, network] = (terminal as u16).to_be_bytes();
+    let [far, network] = (terminal as u16).to_be_bytes();
+    let client = match far {
+        0 => Ipv4Addr::new(198, 18, network, 2),
+        _ => Ipv4Addr::new(10, far, network, 2),
+    };
     match side {
-        Role::Client => (Ipv4Addr::new(198, 18, network, 2), 50_000 + flow as u16 % 10_000).into(),
+        Role::Client => (client, 50_000 + flow as u16 % 10_000).into(),
         Role::Server => (Ipv4Addr::new(198, 19, high, low), 443).into(),
     }
 }
@@ -80,6 +85,8 @@ pub struct Datagram {
     pub to: u16,
     /// Position in the sent bytes, for time series.
     pub position: f64,
+    /// Its way so far.
+    pub trip: Trip,
     /// Its payload.
     pub body: Body,
 }

@@ -5,9 +5,9 @@ use bentpipe_link::random;
 use bentpipe_quic::path_memory::token::{
     KeyRing, MemoryPathTokenStore, PathTokens, Secret, TokenClient, TokenServer,
 };
-use bentpipe_quic::path_memory::{Limits, MemoryStore, Prefixes};
+use bentpipe_quic::path_memory::{IpPrefix, Limits, MemoryStore, Prefixes};
 use bentpipe_quic::tls::Randomness;
-use bentpipe_quic::{DEFAULT_LIFETIME, EpochClock, PathMemory, StartLimiter};
+use bentpipe_quic::{DEFAULT_LIFETIME, EpochClock, PathMemory, SimultaneousStarts, StartLease};
 use rand_core::Rng;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,14 +16,21 @@ use std::sync::{Mutex, PoisonError};
 /// State of one host.
 #[derive(Debug, Clone)]
 pub struct Host {
-    /// Limits fast starts to one at a time per client.
-    pub start_limiter: StartLimiter<IpAddr>,
+    /// Limits fast starts to one at a time per client network.
+    simultaneous_starts: SimultaneousStarts<IpPrefix>,
     /// Memory of the paths it has sent over.
     pub memory: PathMemory,
     /// Issues tokens.
     pub token_server: TokenServer,
     /// Tokens it has received.
     pub token_client: TokenClient,
+}
+
+impl Host {
+    /// Returns the lease of a fast start to the client at `peer`.
+    pub fn start_lease(&self, peer: IpAddr) -> StartLease {
+        self.simultaneous_starts.lease(Prefixes::default().of(peer))
+    }
 }
 
 /// All hosts of a run by name: servers by their own, clients by their flow's.
@@ -55,7 +62,7 @@ impl Hosts {
         let prefixes = Prefixes::default();
         let store = MemoryStore::new(Limits::default());
         let host = Host {
-            start_limiter: StartLimiter::default(),
+            simultaneous_starts: SimultaneousStarts::default(),
             memory: PathMemory::new(store, prefixes, "sim", DEFAULT_LIFETIME, self.epoch.clone()),
             token_server: TokenServer::new(
                 PathTokens::new(keys),

@@ -25,10 +25,14 @@ mod simulation;
 mod spec;
 mod tcp_connections;
 mod tcp_log;
+mod time_budget;
 mod timing_wheel;
 mod visit_progress;
 
 pub use error::SimError;
+pub use flow::SendSchedule;
+pub use loss_reason::LossReason;
+pub use mesh::{MeshDriver, MeshRecords, PacketFate};
 pub use outcome::{
     Acknowledgements, FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome, PepOutcome, QlogFile,
     ReverseBytes, RunOutcome,
@@ -38,3 +42,4 @@ pub use spec::{
     DatagramTraffic, Direction, Failure, FlowSpec, HopSpec, MeshSpec, Object, PepSpec,
     ProgramStack, RunSpec, Stack, TcpStack, Visit,
 };
+pub use time_budget::{Episode, TimeBudget, TimePart};

@@ -1,10 +1,11 @@
 //! The links of a run, with their records.
 
 use crate::checks::LinkAudit;
+use crate::loss_reason::LossReason;
 use crate::outcome::LinkOutcome;
 use crate::packet_arena::PacketId;
-use bentpipe_link::{DirectionModel, Link, LinkContext};
-use bentpipe_recorder::{LinkRecorder, LinkTrace};
+use bentpipe_link::{DirectionModel, Enqueue, Link, LinkContext, LossCause, Packet};
+use bentpipe_recorder::{LinkRecorder, LinkTrace, rate_series};
 use bentpipe_series::SeriesLimit;
 use bentpipe_units::{Span, Time};
 
@@ -16,6 +17,9 @@ pub struct LinkState {
     /// The nodes at its far ends, by port.
     pub port_destinations: Vec<u32>,
     pub recorder: Option<Box<LinkRecorder>>,
+    /// True if its rate may be zero, so that a packet that it does not send waits for the end of an
+    /// outage and not for capacity.
+    pub has_outages: bool,
     /// True if its recorder takes the shares of frames.
     records_frames: bool,
     /// Capture interface for packets that enter this link.
@@ -42,6 +46,7 @@ impl LinkState {
         Self {
             link: Link::new(&model, &context, port_destinations.len()),
             name,
+            has_outages: model.has_outages(),
             model: Box::new(model),
             port_destinations,
             recorder: None,
@@ -88,6 +93,46 @@ impl LinkState {
         }
     }
 
+    /// Offers a packet to `port`. Returns it if the link drops it at once.
+    pub fn offer(
+        &mut self,
+        now: Time,
+        port: usize,
+        packet: Packet<PacketId>,
+    ) -> Option<(LossReason, Packet<PacketId>)> {
+        self.last = now;
+        self.first_in.get_or_insert(now);
+        let enqueued = self.link.enqueue(now, port, packet);
+        self.note(now);
+        let Enqueue::Dropped(cause, packet) = enqueued else { return None };
+        Some((self.count_dropped(now, cause), packet))
+    }
+
+    /// Counts a packet that left from `port`. Returns the node that it reaches.
+    pub fn count_delivered(&mut self, now: Time, port: usize, packet: &Packet<PacketId>) -> u32 {
+        self.last_out = now;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.delivered(now, packet.bytes);
+        }
+        self.carried.add(packet.payload.flow, packet.bytes);
+        self.port_destinations[port]
+    }
+
+    /// Records that a packet was dropped at `at`.
+    pub fn count_dropped(&mut self, at: Time, cause: LossCause) -> LossReason {
+        let reason = LossReason::OnLink(cause);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.dropped(at, reason);
+        }
+        reason
+    }
+
+    /// Notes that all of its events up to `now` were taken.
+    pub fn polled(&mut self, now: Time) {
+        self.last = now;
+        self.note(now);
+    }
+
     /// Records time series of at most `limit` points from now on.
     pub fn record(&mut self, limit: SeriesLimit) {
         self.records_frames = self.link.record_frame_shares();
@@ -95,7 +140,7 @@ impl LinkState {
     }
 
     /// Records the queue at `now` and the terminals' shares of frames.
-    pub fn note(&mut self, now: Time) {
+    fn note(&mut self, now: Time) {
         if let Some(recorder) = &mut self.recorder {
             recorder.queue(now, self.link.queue_bytes());
             if self.records_frames {
@@ -111,8 +156,9 @@ impl LinkState {
         recorder.frames(self.link.take_frame_shares(end));
         let (rate, queue_limit) = (self.model.constant_rate(), self.model.queue_limit_bytes(rtt));
         let terminals = recorder.take_terminals();
-        let whole =
-            LinkTrace { name: self.name.clone(), rate, queue_limit, series: recorder.series() };
+        let mut series = recorder.series();
+        series.extend(rate_series(self.model.rate_changes(end)));
+        let whole = LinkTrace { name: self.name.clone(), rate, queue_limit, series };
         let terminals = terminals.into_iter().enumerate().map(|(terminal, series)| LinkTrace {
             name: format!("{}#{terminal}", self.name),
             rate,

@@ -1,6 +1,7 @@
 //! Outcome of a run.
 
 use crate::spec::Direction;
+use crate::time_budget::{Episode, TimeBudget};
 use bentpipe_link::Counters;
 use bentpipe_quic::FlowControlStats;
 use bentpipe_quic::congestion::SavedParameters;
@@ -191,6 +192,11 @@ pub struct FlowOutcome {
     pub first_byte: Option<Span>,
     /// Completion at the client. For an upload, the response of the server has arrived.
     pub completion: Option<Span>,
+    /// What the completion time, or the time until the visit was given up, was spent on. `None` for
+    /// datagrams.
+    pub time_budget: Option<TimeBudget>,
+    /// The longest episodes in which time was lost to one cause, in the order in which they began.
+    pub episodes: Vec<Episode>,
     /// Packets that the data's sender sent.
     pub packets_sent: u64,
     /// Bytes of these, including IP headers.

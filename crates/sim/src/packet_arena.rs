@@ -1,6 +1,7 @@
 //! Storage of packets in flight. Links pass only their IDs.
 
 use crate::datagram::{Body, Datagram, PathDirection};
+use bentpipe_units::Span;
 use bytes::BytesMut;
 use std::collections::VecDeque;
 
@@ -20,13 +21,38 @@ pub struct PacketId {
     pub toward: PathDirection,
     /// Number of links that it has entered in a mesh.
     hops: u8,
+    /// Time on the slowest link so far, in nanoseconds.
+    serialised: u32,
 }
 
 impl PacketId {
+    /// Identifies a packet that is stored outside, by its number `place` there.
+    pub fn outside(place: u32, flow: u32, to: u16) -> Self {
+        let toward = if to == 0 { PathDirection::ToClient } else { PathDirection::ToServer };
+        Self { place, flow, to, toward, hops: 0, serialised: 0 }
+    }
+
+    /// Returns the place of the packet.
+    pub fn place(&self) -> u32 {
+        self.place
+    }
+
     /// Returns the number of links that the packet has entered in a mesh.
     #[inline]
     pub fn hops(&self) -> u8 {
         self.hops
+    }
+
+    /// Returns the time that the packet has occupied the slowest link so far, at most 4.29 s.
+    #[inline]
+    pub fn serialised(&self) -> Span {
+        Span::from_nanos(u64::from(self.serialised))
+    }
+
+    /// Counts the time that the packet has occupied a link, in nanoseconds.
+    #[inline]
+    pub fn count_serialised(&mut self, nanos: u32) {
+        self.serialised = self.serialised.max(nanos);
     }
 
     /// Counts one more link. Returns the number of links that the packet has entered.
@@ -76,7 +102,7 @@ impl PacketArena {
                 datagrams.len() as u32 - 1
             }
         };
-        PacketId { place, flow, to, toward, hops: 0 }
+        PacketId { place, flow, to, toward, hops: 0, serialised: 0 }
     }
 
     /// Returns the packet.
@@ -102,10 +128,19 @@ impl PacketArena {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time_budget::Trip;
 
     fn datagram(visit: u32) -> Datagram {
         let body = Body::Udp(BytesMut::from(&b"data"[..]));
-        Datagram { flow: 0, visit, toward: PathDirection::ToServer, to: 1, position: 0.0, body }
+        Datagram {
+            flow: 0,
+            visit,
+            toward: PathDirection::ToServer,
+            to: 1,
+            position: 0.0,
+            trip: Trip::default(),
+            body,
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::outcome::RunOutcome;
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
 use crate::spec::RunSpec;
-use bentpipe_link::{Enqueue, Event, Packet, random};
+use bentpipe_link::{Event, Packet, random};
 use bentpipe_quic::tls::{self, SecretLog};
 use bentpipe_quic::{Clock, EpochClock};
 use bentpipe_recorder::RunTrace;
@@ -87,6 +87,8 @@ impl<N: PacketNetwork> Simulation<N> {
             secrets: spec.capture.is_some().then(SecretLog::default),
             seed: (spec.seed, spec.run),
             time_limit: spec.time_limit,
+            base_rtt: spec.base_rtt,
+            alone: spec.flows.len() == 1,
             hosts: Hosts::new(epoch.clone(), (spec.seed, spec.run)),
             epoch,
             last_node,
@@ -210,6 +212,7 @@ impl<N: PacketNetwork> Simulation<N> {
             self.lost(packet_id, lost, self.now);
         }
         for (net_node, packet) in update.forward {
+            self.packet_arena.get_mut(packet.payload).trip.release(self.now);
             self.forward(net_node, packet);
         }
         self.event_queue.schedule(NETWORK as Component, self.network.deadline());
@@ -221,34 +224,32 @@ impl<N: PacketNetwork> Simulation<N> {
         while let Some(event) = self.links[index].link.poll(self.now) {
             let state = &mut self.links[index];
             match event {
-                Event::Delivered { packet, port, .. } => {
-                    state.last_out = self.now;
-                    if let Some(recorder) = &mut state.recorder {
-                        recorder.delivered(self.now, packet.bytes);
+                Event::Delivered { mut packet, port, service, .. } => {
+                    packet.payload.count_serialised(service.serialised_ns);
+                    if !service.queued.is_zero() {
+                        let trip = &mut self.packet_arena.get_mut(packet.payload).trip;
+                        trip.add(service, state.has_outages);
                     }
-                    state.carried.add(packet.payload.flow, packet.bytes);
-                    let net_node = state.port_destinations[port];
+                    let net_node = state.count_delivered(self.now, port, &packet);
                     self.forward(net_node, packet);
                 }
-                Event::Lost { cause, at, packet, .. } => {
-                    let lost = LossReason::OnLink(cause);
-                    if let Some(recorder) = &mut state.recorder {
-                        recorder.dropped(at, lost);
-                    }
+                Event::Lost { cause, at, mut packet, service, .. } => {
+                    packet.payload.count_serialised(service.serialised_ns);
+                    let lost = state.count_dropped(at, cause);
                     self.lost(packet.payload, lost, at);
                 }
             }
         }
-        let state = &mut self.links[index];
-        state.last = self.now;
-        state.note(self.now);
+        self.links[index].polled(self.now);
         self.schedule_link(index);
     }
 
     fn lost(&mut self, packet_id: PacketId, lost: LossReason, at: Time) {
         let &Datagram { flow, toward, visit, position, .. } = self.packet_arena.get(packet_id);
         self.packet_arena.remove(packet_id);
-        self.flows[flow as usize].progress_mut().count_lost(toward, visit, lost, position, at);
+        let carried = packet_id.serialised();
+        let progress = self.flows[flow as usize].progress_mut();
+        progress.count_lost(toward, visit, lost, carried, position, at);
     }
 
     /// Delivers a packet at `net_node` or passes it to the next link.
@@ -275,6 +276,7 @@ impl<N: PacketNetwork> Simulation<N> {
         match next {
             NextHop::Link(link, port) => self.enter(link, port, packet),
             NextHop::Waits => {
+                self.packet_arena.get_mut(packet.payload).trip.hold(self.now);
                 self.event_queue.schedule(NETWORK as Component, self.network.deadline())
             }
             NextHop::Lost(lost) => self.lost(packet.payload, lost, self.now),
@@ -283,7 +285,9 @@ impl<N: PacketNetwork> Simulation<N> {
                 let index = packet.payload.flow as usize;
                 let flow = &mut self.flows[index];
                 flow.deliver(self.now, node, packet.ecn, datagram);
+                let (trip, visit) = (datagram.trip, datagram.visit);
                 self.packet_arena.remove(packet.payload);
+                flow.progress_mut().delivered(self.now, node, visit, &trip, &packet);
                 let over = flow.progress().visit_is_over();
                 self.flush(index, node);
                 // The flow acts after this link has been polled, because it may end the visit and
@@ -299,8 +303,6 @@ impl<N: PacketNetwork> Simulation<N> {
     fn enter(&mut self, index: usize, port: usize, packet: Packet<PacketId>) {
         let now = self.now;
         let state = &mut self.links[index];
-        state.last = now;
-        state.first_in.get_or_insert(now);
         if let (Some(capture), Some(interface)) = (&mut self.capture, state.captured) {
             let datagram = self.packet_arena.get(packet.payload);
             let terminal = self.flows[datagram.flow as usize].progress().terminal();
@@ -311,14 +313,9 @@ impl<N: PacketNetwork> Simulation<N> {
                 &Packet { bytes: packet.bytes, ecn: packet.ecn, payload: datagram },
             );
         }
-        let dropped = state.link.enqueue(now, port, packet);
-        state.note(now);
+        let dropped = state.offer(now, port, packet);
         self.schedule_link(index);
-        if let Enqueue::Dropped(cause, packet) = dropped {
-            let lost = LossReason::OnLink(cause);
-            if let Some(recorder) = &mut self.links[index].recorder {
-                recorder.dropped(now, lost);
-            }
+        if let Some((lost, packet)) = dropped {
             self.lost(packet.payload, lost, now);
         }
     }

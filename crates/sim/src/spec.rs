@@ -3,7 +3,7 @@
 use bentpipe_link::DirectionModel;
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Network, RouteUpdates};
-use bentpipe_quic::congestion::CongestionConfig;
+use bentpipe_quic::congestion::{CongestionConfig, ControllerName};
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_series::SeriesLimit;
@@ -149,6 +149,8 @@ pub struct FlowSpec {
     pub stack: Stack,
     /// Its visits, one after the other.
     pub visits: Vec<Visit>,
+    /// True if it is one of the users of a population, which record no time series and no qlog.
+    pub in_population: bool,
 }
 
 /// Transport of a flow.
@@ -185,6 +187,17 @@ pub enum DatagramTraffic {
     },
 }
 
+impl DatagramTraffic {
+    /// Returns its name in the results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Constant { bursts: None, .. } => "cbr",
+            Self::Constant { bursts: Some(_), .. } => "on-off",
+            Self::Ping { .. } => "ping",
+        }
+    }
+}
+
 impl Stack {
     /// Creates QUIC with these settings at both ends.
     pub fn quic(settings: Settings) -> Self {
@@ -210,7 +223,7 @@ impl Stack {
 }
 
 /// Command lines of a server and a client. Each run replaces placeholders in braces.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ProgramStack {
     /// Command line of the server.
     pub server: String,
@@ -218,6 +231,12 @@ pub struct ProgramStack {
     pub client: String,
     /// Size of the largest IP packet.
     pub mtu: Bytes,
+    /// Congestion controller of the kernel's TCP. `None`: its default.
+    pub congestion: Option<ControllerName>,
+    /// Largest receive buffer of the kernel's TCP. `None`: its default.
+    pub receive_buffer: Option<Bytes>,
+    /// A proxy on the path, which splits TCP connections of the programs.
+    pub pep: Option<PepSpec>,
 }
 
 /// TCP endpoints, the protocol above them, and proxies on the path.

@@ -5,7 +5,9 @@ use crate::outcome::{PepOutcome, QlogFile};
 use crate::spec::{Direction, Failure, PepSpec, TcpStack};
 use crate::tcp_log::TcpLog;
 use bentpipe_link::Ecn;
-use bentpipe_quic::congestion::{CongestionConfig, FastStart, SenderMetrics, SlowStartName};
+use bentpipe_quic::congestion::{
+    CongestionConfig, FastStart, SendLimits, SenderMetrics, SlowStartName,
+};
 use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::FailureMode;
 use bentpipe_tcp::{
@@ -14,6 +16,9 @@ use bentpipe_tcp::{
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// Number of HTTP's flow control among the senders that report limits. Connections follow.
+pub const HTTP_LIMITS: u32 = 0;
 
 /// A connection from client to server, split by proxies or not.
 pub struct TcpConnection {
@@ -52,6 +57,8 @@ pub struct TcpConnections {
     places: Vec<Option<usize>>,
     settings: Arc<Settings>,
     pep: Option<Pep>,
+    /// Receives the limits of the data's senders, if the visit keeps an account.
+    limits: Option<SendLimits>,
     /// Resets of a proxy that has lost its state: node, connection, direction, segment.
     resets: VecDeque<(u16, u16, PathDirection, Segment)>,
 }
@@ -101,12 +108,14 @@ impl TcpConnections {
             places,
             settings,
             pep,
+            limits: None,
             resets: VecDeque::new(),
         })
     }
 
-    /// Starts a visit.
-    pub fn begin(&mut self, now: Time) {
+    /// Starts a visit, whose senders of data report to `limits` what limits them.
+    pub fn begin(&mut self, now: Time, limits: Option<SendLimits>) {
+        self.limits = limits;
         if let Some(pep) = &mut self.pep {
             pep.fails = pep.failure.map(|failure| now + failure.at);
             pep.held_before = [0; 2];
@@ -133,6 +142,11 @@ impl TcpConnections {
         log: Option<TcpLog>,
     ) {
         let metrics = SenderMetrics::with_numbers(series);
+        if let Some(limits) = &self.limits {
+            // Number 0 is the flow control above TCP.
+            metrics
+                .report_limits(limits.clone(), HTTP_LIMITS + 1 + self.tcp_connections.len() as u32);
+        }
         let [client, server] = make;
         let toward = PathDirection::of(direction);
         // For downloads, the data's sender across the hop is at its server's side.
@@ -167,6 +181,30 @@ impl TcpConnections {
             relays,
             metrics,
         });
+    }
+
+    /// Returns the nodes of the data's sender and receiver across the proxies' hop; `None` without
+    /// proxies.
+    pub fn watched_nodes(&self, direction: Direction) -> Option<(u16, u16)> {
+        let middle = self.pep.as_ref()?.middle;
+        let (near, far) = (*self.ends.get(middle)?, *self.ends.get(middle + 1)?);
+        Some(match direction {
+            Direction::Download => (far, near),
+            Direction::Upload => (near, far),
+        })
+    }
+
+    /// Returns the number of segments of data that arrived twice at the data's receiver; zero with
+    /// proxies.
+    pub fn duplicates(&self, direction: Direction) -> u64 {
+        if self.pep.is_some() {
+            return 0;
+        }
+        let receiver = |line: &TcpConnection| match direction {
+            Direction::Download => line.client.record().duplicates,
+            Direction::Upload => line.server.record().duplicates,
+        };
+        self.tcp_connections.iter().map(receiver).sum()
     }
 
     /// Number of connections.

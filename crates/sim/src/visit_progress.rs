@@ -1,6 +1,7 @@
 //! Progress of the applications of one visit, shared by both ends of the flow.
 
 use crate::spec::{Direction, Visit};
+use crate::time_budget::Requests;
 use bentpipe_series::{BoundedSeries, SeriesLimit};
 use bentpipe_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +35,10 @@ pub struct State {
     timed: bool,
     /// One entry per object.
     pub objects: Vec<ObjectState>,
+    /// Time of the client's latest request, or of the latest begin of an upload.
+    pub requested: Option<Time>,
+    /// Time at which the data's sender began to send it.
+    pub data_from: Option<Time>,
     /// First application byte at the data's receiver.
     pub first_byte: Option<Time>,
     /// Application bytes received.
@@ -88,6 +93,8 @@ impl VisitProgress {
             open: visit.objects.len(),
             timed: visit.duration.is_some(),
             objects,
+            requested: None,
+            data_from: None,
             first_byte: None,
             received: 0,
             received_by_tenth: Vec::new(),
@@ -163,8 +170,38 @@ impl VisitProgress {
 
     /// Records the request of object `index`.
     pub fn started(&self, index: usize, now: Time) {
-        if let Some(object) = self.state().objects.get_mut(index) {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        if let Some(object) = state.objects.get_mut(index) {
             object.start = Some(now);
+        }
+        state.requested = Some(now);
+        if state.direction == Direction::Upload {
+            state.data_from.get_or_insert(now);
+        }
+    }
+
+    /// Returns the requests so far.
+    pub fn requests(&self) -> Requests {
+        let state = self.state();
+        Requests {
+            latest: state.requested,
+            is_upload: state.direction == Direction::Upload,
+            all_made: state.objects.iter().all(|object| object.start.is_some()),
+        }
+    }
+
+    /// Returns true once the client has requested an object.
+    pub fn is_requested(&self) -> bool {
+        self.state().requested.is_some()
+    }
+
+    /// Records that the server begins to answer a request. In a download, data begins with the
+    /// first answer.
+    pub fn answered(&self, now: Time) {
+        let mut state = self.state();
+        if state.direction == Direction::Download {
+            state.data_from.get_or_insert(now);
         }
     }
 

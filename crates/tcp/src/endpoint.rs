@@ -3,7 +3,7 @@
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment};
 use crate::sender::{Counts, Opening, Outgoing, Sender};
-use crate::settings::{MakeController, Settings};
+use crate::settings::{BufferModel, MakeController, Settings};
 use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
@@ -285,7 +285,11 @@ impl Endpoint {
         if self.finishing || self.end.is_some() {
             return 0;
         }
-        self.settings.send_buffer.get().saturating_sub(self.written - self.acknowledged())
+        let used = match (&self.sender, self.settings.buffers) {
+            (Some(sender), BufferModel::Linux) => sender.memory(),
+            _ => self.written - self.acknowledged(),
+        };
+        self.settings.send_buffer.get().saturating_sub(used)
     }
 
     /// Writes `bytes` to the send buffer, also before the connection is open. Returns the bytes

@@ -29,6 +29,17 @@ impl Default for AckPolicy {
     }
 }
 
+/// How buffers are counted, and how the receive window grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BufferModel {
+    /// Buffers count payload. A fixed share of the receive buffer is window.
+    #[default]
+    Payload,
+    /// As in Linux 6.18: buffers count the memory of packets. The receive window grows with each
+    /// segment, and each segment is acknowledged meanwhile.
+    Linux,
+}
+
 /// Settings of one endpoint, as plain values: "auto" is already resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -36,12 +47,14 @@ pub struct Settings {
     pub segment: u32,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
+    /// How buffers are counted.
+    pub buffers: BufferModel,
     /// Maximum size of the receive buffer (Linux tcp_rmem: 6 MiB).
     pub receive_buffer: Bytes,
     /// Initial size of the receive buffer (Linux tcp_rmem: 128 KiB).
     pub receive_buffer_start: Bytes,
     /// Fraction of the receive buffer that is advertised as window, in thousandths; the rest is for
-    /// overhead (Linux: half).
+    /// overhead (Linux: half). Without effect with [`BufferModel::Linux`].
     pub window_share: u32,
     /// True if the receive buffer grows with the bytes that the application reads per RTT, up to
     /// its maximum. Otherwise it has its maximum from the start.
@@ -71,6 +84,7 @@ impl Default for Settings {
         Self {
             segment: 1448,
             initial_window: 10,
+            buffers: BufferModel::Payload,
             receive_buffer: Bytes::new(6 << 20),
             receive_buffer_start: Bytes::new(128 << 10),
             window_share: 500,

@@ -3,6 +3,7 @@ import { type FlowId, visitOf } from "./flows.ts";
 import { flowMetric, isShared, METRIC } from "./metrics.ts";
 import type { Point } from "./points.ts";
 import { pointKey, within } from "./points.ts";
+import { userMetric } from "./populations.ts";
 import type { Figure, Flow, Report, Run, Summary, Trace } from "./report.types.ts";
 import { quantile } from "./statistics.ts";
 
@@ -87,6 +88,11 @@ export function groupsAt(report: Report, point: Point, flow: FlowId, metric: str
     const values: Group["values"] = [];
     const failed: Group["failed"] = [];
     for (const run of runs) {
+      const ofUsers = userMetric(run, { name: flow.name, visit }, metric);
+      if (ofUsers !== undefined) {
+        values.push({ run: run.run, value: ofUsers });
+        continue;
+      }
       const f = flowIn(run, { name: flow.name, visit });
       if (!f) continue;
       values.push({ run: run.run, value: flowMetric(f, metric) });
@@ -104,6 +110,11 @@ export function groupsAt(report: Report, point: Point, flow: FlowId, metric: str
       ),
     ];
   });
+}
+
+/** The runs of a variant at a point. */
+export function runsAt(report: Report, variant: string, point: Point): Run[] {
+  return indexOf(report).runs.get(JSON.stringify([variant, pointKey(point)])) ?? [];
 }
 
 /** Median goodputs of the two competing flows at a group's point. */

@@ -38,6 +38,11 @@ export const METRIC = {
   bottleneckUtilisation: "bottleneck_utilisation",
   bottleneckQueue: "bottleneck_queue_ms",
   convergence: "convergence_s",
+  meanCompletion: "mean_completion_s",
+  p95Completion: "p95_completion_s",
+  meanSlowdown: "mean_slowdown",
+  p95Slowdown: "p95_slowdown",
+  packetsDropped: "packets_dropped",
   linkBytes: "bytes",
   linkDroppedQueue: "dropped_queue",
   linkQueueMax: "queue_max_bytes",
@@ -91,6 +96,12 @@ export function metricOf(key: string): Metric {
 
 const SHARED = METRICS.filter((m) => m.scope === "shared").map((m) => m.name);
 const OF_FLOWS = METRICS.filter((m) => m.scope === "flow");
+const OF_POPULATIONS: readonly string[] = METRICS.filter((m) => m.scope === "population").map(
+  (m) => m.name,
+);
+
+/** True if a metric is of the users of a population. */
+export const isOfPopulation = (metric: string): boolean => OF_POPULATIONS.includes(metric);
 
 /** Metrics of all flows of a run together, rather than of one of them. */
 export const RUN_METRICS: readonly string[] = [METRIC.share, ...SHARED];
@@ -99,6 +110,15 @@ export const RUN_METRICS: readonly string[] = [METRIC.share, ...SHARED];
 export function isShared(metric: string): boolean {
   return RUN_METRICS.includes(metric);
 }
+
+/** Metrics of populations that are offered first. */
+export const FIRST_OF_USERS = [
+  METRIC.meanCompletion,
+  METRIC.p95Completion,
+  METRIC.meanSlowdown,
+  METRIC.p95Slowdown,
+  METRIC.packetsDropped,
+];
 
 /** Metrics offered first: usually, and if every flow lasts for a set time. */
 export const FIRST = [METRIC.completion, METRIC.goodput, METRIC.firstByte, METRIC.handshake];

@@ -25,6 +25,9 @@ export const SERIES = {
   hops: "hops",
 } as const;
 
+/** Beginning of the names of series with the shares of time budgets. */
+export const SERIES_OF_PARTS = "time_budget.";
+
 /** Series that show data and the sender's state; without any of them a flow sent no packets. */
 export const SENDER_SERIES: readonly string[] = [
   SERIES.sent,
@@ -52,6 +55,7 @@ export const LINK_SERIES = {
   requested: "requested",
   allocated: "allocated",
   used: "used",
+  rate: "rate",
 } as const;
 
 /** Endings that tell the directions of links: `hop/forward` and `hop/return`. */

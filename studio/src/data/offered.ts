@@ -1,5 +1,5 @@
 import { competitionOf, sharedValue } from "./fairness.ts";
-import { FIRST, FIRST_OF_TIMED, metricsOfFlow, RUN_METRICS } from "./metrics.ts";
+import { FIRST, FIRST_OF_TIMED, FIRST_OF_USERS, metricsOfFlow, RUN_METRICS } from "./metrics.ts";
 import type { Report } from "./report.types.ts";
 
 /** True if a report has runs or statistics; a report of paths alone has neither. */
@@ -39,7 +39,7 @@ export function metricsOf(report: Report): string[] {
   // If flows compete, how they share comes first.
   const usual = isTimed(report)
     ? [...FIRST_OF_TIMED, ...RUN_METRICS, ...FIRST]
-    : [...FIRST, ...RUN_METRICS];
+    : [...FIRST, ...FIRST_OF_USERS, ...RUN_METRICS];
   const first: string[] = competitionOf(report) ? [...RUN_METRICS, ...FIRST] : usual;
   const rank = (key: string): number => (first.includes(key) ? first.indexOf(key) : first.length);
   return [...keys].sort((a, b) => rank(a) - rank(b));

@@ -20,6 +20,8 @@ export interface Report {
   engine: string;
   /** Expectations, and whether they passed. */
   expectations: Expectation[];
+  /** Where the time of each variant went; absent if that is unknown. */
+  explanations?: Explanation[];
   /** The other files of the directory. */
   files: string[];
   /** Copies of the files that the scenario names. */
@@ -114,6 +116,38 @@ export interface Expectation {
   text: string;
 }
 
+/**
+ * Where the time of a visit of a flow went: means over the completed runs of a variant at a
+ * sweep point.
+ */
+export interface Explanation {
+  /**
+   * The difference to another variant or visit in words, such as `3.5 s faster than none: …`;
+   * `null` for what the others are compared with.
+   */
+  compared: string | null;
+  /** Mean completion time in seconds. */
+  completion_s: number;
+  /** Name of the flow. */
+  flow: string;
+  /** Mean time of each part in seconds, without parts that have none. */
+  parts: {
+    [k: string]: number;
+  };
+  /** Value of each swept key. */
+  point: {
+    [k: string]: string;
+  };
+  /** Number of completed runs. */
+  runs: number;
+  /** The longest parts in words. */
+  text: string;
+  /** Name of the variant. */
+  variant: string;
+  /** Number of the visit, from 1. */
+  visit: number;
+}
+
 /** A file that the scenario names. */
 export interface InputFile {
   /** Copy in the run directory. */
@@ -183,6 +217,11 @@ export interface Run {
   point: {
     [k: string]: string;
   };
+  /**
+   * One entry for each visit of each population of users, or of each of its shares; absent
+   * without any.
+   */
+  populations?: Population[];
   /** Number of the run, from 0. */
   run: number;
   /** Name of the variant. */
@@ -193,6 +232,8 @@ export interface Run {
 export interface Emulation {
   /** The directions towards the clients and towards the server. */
   directions: DirectionEmulation[];
+  /** The proxies, from the clients to the server; left out without any. */
+  proxies?: ProxyEmulation[];
   /** Reasons to doubt the results, such as packets that the emulator dropped or sent late. */
   warnings: string[];
 }
@@ -219,6 +260,15 @@ export interface DirectionEmulation {
    * Packets missing from the emulator's accounts; a value other than zero is a bug of Bentpipe.
    */
   unaccounted: number;
+}
+
+/** Report of a proxy (`bentpipe pep`) on the path. */
+export interface ProxyEmulation {
+  bytes_to_client: number;
+  bytes_to_server: number;
+  connections: number;
+  incomplete: number;
+  name: string;
 }
 
 /** Fairness of the competing flows of one run. */
@@ -281,6 +331,10 @@ export interface Flow {
   /** Data packets that reached the receiver, per packet with an ACK. */
   data_per_ack: number | null;
   direction: Direction;
+  /**
+   * The longest episodes in which time was lost to one cause, in the order in which they began.
+   */
+  episodes: Episode[];
   /** Why the flow ended early; `null` if it did not. */
   error: string | null;
   /** Time until the first byte reached the receiving application. */
@@ -346,6 +400,8 @@ export interface Flow {
   rtt_p99_ms: number | null;
   /** Time of the client's first packet since the start of the run, in seconds. */
   start_s: number;
+  /** What the completion time was spent on; `null` for datagrams and on the real clock. */
+  time_budget: TimeBudget | null;
   /** `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams. */
   transport: string;
   /** Number of the visit, from 1. */
@@ -375,6 +431,17 @@ export interface Distribution {
   n: number;
   /** 99th percentile: the smallest size that 99 % of the values do not exceed. */
   p99: number;
+}
+
+/**
+ * An interval in which time was spent on one part again and again: gaps of at most a round
+ * trip are within it.
+ */
+export interface Episode {
+  from_s: number;
+  part: string;
+  time_s: number;
+  to_s: number;
 }
 
 /** One object of a flow. */
@@ -417,35 +484,47 @@ export interface PathKnowledge {
 
 /** Bytes of the reverse direction, from the receiver of the data to its sender, by layer. */
 export interface ReverseBytes {
-  /** ACK frames. */
   ack: number;
-  /** Flow-control frames: MAX_DATA and MAX_STREAM_DATA. */
   flow_control: number;
-  /** IP headers. */
   ip: number;
-  /**
-   * Other frames, such as those of requests and the handshake, and packets that were not parsed,
-   * such as stateless resets.
-   */
   other: number;
-  /** PADDING frames. */
   padding: number;
-  /** QUIC packets: the sum of the next six. */
   quic: number;
-  /** QUIC headers with packet numbers. */
   quic_header: number;
-  /** Authentication tags. */
   tag: number;
-  /** TCP headers without options. */
   tcp: number;
-  /** TCP options. */
   tcp_options: number;
-  /** TCP payload. */
   tcp_payload: number;
-  /** Sum of all layers. `quic` already includes its parts. */
   total: number;
-  /** UDP headers. */
   udp: number;
+}
+
+/**
+ * What the completion time of a visit was spent on, in seconds. The parts exclude each other,
+ * and their sum is the completion time. Parts without time are left out.
+ */
+export interface TimeBudget {
+  address_validation_s?: number;
+  application_s?: number;
+  capacity_s?: number;
+  congestion_window_s?: number;
+  duplicates_s?: number;
+  flow_control_s?: number;
+  handshake_s?: number;
+  headers_s?: number;
+  loss_detection_s?: number;
+  lost_packets_s?: number;
+  other_flows_s?: number;
+  outage_s?: number;
+  pacing_s?: number;
+  path_change_s?: number;
+  proxy_s?: number;
+  request_s?: number;
+  return_link_s?: number;
+  serialisation_s?: number;
+  slow_start_s?: number;
+  timeout_s?: number;
+  unattributed_s?: number;
 }
 
 /** One direction of one hop. */
@@ -466,6 +545,118 @@ export interface Link {
   queue_max_bytes: number;
   /** Fraction of time spent transmitting. */
   utilisation: number;
+}
+
+/** The users of a population, or of one share of it, in one visit. */
+export interface Population {
+  /** Metrics by size of the transfer, from small to large; classes without users are absent. */
+  classes: SizeClass[];
+  /** Users whose transfers completed, in percent. */
+  completed_percent: number | null;
+  /**
+   * Packets that the network dropped or lost, in percent of those that the users' senders sent.
+   */
+  dropped_percent: number | null;
+  /** Mean completion time of all users. */
+  mean_completion_s: number | null;
+  /**
+   * Mean slowdown of all users. The slowdown is the completion time over its lower bound on the
+   * idle path: the RTTs of the handshake and of the request, and the wire bytes at the rate of
+   * the bottleneck.
+   */
+  mean_slowdown: number | null;
+  /** Median of the users' completion times. */
+  median_completion_s: number | null;
+  /** Median of the users' slowdowns. */
+  median_slowdown: number | null;
+  /** Name of the population or of the share; `all` for all users of the run. */
+  name: string;
+  /** 95th percentile of the users' completion times. */
+  p95_completion_s: number | null;
+  /** 95th percentile of the users' slowdowns. */
+  p95_slowdown: number | null;
+  /** 99th percentile of the users' completion times. */
+  p99_completion_s: number | null;
+  /** 99th percentile of the users' slowdowns. */
+  p99_slowdown: number | null;
+  /** Packets of all users that the network dropped or lost. */
+  packets_dropped: number;
+  /**
+   * Application bytes of all completed transfers over the time from the first start to the last
+   * completion.
+   */
+  population_goodput_mbps: number | null;
+  /**
+   * Jain's index of the users' speeds, the inverse of their slowdowns: 1 if all users are slowed
+   * down by the same factor.
+   */
+  slowdown_jain_index: number | null;
+  /** The users, in the order of their numbers; absent for `all`. */
+  users: Users | null;
+  /** Number of the visit, from 1. */
+  visit: number;
+}
+
+/** The users of a population whose transfers have similar sizes. */
+export interface SizeClass {
+  /** Users whose transfers completed, in percent. */
+  completed_percent: number | null;
+  /**
+   * Packets that the network dropped or lost, in percent of those that the users' senders sent.
+   */
+  dropped_percent: number | null;
+  /** Mean completion time of all users. */
+  mean_completion_s: number | null;
+  /**
+   * Mean slowdown of all users. The slowdown is the completion time over its lower bound on the
+   * idle path: the RTTs of the handshake and of the request, and the wire bytes at the rate of
+   * the bottleneck.
+   */
+  mean_slowdown: number | null;
+  /** Median of the users' completion times. */
+  median_completion_s: number | null;
+  /** Median of the users' slowdowns. */
+  median_slowdown: number | null;
+  /** Name of the class, such as `up-to-1-MB`. */
+  name: string;
+  /** 95th percentile of the users' completion times. */
+  p95_completion_s: number | null;
+  /** 95th percentile of the users' slowdowns. */
+  p95_slowdown: number | null;
+  /** 99th percentile of the users' completion times. */
+  p99_completion_s: number | null;
+  /** 99th percentile of the users' slowdowns. */
+  p99_slowdown: number | null;
+  /** Packets of all users that the network dropped or lost. */
+  packets_dropped: number;
+  /**
+   * Application bytes of all completed transfers over the time from the first start to the last
+   * completion.
+   */
+  population_goodput_mbps: number | null;
+  /**
+   * Jain's index of the users' speeds, the inverse of their slowdowns: 1 if all users are slowed
+   * down by the same factor.
+   */
+  slowdown_jain_index: number | null;
+  /** Number of users. */
+  users: number;
+}
+
+/** Users as columns of equal length. */
+export interface Users {
+  /** Application bytes to transfer. */
+  bytes: number[];
+  /** Completion time in seconds; `null` if the transfer did not complete. */
+  completion_s: (number | null)[];
+  /** Packets that the network dropped or lost. */
+  packets_dropped: number[];
+  /** Completion time over the lower bound on an idle path; `null` without a completion time. */
+  slowdown: (number | null)[];
+  /** Time of the user's first packet since the start of the run, in seconds. */
+  start_s: number[];
+  /** Number of the user in the population, from 0. */
+  user: number[];
 }
 
 /** Statistics of one metric over the runs of one variant at one point. */

@@ -105,6 +105,10 @@ export function phaseColour(kind: PhaseKind, dark = isDark()): { head: string; b
   return { head: PHASES[kind][dark ? 1 : 0], body: kind === "other" ? 0 : dark ? 0.3 : 0.26 };
 }
 
+/** The colour of a part of a time budget. */
+export const partColour = (part: { colour: [string, string] }, dark = isDark()): string =>
+  part.colour[dark ? 1 : 0];
+
 /** The colour of a layer of bytes. */
 export const layerColour = (layer: ByteLayer, dark = isDark()): string =>
   layer.colour[dark ? 1 : 0];

@@ -2,7 +2,12 @@ import { h } from "./dom.ts";
 
 /** Offers text as a file. */
 export function download(name: string, type: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+  saveBlob(name, new Blob([text], { type }));
+}
+
+/** Offers data as a file. */
+export function saveBlob(name: string, blob: Blob): void {
+  const url = URL.createObjectURL(blob);
   const a = h("a", { href: url, download: name });
   document.body.append(a);
   a.click();

@@ -33,7 +33,7 @@ export function rateOf(sum: Pyramid, bin: number): Pyramid {
 /** Goodput of all flows over time, and the data they received. */
 export const goodput: Panel = {
   ofFlows: (view) => {
-    const received = perFlow(view, SERIES.received, "Data received");
+    const received = perFlow(view, SERIES.received, "Data received", { hold: Infinity });
     const bin = binOf(
       view.path,
       received.map(({ data: { t } }) => t.at(-1)! - t[0]!),

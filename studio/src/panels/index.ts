@@ -1,4 +1,5 @@
 import type { PanelSpec } from "../charts/time/spec.ts";
+import { causesOf } from "../data/time-budget.ts";
 import { ackSize } from "./ack-size.ts";
 import { capacity } from "./capacity.ts";
 import { dataPerAck } from "./data-per-ack.ts";
@@ -54,12 +55,15 @@ const ofLinks = (view: LinksView): PanelSpec[] => [
 ];
 
 /** The plots of one flow and of its links, top to bottom. */
-export const panelsOfFlow = (view: FlowView): PanelSpec[] =>
-  filled([
+export const panelsOfFlow = (view: FlowView): PanelSpec[] => {
+  const causes = causesOf(view.flow, view.cache);
+  const panels = filled([
     ...PANELS.flatMap((p) => p.ofFlow?.(view) ?? []),
     ...otherSeriesOfFlow(view, FLOW_SERIES),
     ...ofLinks({ ...view, marks: marksOf(view) }),
   ]);
+  return causes ? panels.map((p) => ({ ...p, causes })) : panels;
+};
 
 /** The plots of all flows of a run in one axis each, and of the links, top to bottom. */
 export const panelsOfFlows = (view: FlowsView): PanelSpec[] =>

@@ -1,5 +1,5 @@
 import type { PanelSpec } from "../charts/time/spec.ts";
-import { LINK_SERIES, SERIES } from "../data/names.ts";
+import { LINK_SERIES, SERIES, SERIES_OF_PARTS } from "../data/names.ts";
 import { variantColour } from "../format/palette.ts";
 import { perFlow, perLink } from "./lines.ts";
 import {
@@ -22,7 +22,9 @@ const unknown = (whose: string): string => `A series of the ${whose} that has no
 export function otherSeriesOfFlow(view: FlowView, drawn: ReadonlySet<string>): PanelSpec[] {
   const { flow, cache } = view;
   return Object.entries(flow.series).flatMap(([key, ref]): PanelSpec[] => {
-    const data = drawn.has(key) ? null : cache.get(ref);
+    // Shares of time are the strips below the plots.
+    const own = drawn.has(key) || key.startsWith(SERIES_OF_PARTS);
+    const data = own ? null : cache.get(ref);
     if (!data) return [];
     const hops = key === SERIES.hops;
     const colour = (): string => variantColour(0);
@@ -56,7 +58,7 @@ export function otherSeriesOfFlows(view: FlowsView, drawn: ReadonlySet<string>):
   const { flows } = view.trace;
   const keys = [...new Set(flows.flatMap((f) => Object.keys(f.series)))];
   return keys
-    .filter((key) => !drawn.has(key))
+    .filter((key) => !drawn.has(key) && !key.startsWith(SERIES_OF_PARTS))
     .map((key) => ({
       ...BASE,
       marks: routeChanges(view.trace, flows),

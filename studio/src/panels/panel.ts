@@ -87,11 +87,18 @@ export interface Plan extends Partial<Layer> {
   role: Role;
 }
 
+/** When the series of a flow's sender end. */
+function endOfFlow(flow: FlowSeries, cache: SeriesCache): number {
+  const keys = [...SENDER_SERIES, SERIES.rtt, SERIES.smoothedRtt, SERIES.pacingRate];
+  return Math.max(...keys.map((key) => cache.get(flow.series[key])?.t.at(-1) ?? 0));
+}
+
 /** The layers of some series of a flow; missing series are left out. */
 export function layersOf(plans: Plan[], { flow, cache }: FlowView): Layer[] {
+  const hold = endOfFlow(flow, cache);
   return plans.flatMap(({ key, role, ...layer }) => {
     const data = cache.get(flow.series[key]);
-    return data ? [{ ...layer, data, colour: () => roleColour(role), shown: true }] : [];
+    return data ? [{ ...layer, hold, data, colour: () => roleColour(role), shown: true }] : [];
   });
 }
 
@@ -142,9 +149,7 @@ export function isRouteOnly({ trace, flow, cache }: FlowView): boolean {
 
 /** Phases of a flow's congestion control, which end with its series; null if unknown. */
 export function phasesIn({ flow, cache }: FlowView): { data: Phases; shown: boolean } | null {
-  const keys = [...SENDER_SERIES, SERIES.rtt, SERIES.smoothedRtt, SERIES.pacingRate];
-  const ends = keys.map((key) => cache.get(flow.series[key])?.t.at(-1) ?? 0);
-  const data = phasesOf(flow.phases, Math.max(...ends));
+  const data = phasesOf(flow.phases, endOfFlow(flow, cache));
   return data && { data, shown: true };
 }
 

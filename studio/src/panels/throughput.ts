@@ -1,4 +1,4 @@
-import type { PanelSpec, Reference } from "../charts/time/spec.ts";
+import type { Layer, PanelSpec, Reference } from "../charts/time/spec.ts";
 import { LINK_SERIES } from "../data/names.ts";
 import type { LinkSeries } from "../data/report.types.ts";
 import { roleColour, variantColour } from "../format/palette.ts";
@@ -35,16 +35,34 @@ export function levels(
   }));
 }
 
+/** What links could carry, where that changes: rates over time, and allocated capacity. */
+function capacityLines(view: LinksView): Layer[] {
+  const of = (key: string, title: string, what: string): Layer[] =>
+    perLink(view, key, title, { bounded: true, hold: Infinity }).map((layer) => ({
+      ...layer,
+      name: `${layer.name} ${what}`,
+      dash: [5, 3],
+      width: 1.6,
+    }));
+  return [
+    ...of(LINK_SERIES.rate, "Rate over time of", "rate"),
+    ...of(LINK_SERIES.allocated, "Capacity allocated on", "allocated"),
+  ];
+}
+
 /** Throughput of links. */
 export const throughput: Panel = {
-  linkSeries: [LINK_SERIES.throughput],
+  linkSeries: [LINK_SERIES.throughput, LINK_SERIES.rate],
   ofLinks: (view) => [
     {
       ...linkBase(view),
       id: "throughput",
       title: "Link throughput",
       unit: "Mbps",
-      layers: perLink(view, LINK_SERIES.throughput, "Throughput of", { width: 1.6 }),
+      layers: [
+        ...perLink(view, LINK_SERIES.throughput, "Throughput of", { width: 1.6 }),
+        ...capacityLines(view),
+      ],
       references: levels(view, LINK_SERIES.throughput, "rate", (l) => l.rate_mbps),
       howto: view.links.many
         ? "Throughput of each link, of all flows together, in bins. When the route of a flow " +
@@ -52,7 +70,8 @@ export const throughput: Panel = {
           "the other look alike: the first of them is the bottleneck."
         : "Throughput of each link in bins. A download ends soonest if the forward link runs at " +
           "its rate from the first RTT on; every notch before that is time lost in slow start. " +
-          "The return link carries mostly ACKs.",
+          "The return link carries mostly ACKs. A dashed line is the capacity of a link whose " +
+          "rate changes: by schedule, fade, trace or allocation.",
     },
   ],
 };

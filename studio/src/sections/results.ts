@@ -4,7 +4,7 @@ import { type HeatAxes, heatAxes, heatMaps } from "../charts/static/heat-scale.t
 import { publishedMark, swatch } from "../charts/static/marks.ts";
 import { numbersOf, stripPlot } from "../charts/static/strip.ts";
 import { sweepPanels } from "../charts/static/sweep-plot.ts";
-import { flowFor, flowKey, flowLabel, flowsOf } from "../data/flows.ts";
+import { chosenFlow, flowFor, flowKey, flowLabel, flowsOf } from "../data/flows.ts";
 import { type Group, goodputsAt, groupsAt } from "../data/groups.ts";
 import { isShared, METRIC, type Metric, metricOf } from "../data/metrics.ts";
 import { metricsOf } from "../data/offered.ts";
@@ -14,7 +14,9 @@ import type { Figure, Report } from "../data/report.types.ts";
 import { inOrder, type Sweep, sweepOf } from "../data/sweep.ts";
 import { type Child, h, replace, scrollTo, select, svg } from "../page/dom.ts";
 import type { State, Store } from "../page/state.ts";
+import { budgetFigure } from "./budgets.ts";
 import { headline, howto, legend, reasons } from "./results-parts.ts";
+import { usersFigure } from "./users.ts";
 
 /** Most rows of strip plots shown unless the reader chooses a point. */
 const ROWS = 48;
@@ -177,6 +179,18 @@ export class ResultsSection {
         legend(shown.flatMap(groupsOf)),
         h("p", { class: "howto" }, howto(metric, single)),
       ],
+      this.#users(shown),
+      budgetFigure(this.report, shown, chosenFlow(this.report, this.store.state.flow)),
+    );
+  }
+
+  /** The users of a population at the only point shown. */
+  #users(shown: Point[]): Child {
+    const [point] = shown;
+    if (!point || shown.length > 1) return null;
+    const flow = chosenFlow(this.report, this.store.state.flow);
+    return usersFigure(this.report, point, flow, (variant, run) =>
+      this.choose(variant, pointKey(point), run),
     );
   }
 

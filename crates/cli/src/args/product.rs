@@ -20,6 +20,7 @@ const SERVE_EXAMPLES: &str = r#"Examples:
   bentpipe serve public --self-signed --qlog traces --qlog-files 10
 
 The server prints its address as the first line on standard output once it listens.
+SIGHUP reads the files of --cert and --key again, for new connections.
 On SIGINT or SIGTERM, the server accepts no new connections, lets clients finish and exits with
 status 0. A second signal ends it at once, with status 3."#;
 
@@ -31,7 +32,7 @@ const PROXY_EXAMPLES: &str = r#"Examples:
     --upstream-host www.inside.test --self-signed
 
 The server prints its address as the first line on standard output once it listens. The upstream
-may start later.
+may start later. SIGHUP reads the files of --cert and --key again, for new connections.
 On SIGINT or SIGTERM, the server accepts no new connections, lets clients finish and exits with
 status 0. A second signal ends it at once, with status 3."#;
 
@@ -157,6 +158,14 @@ pub struct Front {
     /// Remember paths in memory only
     #[arg(long, conflicts_with = "store")]
     pub no_store: bool,
+    /// File of the keys of tokens and of TLS sessions, so that clients come back with them after a
+    /// restart [default: server.sqlite beside the default path store, or beside --store with the
+    /// extension sessions.sqlite; none with --no-store or --self-signed]
+    #[arg(long, value_name = "FILE")]
+    pub sessions: Option<PathBuf>,
+    /// Keep the keys of tokens and TLS sessions in memory only
+    #[arg(long, conflicts_with = "sessions")]
+    pub no_sessions: bool,
     /// Remember no paths on the server; only clients with tokens do
     #[arg(long, conflicts_with_all = ["store", "no_store"])]
     pub tokens_only: bool,
@@ -248,6 +257,9 @@ pub struct Get {
     /// Time to wait between downloads
     #[arg(long, value_name = "TIME", default_value = "0 s")]
     pub pause: Span,
+    /// Give up if nothing arrives for this time
+    #[arg(long, value_name = "TIME", default_value = "60 s", value_parser = nonzero_time)]
+    pub timeout: Span,
     /// Connect to this address for HOST, instead of resolving its name
     #[arg(long, value_name = "HOST=ADDRESS", value_parser = host_address)]
     pub resolve: Vec<(String, IpAddr)>,

@@ -8,6 +8,7 @@ mod paths;
 mod plans;
 mod scenarios;
 mod transports;
+mod users;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -55,8 +56,14 @@ fn invalid_input_is_rejected_with_its_line_and_allowed_values() {
     for (name, text) in orbits::elements() {
         std::fs::write(dir.path().join(name), text).expect("writes the elements");
     }
-    let cases =
-        [flows::cases(), orbits::cases(), paths::cases(), plans::cases(), transports::cases()];
+    let cases = [
+        flows::cases(),
+        orbits::cases(),
+        paths::cases(),
+        plans::cases(),
+        transports::cases(),
+        users::cases(),
+    ];
     for case in cases.into_iter().flatten() {
         std::fs::write(dir.path().join("wrong.toml"), &case.text).expect("writes the scenario");
         let output = bentpipe(dir.path(), &["run", "wrong.toml"]);

@@ -29,6 +29,8 @@ pub struct ResumeState {
     pub observed: Option<SavedParameters>,
     /// True if the saved parameters led to congestion.
     pub retreated: bool,
+    /// Number of the path: 0 for the first, and one more after each migration.
+    pub path: u64,
 }
 
 /// The link between a connection's controller and the store of saved parameters. Clones share it.
@@ -41,11 +43,21 @@ pub struct ResumeState {
 /// parameters are known. The other calls are allowed at any time, and once more at the end of the
 /// connection: first [`ResumeHandle::retreated`], since [`ResumeHandle::observed`] may replace the
 /// parameters that a retreat deletes.
+///
+/// A connection that migrates continues with a new controller, whose handle
+/// [`ResumeHandle::begin_path`] returns. All clones then report what belongs to the new path; what
+/// the controller of an earlier path reports is ignored.
 #[derive(Debug, Clone, Default)]
-pub struct ResumeHandle(Arc<Mutex<Shared>>);
+pub struct ResumeHandle {
+    shared: Arc<Mutex<Shared>>,
+    /// Number of the path of the controller that holds this clone.
+    path: u64,
+}
 
 #[derive(Debug, Default)]
 struct Shared {
+    /// Number of the current path.
+    path: u64,
     offered: Option<SavedParameters>,
     /// True if the parameters were offered in time for use.
     accepted: bool,
@@ -71,7 +83,34 @@ impl ResumeHandle {
     fn lock(&self) -> MutexGuard<'_, Shared> {
         // Every change is a single assignment, so that a panic elsewhere cannot leave inconsistent
         // state.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the shared state on behalf of this clone's controller, unless the connection has
+    /// left its path.
+    fn report(&self, change: impl FnOnce(&mut Shared)) {
+        let mut shared = self.lock();
+        if shared.path == self.path {
+            change(&mut shared);
+        }
+    }
+
+    /// Starts another path of the connection after a migration (RFC 9000 §9), and returns the
+    /// handle of its controller. Nothing is known about the path. Saved parameters may be offered
+    /// for comparison, but are not used: the connection left the path that it had confirmed (RFC
+    /// 9959 §3.2 and §3.5).
+    #[must_use]
+    pub fn begin_path(&self) -> Self {
+        let mut shared = self.lock();
+        let (path, transitions) = (shared.path + 1, std::mem::take(&mut shared.transitions));
+        *shared = Shared {
+            path,
+            refusal: Some(Refusal::EndpointMismatch),
+            transitions,
+            qlog: shared.qlog.take(),
+            ..Shared::default()
+        };
+        Self { shared: self.shared.clone(), path }
     }
 
     /// Offers the saved parameters of this path. Only the first offer counts. Returns false if it
@@ -123,6 +162,7 @@ impl ResumeHandle {
             offered: shared.offered,
             observed: shared.observed,
             retreated: shared.retreated,
+            path: shared.path,
         }
     }
 
@@ -156,30 +196,31 @@ impl ResumeHandle {
     }
 
     pub(super) fn set_retreated(&self) {
-        self.lock().retreated = true;
+        self.report(|shared| shared.retreated = true);
     }
 
     pub(super) fn set_jumped(&self) {
-        self.lock().jumped = true;
+        self.report(|shared| shared.jumped = true);
     }
 
     /// Rejects all further offers.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        self.report(|shared| shared.closed = true);
     }
 
     pub(super) fn set_observed(&self, observed: Option<SavedParameters>) {
-        self.lock().observed = observed;
+        self.report(|shared| shared.observed = observed);
     }
 
     pub(super) fn push(&self, transition: Transition) {
-        let mut shared = self.lock();
-        if let Some(sink) = &shared.qlog {
-            sink.add(transition.at, &transition.event());
-        }
-        if shared.transitions.len() < MAX_TRANSITIONS {
-            shared.transitions.push(transition);
-        }
+        self.report(|shared| {
+            if let Some(sink) = &shared.qlog {
+                sink.add(transition.at, &transition.event());
+            }
+            if shared.transitions.len() < MAX_TRANSITIONS {
+                shared.transitions.push(transition);
+            }
+        });
     }
 }
 
@@ -228,6 +269,33 @@ mod tests {
         let handle = ResumeHandle::new();
         handle.close();
         assert!(!handle.offer(saved(300_000)));
+        assert!(!handle.in_use());
+    }
+
+    #[test]
+    fn nothing_of_a_path_is_known_after_a_migration() {
+        let handle = ResumeHandle::new();
+        assert!(handle.offer(saved(300_000)));
+        handle.set_jumped();
+        handle.set_observed(Some(saved(200_000)));
+        handle.set_retreated();
+        let next = handle.begin_path();
+        let empty = ResumeState { path: 1, ..ResumeState::default() };
+        assert_eq!((handle.resume_state(), handle.in_use()), (empty, false));
+        // The controller of the old path no longer counts, that of the new one does.
+        handle.set_observed(Some(saved(200_000)));
+        handle.set_retreated();
+        assert_eq!(next.resume_state(), empty);
+        next.set_observed(Some(saved(100_000)));
+        assert_eq!(handle.observed(), Some(saved(100_000)));
+    }
+
+    #[test]
+    fn parameters_of_the_path_after_a_migration_serve_only_for_comparison() {
+        let handle = ResumeHandle::new().begin_path();
+        assert!(!handle.offer(saved(300_000)));
+        assert_eq!(handle.current(), Some(saved(300_000)));
+        assert_eq!(handle.offered().1, Some(Refusal::EndpointMismatch));
         assert!(!handle.in_use());
     }
 }

@@ -57,6 +57,12 @@ pub trait SlowStart: Debug + Send + Sync {
         let _ = losses;
     }
 
+    /// Tells how many starts share the link of this one, if that is known. Called before each ACK;
+    /// `sharers` takes a lock.
+    fn set_sharers(&mut self, sharers: &dyn Fn() -> u64) {
+        let _ = sharers;
+    }
+
     /// Handles packets that arrived with ECN-CE.
     fn on_ecn_ce(&mut self, ecn_ce: &EcnCe) -> Progress {
         let _ = ecn_ce;

@@ -6,21 +6,30 @@ use crate::controller::{
     forward_to,
 };
 use bentpipe_units::{Bytes, Time};
-use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The right to use a fast slow start, held until the slow start ends. Dropping the last copy
-/// informs the issuer.
+/// What an issuer of [`StartSlot`]s counts a start by.
+pub trait StartGuard: Send + Sync {
+    /// Returns the number of starts under way at `now` that share a link with this one, this one
+    /// included.
+    fn sharers(&self, now: Time) -> u64;
+}
+
+/// A fast slow start among those that share a link, held until the slow start ends. Dropping the
+/// last copy informs the issuer.
 #[derive(Clone)]
-pub struct StartSlot(
-    #[allow(dead_code, reason = "it is only ever dropped")] Arc<dyn Any + Send + Sync>,
-);
+pub struct StartSlot(Arc<dyn StartGuard>);
 
 impl StartSlot {
     /// Creates a slot that drops `guard` with its last copy.
-    pub fn new(guard: impl Any + Send + Sync) -> Self {
+    pub fn new(guard: impl StartGuard + 'static) -> Self {
         Self(Arc::new(guard))
+    }
+
+    /// Returns the number of starts under way that share a link, this one included.
+    pub fn sharers(&self, now: Time) -> u64 {
+        self.0.sharers(now)
     }
 }
 
@@ -101,6 +110,9 @@ impl Controller for WithSlowStart {
         // start has ended.
         self.controller.on_ack(ack);
         if let Some(slow_start) = &mut self.slow_start {
+            if let Some(slot) = &self.slot {
+                slow_start.set_sharers(&|| slot.sharers(ack.now));
+            }
             let progress = slow_start.on_ack(ack);
             self.proceed(progress, ack.now);
         }
@@ -131,6 +143,8 @@ impl Controller for WithSlowStart {
             && !slow_start.on_path_change(change)
         {
             let (now, window) = (change.now, slow_start.window());
+            // Losses of a burst that the slow start has responded to need no second response.
+            let recovery_start = slow_start.recovery_start();
             self.finish();
             self.controller.restart(&Restart {
                 now,
@@ -138,7 +152,7 @@ impl Controller for WithSlowStart {
                 ssthresh: None,
                 rate: None,
                 min_rtt: None,
-                recovery_start: 0,
+                recovery_start,
             });
         }
         self.controller.on_path_change(change);
@@ -170,6 +184,7 @@ impl Controller for WithSlowStart {
             pacing_rate: slow_start.pacing_rate(),
             send_quantum: None,
             in_slow_start: true,
+            at_max_window: false,
             phase: slow_start.phase(),
             loss_tolerance: control.loss_tolerance,
         }
@@ -186,5 +201,90 @@ impl Controller for WithSlowStart {
             slow_start,
             slot: self.slot.clone(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithms::newreno::{NewReno, Parameters};
+    use crate::sent_packets::SentPackets;
+    use crate::slow_start::long_path;
+    use crate::testing::config;
+    use bentpipe_units::Span;
+
+    /// A slow start that has responded to losses of packets before number 7.
+    #[derive(Debug, Clone)]
+    struct Settled;
+
+    impl SlowStart for Settled {
+        fn on_ack(&mut self, _: &Ack<'_>) -> Progress {
+            Progress::Continue
+        }
+        fn window(&self) -> Bytes {
+            Bytes::new(100_000)
+        }
+        fn recovery_start(&self) -> u64 {
+            7
+        }
+        fn phase(&self) -> &'static str {
+            "settled"
+        }
+        fn clone_box(&self) -> Box<dyn SlowStart> {
+            Box::new(self.clone())
+        }
+    }
+
+    fn newreno() -> Box<dyn Controller> {
+        Box::new(NewReno::new(&config(), &Parameters::default()))
+    }
+
+    #[test]
+    fn losses_of_a_burst_are_answered_once_though_the_path_changes() {
+        let mut layer = WithSlowStart::new(newreno(), Box::new(Settled), None);
+        let mut sent_packets = SentPackets::new();
+        for _ in 0..10 {
+            layer.on_packet_sent(&sent_packets.on_sent(Time::ZERO, config().mtu));
+        }
+        let now = Time::from_millis(100);
+        layer.on_path_change(&PathChange::unknown(now));
+        assert!(!layer.is_starting());
+        let mut lose = |layer: &mut WithSlowStart, number| {
+            sent_packets.on_lost(number);
+            sent_packets.report_loss(now, false, |loss| layer.on_loss(loss));
+            layer.send_control().cwnd
+        };
+        assert_eq!(lose(&mut layer, 3), Bytes::new(100_000));
+        assert_eq!(lose(&mut layer, 8), Bytes::new(50_000));
+    }
+
+    struct Sharers(u64);
+
+    impl StartGuard for Sharers {
+        fn sharers(&self, _: Time) -> u64 {
+            self.0
+        }
+    }
+
+    /// Returns the window after the first RTT, in packets, of one of `sharers` starts.
+    fn first_flight(sharers: u64) -> u64 {
+        let mtu = config().mtu;
+        let start = long_path::LongPath::new(&config(), &long_path::Parameters::default());
+        let slot = Some(StartSlot::new(Sharers(sharers)));
+        let mut layer = WithSlowStart::new(newreno(), Box::new(start), slot);
+        let mut sent_packets = SentPackets::new();
+        layer.on_packet_sent(&sent_packets.on_sent(Time::ZERO, mtu));
+        let now = Time::ZERO + Span::from_millis(600);
+        sent_packets.on_acked(now, 0);
+        sent_packets.report_ack(now, false, |ack| layer.on_ack(ack));
+        layer.send_control().cwnd.get() / mtu.get()
+    }
+
+    #[test]
+    fn starts_that_share_a_link_share_the_first_burst() {
+        let alone = first_flight(1);
+        assert_eq!(first_flight(4), alone / 4);
+        // Never less than the initial window.
+        assert!((10..=12).contains(&first_flight(1000)));
     }
 }

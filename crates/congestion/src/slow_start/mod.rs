@@ -15,4 +15,4 @@ pub mod long_path;
 pub mod search;
 
 pub use algorithm::{CapacityEstimate, Progress, SlowStart};
-pub use layer::{StartSlot, WithSlowStart};
+pub use layer::{StartGuard, StartSlot, WithSlowStart};

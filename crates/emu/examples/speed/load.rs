@@ -56,7 +56,7 @@ pub fn important(priority: u8) {
 pub fn sockets(emulator: &Emulator) -> Result<(UdpSocket, UdpSocket), Failed> {
     let bind = || UdpSocket::bind(("0.0.0.0", 0));
     let server = emulator.testbed().server().inside(bind)??;
-    let client = emulator.testbed().client(0).ok_or("no client")?.inside(bind)??;
+    let client = emulator.testbed().client(0)?.inside(bind)??;
     server.connect(SocketAddr::new(client_addresses(0)[0], client.local_addr()?.port()))?;
     client.set_read_timeout(Some(Duration::from_millis(500)))?;
     // Large enough that a receiver without a CPU for a while loses nothing.

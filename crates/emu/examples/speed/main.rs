@@ -157,7 +157,7 @@ impl Speed {
         let listener =
             emulator.testbed().server().inside(|| TcpListener::bind(("0.0.0.0", 0)))??;
         let address = SocketAddr::new(server_addresses()[0], listener.local_addr()?.port());
-        let client = emulator.testbed().client(0).ok_or("no client")?;
+        let client = emulator.testbed().client(0)?;
         let begin = Instant::now();
         let received = thread::scope(|scope| -> Result<u64, Failed> {
             scope.spawn(move || -> Result<(), Failed> {

@@ -25,7 +25,7 @@ impl Plan {
     /// nothing, or has no identity.
     #[cfg(any(test, feature = "store"))]
     pub(crate) fn recording_id(&self, task: Task) -> Option<TaskId> {
-        let wanted = self.recorded(task);
+        let wanted = self.recording_spec(task);
         let id = self.task_id(task).filter(|_| wanted.any())?;
         Some(TaskId::of(&[b"recording", id.as_bytes(), format!("{wanted:?}").as_bytes()]))
     }

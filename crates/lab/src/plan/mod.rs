@@ -2,11 +2,14 @@
 //! before anything runs.
 
 mod identity;
+mod select;
 mod shard;
 
+pub use select::select_case;
 pub use shard::Shard;
 
 use crate::error::LabError;
+use crate::population;
 use crate::resolve::{Case, resolve, resolve_path};
 use crate::task_id::CaseDigest;
 use bentpipe_link::InputFiles;
@@ -80,7 +83,7 @@ pub struct Plan {
     /// Notes for the reader of the results.
     pub notes: Vec<String>,
     /// What the plan follows from, without the files.
-    origin: (String, String, Changes),
+    origin: PlanInput,
     /// Files that the scenario names.
     files: Arc<InputFiles>,
     pub(crate) rules: Vec<Rule>,
@@ -103,7 +106,7 @@ pub struct Task {
 
 /// What a run records besides its results.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordingSpec {
     /// Limit of each time series, if there are any.
     pub trace: Option<SeriesLimit>,
     /// Forms of qlog files.
@@ -113,7 +116,7 @@ pub(crate) struct Recorded {
 }
 
 #[cfg(any(test, feature = "store"))]
-impl Recorded {
+impl RecordingSpec {
     /// Returns true if anything is recorded.
     pub fn any(&self) -> bool {
         self.trace.is_some() || self.qlog.any() || self.capture.is_some()
@@ -143,10 +146,9 @@ impl Plan {
 
     /// Returns everything that the plan follows from, the files that the scenario names included.
     pub fn input(&self) -> PlanInput {
-        let (name, text, changes) = self.origin.clone();
         let files = self.input_files().into_iter();
         let files = files.map(|(name, text)| (name, text.to_string())).collect();
-        PlanInput { name, text, changes, files }
+        PlanInput { files, ..self.origin.clone() }
     }
 
     /// Returns the name and text of each file that the scenario names.
@@ -184,7 +186,12 @@ impl Plan {
                 source.add(option, format!("{key}={value}"));
             }
         }
-        let origin = (name.to_owned(), text.to_owned(), changes.clone());
+        let origin = PlanInput {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            changes: changes.clone(),
+            files: BTreeMap::new(),
+        };
         plan(&source, files, origin).map_err(|problem| source.locate(problem))
     }
 
@@ -193,11 +200,22 @@ impl Plan {
     /// # Errors
     /// A flow runs external programs, which need real time.
     pub fn on_virtual_clock(self) -> Result<Self, LabError> {
-        for case in &self.cases {
-            case.check_virtual_clock()
-                .map_err(|reason| case.usage_error("--clock virtual", reason))?;
-        }
-        Ok(self)
+        self.check_virtual_clock().map(|()| self)
+    }
+
+    /// Checks that the virtual clock can run the plan, as [`Plan::on_virtual_clock`].
+    ///
+    /// # Errors
+    /// A flow runs external programs, which need real time.
+    pub fn check_virtual_clock(&self) -> Result<(), LabError> {
+        self.cases.iter().try_for_each(|case| {
+            case.check_virtual_clock().map_err(|reason| case.usage_error("--clock virtual", reason))
+        })
+    }
+
+    /// Returns the number of sweep points.
+    pub fn points(&self) -> usize {
+        self.cases.len() / self.variants.len().max(1)
     }
 
     /// Returns the settings of each variant at the first sweep point.
@@ -237,27 +255,14 @@ impl Plan {
     /// # Errors
     /// The plan has no such run.
     pub fn only(&mut self, variant: Option<&str>, point: &Point, run: u64) -> Result<(), LabError> {
-        self.variants = vec![self.chosen_variant(variant)?];
+        let axes = self.sweep.iter().map(|(key, values)| (key.as_str(), values.as_slice()));
+        let (variant, point) = select_case(&self.variants, axes, variant, point)
+            .map_err(|(argument, reason)| LabError::Usage { argument, reason })?;
+        self.variants = vec![variant];
         for (key, values) in &mut self.sweep {
-            match point.get(key) {
-                Some(value) if values.contains(value) => *values = vec![value.clone()],
-                None if values.len() == 1 => {}
-                value => {
-                    let given = value.map_or("it is not given".to_owned(), |v| format!("`{v}`"));
-                    let reason = format!("{key}: {given}; allowed: {}", values.join(", "));
-                    return Err(LabError::Usage { argument: "--point", reason });
-                }
-            }
+            values.retain(|value| point.get(key) == Some(value));
         }
-        if let Some(key) = point.keys().find(|key| self.sweep.iter().all(|(axis, _)| axis != *key))
-        {
-            let reason = format!("`{key}` is not swept by this scenario");
-            return Err(LabError::Usage { argument: "--point", reason });
-        }
-        let chosen = |case: &Case| {
-            case.variant == self.variants[0]
-                && self.sweep.iter().all(|(key, values)| case.point.get(key) == values.first())
-        };
+        let chosen = |case: &Case| case.variant == self.variants[0] && case.point == point;
         let case = self.cases.iter().position(chosen);
         let task = self.tasks.iter().find(|task| Some(task.case) == case && task.run == run);
         if task.is_none() {
@@ -269,23 +274,6 @@ impl Plan {
         self.tasks = vec![Task { case: 0, run }];
         (self.rules, self.figures) = (Vec::new(), Vec::new());
         Ok(())
-    }
-
-    fn chosen_variant(&self, name: Option<&str>) -> Result<String, LabError> {
-        let found = match (name, self.variants.as_slice()) {
-            (None, [one]) => Some(one),
-            (None, _) => None,
-            (Some(name), all) => all.iter().find(|variant| *variant == name),
-        };
-        found.cloned().ok_or_else(|| LabError::Usage {
-            argument: "--variant",
-            reason: match name {
-                Some(name) => {
-                    format!("no variant is named `{name}`; allowed: {}", self.variants.join(", "))
-                }
-                None => format!("which one? allowed: {}", self.variants.join(", ")),
-            },
-        })
     }
 
     /// Returns the number of runs with time series.
@@ -303,14 +291,14 @@ impl Plan {
     /// See [`Case::spec`].
     pub fn spec(&self, task: Task) -> Result<RunSpec, LabError> {
         let mut spec = self.cases[task.case].spec(self.seed, task.run)?;
-        let Recorded { trace, qlog, capture } = self.recorded(task);
+        let RecordingSpec { trace, qlog, capture } = self.recording_spec(task);
         spec.encrypt = self.crypto == Crypto::Real;
         (spec.trace, spec.qlog, spec.capture) = (trace, qlog, capture);
         Ok(spec)
     }
 
     /// Returns what the run `task` records besides its results.
-    pub(crate) fn recorded(&self, task: Task) -> Recorded {
+    pub(crate) fn recording_spec(&self, task: Task) -> RecordingSpec {
         let traced = match self.output.time_series {
             TimeSeries::All => true,
             TimeSeries::First => task.run == 0,
@@ -320,7 +308,7 @@ impl Plan {
         // The first run has qlog files and captures even without time series.
         let detailed = traced || task.run == 0;
         let capture = self.output.capture.as_ref().filter(|_| detailed);
-        Recorded {
+        RecordingSpec {
             trace: traced.then(|| match self.output.full_time_series {
                 true => SeriesLimit::FULL,
                 false => SeriesLimit::shared_by(self.traced_runs(), flows),
@@ -334,11 +322,7 @@ impl Plan {
     }
 }
 
-fn plan(
-    source: &Source,
-    files: Arc<InputFiles>,
-    origin: (String, String, Changes),
-) -> Result<Plan, Problem> {
+fn plan(source: &Source, files: Arc<InputFiles>, origin: PlanInput) -> Result<Plan, Problem> {
     let document = Document::parse(source)?;
     let axes = document.axes()?;
     let sizes: Vec<usize> = axes.iter().map(|axis| axis.values.len()).collect();
@@ -368,9 +352,10 @@ fn plan(
         }
         let point = point(&axes, &choice);
         let path = resolve_path(&scenario, &files)?;
+        let populations = population::load(&scenario, &files)?;
         let used = files.take_used();
         for variant in 0..variants.len() {
-            let mut case = resolve(&scenario, variant, &point, &path)?;
+            let mut case = resolve(&scenario, variant, &point, &path, &populations)?;
             let text = document.decisive_text(&axes, &choice, variant)?;
             case.digest = text
                 .filter(|_| case.has_built_in_controllers())

@@ -2,7 +2,7 @@
 
 use super::visit_report::VisitReport;
 use bentpipe_emu::{DirectionReport, LinkReport, Report};
-use bentpipe_recorder::LinkTrace;
+use bentpipe_recorder::{LinkTrace, rate_series};
 use bentpipe_sim::{Direction, LinkOutcome, RunSpec};
 use bentpipe_units::{Span, Time};
 
@@ -56,11 +56,15 @@ pub(super) fn link_traces(spec: &RunSpec, report: &Report) -> Vec<LinkTrace> {
     links
         .filter_map(|link| {
             let model = model(&link.name)?;
+            let mut series = link.recorder.clone()?.series();
+            let ends = series.iter().filter_map(|series| series.points.last());
+            let end = ends.map(|(at, _)| *at).max().unwrap_or_default();
+            series.extend(rate_series(model.rate_changes(end)));
             Some(LinkTrace {
                 name: link.name.clone(),
                 rate: model.constant_rate(),
                 queue_limit: model.queue_limit_bytes(spec.base_rtt),
-                series: link.recorder.clone()?.series(),
+                series,
             })
         })
         .collect()

@@ -4,14 +4,19 @@
 //! real programs and the kernel's TCP. Input and output are the types of the simulator, so that
 //! results, report and expectations are the same for both clocks.
 
+mod datagrams;
 mod emulation;
+mod http;
+mod kernel;
 mod link_outcome;
+mod mesh;
 mod outcome;
 mod path;
 mod plan;
 mod ports;
 mod program;
 mod program_files;
+mod proxies;
 mod quic;
 mod stats;
 mod supported;
@@ -26,11 +31,13 @@ pub(crate) use supported::check_supported;
 
 use crate::run::{CompletedRun, RunError, Runner};
 use bentpipe_emu::{CaptureConfig, EmuError, Emulator, Monitor, Settings, Testbed};
-use bentpipe_sim::{RunSpec, Stack};
+use bentpipe_sim::{RunSpec, SimError, Stack};
 use bentpipe_units::{Bytes, Span};
+use mesh::MeshPath;
 use outcome::outcome;
 use path::{mtu, path};
 use ports::{min_idle_gap, ports};
+use proxies::Proxies;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,8 +69,10 @@ impl Runner for RealClock {
     ) -> Result<CompletedRun, RunError> {
         check_supported(spec).map_err(RunError::Failed)?;
         let failed = |error: EmuError| RunError::Failed(error.to_string());
-        let path = path(spec);
-        let testbed = Testbed::new(spec.terminals.max(1), mtu(spec)).map_err(failed)?;
+        let spec = &*mesh::with_terminals(spec);
+        let routers = proxies::places(spec);
+        let testbed =
+            Testbed::with_routers(spec.terminals.max(1), mtu(spec), &routers).map_err(failed)?;
         tcp::prepare(spec, &testbed).map_err(failed)?;
         // The emulator captures to a file, which is read when the run has ended.
         let directory = tempfile::tempdir().map_err(|error| {
@@ -81,19 +90,32 @@ impl Runner for RealClock {
             series: spec.trace,
             capture,
         };
-        let emulator = Emulator::start_monitored(testbed, &path, self.settings(spec), &monitor)
-            .map_err(failed)?;
+        let invalid = |error: SimError| RunError::Failed(error.to_string());
+        let mesh = spec.mesh.is_some().then(|| MeshPath::new(spec)).transpose().map_err(invalid)?;
+        let settings = self.settings(spec);
+        let emulator = match &mesh {
+            Some(mesh) => {
+                Emulator::start_network(testbed, Box::new(mesh.clone()), settings, &monitor)
+            }
+            None => Emulator::start_monitored(testbed, &path(spec), settings, &monitor),
+        };
+        let emulator = emulator.map_err(failed)?;
+        let proxies = Proxies::start(spec, &self.bentpipe, &emulator).map_err(failed)?;
 
         let runner = VisitRunner { spec, bentpipe: &self.bentpipe, emulator: &emulator, stop };
         let visits =
             stats::observe(self.observer.as_deref(), label, &emulator, || visits::run_all(runner));
+        let proxies = proxies.stop().map_err(failed)?;
         let report = emulator.stop().map_err(failed)?;
         if stop.load(Ordering::Relaxed) {
             return Err(RunError::Interrupted);
         }
         let visits = visits.map_err(failed)?;
-        let emulation = emulation::emulation(&report, MAX_LATENESS);
+        let emulation = emulation::emulation(&report, proxies, MAX_LATENESS);
         let mut outcome = outcome(spec, visits, report);
+        if let Some(mesh) = mesh {
+            mesh.finish(&mut outcome).map_err(invalid)?;
+        }
         if spec.capture.is_some() {
             outcome.capture = std::fs::read(&file).ok();
         }

@@ -1,11 +1,14 @@
 //! The path that the emulator builds.
 
 use bentpipe_emu::{Hop, PathSpec};
-use bentpipe_sim::{FlowSpec, HopSpec, RunSpec, Stack};
+use bentpipe_sim::{DatagramTraffic, FlowSpec, HopSpec, RunSpec, Stack};
 use bentpipe_units::Bytes;
 
 /// Overhead of a TCP segment, in bytes: headers of IPv4 and TCP, and the timestamp option.
 const TCP_OVERHEAD: u64 = 52;
+
+/// Smallest MTU of an interface with IPv6 (RFC 8200 §5).
+const SMALLEST_MTU: Bytes = Bytes::new(1280);
 
 /// Returns the path of `spec` in the emulator's types.
 pub(super) fn path(spec: &RunSpec) -> PathSpec {
@@ -31,7 +34,9 @@ pub(super) fn mtu(spec: &RunSpec) -> Bytes {
             Bytes::new(u64::from(settings.max_mtu) + bentpipe_scenario::HEADERS)
         }
         Stack::Program(stack) => stack.mtu,
-        Stack::DatagramTraffic(_) => Bytes::ZERO,
+        Stack::DatagramTraffic(
+            DatagramTraffic::Constant { packet, .. } | DatagramTraffic::Ping { packet, .. },
+        ) => *packet.max(&SMALLEST_MTU),
     };
     spec.flows.iter().map(size).max().unwrap_or_default()
 }

@@ -1,11 +1,12 @@
 //! A flow between two programs: a server and a client, given by their commands.
 
 use super::program_files::ProgramFiles;
-use super::visit_outcome::VisitOutcome;
+use super::visit_outcome::{ClientTimes, VisitOutcome};
 use super::visit_runner::VisitRunner;
 use bentpipe_emu::{EmuError, ObjectOutcome, Program, TransferOutcome};
 use bentpipe_sim::{FlowSpec, ProgramStack, Visit};
 use bentpipe_units::{Span, Time};
+use serde::Deserialize;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -17,6 +18,8 @@ const LISTEN_TIMEOUT: Span = Span::from_secs(10);
 const EXIT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Interval at which a wait for a client checks for interruption and the deadline.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Placeholder of the file in which a client reports its own times.
+const TIMES: &str = "{times}";
 /// Option of `bentpipe get` that discards the download.
 pub const DISCARDS: &str = " --discard";
 
@@ -25,6 +28,38 @@ pub struct CommandOutcome {
     pub outcome: TransferOutcome,
     /// Standard output of the client.
     pub output: Vec<u8>,
+    /// Times that the client reported.
+    pub times: Option<ClientTimes>,
+}
+
+/// What a client reports in `{times}`: seconds since its request, and the bytes that it received.
+#[derive(Debug, Deserialize)]
+struct Times {
+    bytes: u64,
+    handshake_s: Option<f64>,
+    first_byte_s: f64,
+    completion_s: f64,
+}
+
+impl Times {
+    /// Reads the report of a client that should have received `bytes`.
+    fn read(text: Option<&[u8]>, bytes: u64) -> Result<ClientTimes, String> {
+        let text = text.ok_or("the client succeeded but has not written {times}")?;
+        let times: Self = serde_json::from_slice(text)
+            .map_err(|error| format!("the client wrote no times to {{times}}: {error}"))?;
+        if times.bytes != bytes {
+            let received = times.bytes;
+            return Err(format!("the client has received {received} of {bytes} bytes"));
+        }
+        // Converting seconds, negative values and NaN give zero.
+        let span = |seconds: f64| Span::from_nanos((seconds * 1e9) as u64);
+        Ok(ClientTimes {
+            handshake: times.handshake_s.map(span),
+            first_byte: span(times.first_byte_s),
+            completion: span(times.completion_s),
+            retreated: None,
+        })
+    }
 }
 
 /// Runs one visit.
@@ -35,14 +70,16 @@ pub fn visit(
     visit: &Visit,
     port: u16,
 ) -> Result<VisitOutcome, EmuError> {
-    let outcome = commands(runner, flow, stack, std::slice::from_ref(visit), port)?.outcome;
-    Ok(VisitOutcome { port, outcome, client_times: None, qlog: Vec::new() })
+    let CommandOutcome { outcome, times, .. } =
+        commands(runner, flow, stack, std::slice::from_ref(visit), port)?;
+    Ok(VisitOutcome { port, outcome, client_times: times, qlog: Vec::new() })
 }
 
 /// Runs the commands of `stack`, one client for all `visits`.
 ///
-/// The client succeeds if it writes as many bytes as the first object has. A client that discards
-/// its downloads, as that of several visits does, succeeds by its exit status.
+/// The client succeeds if it writes as many bytes as the first object has, or reports in `{times}`
+/// that it has received them. A client that discards its downloads, as that of several visits does,
+/// succeeds by its exit status.
 pub fn commands(
     runner: VisitRunner<'_>,
     flow: &FlowSpec,
@@ -81,14 +118,9 @@ pub fn commands(
     let mut server = files.start(testbed.server(), "server", &stack.server)?;
     if let Some(error) = wait_until_listening(runner, &mut server, &files, port)? {
         finish(&mut outcome, Some(error));
-        return Ok(CommandOutcome { outcome, output: Vec::new() });
+        return Ok(CommandOutcome { outcome, output: Vec::new(), times: None });
     }
-    let Some(namespace) = testbed.client(flow.terminal) else {
-        return Err(EmuError::Spec {
-            what: format!("terminal {} does not exist", flow.terminal),
-            allowed: "the terminals of the path".to_owned(),
-        });
-    };
+    let namespace = testbed.client(flow.terminal)?;
     outcome.begin = runner.emulator.now();
     let mut client = files.start(namespace, "client", &stack.client)?;
     let status = loop {
@@ -106,9 +138,16 @@ pub fn commands(
         server.terminate();
         server.wait_for(EXIT_TIMEOUT)?;
     }
-    let written = if stack.client.contains(DISCARDS) { bytes } else { files.written() };
+    let reports = stack.client.contains(TIMES);
+    let times = reports.then(|| Times::read(files.times().as_deref(), bytes));
+    let written = match &times {
+        Some(times) => times.as_ref().map_or(0, |_| bytes),
+        None if stack.client.contains(DISCARDS) => bytes,
+        None => files.written(),
+    };
     let error = match status {
         None => Some("stopped at the time limit".to_owned()),
+        Some(0) if reports => times.as_ref().and_then(|times| times.as_ref().err().cloned()),
         Some(0) if written != bytes => {
             Some(format!("the client succeeded but has written {written} of {bytes} bytes"))
         }
@@ -122,9 +161,10 @@ pub fn commands(
         received: written.min(bytes),
         completed: error.is_none().then_some(now),
     };
+    let times = times.and_then(Result::ok).filter(|_| error.is_none());
     finish(&mut outcome, error);
     outcome.end = now;
-    Ok(CommandOutcome { outcome, output: files.client_output() })
+    Ok(CommandOutcome { outcome, output: files.client_output(), times })
 }
 
 /// Waits until the server listens. Returns the reason if it does not.

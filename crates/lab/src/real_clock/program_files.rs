@@ -15,6 +15,8 @@ use std::process::{Command, Stdio};
 pub const OBJECT: &str = "object.bin";
 /// Bytes at the end of a failed program's output from which an error quotes.
 const TAIL_BYTES: u64 = 2000;
+/// Largest file of times that is read.
+const MAX_TIMES: u64 = 64 * 1024;
 /// Lines of a failed program's output that an error quotes.
 const TAIL_LINES: usize = 5;
 
@@ -53,6 +55,7 @@ impl<'a> ProgramFiles<'a> {
             ("file", OBJECT.to_owned()),
             ("bytes", sizes.first().copied().unwrap_or(0).to_string()),
             ("output", at("output")),
+            ("times", at("times.json")),
             ("cert", at("cert.pem")),
             ("key", at("key.pem")),
             ("bentpipe", runner.bentpipe.display().to_string()),
@@ -99,6 +102,15 @@ impl<'a> ProgramFiles<'a> {
     pub fn written(&self) -> u64 {
         let length = |name: &str| fs::metadata(self.path(name)).map(|file| file.len()).ok();
         length("output").or_else(|| length("client.out")).unwrap_or(0)
+    }
+
+    /// Returns what the client wrote to `{times}`, up to 64 kB. `None` if it did not create the
+    /// file.
+    pub fn times(&self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let file = File::open(self.path("times.json")).ok()?;
+        file.take(MAX_TIMES).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
     }
 
     /// Returns the last lines of the output of `role`, in the form that an error message appends.

@@ -95,8 +95,9 @@ pub fn visits(
     }
     client.push_str(&qlog_options("client"));
     let mtu = Bytes::new(u64::from(settings.max_mtu) + bentpipe_scenario::HEADERS);
-    let stack = ProgramStack { server, client, mtu };
-    let CommandOutcome { outcome: whole, output } =
+    let (congestion, receive_buffer, pep) = (None, None, None);
+    let stack = ProgramStack { server, client, mtu, congestion, receive_buffer, pep };
+    let CommandOutcome { outcome: whole, output, .. } =
         commands(runner, flow, &stack, &flow.visits, port)?;
     let downloads: Vec<Download> = serde_json::from_slice(&output)
         .map(|output: GetOutput| output.downloads)
@@ -226,6 +227,7 @@ mod tests {
             measured,
         };
         let flow = FlowSpec {
+            in_population: false,
             name: "web".to_owned(),
             server: "server".to_owned(),
             stack: bentpipe_sim::Stack::Quic(Box::default()),

@@ -1,36 +1,35 @@
 //! Checks that the real clock supports everything that a run asks for. Unsupported keys are errors,
 //! because results must not suggest that they had an effect.
 
+use super::kernel::{kernel_congestion, kernel_controller};
+use super::proxies;
 use bentpipe_quic::{Handshake, Http};
-use bentpipe_sim::{Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
-use bentpipe_tcp::http::Version;
+use bentpipe_sim::{DatagramTraffic, Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_tcp::{AckPolicy, Settings};
-use bentpipe_units::Span;
+use bentpipe_units::{Bytes, Span};
 
-/// Controllers of Bentpipe, each with the kernel's name for it.
-pub(super) const CONTROLLERS: [(&str, &str); 3] =
-    [("newreno", "reno"), ("cubic", "cubic"), ("bbr1", "bbr")];
-/// Controller parameters that may be set, with the value that the kernel uses.
-const PARAMETERS: [(&str, &str, f64); 1] = [("cubic", "first_growth", 0.05)];
 /// Largest number of visits in a run: each needs a port.
 const MAX_VISITS: usize = 10_000;
 /// Shortest idle time between two visits to one server. Half of it separates them, and must be
 /// longer than the retransmission of a lost packet takes.
 const MIN_IDLE: Span = Span::from_secs(2);
 
+/// Smallest IP packet of `cbr` and `ping`: headers, and eight bytes for the sending time.
+const SMALLEST_DATAGRAM: Bytes = Bytes::new(36);
+
 /// Checks that the real clock can run `spec`.
 ///
 /// # Errors
 /// A key is not supported. The error gives the reason and the allowed values.
 pub(crate) fn check_supported(spec: &RunSpec) -> Result<(), String> {
-    if spec.mesh.is_some() {
-        return Err(
-            "`path.orbit` is not emulated; allowed with --clock real: hops, or a profile such as \
-                `leo`"
-                .to_owned(),
-        );
-    }
     let max = bentpipe_emu::MAX_TERMINALS;
+    if spec.mesh.is_some() && spec.flows.len() > max {
+        return Err(format!(
+            "{} flows over `path.orbit`: each has a network namespace; allowed with --clock real: \
+                up to {max}",
+            spec.flows.len()
+        ));
+    }
     if spec.terminals > max {
         return Err(format!(
             "terminals = {}: each terminal is a network namespace; allowed with --clock real: up \
@@ -45,13 +44,17 @@ pub(crate) fn check_supported(spec: &RunSpec) -> Result<(), String> {
         ));
     }
     for flow in &spec.flows {
-        self::flow(flow).map_err(|reason| format!("flow `{}`: {reason}", flow.name))?;
+        self::flow(flow, spec.mesh.is_some())
+            .map_err(|reason| format!("flow `{}`: {reason}", flow.name))?;
     }
-    one_kernel(spec)
+    proxies::check_supported(spec)?;
+    one_kernel(spec)?;
+    one_default(spec)
 }
 
-fn flow(flow: &FlowSpec) -> Result<(), String> {
-    if flow.ends.is_some() {
+/// Checks a flow. `at_stations`: its ends are stations of a satellite network.
+fn flow(flow: &FlowSpec, at_stations: bool) -> Result<(), String> {
+    if flow.ends.is_some() && !at_stations {
         return Err(
             "`from_hop`, `to_hop`: all hosts are at the ends of the path; allowed with --clock \
                 real: flows over the whole path"
@@ -61,11 +64,26 @@ fn flow(flow: &FlowSpec) -> Result<(), String> {
     match &flow.stack {
         Stack::Tcp(stack) => tcp(flow, stack),
         Stack::Quic(settings) => quic(flow, settings),
-        Stack::Program(_) => one_download(flow, "a program"),
-        Stack::DatagramTraffic(_) => {
-            Err("`cbr` and `ping` run on the virtual clock only; allowed: `download`".into())
+        Stack::Program(stack) => {
+            if let Some(name) = stack.congestion {
+                kernel_controller("congestion", name.as_str())?;
+            }
+            one_download(flow, "a program")
         }
+        Stack::DatagramTraffic(kind) => datagrams(*kind),
     }
+}
+
+/// Checks a flow without congestion control: each packet carries its sending time.
+fn datagrams(kind: DatagramTraffic) -> Result<(), String> {
+    let (DatagramTraffic::Constant { packet, .. } | DatagramTraffic::Ping { packet, .. }) = kind;
+    if packet < SMALLEST_DATAGRAM {
+        return Err(format!(
+            "packets of {packet} have no space for the time at which they are sent; allowed with \
+                --clock real: {SMALLEST_DATAGRAM} or more"
+        ));
+    }
+    Ok(())
 }
 
 /// Checks that the flow is a single download, which is all that a pair of commands does.
@@ -135,16 +153,6 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
     let refuse = |key: &str, why: &str, allowed: &str| {
         Err(format!("`{key}`: {why}; allowed with --clock real: {allowed}"))
     };
-    if stack.pep.is_some() {
-        return refuse("tcp.pep", "there is no proxy between the namespaces", "tcp.pep = \"none\"");
-    }
-    if stack.http.version != Version::Raw {
-        return refuse(
-            "http",
-            "over the kernel's TCP, objects are requested without HTTP",
-            "http = \"raw\"",
-        );
-    }
     if flow.visits.iter().any(|visit| visit.handshake == Handshake::ZeroRtt) {
         return refuse(
             "handshake",
@@ -153,50 +161,13 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
         );
     }
     let (congestion, tcp, default) = (&stack.congestion, &stack.tcp, Settings::default());
-    let name = congestion.controller.as_str();
-    if !CONTROLLERS.iter().any(|(ours, _)| *ours == name) {
-        return refuse(
-            "congestion",
-            &format!("the kernel has no `{name}`"),
-            "newreno (reno in the kernel), cubic, bbr1 (bbr in the kernel)",
-        );
-    }
-    let start = congestion.slow_start.as_str();
-    // The kernel's CUBIC uses HyStart, which cannot be changed in a namespace. Its other
-    // controllers leave slow start at the first loss.
-    let starts: &[&str] =
-        if name == "cubic" { &["auto", "hystart"] } else { &["auto", "standard"] };
-    if !starts.contains(&start) {
-        let allowed =
-            starts.iter().map(|start| format!("`{start}`")).collect::<Vec<_>>().join(", ");
-        return refuse(
-            "slow_start",
-            &format!("the kernel's {name} does not have `{start}`"),
-            &allowed,
-        );
-    }
+    kernel_congestion("", congestion)?;
     if congestion.resume != Default::default() {
         return refuse(
             "resume",
             "the kernel's TCP cannot resume path parameters",
             "resume = \"none\"",
         );
-    }
-    let parameters = congestion.parameters.iter();
-    for (part, key, value) in
-        parameters.flat_map(|(part, all)| all.iter().map(move |(key, value)| (part, key, *value)))
-    {
-        if !PARAMETERS.contains(&(part, key, value)) {
-            let why = format!(
-                "{part}.{key} = {value} cannot be set: parameters of the kernel's controllers are \
-                    global to the host"
-            );
-            return refuse(
-                "parameters",
-                &why,
-                "cubic.first_growth = 0.05, the value of the kernel",
-            );
-        }
     }
     if congestion.max_window.is_some() {
         return refuse(
@@ -263,4 +234,37 @@ fn one_kernel(spec: &RunSpec) -> Result<(), String> {
         )),
         None => Ok(()),
     }
+}
+
+/// Checks that all programs ask for the same defaults of the kernel's TCP, and that TCP flows do
+/// not ask for another receive buffer.
+fn one_default(spec: &RunSpec) -> Result<(), String> {
+    let programs = spec.flows.iter().filter_map(|flow| match &flow.stack {
+        Stack::Program(stack) => Some((&flow.name, stack)),
+        _ => None,
+    });
+    let buffers = spec.flows.iter().filter_map(|flow| match &flow.stack {
+        Stack::Tcp(stack) => Some(stack.tcp.receive_buffer),
+        _ => None,
+    });
+    let mut programs = programs.peekable();
+    let Some((first, expected)) = programs.peek().copied() else { return Ok(()) };
+    let differs = |other: &bentpipe_sim::ProgramStack| {
+        (other.congestion, other.receive_buffer) != (expected.congestion, expected.receive_buffer)
+    };
+    let other_buffer = |buffer| expected.receive_buffer.is_some_and(|expected| expected != buffer);
+    if let Some((other, _)) = programs.find(|(_, stack)| differs(stack)) {
+        return Err(format!(
+            "flows `{first}` and `{other}` differ in `congestion` or `tcp.receive_buffer`, which \
+                are the kernel's defaults for all programs together; allowed with --clock real: \
+                the same values in all flows of programs"
+        ));
+    }
+    if buffers.into_iter().any(other_buffer) {
+        return Err(format!(
+            "flow `{first}`: `tcp.receive_buffer` differs from that of a flow over TCP, which the \
+                kernel sets for all connections together; allowed with --clock real: the same value"
+        ));
+    }
+    Ok(())
 }

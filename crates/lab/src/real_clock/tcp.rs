@@ -1,10 +1,12 @@
 //! A flow over the TCP of the kernel.
 
-use super::supported::CONTROLLERS;
+use super::kernel::kernel_name;
 use super::visit_outcome::VisitOutcome;
 use super::visit_runner::VisitRunner;
 use bentpipe_emu::{EmuError, Testbed, Transfer, TransferObject};
-use bentpipe_sim::{Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
+use bentpipe_sim::{Direction, FlowSpec, ProgramStack, RunSpec, Stack, TcpStack, Visit};
+use bentpipe_tcp::Settings;
+use std::collections::BTreeMap;
 
 /// Buffer size under memory pressure, in bytes: the default of Linux.
 const MIN_BUFFER: u64 = 4096;
@@ -13,16 +15,45 @@ const INITIAL_SEND_BUFFER: u64 = 16_384;
 
 /// Sets the kernel's TCP parameters in the namespaces of both ends.
 pub fn prepare(spec: &RunSpec, testbed: &Testbed) -> Result<(), EmuError> {
-    let tcp = spec.flows.iter().find_map(|flow| match &flow.stack {
-        Stack::Tcp(stack) => Some(&stack.tcp),
+    // `check_supported` admits flows that agree. What a program leaves open, TCP flows decide.
+    let stacks = || spec.flows.iter().map(|flow| &flow.stack);
+    let programs = stacks().filter_map(|stack| match stack {
+        Stack::Program(stack) => Some(of_program(stack)),
         _ => None,
     });
-    let Some(tcp) = tcp else { return Ok(()) };
+    let tcp = stacks().filter_map(|stack| match stack {
+        Stack::Tcp(stack) => Some(of_tcp(&stack.tcp)),
+        _ => None,
+    });
+    let parameters: BTreeMap<_, _> = programs.chain(tcp).flatten().collect();
+    for namespace in testbed.namespaces() {
+        for (key, value) in &parameters {
+            namespace.set(key, value)?;
+        }
+    }
+    Ok(())
+}
+
+fn switch(on: bool) -> String {
+    u8::from(on).to_string()
+}
+
+/// Returns `tcp_rmem` for buffers that grow from `start` to `receive` bytes.
+fn receive_memory(start: u64, receive: u64) -> (&'static str, String) {
+    let start = start.min(receive);
+    ("net.ipv4.tcp_rmem", format!("{} {start} {receive}", MIN_BUFFER.min(start)))
+}
+
+/// Metrics of one visit must not affect the next.
+fn no_metrics() -> (&'static str, String) {
+    ("net.ipv4.tcp_no_metrics_save", switch(true))
+}
+
+fn of_tcp(tcp: &Settings) -> Vec<(&'static str, String)> {
     let (receive, send) = (tcp.receive_buffer.get(), tcp.send_buffer.get());
-    let start = if tcp.autotune { tcp.receive_buffer_start.get().min(receive) } else { receive };
-    let switch = |on: bool| u8::from(on).to_string();
-    let parameters = [
-        ("net.ipv4.tcp_rmem", format!("{} {start} {receive}", MIN_BUFFER.min(start))),
+    let start = if tcp.autotune { tcp.receive_buffer_start.get() } else { receive };
+    vec![
+        receive_memory(start, receive),
         (
             "net.ipv4.tcp_wmem",
             format!("{} {} {send}", MIN_BUFFER.min(send), INITIAL_SEND_BUFFER.min(send)),
@@ -30,15 +61,18 @@ pub fn prepare(spec: &RunSpec, testbed: &Testbed) -> Result<(), EmuError> {
         ("net.ipv4.tcp_moderate_rcvbuf", switch(tcp.autotune)),
         ("net.ipv4.tcp_ecn", switch(tcp.ecn)),
         ("net.ipv4.tcp_slow_start_after_idle", switch(tcp.idle_restart)),
-        // Metrics of one visit must not affect the next.
-        ("net.ipv4.tcp_no_metrics_save", switch(true)),
-    ];
-    for namespace in testbed.namespaces() {
-        for (key, value) in &parameters {
-            namespace.set(key, value)?;
-        }
-    }
-    Ok(())
+        no_metrics(),
+    ]
+}
+
+/// Returns the defaults for sockets of programs, which may choose others.
+fn of_program(stack: &ProgramStack) -> Vec<(&'static str, String)> {
+    let start = Settings::default().receive_buffer_start.get();
+    let receive = stack.receive_buffer.map(|receive| receive_memory(start, receive.get()));
+    let congestion = stack
+        .congestion
+        .map(|name| ("net.ipv4.tcp_congestion_control", kernel_name(name.as_str()).to_owned()));
+    receive.into_iter().chain(congestion).chain([no_metrics()]).collect()
 }
 
 /// Runs one visit.
@@ -49,9 +83,7 @@ pub fn visit(
     visit: &Visit,
     port: u16,
 ) -> Result<VisitOutcome, EmuError> {
-    let name = stack.congestion.controller.as_str();
-    let congestion =
-        CONTROLLERS.iter().find(|(ours, _)| *ours == name).map_or(name, |(_, kernel)| kernel);
+    let congestion = kernel_name(stack.congestion.controller.as_str());
     let objects = visit.objects.iter().map(|object| TransferObject {
         bytes: object.bytes,
         after: object.after.clone(),

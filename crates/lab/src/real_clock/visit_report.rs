@@ -59,21 +59,30 @@ impl VisitReport<'_> {
                 completion.map(|at| self.client_times.map_or(at, |client| client.completion))
             }
         };
-        let rtts = sorted_rtts(&ends.samples);
+        let rtts = sorted_rtts(ends);
         let at_end = ends.samples.last().map(|(_, state)| state);
         let stack = self.flow.stack.congestion();
+        let datagrams = matches!(self.flow.stack, Stack::DatagramTraffic(_));
+        let without_congestion = if datagrams { "none" } else { "unknown" };
+        // A lost reply also counts as a lost echo.
+        let lost = |count: fn(&PortCounters) -> u64| {
+            count(data) + if ends.rtts.is_empty() { 0 } else { count(reverse) }
+        };
         FlowOutcome {
+            time_budget: None,
+            episodes: Vec::new(),
             name: self.flow.name.clone(),
             visit: self.number,
             transport: match &self.flow.stack {
                 Stack::Quic(_) => "quic",
                 Stack::Tcp(_) => "tcp",
-                Stack::Program(_) | Stack::DatagramTraffic(_) => "program",
+                Stack::Program(_) => "program",
+                Stack::DatagramTraffic(kind) => kind.name(),
             },
             congestion: stack
-                .map_or("unknown", |congestion| congestion.controller.as_str())
+                .map_or(without_congestion, |congestion| congestion.controller.as_str())
                 .to_owned(),
-            connections: 1,
+            connections: if datagrams { 0 } else { 1 },
             direction: self.visit.direction,
             bytes: if self.visit.duration.is_some() { received } else { requested },
             received,
@@ -88,10 +97,10 @@ impl VisitReport<'_> {
             completion,
             packets_sent: data.packets,
             bytes_sent: data.bytes,
-            packets_lost_policer: data.lost_policer,
-            packets_lost_queue: data.lost_queue,
-            packets_lost_channel: data.lost_random,
-            packets_lost_routing: 0,
+            packets_lost_policer: lost(|counters| counters.lost_policer),
+            packets_lost_queue: lost(|counters| counters.lost_queue),
+            packets_lost_channel: lost(|counters| counters.lost_random),
+            packets_lost_routing: lost(|counters| counters.lost_routing),
             packets_declared_lost: at_end.map(|state| state.retransmitted),
             flow_control_blocked: at_end.map(|state| state.blocked),
             flow_control_blocked_longest: None,
@@ -113,7 +122,9 @@ impl VisitReport<'_> {
                 data: data.delivered_data,
                 sizes: sizes(reverse),
             }),
-            rtt_min: at_end.and_then(|state| state.min_rtt),
+            rtt_min: at_end
+                .and_then(|state| state.min_rtt)
+                .or_else(|| rtts.first().copied().filter(|_| !ends.rtts.is_empty())),
             rtt_mean: mean(&rtts),
             rtt_p99: rtts.get((rtts.len() * 99).div_ceil(100).saturating_sub(1)).copied(),
             path: self.path(),
@@ -175,6 +186,9 @@ impl VisitReport<'_> {
         add("bytes_in_flight", "bytes", of(&|state| Some(state.in_flight.get() as f64)));
         add("pacing_rate", "Mbps", of(&|state| state.pacing.map(|rate| rate as f64 * 8.0 / 1e6)));
         add("smoothed_rtt", "ms", of(&|state| known(state.smoothed_rtt).map(Span::as_millis_f64)));
+        let mut rtts = BoundedSeries::new(limit);
+        self.ends.rtts.iter().for_each(|(at, rtt)| rtts.push(*at, rtt.as_millis_f64()));
+        add("rtt", "ms", rtts);
         let last = self.ends.objects.iter().filter_map(|object| object.completed).max();
         let marks = [
             (self.ends.open, "handshake complete"),
@@ -213,10 +227,11 @@ fn known(span: Span) -> Option<Span> {
     (!span.is_zero()).then_some(span)
 }
 
-/// Returns the smoothed RTTs that the kernel reported, in ascending order.
-fn sorted_rtts(samples: &[(Time, SocketState)]) -> Vec<Span> {
-    let mut all: Vec<Span> =
-        samples.iter().filter_map(|(_, state)| known(state.smoothed_rtt)).collect();
+/// Returns the smoothed RTTs that the kernel reported, or those of echoed datagrams, in ascending
+/// order.
+fn sorted_rtts(ends: &TransferOutcome) -> Vec<Span> {
+    let smoothed = ends.samples.iter().filter_map(|(_, state)| known(state.smoothed_rtt));
+    let mut all: Vec<Span> = smoothed.chain(ends.rtts.iter().map(|(_, rtt)| *rtt)).collect();
     all.sort_unstable();
     all
 }

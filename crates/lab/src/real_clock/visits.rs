@@ -3,9 +3,10 @@
 use super::ports::ports;
 use super::visit_outcome::VisitOutcome;
 use super::visit_runner::VisitRunner;
-use super::{program, quic, tcp};
+use super::{datagrams, http, program, quic, tcp};
 use bentpipe_emu::EmuError;
 use bentpipe_sim::{FlowSpec, Stack, Visit};
+use bentpipe_tcp::http::Version;
 use bentpipe_units::Time;
 
 /// Runs all flows at the same time, and the visits of each flow one after the other.
@@ -37,7 +38,7 @@ fn run_flow(
 ) -> Result<Vec<VisitOutcome>, EmuError> {
     let mut outcomes = Vec::new();
     let mut start = Time::ZERO + flow.start;
-    for (visit, &port) in flow.visits.iter().zip(ports) {
+    for ((visit, &port), number) in flow.visits.iter().zip(ports).zip(1..) {
         start = start + visit.idle_before + visit.start_jitter;
         if !runner.emulator.wait_until(start, runner.stop) {
             break;
@@ -46,7 +47,7 @@ fn run_flow(
             // One client makes all visits, because its tickets last only as long as it runs.
             return quic::visits(runner, flow, settings, port);
         }
-        outcomes.push(run_visit(runner, flow, visit, port)?);
+        outcomes.push(run_visit(runner, flow, (visit, number), port)?);
         start = runner.emulator.now();
     }
     Ok(outcomes)
@@ -55,14 +56,20 @@ fn run_flow(
 fn run_visit(
     runner: VisitRunner<'_>,
     flow: &FlowSpec,
-    visit: &Visit,
+    (visit, number): (&Visit, u32),
     port: u16,
 ) -> Result<VisitOutcome, EmuError> {
     match &flow.stack {
-        Stack::Tcp(stack) => tcp::visit(runner, flow, stack, visit, port),
+        Stack::Tcp(stack) if stack.http.version == Version::Raw => {
+            tcp::visit(runner, flow, stack, visit, port)
+        }
+        Stack::Tcp(stack) => http::visit(runner, flow, stack, visit, port),
         Stack::Program(stack) => program::visit(runner, flow, stack, visit, port),
-        // `check_supported` refuses datagram traffic, and `run_flow` handles QUIC.
-        Stack::DatagramTraffic(_) | Stack::Quic(_) => Err(EmuError::Spec {
+        Stack::DatagramTraffic(kind) => {
+            datagrams::visit(runner, flow, *kind, (visit, number), port)
+        }
+        // `run_flow` handles QUIC.
+        Stack::Quic(_) => Err(EmuError::Spec {
             what: format!("flow `{}`", flow.name),
             allowed: "flows that `check_supported` accepts".to_owned(),
         }),

@@ -12,6 +12,9 @@ pub(super) struct ClockSupport {
     clocks: Clocks,
     #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "used by the real clock"))]
     protocol: Protocol,
+    /// True if it stands for the users of a population.
+    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "used by the real clock"))]
+    users: bool,
     #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "used by the real clock"))]
     virtual_only: Vec<String>,
 }
@@ -30,6 +33,7 @@ pub(super) fn clock_support(flow: &Flow) -> ClockSupport {
         workload: workload.name(),
         clocks: workload.clocks(),
         protocol: flow.protocol,
+        users: flow.users.is_some(),
         virtual_only: flow.virtual_only.clone(),
     }
 }
@@ -57,11 +61,17 @@ impl ClockSupport {
     #[cfg(feature = "real-clock")]
     pub fn real_clock(&self) -> Result<(), String> {
         let Self { flow, workload, .. } = self;
+        if self.users {
+            return Err(format!(
+                "`{flow}` is a population of users, which run on the virtual clock only; allowed \
+                    with --clock real: single flows, without `count`"
+            ));
+        }
         let runs = match self.protocol {
             Protocol::Quic(_) => self.clocks.real_quic,
             Protocol::Tcp(_) => self.clocks.real_tcp,
             Protocol::External => true,
-            Protocol::Datagrams => false,
+            Protocol::Datagrams => true,
         };
         if !runs && self.clocks.real_tcp {
             return Err(format!(

@@ -3,7 +3,7 @@
 use super::bottleneck::bottleneck;
 use super::path::ResolvedPath;
 use super::quic::quic;
-use super::tcp::tcp;
+use super::tcp::{pep, receive_buffer, tcp};
 use super::visits::visits;
 use crate::outcome;
 use bentpipe_quic::congestion::CongestionConfig;
@@ -38,6 +38,10 @@ pub(super) fn flow(
             server: external.server.clone().unwrap_or_default(),
             client: external.client.clone().unwrap_or_default(),
             mtu,
+            congestion: flow.transport.congestion,
+            receive_buffer: (flow.transport.tcp.receive_buffer)
+                .map(|_| receive_buffer(&flow.transport, bottleneck, mtu)),
+            pep: pep(&flow.transport, path, scenario, bottleneck, 1)?,
         })),
         (_, Protocol::Tcp(version)) => {
             let keys = &flow.transport;
@@ -55,6 +59,7 @@ pub(super) fn flow(
     }
     let placement = &flow.placement;
     Ok(FlowSpec {
+        in_population: false,
         ends: hop_ends(placement, path).or(ends.map(|ends| ends.stations)),
         name: flow.name().to_owned(),
         terminal: placement.terminal.as_ref().map_or(0, |terminal| *terminal.get_ref()),

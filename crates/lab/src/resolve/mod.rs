@@ -22,21 +22,22 @@ pub(crate) use path::{ResolvedPath, resolve_path};
 
 use crate::error::LabError;
 use crate::outcome;
+use crate::population::{self, Expansion, Population};
 use crate::task_id::CaseDigest;
 use bentpipe_link::DirectionConfig;
 use bentpipe_link::random::stream;
 use bentpipe_results::Point;
 use bentpipe_results::{Direction, FlowSettings, PathSummary};
-use bentpipe_scenario::Problem;
-use bentpipe_scenario::Scenario;
 use bentpipe_scenario::leo;
-use bentpipe_sim::{DatagramTraffic, FlowSpec, RunSpec, Stack};
+use bentpipe_scenario::{PathSection, Problem, Scenario, Users, Variant};
+use bentpipe_sim::{DatagramTraffic, FlowSpec, HopSpec, RunSpec, Stack};
 use bentpipe_units::Span;
 use bottleneck::bottleneck;
 use clock::ClockSupport;
 use flow::flow;
 use path::DrawnHop;
 use path_summary::summary;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One variant at one sweep point. Its runs differ in their random values only.
@@ -60,13 +61,17 @@ pub struct Case {
     spec: RunSpec,
     /// `start_jitter` of each flow.
     jitters: Vec<Span>,
+    /// Populations of users, and single flows with drawn sizes.
+    pub(crate) expansions: Vec<Expansion>,
+    /// Names of the flows and shares of populations.
+    pub(crate) flow_names: Vec<String>,
     /// Clocks on which each flow can run.
     clocks: Vec<ClockSupport>,
     drawn: Vec<DrawnHop>,
     orbit: Option<Arc<OrbitPath>>,
 }
 
-/// Resolves variant number `variant` of `scenario` on `path`.
+/// Resolves variant number `variant` of `scenario`, which has `populations`, on `path`.
 ///
 /// # Errors
 /// A key of a flow is invalid on this path.
@@ -75,6 +80,7 @@ pub(crate) fn resolve(
     variant: usize,
     point: &Point,
     path: &ResolvedPath,
+    populations: &[Arc<Population>],
 ) -> Result<Case, Problem> {
     let section = scenario.path.get_ref();
     let mtu = *section.mtu.get_ref();
@@ -116,7 +122,9 @@ pub(crate) fn resolve(
     };
     let random = jitters.iter().any(|jitter| !jitter.is_zero())
         || flows.iter().any(bursts)
+        || populations.iter().any(|population| population.is_random())
         || path.is_random();
+    let expansions = expansions(variant, populations, path, section, &flows);
     Ok(Case {
         variant: variant.name.get_ref().clone(),
         point: point.clone(),
@@ -126,6 +134,8 @@ pub(crate) fn resolve(
         digest: None,
         warmup: scenario.fairness.warmup,
         jitters,
+        expansions,
+        flow_names: flows.iter().map(|flow| flow.name.clone()).collect(),
         clocks: variant.flows.iter().map(clock::clock_support).collect(),
         drawn: path.drawn.clone(),
         orbit: path.orbit.clone(),
@@ -135,7 +145,7 @@ pub(crate) fn resolve(
             base_rtt: path.rtt,
             mesh: None,
             hops: path.hops.clone(),
-            terminals: *section.terminals.get_ref(),
+            terminals: terminals(variant, section),
             flows,
             time_limit: *scenario.time_limit.get_ref(),
             trace: None,
@@ -144,6 +154,61 @@ pub(crate) fn resolve(
             encrypt: false,
         },
     })
+}
+
+/// Returns the number of terminals of a path: those of single flows, then one for each user.
+fn terminals(variant: &Variant, section: &PathSection) -> usize {
+    let users: usize = variant
+        .flows
+        .iter()
+        .filter_map(|flow| flow.users.as_ref())
+        .fold(0, |sum, users| sum + users.members.len());
+    if section.orbit.is_some() { 1 } else { first_terminal(variant, section) + users }
+}
+
+/// Returns the terminal of the first user.
+fn first_terminal(variant: &Variant, section: &PathSection) -> usize {
+    let single = variant.flows.iter().any(|flow| flow.users.is_none());
+    if single { *section.terminals.get_ref() } else { 0 }
+}
+
+/// Returns how the flows of `variant` become users, for each of the `populations`.
+fn expansions(
+    variant: &Variant,
+    populations: &[Arc<Population>],
+    path: &ResolvedPath,
+    section: &PathSection,
+    flows: &[FlowSpec],
+) -> Vec<Expansion> {
+    let mut next = first_terminal(variant, section);
+    let expansion = |population: &Arc<Population>| {
+        let named = variant.flows.iter().enumerate().filter(|(_, flow)| match &flow.users {
+            Some(users) => users.population == population.name(),
+            None => flow.name() == population.name(),
+        });
+        let shares: Vec<(usize, Option<Users>)> =
+            named.map(|(index, flow)| (index, flow.users.clone())).collect();
+        let direction = shares
+            .first()
+            .and_then(|(index, _)| flows[*index].visits.first())
+            .map_or(Direction::Download, |visit| outcome::direction(visit.direction));
+        let slowest = path.links(direction).into_iter().map(|(rate, _)| rate).min();
+        let first_terminal = next;
+        let users = shares.iter().filter_map(|(_, users)| users.as_ref());
+        next += users.map(|users| users.members.len()).sum::<usize>();
+        Expansion {
+            population: Arc::clone(population),
+            bottleneck: population::Bottleneck {
+                rate: slowest.unwrap_or_default(),
+                rtt: path.rtt,
+                mtu: *section.mtu.get_ref(),
+            },
+            shares,
+            first_terminal,
+            own_terminals: section.orbit.is_none(),
+        }
+    };
+    populations.iter().map(expansion).collect()
 }
 
 /// Bytes that a flow of unlimited length is taken to transfer in a second.
@@ -167,8 +232,17 @@ fn work(flow: &FlowSpec) -> u64 {
 impl Case {
     /// Returns the names of the flows under congestion control.
     pub(crate) fn controlled_flows(&self) -> Vec<String> {
-        let controlled = self.spec.flows.iter().filter(|flow| flow.stack.congestion().is_some());
-        controlled.map(|flow| flow.name.clone()).collect()
+        let flows = self.spec.flows.iter().enumerate();
+        let controlled = flows
+            .filter(|(index, flow)| self.users(*index) == 1 && flow.stack.congestion().is_some());
+        controlled.map(|(_, flow)| flow.name.clone()).collect()
+    }
+
+    /// Returns the number of users that flow number `index` stands for; 1 for a single flow.
+    fn users(&self, index: usize) -> usize {
+        let mut shares = self.expansions.iter().flat_map(|expansion| &expansion.shares);
+        let share = shares.find(|(own, _)| *own == index);
+        share.and_then(|(_, users)| users.as_ref()).map_or(1, |users| users.members.len())
     }
 
     /// Returns the name of the first hop. `None` for a satellite network.
@@ -178,7 +252,8 @@ impl Case {
 
     /// Returns the number of flows.
     pub(crate) fn flow_count(&self) -> usize {
-        self.spec.flows.len()
+        // Users of populations record no time series.
+        (0..self.spec.flows.len()).filter(|index| self.users(*index) == 1).count().max(1)
     }
 
     /// Returns true if no flow uses a controller that the calling program has registered.
@@ -189,7 +264,15 @@ impl Case {
 
     /// Returns roughly how long a run takes, in bytes transferred over TCP.
     pub(crate) fn work(&self) -> u64 {
-        self.spec.flows.iter().fold(0, |sum, flow| sum.saturating_add(work(flow)))
+        let flows = self.spec.flows.iter().enumerate();
+        let work = flows.map(|(index, flow)| work(flow).saturating_mul(self.users(index) as u64));
+        work.fold(0, u64::saturating_add)
+    }
+
+    /// Returns true if rates, delays or routes of the path change in the course of a run.
+    pub(crate) fn path_changes(&self) -> bool {
+        let changes = |hop: &HopSpec| hop.forward.changes() || hop.reverse.changes();
+        self.orbit.is_some() || self.spec.hops.iter().any(changes)
     }
 
     /// Returns the specification of run number `run` with `seed`.
@@ -217,7 +300,8 @@ impl Case {
             target.forward = load(&forward).map_err(invalid)?;
             target.reverse = load(&reverse).map_err(invalid)?;
         }
-        for (flow, jitter) in spec.flows.iter_mut().zip(&self.jitters) {
+        let jitters = self.expand(&mut spec);
+        for (flow, jitter) in spec.flows.iter_mut().zip(jitters) {
             for (index, visit) in flow.visits.iter_mut().enumerate() {
                 // The name of the stream fixes the drawn values, so it stays as it is.
                 let share = stream(seed, run, &format!("think/{}/{index}", flow.name)).unit();
@@ -225,6 +309,25 @@ impl Case {
             }
         }
         Ok(spec)
+    }
+
+    /// Replaces each population in `spec` by the flows of its users. Returns the `start_jitter` of
+    /// each flow.
+    fn expand(&self, spec: &mut RunSpec) -> Vec<Span> {
+        if self.expansions.is_empty() {
+            return self.jitters.clone();
+        }
+        let expand = |expansion: &Expansion| expansion.expand(spec.seed, spec.run, &spec.flows);
+        let mut shares: BTreeMap<usize, Vec<FlowSpec>> =
+            self.expansions.iter().flat_map(expand).collect();
+        let (mut flows, mut jitters) = (Vec::new(), Vec::new());
+        for (index, flow) in std::mem::take(&mut spec.flows).into_iter().enumerate() {
+            let users = shares.remove(&index).unwrap_or_else(|| vec![flow]);
+            jitters.extend(users.iter().map(|_| self.jitters[index]));
+            flows.extend(users);
+        }
+        spec.flows = flows;
+        jitters
     }
 
     /// Checks that all flows can run on the virtual clock.

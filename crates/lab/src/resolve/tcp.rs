@@ -7,10 +7,10 @@ use bentpipe_quic::AckRule;
 use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
 use bentpipe_scenario::Problem;
 use bentpipe_scenario::profiles::idle_delay;
-use bentpipe_scenario::{PepMode, PepSection, Scenario, Transport, Window};
+use bentpipe_scenario::{PepMode, PepSection, Scenario, TcpBuffers, Transport, Window};
 use bentpipe_sim::{Failure, PepSpec, TcpStack};
 use bentpipe_tcp::http::{self, Version};
-use bentpipe_tcp::{AckPolicy, Segment, Settings};
+use bentpipe_tcp::{AckPolicy, BufferModel, Segment, Settings};
 use bentpipe_units::{Bytes, Rate, Span};
 use serde_spanned::Spanned;
 
@@ -30,17 +30,13 @@ pub(super) fn tcp(
 ) -> Result<TcpStack, Problem> {
     let mtu = *scenario.path.get_ref().mtu.get_ref();
     let default = Settings::default();
-    // Half of the buffer is offered as window.
-    let doubled = |bytes: Bytes| Bytes::new(bytes.get().saturating_mul(2));
-    let receive_buffer = match keys.tcp.receive_buffer {
-        None | Some(Window::Auto) => doubled(bottleneck.auto_window()),
-        Some(Window::Bytes(bytes)) => bytes,
-        Some(Window::Bdp(_)) => {
-            doubled(bottleneck.window(keys.tcp.receive_buffer, Bytes::ZERO, mtu))
-        }
-    };
+    let receive_buffer = receive_buffer(keys, bottleneck, mtu);
     let tcp = Settings {
         segment: segment(mtu),
+        buffers: match keys.tcp.buffers.unwrap_or_default() {
+            TcpBuffers::Payload => BufferModel::Payload,
+            TcpBuffers::Linux => BufferModel::Linux,
+        },
         initial_window: initial_window(keys, default.initial_window),
         receive_buffer,
         receive_buffer_start: default.receive_buffer_start.min(receive_buffer),
@@ -68,6 +64,18 @@ pub(super) fn tcp(
     let http = http::Settings { version, connections, stream_window, connection_window };
     let pep = pep(keys, path, scenario, bottleneck, connections.min(objects.max(1)))?;
     Ok(TcpStack { tcp, congestion: congestion(keys, bottleneck, mtu), http, pep })
+}
+
+/// Returns the largest receive buffer. Half of it is offered as window.
+pub(super) fn receive_buffer(keys: &Transport, bottleneck: Bottleneck, mtu: Bytes) -> Bytes {
+    let doubled = |bytes: Bytes| Bytes::new(bytes.get().saturating_mul(2));
+    match keys.tcp.receive_buffer {
+        None | Some(Window::Auto) => doubled(bottleneck.auto_window()),
+        Some(Window::Bytes(bytes)) => bytes,
+        Some(Window::Bdp(_)) => {
+            doubled(bottleneck.window(keys.tcp.receive_buffer, Bytes::ZERO, mtu))
+        }
+    }
 }
 
 /// Returns the largest payload of a segment in packets of `mtu` bytes.
@@ -102,7 +110,7 @@ fn pep_ack_rule(section: &PepSection) -> Result<Option<&Spanned<AckRule>>, Probl
 
 /// Returns the proxy of a flow, or `None` without one. Its `parallel` connections share the rate
 /// of the hop.
-fn pep(
+pub(super) fn pep(
     keys: &Transport,
     path: &ResolvedPath,
     scenario: &Scenario,

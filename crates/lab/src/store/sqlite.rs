@@ -222,6 +222,13 @@ impl ResultStore {
         Some(value)
     }
 
+    fn contains(&self, id: &TaskId) -> bool {
+        let database = self.database();
+        let select = database.prepare_cached("SELECT 1 FROM record WHERE id = ?1");
+        let found = select.and_then(|mut select| select.exists([id.as_bytes().as_slice()]));
+        found.unwrap_or(false)
+    }
+
     /// Keeps `value`. `run` is the case of a run and the time that it took, for results of runs.
     fn put(&self, id: &TaskId, run: Option<(TaskId, f64)>, value: &[u8]) {
         let insert = "INSERT OR REPLACE INTO record \
@@ -293,17 +300,8 @@ impl RunStore for ResultStore {
     }
 
     fn has(&self, plan: &Plan, task: Task) -> bool {
-        let has = |id: Option<TaskId>| {
-            let select = "SELECT 1 FROM record WHERE id = ?1";
-            id.map(|id| {
-                let database = self.database();
-                let mut statement = database.prepare_cached(select)?;
-                statement.exists([id.as_bytes().as_slice()])
-            })
-            .transpose()
-            .unwrap_or(Some(false))
-        };
-        has(plan.task_id(task)) == Some(true) && has(plan.recording_id(task)) != Some(false)
+        let run = plan.task_id(task).is_some_and(|id| self.contains(&id));
+        run && plan.recording_id(task).is_none_or(|id| self.contains(&id))
     }
 
     fn keep(&self, plan: &Plan, task: Task, record: &RunRecord) {

@@ -1,11 +1,11 @@
 //! Transmission on a link with capacity allocation: frame by frame, each terminal in its part of
 //! the frame.
 
-use super::{Link, TransmitterState, first, insert_loss};
+use super::{Link, TransmitterState, first, insert_loss, nanos};
 use crate::capacity_allocation::frames::{Allocation, FrameShare};
 use crate::counters::PacketTotals;
 use crate::queue::fifo::Accepted;
-use crate::{DropCause, Enqueue, QueueTime};
+use crate::{DropCause, Enqueue, QueueTime, Service};
 use bentpipe_units::Time;
 
 impl<P> Link<P> {
@@ -137,7 +137,13 @@ impl<P> Link<P> {
             }
             terminal.left = None;
             let end = self.after(begin, place + grant.used);
-            if let Some(held) = terminal.queue.end() {
+            if let Some(mut held) = terminal.queue.end() {
+                // The rest is the wait for capacity, which has been allocated frame by frame.
+                let bytes = u64::from(held.packet.bytes);
+                let serialised = self.after(begin, bytes).since(begin);
+                let queued = end.since(held.sent).saturating_sub(serialised);
+                held.service =
+                    Service { queued, blocked: queued, serialised_ns: nanos(serialised) };
                 self.depart(end, held);
             }
         }

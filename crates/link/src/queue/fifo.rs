@@ -4,7 +4,7 @@ use crate::counters::PacketTotals;
 use crate::queue::codel::Codel;
 use crate::queue::limit::ResolvedLimit;
 use crate::queue::littles_law::{QueueTime, QueueTimeMeter};
-use crate::{CodelConfig, Ecn, Packet};
+use crate::{CodelConfig, Ecn, Packet, Service};
 use bentpipe_units::Time;
 use std::collections::VecDeque;
 
@@ -14,6 +14,9 @@ pub(crate) struct Accepted<P> {
     pub sent: Time,
     pub port: u32,
     pub packet: Packet<P>,
+    /// Complete once the packet has left the transmitter. Before, `blocked` is the link's total at
+    /// the offer.
+    pub service: Service,
 }
 
 /// A first-in, first-out queue with a limit, and with CoDel at its head if configured.

@@ -66,10 +66,8 @@ impl DeliveryTrace {
                 (index + 1, ConfigError::refused(line, problem, allowed))
             };
             let at = line.trim().parse().map_err(|_| {
-                refused(
-                    "is not a time".to_owned(),
-                    "whole milliseconds, one delivery opportunity per line",
-                )
+                let allowed = "whole milliseconds, one delivery opportunity per line";
+                (index + 1, ConfigError::refused(shown(line), "is not a time", allowed))
             })?;
             if let Some(last) = millis.last().filter(|last| at < **last) {
                 return Err(refused(
@@ -108,6 +106,13 @@ impl DeliveryTrace {
     }
 }
 
+/// Returns what an error says of a line that is not a time. Only what looks like a number is shown:
+/// the file may be another one, such as one of passwords.
+fn shown(line: &str) -> &str {
+    let numeric = line.chars().all(|c| c.is_ascii_digit() || "+-., eE_ms".contains(c));
+    if numeric && line.len() <= 20 { line } else { "the line" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,7 +127,8 @@ mod tests {
     #[test]
     fn wrong_lines_are_named() {
         for (text, line, word) in [
-            ("1\nx\n", 2, "`x`"),
+            ("1\n1.5 ms\n", 2, "`1.5 ms` is not a time"),
+            ("1\nroot:$y$secret\n", 2, "`the line` is not a time"),
             ("", 1, "no delivery"),
             ("5\n3\n", 2, "`3`"),
             ("0\n0\n", 2, "no duration"),

@@ -5,6 +5,9 @@ use crate::schedule::Timeline;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
 
+/// Interval over which [`RateModel::changes`] averages the rate of a trace.
+const TRACE_BIN: Span = Span::from_millis(100);
+
 /// The rate of a link over time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RateModel {
@@ -28,6 +31,47 @@ impl RateModel {
             }
         };
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
+    /// See [`DirectionModel::has_outages`](crate::DirectionModel::has_outages).
+    pub fn has_outages(&self) -> bool {
+        match self {
+            Self::Schedule { rates, .. } => rates.iter().any(|rate| rate.is_zero()),
+            Self::Constant(_) | Self::Trace(_) => false,
+        }
+    }
+
+    /// See [`DirectionModel::rate_changes`](crate::DirectionModel::rate_changes).
+    pub fn changes(&self, end: Time) -> impl Iterator<Item = (Time, Rate)> {
+        let first = (!matches!(self, Self::Constant(_))).then_some(Time::ZERO);
+        let times = std::iter::successors(first, move |at| self.change_after(*at));
+        let mut last = None;
+        times.take_while(move |at| *at <= end).filter_map(move |at| {
+            let rate = self.rate_from(at);
+            (last.replace(rate) != Some(rate)).then_some((at, rate))
+        })
+    }
+
+    fn change_after(&self, at: Time) -> Option<Time> {
+        let next = match self {
+            Self::Constant(_) => Time::MAX,
+            Self::Schedule { timeline, .. } => timeline.segment(at).to,
+            Self::Trace(_) => at + TRACE_BIN,
+        };
+        (next < Time::MAX).then_some(next)
+    }
+
+    fn rate_from(&self, at: Time) -> Rate {
+        match self {
+            Self::Constant(rate) => *rate,
+            Self::Schedule { timeline, rates } => {
+                rates.get(timeline.segment(at).index).copied().unwrap_or_default()
+            }
+            Self::Trace(trace) => {
+                let last = at + TRACE_BIN.saturating_sub(Span::from_nanos(1));
+                DeliveryTrace::rate(trace.opportunities(at, last), TRACE_BIN)
+            }
+        }
     }
 }
 

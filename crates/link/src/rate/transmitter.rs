@@ -24,6 +24,7 @@ impl Transmitter {
                 current: timeline.segment(Time::ZERO),
                 timeline: Arc::clone(timeline),
                 rates: Arc::clone(rates),
+                has_outages: model.has_outages(),
             }),
             RateModel::Trace(trace) => Self::Trace(Opportunities {
                 trace: Arc::clone(trace),
@@ -68,6 +69,19 @@ impl Transmitter {
         }
     }
 
+    /// Returns the time at rate zero within a transmission from `begin` to `end`.
+    #[inline]
+    pub fn suspended(&self, begin: Time, end: Time) -> Span {
+        match self {
+            Self::Schedule(schedule)
+                if schedule.has_outages && end < Time::MAX && !schedule.current.holds(begin) =>
+            {
+                schedule.outage_until(end).saturating_sub(schedule.outage_until(begin))
+            }
+            _ => Span::ZERO,
+        }
+    }
+
     /// Returns the rate in force at `at`; for a trace, the rate of the opportunities in the
     /// following 100 ms.
     pub fn rate_at(&self, at: Time) -> Rate {
@@ -105,6 +119,8 @@ pub(crate) struct Schedule {
     timeline: Arc<Timeline>,
     rates: Arc<[Rate]>,
     current: Segment,
+    /// True if a step has rate zero.
+    has_outages: bool,
 }
 
 impl Schedule {
@@ -135,6 +151,14 @@ impl Schedule {
         let segment = self.seek(begin);
         let end = begin + self.rates[segment.index].time_for(Bytes::new(bytes.into()));
         if end <= segment.to { end } else { self.finish_across(begin, bytes) }
+    }
+
+    /// Returns the total time at rate zero before `until`.
+    fn outage_until(&self, until: Time) -> Span {
+        let nanos = self.timeline.sum(until, |step, span| {
+            if self.rates[step].is_zero() { u128::from(span.as_nanos()) } else { 0 }
+        });
+        Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
     /// Sums what each step sends in units of 10⁻⁹ bits (rate times nanoseconds), so that only the

@@ -22,7 +22,27 @@ pub(crate) fn client_network(address: IpAddr) -> IpPrefix {
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionCounts {
     total: usize,
-    by_client: BTreeMap<IpPrefix, usize>,
+    by_client: BTreeMap<IpPrefix, ClientCount>,
+}
+
+/// Number of open connections of one client.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClientCount {
+    /// Connections whose address is known to be the client's own.
+    pub validated: usize,
+    /// Connections whose first packet may have a forged address.
+    pub unvalidated: usize,
+}
+
+impl ClientCount {
+    fn of(&mut self, validated: bool) -> &mut usize {
+        if validated { &mut self.validated } else { &mut self.unvalidated }
+    }
+
+    /// Connections of both kinds.
+    pub(crate) const fn total(self) -> usize {
+        self.validated + self.unvalidated
+    }
 }
 
 impl ConnectionCounts {
@@ -32,22 +52,22 @@ impl ConnectionCounts {
     }
 
     /// Connections of one client.
-    pub(crate) fn of(&self, client: &IpPrefix) -> usize {
-        self.by_client.get(client).copied().unwrap_or(0)
+    pub(crate) fn of(&self, client: &IpPrefix) -> ClientCount {
+        self.by_client.get(client).copied().unwrap_or_default()
     }
 
     /// Adds a connection.
-    pub(crate) fn add(&mut self, client: IpPrefix) {
+    pub(crate) fn add(&mut self, client: IpPrefix, validated: bool) {
         self.total += 1;
-        *self.by_client.entry(client).or_default() += 1;
+        *self.by_client.entry(client).or_default().of(validated) += 1;
     }
 
     /// Removes a connection. A client without connections takes no memory.
-    pub(crate) fn remove(&mut self, client: &IpPrefix) {
-        let Some(count) = self.by_client.get_mut(client) else { return };
+    pub(crate) fn remove(&mut self, client: &IpPrefix, validated: bool) {
+        let Some(counts) = self.by_client.get_mut(client) else { return };
         self.total -= 1;
-        *count -= 1;
-        if *count == 0 {
+        *counts.of(validated) -= 1;
+        if counts.total() == 0 {
             self.by_client.remove(client);
         }
     }
@@ -62,10 +82,15 @@ mod tests {
         let mut counts = ConnectionCounts::default();
         let [one, other] =
             [[192, 0, 2, 1], [192, 0, 2, 2]].map(|address| client_network(address.into()));
-        [one, one, other].into_iter().for_each(|client| counts.add(client));
-        assert_eq!((counts.total(), counts.of(&one), counts.of(&other)), (3, 2, 1));
-        // The third removal finds no connection.
-        (0..3).for_each(|_| counts.remove(&one));
-        assert_eq!((counts.total(), counts.of(&one), counts.by_client.len()), (1, 0, 1));
+        [(one, true), (one, false), (other, true)]
+            .into_iter()
+            .for_each(|(client, validated)| counts.add(client, validated));
+        assert_eq!(counts.of(&one), ClientCount { validated: 1, unvalidated: 1 });
+        assert_eq!((counts.total(), counts.of(&other).total()), (3, 1));
+        counts.remove(&one, true);
+        counts.remove(&one, false);
+        // No connection is left.
+        counts.remove(&one, true);
+        assert_eq!((counts.total(), counts.of(&one).total(), counts.by_client.len()), (1, 0, 1));
     }
 }

@@ -1,7 +1,6 @@
 //! Admission of connections, within bounds on their number and on the memory reserved for them.
 
 use super::client::{ConnectionCounts, client_network};
-use bentpipe_quic::Admission;
 use bentpipe_quic::path_memory::IpPrefix;
 use bentpipe_units::Bytes;
 use std::net::IpAddr;
@@ -25,6 +24,8 @@ pub(crate) enum Full {
     Connections,
     /// The limit on connections of this client is reached.
     Client,
+    /// The limit on incomplete handshakes is reached.
+    Handshakes,
     /// The free memory is too small.
     Memory,
     /// Admission is closed, because of a shutdown.
@@ -61,18 +62,13 @@ pub(crate) struct HandshakeLimits {
     pub refuse_from: usize,
 }
 
-impl HandshakeLimits {
-    /// Decides on a new handshake beside `present` others. `validated`: the client's address is
-    /// known to be its own.
-    pub const fn decide(&self, present: usize, validated: bool) -> Admission {
-        if present >= self.refuse_from {
-            Admission::Refuse
-        } else if present >= self.retry_from && !validated {
-            Admission::Retry
-        } else {
-            Admission::Admit
-        }
-    }
+/// The answer to a client that is not admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Denial {
+    /// It may try again with a validated address.
+    Retry,
+    /// It is refused.
+    Refuse(Full),
 }
 
 /// Counts connections and the memory reserved for them. Clones share the counts.
@@ -107,14 +103,14 @@ impl AdmissionControl {
         self.state().closed = true;
     }
 
+    /// Returns whether all connections are refused.
+    pub fn is_closed(&self) -> bool {
+        self.state().closed
+    }
+
     /// Number of admitted connections.
     pub fn connections(&self) -> usize {
         self.state().connections.total()
-    }
-
-    /// Number of admitted connections whose handshake is not complete.
-    pub fn handshakes(&self) -> usize {
-        self.state().handshakes
     }
 
     /// Memory reserved for admitted connections.
@@ -122,25 +118,27 @@ impl AdmissionControl {
         Bytes::new(self.state().memory)
     }
 
-    /// Checks whether a connection from `address` may be admitted.
-    pub fn check(&self, address: IpAddr) -> Result<(), Full> {
-        self.check_state(&self.state(), &client_network(address))
+    /// Number of connections that `client` has, as far as they count against a new one. A
+    /// connection whose address may be forged must not keep a validated one out.
+    fn counted(state: &State, client: &IpPrefix, validated: bool) -> usize {
+        let counts = state.connections.of(client);
+        if validated { counts.validated } else { counts.total() }
     }
 
-    fn check_state(&self, state: &State, client: &IpPrefix) -> Result<(), Full> {
+    fn check(&self, state: &State, client: &IpPrefix, validated: bool) -> Result<(), Full> {
         if state.closed {
             Err(Full::Closed)
         } else if state.connections.total() >= self.0.limits.connections {
             Err(Full::Connections)
-        } else if state.connections.of(client) >= self.0.limits.per_client {
+        } else if Self::counted(state, client, validated) >= self.0.limits.per_client {
             Err(Full::Client)
         } else {
             Ok(())
         }
     }
 
-    /// Admits a connection with what `reserve` takes of the free memory. `None` from `reserve`
-    /// means that the memory is too small.
+    /// Admits a connection, whose address is validated, with what `reserve` takes of the free
+    /// memory. `None` from `reserve` means that the memory is too small.
     pub fn reserve<R: Reservation>(
         &self,
         address: IpAddr,
@@ -148,28 +146,60 @@ impl AdmissionControl {
     ) -> Result<ConnectionGuard<R>, Full> {
         let client = client_network(address);
         let mut state = self.state();
-        self.check_state(&state, &client)?;
+        self.check(&state, &client, true)?;
         let limits = &self.0.limits;
         let available = Available {
             memory: limits.memory.get().saturating_sub(state.memory),
             connections: (limits.connections - state.connections.total()) as u64,
         };
         let reservation = reserve(available).ok_or(Full::Memory)?;
-        state.connections.add(client);
+        state.connections.add(client, true);
         state.memory += reservation.bytes();
         drop(state);
-        Ok(ConnectionGuard { control: self.clone(), client, in_handshake: false, reservation })
+        Ok(ConnectionGuard {
+            control: self.clone(),
+            client,
+            validated: true,
+            in_handshake: false,
+            reservation,
+        })
     }
 
-    /// Admits a connection that [`AdmissionControl::check`] allowed, without memory of its own.
-    /// It counts as a handshake until [`ConnectionGuard::handshake_complete`].
-    pub fn admit(&self, address: IpAddr) -> ConnectionGuard {
+    /// Admits a connection without memory of its own, or says why not. It counts as a handshake
+    /// until [`ConnectionGuard::handshake_complete`]. `validated`: the address is known to be the
+    /// client's own.
+    ///
+    /// Connections with other addresses cannot fill more than `handshakes.retry_from` places, and
+    /// none that a validated client needs.
+    pub fn admit(
+        &self,
+        address: IpAddr,
+        validated: bool,
+        handshakes: HandshakeLimits,
+    ) -> Result<ConnectionGuard, Denial> {
         let client = client_network(address);
         let mut state = self.state();
-        state.connections.add(client);
+        match self.check(&state, &client, validated) {
+            Ok(()) => {}
+            Err(Full::Client) if !validated => return Err(Denial::Retry),
+            Err(full) => return Err(Denial::Refuse(full)),
+        }
+        if state.handshakes >= handshakes.refuse_from {
+            return Err(Denial::Refuse(Full::Handshakes));
+        }
+        if state.handshakes >= handshakes.retry_from && !validated {
+            return Err(Denial::Retry);
+        }
+        state.connections.add(client, validated);
         state.handshakes += 1;
         drop(state);
-        ConnectionGuard { control: self.clone(), client, in_handshake: true, reservation: () }
+        Ok(ConnectionGuard {
+            control: self.clone(),
+            client,
+            validated,
+            in_handshake: true,
+            reservation: (),
+        })
     }
 }
 
@@ -178,6 +208,7 @@ impl AdmissionControl {
 pub(crate) struct ConnectionGuard<R: Reservation = ()> {
     control: AdmissionControl,
     client: IpPrefix,
+    validated: bool,
     in_handshake: bool,
     reservation: R,
 }
@@ -188,19 +219,36 @@ impl<R: Reservation> ConnectionGuard<R> {
         &self.reservation
     }
 
-    /// Removes the connection from the handshakes. Later calls have no effect.
-    pub fn handshake_complete(&mut self) {
+    /// Removes the connection from the handshakes. A complete handshake validates the address, so
+    /// the connection counts for its client from now on. Later calls have no effect.
+    ///
+    /// # Errors
+    /// The client has as many connections as it may have. This one has to be closed.
+    pub fn handshake_complete(&mut self) -> Result<(), Full> {
+        let mut state = self.control.state();
         if std::mem::replace(&mut self.in_handshake, false) {
-            self.control.state().handshakes -= 1;
+            state.handshakes -= 1;
         }
+        if self.validated {
+            return Ok(());
+        }
+        if state.connections.of(&self.client).validated >= self.control.0.limits.per_client {
+            return Err(Full::Client);
+        }
+        state.connections.remove(&self.client, false);
+        state.connections.add(self.client, true);
+        self.validated = true;
+        Ok(())
     }
 }
 
 impl<R: Reservation> Drop for ConnectionGuard<R> {
     fn drop(&mut self) {
-        self.handshake_complete();
         let mut state = self.control.state();
-        state.connections.remove(&self.client);
+        if self.in_handshake {
+            state.handshakes -= 1;
+        }
+        state.connections.remove(&self.client, self.validated);
         state.memory -= self.reservation.bytes();
     }
 }
@@ -208,6 +256,9 @@ impl<R: Reservation> Drop for ConnectionGuard<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Limits on handshakes that no test reaches.
+    const MANY: HandshakeLimits = HandshakeLimits { retry_from: 1000, refuse_from: 1000 };
 
     fn ip(last: u8) -> IpAddr {
         [192, 0, 2, last].into()
@@ -217,28 +268,64 @@ mod tests {
         AdmissionControl::new(AdmissionLimits { connections, per_client, memory: Bytes::new(100) })
     }
 
+    /// Admits a connection whose address is validated.
+    fn admit(control: &AdmissionControl, address: IpAddr) -> Result<ConnectionGuard, Denial> {
+        control.admit(address, true, MANY)
+    }
+
+    fn denied(admitted: Result<ConnectionGuard, Denial>) -> Denial {
+        admitted.map(|_| ()).unwrap_err()
+    }
+
     #[test]
     fn connections_are_bounded_in_total_and_for_each_client() {
         let control = control(3, 2);
-        let guards = [control.admit(ip(1)), control.admit(ip(1))];
-        assert_eq!(control.check(ip(1)), Err(Full::Client));
-        let third = control.admit(ip(2));
-        assert_eq!(control.check(ip(3)), Err(Full::Connections));
+        let guards = [admit(&control, ip(1)).unwrap(), admit(&control, ip(1)).unwrap()];
+        assert_eq!(denied(admit(&control, ip(1))), Denial::Refuse(Full::Client));
+        let third = admit(&control, ip(2)).unwrap();
+        assert_eq!(denied(admit(&control, ip(3))), Denial::Refuse(Full::Connections));
         drop((guards, third));
-        assert_eq!((control.connections(), control.handshakes()), (0, 0));
-        assert_eq!(control.check(ip(1)), Ok(()));
+        assert_eq!((control.connections(), control.state().handshakes), (0, 0));
+        drop(admit(&control, ip(1)).unwrap());
         control.close();
-        assert_eq!(control.check(ip(1)), Err(Full::Closed));
+        assert_eq!(denied(admit(&control, ip(1))), Denial::Refuse(Full::Closed));
     }
 
     #[test]
     fn one_site_is_one_client() {
-        let control = control(3, 1);
+        let control = control(9, 1);
         let site = |end: u16| IpAddr::from([0x2001, 0xdb8, 0, 0x4200, 0, 0, 0, end]);
-        let _guards = [control.admit(ip(1)), control.admit(site(1))];
-        assert_eq!(control.check(ip(1)), Err(Full::Client));
-        assert_eq!(control.check(ip(2)), Ok(()));
-        assert_eq!(control.check(site(2)), Err(Full::Client), "the same site");
+        let _guards = [admit(&control, ip(1)).unwrap(), admit(&control, site(1)).unwrap()];
+        assert_eq!(denied(admit(&control, ip(1))), Denial::Refuse(Full::Client));
+        assert!(admit(&control, ip(2)).is_ok());
+        assert_eq!(denied(admit(&control, site(2))), Denial::Refuse(Full::Client), "the same site");
+    }
+
+    #[test]
+    fn connections_from_forged_addresses_do_not_keep_their_owner_out() {
+        let control = control(100, 4);
+        let forged: Vec<_> = (0..4).map(|_| control.admit(ip(1), false, MANY).unwrap()).collect();
+        assert_eq!(denied(control.admit(ip(1), false, MANY)), Denial::Retry);
+        // The owner answers the Retry, as often as it may.
+        let owner: Vec<_> = (0..4).map(|_| admit(&control, ip(1)).unwrap()).collect();
+        assert_eq!(denied(admit(&control, ip(1))), Denial::Refuse(Full::Client));
+        drop((forged, owner));
+        assert_eq!(control.connections(), 0);
+    }
+
+    #[test]
+    fn a_complete_handshake_counts_for_its_client() {
+        let control = control(100, 2);
+        let mut guards: Vec<_> =
+            (0..2).map(|_| control.admit(ip(1), false, MANY).unwrap()).collect();
+        let validated = admit(&control, ip(1)).unwrap();
+        assert_eq!(guards[0].handshake_complete(), Ok(()));
+        assert_eq!(guards[1].handshake_complete(), Err(Full::Client), "one too many");
+        assert_eq!(control.state().handshakes, 1);
+        drop(validated);
+        assert_eq!(guards[1].handshake_complete(), Ok(()));
+        drop(guards);
+        assert_eq!((control.connections(), control.state().handshakes), (0, 0));
     }
 
     #[test]
@@ -261,19 +348,38 @@ mod tests {
     #[test]
     fn a_handshake_is_complete_once() {
         let control = control(9, 9);
-        let mut guards = [control.admit(ip(1)), control.admit(ip(2))];
-        guards[0].handshake_complete();
-        guards[0].handshake_complete();
-        assert_eq!((control.handshakes(), control.connections()), (1, 2));
+        let mut guards = [admit(&control, ip(1)).unwrap(), admit(&control, ip(2)).unwrap()];
+        guards[0].handshake_complete().unwrap();
+        guards[0].handshake_complete().unwrap();
+        assert_eq!((control.connections(), control.state().handshakes), (2, 1));
     }
 
     #[test]
     fn many_handshakes_need_validated_addresses_and_too_many_are_refused() {
-        let limits = HandshakeLimits { retry_from: 1, refuse_from: 4 };
-        assert_eq!(limits.decide(0, false), Admission::Admit);
-        assert_eq!((limits.decide(1, false), limits.decide(3, true)), {
-            (Admission::Retry, Admission::Admit)
+        let control = control(9, 9);
+        let limits = HandshakeLimits { retry_from: 1, refuse_from: 3 };
+        let admit = |last, validated| control.admit(ip(last), validated, limits);
+        let first = admit(1, false).unwrap();
+        assert_eq!(denied(admit(2, false)), Denial::Retry);
+        let validated = [admit(2, true).unwrap(), admit(3, true).unwrap()];
+        assert_eq!(denied(admit(4, true)), Denial::Refuse(Full::Handshakes));
+        assert_eq!(denied(admit(4, false)), Denial::Refuse(Full::Handshakes));
+        drop((first, validated));
+    }
+
+    #[test]
+    fn concurrent_connections_stay_within_the_limit() {
+        let control = control(8, 8);
+        let held: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|_| {
+                    scope.spawn(|| {
+                        (0..100).filter_map(|_| admit(&control, ip(1)).ok()).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
         });
-        assert_eq!(limits.decide(4, true), Admission::Refuse);
+        assert_eq!((held.len(), control.connections()), (8, 8));
     }
 }

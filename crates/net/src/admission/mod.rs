@@ -5,6 +5,7 @@
 //!
 //! - [`control`] counts connections, in total and for each client, and the memory reserved for
 //!   them;
+//! - [`quic`] admits the connections of a QUIC endpoint;
 //! - [`client`] says which addresses count as one client;
 //! - [`addresses`] are rules about who may connect and where to;
 //! - [`buffers`] divides memory among the connections of the TCP proxy;
@@ -18,4 +19,5 @@ pub mod client;
 pub mod control;
 pub mod descriptors;
 pub mod open_files;
+pub mod quic;
 pub mod send_memory;

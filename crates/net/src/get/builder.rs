@@ -24,6 +24,7 @@ pub struct ClientBuilder {
     tokens: Option<Arc<TokenFile>>,
     no_path_tokens: bool,
     handshake_time: Option<Span>,
+    stall_time: Option<Span>,
     addresses: BTreeMap<String, IpAddr>,
     qlog: Option<Qlog>,
 }
@@ -55,6 +56,13 @@ impl ClientBuilder {
     #[must_use]
     pub fn handshake_time(mut self, limit: Span) -> Self {
         self.handshake_time = Some(limit);
+        self
+    }
+
+    /// Sets the longest time in which nothing of a response arrives. Defaults to 60 s.
+    #[must_use]
+    pub fn stall_time(mut self, limit: Span) -> Self {
+        self.stall_time = Some(limit);
         self
     }
 
@@ -113,6 +121,7 @@ impl ClientBuilder {
             address_tokens,
             path_tokens,
             handshake_time: self.handshake_time.unwrap_or(Span::from_secs(10)),
+            stall_time: self.stall_time.unwrap_or(Span::from_secs(60)),
             clock,
             traces: traces.transpose()?,
         };

@@ -2,7 +2,7 @@
 
 use super::error::ClientError;
 use super::host_port::HostPort;
-use super::response::{PARTS, Part, Response, connection_closed};
+use super::response::{PARTS, Part, Response, connection_closed, stalled};
 use crate::clock::RealClock;
 use crate::driver::Driver;
 use crate::qlog::Traces;
@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 /// Initial flow-control window of a connection. Our choice. A server that remembers the path sends
 /// up to half of what the path carried in its first flight: 4 MB for 100 Mbps over 600 ms. A path
@@ -31,6 +32,10 @@ use tokio::sync::{mpsc, oneshot};
 const WINDOW: Size = Size::from_mb(4);
 /// Largest piece of content, bytes.
 const MAX_PIECE: usize = 64 * 1024;
+/// Largest size of a response's header fields, decoded, bytes. Our choice.
+const MAX_HEADER: u64 = 64 * 1024;
+/// Interim responses (1xx, RFC 9110 §15.2) before a response. Our choice.
+const MAX_INTERIM: usize = 32;
 /// Requests that may wait to be sent.
 const QUEUE: usize = 64;
 
@@ -55,6 +60,8 @@ pub(super) struct ConnectContext {
     pub path_tokens: Option<TokenClient>,
     /// Time limit of a handshake.
     pub handshake_time: Span,
+    /// Longest time in which nothing of a response arrives.
+    pub stall_time: Span,
     pub clock: RealClock,
     pub traces: Option<Traces>,
 }
@@ -67,6 +74,7 @@ pub(super) struct Connection {
     driver: Driver,
     server: String,
     clock: RealClock,
+    stall_time: Span,
     started: Time,
     used: Arc<AtomicBool>,
 }
@@ -127,7 +135,16 @@ impl Connection {
         if !conn.has_0rtt() {
             driver.handshake(&conn, context.handshake_time).await.map_err(fail)?;
         }
-        Ok(Self { conn, requests, driver, server: name, clock, started, used: Arc::default() })
+        Ok(Self {
+            conn,
+            requests,
+            driver,
+            server: name,
+            clock,
+            stall_time: context.stall_time,
+            started,
+            used: Arc::default(),
+        })
     }
 
     /// Sends a request and waits for the head of its response.
@@ -138,12 +155,21 @@ impl Connection {
         let (response, head) = oneshot::channel();
         let pending = PendingRequest { request, response };
         self.requests.send(pending).await.map_err(|_| closed())?;
-        let ResponseHead { head, pieces, at: first_byte } = head.await.map_err(|_| closed())??;
+        let head = tokio::select! {
+            head = timeout(self.stall_time.into(), head) => head,
+            () = self.refusal_of_early_data() => {
+                let reason = "the server refused early data".to_owned();
+                return Err(ClientError::Exchange { server: self.server.clone(), reason });
+            }
+        };
+        let head = head.map_err(|_| stalled(&self.server, self.stall_time))?;
+        let ResponseHead { head, pieces, at: first_byte } = head.map_err(|_| closed())??;
         Ok(Response {
             head,
             pieces,
             trailers: None,
             server: self.server.clone(),
+            stall_time: self.stall_time,
             conn: self.conn.clone(),
             clock: self.clock.clone(),
             first,
@@ -163,6 +189,14 @@ impl Connection {
         self.conn.closed().is_some() || self.requests.is_closed()
     }
 
+    /// Waits until early data was sent and refused. HTTP/3 cannot continue then: its own streams
+    /// are lost, and a request after them may never be answered.
+    async fn refusal_of_early_data(&self) {
+        if !self.conn.has_0rtt() || self.conn.handshaken().await.is_err() || !self.early_refused() {
+            std::future::pending().await
+        }
+    }
+
     /// Returns whether early data was sent and refused.
     pub fn early_refused(&self) -> bool {
         self.conn.has_0rtt() && self.conn.connected_at().is_some() && !self.conn.accepted_0rtt()
@@ -177,7 +211,10 @@ impl Connection {
 /// The connection's application.
 async fn serve(conn: Conn, mut pending: mpsc::Receiver<PendingRequest>, server: String) {
     let window = FlowControlRule::tuned().max_window.get();
-    let built = h3::client::builder().build(Http3::new(conn.clone(), window)).await;
+    let built = h3::client::builder()
+        .max_field_section_size(MAX_HEADER)
+        .build(Http3::new(conn.clone(), window))
+        .await;
     let Ok((mut connection, requests)) = built else { return };
     loop {
         tokio::select! {
@@ -208,7 +245,13 @@ async fn exchange(
     let exchange = async {
         let mut stream = requests.send_request(request).await?;
         stream.finish().await?;
-        let head = stream.recv_response().await?;
+        let mut head = stream.recv_response().await?;
+        let mut interim = 0;
+        // Such as 103 (Early Hints, RFC 8297).
+        while head.status().is_informational() && interim < MAX_INTERIM {
+            interim += 1;
+            head = stream.recv_response().await?;
+        }
         Ok::<_, h3::error::StreamError>((stream, head))
     };
     let result = tokio::select! {
@@ -219,6 +262,10 @@ async fn exchange(
         Ok(started) => started,
         Err(error) => return drop(response.send(Err(fail(error.to_string())))),
     };
+    if head.status().is_informational() {
+        let reason = format!("more than {MAX_INTERIM} interim responses");
+        return drop(response.send(Err(fail(reason))));
+    }
     let (sender, pieces) = mpsc::channel(PARTS);
     if response.send(Ok(ResponseHead { head, pieces, at: conn.now() })).is_err() {
         return;

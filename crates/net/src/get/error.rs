@@ -1,5 +1,7 @@
 //! Errors of the client.
 
+use crate::printable::Printable;
+use bentpipe_units::Span;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -7,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, Error)]
 pub enum ClientError {
     /// The client cannot request the URL.
-    #[error("cannot request `{url}`: {reason}; allowed: https://HOST[:PORT]/PATH")]
+    #[error("cannot request `{}`: {reason}; allowed: https://HOST[:PORT]/PATH", Printable(url))]
     Url {
         /// The URL.
         url: String,
@@ -23,7 +25,7 @@ pub enum ClientError {
         reason: String,
     },
     /// The connection failed.
-    #[error("connection to {server}: {reason}")]
+    #[error("connection to {}: {}", Printable(server), Printable(reason))]
     Connection {
         /// The server, with its port.
         server: String,
@@ -31,12 +33,20 @@ pub enum ClientError {
         reason: String,
     },
     /// The HTTP/3 exchange failed.
-    #[error("HTTP/3 with {server}: {reason}")]
+    #[error("HTTP/3 with {}: {}", Printable(server), Printable(reason))]
     Exchange {
         /// The server, with its port.
         server: String,
         /// Why.
         reason: String,
+    },
+    /// Nothing arrived for too long.
+    #[error("HTTP/3 with {}: nothing arrived for {limit}", Printable(server))]
+    Stalled {
+        /// The server, with its port.
+        server: String,
+        /// The time limit.
+        limit: Span,
     },
     /// qlog files cannot be written.
     #[error("cannot write qlog files to {}: {reason}", directory.display())]
@@ -49,4 +59,25 @@ pub enum ClientError {
     /// The client cannot be built.
     #[error("{0}")]
     System(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peers_reason_cannot_control_the_terminal() {
+        let (server, reason) = ("h:1".to_owned(), "\u{1b}]0;title\u{7}\u{9b}2J\r\nok".to_owned());
+        for error in [
+            ClientError::Connection { server: server.clone(), reason: reason.clone() },
+            ClientError::Exchange { server, reason: reason.clone() },
+            ClientError::Url { url: reason, reason: "it cannot be sent" },
+        ] {
+            let text = error.to_string();
+            assert!(
+                text.contains("\\u{1b}]0;title") && !text.contains(char::is_control),
+                "{text:?}"
+            );
+        }
+    }
 }

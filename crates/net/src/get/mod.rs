@@ -10,6 +10,7 @@ mod connection;
 mod download;
 mod error;
 mod host_port;
+mod redirect;
 mod response;
 
 pub use builder::ClientBuilder;

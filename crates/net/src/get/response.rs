@@ -7,6 +7,7 @@ use bentpipe_units::{Span, Time};
 use bytes::Bytes;
 use http::HeaderMap;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 /// Parts of a response that may wait to be read.
 pub(super) const PARTS: usize = 128;
@@ -35,6 +36,7 @@ pub struct Response {
     pub(super) pieces: mpsc::Receiver<Result<Part, ClientError>>,
     pub(super) trailers: Option<HeaderMap>,
     pub(super) server: String,
+    pub(super) stall_time: Span,
     pub(super) conn: Conn,
     pub(super) clock: RealClock,
     /// Whether this was its connection's first request.
@@ -58,13 +60,15 @@ impl Response {
     /// end of the content.
     ///
     /// # Errors
-    /// The connection or the stream ended before the content.
+    /// The connection or the stream ended before the content, or nothing arrives for too long.
     pub async fn pieces(&mut self, into: &mut Vec<Bytes>) -> Result<bool, ClientError> {
         if self.completion.is_some() {
             return Ok(false);
         }
         let mut arrived = Vec::new();
-        if self.pieces.recv_many(&mut arrived, PARTS).await == 0 {
+        let received = self.pieces.recv_many(&mut arrived, PARTS);
+        let received = timeout(self.stall_time.into(), received).await;
+        if received.map_err(|_| stalled(&self.server, self.stall_time))? == 0 {
             return Err(connection_closed(&self.conn, &self.server));
         }
         for part in arrived {
@@ -98,6 +102,11 @@ impl Response {
             early: self.first && self.conn.has_0rtt() && self.conn.accepted_0rtt(),
         }
     }
+}
+
+/// Returns the error for a response of which nothing arrives.
+pub(super) fn stalled(server: &str, limit: Span) -> ClientError {
+    ClientError::Stalled { server: server.to_owned(), limit }
 }
 
 /// Returns why a request's task ended without a result.

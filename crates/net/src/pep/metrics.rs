@@ -20,6 +20,8 @@ pub struct Metrics {
     pub not_allowed: AtomicU64,
     /// Clients without a valid destination, or not in time.
     pub not_understood: AtomicU64,
+    /// Tunnels whose other end does not have the secret, or that were too many.
+    pub tunnels_refused: AtomicU64,
     /// Unreachable destinations.
     pub unreachable: AtomicU64,
     /// Connections that ended regularly.
@@ -42,7 +44,7 @@ impl Metrics {
         let counter = match full {
             Full::Client => &self.refused_client,
             Full::Memory => &self.refused_memory,
-            Full::Connections | Full::Closed => &self.refused_connections,
+            Full::Connections | Full::Handshakes | Full::Closed => &self.refused_connections,
         };
         counter.fetch_add(1, Relaxed);
     }
@@ -72,6 +74,7 @@ impl Metrics {
                 "Clients without a valid destination",
                 &self.not_understood,
             ),
+            Series::counter("tunnels_refused_total", "Tunnels refused", &self.tunnels_refused),
             Series::counter("unreachable_total", "Unreachable destinations", &self.unreachable),
             Series::counters("ended_total", "Connections ended", ended),
             Series::counters("bytes_total", "Bytes forwarded", bytes),

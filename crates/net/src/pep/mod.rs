@@ -9,7 +9,7 @@
 //! [`Target`] for destinations and [`read_header`] for streams of a tunnel.
 //!
 //! ```
-//! use bentpipe_net::pep::{Allowed, Config, Listener, Pep};
+//! use bentpipe_net::pep::{Allowed, Config, Listener, Logs, Pep};
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
 //!
 //! # #[tokio::main]
@@ -17,7 +17,7 @@
 //! let server = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
 //! let listener = Listener::Explicit { credentials: None };
 //! let config = Config { allowed: Allowed::all(), ..Config::new(listener) };
-//! let pep = Pep::start(config, None).await?;
+//! let pep = Pep::start(config, Logs::default()).await?;
 //!
 //! let mut client = tokio::net::TcpStream::connect(pep.address()).await?;
 //! let target = server.local_addr()?;
@@ -60,7 +60,7 @@ pub use handshake::credentials::Credentials;
 pub use handshake::machine::{ClientHandshake, Event, MAX_HANDSHAKE, Protocol};
 pub use limits::Limits;
 pub use metrics::Metrics;
-pub use proxy::Pep;
+pub use proxy::{Logs, Pep};
 pub use refusal::Refusal;
 pub use rules::rules;
 pub use target::{Host, Target, TargetError};

@@ -15,11 +15,12 @@ use super::tunnel::ingress::Tunnel;
 use crate::admission::control::{AdmissionControl, AdmissionLimits};
 use crate::clock::RealClock;
 use crate::driver::Driver;
-use crate::logging::{LogFormat, LogWriter};
-use crate::prometheus::MetricsListener;
+use crate::logging::{ErrorLog, LogFormat, LogWriter};
+use crate::prometheus::{MetricsListener, Page};
 use crate::shutdown::{Shutdown, drain};
 use crate::socket::Socket;
 use bentpipe_units::{Bytes, Span};
+use std::fmt;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,6 +42,21 @@ pub struct Pep {
     metrics_address: Option<SocketAddr>,
 }
 
+/// Logs of a proxy.
+#[derive(Default)]
+pub struct Logs {
+    /// Gets a line for each connection that has ended.
+    pub connections: Option<(LogFormat, Box<dyn Write + Send>)>,
+    /// Gets a line for each failure that no client learns the reason of, at most 10 in 10 s.
+    pub errors: Option<Box<dyn Write + Send>>,
+}
+
+impl fmt::Debug for Logs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Logs").finish_non_exhaustive()
+    }
+}
+
 impl Drop for Pep {
     fn drop(&mut self) {
         self.tasks.iter().for_each(JoinHandle::abort);
@@ -51,14 +67,13 @@ impl Drop for Pep {
 
 impl Pep {
     /// Starts to listen. Must be called within a tokio runtime with timers and I/O, on a thread in
-    /// the network namespace of the connections. `log` gets a line for each connection that has
-    /// ended.
+    /// the network namespace of the connections.
     ///
     /// # Errors
     /// Whatever is missing or not permitted. Nothing has started then.
     pub async fn start(
         config: Config,
-        log: Option<(LogFormat, Box<dyn Write + Send>)>,
+        Logs { connections: log, errors }: Logs,
     ) -> Result<Self, PepError> {
         let Config { listener, next_hop, allowed, tunnel_congestion, buffer, limits, .. } = config;
         let kernel = KernelBuffers::read().map_err(PepError::System)?;
@@ -88,6 +103,7 @@ impl Pep {
             .transpose()
             .map_err(PepError::System)?;
         let clock = RealClock::new();
+        let errors = Arc::new(ErrorLog::new(errors));
         let tunnel = match (&next_hop, &listener) {
             (NextHop::Direct, _) => None,
             (NextHop::Tunnel { .. }, Listener::Tunnel { .. }) => {
@@ -98,7 +114,7 @@ impl Pep {
                 secret,
                 &tunnel_congestion,
                 (buffer, limits.memory),
-                clock.clone(),
+                (clock.clone(), errors.clone()),
             )?),
         };
         let shutdown = Shutdown::new();
@@ -109,6 +125,7 @@ impl Pep {
             limits,
             admission,
             timeouts: IdleTimeouts { idle: limits.idle_time, half_open: limits.half_open_time },
+            errors,
             recorder: Arc::new(Recorder { clock: clock.clone(), metrics: metrics.clone(), log }),
             metrics,
             address: socket.address().map_err(PepError::System)?,
@@ -131,9 +148,15 @@ impl Pep {
         }
         if let Some(listener) = metrics_listener {
             let shared = shared.clone();
-            tasks.push(listener.serve(move || {
+            tasks.push(listener.serve(move |page| {
                 let admission = &shared.admission;
-                shared.metrics.text(admission.connections(), admission.memory().get())
+                match page {
+                    Page::Metrics => {
+                        let memory = admission.memory().get();
+                        Some(shared.metrics.text(admission.connections(), memory))
+                    }
+                    Page::Health => (!admission.is_closed()).then(|| "ok\n".to_owned()),
+                }
             }));
         }
         Ok(Self { shared, tasks, egress: tunnels, shutdown, metrics_address })

@@ -10,8 +10,10 @@ use super::socket::Tuning;
 use super::tunnel::ingress::Tunnel;
 use crate::admission::buffers::Buffers;
 use crate::admission::control::{AdmissionControl, ConnectionGuard, Full};
+use crate::logging::ErrorLog;
 use crate::shutdown::ShutdownSignal;
 use bentpipe_units::Bytes;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,6 +33,7 @@ pub(super) struct Shared {
     pub timeouts: IdleTimeouts,
     pub metrics: Arc<Metrics>,
     pub recorder: Arc<Recorder>,
+    pub errors: Arc<ErrorLog>,
     /// The address that the proxy listens on. No connection may lead there.
     pub address: SocketAddr,
     pub shutdown: ShutdownSignal,
@@ -38,6 +41,12 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Writes a failure to the error log.
+    pub fn report(&self, text: &dyn fmt::Display) {
+        let clock = &self.recorder.clock;
+        self.errors.write(clock.now(), clock.system(), text);
+    }
+
     /// Admits a connection from `client` with its buffers, and counts the result.
     pub fn admit(&self, client: IpAddr) -> Result<ConnectionGuard<Buffers>, Full> {
         let wanted = self.tuning.wanted(self.buffer);

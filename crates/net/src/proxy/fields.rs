@@ -17,6 +17,22 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
+/// Fields in which other proxies and content delivery networks name the client.
+const CLIENT_ADDRESS_FIELDS: [&str; 12] = [
+    "cf-connecting-ipv6",
+    "cf-pseudo-ipv4",
+    "x-appengine-user-ip",
+    "x-azure-clientip",
+    "x-azure-socketip",
+    "x-envoy-external-address",
+    "x-original-forwarded-for",
+    "x-originating-ip",
+    "x-real-ip",
+    "x-remote-addr",
+    "x-remote-ip",
+    "x-true-ip",
+];
+
 /// Fields for one connection only (RFC 9110 §7.6.1), `Trailer` because trailers are dropped, and
 /// fields between a client and a proxy that it selected (§11.7).
 const HOP_BY_HOP: [HeaderName; 9] = [
@@ -46,7 +62,7 @@ pub(super) struct Forwarding {
 
 /// Returns the host of a request: the target's authority, which has precedence (RFC 9112 §3.2.2),
 /// or the value of a single Host field.
-pub(super) fn host<T>(request: &Request<T>) -> Option<Authority> {
+pub(crate) fn host<T>(request: &Request<T>) -> Option<Authority> {
     let mut fields = request.headers().get_all(HOST).iter();
     let (first, second) = (fields.next(), fields.next());
     if second.is_some() {
@@ -165,7 +181,12 @@ fn strip(headers: &mut HeaderMap) {
 /// servers read underscores as hyphens.
 fn is_forwarding_field(name: &HeaderName) -> bool {
     let name = name.as_str().replace('_', "-");
-    name == "forwarded" || name == "x-real-ip" || name.starts_with("x-forwarded-")
+    name == "forwarded"
+        || name.starts_with("x-forwarded-")
+        || CLIENT_ADDRESS_FIELDS.contains(&name.as_str())
+        // `True-Client-IP`, `Fastly-Client-IP`, `CF-Connecting-IP` and their like.
+        || name.ends_with("client-ip")
+        || name.ends_with("connecting-ip")
 }
 
 /// Returns the value of Via: the received protocol and the name of the proxy (RFC 9110 §7.6.3).
@@ -243,6 +264,12 @@ mod tests {
             ("x_forwarded_for", "10.0.0.1"),
             ("x-forwarded-server", "s"),
             ("x-real-ip", "10.0.0.1"),
+            ("true-client-ip", "10.0.0.1"),
+            ("cf-connecting-ip", "10.0.0.1"),
+            ("client-ip", "10.0.0.1"),
+            ("x_client_ip", "10.0.0.1"),
+            ("x-cluster-client-ip", "10.0.0.1"),
+            ("x-envoy-external-address", "10.0.0.1"),
             ("connection", "x-forwarded-for, host"),
             ("host", "ignored"),
         ];

@@ -13,5 +13,6 @@ mod upstream;
 pub use upstream::{Upstream, UpstreamError};
 
 pub(crate) use client::{RequestContext, UpstreamClient, announced_length, expects_continue};
+pub(crate) use fields::host;
 pub(crate) use response_body::ResponseBody;
 pub(crate) use upload::{Piece, Upload};

@@ -2,15 +2,19 @@
 
 use super::http3;
 use super::shared::Shared;
+use crate::admission::control::ConnectionGuard;
 use bentpipe_quic::path_memory::token::Tokens;
 use bentpipe_quic::{Accept, Task};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Accepts a connection from `remote`.
-pub(super) fn accept(shared: &Arc<Shared>, remote: SocketAddr) -> Option<Accept> {
-    let guard = shared.admission.admit(remote.ip());
+/// Accepts a connection from `remote` that was admitted with `guard`.
+pub(super) fn accept(
+    shared: &Arc<Shared>,
+    remote: SocketAddr,
+    guard: ConnectionGuard,
+) -> Option<Accept> {
     shared.metrics.connections_quic.fetch_add(1, Relaxed);
     let config =
         shared.resumption.configure(shared.tuning.connection(), remote.ip().to_canonical());

@@ -1,8 +1,8 @@
 //! The access log: one line for each request.
 
 use crate::logging::{LogFormat, LogLine, rfc3339};
+use crate::printable::Printable;
 use http::{Method, StatusCode, Version};
-use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
@@ -33,15 +33,8 @@ impl LogLine for AccessLine {
         let (status, seconds) = (self.status.as_u16(), self.duration.as_secs_f64());
         match format {
             LogFormat::Text => {
-                let mut path = String::new();
-                for c in self.path.chars() {
-                    // Escaped, so that no path breaks the line or its quotes.
-                    if c.is_control() || c == '"' {
-                        let _ = write!(path, "\\u{{{:x}}}", u32::from(c));
-                    } else {
-                        path.push(c);
-                    }
-                }
+                // So that no path breaks the line or its quotes.
+                let path = Printable(&self.path).to_string().replace('"', "\\u{22}");
                 let suffix = if self.complete { "" } else { " incomplete" };
                 format!(
                     "{} [{time}] \"{} {path} {protocol}\" {status} {} {seconds:.3}{suffix}\n",

@@ -1,99 +1,50 @@
 //! Building and starting a server.
 
 use super::accept::accept;
+use super::certificates::CertificateResolver;
+use super::error::ServerError;
+use super::gate::{decide_quic, handshake_limits};
+use super::keys::{SESSIONS, ServerKeys};
 use super::limits::Limits;
 use super::metrics::Metrics;
 use super::origin::Origin;
+use super::path_memory;
 use super::server::Server;
 use super::shared::Shared;
 use super::tcp;
 use super::tuning::{HEADER_MEMORY, Tuning};
 use crate::admission::control::{AdmissionControl, AdmissionLimits};
 use crate::admission::open_files::OpenFiles;
+use crate::admission::quic::QuicGate;
 use crate::admission::send_memory::SendMemory;
 use crate::clock::RealClock;
 use crate::driver::{Driver, server_endpoint_config};
 use crate::http::Root;
 use crate::logging::{ErrorLog, LogFormat, LogWriter};
-use crate::prometheus::MetricsListener;
+use crate::prometheus::{MetricsListener, Page};
 use crate::proxy::{Upstream, UpstreamClient};
 use crate::qlog::{Qlog, Traces};
-use crate::resumption::{Resumption, ResumptionError, careful_resume};
+use crate::resumption::careful_resume;
 use crate::shutdown::Shutdown;
 use crate::socket::{MTU, Socket};
-use crate::store::WriteBehind;
 use crate::tls::Certificate;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::noq_proto::ServerConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicServerConfig;
-use bentpipe_quic::path_memory::token::{KeyRing, KeyRingError, PathTokens, Secret, TokenServer};
-use bentpipe_quic::path_memory::{self, MemoryStore, Prefixes, StoreError};
 use bentpipe_quic::tls::{self, Randomness};
-use bentpipe_quic::{Acceptor, DEFAULT_LIFETIME, Endpoint, HeaderMemory, SettingsError};
+use bentpipe_quic::{Acceptor, Endpoint, HeaderMemory};
 use bentpipe_units::Bytes;
 use http::HeaderValue;
 use rustls::server::ServerSessionMemoryCache;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use thiserror::Error;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// TLS sessions that can be resumed, each once. Each takes about 500 bytes. Our choice.
-const SESSIONS: usize = 16_384;
 /// Lifetime of Alt-Svc, seconds: one day, the default of RFC 7838 §3.1.
 const ALT_SVC_AGE: u32 = 86_400;
-
-/// Why a server cannot start.
-#[derive(Debug, Error)]
-pub enum ServerError {
-    /// The directory cannot be served.
-    #[error("cannot serve {}: {source}", directory.display())]
-    Directory {
-        /// The directory.
-        directory: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The server cannot listen on an address.
-    #[error("cannot listen on {address} ({protocol}): {source}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// `UDP` or `TCP`.
-        protocol: &'static str,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The certificate or its key is invalid.
-    #[error("certificate refused: {0}")]
-    Certificate(#[from] rustls::Error),
-    /// The path store cannot be opened.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The congestion control is invalid.
-    #[error(transparent)]
-    Resumption(#[from] ResumptionError),
-    /// A transport setting is invalid.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-    /// qlog files cannot be written.
-    #[error("cannot write qlog files to {}: {source}", directory.display())]
-    Qlog {
-        /// Their directory.
-        directory: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The keys of path tokens cannot be made.
-    #[error(transparent)]
-    Keys(#[from] KeyRingError),
-    /// The system lacks a resource.
-    #[error("{0}")]
-    System(String),
-}
 
 /// The source of responses.
 #[derive(Debug)]
@@ -110,6 +61,7 @@ pub struct ServerBuilder {
     metrics: Option<SocketAddr>,
     limits: Limits,
     store: Option<PathBuf>,
+    keys: Option<PathBuf>,
     remember_paths: bool,
     congestion: CongestionConfig,
     access_log: Option<(LogFormat, Box<dyn Write + Send>)>,
@@ -147,6 +99,7 @@ impl ServerBuilder {
             metrics: None,
             limits: Limits::default(),
             store: None,
+            keys: None,
             remember_paths: true,
             congestion: careful_resume(),
             access_log: None,
@@ -181,6 +134,14 @@ impl ServerBuilder {
     #[must_use]
     pub fn store(mut self, file: &Path) -> Self {
         self.store = Some(file.to_owned());
+        self
+    }
+
+    /// Keeps the keys of tokens and TLS sessions in `file`, so that clients come back with early
+    /// data and their tokens after a restart. Defaults to memory.
+    #[must_use]
+    pub fn keys(mut self, file: &Path) -> Self {
+        self.keys = Some(file.to_owned());
         self
     }
 
@@ -234,6 +195,7 @@ impl ServerBuilder {
             metrics: metrics_at,
             limits,
             store,
+            keys,
             remember_paths,
             congestion,
             access_log,
@@ -259,12 +221,18 @@ impl ServerBuilder {
             .transpose()
             .map_err(system)?;
         let shutdown = Shutdown::new();
-        let (mut config, tls) = configurations(&certificate)?;
-        config.max_incoming(limits.connections);
-        let (resumption, tokens) =
-            path_memory(store.as_deref().filter(|_| remember_paths), congestion, &clock)?;
-        let resumption = if remember_paths { resumption } else { resumption.without_store() };
+        let mut warnings = Vec::new();
         let tuning = Tuning::new(&limits, &origin, clock.base())?;
+        let keys =
+            ServerKeys::open(keys.as_deref(), (&tuning.description(), &clock), &mut warnings)?;
+        let certificates = CertificateResolver::new(&certificate)?;
+        let (mut config, tls) = configurations(&certificates, &keys)?;
+        config.max_incoming(limits.connections);
+        let file = store.as_deref().filter(|_| remember_paths);
+        let resumption = path_memory::resumption(file, &clock, &mut warnings)?;
+        let resumption = if remember_paths { resumption } else { resumption.without_store() };
+        let resumption = resumption.with_congestion(congestion)?;
+        let tokens = keys.token_server(&clock)?;
         let traces = qlog.map(|qlog| {
             let failed = |source| ServerError::Qlog { directory: qlog.directory.clone(), source };
             Traces::start(&qlog, clock.clone()).map_err(failed)
@@ -294,6 +262,9 @@ impl ServerBuilder {
             clock: clock.clone(),
         });
 
+        for warning in warnings {
+            shared.report(&warning);
+        }
         let (socket, listener) = sockets(address).await?;
         let bound = socket.local_addr().map_err(system)?;
         let metrics_listener =
@@ -308,14 +279,21 @@ impl ServerBuilder {
         let metrics_address = metrics_listener.as_ref().map(MetricsListener::address);
 
         let endpoint_config = server_endpoint_config().map_err(ServerError::System)?;
-        let accepting = shared.clone();
-        let acceptor = Box::new(move |remote| accept(&accepting, remote));
+        let gate = QuicGate::new(shared.admission.clone(), handshake_limits(&limits));
+        let gate = Arc::new(Mutex::new(gate));
+        let (accepting, admitted) = (shared.clone(), gate.clone());
+        let acceptor = Box::new(move |remote| {
+            let guard = admitted.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+            accept(&accepting, remote, guard)
+        });
         let server = Some((Arc::new(shared.config.clone()), acceptor as Acceptor));
         let mut endpoint =
             Endpoint::new(endpoint_config, clock.base(), server, socket.max_segments(MTU.1));
-        let gate = shared.clone();
-        endpoint
-            .set_gatekeeper(Box::new(move |remote, validated| gate.gate(remote.ip(), validated)));
+        let metrics = shared.metrics.clone();
+        endpoint.set_gatekeeper(Box::new(move |remote, validated| {
+            let mut gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
+            decide_quic(&mut gate, &metrics, remote.ip(), validated)
+        }));
         let reporting = shared.clone();
         endpoint.set_panic_handler(Box::new(move |remote, message| {
             reporting.report_panic(remote, message)
@@ -327,7 +305,10 @@ impl ServerBuilder {
         let mut tasks = vec![tokio::spawn(tcp::listen(listener, tls, shared.clone(), alt_svc))];
         if let Some(listener) = metrics_listener {
             let shared = shared.clone();
-            tasks.push(listener.serve(move || shared.metrics.text(shared.admission.connections())));
+            tasks.push(listener.serve(move |page| match page {
+                Page::Metrics => Some(shared.metrics.text(shared.admission.connections())),
+                Page::Health => (!shared.admission.is_closed()).then(|| "ok\n".to_owned()),
+            }));
         }
         Ok(Server {
             shared,
@@ -335,6 +316,7 @@ impl ServerBuilder {
             driver_task,
             tasks,
             shutdown,
+            certificates,
             address: bound,
             metrics_address,
             traces,
@@ -366,18 +348,22 @@ async fn sockets(address: SocketAddr) -> Result<(Socket, TcpListener), ServerErr
 }
 
 /// Returns TLS for QUIC and for TCP.
-fn configurations(certificate: &Certificate) -> Result<(ServerConfig, TlsAcceptor), ServerError> {
+fn configurations(
+    certificates: &CertificateResolver,
+    keys: &ServerKeys,
+) -> Result<(ServerConfig, TlsAcceptor), ServerError> {
     let tls = |versions: &[&'static rustls::SupportedProtocolVersion], alpn: &[&[u8]]| {
         let mut config =
             rustls::ServerConfig::builder_with_provider(tls::provider(Randomness::System))
                 .with_protocol_versions(versions)?
                 .with_no_client_auth()
-                .with_single_cert(certificate.chain.clone(), certificate.key.clone_key())?;
+                .with_cert_resolver(Arc::new(certificates.clone()));
         config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
         config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
         Ok::<_, rustls::Error>(config)
     };
     let mut quic = tls(&[&rustls::version::TLS13], &[tls::ALPN_H3])?;
+    quic.session_storage = keys.sessions.clone();
     // RFC 9001 §4.6.1. The server keeps sessions and uses each once, so early data cannot be
     // replayed. An upstream is informed of early data all the same.
     quic.max_early_data_size = u32::MAX;
@@ -386,28 +372,6 @@ fn configurations(certificate: &Certificate) -> Result<(ServerConfig, TlsAccepto
     })?;
     let tcp =
         tls(&[&rustls::version::TLS13, &rustls::version::TLS12], &[&b"h2"[..], &b"http/1.1"[..]])?;
-    Ok((ServerConfig::with_crypto(Arc::new(quic)), TlsAcceptor::from(Arc::new(tcp))))
-}
-
-/// Returns the memory of paths: the server's store, and tokens that clients keep. The keys of
-/// tokens last until the program ends.
-fn path_memory(
-    store: Option<&Path>,
-    congestion: CongestionConfig,
-    clock: &RealClock,
-) -> Result<(Resumption, TokenServer), ServerError> {
-    let (limits, epoch) = (path_memory::Limits::default(), clock.epoch());
-    let resumption = match store {
-        Some(file) => {
-            let store = WriteBehind::open(file, limits, epoch.epoch())?;
-            Resumption::with_store(store, clock.clone())?
-        }
-        None => Resumption::with_store(MemoryStore::new(limits), clock.clone())?,
-    };
-    let random = Randomness::System.generator();
-    let secret = Secret::draw(random)
-        .map_err(|_| ServerError::System("the system has no random numbers".to_owned()))?;
-    let tokens = PathTokens::new(KeyRing::new(secret, KeyRing::PERIOD)?);
-    let tokens = TokenServer::new(tokens, Prefixes::default(), DEFAULT_LIFETIME, epoch, random);
-    Ok((resumption.with_congestion(congestion)?, tokens))
+    let quic = ServerConfig::new(Arc::new(quic), keys.address_tokens.clone());
+    Ok((quic, TlsAcceptor::from(Arc::new(tcp))))
 }

@@ -1,35 +1,55 @@
-//! Decides whether a client may connect to the server.
+//! Admits clients of the server, and counts those that are not.
 
 use super::limits::Limits;
 use super::metrics::Metrics;
-use crate::admission::control::{AdmissionControl, HandshakeLimits};
+use crate::admission::control::{AdmissionControl, ConnectionGuard, Denial, HandshakeLimits};
+use crate::admission::quic::QuicGate;
 use bentpipe_quic::Admission;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Decides on a connection from `address` and counts refusals. `validated`: the address is known to
-/// be the client's own.
-pub(super) fn decide(
+/// Returns the bounds on incomplete handshakes. Those from addresses that may be forged take at
+/// most half of the places.
+pub(super) fn handshake_limits(limits: &Limits) -> HandshakeLimits {
+    HandshakeLimits {
+        retry_from: limits.handshakes.min(limits.connections / 2),
+        refuse_from: limits.handshakes.saturating_mul(4),
+    }
+}
+
+/// Admits a TCP connection, whose handshake has validated the address.
+pub(super) fn admit_tcp(
     admission: &AdmissionControl,
     limits: &Limits,
     metrics: &Metrics,
     address: IpAddr,
+) -> Option<ConnectionGuard> {
+    let admitted = admission.admit(address, true, handshake_limits(limits));
+    admitted.inspect_err(|denial| count(metrics, *denial)).ok()
+}
+
+/// Decides on a QUIC connection from `address`, and counts refusals.
+pub(super) fn decide_quic(
+    gate: &mut QuicGate,
+    metrics: &Metrics,
+    address: IpAddr,
     validated: bool,
 ) -> Admission {
-    let handshakes = HandshakeLimits {
-        retry_from: limits.handshakes,
-        refuse_from: limits.handshakes.saturating_mul(4),
-    };
-    let decision = match admission.check(address) {
-        Ok(()) => handshakes.decide(admission.handshakes(), validated),
-        Err(_) => Admission::Refuse,
-    };
+    let decision = gate.decide(address, validated);
     match decision {
         Admission::Refuse => _ = metrics.refused.fetch_add(1, Relaxed),
         Admission::Retry => _ = metrics.retried.fetch_add(1, Relaxed),
         Admission::Admit | Admission::Ignore => {}
     }
     decision
+}
+
+fn count(metrics: &Metrics, denial: Denial) {
+    let counter = match denial {
+        Denial::Retry => &metrics.retried,
+        Denial::Refuse(_) => &metrics.refused,
+    };
+    counter.fetch_add(1, Relaxed);
 }
 
 #[cfg(test)]
@@ -47,19 +67,41 @@ mod tests {
             memory: Bytes::MAX,
         });
         let metrics = Metrics::default();
+        let mut gate = QuicGate::new(control.clone(), handshake_limits(&limits));
         let ip = |last: u8| IpAddr::from([192, 0, 2, last]);
-        let gate = |validated| decide(&control, &limits, &metrics, ip(9), validated);
-        let mut guard = control.admit(ip(1));
-        assert_eq!((gate(false), gate(true)), (Admission::Retry, Admission::Admit));
-        let more = [control.admit(ip(2)), control.admit(ip(3)), control.admit(ip(4))];
-        assert_eq!(gate(true), Admission::Refuse, "four times as many handshakes");
-        guard.handshake_complete();
-        assert_eq!(gate(true), Admission::Admit);
-        let fifth = control.admit(ip(5));
-        drop(more);
+        let mut quic = |last, validated| {
+            let decision = decide_quic(&mut gate, &metrics, ip(last), validated);
+            (decision, gate.take())
+        };
+        let (decision, first) = quic(1, false);
+        assert_eq!(decision, Admission::Admit);
+        assert_eq!(quic(9, false).0, Admission::Retry);
+        let more = [quic(2, true).1, quic(3, true).1, quic(4, true).1];
+        assert!(more.iter().all(Option::is_some));
+        assert_eq!(quic(9, true).0, Admission::Refuse, "four times as many handshakes");
+        first.unwrap().handshake_complete().unwrap();
+        assert_eq!(quic(9, true).0, Admission::Admit);
         control.close();
-        assert_eq!(gate(true), Admission::Refuse, "a shutdown");
-        assert_eq!((metrics.refused.into_inner(), metrics.retried.into_inner()), (2, 1));
-        drop((guard, fifth));
+        assert_eq!(quic(9, true).0, Admission::Refuse, "a shutdown");
+        assert!(admit_tcp(&control, &limits, &metrics, ip(9)).is_none());
+        assert_eq!((metrics.refused.into_inner(), metrics.retried.into_inner()), (3, 1));
+    }
+
+    #[test]
+    fn forged_addresses_cannot_fill_a_small_server() {
+        let limits = Limits { connections: 4, ..Limits::default() };
+        let control = AdmissionControl::new(AdmissionLimits {
+            connections: limits.connections,
+            per_client: limits.per_client,
+            memory: Bytes::MAX,
+        });
+        let mut gate = QuicGate::new(control, handshake_limits(&limits));
+        let mut held = Vec::new();
+        for last in 0..9 {
+            let decision = gate.decide([192, 0, 2, last].into(), false);
+            assert_eq!(decision == Admission::Admit, last < 2, "{last}: {decision:?}");
+            held.extend(gate.take());
+        }
+        assert_eq!(gate.decide([192, 0, 2, 99].into(), true), Admission::Admit);
     }
 }

@@ -1,5 +1,6 @@
 //! HTTP/3. Each connection and each request has a task, which the endpoint runs.
 
+use super::malformed::has_connection_fields;
 use super::origin::Origin;
 use super::request_log::RequestLog;
 use super::response::StreamedResponse;
@@ -55,8 +56,11 @@ pub(super) async fn serve(
     conn.spawn(async move {
         // Requests may be served before the handshake is complete (0-RTT).
         match within(limit, watched.handshaken()).await {
+            Some(Ok(())) if guard.handshake_complete().is_err() => {
+                metrics.refused.fetch_add(1, Relaxed);
+                watched.close(Code::H3_EXCESSIVE_LOAD.value(), b"too many connections");
+            }
             Some(Ok(())) => {
-                guard.handshake_complete();
                 if watched.has_0rtt() {
                     metrics.early.fetch_add(1, Relaxed);
                 }
@@ -167,11 +171,16 @@ async fn exchange(
     let refusal = context.conn.finish_when_dropped(id);
     let resolved = within(context.shared.limits.stall_time, resolving).await;
     drop(refusal);
-    let (request, stream) = match resolved {
+    let (request, mut stream) = match resolved {
         Some(Ok(resolved)) => resolved,
         Some(Err(_)) => return,
         None => return too_slow(&context),
     };
+    if has_connection_fields(&request) {
+        context.shared.metrics.malformed.fetch_add(1, Relaxed);
+        stream.stop_stream(Code::H3_MESSAGE_ERROR);
+        return stream.stop_sending(Code::H3_MESSAGE_ERROR);
+    }
     tokio::select! {
         // The client has cancelled the request or is gone. All work for it ends here.
         () = context.conn.stopped(id) => {}

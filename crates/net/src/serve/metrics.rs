@@ -19,6 +19,8 @@ pub struct Metrics {
     pub handshakes_failed: AtomicU64,
     /// Clients aborted because they sent a header or took a response too slowly.
     pub slow: AtomicU64,
+    /// Malformed requests that were refused after their header was read.
+    pub malformed: AtomicU64,
     /// Requests that got 503 because the limit on open files was reached.
     pub busy: AtomicU64,
     /// Files that could not be opened or read, because of a limit on descriptors or a failing disk.
@@ -69,6 +71,7 @@ impl Metrics {
             ),
             Series::counter("early_data_total", "Connections with early data", &self.early),
             Series::counter("slow_clients_total", "Clients aborted as too slow", &self.slow),
+            Series::counter("malformed_total", "Malformed requests refused", &self.malformed),
             Series::counter(
                 "busy_total",
                 "Requests refused by the limit on open files",

@@ -60,7 +60,7 @@ impl StreamedResponse {
     }
 
     /// Returns a response whose content is the status in words.
-    fn status(status: StatusCode, now: SystemTime) -> Self {
+    pub fn status(status: StatusCode, now: SystemTime) -> Self {
         let FileResponse { head, body, .. } = status_text(status);
         Self { head: with_date(head, now), content: Content::File { body, _slot: None } }
     }

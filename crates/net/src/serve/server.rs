@@ -1,5 +1,6 @@
 //! A running server.
 
+use super::certificates::CertificateResolver;
 use super::metrics::Metrics;
 use super::shared::Shared;
 use crate::driver::Driver;
@@ -20,6 +21,7 @@ pub struct Server {
     pub(super) driver_task: JoinHandle<io::Result<()>>,
     pub(super) tasks: Vec<JoinHandle<()>>,
     pub(super) shutdown: Shutdown,
+    pub(super) certificates: CertificateResolver,
     pub(super) address: SocketAddr,
     pub(super) metrics_address: Option<SocketAddr>,
     /// Dropped last, so that the qlog files include the end of each connection.
@@ -53,6 +55,11 @@ impl Server {
     /// Returns the numbers of qlog files, if there are any.
     pub fn qlog_counts(&self) -> Option<Arc<QlogCounts>> {
         self.traces.as_ref().map(|traces| traces.writer().counts())
+    }
+
+    /// Returns the certificate of new connections, which can be replaced.
+    pub fn certificates(&self) -> CertificateResolver {
+        self.certificates.clone()
     }
 
     /// Returns the number of open connections.

@@ -6,7 +6,7 @@ use super::limits::Limits;
 use super::metrics::Metrics;
 use super::origin::Origin;
 use super::tuning::Tuning;
-use crate::admission::control::AdmissionControl;
+use crate::admission::control::{AdmissionControl, ConnectionGuard};
 use crate::admission::open_files::OpenFiles;
 use crate::admission::send_memory::SendMemory;
 use crate::clock::RealClock;
@@ -14,9 +14,9 @@ use crate::logging::{ErrorLog, LogWriter};
 use crate::qlog::TraceWriter;
 use crate::resumption::Resumption;
 use crate::shutdown::ShutdownSignal;
+use bentpipe_quic::HeaderMemory;
 use bentpipe_quic::noq_proto::ServerConfig;
 use bentpipe_quic::path_memory::token::TokenServer;
-use bentpipe_quic::{Admission, HeaderMemory};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -46,9 +46,9 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Decides whether a client may connect. `validated`: its address is known to be its own.
-    pub fn gate(&self, address: IpAddr, validated: bool) -> Admission {
-        gate::decide(&self.admission, &self.limits, &self.metrics, address, validated)
+    /// Admits a TCP connection from `address`.
+    pub fn admit_tcp(&self, address: IpAddr) -> Option<ConnectionGuard> {
+        gate::admit_tcp(&self.admission, &self.limits, &self.metrics, address)
     }
 
     /// Writes a failure of the system to the error log.

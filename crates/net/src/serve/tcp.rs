@@ -1,18 +1,20 @@
 //! HTTP/1.1 and HTTP/2 over TLS and TCP, with the same responses as HTTP/3 and a pointer to it
 //! (Alt-Svc, RFC 7838).
 
+use super::client_stream::ClientStream;
+use super::malformed::lacks_host;
 use super::origin::Origin;
 use super::outgoing::{AbortReason, ActiveRequest, Outgoing, Requests, StreamExecutor};
 use super::request_log::RequestLog;
 use super::response::StreamedResponse;
 use super::shared::Shared;
-use super::write_timeout::WriteTimeout;
+use crate::admission::control::ConnectionGuard;
 use crate::proxy::{RequestContext, Upload};
 use crate::socket::ACCEPT_RETRY;
-use bentpipe_quic::{Admission, panic_message};
+use bentpipe_quic::panic_message;
 use futures_util::FutureExt;
 use http::header::{ALT_SVC, HeaderValue};
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -47,12 +49,14 @@ pub(super) async fn listen(
         };
         match accepted {
             Ok((stream, remote)) => {
-                if shared.gate(remote.ip(), true) != Admission::Admit {
+                // Counted here, and not by the task of the connection, which runs later.
+                let Some(guard) = shared.admit_tcp(remote.ip()) else {
                     // Dropping the stream closes the client's connection.
                     continue;
-                }
+                };
                 let reporting = shared.clone();
-                let serving = serve(stream, remote, tls.clone(), shared.clone(), alt_svc.clone());
+                let client = Client { stream, remote, guard };
+                let serving = serve(client, tls.clone(), shared.clone(), alt_svc.clone());
                 tokio::spawn(async move {
                     if let Err(panic) = AssertUnwindSafe(serving).catch_unwind().await {
                         reporting.report_panic(Some(remote), panic_message(&*panic));
@@ -68,24 +72,30 @@ pub(super) async fn listen(
     }
 }
 
-async fn serve(
+/// A client that was admitted.
+struct Client {
     stream: TcpStream,
     remote: SocketAddr,
+    guard: ConnectionGuard,
+}
+
+async fn serve(
+    Client { stream, remote, mut guard }: Client,
     tls: TlsAcceptor,
     shared: Arc<Shared>,
     alt_svc: HeaderValue,
 ) {
-    let mut guard = shared.admission.admit(remote.ip());
     shared.metrics.connections_tcp.fetch_add(1, Relaxed);
     let limits = shared.limits;
     // Small HTTP/2 frames should not wait for acknowledgements. An error only makes them slower.
     let _ = stream.set_nodelay(true);
-    let stream = WriteTimeout::new(stream, limits.stall_time.into(), shared.metrics.clone());
+    let stream = ClientStream::new(stream, limits.stall_time.into(), shared.metrics.clone());
     let Ok(Ok(stream)) = timeout(limits.handshake_time.into(), tls.accept(stream)).await else {
         shared.metrics.handshakes_failed.fetch_add(1, Relaxed);
         return;
     };
-    guard.handshake_complete();
+    // The address of a TCP connection is validated from the start.
+    let _ = guard.handshake_complete();
     let client = remote.ip().to_canonical();
     let requests = Requests::new();
     let service = {
@@ -164,7 +174,12 @@ async fn respond(
     let now = shared.clock.system();
     let (head, incoming) = request.into_parts();
     let request = Request::from_parts(head, ());
+    let malformed = lacks_host(&request);
+    if malformed {
+        shared.metrics.malformed.fetch_add(1, Relaxed);
+    }
     let StreamedResponse { head, content } = match &shared.origin {
+        _ if malformed => StreamedResponse::status(StatusCode::BAD_REQUEST, now),
         Origin::Files(root) => StreamedResponse::file(&shared, root, request, client, now).await,
         Origin::Upstream(upstream) => {
             let upload = Upload::from_hyper(incoming, shared.limits.stall_time.into());

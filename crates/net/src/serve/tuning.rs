@@ -25,6 +25,8 @@ pub(super) struct Tuning {
     config: ConnectionConfig,
     /// Largest size of a request's header fields, decoded, bytes.
     header: u64,
+    /// Largest number of concurrent requests.
+    requests: u32,
 }
 
 impl Tuning {
@@ -49,7 +51,15 @@ impl Tuning {
         // One control stream, two of QPACK (RFC 9114 §6.2), one of path tokens, and four of
         // reserved types.
         let config = ConnectionConfig::new(settings, clock)?.with_stream_limits(limits.requests, 8);
-        Ok(Self { config, header: limits.header.get() })
+        Ok(Self { config, header: limits.header.get(), requests: limits.requests })
+    }
+
+    /// Describes what early data depends on: the version of the program, and the limits that
+    /// clients remember.
+    pub fn description(&self) -> String {
+        let settings = self.config.settings();
+        let windows = (settings.stream_window, settings.connection_window);
+        format!("{} {windows:?} {} {}", env!("CARGO_PKG_VERSION"), self.header, self.requests)
     }
 
     /// Returns the largest HEADERS frame, bytes, which fits the window of its stream. A frame whose

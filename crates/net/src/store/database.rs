@@ -1,7 +1,9 @@
 //! SQLite files of this crate: opening them, and their errors.
 
+use super::open_error::OpenError;
 use bentpipe_quic::path_memory::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,10 +11,19 @@ use std::time::Duration;
 /// transaction, about a millisecond.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Remedy for a full disk.
+const DISK_FULL: &str = "free some space on its disk";
+
 /// Opens `file`. Creates it and its directories if necessary, readable by its owner only.
-pub(crate) fn open(file: &Path) -> Result<Connection, StoreError> {
-    let no_file = |error: std::io::Error| {
-        storage(file, &error.to_string(), "name a file that can be written")
+pub(crate) fn open(file: &Path) -> Result<Connection, OpenError> {
+    let no_file = |error: std::io::Error| match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            OpenError::Unavailable(storage(file, &error.to_string(), DISK_FULL))
+        }
+        _ => {
+            let remedy = "name a file that can be written";
+            OpenError::Refused(storage(file, &error.to_string(), remedy))
+        }
     };
     if let Some(directory) = file.parent() {
         std::fs::create_dir_all(directory).map_err(no_file)?;
@@ -23,7 +34,7 @@ pub(crate) fn open(file: &Path) -> Result<Connection, StoreError> {
         database.busy_timeout(BUSY_TIMEOUT)?;
         Ok(database)
     });
-    opened.map_err(|error| failed(file, &error))
+    opened.map_err(|error| OpenError::Unavailable(failed(file, &error)))
 }
 
 /// Creates `file` if it does not exist, readable by its owner only. SQLite gives its log the same
@@ -62,7 +73,7 @@ pub(crate) fn failed(file: &Path, error: &rusqlite::Error) -> StoreError {
             &reason,
             "another process has it locked; try again when that process has ended",
         ),
-        Some(ErrorCode::DiskFull) => storage(file, &reason, "free some space on its disk"),
+        Some(ErrorCode::DiskFull) => storage(file, &reason, DISK_FULL),
         Some(
             ErrorCode::ReadOnly
             | ErrorCode::CannotOpen

@@ -16,6 +16,12 @@ pub fn default_tokens() -> Option<PathBuf> {
     state_file("tokens.sqlite")
 }
 
+/// Returns the default file for the keys and TLS sessions of a server: `server.sqlite` in the
+/// directory of [`default_store`].
+pub fn default_keys() -> Option<PathBuf> {
+    state_file("server.sqlite")
+}
+
 fn state_file(name: &str) -> Option<PathBuf> {
     let directory = state_in(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"));
     directory.map(|directory| directory.join(name))

@@ -1,6 +1,7 @@
 //! The path store in an SQLite file, which processes may share and which survives crashes.
 
 use super::database::{damaged, failed, open, storage};
+use super::open_error::OpenError;
 use bentpipe_quic::path_memory::{
     Entry, Holder, IpPrefix, Lease, Limits, PathKey, PathStore, SavedPath, StoreError,
 };
@@ -92,38 +93,43 @@ impl SqliteStore {
     /// A file that cannot be written, is not a path store, is damaged or has a later version. The
     /// error names the file and what to do.
     pub fn open(file: &Path, limits: Limits) -> Result<Self, StoreError> {
+        Ok(Self::open_classified(file, limits)?)
+    }
+
+    /// As [`SqliteStore::open`].
+    pub(super) fn open_classified(file: &Path, limits: Limits) -> Result<Self, OpenError> {
         let database = open(file)?;
         let mut store = Self { file: file.to_owned(), limits, database };
         store.prepare()?;
         Ok(store)
     }
 
-    fn prepare(&mut self) -> Result<(), StoreError> {
+    fn prepare(&mut self) -> Result<(), OpenError> {
+        let file = self.file.clone();
+        let fails = |error: rusqlite::Error| OpenError::Unavailable(failed(&file, &error));
         let first =
             self.database.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
-        match first.map_err(|error| failed(&self.file, &error))? {
+        match first.map_err(fails)? {
             ok if ok == "ok" => {}
-            damage => return Err(damaged(&self.file, &damage)),
+            damage => return Err(OpenError::Unavailable(damaged(&self.file, &damage))),
         }
-        match self.versions().map_err(|error| failed(&self.file, &error))? {
+        match self.versions().map_err(fails)? {
             (APPLICATION, VERSION) => {}
             (APPLICATION, version) => {
                 let reason =
                     format!("its version is {version}; this program supports version {VERSION}");
-                return Err(storage(&self.file, &reason, "update bentpipe, or name another file"));
+                let remedy = "update bentpipe, or name another file";
+                return Err(OpenError::Refused(storage(&self.file, &reason, remedy)));
             }
             _ => {
-                return Err(storage(
-                    &self.file,
-                    "it is another program's database",
-                    "name another file",
-                ));
+                let reason = "it is another program's database";
+                return Err(OpenError::Refused(storage(&self.file, reason, "name another file")));
             }
         }
         let set = |name, value: &str| self.database.pragma_update(None, name, value);
-        set("secure_delete", "ON").map_err(|error| failed(&self.file, &error))?;
+        set("secure_delete", "ON").map_err(fails)?;
         // Consistent after a crash, with a sync at each checkpoint instead of each transaction.
-        set("synchronous", "NORMAL").map_err(|error| failed(&self.file, &error))
+        set("synchronous", "NORMAL").map_err(fails)
     }
 
     /// Returns the file's application and version. An empty file becomes a path store.
@@ -168,6 +174,24 @@ impl SqliteStore {
                 done => return done,
             }
         }
+    }
+
+    /// Returns the paths that are valid at `now`, and the number of rows that hold no valid path.
+    pub(super) fn load(&mut self, now: Epoch) -> Result<(Vec<Entry>, usize), StoreError> {
+        let rows = || -> rusqlite::Result<Vec<_>> {
+            let mut statement = self.database.prepare(LIST)?;
+            let mut rows = statement.query([millis(now)])?;
+            let mut read = Vec::new();
+            while let Some(row) = rows.next()? {
+                read.push(list_row(row).ok().and_then(|row| row.entry(now).ok()));
+            }
+            Ok(read)
+        };
+        let rows = rows().map_err(|error| failed(&self.file, &error))?;
+        let all = rows.len();
+        let entries: Vec<Entry> = rows.into_iter().flatten().collect();
+        let invalid = all - entries.len();
+        Ok((entries, invalid))
     }
 
     /// Runs a change in one transaction.

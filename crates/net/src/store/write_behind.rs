@@ -1,16 +1,15 @@
 //! A path store in memory, with a file that a thread of its own writes.
 
+use super::open_error::OpenError;
+use super::pending::PendingChanges;
 use super::sqlite::SqliteStore;
 use bentpipe_quic::path_memory::{
     Entry, Holder, Limits, MemoryStore, PathKey, PathStore, SavedPath, StoreError,
 };
 use bentpipe_units::Epoch;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-
-/// Changes that may wait to be written. Further changes are not written to the file.
-const QUEUE: usize = 1024;
 
 /// Paths in memory, loaded from an SQLite file. A thread of its own writes each change to the file,
 /// so that no connection waits for the disk.
@@ -21,16 +20,39 @@ const QUEUE: usize = 1024;
 #[derive(Debug)]
 pub struct WriteBehind {
     memory: MemoryStore,
-    changes: Option<SyncSender<Change>>,
+    /// Paths whose changes may wait. If more do, the file is written anew from the memory.
+    max_pending: usize,
+    changes: Arc<Changes>,
     writer: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug)]
-enum Change {
-    Replace(PathKey, SavedPath, Epoch),
-    Forget(PathKey),
-    ForgetAll,
-    Expire(Epoch),
+/// The changes that wait for the writer.
+#[derive(Debug, Default)]
+struct Changes {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pending: PendingChanges,
+    closed: bool,
+}
+
+impl Changes {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for changes and takes them. `None` once the store is dropped and all are taken.
+    fn take(&self) -> Option<PendingChanges> {
+        let mut state = self.lock();
+        while state.pending.is_empty() && !state.closed {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let pending = std::mem::take(&mut state.pending);
+        Some(pending).filter(|pending| !pending.is_empty())
+    }
 }
 
 impl WriteBehind {
@@ -39,47 +61,58 @@ impl WriteBehind {
     /// # Errors
     /// Those of [`SqliteStore::open`], or no thread can be started.
     pub fn open(file: &Path, limits: Limits, now: Epoch) -> Result<Self, StoreError> {
-        let store = SqliteStore::open(file, limits)?;
+        Ok(Self::open_classified(file, limits, now)?.0)
+    }
+
+    /// As [`WriteBehind::open`]. Also returns the number of rows in the file that hold no valid
+    /// path. They are ignored.
+    pub(crate) fn open_classified(
+        file: &Path,
+        limits: Limits,
+        now: Epoch,
+    ) -> Result<(Self, usize), OpenError> {
+        let mut store = SqliteStore::open_classified(file, limits)?;
         let mut memory = MemoryStore::new(limits);
-        for entry in store.list(now)? {
-            memory.replace(&entry.key, entry.path, now)?;
+        let (entries, invalid) = store.load(now).map_err(OpenError::Unavailable)?;
+        for entry in entries {
+            memory.replace(&entry.key, entry.path, now).map_err(OpenError::Unavailable)?;
         }
-        let (changes, inbox) = sync_channel(QUEUE);
-        let spawned = std::thread::Builder::new()
-            .name("path store".to_owned())
-            .spawn(move || write(store, &inbox));
-        let writer = spawned.map_err(|error| StoreError::Storage {
-            place: file.display().to_string(),
-            reason: error.to_string(),
-            remedy: "free some memory or threads".to_owned(),
+        let changes = Arc::new(Changes::default());
+        let inbox = changes.clone();
+        let spawned = std::thread::Builder::new().name("path store".to_owned()).spawn(move || {
+            while let Some(pending) = inbox.take() {
+                pending.write(&mut store, |error| tracing::warn!(%error, "path store"));
+            }
+        });
+        let writer = spawned.map_err(|error| {
+            OpenError::Unavailable(StoreError::Storage {
+                place: file.display().to_string(),
+                reason: error.to_string(),
+                remedy: "free some memory or threads".to_owned(),
+            })
         })?;
-        Ok(Self { memory, changes: Some(changes), writer: Some(writer) })
+        let max_pending = limits.paths.saturating_mul(2);
+        Ok((Self { memory, max_pending, changes, writer: Some(writer) }, invalid))
     }
 
-    fn later(&self, change: Change) {
-        if self.changes.as_ref().is_none_or(|changes| changes.try_send(change).is_err()) {
-            tracing::warn!("a change is not written to the path store: too many changes wait");
+    /// Passes a change, which the memory has already, to the writer.
+    fn later(&self, now: Epoch, change: impl FnOnce(&mut PendingChanges)) {
+        let mut state = self.changes.lock();
+        change(&mut state.pending);
+        if state.pending.len() > self.max_pending
+            && let Ok(entries) = self.memory.list(now)
+        {
+            state.pending.rewrite(entries, now);
         }
-    }
-}
-
-fn write(mut store: SqliteStore, inbox: &Receiver<Change>) {
-    while let Ok(change) = inbox.recv() {
-        let written = match change {
-            Change::Replace(key, path, now) => store.replace(&key, path, now),
-            Change::Forget(key) => store.forget(&key).map(|_| ()),
-            Change::ForgetAll => store.forget_all().map(|_| ()),
-            Change::Expire(now) => store.expire(now).map(|_| ()),
-        };
-        if let Err(error) = written {
-            tracing::warn!(%error, "path store");
-        }
+        drop(state);
+        self.changes.changed.notify_one();
     }
 }
 
 impl Drop for WriteBehind {
     fn drop(&mut self) {
-        self.changes = None;
+        self.changes.lock().closed = true;
+        self.changes.changed.notify_one();
         if let Some(writer) = self.writer.take() {
             // The panic of a writer has been reported.
             let _ = writer.join();
@@ -90,7 +123,7 @@ impl Drop for WriteBehind {
 impl PathStore for WriteBehind {
     fn replace(&mut self, key: &PathKey, path: SavedPath, now: Epoch) -> Result<(), StoreError> {
         self.memory.replace(key, path, now)?;
-        self.later(Change::Replace(key.clone(), path, now));
+        self.later(now, |pending| pending.replace(key, path, now));
         Ok(())
     }
 
@@ -113,7 +146,8 @@ impl PathStore for WriteBehind {
 
     fn forget(&mut self, key: &PathKey) -> Result<bool, StoreError> {
         let known = self.memory.forget(key)?;
-        self.later(Change::Forget(key.clone()));
+        // Paths that expire later than this moment are written anew if too many changes wait.
+        self.later(Epoch::default(), |pending| pending.forget(key));
         Ok(known)
     }
 
@@ -123,13 +157,13 @@ impl PathStore for WriteBehind {
 
     fn forget_all(&mut self) -> Result<usize, StoreError> {
         let count = self.memory.forget_all()?;
-        self.later(Change::ForgetAll);
+        self.later(Epoch::default(), PendingChanges::forget_all);
         Ok(count)
     }
 
     fn expire(&mut self, now: Epoch) -> Result<usize, StoreError> {
         let count = self.memory.expire(now)?;
-        self.later(Change::Expire(now));
+        self.later(now, |pending| pending.expire(now));
         Ok(count)
     }
 }

@@ -99,8 +99,14 @@ pub fn client_tls(
 
 /// Returns the response to a scrape of the metrics at `address`.
 pub async fn scrape(address: SocketAddr) -> String {
+    page(address, "/metrics").await
+}
+
+/// Returns the response to a request for `path` over plain HTTP.
+pub async fn page(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
     let mut text = String::new();
     soon(stream.read_to_string(&mut text)).await.unwrap();
     text

@@ -2,7 +2,8 @@
 
 use crate::kit::LogBuffer;
 use bentpipe_net::LogFormat;
-use bentpipe_net::pep::{Allowed, Config, Limits, Listener, Pep};
+use bentpipe_net::pep::{Allowed, Config, Limits, Listener, Logs, Pep};
+use std::io::Write;
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -19,7 +20,9 @@ pub fn explicit(limits: Limits) -> Config {
 /// Starts a proxy with a log.
 pub async fn start(config: Config) -> (Pep, LogBuffer) {
     let log = LogBuffer::default();
-    let pep = Pep::start(config, Some((LogFormat::Text, Box::new(log.clone())))).await.unwrap();
+    let connections = Some((LogFormat::Text, Box::new(log.clone()) as Box<dyn Write + Send>));
+    let logs = Logs { connections, errors: None };
+    let pep = Pep::start(config, logs).await.unwrap();
     (pep, log)
 }
 

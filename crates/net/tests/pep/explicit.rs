@@ -2,7 +2,7 @@
 
 use crate::clients::{connect, explicit, socks, start};
 use crate::kit::{listener, noise, soon};
-use bentpipe_net::pep::{Allowed, Config, Credentials, Limits, Listener};
+use bentpipe_net::pep::{Allowed, Config, Credentials, Limits, Listener, Logs, Pep};
 use std::io::ErrorKind;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -130,10 +130,10 @@ async fn clients_without_the_password_are_refused() {
 #[tokio::test]
 async fn an_unknown_controller_is_refused_with_those_of_the_kernel() {
     let config = Config { congestion: Some("no-such".to_owned()), ..explicit(Limits::default()) };
-    let error = bentpipe_net::pep::Pep::start(config, None).await.unwrap_err().to_string();
+    let error = Pep::start(config, Logs::default()).await.unwrap_err().to_string();
     assert!(error.contains("`no-such`") && error.contains("reno"), "{error}");
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let config = Config { listen: taken.local_addr().unwrap(), ..explicit(Limits::default()) };
-    let error = bentpipe_net::pep::Pep::start(config, None).await.unwrap_err().to_string();
+    let error = Pep::start(config, Logs::default()).await.unwrap_err().to_string();
     assert!(error.contains(&taken.local_addr().unwrap().to_string()), "{error}");
 }

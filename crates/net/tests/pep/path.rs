@@ -3,7 +3,7 @@
 use bentpipe_emu::{Emulator, Hop, Namespace, PathSpec, Settings, Testbed, server_addresses};
 use bentpipe_link::{DirectionConfig, LossConfig};
 use bentpipe_net::LogFormat;
-use bentpipe_net::pep::{Config, Pep};
+use bentpipe_net::pep::{Config, Logs, Pep};
 use bentpipe_units::{Bytes, Rate, Ratio, Span};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -37,8 +37,12 @@ impl Running {
                     .build()
                     .expect("a runtime");
                 runtime.block_on(async {
-                    let pep =
-                        Pep::start(config, Some((LogFormat::Text, log))).await.expect("a proxy");
+                    let pep = Pep::start(
+                        config,
+                        Logs { connections: Some((LogFormat::Text, log)), errors: None },
+                    )
+                    .await
+                    .expect("a proxy");
                     started.send(pep.address()).expect("the test waits");
                     // Also ends if the test fails.
                     let _ = ended.await;

@@ -2,7 +2,7 @@
 
 use crate::clients::{connect, explicit, socks, start};
 use crate::kit::{LogBuffer, listener, noise, soon, until};
-use bentpipe_net::pep::{Allowed, Config, Limits, Listener, NextHop, Pep, Secret};
+use bentpipe_net::pep::{Allowed, Config, Limits, Listener, Logs, NextHop, Pep, Secret};
 use bentpipe_units::{Bytes, Span};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -97,11 +97,20 @@ async fn resets_and_refusals_pass_the_tunnel() {
 #[tokio::test]
 async fn a_proxy_without_the_secret_is_refused() {
     let (_listener, target) = listener().await;
-    let (far, _) = start(egress(secret(), Limits::default())).await;
+    let (far_errors, near_errors) = (LogBuffer::default(), LogBuffer::default());
+    let errors = |log: &LogBuffer| Logs { connections: None, errors: Some(Box::new(log.clone())) };
+    let config = egress(secret(), Limits::default());
+    let far = Pep::start(config, errors(&far_errors)).await.unwrap();
     let limits = Limits { connect_time: Span::from_secs(1), ..Limits::default() };
-    let (near, _) = start(Config { limits, ..ingress(far.address(), secret()) }).await;
+    let config = Config { limits, ..ingress(far.address(), secret()) };
+    let near = Pep::start(config, errors(&near_errors)).await.unwrap();
     assert_ne!(soon(socks(near.address(), target)).await.unwrap().1, 0);
     assert_eq!(far.metrics().connections.load(Relaxed), 0);
+    for log in [near_errors, far_errors] {
+        let line = log.lines(1).await.remove(0);
+        assert!(line.contains("both proxies need the same secret"), "{line}");
+    }
+    assert!(far.metrics().tunnels_refused.load(Relaxed) > 0);
 }
 
 #[tokio::test]
@@ -147,7 +156,7 @@ async fn a_tunnel_is_opened_again_after_the_egress_restarts() {
     let again = Config { listen, ..egress(secret, Limits::default()) };
     let _far = soon(async {
         loop {
-            match Pep::start(again.clone(), None).await {
+            match Pep::start(again.clone(), Logs::default()).await {
                 Ok(pep) => return pep,
                 Err(_) => tokio::time::sleep(std::time::Duration::from_millis(50)).await,
             }

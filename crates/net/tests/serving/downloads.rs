@@ -1,13 +1,16 @@
 //! Downloads.
 
-use super::kit::until;
+use super::kit::{certificate, until};
 use super::{TestServer, content};
 use bentpipe_net::PathReport;
-use bentpipe_net::get::{Download, DownloadError, discard, download};
+use bentpipe_net::get::{Client, Download, DownloadError, discard, download};
+use bentpipe_net::serve::{Limits, Server};
 use bentpipe_net::store::TokenFile;
 use bentpipe_units::Span;
 use http::HeaderMap;
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_arrive_whole_and_in_ranges() {
@@ -78,11 +81,9 @@ async fn a_download_resumes_unless_the_file_has_changed() {
     let etag = head.headers()["etag"].to_str().unwrap().to_owned();
     let leave_partial = |etag: &str| {
         std::fs::write(&part, &expected[..400_000]).unwrap();
-        std::fs::write(
-            &mark,
-            serde_json::json!({ "url": what.url.to_string(), "etag": etag }).to_string(),
-        )
-        .unwrap();
+        let url = what.url.to_string();
+        let record = serde_json::json!({ "url": url, "location": url, "etag": etag });
+        std::fs::write(&mark, record.to_string()).unwrap();
     };
     for (etag, resumed_at) in [(etag.as_str(), 400_000), ("\"another\"", 0)] {
         leave_partial(etag);
@@ -140,4 +141,44 @@ async fn tokens_in_a_file_serve_another_client() {
     assert_eq!(TokenStore::take(&kept, "127.0.0.1"), None, "a token can be taken once");
     drop(kept);
     visit().await;
+}
+
+/// Starts servers one after another with one certificate, and the keys in `files`. Returns whether
+/// the client's request to each left with the first flight and was accepted.
+async fn early_data(files: &[Option<&Path>], limits: &[Limits]) -> Vec<bool> {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("hello.txt"), "hello").unwrap();
+    let (certificate, trust) = certificate();
+    let client = Client::builder().trust(trust).build().unwrap();
+    let mut early = Vec::new();
+    for (keys, limits) in files.iter().zip(limits) {
+        let mut builder = Server::builder(directory.path(), certificate.clone()).limits(*limits);
+        if let Some(file) = keys {
+            builder = builder.keys(file);
+        }
+        let server = builder.start().await.unwrap();
+        let url = format!("https://{}/hello.txt", server.address()).parse().unwrap();
+        let response = client.get(&url, &HeaderMap::new()).await.unwrap();
+        early.push(response.timings().early);
+        assert_eq!(content(response).await.unwrap(), b"hello");
+        // Tickets arrive after the handshake, and are written in the background.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        client.disconnect().await;
+        server.stop(Span::from_secs(5)).await;
+    }
+    early
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn early_data_is_accepted_after_a_restart_with_the_same_keys_and_settings() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("server.sqlite");
+    let limits = Limits::default();
+    let kept = early_data(&[Some(file.as_path()); 3], &[limits; 3]).await;
+    assert_eq!(kept, [false, true, true]);
+    let lost = early_data(&[None; 2], &[limits; 2]).await;
+    assert_eq!(lost, [false, false], "keys in memory");
+    let fewer = Limits { requests: 50, ..limits };
+    let changed = early_data(&[Some(file.as_path()); 2], &[limits, fewer]).await;
+    assert_eq!(changed, [false, false], "clients remember the limits before");
 }

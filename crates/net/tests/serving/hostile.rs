@@ -16,8 +16,8 @@ use bentpipe_quic::tls::ALPN_H3;
 use bentpipe_units::Span;
 use http::HeaderMap;
 use noq::{
-    ClientConfig, Connection, ConnectionError, Endpoint, RecvStream, SendStream, ServerConfig,
-    VarInt,
+    ClientConfig, Connection, ConnectionError, Endpoint, ReadError, ReadToEndError, RecvStream,
+    SendStream, ServerConfig, TransportConfig, VarInt,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,6 +29,7 @@ use tokio::time::timeout;
 /// Error codes (RFC 9114 §8.1).
 const FRAME_ERROR: u64 = 0x106;
 const EXCESSIVE_LOAD: u64 = 0x107;
+const MESSAGE_ERROR: u64 = 0x10e;
 const REQUEST_CANCELLED: u32 = 0x10c;
 
 /// Time limit of operations that take milliseconds, for a busy machine.
@@ -309,8 +310,17 @@ async fn an_upload_that_ends_inside_a_frame_is_not_forwarded_as_complete() {
     peer.leave().await;
 }
 
-/// Starts a server that sends `response` to each request. Returns its address and the trust in it.
-async fn responding(answer: Vec<u8>) -> (SocketAddr, Trust) {
+/// What a server does after its answer.
+#[derive(Debug, Clone, Copy)]
+enum Then {
+    /// Ends the stream.
+    Finish,
+    /// Sends no more content, but keeps the connection alive.
+    Stall,
+}
+
+/// Starts a server that sends `answer` to each request. Returns its address and the trust in it.
+async fn responding(answer: Vec<u8>, then: Then) -> (SocketAddr, Trust) {
     let certificate = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let der = certificate.cert.der().clone();
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(certificate.signing_key.serialize_der());
@@ -322,7 +332,10 @@ async fn responding(answer: Vec<u8>) -> (SocketAddr, Trust) {
         .with_single_cert(vec![der.clone()], key.into())
         .unwrap();
     tls.alpn_protocols = vec![ALPN_H3.to_vec()];
-    let config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls).unwrap()));
+    let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls).unwrap()));
+    let mut transport = TransportConfig::default();
+    transport.keep_alive_interval(Some(Duration::from_millis(200)));
+    config.transport_config(Arc::new(transport));
     let endpoint = Endpoint::server(config, ([127, 0, 0, 1], 0).into()).unwrap();
     let address = endpoint.local_addr().unwrap();
     tokio::spawn(async move {
@@ -337,7 +350,11 @@ async fn responding(answer: Vec<u8>) -> (SocketAddr, Trust) {
                     let _ = send.write_all(&answer).await;
                     // The end arrives after the client has processed all before it.
                     tokio::time::sleep(Duration::from_millis(100)).await;
-                    let _ = send.finish();
+                    match then {
+                        Then::Finish => _ = send.finish(),
+                        // The stream would end if it was dropped.
+                        Then::Stall => std::mem::forget(send),
+                    }
                 }
             });
         }
@@ -358,7 +375,7 @@ async fn an_incomplete_response_is_an_error() {
     for (name, answer) in
         [("truncated", truncated), ("in a header", cut_header), ("too long", endless_header)]
     {
-        let (address, trust) = responding(answer).await;
+        let (address, trust) = responding(answer, Then::Finish).await;
         let client =
             Client::builder().trust(trust).handshake_time(Span::from_secs(5)).build().unwrap();
         let site = tempfile::tempdir().unwrap();
@@ -372,10 +389,92 @@ async fn an_incomplete_response_is_an_error() {
         client.disconnect().await;
     }
     let (address, trust) =
-        responding([status_200(), frame(DATA, 5), b"whole".to_vec()].concat()).await;
+        responding([status_200(), frame(DATA, 5), b"whole".to_vec()].concat(), Then::Finish).await;
     let client = Client::builder().trust(trust).build().unwrap();
     let url = format!("https://{address}/f").parse().unwrap();
     let response = client.get(&url, &HeaderMap::new()).await.unwrap();
     assert_eq!(content(response).await.unwrap(), b"whole");
     client.disconnect().await;
+}
+
+/// Downloads from a server that sends `answer`. Returns the content, or the error text.
+async fn fetched(answer: Vec<u8>, then: Then) -> Result<Vec<u8>, String> {
+    let (address, trust) = responding(answer, then).await;
+    let limit = Span::from_millis(700);
+    let client = Client::builder().trust(trust).stall_time(limit).build().unwrap();
+    let url = format!("https://{address}/f").parse().unwrap();
+    let result = async {
+        let response = client.get(&url, &HeaderMap::new()).await?;
+        assert_eq!(response.head.status(), 200);
+        content(response).await
+    };
+    let result = timeout(SOON, result).await.expect("neither content nor an error");
+    client.disconnect().await;
+    result.map_err(|error| error.to_string())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn interim_responses_are_skipped_up_to_a_number() {
+    // `:status 103`, with a `link` field.
+    let hints = headers(&[&[0xc0 | 24][..], &field(11, b"</style.css>")].concat());
+    let whole = [status_200(), frame(DATA, 5), b"whole".to_vec()].concat();
+    let few = [hints.repeat(3), whole.clone()].concat();
+    assert_eq!(fetched(few, Then::Finish).await.unwrap(), b"whole");
+    let error = fetched([hints.repeat(100), whole].concat(), Then::Finish).await.unwrap_err();
+    assert!(error.contains("interim responses"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_response_that_stalls_is_an_error() {
+    let half = [status_200(), frame(DATA, 1000), vec![7; 400]].concat();
+    for answer in [half, Vec::new(), status_200()] {
+        let error = fetched(answer, Then::Stall).await.unwrap_err();
+        assert!(error.contains("nothing arrived for 700 ms"), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_header_of_a_response_is_bounded() {
+    let large = headers(&[&[0xc0 | 25][..], &field(6, &vec![b'a'; 70_000])].concat());
+    let error = fetched(large, Then::Finish).await.unwrap_err();
+    assert!(error.to_lowercase().contains("header"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pseudo_fields_come_once_and_first() {
+    let site = TestServer::new().await;
+    // Entry 1 of the static table is `:path`, entry 5 is `cookie`.
+    let late = [field(5, b"a=b"), vec![0xc0 | 1]].concat();
+    let twice = field(1, b"/other");
+    for more in [late, twice] {
+        let peer = Peer::connect(&site.server, &site.trust).await;
+        let _streams = peer.ask(&request(17, "/hello.txt", &more)).await;
+        assert_eq!(peer.closed().await, MESSAGE_ERROR);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_with_fields_for_one_connection_are_reset() {
+    let site = TestServer::new().await;
+    let peer = Peer::connect(&site.server, &site.trust).await;
+    // Names as literals (RFC 9204 §4.5.6).
+    let connection = [&[0x27, 3][..], b"connection", &[5], b"close"].concat();
+    let te = [&[0x22][..], b"te", &[4], b"gzip"].concat();
+    for field in [connection, te] {
+        let (mut send, mut recv) = peer.ask(&request(17, "/hello.txt", &field)).await;
+        send.finish().unwrap();
+        match timeout(SOON, recv.read_to_end(10_000)).await.unwrap() {
+            Err(ReadToEndError::Read(ReadError::Reset(code))) => {
+                assert_eq!(code.into_inner(), MESSAGE_ERROR);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let trailers = [&[0x22][..], b"te", &[8], b"trailers"].concat();
+    let (mut send, mut recv) = peer.ask(&request(17, "/hello.txt", &trailers)).await;
+    send.finish().unwrap();
+    let answer = timeout(SOON, recv.read_to_end(10_000)).await.unwrap().unwrap();
+    assert_eq!(data(&answer), b"hello");
+    assert_eq!(site.server.metrics().malformed.load(Relaxed), 2);
+    peer.leave().await;
 }

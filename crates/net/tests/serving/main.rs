@@ -12,6 +12,7 @@ mod limits;
 mod outputs;
 mod proxy;
 mod qlog;
+mod redirects;
 mod refusals;
 mod resumed;
 mod scripted;

@@ -1,8 +1,8 @@
 //! A server in front of an upstream.
 
 use super::content;
-use super::exchange::{Answer, over_http1, over_http3};
-use super::kit::{certificate, listener};
+use super::exchange::{Answer, over_http1, over_http3, tls};
+use super::kit::{certificate, listener, soon};
 use bentpipe_net::Trust;
 use bentpipe_net::get::Client;
 use bentpipe_net::proxy::Upstream;
@@ -20,6 +20,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
 /// Responds as the upstream: `/echo` returns the content of the request, `/fields` its header
 /// fields, `/slow` takes five seconds, and other paths return a greeting.
@@ -176,6 +178,22 @@ async fn content_beyond_the_limit_is_refused_announced_or_not() {
         let request = ask("POST", "/slow", &[("content-length", wrong)], vec![0; 6]);
         assert_eq!(over_http3(&proxied, request).await.unwrap().head.status(), 400, "{wrong}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_arrives_though_the_client_sends_all_of_its_content() {
+    let proxied = Proxied::new(|upstream| upstream.max_body(Bytes::new(1000))).await;
+    let stream = TcpStream::connect(proxied.server.address()).await.unwrap();
+    let connector = TlsConnector::from(Arc::new(tls(&proxied.trust, b"http/1.1")));
+    let mut stream = connector.connect("localhost".try_into().unwrap(), stream).await.unwrap();
+    let head = "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 8000000\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    for _ in 0..80 {
+        soon(stream.write_all(&[0; 100_000])).await.expect("the content is read and discarded");
+    }
+    let mut answer = Vec::new();
+    soon(stream.read_to_end(&mut answer)).await.unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 413 "), "{}", String::from_utf8_lossy(&answer));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

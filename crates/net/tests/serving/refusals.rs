@@ -1,10 +1,12 @@
 //! Refusals. Other clients are served all the same.
 
-use super::kit::until;
+use super::kit::{LogBuffer, certificate, until};
 use super::{TestServer, content};
-use bentpipe_net::serve::Limits;
+use bentpipe_net::serve::{Limits, Server};
 use bentpipe_units::Span;
 use http::HeaderMap;
+use std::net::UdpSocket;
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -70,24 +72,29 @@ async fn connections_beyond_the_limits_are_refused_until_others_end() {
     }
 }
 
+/// Sends first flights of clients to the server, each from a socket that never answers.
+async fn unanswered(site: &TestServer, count: usize) -> Vec<UdpSocket> {
+    let relay = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let url: http::Uri = format!("https://{}/", relay.local_addr().unwrap()).parse().unwrap();
+    let mut silent = Vec::new();
+    for _ in 0..count {
+        let (nowhere, url) = (site.client(), url.clone());
+        let asking =
+            tokio::spawn(async move { nowhere.get(&url, &HeaderMap::new()).await.map(|_| ()) });
+        let mut buffer = [0; 2048];
+        let (length, _) = relay.recv_from(&mut buffer).await.unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.send_to(&buffer[..length], site.server.address()).unwrap();
+        silent.push(socket);
+        asking.abort();
+    }
+    silent
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_load_a_client_validates_its_address_and_is_served() {
     let site = TestServer::limited(Limits { handshakes: 1, ..Limits::default() }).await;
-    // An incomplete handshake: the first flight of a client that never receives the response.
-    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let relay = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    relay.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    let nowhere = site.client();
-    let url = format!("https://{}/", relay.local_addr().unwrap()).parse().unwrap();
-    let asking =
-        tokio::spawn(async move { nowhere.get(&url, &HeaderMap::new()).await.map(|_| ()) });
-    let flight = tokio::task::spawn_blocking(move || {
-        let mut buffer = [0; 2048];
-        let (length, _) = relay.recv_from(&mut buffer).unwrap();
-        buffer[..length].to_vec()
-    });
-    silent.send_to(&flight.await.unwrap(), site.server.address()).unwrap();
-    asking.abort();
+    let _silent = unanswered(&site, 1).await;
     let client = site.client();
     until("the first flight did not arrive", || site.server.connections() > 0).await;
     assert_eq!(content(site.get(&client, "/hello.txt").await.unwrap()).await.unwrap(), b"hello");
@@ -96,25 +103,32 @@ async fn under_load_a_client_validates_its_address_and_is_served() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unanswered_first_flights_do_not_lock_their_address_out() {
+    let limits = Limits {
+        per_client: 4,
+        // Longer than the test: the places of the first flights stay taken.
+        handshake_time: Span::from_secs(600),
+        ..Limits::default()
+    };
+    let site = TestServer::limited(limits).await;
+    let _silent = unanswered(&site, 8).await;
+    until("the first flights did not arrive", || site.server.connections() >= 4).await;
+    for _ in 0..3 {
+        let client = site.client();
+        let response = site.get(&client, "/hello.txt").await.unwrap();
+        assert_eq!(content(response).await.unwrap(), b"hello");
+        client.disconnect().await;
+    }
+    assert!(site.server.metrics().retried.load(Relaxed) >= 3);
+    assert_eq!(site.server.metrics().refused.load(Relaxed), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_first_flights_is_bounded_while_clients_are_served() {
     let handshake_time = Span::from_secs(2);
     let site =
         TestServer::limited(Limits { handshakes: 4, handshake_time, ..Limits::default() }).await;
-    // First flights of a hundred clients, each from an address that never responds.
-    let relay = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let url: http::Uri = format!("https://{}/", relay.local_addr().unwrap()).parse().unwrap();
-    let mut silent = Vec::new();
-    for _ in 0..100 {
-        let (nowhere, url) = (site.client(), url.clone());
-        let asking =
-            tokio::spawn(async move { nowhere.get(&url, &HeaderMap::new()).await.map(|_| ()) });
-        let mut buffer = [0; 2048];
-        let (length, _) = relay.recv_from(&mut buffer).await.unwrap();
-        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.send_to(&buffer[..length], site.server.address()).unwrap();
-        silent.push(socket);
-        asking.abort();
-    }
+    let _silent = unanswered(&site, 100).await;
     let client = site.client();
     assert_eq!(content(site.get(&client, "/hello.txt").await.unwrap()).await.unwrap(), b"hello");
     let metrics = site.server.metrics();
@@ -131,6 +145,50 @@ async fn a_flood_of_first_flights_is_bounded_while_clients_are_served() {
         assert!(tries > 0, "{} connections stay", site.server.connections());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// Starts a server with the path store in `file`. Returns what it reports at the start.
+async fn started_with(file: &Path) -> Result<String, String> {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("hello.txt"), "hello").unwrap();
+    let (certificate, trust) = certificate();
+    let log = LogBuffer::default();
+    let builder = Server::builder(directory.path(), certificate).store(file);
+    let started = builder.error_log(Box::new(log.clone())).start().await;
+    let server = started.map_err(|error| error.to_string())?;
+    let site = TestServer { directory, server, trust };
+    let client = site.client();
+    assert_eq!(content(site.get(&client, "/hello.txt").await.unwrap()).await.unwrap(), b"hello");
+    client.disconnect().await;
+    Ok(log.text())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_store_does_not_keep_the_server_from_starting() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("paths.sqlite");
+    std::fs::write(&file, "no database").unwrap();
+    let report = started_with(&file).await.unwrap();
+    assert!(report.contains("in memory only") && report.contains("paths.sqlite"), "{report}");
+
+    let file = directory.path().join("row.sqlite");
+    assert_eq!(started_with(&file).await.unwrap(), "");
+    let database = rusqlite::Connection::open(&file).unwrap();
+    let row = "INSERT OR REPLACE INTO path (remote, local, dscp, window_bytes, rtt_ns, saved_ms, \
+        expires_ms, used) VALUES ('nonsense', 'any', 0, -1, 0, 0, 4611686018427387903, 99)";
+    database.execute(row, []).unwrap();
+    drop(database);
+    let report = started_with(&file).await.unwrap();
+    assert!(report.contains("1 invalid rows are ignored"), "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_programs_database_is_refused_as_a_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("other.sqlite");
+    rusqlite::Connection::open(&file).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
+    let error = started_with(&file).await.unwrap_err();
+    assert!(error.contains("another program's database"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -43,8 +43,13 @@ impl DownloadDir {
     fn interrupted(url: &Uri, content: &[u8], length: Option<usize>) -> Self {
         let downloads = Self::new();
         fs::write(downloads.path("copy.part"), content).unwrap();
-        let record =
-            serde_json::json!({ "url": url.to_string(), "etag": "\"v1\"", "length": length });
+        let url = url.to_string();
+        let record = serde_json::json!({
+            "url": url,
+            "location": url,
+            "etag": "\"v1\"",
+            "length": length,
+        });
         fs::write(downloads.path("copy.part.json"), record.to_string()).unwrap();
         downloads
     }

@@ -1,9 +1,10 @@
 //! HTTP/1.1 and HTTP/2 beside HTTP/3, and the metrics.
 
-use super::TestServer;
-use super::kit::{LogBuffer, client_tls, scrape};
-use bentpipe_net::LogFormat;
+use super::kit::{LogBuffer, certificate, client_tls, page, scrape, soon};
+use super::{TestServer, content};
+use bentpipe_net::get::Client;
 use bentpipe_net::serve::Limits;
+use bentpipe_net::{LogFormat, Trust};
 use bentpipe_units::Span;
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,4 +91,84 @@ async fn http1_refuses_what_is_slow_or_too_large() {
     let large = format!("GET / HTTP/1.1\r\nhost: h\r\ncookie: {}\r\n\r\n", "c".repeat(17_000));
     let answer = ask(&mut connect(&site).await, &large).await;
     assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_response_arrives_whole_though_the_client_goes_on_sending() {
+    let site = TestServer::new().await;
+    let whole = site.file("large.bin", 3_000_000);
+    let mut stream = connect(&site).await;
+    let request = "GET /large.bin HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    // Most of the response waits in the kernel's buffer, because the client does not read.
+    for _ in 0..40 {
+        stream.write_all(&[b'x'; 1000]).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let mut answer = Vec::new();
+    soon(stream.read_to_end(&mut answer)).await.unwrap();
+    assert!(answer.ends_with(&whole), "{} bytes", answer.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn http1_requests_without_one_host_are_refused() {
+    let site = TestServer::new().await;
+    for hosts in ["", "host: a\r\nhost: b\r\n", "host: a b\r\n"] {
+        let request = format!("GET /hello.txt HTTP/1.1\r\n{hosts}connection: close\r\n\r\n");
+        let answer = ask(&mut connect(&site).await, &request).await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{hosts:?}: {answer}");
+    }
+    let answer = ask(&mut connect(&site).await, "GET /hello.txt HTTP/1.0\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.0 200 "), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn health_ends_when_the_server_stops() {
+    let site = TestServer::with(|builder| builder.metrics(([127, 0, 0, 1], 0).into())).await;
+    let address = site.server.metrics_address().unwrap();
+    let health = page(address, "/health").await;
+    assert!(health.starts_with("HTTP/1.1 200 ") && health.ends_with("\r\n\r\nok\n"), "{health}");
+    // An open connection keeps the server from ending.
+    let _open = connect(&site).await;
+    let TestServer { server, directory, .. } = site;
+    let stopping = tokio::spawn(server.stop(Span::from_secs(60)));
+    let mut health = String::new();
+    for _ in 0..500 {
+        health = page(address, "/health").await;
+        if health.starts_with("HTTP/1.1 503 ") {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(health.starts_with("HTTP/1.1 503 "), "{health}");
+    stopping.abort();
+    drop(directory);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn new_connections_get_the_certificate_that_replaced_another() {
+    let site = TestServer::new().await;
+    let before = connect(&site).await;
+    let (certificate, trust) = certificate();
+    site.server.certificates().replace(&certificate).unwrap();
+    let new =
+        [content(site.get(&client_of(&trust), "/hello.txt").await.unwrap()).await.unwrap(), {
+            let config = client_tls(&trust, b"http/1.1", &[&rustls::version::TLS13]);
+            let stream = TcpStream::connect(site.server.address()).await.unwrap();
+            let connector = TlsConnector::from(Arc::new(config));
+            let mut stream =
+                connector.connect("localhost".try_into().unwrap(), stream).await.unwrap();
+            let request = "GET /hello.txt HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+            ask(&mut stream, request).await.into_bytes()
+        }];
+    assert!(new.iter().all(|answer| answer.ends_with(b"hello")), "{new:?}");
+    let refused = site.get(&client_of(&site.trust), "/hello.txt").await;
+    assert!(refused.is_err(), "the certificate before is not in use any more");
+    // A connection that is open stays.
+    let request = "GET /hello.txt HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+    assert!(ask(&mut { before }, request).await.ends_with("hello"));
+}
+
+fn client_of(trust: &Trust) -> Client {
+    Client::builder().trust(trust.clone()).build().unwrap()
 }

@@ -3,12 +3,13 @@
 use super::settings::{Settings, SettingsError};
 use crate::ack::{AckBy, Acknowledger};
 use crate::clock::Clock;
-use crate::controller::{LossLog, MakeController, controller_factory};
+use crate::controller::{HandshakeComplete, LossLog, MakeController, controller_factory};
 use crate::endpoint::{Attachments, StartLease};
 use crate::flow_control::FlowControlReport;
 use crate::observer::{PacketObserver, TrafficStats};
 use crate::path_memory::PathLease;
 use crate::path_memory::token::Tokens;
+use crate::tls::wrapped;
 use bentpipe_congestion::{
     ControllerFactory, FastStart, PathChangeFeed, ResumeHandle, SenderMetrics,
 };
@@ -16,6 +17,7 @@ use bentpipe_qlog::QlogSink;
 use bentpipe_units::Span;
 use noq_proto::{ClientConfig, ServerConfig, TransportConfig, VarInt, congestion, crypto};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Everything that one side of a connection is built from: transport parameters, flow-control
 /// windows, congestion control, ACK policy, resumption and observers.
@@ -179,6 +181,7 @@ impl ConnectionConfig {
             Some(observer) => observer.client(crypto),
             None => crypto,
         };
+        let crypto = wrapped::client(crypto, self.attachments.small_frames.clone());
         let mut config = ClientConfig::new(crypto);
         let (transport, attachments) = self.build();
         config.transport_config(Arc::new(transport));
@@ -191,31 +194,43 @@ impl ConnectionConfig {
         if let Some(observer) = self.observe() {
             config.crypto = observer.server(config.crypto);
         }
+        config.crypto = wrapped::server(config.crypto, self.attachments.small_frames.clone());
         let (transport, attachments) = self.build();
         config.transport_config(Arc::new(transport));
         (Arc::new(config), attachments)
     }
 
-    /// Builds the congestion control alone, for a program with an endpoint of its own.
+    /// Builds the congestion control alone, for a program with an endpoint of its own. With a path
+    /// lease it is for one connection: the second controller that it makes is taken for that of a
+    /// migration, which neither uses the saved set nor saves what it observes before
+    /// [`PathLease::set_remote`].
     pub fn sender(&self) -> Arc<dyn congestion::ControllerFactory + Send + Sync> {
         if let Some(stock) = self.settings.stock {
             return stock.factory();
         }
         let (controller, fast_start) = (self.controller.clone(), self.fast_start);
-        let (lease, resume_handle) = (self.attachments.start_lease.clone(), self.resume_handle());
+        let Attachments { start_lease, path_lease, .. } = &self.attachments;
+        let (lease, path_lease) = (start_lease.clone(), path_lease.clone());
+        let migrated = AtomicBool::new(false);
         let make: MakeController = Arc::new(move |config| {
+            // The stack makes another controller when the connection migrates (RFC 9000 §9.4).
+            let migrated = migrated.swap(true, Ordering::Relaxed);
+            let resume_handle = path_lease.as_ref().map(|path_lease| {
+                if migrated { path_lease.begin_path() } else { path_lease.resume_handle() }
+            });
             let fast = match &lease {
                 Some(lease) => lease.enter(config.now),
                 None if fast_start => FastStart::Allowed(None),
                 None => FastStart::Refused,
             };
-            controller.make(config, fast, resume_handle.clone())
+            controller.make(config, fast, resume_handle)
         });
         let Settings { initial_window, pacing, .. } = self.settings;
-        let Attachments { metrics, qlog, observer, .. } = &self.attachments;
+        let Attachments { metrics, qlog, observer, handshake, .. } = &self.attachments;
         let log = qlog.clone().zip(observer.clone());
         let log = log.map(|(sink, observer)| LossLog::new(sink, observer));
-        controller_factory(self.clock, initial_window, pacing, metrics.clone(), log, make)
+        let (handshake, metrics) = (handshake.clone(), metrics.clone());
+        controller_factory(self.clock, initial_window, pacing, handshake, metrics, log, make)
     }
 
     /// Adds an observer if a part needs one, and connects the parts that write events.
@@ -240,6 +255,8 @@ impl ConnectionConfig {
     }
 
     fn build(mut self) -> (TransportConfig, Attachments) {
+        // Of this connection alone, not of the one that this configuration was cloned from.
+        self.attachments.handshake = HandshakeComplete::default();
         let saved = self.resume_handle().and_then(|handle| handle.resume_state().offered);
         self.settings.request_ack_frequency(&mut self.transport, saved.as_ref());
         let sender = self.sender();

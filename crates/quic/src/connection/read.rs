@@ -9,10 +9,11 @@ use std::task::{Context, Poll};
 
 impl Conn {
     /// Passes every chunk that has arrived to `sink(offset, bytes)`, in the order of arrival, at
-    /// most `limit` bytes. Pending if there is none.
+    /// most `limit` bytes. Pending if there is none. The reader has everything before `next`.
     pub(crate) fn poll_read(
         &self,
         id: StreamId,
+        next: u64,
         limit: u64,
         cx: &mut Context<'_>,
         mut sink: impl FnMut(u64, Bytes),
@@ -56,6 +57,13 @@ impl Conn {
             None => {
                 if let Some(error) = &state.closed {
                     return Poll::Ready(Err(StreamFailure::Connection(error.clone())));
+                }
+                if state.overflow.get(&id).is_some_and(|overflow| overflow.final_size == Some(next))
+                {
+                    // The stack has lost data that the reader has: it does not see the end. This
+                    // makes it forget the stream.
+                    let _ = state.quic.recv_stream(id).stop(VarInt::from_u32(0));
+                    return Poll::Ready(Ok(Read::Finished));
                 }
                 state.streams.entry(id).or_default().read = Some(cx.waker().clone());
                 Poll::Pending

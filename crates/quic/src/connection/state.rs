@@ -5,6 +5,7 @@ use super::waiters::{StreamWaiters, wake_all};
 use crate::ack::Arrivals;
 use crate::clock::Clock;
 use crate::flow_control::{FlowControl, FlowControlReport};
+use crate::observer::SmallFrames;
 use crate::path_memory::token::Tokens;
 use crate::stream::overflow::OverflowBuffer;
 use bentpipe_congestion::resume::ResumeState;
@@ -42,6 +43,8 @@ pub(crate) struct State {
     pub(super) finished_when_dropped: BTreeSet<StreamId>,
     /// Streams that are read out of order, with the bytes collected while their reader was busy.
     pub(super) overflow: BTreeMap<StreamId, OverflowBuffer>,
+    /// Stream data that the stack may lose.
+    pub(super) small_frames: SmallFrames,
     /// Tasks that wait for streams opened by the peer, by direction.
     pub(super) accept: [Vec<Waker>; 2],
     /// Tasks that wait until the peer allows another stream, by direction.
@@ -85,6 +88,7 @@ impl State {
             accepted: 0,
             finished_when_dropped: BTreeSet::new(),
             overflow: BTreeMap::new(),
+            small_frames: SmallFrames::default(),
             accept: [Vec::new(), Vec::new()],
             open: [Vec::new(), Vec::new()],
             closed: None,
@@ -111,6 +115,11 @@ impl State {
         if let Some(qlog) = &self.qlog {
             qlog.set_now(now);
         }
+    }
+
+    /// Sets what keeps the stream data that the stack may lose.
+    pub fn set_small_frames(&mut self, small_frames: SmallFrames) {
+        self.small_frames = small_frames;
     }
 
     /// Writes the connection's events to `qlog`.
@@ -149,6 +158,12 @@ impl State {
     pub fn set_validated(&mut self) {
         self.validated = true;
         wake_all(&mut self.validation);
+    }
+
+    /// Returns true unless this is a server that must not send more than three times what it has
+    /// received (RFC 9000 §8.1).
+    pub fn may_send_freely(&self) -> bool {
+        self.validated || self.connected.is_some() || self.quic.side().is_client()
     }
 
     /// Sets this side's part in the exchange of path tokens.

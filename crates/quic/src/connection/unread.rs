@@ -2,12 +2,13 @@
 
 use super::outcome::Read;
 use super::state::State;
+use crate::observer::StreamFrame;
 use bytes::Bytes;
 use noq_proto::{ReadError, StreamId};
 
-/// Frames of a stream that may wait in the stack, unread. Our choice: a quarter of the 1,024 spans
-/// that the stack keeps for a stream.
-const MAX_UNREAD: u32 = 256;
+/// Frames of a stream that may wait in the stack, unread: with those of another packet, fewer than
+/// make the stack lose data ([`SmallFrames`](crate::observer::SmallFrames)).
+const MAX_UNREAD: u32 = 8;
 
 impl State {
     /// Handles data for a stream whose reader does not wait for it.
@@ -50,6 +51,20 @@ impl State {
         }
         let held = overflow.held.held();
         self.flow_control.set_waiting(&mut overflow.reported, held, &mut self.quic);
+    }
+
+    /// Gives stream data that the stack may have lost to its readers.
+    pub(super) fn keep_small_frames(&mut self) {
+        let mut frames = Vec::new();
+        self.small_frames.take(&mut frames);
+        for StreamFrame { id, offset, data, final_size } in frames {
+            // A stream that is not read out of order loses nothing.
+            let Some(overflow) = self.overflow.get_mut(&id) else { continue };
+            overflow.final_size = overflow.final_size.or(final_size);
+            if let Some(data) = data {
+                overflow.held.insert(offset, data);
+            }
+        }
     }
 
     /// Passes the buffered bytes of a stream to `sink`, and returns what comes next. `None` if

@@ -2,11 +2,16 @@
 //! order of sending, callbacks to acknowledgements and losses, and a probe timeout to an event.
 //!
 //! noq-proto 1.4 does not report some things that the controllers need:
-//! - packet numbers of the three spaces collide: [`PacketNumberMap`] distinguishes packets by
-//!   number and time;
+//! - packet numbers of the three spaces collide, and their space is not reported:
+//!   [`PacketNumberMap`] distinguishes packets by number, size and time, and [`LostPackets`] those
+//!   that are lost together;
+//! - a new port of the peer's address (NAT rebinding) copies the controller, and packets sent
+//!   before are no longer reported as acknowledged: the copy forgets them;
 //! - packets of discarded keys and lost MTU probes are removed without a report: bytes in flight
 //!   are taken from noq-proto at each ACK, and packets much older than the newest acknowledged one
 //!   are discarded;
+//! - what stops it from sending is not reported, except a full window: it asks for the window only
+//!   if it has something to send;
 //! - a probe timeout is not reported, and the stack keeps its length and the RTT variation private:
 //!   a packet sent after a pause of that length is a probe (RFC 9002 §6.2.1);
 //! - its RTT samples are private, and its smoothed RTT deducts the peer's ACK delay: ours comes
@@ -16,7 +21,8 @@
 //!   packet.
 
 use super::loss_log::LossLog;
-use super::packet_number_map::PacketNumberMap;
+use super::lost_packets::LostPackets;
+use super::packet_number_map::{Entry, PacketNumberMap};
 use crate::clock::Clock;
 use bentpipe_congestion as cc;
 use bentpipe_congestion::metrics::SenderMetrics;
@@ -26,6 +32,7 @@ use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Highest pacing rate set in the stack, a byte per nanosecond: the stack's pacer rounds its waits
@@ -37,26 +44,43 @@ const MAX_RATE: Rate = Rate::from_mbps(8_000);
 pub type MakeController =
     Arc<dyn Fn(&cc::ControllerConfig) -> Box<dyn cc::Controller> + Send + Sync>;
 
+/// Tells a controller that the handshake of its connection is complete. Clones are of the same
+/// connection.
+#[derive(Debug, Clone, Default)]
+pub struct HandshakeComplete(Arc<AtomicBool>);
+
+impl HandshakeComplete {
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Returns a factory for noq-proto's transport configuration, whose controllers `make` makes.
 ///
 /// `initial_window` is in datagrams, limited as in RFC 9002 §7.2. Without `pacing` the whole window
-/// leaves at once. `metrics` records the connection's sender, `log` writes lost packets to its
-/// trace.
+/// leaves at once. `handshake` tells of its end. `metrics` records the connection's sender, `log`
+/// writes lost packets to its trace.
 pub fn controller_factory(
     clock: Clock,
     initial_window: u32,
     pacing: bool,
+    handshake: HandshakeComplete,
     metrics: Option<SenderMetrics>,
     log: Option<LossLog>,
     make: MakeController,
 ) -> Arc<dyn ControllerFactory + Send + Sync> {
-    Arc::new(Factory { clock, initial_window, pacing, metrics, log, make })
+    Arc::new(Factory { clock, initial_window, pacing, handshake, metrics, log, make })
 }
 
 struct Factory {
     clock: Clock,
     initial_window: u32,
     pacing: bool,
+    handshake: HandshakeComplete,
     metrics: Option<SenderMetrics>,
     log: Option<LossLog>,
     make: MakeController,
@@ -86,7 +110,10 @@ impl ControllerFactory for Factory {
             controller,
             sent_packets: cc::SentPackets::new(),
             packet_numbers: PacketNumberMap::default(),
+            newest_acked: None,
+            lost: LostPackets::default(),
             clock: self.clock,
+            handshake: self.handshake.clone(),
             metrics: self.metrics.clone(),
             log: self.log.clone(),
             initial_window,
@@ -109,7 +136,11 @@ struct Adapter {
     control: cc::SendControl,
     sent_packets: cc::SentPackets,
     packet_numbers: PacketNumberMap,
+    /// The newest packet of the last acknowledgement, which may have left the map.
+    newest_acked: Option<Entry>,
+    lost: LostPackets,
     clock: Clock,
+    handshake: HandshakeComplete,
     metrics: Option<SenderMetrics>,
     log: Option<LossLog>,
     initial_window: u64,
@@ -150,10 +181,14 @@ impl Controller for Adapter {
             && !self.sent_packets.smoothed_rtt().is_zero();
         if waiting && now.since(idle_since) >= self.probe_timeout() {
             self.controller.on_timeout(now);
+            if let Some(metrics) = &self.metrics {
+                metrics.on_timeout(now);
+            }
         }
         self.last_sent = Some(now);
         let packet = self.sent_packets.on_sent(now, Bytes::new(u64::from(bytes)));
-        self.packet_numbers.push(pn, packet.number);
+        let entry = Entry { pn, number: packet.number, sent_at: now };
+        self.packet_numbers.push(entry);
         self.controller.on_packet_sent(&packet);
         self.control = self.controller.send_control();
         if let Some(metrics) = &self.metrics {
@@ -164,14 +199,22 @@ impl Controller for Adapter {
         }
     }
 
-    fn on_ack(&mut self, now: Instant, sent: Instant, _: u64, pn: u64, _: bool, _: &RttEstimator) {
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        pn: u64,
+        _: bool,
+        _: &RttEstimator,
+    ) {
         let (now, sent) = (self.clock.time(now), self.clock.time(sent));
-        let sent_packets = &self.sent_packets;
-        let number = self.packet_numbers.find(pn, |number| {
-            sent_packets.get(number).is_some_and(|packet| packet.sent_at == sent)
-        });
-        if let Some(number) = number {
-            self.sent_packets.on_acked(now, number);
+        let found = self.packet_numbers.find((pn, Bytes::new(bytes)), sent, &self.sent_packets);
+        if let Some(entry) = found
+            && self.sent_packets.on_acked(now, entry.number)
+            && self.newest_acked.is_none_or(|newest| newest.number < entry.number)
+        {
+            self.newest_acked = Some(entry);
         }
     }
 
@@ -210,38 +253,28 @@ impl Controller for Adapter {
         self.update_metrics();
     }
 
-    fn on_packet_lost(&mut self, _: u16, pn: u64, now: Instant) {
-        let sent_packets = &self.sent_packets;
-        let number = self.packet_numbers.find(pn, |number| sent_packets.get(number).is_some());
-        if let Some(number) = number
-            && let Some(packet) = self.sent_packets.get(number).copied()
-        {
-            self.sent_packets.on_lost(number);
-            if let Some(metrics) = &self.metrics {
-                metrics.on_packet_lost(self.clock.time(now), &packet);
-            }
-            if let Some(log) = &self.log {
-                log.on_packet_lost(self.clock.time(now), pn, number);
-            }
-        }
+    fn on_packet_lost(&mut self, bytes: u16, pn: u64, now: Instant) {
+        // The space follows with the congestion event, from the time of sending of the newest.
+        self.lost.push(self.clock.time(now), pn, Bytes::new(u64::from(bytes)));
     }
 
     fn on_congestion_event(
         &mut self,
         now: Instant,
-        _: Instant,
+        sent: Instant,
         is_persistent_congestion: bool,
         is_ecn: bool,
         _: u64,
         largest_pn: u64,
     ) {
-        let now = self.clock.time(now);
+        let (now, sent) = (self.clock.time(now), self.clock.time(sent));
         self.now = now;
-        let Self { sent_packets, controller, .. } = self;
+        let Self { sent_packets, packet_numbers, controller, .. } = self;
         if is_ecn {
-            let newest = self
-                .packet_numbers
-                .find(largest_pn, |_| true)
+            let acked = self.newest_acked.filter(|one| (one.pn, one.sent_at) == (largest_pn, sent));
+            let newest = acked
+                .or_else(|| packet_numbers.all(largest_pn).find(|one| one.sent_at == sent))
+                .map(|one| one.number)
                 .unwrap_or_else(|| sent_packets.next_number().saturating_sub(1));
             controller.on_ecn_ce(&cc::EcnCe {
                 now,
@@ -250,6 +283,16 @@ impl Controller for Adapter {
                 next_number: sent_packets.next_number(),
             });
         } else {
+            for lost in self.lost.take(now, (largest_pn, sent), packet_numbers, sent_packets) {
+                let Some(packet) = sent_packets.get(lost.number).copied() else { continue };
+                sent_packets.on_lost(lost.number);
+                if let Some(metrics) = &self.metrics {
+                    metrics.on_packet_lost(now, &packet);
+                }
+                if let Some(log) = &self.log {
+                    log.on_packet_lost(now, lost.pn, lost.number);
+                }
+            }
             sent_packets
                 .report_loss(now, is_persistent_congestion, |loss| controller.on_loss(loss));
         }
@@ -258,6 +301,12 @@ impl Controller for Adapter {
             metrics.on_congestion_event();
         }
         self.update_metrics();
+    }
+
+    fn on_cwnd_limited(&mut self) {
+        if let Some(metrics) = &self.metrics {
+            metrics.on_window_full();
+        }
     }
 
     fn on_spurious_congestion_event(&mut self) {
@@ -275,12 +324,19 @@ impl Controller for Adapter {
     }
 
     /// Returns the controller's window, and one packet more in the RTT after the first
-    /// acknowledgement, which is of the handshake. If the first flight of data fills the window,
-    /// the stack would otherwise neither send HANDSHAKE_DONE nor start a probe timer for that data,
-    /// and a loss in it could stall the connection for good.
+    /// acknowledgement, which is of the handshake, and after the handshake if that came without
+    /// one. If the first flight of data fills the window, the stack would otherwise neither send
+    /// HANDSHAKE_DONE nor start a probe timer for that data, and a loss in it, or of the
+    /// acknowledgement, could stall the connection for good.
     fn window(&self) -> u64 {
+        if let Some(metrics) = &self.metrics {
+            metrics.on_window_asked();
+        }
         let window = self.control.cwnd.get().max(1);
-        let confirming = self.confirming_until.is_some_and(|until| self.now < until);
+        let confirming = match self.confirming_until {
+            Some(until) => self.now < until,
+            None => self.handshake.get(),
+        };
         if confirming { window + self.mtu } else { window }
     }
 
@@ -305,11 +361,26 @@ impl Controller for Adapter {
         metrics
     }
 
+    /// Returns the controller for another port of the peer's address: the stack copies it for
+    /// nothing else. The path is taken for the same, as RFC 9000 §9.4 allows, except by Careful
+    /// Resume, which does not continue with a jump whose packets it cannot follow (RFC 9959 §3.3).
     fn clone_box(&self) -> Box<dyn Controller> {
+        let mut controller = self.controller.clone_box();
+        let same_length = Some(Span::ZERO);
+        controller.on_path_change(&cc::PathChange {
+            rtt_increase: same_length,
+            ..cc::PathChange::unknown(self.now)
+        });
+        // The stack no longer reports what is acknowledged of the packets in flight.
+        let mut sent_packets = self.sent_packets.clone();
+        sent_packets.discard_all();
         Box::new(Self {
-            controller: self.controller.clone_box(),
-            sent_packets: self.sent_packets.clone(),
-            packet_numbers: self.packet_numbers.clone(),
+            control: controller.send_control(),
+            controller,
+            sent_packets,
+            packet_numbers: PacketNumberMap::default(),
+            lost: LostPackets::default(),
+            handshake: self.handshake.clone(),
             metrics: self.metrics.clone(),
             log: self.log.clone(),
             ..*self

@@ -2,7 +2,8 @@
 
 mod adapter;
 mod loss_log;
+mod lost_packets;
 mod packet_number_map;
 
-pub use adapter::{MakeController, controller_factory};
+pub use adapter::{HandshakeComplete, MakeController, controller_factory};
 pub use loss_log::LossLog;

@@ -1,9 +1,10 @@
 //! The parts of a connection outside the stack.
 
-use super::start_limiter::StartLease;
+use super::simultaneous_starts::StartLease;
 use crate::ack::Acknowledger;
+use crate::controller::HandshakeComplete;
 use crate::flow_control::{FlowControlReport, FlowControlRule};
-use crate::observer::{PacketObserver, TrafficStats};
+use crate::observer::{PacketObserver, SmallFrames, TrafficStats};
 use crate::path_memory::PathLease;
 use crate::path_memory::token::Tokens;
 use bentpipe_congestion::SenderMetrics;
@@ -23,6 +24,9 @@ pub struct Attachments {
     /// The lease of its path's saved parameters, if its transport configuration carries the same
     /// resume handle.
     pub path_lease: Option<PathLease>,
+    /// Tells its controller of the end of the handshake, if its transport configuration carries the
+    /// same.
+    pub handshake: HandshakeComplete,
     /// Receives its events, if the observer writes there too.
     pub qlog: Option<QlogSink>,
     /// Its part in the exchange of path tokens. HTTP/3 over the connection then hides their streams
@@ -30,6 +34,8 @@ pub struct Attachments {
     pub tokens: Option<Tokens>,
     /// Its lease of a fast start, given back when it ends.
     pub start_lease: Option<StartLease>,
+    /// Its stream data that the stack may lose, if it wraps the connection's cryptography.
+    pub small_frames: SmallFrames,
     /// Observes its packets, if it wraps the connection's cryptography. Required by all that
     /// follow.
     pub observer: Option<PacketObserver>,

@@ -2,25 +2,38 @@
 
 use super::accept::{PanicHandler, panic_message};
 use super::attachments::Attachments;
+use super::batches::Batches;
 use super::wake::ConnectionWaker;
 use crate::ack::AckScheduler;
-use crate::connection::{Conn, Task};
+use crate::connection::{Conn, State, Task};
 use bentpipe_units::{Span, Time};
 use futures_util::stream::FuturesUnordered;
+use noq_proto::ConnectionEvent;
 use std::any::Any;
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// How often the path memory is updated with what a connection has observed.
 const FLUSH_INTERVAL: Span = Span::from_secs(1);
 
+/// Most datagrams that a client keeps until it has their keys: larger initial windows than of 256
+/// packets are rare.
+const MAX_EARLY: usize = 256;
+
 /// A connection in its endpoint.
 pub(super) struct Entry {
     pub conn: Conn,
+    /// The peer's address when the connection last ran.
+    pub remote: Option<SocketAddr>,
+    /// Datagrams with 1-RTT packets that a client received before it has their keys (RFC 9001
+    /// §5.7): at most [`MAX_EARLY`].
+    pub early: Vec<ConnectionEvent>,
     pub tasks: FuturesUnordered<Task>,
     pub timeout: Option<Time>,
     /// True while it is in the queue of connections that may have something to send.
     pub queued: bool,
+    pub batches: Batches,
     pub attachments: Attachments,
     /// Time of the last update of the path memory.
     pub flushed: Time,
@@ -29,6 +42,33 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Passes a datagram to the stack. A client's 1-RTT packets from before the end of the
+    /// handshake wait for it: the stack would drop them, and with a lost handshake packet the first
+    /// flight of a server that sends data at once.
+    pub fn receive(&mut self, state: &mut State, event: ConnectionEvent, short_header: bool) {
+        let is_early = short_header && state.quic.side().is_client() && state.connected().is_none();
+        if is_early && !state.is_closed() {
+            if self.early.len() < MAX_EARLY {
+                self.early.push(event);
+            }
+        } else {
+            state.quic.handle_event(event);
+        }
+    }
+
+    /// Updates the path memory with the peer's address, which a migration may have changed.
+    pub fn follow(&mut self, remote: Option<SocketAddr>, now: Time) {
+        if self.remote == remote {
+            return;
+        }
+        self.remote = remote;
+        if let (Some(path_lease), Some(remote)) = (&self.attachments.path_lease, remote)
+            && let Err(error) = path_lease.set_remote(remote.ip().to_canonical(), now)
+        {
+            tracing::warn!(%error, "path memory");
+        }
+    }
+
     /// Updates the path memory and the start limiter. A store that fails is no reason to
     /// end a connection.
     pub fn flush(&mut self, now: Time, over: bool) {

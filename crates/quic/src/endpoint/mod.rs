@@ -2,15 +2,16 @@
 
 mod accept;
 mod attachments;
+mod batches;
 mod entry;
 mod run;
 mod sans_io;
-mod start_limiter;
+mod simultaneous_starts;
 mod transmit;
 mod wake;
 
 pub use accept::{Accept, Acceptor, Admission, Gatekeeper, PanicHandler, panic_message};
 pub use attachments::Attachments;
 pub use sans_io::Endpoint;
-pub use start_limiter::{StartLease, StartLimiter};
+pub use simultaneous_starts::{SimultaneousStarts, StartLease};
 pub use transmit::Transmit;

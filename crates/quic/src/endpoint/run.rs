@@ -78,6 +78,8 @@ impl Endpoint {
         let waker = Waker::from(entry.waker.clone());
         let mut cx = Context::from_waker(&waker);
         entry.waker.begin();
+        let remote = entry.conn.remote_address();
+        entry.follow(remote, now);
         loop {
             let mut state = entry.conn.lock();
             state.set_now(now);
@@ -86,6 +88,15 @@ impl Endpoint {
             }
             exchange_events(&mut self.noq, key, &mut state);
             state.dispatch_events();
+            if state.connected().is_some() {
+                entry.attachments.handshake.set();
+            }
+            if state.connected().is_some() && !entry.early.is_empty() {
+                for event in std::mem::take(&mut entry.early) {
+                    state.quic.handle_event(event);
+                }
+                continue;
+            }
             if let Some(resume_state) =
                 entry.attachments.tokens.as_ref().and_then(Tokens::resume_state)
             {
@@ -147,11 +158,12 @@ impl Endpoint {
             state.set_now(now);
             state.update_flow_control();
             let start = buffer.len();
-            while let Some(transmit) = state.quic.poll_transmit(instant, self.max_segments, buffer)
+            while let Some(transmit) =
+                state.quic.poll_transmit(instant, entry.batches.largest(self.max_segments), buffer)
             {
-                if let Some(transmit) =
-                    entry.ack_scheduler.pass(now, Transmit::from(&transmit), start, buffer)
-                {
+                let transmit = Transmit::from(&transmit);
+                entry.batches.made(transmit.segment_size);
+                if let Some(transmit) = entry.ack_scheduler.pass(now, transmit, start, buffer) {
                     return Some(transmit);
                 }
             }
@@ -161,7 +173,7 @@ impl Endpoint {
             }
             self.ready.pop_front();
             entry.queued = false;
-            let blocked = state.writers_blocked();
+            let (blocked, validated) = (state.writers_blocked(), state.may_send_freely());
             let timeout = state.quic.poll_timeout().map(|at| self.clock.time(at));
             let timeout = timeout
                 .into_iter()
@@ -173,7 +185,7 @@ impl Endpoint {
             exchange_events(&mut self.noq, key, &mut state);
             drop(state);
             if let Some(metrics) = &entry.attachments.metrics {
-                metrics.on_writers_blocked(blocked, now);
+                metrics.on_writers_blocked(blocked, validated, now);
             }
             if entry.timeout != timeout {
                 if let Some(old) = entry.timeout {

@@ -2,6 +2,7 @@
 
 use super::accept::{Accept, Acceptor, Admission, Gatekeeper, PanicHandler};
 use super::attachments::Attachments;
+use super::batches::Batches;
 use super::entry::Entry;
 use super::transmit::Transmit;
 use super::wake::{ConnectionWaker, WokenConnections};
@@ -145,6 +146,7 @@ impl Endpoint {
         mut attachments: Attachments,
         now: Time,
     ) {
+        conn.lock().set_small_frames(attachments.small_frames.clone());
         if let Some(qlog) = &attachments.qlog {
             conn.lock().set_qlog(qlog.clone());
         }
@@ -169,10 +171,13 @@ impl Endpoint {
         self.connections.insert(
             key,
             Entry {
+                remote: conn.remote_address(),
                 conn,
+                early: Vec::new(),
                 tasks,
                 timeout: None,
                 queued: false,
+                batches: Batches::default(),
                 attachments,
                 flushed: now,
                 waker,
@@ -211,14 +216,17 @@ impl Endpoint {
         let instant = self.clock.instant(now);
         let path = FourTuple::new(remote, local);
         let bytes = data.len() as u64;
+        // RFC 9000 §17.3: the most significant bit.
+        let short_header = data.first().is_some_and(|first| first & 0x80 == 0);
         self.scratch.clear();
         match self.noq.handle(instant, path, ecn, data, &mut self.scratch) {
             Some(DatagramEvent::ConnectionEvent(ConnectionHandle(key), event)) => {
                 if let Some(entry) = self.connections.get_mut(&key) {
                     entry.ack_scheduler.on_datagram(ecn == Some(EcnCodepoint::Ce));
-                    let mut state = entry.conn.lock();
+                    let conn = entry.conn.clone();
+                    let mut state = conn.lock();
                     state.set_now(now);
-                    state.quic.handle_event(event);
+                    entry.receive(&mut state, event, short_header);
                     state.on_datagram(bytes);
                     drop(state);
                     self.run(key, now);

@@ -64,8 +64,9 @@ pub(super) fn walk(payload: &[u8]) -> Frames {
     frames
 }
 
+/// The purpose of a frame.
 #[derive(Clone, Copy)]
-enum Kind {
+pub(super) enum Kind {
     Padding,
     Ack,
     FlowControl,
@@ -76,7 +77,7 @@ enum Kind {
 }
 
 /// Skips one frame. `None` if it is unknown or truncated.
-fn frame(rest: &mut Reader<'_>, frames: &mut Frames) -> Option<Kind> {
+pub(super) fn frame(rest: &mut Reader<'_>, frames: &mut Frames) -> Option<Kind> {
     let kind = rest.varint()?;
     Some(match kind {
         0x00 => {

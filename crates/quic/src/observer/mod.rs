@@ -22,6 +22,7 @@ mod packet_observer;
 mod parameters;
 mod per_ack;
 mod sizes;
+mod small_frames;
 mod traffic;
 
 pub use detail::each_frame;
@@ -31,4 +32,6 @@ pub use packet_info::{PacketInfo, Space};
 pub use packet_observer::PacketObserver;
 pub use per_ack::PerAck;
 pub use sizes::Sizes;
+pub use small_frames::SmallFrames;
+pub(crate) use small_frames::StreamFrame;
 pub use traffic::{Layers, Numbers, TrafficCounts, TrafficSeries, TrafficStats};

@@ -73,48 +73,78 @@ impl PathMemory {
         holder: Holder,
         clock: Time,
     ) -> Result<PathLease, PathMemoryError> {
-        let now = self.epoch.epoch();
+        let place = self.place(remote)?;
+        let resume_handle = ResumeHandle::new();
+        match self.borrow(&place.key, holder, clock)? {
+            Borrowed::Set(saved) => drop(resume_handle.offer(saved)),
+            Borrowed::InUse => resume_handle.refuse(Refusal::InUse),
+            Borrowed::Nothing => {}
+        }
+        let state = LeaseState { place: Some(place), ..LeaseState::default() };
+        Ok(PathLease {
+            source: Some((self.clone(), holder)),
+            state: Arc::new(Mutex::new(state)),
+            resume_handle,
+        })
+    }
+
+    fn place(&self, remote: IpAddr) -> Result<Place, KeyError> {
         let key = PathKey::new(self.prefixes.of(remote), &self.local, 0)?;
-        let place = Place { memory: self.clone(), key: key.clone(), holder };
-        let path_lease = PathLease { place: Some(place), ..PathLease::without_store() };
+        Ok(Place { key, remote, flushed: Flushed::default() })
+    }
+
+    /// Leases the set of `key` to `holder`.
+    fn borrow(&self, key: &PathKey, holder: Holder, clock: Time) -> Result<Borrowed, StoreError> {
+        let now = self.epoch.epoch();
         let mut store = self.store();
-        match store.lease(&key, now, holder)? {
+        Ok(match store.lease(key, now, holder)? {
             Some(path) => {
-                let left = Span::from_millis(
-                    path.expires.as_unix_millis().saturating_sub(now.as_unix_millis()),
-                );
-                path_lease.resume_handle.offer(SavedParameters {
+                let left = path.expires.as_unix_millis().saturating_sub(now.as_unix_millis());
+                Borrowed::Set(SavedParameters {
                     window: path.window,
                     rtt: path.rtt,
-                    valid_until: Some(clock + left),
-                });
+                    valid_until: Some(clock + Span::from_millis(left)),
+                })
             }
-            None if store.is_leased(&key, now)? => {
-                path_lease.resume_handle.refuse(Refusal::InUse);
-            }
-            None => {}
-        }
-        drop(store);
-        Ok(path_lease)
+            None if store.is_leased(key, now)? => Borrowed::InUse,
+            None => Borrowed::Nothing,
+        })
     }
 }
 
-/// One connection's lease of the saved set of its path. Clones are the same lease.
-#[derive(Debug, Clone)]
-pub struct PathLease {
-    /// Its place in a store, if there is one.
-    place: Option<Place>,
-    resume_handle: ResumeHandle,
-    /// Updates that the store has had.
-    flushed: Arc<Mutex<Flushed>>,
+/// What a store has of a path.
+enum Borrowed {
+    Set(SavedParameters),
+    InUse,
+    Nothing,
 }
 
-/// A connection's place in a store.
+/// One connection's lease of the saved set of its path. Clones are the same lease.
+///
+/// After a migration it is for the new path: see [`PathLease::set_remote`].
 #[derive(Debug, Clone)]
+pub struct PathLease {
+    /// Its store, if there is one, and the holder of its leases there.
+    source: Option<(PathMemory, Holder)>,
+    state: Arc<Mutex<LeaseState>>,
+    resume_handle: ResumeHandle,
+}
+
+#[derive(Debug, Default)]
+struct LeaseState {
+    /// The place of its path in the store, if the path has one.
+    place: Option<Place>,
+    /// True if the connection has migrated to an address that is not known here yet.
+    moved: bool,
+}
+
+/// The place of a path in a store.
+#[derive(Debug)]
 struct Place {
-    memory: PathMemory,
     key: PathKey,
-    holder: Holder,
+    remote: IpAddr,
+    /// Updates that the store has had.
+    flushed: Flushed,
 }
 
 #[derive(Debug, Default)]
@@ -128,12 +158,55 @@ impl PathLease {
     /// A lease without a store: the client brings the saved set in a token, and keeps what was
     /// measured.
     pub fn without_store() -> Self {
-        Self { place: None, resume_handle: ResumeHandle::new(), flushed: Arc::default() }
+        Self { source: None, state: Arc::default(), resume_handle: ResumeHandle::new() }
     }
 
     /// Returns the handle for the connection's controller.
     pub fn resume_handle(&self) -> ResumeHandle {
         self.resume_handle.clone()
+    }
+
+    /// Handles a migration: the stack makes a new controller, whose handle this returns. The store
+    /// is updated with what was learned of the old path. What the new path carries is not saved
+    /// before [`PathLease::set_remote`] says where it leads.
+    pub(crate) fn begin_path(&self) -> ResumeHandle {
+        // Without the store, the connection continues as on an unknown path.
+        if let Err(error) = self.flush(true) {
+            tracing::warn!(%error, "path memory");
+        }
+        *self.lock() = LeaseState { place: None, moved: true };
+        self.resume_handle.begin_path()
+    }
+
+    /// Sets the peer's current address. After a migration, observations are saved under its key
+    /// from now on. A saved set of that path is not used, since the connection has not confirmed
+    /// the path from its start (RFC 9959 §3.2); it is only replaced as after any other use of the
+    /// path. Without a migration, another address ends the use of the store: the stack has returned
+    /// to an earlier path, of which nothing more is learned.
+    ///
+    /// # Errors
+    /// The store fails, or the interface name is invalid.
+    pub fn set_remote(&self, remote: IpAddr, clock: Time) -> Result<(), PathMemoryError> {
+        let Some((memory, holder)) = &self.source else { return Ok(()) };
+        if !self.lock().moved {
+            let same = self.lock().place.as_ref().is_none_or(|place| place.remote == remote);
+            if !same {
+                self.flush(true)?;
+                self.lock().place = None;
+            }
+            return Ok(());
+        }
+        let place = memory.place(remote)?;
+        if let Borrowed::Set(saved) = memory.borrow(&place.key, *holder, clock)? {
+            self.resume_handle.offer(saved);
+            memory.store().release(&place.key, *holder)?;
+        }
+        *self.lock() = LeaseState { place: Some(place), moved: false };
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LeaseState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Updates the store: deletes a set that met congestion, saves what was observed since, and
@@ -143,9 +216,10 @@ impl PathLease {
     /// # Errors
     /// The store fails.
     pub fn flush(&self, over: bool) -> Result<(), StoreError> {
-        let Some(Place { memory, key, holder }) = &self.place else { return Ok(()) };
+        let Some((memory, holder)) = &self.source else { return Ok(()) };
+        let mut state = self.lock();
+        let Some(Place { key, flushed, .. }) = &mut state.place else { return Ok(()) };
         let now = memory.epoch.epoch();
-        let mut flushed = self.flushed.lock().unwrap_or_else(PoisonError::into_inner);
         let mut store = memory.store();
         // First, since an observation made after the retreat replaces the deleted set.
         if self.resume_handle.retreated() && !flushed.forgotten {

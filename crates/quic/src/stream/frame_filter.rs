@@ -8,6 +8,7 @@
 //! passes without a copy.
 
 use super::frame_log::FrameLog;
+use super::pseudo_fields::{self, MalformedSection};
 use bentpipe_qlog::Initiator;
 use bytes::{Buf, Bytes, BytesMut};
 use h3::error::Code;
@@ -64,6 +65,10 @@ pub enum FrameError {
         /// Type of the frame.
         kind: u64,
     },
+    /// A field section is malformed (RFC 9114 §4.1.2). The connection ends, and not only the
+    /// stream, because only a peer that attacks or is broken sends it.
+    #[error(transparent)]
+    Section(#[from] MalformedSection),
     /// The stream ended cleanly inside a frame (RFC 9114 §7.1).
     #[error("the stream ended inside a frame, {missing} bytes before its end")]
     Truncated {
@@ -79,6 +84,7 @@ impl FrameError {
             Self::TooLong { .. } => Code::H3_EXCESSIVE_LOAD,
             Self::Malformed { .. } | Self::Truncated { .. } => Code::H3_FRAME_ERROR,
             Self::Unexpected { .. } => Code::H3_FRAME_UNEXPECTED,
+            Self::Section(_) => Code::H3_MESSAGE_ERROR,
         }
     }
 }
@@ -107,6 +113,8 @@ pub(super) struct FrameFilter {
     position: Position,
     /// Whether the stream is a control stream rather than a request stream.
     is_control: bool,
+    /// Whether a DATA frame came, after which only trailers may come.
+    has_content: bool,
     max_header_frame: u64,
     /// Type and length read so far, then the frame that is buffered.
     partial: BytesMut,
@@ -128,7 +136,15 @@ impl FrameFilter {
 
     fn new(position: Position, max_header_frame: u64) -> Self {
         let (partial, passed) = (BytesMut::new(), VecDeque::new());
-        Self { position, is_control: false, max_header_frame, partial, passed, log: None }
+        Self {
+            position,
+            is_control: false,
+            has_content: false,
+            max_header_frame,
+            partial,
+            passed,
+            log: None,
+        }
     }
 
     /// Writes the frames to `log`.
@@ -166,7 +182,7 @@ impl FrameFilter {
                 Position::Collect(left) => {
                     let piece = take(&mut bytes, left);
                     self.partial.extend_from_slice(&piece);
-                    self.collected(left - piece.len() as u64);
+                    self.collected(left - piece.len() as u64)?;
                 }
                 Position::Discard(left) => {
                     let left = left - take(&mut bytes, left).len() as u64;
@@ -205,6 +221,7 @@ impl FrameFilter {
         let Some([kind, length]) = self.read_integers::<2>(bytes) else { return Ok(()) };
         match self.payload_of(kind)? {
             Payload::Pass => {
+                self.has_content = true;
                 self.log_frame(kind, length, 0);
                 self.pass_partial();
                 self.position =
@@ -216,7 +233,7 @@ impl FrameFilter {
                 self.position =
                     if length == 0 { Position::FrameHeader } else { Position::Discard(length) };
             }
-            Payload::Collect { max } if length <= max => self.collected(length),
+            Payload::Collect { max } if length <= max => self.collected(length)?,
             Payload::Collect { max: MAX_INTEGER } => {
                 return Err(FrameError::Malformed { kind, length });
             }
@@ -249,16 +266,21 @@ impl FrameFilter {
     }
 
     /// Continues the frame that is buffered, with `left` bytes missing.
-    fn collected(&mut self, left: u64) {
+    fn collected(&mut self, left: u64) -> Result<(), FrameError> {
         if left > 0 {
             self.position = Position::Collect(left);
-        } else {
-            if let Some([kind, length]) = integers(&self.partial).filter(|_| self.log.is_some()) {
-                self.log_frame(kind, length, length);
-            }
-            self.pass_partial();
-            self.position = Position::FrameHeader;
+            return Ok(());
         }
+        if let Some([kind, length]) = integers(&self.partial) {
+            self.log_frame(kind, length, length);
+            if kind == frame::HEADERS {
+                let start = self.partial.len().saturating_sub(length as usize);
+                pseudo_fields::check(&self.partial[start..], self.has_content)?;
+            }
+        }
+        self.pass_partial();
+        self.position = Position::FrameHeader;
+        Ok(())
     }
 
     /// Writes a frame to the trace. `held`: bytes of its payload that are held after its header.

@@ -17,4 +17,6 @@ pub(crate) struct OverflowBuffer {
     /// Of the bytes held, those reported to flow control as waiting.
     pub reported: u64,
     pub end: Option<Read>,
+    /// Size of the stream, once its end has arrived.
+    pub final_size: Option<u64>,
 }

@@ -160,9 +160,10 @@ impl RawStream {
                 return Poll::Ready(Ok(None));
             }
             let reader = &mut self.reader;
-            let read = self
-                .conn
-                .poll_read(self.id, u64::MAX, cx, |offset, bytes| reader.insert(offset, bytes));
+            let next = reader.next_offset();
+            let read = self.conn.poll_read(self.id, next, u64::MAX, cx, |offset, bytes| {
+                reader.insert(offset, bytes);
+            });
             if read.is_pending() {
                 self.conn.set_waiting(&mut self.reported, self.reader.held());
             }

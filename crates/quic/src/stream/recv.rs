@@ -159,9 +159,10 @@ impl quic::RecvStream for RecvStream {
                 )));
             }
             let reader = &mut self.reader;
+            let next = reader.next_offset();
             let read = self
                 .conn
-                .poll_read(self.id, room, cx, |offset, bytes| reader.insert(offset, bytes));
+                .poll_read(self.id, next, room, cx, |offset, bytes| reader.insert(offset, bytes));
             if read.is_pending() {
                 // Everything in order was taken: the rest waits behind a gap.
                 self.conn.set_waiting(&mut self.reported, self.reader.held());

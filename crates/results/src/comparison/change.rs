@@ -89,6 +89,11 @@ impl Estimate {
     }
 }
 
+/// Formats a ratio as percent, without the digits of rounding, such as in 7.000000000000001.
+pub fn percent(ratio: f64) -> String {
+    format!("{} %", (ratio * 1e8).round() / 1e6)
+}
+
 impl fmt::Display for Estimate {
     /// Writes `+3.1 % (+2.0 to +4.2)`, without an interval if there is none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

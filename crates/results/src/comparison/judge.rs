@@ -11,8 +11,8 @@ use super::estimate::{
 use super::permutation::{Precision, least_paired, least_unpaired, paired, unpaired};
 use super::samples::{Case, CaseSamples, Samples};
 use super::{holm, permutation::Permutation};
-use crate::flow_metrics::find_metric;
-use crate::metrics::{Better, Row, SHARED};
+use crate::flow_metrics::rows;
+use crate::metrics::{Better, Row};
 use crate::run::Clock;
 use std::collections::{HashMap, HashSet};
 
@@ -94,8 +94,7 @@ struct Setting {
 }
 
 fn row(metric: &str) -> Option<Row> {
-    let shared = || SHARED.iter().map(|metric| metric.row).find(|row| row.name == metric);
-    find_metric(metric).map(|metric| metric.row).or_else(shared)
+    rows().find(|row| row.name == metric)
 }
 
 /// Returns the metrics of which both sides have values and that `options` names.

@@ -33,6 +33,7 @@ mod tests;
 
 pub use change::{
     Change, ComparisonReport, Estimate, Finding, Method, MissingCase, Origin, SampleSummary, Side,
+    percent,
 };
 pub use judge::{CompareOptions, compare_samples};
 pub use samples::{Case, CaseSamples, MAX_CASES, Samples, SamplesError};

@@ -1,8 +1,9 @@
 //! The values that a comparison needs, also as a baseline file in a repository.
 
 use crate::fairness::ALL_FLOWS;
-use crate::flow_metrics::{FlowMetric, find_metric, find_shared};
+use crate::flow_metrics::{FlowMetric, find_metric, find_population, find_shared};
 use crate::metrics::SharedMetrics;
+use crate::population::Population;
 use crate::run::{Clock, Flow, Point, Run};
 use crate::{Results, point_text};
 use serde::{Deserialize, Serialize};
@@ -120,6 +121,13 @@ impl Samples {
                 cases.push(of_flow(case, &visits, metrics, usual));
             }
             cases.extend(of_all_flows(variant, point, &runs, metrics));
+            for own in of_populations(variant, point, &runs, metrics, usual) {
+                // All flows and all users have the same name, and metrics of their own.
+                match cases.iter_mut().find(|other| other.case == own.case) {
+                    Some(other) => other.values.extend(own.values),
+                    None => cases.push(own),
+                }
+            }
         }
         let most = cases.iter().map(|case| case.runs.len()).max().unwrap_or_default();
         for case in &mut cases {
@@ -173,7 +181,10 @@ impl Samples {
                 return error(format!("`{case}`: run {run} in `incomplete` is not in `runs`"));
             }
             for (metric, values) in &entry.values {
-                if find_metric(metric).is_none() && find_shared(metric).is_none() {
+                let known = find_metric(metric).is_some()
+                    || find_shared(metric).is_some()
+                    || find_population(metric).is_some();
+                if !known {
                     return error(format!("`{case}`: metric `{metric}` is unknown"));
                 }
                 if values.len() != entry.runs.len() {
@@ -322,4 +333,50 @@ fn of_all_flows(
         incomplete: Vec::new(),
         values: wanted.into_iter().map(|(name, metric)| (name.to_owned(), read(metric))).collect(),
     })
+}
+
+/// The metric of a population that is compared by default.
+const USUAL_OF_POPULATION: &str = "mean_completion_s";
+
+/// Returns the values of metrics of each population and share, without size classes.
+fn of_populations(
+    variant: &str,
+    point: &Point,
+    runs: &[&Run],
+    metrics: &[&str],
+    usual: bool,
+) -> Vec<CaseSamples> {
+    let mut names: Vec<&str> =
+        metrics.iter().copied().filter(|name| find_population(name).is_some()).collect();
+    if usual {
+        names.retain(|other| *other != USUAL_OF_POPULATION);
+        names.push(USUAL_OF_POPULATION);
+    }
+    let visits = runs.iter().flat_map(|run| run.populations.iter().map(|own| (*run, own)));
+    let groups = grouped(visits, |(_, own)| (own.name.as_str(), own.visit));
+    let case = |((name, visit), mut visits): (_, Vec<(&Run, &Population)>)| {
+        visits.sort_by_key(|(run, _)| run.run);
+        let read = |name: &&str| {
+            let metric = find_population(name)?;
+            let values = visits.iter().map(|(_, own)| metric(&own.metrics)).collect();
+            Some(((*name).to_owned(), values))
+        };
+        let incomplete = visits
+            .iter()
+            .filter(|(_, own)| own.metrics.completed_percent != Some(100.0))
+            .map(|(run, _)| run.run);
+        CaseSamples {
+            case: Case {
+                variant: variant.to_owned(),
+                point: point.clone(),
+                flow: str::to_owned(name),
+                visit,
+            },
+            deterministic: false,
+            runs: visits.iter().map(|(run, _)| run.run).collect(),
+            incomplete: incomplete.collect(),
+            values: names.iter().filter_map(read).collect(),
+        }
+    };
+    groups.into_iter().map(case).collect()
 }

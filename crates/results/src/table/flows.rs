@@ -6,6 +6,7 @@ use crate::document::Results;
 use crate::flow_metrics::flow_metrics;
 use crate::reverse::LAYERS;
 use crate::run::{Distribution, Flow, Object, Run};
+use crate::time_budget::TIME_PARTS;
 
 /// One measured visit, with its run.
 type Visit<'a> = (&'a Run, &'a Flow);
@@ -128,6 +129,31 @@ pub(super) fn reverse_bytes(results: &Results) -> Vec<Column<'_>> {
     builder(rows, |(visit, ..)| visit)
         .text("layer", "Layer. `quic` is the sum of its parts.", |(_, layer, _)| Some(layer))
         .int("bytes", "bytes", "Bytes of the layer.", |(.., bytes)| Some(bytes))
+        .finish()
+}
+
+pub(super) fn time_budget(results: &Results) -> Vec<Column<'_>> {
+    let rows = visits(results).flat_map(|visit| {
+        let budget = visit.1.time_budget;
+        let parts = budget.into_iter().flat_map(move |budget| {
+            TIME_PARTS.iter().map(move |part| (visit, part.name, (part.read)(&budget)))
+        });
+        parts.filter(|(.., seconds)| *seconds > 0.0)
+    });
+    builder(rows, |(visit, ..)| visit)
+        .text("part", "What the time was spent on.", |(_, part, _)| Some(part))
+        .float("time_s", "s", "Time of the part.", |(.., seconds)| Some(seconds))
+        .finish()
+}
+
+pub(super) fn episodes(results: &Results) -> Vec<Column<'_>> {
+    let rows =
+        visits(results).flat_map(|visit| visit.1.episodes.iter().map(move |found| (visit, found)));
+    builder(rows, |(visit, _)| visit)
+        .text("part", "What the time was spent on.", |(_, found)| Some(&found.part))
+        .float("from_s", "s", "Beginning since the visit's first packet.", |row| Some(row.1.from_s))
+        .float("to_s", "s", "End since the visit's first packet.", |row| Some(row.1.to_s))
+        .float("time_s", "s", "Time spent on the part in between.", |row| Some(row.1.time_s))
         .finish()
 }
 

@@ -3,14 +3,11 @@
 use super::builder::TableBuilder;
 use super::column::Column;
 use crate::document::Results;
-use crate::flow_metrics::flow_metrics;
-use crate::metrics::SHARED;
+use crate::flow_metrics::rows;
 
 /// Returns the unit of the metric called `name`.
 fn unit(name: &str) -> Option<&'static str> {
-    let mut rows =
-        flow_metrics().map(|metric| metric.row).chain(SHARED.iter().map(|metric| metric.row));
-    rows.find(|row| row.name == name).map(|row| row.unit)
+    rows().find(|row| row.name == name).map(|row| row.unit)
 }
 
 pub(super) fn summary(results: &Results) -> Vec<Column<'_>> {

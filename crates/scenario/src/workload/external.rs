@@ -17,8 +17,9 @@ pub(super) const CLOCKS: Clocks = Clocks { simulated: false, real_quic: true, re
 /// Commands may contain placeholders in braces: `server`, `client`, `server6`, `client6`
 /// (addresses), `port`, `url` (https URL of the object), `dir` (directory to serve), `file` (name
 /// of the object in it), `bytes` (its size), `output` (file that the client writes; if the command
-/// does not contain it, the client's standard output), `cert`, `key` (PEM files of the server),
-/// `bentpipe` (this program).
+/// does not contain it, the client's standard output), `times` (file in which the client reports
+/// its own times instead, as JSON), `cert`, `key` (PEM files of the server), `bentpipe` (this
+/// program).
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct External {

@@ -7,6 +7,7 @@ mod download;
 mod external;
 mod objects;
 mod ping;
+mod sizes;
 mod transfer;
 mod upload;
 mod video;
@@ -18,6 +19,7 @@ pub use cbr::Cbr;
 pub use external::External;
 pub use objects::Object;
 pub use ping::Ping;
+pub use sizes::{Lognormal, MAX_SIZES, Pareto, SizeOrder, Sizes, check_list};
 pub use transfer::{Clocks, PlannedObject, Transfer};
 pub use video::Video;
 pub use visits::{Sequence, Visit, VisitKeys, VisitTable, Work};
@@ -26,7 +28,7 @@ use super::section::section;
 use crate::error::{Problem, quoted};
 use crate::limits::Check;
 use bentpipe_results::Direction;
-use bentpipe_units::{Bytes, Span};
+use bentpipe_units::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
@@ -37,11 +39,11 @@ use std::ops::Range;
 #[serde(deny_unknown_fields)]
 pub struct Task {
     /// One object of this size from the server to the client.
-    #[schemars(with = "Option<Bytes>")]
-    pub download: Option<Spanned<Bytes>>,
+    #[schemars(with = "Option<Sizes>")]
+    pub download: Option<Spanned<Sizes>>,
     /// One object of this size from the client to the server.
-    #[schemars(with = "Option<Bytes>")]
-    pub upload: Option<Spanned<Bytes>>,
+    #[schemars(with = "Option<Sizes>")]
+    pub upload: Option<Spanned<Sizes>>,
     /// Several objects that start together, in the direction of `direction`.
     #[schemars(with = "Option<Vec<Object>>")]
     pub objects: Option<Spanned<Vec<Object>>>,
@@ -81,9 +83,9 @@ section!(ExternalKey);
 #[derive(Debug, Clone)]
 pub enum Workload {
     /// `download`
-    Download(Bytes),
+    Download(Sizes),
     /// `upload`
-    Upload(Bytes),
+    Upload(Sizes),
     /// `objects`
     Objects(Vec<Object>, Direction),
     /// `web_page`
@@ -135,9 +137,9 @@ impl Task {
         }
         let direction = self.direction.map(Spanned::into_inner).unwrap_or_default();
         if let Some(size) = self.download {
-            download::check(&size).map(|()| Workload::Download(size.into_inner()))
+            sizes::check(&size).map(|()| Workload::Download(size.into_inner()))
         } else if let Some(size) = self.upload {
-            upload::check(&size).map(|()| Workload::Upload(size.into_inner()))
+            sizes::check(&size).map(|()| Workload::Upload(size.into_inner()))
         } else if let Some(objects) = self.objects {
             objects::check(&objects).map(|()| Workload::Objects(objects.into_inner(), direction))
         } else if let Some(count) = self.web_page {
@@ -180,8 +182,8 @@ impl Workload {
     /// Returns the transfer. `seed` determines the sizes of a web page.
     pub fn transfer(&self, seed: u64) -> Transfer {
         match self {
-            Self::Download(size) => download::transfer(*size),
-            Self::Upload(size) => upload::transfer(*size),
+            Self::Download(size) => download::transfer(size),
+            Self::Upload(size) => upload::transfer(size),
             Self::Objects(objects, direction) => objects::transfer(objects, *direction),
             Self::WebPage(count) => web_page::transfer(*count, seed),
             Self::Video(video) => video.transfer(),
@@ -189,6 +191,14 @@ impl Workload {
             Self::Cbr(cbr) => cbr.transfer(),
             Self::Ping(ping) => ping.transfer(),
             Self::External(external) => external.transfer(),
+        }
+    }
+
+    /// Returns the distribution of its size, if that is drawn for each run.
+    pub fn drawn(&self) -> Option<&Sizes> {
+        match self {
+            Self::Download(sizes) | Self::Upload(sizes) if sizes.is_drawn() => Some(sizes),
+            _ => None,
         }
     }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
 
-/// The emulator has no sender of datagrams.
+/// Over neither transport: datagrams have an endpoint of their own on each clock.
 pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: false };
 /// Size of the IP packet of a request with 56 bytes of data, the default of `ping`.
 const PACKET: Bytes = Bytes::new(84);

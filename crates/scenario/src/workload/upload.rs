@@ -1,19 +1,14 @@
 //! `upload`: one object from the client to the server.
 
+use super::sizes::Sizes;
 use super::transfer::{Clocks, PlannedObject, Transfer};
-use crate::error::Problem;
 use bentpipe_results::Direction;
-use bentpipe_units::Bytes;
-use serde_spanned::Spanned;
 
 /// `bentpipe get` only downloads.
 pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: true };
 
-pub(super) fn check(size: &Spanned<Bytes>) -> Result<(), Problem> {
-    super::transfer::above_zero(size)
-}
-
-pub(super) fn transfer(size: Bytes) -> Transfer {
-    let objects = vec![PlannedObject::new("object", size)];
+/// Returns the transfer. A size that is drawn for each run replaces the typical one here.
+pub(super) fn transfer(sizes: &Sizes) -> Transfer {
+    let objects = vec![PlannedObject::new("object", sizes.typical())];
     Transfer { direction: Direction::Upload, objects, duration: None }
 }

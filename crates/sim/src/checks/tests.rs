@@ -46,6 +46,8 @@ fn link<'a>(name: &'a str, model: &'a DirectionModel, bytes: u64) -> LinkAudit<'
 /// A download of 1 MB in two seconds.
 fn outcome() -> FlowOutcome {
     FlowOutcome {
+        time_budget: None,
+        episodes: Vec::new(),
         name: "main".to_owned(),
         visit: 1,
         transport: "quic",

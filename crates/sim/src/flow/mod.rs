@@ -4,11 +4,13 @@ mod datagrams;
 mod interface;
 mod progress;
 mod quic;
+mod send_schedule;
 mod shared;
 mod tcp;
 mod tcp_acks;
 
 pub use interface::Flow;
+pub use send_schedule::SendSchedule;
 pub use shared::Shared;
 
 use crate::error::SimError;

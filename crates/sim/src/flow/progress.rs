@@ -6,14 +6,17 @@ use crate::loss_reason::LossReason;
 use crate::outcome::{
     Acknowledgements, FlowOutcome, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReverseBytes,
 };
-use crate::spec::{DatagramTraffic, FlowSpec, Stack, Visit};
+use crate::packet_arena::PacketId;
+use crate::spec::{DatagramTraffic, Direction, FlowSpec, Stack, Visit};
+use crate::time_budget::{Account, AccountEnd, ClosedAccount, Trip};
 use crate::visit_progress::VisitProgress;
-use bentpipe_link::DropCause;
-use bentpipe_quic::FlowControlReport;
-use bentpipe_quic::congestion::{PathChangeFeed, SenderStats};
+use bentpipe_link::{DropCause, Packet};
+use bentpipe_quic::congestion::{PathChangeFeed, SendLimits, SenderStats};
 use bentpipe_quic::observer::Layers;
+use bentpipe_quic::{FlowControlReport, Handshake};
 use bentpipe_recorder::{FlowTrace, Series};
 use bentpipe_series::{BinnedSum, BoundedSeries, SeriesLimit};
+use bentpipe_tcp::http::Version;
 use bentpipe_units::{Span, Time};
 
 /// Width of a bin of the reverse rate: a few return frames, and a fraction of a satellite RTT.
@@ -55,6 +58,17 @@ struct CurrentVisit {
     /// End of a visit with a fixed duration.
     ends: Option<Time>,
     counters: VisitCounters,
+    /// What its time is spent on, if it is measured and has an end of its own.
+    account: Option<Box<VisitAccount>>,
+}
+
+/// The account of a visit, and where it is kept.
+struct VisitAccount {
+    account: Account,
+    limits: SendLimits,
+    /// The nodes of the data's sender and receiver.
+    sender: u16,
+    receiver: u16,
 }
 
 /// Packet counters of the active visit, as the network sees them.
@@ -109,6 +123,8 @@ pub struct VisitReport<'a> {
     pub handshake: Option<Time>,
     /// Combined records of the data's senders.
     pub record: &'a mut SenderStats,
+    /// Bytes of packets of data that arrived for the second time.
+    pub duplicate_bytes: u64,
     /// Knowledge about the path.
     pub path: PathOutcome,
     /// Counters of the proxies.
@@ -150,7 +166,17 @@ impl FlowProgress {
         }
     }
 
-    /// Terminal of its client.
+    /// Returns true if the flow is one of the users of a population.
+    pub fn in_population(&self) -> bool {
+        self.spec.in_population
+    }
+
+    /// Returns true if the flow records time series.
+    pub fn recorded(&self) -> bool {
+        !self.spec.in_population && self.index < SeriesLimit::MAX_FLOWS
+    }
+
+    /// Returns the terminal of the client.
     pub fn terminal(&self) -> usize {
         self.spec.terminal
     }
@@ -221,7 +247,7 @@ impl FlowProgress {
     /// update.
     pub fn begin(&mut self, now: Time, shared: &Shared) -> (Visit, VisitProgress) {
         let visit = self.spec.visits[self.next_visit].clone();
-        let series = shared.series_of(self.index, &visit);
+        let series = shared.series_of(self.recorded(), &visit);
         let progress = VisitProgress::new(&visit, now, series);
         self.next_visit += 1;
         self.begins = None;
@@ -236,8 +262,97 @@ impl FlowProgress {
                 series: series.map(|limit| CounterSeries::new(now, limit)),
                 ..VisitCounters::default()
             },
+            account: self.account(&visit, now, shared),
         });
         (visit, progress)
+    }
+
+    /// Opens the account of a visit, if it is measured and not of datagrams.
+    fn account(&self, visit: &Visit, now: Time, shared: &Shared) -> Option<Box<VisitAccount>> {
+        let handshake = match &self.spec.stack {
+            Stack::Quic(_) => 1,
+            Stack::Tcp(stack) if stack.http.version == Version::Raw => 1,
+            Stack::Tcp(_) if visit.handshake == Handshake::ZeroRtt => 1,
+            Stack::Tcp(_) => 2,
+            Stack::DatagramTraffic(_) | Stack::Program(_) => return None,
+        };
+        let (sender, receiver) = match visit.direction {
+            Direction::Download => (shared.last_node, 0),
+            Direction::Upload => (0, shared.last_node),
+        };
+        let limits = SendLimits::default();
+        let mut account =
+            Account::new(now, shared.base_rtt, handshake, limits.clone(), shared.alone);
+        if shared.series_of(self.recorded(), visit).is_some() {
+            account.record_strip();
+        }
+        visit.measured.then(|| Box::new(VisitAccount { account, limits, sender, receiver }))
+    }
+
+    /// Keeps the account of the active visit between these two nodes, the first of which is a
+    /// proxy's or the data's sender's.
+    pub fn keep_account_between(&mut self, sender: u16, receiver: u16) {
+        let Some(kept) = self.current.as_mut().and_then(|visit| visit.account.as_mut()) else {
+            return;
+        };
+        if sender != kept.sender {
+            kept.account.set_behind_proxy();
+        }
+        (kept.sender, kept.receiver) = (sender, receiver);
+    }
+
+    /// Returns where the data's senders report their limits, if the active visit has an account.
+    pub fn limits(&self) -> Option<SendLimits> {
+        let visit = self.current.as_ref()?;
+        visit.account.as_ref().map(|kept| kept.limits.clone())
+    }
+
+    /// Returns the start of the trip of a packet that `node` sends.
+    pub fn trip(&self, now: Time, node: u16) -> Trip {
+        match self.current.as_ref().and_then(|visit| visit.account.as_ref()) {
+            Some(kept) if kept.sender == node => kept.account.trip(now),
+            _ => Trip::start(now, Span::ZERO),
+        }
+    }
+
+    /// Handles the arrival at `node` of a packet that was sent during visit number `visit`.
+    pub fn delivered(
+        &mut self,
+        now: Time,
+        node: u16,
+        visit: u32,
+        trip: &Trip,
+        packet: &Packet<PacketId>,
+    ) {
+        if visit != self.visit() {
+            return;
+        }
+        let Some(current) = &mut self.current else { return };
+        let Some(kept) = &mut current.account else { return };
+        let toward = packet.payload.toward;
+        if node == kept.sender && toward != current.data_direction {
+            kept.account.ack_arrived(trip);
+        } else if node == kept.receiver && toward == current.data_direction {
+            let progress = &current.progress;
+            if kept.account.needs_data_begin()
+                && let Some(from) = progress.state().data_from
+            {
+                kept.account.data_begins(from);
+            }
+            let requests = || progress.requests();
+            let serialised = packet.payload.serialised();
+            kept.account.arrived(now, trip, serialised, packet.bytes, requests);
+        }
+    }
+
+    /// Returns the bytes of the packets that `sender` has declared lost although they arrived.
+    pub fn spuriously_lost_bytes(&self, sender: &SenderStats) -> u64 {
+        let Some(visit) = &self.current else { return 0 };
+        let VisitCounters { lost_policer, lost_queue, lost_random, lost_route, .. } =
+            visit.counters;
+        let lost = lost_policer + lost_queue + lost_random + lost_route;
+        let VisitCounters { data_packets, data_bytes, .. } = visit.counters;
+        sender.packets_declared_lost.saturating_sub(lost) * (data_bytes / data_packets.max(1))
     }
 
     /// Ends the active visit.
@@ -254,11 +369,16 @@ impl FlowProgress {
         if !self.spec.visits[visit.number - 1].measured {
             return;
         }
+        let mut account = self.close_account(&mut visit, now, &report);
         if let Some(series) = visit.counters.series.take() {
-            let trace = trace(&self.spec.name, &visit, series, now, &mut report);
+            let mut trace = trace(&self.spec.name, &visit, series, now, &mut report);
+            let strip = account.as_mut().map(|account| std::mem::take(&mut account.strip));
+            for (part, points) in strip.into_iter().flatten() {
+                trace.series.push(Series::new(part.series_name(), "%", points));
+            }
             self.results.traces.push(trace);
         }
-        let outcome = self.outcome(&visit, now, shared, &report);
+        let outcome = self.outcome(&visit, now, shared, &report, account);
         if self.results.outcomes.is_empty() {
             // Thousands of flows have one visit each: no spare room for three more.
             let measured = self.spec.visits.iter().filter(|visit| visit.measured).count();
@@ -266,6 +386,25 @@ impl FlowProgress {
         }
         self.results.outcomes.push(outcome);
         self.results.qlog.extend(report.qlog);
+    }
+
+    /// Closes the account of a visit that ends `now`.
+    fn close_account(
+        &self,
+        current: &mut CurrentVisit,
+        now: Time,
+        report: &VisitReport<'_>,
+    ) -> Option<ClosedAccount> {
+        let kept = current.account.take()?;
+        let completed_at = current.completion(now);
+        let timed = self.spec.visits[current.number - 1].duration.is_some();
+        Some(kept.account.finish(AccountEnd {
+            at: completed_at.unwrap_or(now),
+            completed: completed_at.is_some() && !timed,
+            handshake: report.handshake,
+            received: current.progress.state().received,
+            duplicates: report.duplicate_bytes,
+        }))
     }
 
     /// Results of the finished visits.
@@ -279,6 +418,7 @@ impl FlowProgress {
         now: Time,
         shared: &Shared,
         report: &VisitReport<'_>,
+        account: Option<ClosedAccount>,
     ) -> FlowOutcome {
         let visit = &self.spec.visits[current.number - 1];
         let since = |at: Time| at.since(current.start);
@@ -320,6 +460,8 @@ impl FlowProgress {
             handshake: report.handshake.map(since),
             first_byte: progress.first_byte.map(since),
             completion: completed_at.map(since),
+            time_budget: account.as_ref().map(|account| account.budget),
+            episodes: account.map(|account| account.episodes).unwrap_or_default(),
             packets_sent: counters.data_packets,
             bytes_sent: counters.data_bytes,
             packets_lost_policer: counters.lost_policer,
@@ -378,6 +520,7 @@ impl FlowProgress {
         toward: PathDirection,
         visit: u32,
         lost: LossReason,
+        carried: Span,
         position: f64,
         now: Time,
     ) {
@@ -388,6 +531,16 @@ impl FlowProgress {
         let Some(current) = self.current.as_mut().filter(|_| is_current) else { return };
         let counters = &mut current.counters;
         counters.no_route += u64::from(lost == LossReason::NoRoute);
+        if let Some(kept) = &mut current.account {
+            match lost {
+                _ if toward != current.data_direction => kept.account.ack_lost(),
+                LossReason::OnLink(DropCause::Loss(_)) => kept.account.lost(now, carried, false),
+                LossReason::OnLink(_) => kept.account.lost(now, Span::ZERO, false),
+                LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => {
+                    kept.account.lost(now, Span::ZERO, true)
+                }
+            }
+        }
         if toward != current.data_direction && !both_directions {
             return;
         }

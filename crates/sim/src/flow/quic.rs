@@ -309,7 +309,7 @@ impl QuicFlow {
         };
         // A sending client does not know other clients behind its address.
         let start_lease = (side == Role::Server && config.controller().needs_start_slot())
-            .then(|| host.start_limiter.lease(peer));
+            .then(|| host.start_lease(peer));
         // Only series record the flow control of the data sent.
         let observed = receives || accounts.sender.is_some();
         config = config
@@ -354,12 +354,13 @@ impl Flow for QuicFlow {
     fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
         let (visit, progress) = self.progress.begin(now, shared);
         let number = self.progress.visit();
-        let series = shared.series_of(self.progress.index, &visit);
+        let series = shared.series_of(self.progress.recorded(), &visit);
         let record =
             |direction| SenderMetrics::new(series.filter(|_| visit.direction == direction));
         let (server_probe, client_probe) = (record(Direction::Download), record(Direction::Upload));
         let flow_control = FlowControlReport::new(self.settings.connection_window, series);
-        let sinks = (shared.qlog.any() && visit.measured).then(|| {
+        let writes = visit.measured && !self.progress.in_population();
+        let sinks = (shared.qlog.any() && writes).then(|| {
             let sink = |side| QlogSink::new(&self.qlog_name(number, side), shared.qlog);
             (sink("client"), sink("server"))
         });
@@ -424,6 +425,9 @@ impl Flow for QuicFlow {
             Direction::Download => (server_probe, server_notes),
             Direction::Upload => (client_probe, client_notes),
         };
+        if let Some(limits) = self.progress.limits() {
+            metrics.report_limits(limits, 0);
+        }
         self.running = Some(Running {
             conn,
             metrics,
@@ -452,11 +456,13 @@ impl Flow for QuicFlow {
         let direction =
             self.progress.current_visit().map_or(Direction::Download, |visit| visit.direction);
         let duration = self.progress.ends().is_some();
+        let duplicate_bytes = self.progress.spuriously_lost_bytes(&running.metrics.stats());
         let report = VisitReport {
             transport: "quic",
             connections: 1,
             handshake: running.conn.connected_at(),
             record: &mut running.metrics.stats(),
+            duplicate_bytes,
             path: running.path(direction),
             pep: None,
             reverse: running.accounts.reverse(),
@@ -549,12 +555,14 @@ impl Flow for QuicFlow {
         };
         self.progress.count_sent(now, toward, layers);
         let (flow, visit) = (self.progress.index as u32, self.progress.visit());
+        let trip = self.progress.trip(now, node);
         let payload = packet_arena.put(Datagram {
             flow,
             visit,
             toward,
             to,
             position,
+            trip,
             body: Body::Udp(segment),
         });
         Some((toward, Packet { bytes, ecn, payload }))

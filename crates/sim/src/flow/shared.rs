@@ -27,6 +27,10 @@ pub struct Shared {
     pub seed: (u64, u64),
     /// Time after which a visit is given up.
     pub time_limit: Span,
+    /// True if the run has one flow.
+    pub alone: bool,
+    /// RTT of the unloaded path.
+    pub base_rtt: Span,
     /// State of hosts across connections.
     pub hosts: Hosts,
     /// The server's node, which equals the number of hops.
@@ -34,10 +38,10 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Returns the limit of the time series of a visit of flow number `flow`; `None` if it records
-    /// none.
-    pub fn series_of(&self, flow: usize, visit: &Visit) -> Option<SeriesLimit> {
-        self.trace.filter(|_| visit.measured && flow < SeriesLimit::MAX_FLOWS)
+    /// Returns the limit of the time series of a visit of a flow that is `recorded`; `None` if the
+    /// visit records none.
+    pub fn series_of(&self, recorded: bool, visit: &Visit) -> Option<SeriesLimit> {
+        self.trace.filter(|_| visit.measured && recorded)
     }
 
     pub fn seed_bytes(&self, purpose: &str) -> [u8; 32] {

@@ -9,10 +9,12 @@ use crate::error::SimError;
 use crate::outcome::{PathOutcome, ReverseBytes};
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{Direction, FlowSpec, TcpStack, Visit};
-use crate::tcp_connections::{TcpConnection, TcpConnections, earliest};
+use crate::tcp_connections::{HTTP_LIMITS, TcpConnection, TcpConnections, earliest};
 use crate::tcp_log::TcpLog;
 use bentpipe_link::{Ecn, Packet};
-use bentpipe_quic::congestion::{ControllerFactory, FastStart, ResumeHandle};
+use bentpipe_quic::congestion::{
+    ControllerFactory, FastStart, ResumeHandle, SendLimit, SendLimits,
+};
 use bentpipe_quic::path_memory::Holder;
 use bentpipe_quic::qlog::{Forms, QlogSink};
 use bentpipe_quic::{Handshake, PathLease, StartLease};
@@ -47,6 +49,8 @@ struct Running {
     blocked: Span,
     starting: Starting,
     segments: TcpAckCounter,
+    /// Receives what limits the senders of data, if the visit keeps an account.
+    limits: Option<SendLimits>,
 }
 
 /// Parameters of connections that open later in the visit.
@@ -57,6 +61,15 @@ struct Starting {
     series: Option<SeriesLimit>,
     qlog: Forms,
     direction: Direction,
+}
+
+impl Running {
+    /// Reports what HTTP's flow control does to the data's sender.
+    fn set_http_limit(&self, now: Time, limit: SendLimit) {
+        if let Some(limits) = &self.limits {
+            limits.set(HTTP_LIMITS, now, limit);
+        }
+    }
 }
 
 impl TcpFlow {
@@ -117,7 +130,7 @@ impl TcpFlow {
         }
         // A sending client does not know other clients behind its address.
         let needs_start_slot = *direction == Direction::Download && controller.needs_start_slot();
-        let ticket = needs_start_slot.then(|| hosts.start_limiter.lease(*peer));
+        let ticket = needs_start_slot.then(|| hosts.start_lease(*peer));
         running.tickets.extend(ticket.clone());
         let factory = controller.with_path_changes(progress.path_changes.clone());
         let sender: MakeController = Arc::new(move |setup| {
@@ -168,6 +181,7 @@ impl TcpFlow {
                 return;
             };
             let mut blocked = false;
+            let (mut arrived, mut wrote) = (false, false);
             for (number, line) in self.tcp_connections.iter_mut().enumerate() {
                 let TcpConnection { client, server, opened, .. } = line;
                 let (end, opened) = match side {
@@ -181,6 +195,7 @@ impl TcpFlow {
                 }
                 let (received, consumed) = (end.received(), end.consumed());
                 if received > consumed {
+                    arrived = true;
                     running.exchange.on_received(now, number, at, received);
                     end.consume(now, received - consumed);
                     // Data that arrives here may let another connection write.
@@ -205,14 +220,22 @@ impl TcpFlow {
                     if bytes == 0 {
                         break;
                     }
+                    wrote = true;
                     end.write(now, bytes);
                 }
                 blocked |= running.exchange.is_blocked(number, at);
             }
+            if side == Role::Server && arrived && wrote && progress.is_requested() {
+                progress.answered(now);
+            }
             if side == PathDirection::of(running.starting.direction).source() {
                 match (blocked, running.blocked_since) {
-                    (true, None) => running.blocked_since = Some(now),
+                    (true, None) => {
+                        running.blocked_since = Some(now);
+                        running.set_http_limit(now, SendLimit::FlowControl);
+                    }
                     (false, Some(since)) => {
+                        running.set_http_limit(now, SendLimit::Application);
                         running.blocked += now.since(since);
                         running.blocked_since = None;
                     }
@@ -273,7 +296,7 @@ impl Flow for TcpFlow {
             Role::Server => &self.progress.spec.server,
             Role::Client => &self.progress.spec.name,
         };
-        let series = shared.series_of(self.progress.index, &visit);
+        let series = shared.series_of(self.progress.recorded(), &visit);
         self.running = Some(Running {
             exchange: exchange(&self.stack.http, opening, &visit),
             ready: None,
@@ -282,15 +305,22 @@ impl Flow for TcpFlow {
             blocked_since: None,
             blocked: Span::ZERO,
             segments: TcpAckCounter::new(series),
+            limits: self.progress.limits(),
             starting: Starting {
                 hosts: shared.hosts.get(host)?,
                 peer: socket(self.progress.index, side.peer(), self.progress.terminal()).ip(),
                 series,
-                qlog: if visit.measured { shared.qlog } else { Forms::NONE },
+                qlog: match visit.measured && !self.progress.in_population() {
+                    true => shared.qlog,
+                    false => Forms::NONE,
+                },
                 direction: visit.direction,
             },
         });
-        self.tcp_connections.begin(now);
+        self.tcp_connections.begin(now, self.progress.limits());
+        if let Some((sender, receiver)) = self.tcp_connections.watched_nodes(visit.direction) {
+            self.progress.keep_account_between(sender, receiver);
+        }
         self.drive(now, Role::Client);
         Ok(())
     }
@@ -313,8 +343,10 @@ impl Flow for TcpFlow {
         record.window_blocked += running.blocked + blocked_since;
         self.has_ticket |= running.ready.is_some();
         let reverse = running.segments.reverse(record.series.as_mut());
+        let duplicates = self.tcp_connections.duplicates(running.starting.direction);
         let report = VisitReport {
             transport: "tcp",
+            duplicate_bytes: duplicates * u64::from(self.stack.tcp.segment),
             connections: self.tcp_connections.len(),
             handshake: running.ready,
             record: &mut record,
@@ -411,12 +443,14 @@ impl Flow for TcpFlow {
             position = self.tcp_connections.position(connection);
         }
         let (flow, visit) = (self.progress.index as u32, self.progress.visit());
+        let trip = self.progress.trip(now, node);
         let payload = packet_arena.put(Datagram {
             flow,
             visit,
             toward,
             to,
             position,
+            trip,
             body: Body::Tcp { connection, segment },
         });
         Some((toward, Packet { bytes, ecn: transmit.ecn, payload }))

@@ -5,6 +5,7 @@
 //! A table of node and destination holds the next hop of packets. It is cleared when routes change,
 //! and filled as packets need it.
 
+mod driver;
 mod egress;
 mod flow_ends;
 mod handover_buffers;
@@ -24,6 +25,7 @@ use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Changes, Network, Node, RouteTimeline, SPEED_OF_LIGHT};
 use bentpipe_recorder::PathTrace;
 use bentpipe_units::{Span, Time};
+pub use driver::{MeshDriver, MeshRecords, PacketFate};
 use egress::Egress;
 pub use flow_ends::Ends;
 use handover_buffers::HandoverBuffers;
@@ -130,6 +132,11 @@ impl Mesh {
         (2 * (network.isls().len() + network.fibres().len()))
             .saturating_add(stations)
             .saturating_add(down)
+    }
+
+    /// Returns true if `net_node` is a station.
+    fn is_station(&self, net_node: u32) -> bool {
+        self.spec.network.station_of(Node(net_node)).is_some()
     }
 
     /// Finds the egress port of `net_node` towards destination number `destination`, and enters it

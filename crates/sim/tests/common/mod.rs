@@ -43,6 +43,7 @@ pub fn download(bytes: u64, handshake: Handshake) -> Visit {
 /// Returns a flow between the ends of the path.
 pub fn flow(name: &str, stack: Stack, visits: Vec<Visit>) -> FlowSpec {
     FlowSpec {
+        in_population: false,
         ends: None,
         name: name.to_owned(),
         terminal: 0,

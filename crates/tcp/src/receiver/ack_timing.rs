@@ -57,9 +57,9 @@ impl AckTiming {
     }
 
     /// Handles a segment of `bytes` that arrived in order. After a pause of `idle`, the sender may
-    /// have restarted from slow start and needs quick acknowledgements.
-    pub(super) fn on_arrival(&mut self, now: Time, bytes: u64, idle: Span) {
-        self.note_arrival(now, bytes, idle);
+    /// have restarted from slow start and needs quick acknowledgements, at most `max_quick`.
+    pub(super) fn on_arrival(&mut self, now: Time, bytes: u64, idle: Span, max_quick: u32) {
+        self.note_arrival(now, bytes, idle, max_quick);
         self.unacknowledged = self.unacknowledged.saturating_add(bytes);
         let latest = now + self.policy.delay;
         self.deadline.get_or_insert(latest);
@@ -81,8 +81,8 @@ impl AckTiming {
 
     /// Handles a segment that must be acknowledged at once (RFC 5681 §4.2: a gap, a filled gap, a
     /// duplicate).
-    pub(super) fn on_urgent(&mut self, now: Time, bytes: u64, idle: Span) {
-        self.note_arrival(now, bytes, idle);
+    pub(super) fn on_urgent(&mut self, now: Time, bytes: u64, idle: Span, max_quick: u32) {
+        self.note_arrival(now, bytes, idle, max_quick);
         self.ack_now();
     }
 
@@ -91,9 +91,20 @@ impl AckTiming {
         self.due = true;
     }
 
-    /// Restarts quick acknowledgements.
-    pub(super) fn enter_quick_ack(&mut self) {
-        self.quick = self.quick.max(self.policy.quick);
+    /// Restarts quick acknowledgements, at most `max_quick`.
+    pub(super) fn enter_quick_ack(&mut self, max_quick: u32) {
+        self.quick = self.quick.max(self.policy.quick.min(max_quick));
+    }
+
+    /// Ends quick acknowledgements.
+    pub(super) fn leave_quick_ack(&mut self) {
+        self.quick = 0;
+    }
+
+    /// Handles that the receive window grows: the next acknowledgement is a quick one (Linux,
+    /// `tcp_grow_window`, which sets the lowest bit of the number).
+    pub(super) fn on_window_growth(&mut self) {
+        self.quick |= 1;
     }
 
     /// Returns true if an acknowledgement is due.
@@ -131,10 +142,10 @@ impl AckTiming {
         self.batch = None;
     }
 
-    fn note_arrival(&mut self, now: Time, bytes: u64, idle: Span) {
+    fn note_arrival(&mut self, now: Time, bytes: u64, idle: Span, max_quick: u32) {
         self.full = self.full.max(bytes.min(self.segment));
         if self.last_arrival.is_some_and(|last| now.since(last) > idle) {
-            self.enter_quick_ack();
+            self.enter_quick_ack(max_quick);
         }
         self.last_arrival = Some(now);
     }
@@ -172,7 +183,7 @@ mod tests {
                     sent += 1;
                 }
             }
-            ack_timing.on_arrival(now, 1448, IDLE);
+            ack_timing.on_arrival(now, 1448, IDLE, u32::MAX);
             if ack_timing.is_due(now) {
                 ack_timing.on_acknowledged();
                 sent += 1;
@@ -190,7 +201,7 @@ mod tests {
     #[test]
     fn a_single_segment_is_acknowledged_a_delay_after_its_arrival() {
         let mut ack_timing = ack_timing(0, None);
-        ack_timing.on_arrival(Time::from_millis(5), 1448, IDLE);
+        ack_timing.on_arrival(Time::from_millis(5), 1448, IDLE, u32::MAX);
         assert!(!ack_timing.is_due(Time::from_millis(44)));
         assert_eq!(ack_timing.next_timeout(), Some(Time::from_millis(45)));
         ack_timing.handle_timeout(Time::from_millis(45));
@@ -230,7 +241,7 @@ mod tests {
         let mut ack_timing = ack_timing(0, Some(Span::from_micros(50)));
         for n in 0..10 {
             let now = Time::ZERO + Span::from_micros(10 * n);
-            ack_timing.on_arrival(now, 1448, IDLE);
+            ack_timing.on_arrival(now, 1448, IDLE, u32::MAX);
             assert!(!ack_timing.is_due(now));
         }
         let end = Time::ZERO + Span::from_micros(90 + 50);
@@ -250,7 +261,7 @@ mod tests {
     fn segments_without_a_pause_are_acknowledged_after_the_delay() {
         let mut ack_timing = ack_timing(0, Some(Span::from_millis(30)));
         for n in 0..2u64 {
-            ack_timing.on_arrival(Time::from_millis(25 * n), 100, IDLE);
+            ack_timing.on_arrival(Time::from_millis(25 * n), 100, IDLE, u32::MAX);
         }
         assert_eq!(ack_timing.next_timeout(), Some(Time::from_millis(40)));
         ack_timing.handle_timeout(Time::from_millis(40));

@@ -1,8 +1,10 @@
 //! The receiver of a connection: reassembly, acknowledgements and the receive window.
 
 mod ack_timing;
+mod linux_window;
 mod reassembly;
 mod window;
+mod window_model;
 
 use crate::segment::Segment;
 use crate::settings::Settings;
@@ -10,10 +12,8 @@ use ack_timing::AckTiming;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
 use reassembly::{Arrival, Reassembly};
-use window::ReceiveWindow;
+use window_model::{FIRST, WindowModel};
 
-/// Position of the first byte of data; the SYN has 0.
-const FIRST: u64 = 1;
 /// Minimum number of out-of-order ranges kept, however small the buffer.
 const RANGES: u64 = 64;
 
@@ -27,7 +27,7 @@ pub(crate) struct Receiver {
     open: bool,
     data: Reassembly,
     ack_timing: AckTiming,
-    window: ReceiveWindow,
+    window: WindowModel,
     consumed: u64,
     /// True if ECN is negotiated (RFC 3168).
     ecn: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// Creates a receiver before the handshake.
     pub(crate) fn new(settings: &Settings) -> Self {
-        let window = ReceiveWindow::new(settings);
+        let window = WindowModel::new(settings);
         let segment = u64::from(settings.segment).max(1);
         let most = (window.largest_limit() / segment).max(RANGES);
         Self {
@@ -75,7 +75,7 @@ impl Receiver {
         if !self.open {
             self.open = true;
             self.last_ack = FIRST;
-            self.window.open(now, FIRST);
+            self.window.open(now);
         }
     }
 
@@ -108,12 +108,38 @@ impl Receiver {
         if duplicate {
             // The sender has retransmitted, and gets quick acknowledgements for a while, as in
             // Linux.
-            self.ack_timing.enter_quick_ack();
+            self.ack_timing.enter_quick_ack(self.max_quick());
         }
+        self.grow_window(segment.seq, bytes, arrival);
+        let max_quick = self.max_quick();
         if arrival == Arrival::InOrder && !segment.flags.fin && !had_gap && !duplicate {
-            self.ack_timing.on_arrival(now, bytes, idle);
+            self.ack_timing.on_arrival(now, bytes, idle, max_quick);
         } else {
-            self.ack_timing.on_urgent(now, bytes, idle);
+            self.ack_timing.on_urgent(now, bytes, idle, max_quick);
+        }
+    }
+
+    /// Lets the window grow with a segment, as in Linux, which acknowledges every segment
+    /// meanwhile.
+    fn grow_window(&mut self, start: u64, bytes: u64, arrival: Arrival) {
+        let WindowModel::Linux(window) = &mut self.window else { return };
+        let grows = match arrival {
+            Arrival::InOrder | Arrival::FilledGap => window.on_in_order(start, bytes),
+            Arrival::BeyondGap => {
+                window.on_beyond_gap(start, bytes, self.data.next(), self.data.last())
+            }
+            Arrival::Duplicate | Arrival::Refused => false,
+        };
+        if grows {
+            self.ack_timing.on_window_growth();
+        }
+    }
+
+    /// Returns the maximum number of quick acknowledgements that start now.
+    fn max_quick(&self) -> u32 {
+        match &self.window {
+            WindowModel::Payload(_) => u32::MAX,
+            WindowModel::Linux(window) => window.max_quick(),
         }
     }
 
@@ -155,10 +181,9 @@ impl Receiver {
             return;
         }
         self.consumed += bytes;
-        self.window.on_consumed(now, self.consumed);
-        if !self.data.finished()
-            && self.window.wants_update(self.data.next(), FIRST + self.consumed)
-        {
+        let unread = self.received() - self.consumed;
+        self.window.on_consumed(now, self.consumed, unread);
+        if !self.data.finished() && self.window.wants_update(self.data.next(), self.consumed) {
             self.ack_timing.ack_now();
         }
     }
@@ -200,7 +225,11 @@ impl Receiver {
             return;
         }
         segment.ack = self.data.next();
-        segment.window = self.window.advertise(segment.ack, FIRST + self.consumed);
+        let (window, tight) = self.window.advertise(segment.ack, self.consumed);
+        segment.window = window;
+        if tight {
+            self.ack_timing.leave_quick_ack();
+        }
         segment.flags.ece |= self.marked;
         self.data.tell(&mut segment.sack);
         self.last_ack = segment.ack;
@@ -223,7 +252,8 @@ impl Receiver {
             && segment.echo <= now
         {
             self.last_echo = segment.echo;
-            self.window.on_rtt(now.since(segment.echo));
+            let all_read = self.consumed == self.received();
+            self.window.on_rtt(now.since(segment.echo), all_read);
         }
     }
 }

@@ -61,6 +61,11 @@ impl Reassembly {
         self.next
     }
 
+    /// Returns the position after the last byte received, beyond gaps too.
+    pub(super) fn last(&self) -> u64 {
+        self.waiting.last_key_value().map_or(self.next, |(_, &end)| end)
+    }
+
     /// Returns true if everything up to the FIN has arrived.
     pub(super) fn finished(&self) -> bool {
         self.fin.is_some_and(|fin| fin < self.next)

@@ -4,9 +4,11 @@
 //! - `ack`: processing of acknowledgements;
 //! - `recovery`, `recovery_state`: losses, timeouts, and undoing spurious recoveries;
 //! - `scoreboard`, `ranges`: outstanding segments;
+//! - `memory`: the memory of the send buffer;
 //! - `rack`, `tlp`, `prr`, `rto`, `pacing`: one mechanism each.
 
 mod ack;
+mod memory;
 mod pacing;
 mod prr;
 mod rack;
@@ -58,6 +60,17 @@ enum SendLimit {
     Application,
     /// The peer's window.
     Peer,
+}
+
+impl From<SendLimit> for bentpipe_congestion::SendLimit {
+    fn from(limit: SendLimit) -> Self {
+        match limit {
+            SendLimit::Congestion => Self::CongestionWindow,
+            SendLimit::Pacing => Self::Pacing,
+            SendLimit::Application => Self::Application,
+            SendLimit::Peer => Self::FlowControl,
+        }
+    }
 }
 
 /// Counters of a sender.

@@ -60,6 +60,11 @@ impl Ranges {
         }
     }
 
+    /// Returns the number of ranges.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Removes all ranges.
     pub(crate) fn clear(&mut self) {
         self.0.clear();

@@ -14,6 +14,10 @@ impl Sender {
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         let is_due = |due: Option<Time>| due.is_some_and(|due| due <= now);
         self.settled = false;
+        let timed_out = is_due(self.tlp.due) || is_due(self.rto_due) || is_due(self.persist_due);
+        if let (true, Some(metrics)) = (timed_out, &self.metrics) {
+            metrics.on_timeout(now);
+        }
         if is_due(self.rack.due) && self.detect_losses(now) {
             self.on_losses(now, 0);
         }

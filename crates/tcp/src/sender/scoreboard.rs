@@ -226,6 +226,15 @@ impl Scoreboard {
         }
     }
 
+    /// Returns the number of segments that were sent once and not received, of those that are lost
+    /// or were retransmitted, and of ranges received beyond a gap.
+    pub(crate) fn buffers(&self) -> (u64, u64, u64) {
+        let odd = self.originals.len() as u64;
+        let received = self.sacked_segments + odd;
+        let segments = (self.segments.len() as u64).saturating_sub(received);
+        (segments, odd, self.sacked.len() as u64)
+    }
+
     /// Keeps a transmission that may still arrive, unless an earlier one is kept.
     pub(crate) fn keep_original(&mut self, index: u64, packet: SentPacket) {
         self.originals.entry(index).or_insert(packet);

@@ -270,6 +270,9 @@ impl Sender {
     /// Stops transmission for now.
     fn stop(&mut self, now: Time, limit: SendLimit) {
         self.limit = limit;
+        if let Some(metrics) = &self.metrics {
+            metrics.on_send_stopped(now, limit.into());
+        }
         // Only the pacer allows more without another event.
         self.settled = limit != SendLimit::Pacing;
         if matches!(limit, SendLimit::Application | SendLimit::Peer)

@@ -1,8 +1,12 @@
 import uPlot from "uplot";
+import { partsIn } from "../../data/time-budget.ts";
 import { plotScale } from "../../format/numbers.ts";
+import { partColour } from "../../format/palette.ts";
 import { stepDecimals } from "../../format/ticks.ts";
 import { h } from "../../page/dom.ts";
-import { type Frame, font } from "./frame.ts";
+import { drawAxes, type Ticks } from "./axes.ts";
+import { CAUSE_ROOM, CausePointer, drawCauses } from "./cause-strip.ts";
+import { type Frame, font, type Surface } from "./frame.ts";
 import { listen } from "./gestures.ts";
 import { Legend } from "./legend.ts";
 import { drawMarks, drawReference } from "./levels.ts";
@@ -10,6 +14,7 @@ import { drawBars, RowPointer } from "./object-bars.ts";
 import { drawLayer } from "./paint.ts";
 import { drawBands, STRIP } from "./phase-bands.ts";
 import type { PanelSpec } from "./spec.ts";
+import { SvgPath } from "./svg-surface.ts";
 import type { Timeline } from "./timeline.ts";
 import { valueRange } from "./value-range.ts";
 
@@ -59,7 +64,13 @@ export class TimeChart {
   readonly #line = h("div", { class: "cursor-line", hidden: true });
   readonly #legend: Legend;
   readonly #rows: RowPointer | null;
+  readonly #causes: CausePointer | null;
+  /** Room between the plot and its time axis, in CSS pixels. */
+  #below = 0;
   #y: [number, number] = [0, 1];
+  #height = 0;
+  /** Labelled positions of the axes. */
+  readonly #ticks: Ticks = { x: [], y: [] };
 
   /** `t0` is the run's time at which the axis shows zero. */
   constructor(
@@ -75,18 +86,23 @@ export class TimeChart {
     const { over } = this.#plot;
     over.append(this.#line);
     this.#rows = spec.waterfall ? new RowPointer(spec.waterfall, over, t0) : null;
+    this.#causes = spec.causes ? new CausePointer(spec.causes, over, t0) : null;
     if (spec.waterfall) {
       const label = `Waterfall of ${spec.waterfall.rows.length} objects`;
       over.setAttribute("role", "img");
       over.setAttribute("aria-label", `${label}; the list of objects above has the same numbers`);
     }
-    listen(over, timeline, (event) => this.#pointRow(event));
+    listen(over, timeline, (event) => {
+      this.#pointRow(event);
+      this.#causes?.show(event, (timeline.cursor ?? 0) + t0);
+    });
     charts.set(this.el, this);
     observer?.observe(this.el);
   }
 
   #uplot(host: HTMLElement, width: number): uPlot {
     const { spec } = this;
+    this.#below = spec.causes ? CAUSE_ROOM : 0;
     // Room above the plot for names of marks, or for the strip of phases.
     const above = spec.labels ? 38 : spec.phases ? STRIP + 4 : 8;
     const grid = { stroke: () => css("--grid"), width: 1 };
@@ -94,9 +110,14 @@ export class TimeChart {
     const common = { stroke: () => css("--muted"), font: font(12), grid, ticks };
     const time: uPlot.Axis = {
       ...common,
-      size: 28,
+      size: 28 + this.#below,
+      gap: 5 + this.#below,
       space: 84,
-      values: (_u, splits, _i, _s, step) => timeValues(splits, step),
+      values: (_u, splits, _i, _s, step) => {
+        const words = timeValues(splits, step);
+        this.#ticks.x = splits.map((at, i) => ({ at: at + this.t0, words: words[i]! }));
+        return words;
+      },
     };
     // The rows of a waterfall have names instead of values, and no lines between them.
     const value: uPlot.Axis = spec.waterfall
@@ -105,11 +126,15 @@ export class TimeChart {
           ...common,
           size: AXIS_WIDTH,
           space: 34,
-          values: (_u, splits, _i, _s, step) => axisValues(spec.unit, splits, step, this.#y[1]),
+          values: (_u, splits, _i, _s, step) => {
+            const words = axisValues(spec.unit, splits, step, this.#y[1]);
+            this.#ticks.y = splits.map((at, i) => ({ at, words: words[i]! }));
+            return words;
+          },
         };
     const options: uPlot.Options = {
       width,
-      height: spec.height + above - 8,
+      height: spec.height + above - 8 + this.#below,
       padding: [above, 14, 0, 0],
       cursor: { show: false },
       legend: { show: false },
@@ -119,6 +144,7 @@ export class TimeChart {
       series: [{}, { scale: "y", show: false }],
       hooks: { drawClear: [() => this.#paintBands()], draw: [() => this.#paint()] },
     };
+    this.#height = options.height;
     const none = [0, 1];
     return new uPlot(options, [none, none], host);
   }
@@ -138,9 +164,47 @@ export class TimeChart {
     });
   }
 
-  /** Gives the plot another width. */
-  resize(width: number): void {
-    if (width !== this.#plot.width) this.#plot.setSize({ width, height: this.#plot.height });
+  /** Gives the plot another width and, while it is enlarged, another height. */
+  resize(width: number, height = this.#height): void {
+    if (width !== this.#plot.width || height !== this.#plot.height)
+      this.#plot.setSize({ width, height });
+  }
+
+  /** Size of the plot with its axes, in CSS pixels. */
+  get size(): { width: number; height: number } {
+    return { width: this.#plot.width, height: this.#plot.height };
+  }
+
+  /** What is shown, each with its colour. */
+  legendItems(): { words: string; colour: string }[] {
+    const { layers, references, waterfall, causes } = this.spec;
+    const kinds = waterfall?.kinds ?? [];
+    return [
+      ...[...layers, ...kinds].filter((item) => item.shown),
+      ...references,
+      ...(causes ? partsIn(causes) : []).map((part) => ({
+        name: `strip: ${part.label}`,
+        colour: () => partColour(part),
+      })),
+    ].map(({ name, colour }) => ({ words: name, colour: colour() }));
+  }
+
+  /** Draws the plot with its axes on another surface, at one pixel per CSS pixel. */
+  drawOn(surface: Surface, ink: string, grid: string): void {
+    const { dpr, left, top, width, height, ...rest } = this.#frame();
+    const frame: Frame = {
+      ...rest,
+      ctx: surface,
+      path: (from) => new SvgPath(from),
+      left: left / dpr,
+      top: top / dpr,
+      width: width / dpr,
+      height: height / dpr,
+      dpr: 1,
+    };
+    this.#paintBands(frame);
+    drawAxes(frame, this.#ticks, this.#below, ink, grid);
+    this.#paint(frame);
   }
 
   /** Shows the cursor at a time of the shared axis, and the values there. */
@@ -175,18 +239,17 @@ export class TimeChart {
     const [x0, x1] = this.timeline.view.map((t) => t + this.t0) as [number, number];
     const [y0, y1] = this.#y;
     const { left, top, width, height } = bbox;
-    return { ctx, left, top, width, height, x0, x1, y0, y1, dpr: uPlot.pxRatio };
+    const path = (from?: Path2D): Path2D => new Path2D(from);
+    return { ctx, path, left, top, width, height, x0, x1, y0, y1, dpr: uPlot.pxRatio };
   }
 
   /** Draws what lies behind the grid. */
-  #paintBands(): void {
+  #paintBands(frame = this.#frame()): void {
     const { phases } = this.spec;
-    if (phases?.shown)
-      drawBands(this.#frame(), phases.data, { text: css("--ink"), line: css("--line") });
+    if (phases?.shown) drawBands(frame, phases.data, { text: css("--ink"), line: css("--line") });
   }
 
-  #paint(): void {
-    const frame = this.#frame();
+  #paint(frame = this.#frame()): void {
     const { ctx, left, top, width, height } = frame;
     drawMarks(frame, this.spec.marks, this.spec.labels, css("--muted"), css("--ink"));
     ctx.save();
@@ -196,6 +259,7 @@ export class TimeChart {
     for (const r of this.spec.references) drawReference(frame, r.value, r.colour());
     for (const layer of this.spec.layers) if (layer.shown) drawLayer(frame, layer);
     ctx.restore();
+    if (this.spec.causes) drawCauses(frame, this.spec.causes);
     if (this.spec.waterfall) drawBars(frame, this.spec.waterfall, css("--muted"));
   }
 

@@ -54,7 +54,7 @@ export function drawDots(f: Frame, layer: Layer): void {
   const many = xs.length > 60;
   const r = (many ? 2.2 : 3.6) * dpr;
   if (many) ctx.lineWidth = 1.2 * dpr;
-  const path = new Path2D();
+  const path = f.path();
   for (let i = 0; i < xs.length; i++) {
     const x = xs[i]!;
     const y = ys[i]!;
@@ -84,7 +84,7 @@ export function drawRug(f: Frame, layer: Layer): void {
   const { ctx, dpr } = f;
   const toPixelX = toX(f);
   const bottom = f.top + f.height;
-  const path = new Path2D();
+  const path = f.path();
   const window: DotWindow = {
     x0: f.x0,
     x1: f.x1,

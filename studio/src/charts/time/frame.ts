@@ -1,6 +1,34 @@
+/** What plots use of a canvas, so that a drawing as SVG can stand in for it. */
+export type Surface = Pick<
+  CanvasRenderingContext2D,
+  | "beginPath"
+  | "clip"
+  | "fill"
+  | "fillRect"
+  | "fillStyle"
+  | "fillText"
+  | "font"
+  | "globalAlpha"
+  | "lineJoin"
+  | "lineTo"
+  | "lineWidth"
+  | "measureText"
+  | "moveTo"
+  | "rect"
+  | "restore"
+  | "save"
+  | "setLineDash"
+  | "stroke"
+  | "strokeStyle"
+  | "textAlign"
+  | "textBaseline"
+>;
+
 /** Where a plot is drawn on its canvas (device pixels), and the window of data that it shows. */
 export interface Frame {
-  ctx: CanvasRenderingContext2D;
+  ctx: Surface;
+  /** Begins a path, or copies one. */
+  path: (from?: Path2D) => Path2D;
   left: number;
   top: number;
   width: number;

@@ -1,8 +1,10 @@
 import { kindsIn, type PhaseKind, phaseAt } from "../../data/phases.ts";
 import { sampleAt } from "../../data/pyramid.ts";
+import type { Causes } from "../../data/time-budget.ts";
 import { bytes, count, unitValue } from "../../format/numbers.ts";
 import { phaseColour } from "../../format/palette.ts";
 import { type Child, h, svg } from "../../page/dom.ts";
+import { causeLegend } from "./cause-strip.ts";
 import type { Layer, PanelSpec, Reference, Style } from "./spec.ts";
 import { type Kind, progressText, type Waterfall } from "./waterfall.ts";
 
@@ -53,7 +55,10 @@ export class Legend {
   readonly #changed: () => void;
 
   /** `changed` is called after a click has shown or hidden something. */
-  constructor({ layers, references, phases, waterfall, unit }: PanelSpec, changed: () => void) {
+  constructor(
+    { layers, references, phases, waterfall, unit, causes }: PanelSpec,
+    changed: () => void,
+  ) {
     this.#changed = changed;
     this.el = h(
       "div",
@@ -66,6 +71,7 @@ export class Legend {
         waterfall && this.#kinds(waterfall),
       ),
       phases && this.#phases(phases),
+      causes && this.#causes(causes),
     );
   }
 
@@ -125,6 +131,12 @@ export class Legend {
         ],
       );
     return [...waterfall.kinds.map(chip), out];
+  }
+
+  #causes(causes: Causes): HTMLElement {
+    const { el, at } = causeLegend(causes);
+    this.#readouts.push({ out: el.querySelector("output")!, at });
+    return el;
   }
 
   #phases(phases: NonNullable<PanelSpec["phases"]>): HTMLElement {

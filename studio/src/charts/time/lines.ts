@@ -13,7 +13,26 @@ export function drawLine(f: Frame, layer: Layer): void {
   const [i0, i1] = windowOf(layer.data, f.x0, f.x1);
   if (i1 - i0 <= f.width * 1.5) drawSparse(f, layer, i0, i1);
   else drawDense(f, layer);
+  if (layer.hold !== undefined) drawHeld(f, layer, layer.hold);
   if (layer.points && i1 - i0 <= f.width / (POINT_ROOM * f.dpr)) drawPoints(f, layer, i0, i1);
+}
+
+/** Draws the last value of a series from its time to `until`. */
+function drawHeld(f: Frame, { data: { t, v, n }, fill }: Layer, until: number): void {
+  const { ctx } = f;
+  const from = Math.max(f.x0, t[n - 1]!);
+  const to = Math.min(f.x1, until);
+  if (n === 0 || !(to > from) || Number.isNaN(v[n - 1]!)) return;
+  const [x, y] = [toX(f), toY(f)];
+  const level = y(v[n - 1]!);
+  const line = f.path();
+  line.moveTo(x(from), level);
+  line.lineTo(x(to), level);
+  ctx.stroke(line);
+  if (!fill) return;
+  ctx.globalAlpha = FILL;
+  ctx.fillRect(x(from), level, x(to) - x(from), f.top + f.height - level);
+  ctx.globalAlpha = 1;
 }
 
 /** Draws a round dot at every sample of a line. */
@@ -21,7 +40,7 @@ function drawPoints(f: Frame, { data: { t, v } }: Layer, i0: number, i1: number)
   const { ctx, dpr } = f;
   const [x, y] = [toX(f), toY(f)];
   const r = 2.4 * dpr;
-  const path = new Path2D();
+  const path = f.path();
   for (let i = i0; i < i1; i++) {
     if (t[i]! < f.x0 || t[i]! > f.x1 || Number.isNaN(v[i]!)) continue;
     path.moveTo(x(t[i]!) + r, y(v[i]!));
@@ -39,7 +58,7 @@ function drawSparse(f: Frame, layer: Layer, i0: number, i1: number): void {
   const step = layer.style === "step";
   // Coordinates far outside the plot are no use, and too large for a canvas.
   const far = f.width * 4;
-  const line = new Path2D();
+  const line = f.path();
   let down = true;
   let firstX = 0;
   let x = 0;
@@ -63,7 +82,7 @@ function drawSparse(f: Frame, layer: Layer, i0: number, i1: number): void {
     y = py;
   }
   if (layer.fill && !down) {
-    const area = new Path2D(line);
+    const area = f.path(line);
     area.lineTo(x, bottom);
     area.lineTo(firstX, bottom);
     ctx.globalAlpha = FILL;
@@ -84,7 +103,7 @@ export function drawDense(f: Frame, layer: Layer, opacity = 1): void {
   const step = layer.style === "step";
   const half = ctx.lineWidth / 2;
   const thick = Math.max(1, Math.round(ctx.lineWidth));
-  const line = new Path2D();
+  const line = f.path();
   const bars: number[] = [];
   let y = NaN;
   let drawn = false;

@@ -1,5 +1,5 @@
 import { h } from "../../page/dom.ts";
-import { type Frame, font } from "./frame.ts";
+import { type Frame, font, type Surface } from "./frame.ts";
 import { type Row, rowText, shortRowName, type Waterfall } from "./waterfall.ts";
 
 /** Row heights in CSS pixels from which a row has its name beside it, and a gap below its bar. */
@@ -13,7 +13,7 @@ const GUTTER = 70;
 const UNDONE = 0.35;
 
 /** Shortens a text with an ellipsis so that it fits. */
-function cut(ctx: CanvasRenderingContext2D, text: string, room: number): string {
+function cut(ctx: Surface, text: string, room: number): string {
   if (ctx.measureText(text).width <= room) return text;
   let n = text.length;
   while (n > 1 && ctx.measureText(`${text.slice(0, n)}…`).width > room) n--;

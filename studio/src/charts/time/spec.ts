@@ -1,5 +1,6 @@
 import type { Phases } from "../../data/phases.ts";
 import type { Pyramid } from "../../data/pyramid.ts";
+import type { Causes } from "../../data/time-budget.ts";
 import type { Waterfall } from "./waterfall.ts";
 
 /** How a series is drawn. */
@@ -19,6 +20,8 @@ export interface Layer {
   points?: boolean;
   /** Lets the axis cut the series off if it is far above all others (by half, at most). */
   bounded?: boolean;
+  /** Time until which the last value holds, in the run's time; Infinity: to the end of the plot. */
+  hold?: number;
   shown: boolean;
 }
 
@@ -47,6 +50,8 @@ export interface PanelSpec {
   marks: Mark[];
   /** Phases of congestion control, drawn as bands behind the plot; null if unknown. */
   phases: { data: Phases; shown: boolean } | null;
+  /** What the time was spent on, as a strip below the plot. */
+  causes?: Causes;
   /** True if the marks are named above the plot. */
   labels: boolean;
   /** How to read the plot. */

@@ -2,6 +2,8 @@ import { lowerBound } from "../../data/pyramid.ts";
 import { button, type Child, h, onWidth, replace } from "../../page/dom.ts";
 import { delimited, download } from "../../page/files.ts";
 import { TimeChart } from "./chart.ts";
+import { Enlarged } from "./enlarged.ts";
+import { pictureOf, savePng, saveSvg } from "./picture.ts";
 import type { PanelSpec } from "./spec.ts";
 import { Timeline } from "./timeline.ts";
 
@@ -13,6 +15,9 @@ const GESTURES =
 const LABEL =
   "Time plots. Arrow keys pan the window, plus and minus zoom, 0 shows the whole run, comma and " +
   "full stop move the cursor.";
+
+/** Width of a narrow stack, whose cards have less space around them, in CSS pixels. */
+const NARROW = 616;
 
 /** Factor of one step of zooming. */
 const STEP = 1.6;
@@ -49,6 +54,10 @@ export class PlotStack {
   readonly #cursor = h("span", { class: "where" });
   readonly #hooks: StackHooks;
   #columns: StackColumn[] = [];
+  readonly #enlarged = new Enlarged(
+    () => this.fit(),
+    (event) => this.#key(event),
+  );
   /** Folded plots that were opened by hand. */
   readonly #opened = new Set<string>();
   #writing: ReturnType<typeof setTimeout> | undefined;
@@ -79,6 +88,7 @@ export class PlotStack {
 
   /** Replaces the plots; `foot` says what time counts from. */
   mount(columns: StackColumn[], foot: string): void {
+    this.#enlarged.close();
     for (const chart of this.timeline.charts) chart.destroy();
     this.timeline.charts = [];
     this.#columns = columns;
@@ -93,8 +103,13 @@ export class PlotStack {
 
   /** Fits every plot to the width of the page. */
   fit(): void {
-    const width = this.#columnWidth();
-    for (const chart of this.timeline.charts) chart.resize(width);
+    const width = this.#columnWidth(this.el.clientWidth);
+    const large = this.#enlarged.size();
+    for (const chart of this.timeline.charts as TimeChart[]) {
+      if (large && this.#enlarged.holds(chart.el))
+        chart.resize(this.#columnWidth(large.width), large.height(chart.el));
+      else chart.resize(width);
+    }
     // All plots are redrawn, as this is also the last chance before printing.
     if (this.timeline.charts.length) this.timeline.redraw(true);
   }
@@ -111,7 +126,12 @@ export class PlotStack {
       return h(
         "figure",
         { class: "card panel", "data-panel": id },
-        h("div", { class: "panel-head" }, title, this.#hooks.beside?.(id)),
+        h(
+          "div",
+          { class: "panel-head" },
+          title,
+          h("div", { class: "panel-tools" }, this.#hooks.beside?.(id), this.#tools(id)),
+        ),
         inside(),
       );
     // A plot needs a width, so it is made when it is opened.
@@ -137,9 +157,31 @@ export class PlotStack {
     return h("figure", { class: "card panel folded", "data-panel": id }, box);
   }
 
+  /** Buttons that enlarge and save the plots of an id. */
+  #tools(id: string): Child {
+    const picture = (): [ReturnType<typeof pictureOf>, string] => {
+      const charts = (this.timeline.charts as TimeChart[]).filter((c) => c.spec.id === id);
+      const named = charts.map((chart) => {
+        const column = this.#columns.find((c) => c.panels.includes(chart.spec));
+        return { name: column?.name ?? "", chart };
+      });
+      const file = `${this.#hooks.file().replace(/_?series\.csv$/, "")}_${id}`;
+      return [pictureOf(charts[0]!.spec.title, named), file.replace(/[^\w.-]+/g, "-")];
+    };
+    const enlarge = (event: MouseEvent): void => {
+      const figure = (event.currentTarget as HTMLElement).closest<HTMLElement>("figure");
+      if (figure) this.#enlarged.toggle(figure);
+    };
+    return [
+      button("Enlarge", enlarge as () => void, { class: "tool enlarge" }),
+      button("SVG", () => saveSvg(...picture()), { class: "tool", title: "Save as SVG" }),
+      button("PNG", () => void savePng(...picture()), { class: "tool", title: "Save as PNG" }),
+    ];
+  }
+
   #cells(id: string): HTMLElement {
     const two = this.#columns.length > 1;
-    const width = this.#columnWidth();
+    const width = this.#columnWidth(this.el.clientWidth);
     const cells = this.#columns.map((c) => {
       const spec = c.panels.find((p) => p.id === id);
       const name = two && h("p", { class: "column-name" }, c.name);
@@ -163,9 +205,10 @@ export class PlotStack {
     return h("div", { class: two ? "cells two" : "cells" }, cells);
   }
 
-  #columnWidth(): number {
-    const inside = this.el.clientWidth - 34;
-    const two = this.#columns.length > 1 && this.el.clientWidth >= 900;
+  #columnWidth(whole: number): number {
+    const narrow = whole <= NARROW;
+    const inside = whole - (narrow ? 26 : 34);
+    const two = this.#columns.length > 1 && whole >= 900;
     return Math.max(200, Math.floor(two ? (inside - 24) / 2 : inside));
   }
 
@@ -175,7 +218,8 @@ export class PlotStack {
   }
 
   #key(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey || !(event.target === this.el)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target !== this.el && !this.#enlarged.is(event.target)) return;
     const [a, b] = this.timeline.view;
     const cursor = this.timeline.cursor ?? (a + b) / 2;
     const small = (b - a) / 100;

@@ -16,7 +16,7 @@ mod tests;
 pub use parameters::Parameters;
 
 use super::algorithm::{Progress, SlowStart};
-use crate::controller::{Ack, ControllerConfig, EcnCe, Loss, Restart};
+use crate::controller::{Ack, ControllerConfig, EcnCe, Loss, Restart, SentPacket};
 use bentpipe_units::{Bytes, Rate, Time};
 use parameters::Tuning;
 use path::Path;
@@ -69,11 +69,10 @@ impl LongPath {
         let slow =
             if ack.app_limited { window } else { window.max((window + acked).min(2.0 * proven)) };
         let volume = (1.0 + path.tuning.excess) * proven;
-        let window = slow.max(volume.min(window + (path.tuning.max_growth - 1.0) * acked));
-        let rate = (path.tuning.gain * path.proven).max(1.25 * window / path.base());
-        // Two rounds of few packets prove little and must not reduce the rate.
-        let least = path.rate.filter(|_| path.round <= 2).unwrap_or_default();
-        path.send(window, rate.max(least));
+        let window = slow.max(volume.min(window + (path.max_growth() - 1.0) * acked));
+        path.window = Bytes::new(window as u64);
+        path.burst.get_or_insert_default();
+        path.set_burst_rate();
         if path.is_queueing() {
             return Next::Step(Step::Settling(Settling::new(
                 path,
@@ -98,6 +97,13 @@ impl LongPath {
 }
 
 impl SlowStart for LongPath {
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
+        if let (Step::Growing(_), Some(burst)) = (&self.step, &mut self.path.burst) {
+            *burst += packet.bytes;
+            self.path.set_burst_rate();
+        }
+    }
+
     fn on_ack(&mut self, ack: &Ack<'_>) -> Progress {
         if !matches!(self.step, Step::Waiting) {
             self.path.note(ack);
@@ -123,7 +129,9 @@ impl SlowStart for LongPath {
         path.losses.note(loss);
         let next = match &mut self.step {
             Step::Waiting => Next::Over(Progress::Congested),
-            Step::Growing(_) if path.losses.exceed(0.05, path.judged(loss.delivered)) => {
+            Step::Growing(_)
+                if path.losses.exceed(path.tuning.max_loss, path.judged(loss.delivered)) =>
+            {
                 Next::Step(Step::Settling(Settling::new(
                     path,
                     loss.now,
@@ -131,11 +139,21 @@ impl SlowStart for LongPath {
                     loss.next_number,
                 )))
             }
-            Step::Growing(_) | Step::Settling(_) => Next::Stay,
+            Step::Settling(settling) => {
+                settling.losses.note(loss);
+                Next::Stay
+            }
+            Step::Growing(_) => Next::Stay,
             Step::Verifying(verifying) => verifying.on_loss(path, loss),
             Step::Creeping(creeping) => creeping.on_loss(path),
         };
         self.proceed(next)
+    }
+
+    fn set_sharers(&mut self, sharers: &dyn Fn() -> u64) {
+        if matches!(self.step, Step::Waiting) {
+            self.path.sharers = sharers();
+        }
     }
 
     fn set_loss_tolerance(&mut self, losses: f64) {

@@ -14,6 +14,16 @@ parameters! {
             "maximum size of the first burst: ten packets per 50 ms of RTT, as many as a path of \
              50 ms carries in that time";
         gain: 3.0, 1.25 => 16.0, "", "rate of the bursts relative to the proven rate";
+        burst: 64.0, 0.0 => 64.0, "",
+            "volume of a burst relative to the proven rate times the RTT; the rest of a round \
+             follows at `pace`";
+        pace: 1.25, 1.0 => 2.0, "", "rate after a burst relative to the window per RTT";
+        calm: 1000.0, 1.0 => 1000.0, "ms",
+            "RTT increase from which on others use the path";
+        busy_gain: 1.25, 1.0 => 16.0, "", "`gain` on a path that others use";
+        busy_growth: 2.0, 1.0 => 64.0, "", "`max_growth` on a path that others use";
+        doubt: 1.0, 0.0 => 1.0, "",
+            "losses of the bursts, relative to the window, beyond which no more capacity is sought";
         excess: 0.1, 0.0 => 2.0, "",
             "volume in flight beyond the proven rate times the RTT";
         max_growth: 16.0, 2.0 => 64.0, "",
@@ -22,7 +32,10 @@ parameters! {
             "maximum time over which a path aggregates ACKs: slightly more than a DVB-RCS2 return \
              frame (26.5 ms)";
         rise: 45.0, 1.0 => 1000.0, "ms", "smallest RTT increase that counts as a queue";
-        margin: 1.1, 1.0 => 2.0, "",
+        rise_share: 0.125, 0.01 => 1.0, "",
+            "smallest RTT increase that counts as a queue, relative to the RTT";
+        max_loss: 0.05, 0.001 => 1.0, "", "losses of a round that end the bursts";
+        margin: 1.1, 0.5 => 2.0, "",
             "window after slow start, relative to the proven rate times the RTT";
         return_doubt: 0.4, 0.0 => 1000.0, "Mbps",
             "ACK rate that may fill the return link, so that an RTT increase proves nothing about \
@@ -38,10 +51,18 @@ pub(super) struct Tuning {
     pub(super) threshold: Span,
     pub(super) first_flight: f64,
     pub(super) gain: f64,
+    pub(super) burst: f64,
+    pub(super) pace: f64,
+    pub(super) calm: Span,
+    pub(super) busy_gain: f64,
+    pub(super) busy_growth: f64,
+    pub(super) doubt: f64,
     pub(super) excess: f64,
     pub(super) max_growth: f64,
     pub(super) max_ack_aggregation: Span,
     pub(super) rise: Span,
+    pub(super) rise_share: f64,
+    pub(super) max_loss: f64,
     pub(super) margin: f64,
     /// In bits per second.
     pub(super) return_doubt: f64,
@@ -56,10 +77,18 @@ impl Tuning {
             threshold: span(parameters.threshold),
             first_flight: parameters.first_flight,
             gain: parameters.gain,
+            burst: parameters.burst,
+            pace: parameters.pace,
+            calm: span(parameters.calm),
+            busy_gain: parameters.busy_gain,
+            busy_growth: parameters.busy_growth,
+            doubt: parameters.doubt,
             excess: parameters.excess,
             max_growth: parameters.max_growth,
             max_ack_aggregation: span(parameters.max_ack_aggregation),
             rise: span(parameters.rise),
+            rise_share: parameters.rise_share,
+            max_loss: parameters.max_loss,
             margin: parameters.margin,
             return_doubt: 1e6 * parameters.return_doubt,
             max_creep: 1e6 * parameters.max_creep,

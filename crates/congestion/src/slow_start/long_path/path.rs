@@ -47,6 +47,12 @@ pub(super) struct Path {
     pub(super) rate: Option<f64>,
     /// Bytes of the first burst.
     pub(super) first_flight: Bytes,
+    /// Starts that share the link, and with it the first burst.
+    pub(super) sharers: u64,
+    /// Bytes sent in this round; `None` until the first burst is acknowledged.
+    pub(super) burst: Option<Bytes>,
+    /// True if the RTT has shown that others use the path.
+    pub(super) busy: bool,
     /// First RTT: the scale of all times.
     pub(super) scale: Span,
     pub(super) arrivals: Arrivals,
@@ -77,6 +83,9 @@ impl Path {
             window: config.initial_window.max(minimum_window(config.mtu)),
             rate: None,
             first_flight: Bytes::ZERO,
+            sharers: 1,
+            burst: None,
+            busy: false,
             scale: Span::ZERO,
             arrivals: Arrivals::new(Span::ZERO),
             delay: Delay::new(Span::MAX, tuning.max_ack_aggregation),
@@ -100,11 +109,9 @@ impl Path {
         self.arrivals = Arrivals::new(self.scale);
         self.round_delivered = ack.delivered;
         let burst = (10.0 * self.scale.as_secs_f64() / 0.05).min(self.tuning.first_flight);
-        let window = self.mtu.mul_f64(burst).max(self.window);
+        let window = self.mtu.mul_f64(burst / self.sharers.max(1) as f64).max(self.window);
         self.first_flight = window;
-        // Sent within a tenth of an RTT. If that were shorter, rates over steps of milliseconds
-        // could not prove it; if longer, there would be less to prove.
-        self.send(window.get() as f64, window.get() as f64 / (0.1 * self.scale.as_secs_f64()));
+        self.send(window.get() as f64, self.first_rate());
         self.note(ack);
     }
 
@@ -119,6 +126,7 @@ impl Path {
             self.round += 1;
             self.round_delivered = ack.delivered.saturating_sub(ack.bytes);
             self.acks = 0;
+            self.burst = self.burst.map(|_| Bytes::ZERO);
             self.losses = Losses::default();
         }
         self.acks += 1;
@@ -130,6 +138,8 @@ impl Path {
         self.ack_aggregation.note(ack.now, ack.delivered, self.proven, idle);
         self.arrivals.note(ack.now, ack.delivered, ack.newest().sent_at);
         self.delay.note(ack.now, ack.rtt, ack.round_start);
+        let covered = ack.now.since(self.gap) >= self.tuning.max_ack_aggregation;
+        self.busy |= covered && self.delay.queue() >= self.tuning.calm;
     }
 
     /// Handles a change of the maximum packet size.
@@ -142,6 +152,38 @@ impl Path {
     pub(super) fn send(&mut self, window: f64, rate: f64) {
         self.window = Bytes::new(window as u64).max(minimum_window(self.mtu));
         self.rate = Some(rate.max(1.0));
+    }
+
+    /// Returns the rate of bursts relative to the proven rate.
+    fn gain(&self) -> f64 {
+        if self.busy { self.tuning.busy_gain } else { self.tuning.gain }
+    }
+
+    /// Returns the maximum growth of the window per round.
+    pub(super) fn max_growth(&self) -> f64 {
+        if self.busy { self.tuning.busy_growth } else { self.tuning.max_growth }
+    }
+
+    /// Sets the rate of the bursts: that of a burst until its volume is sent, then that of the
+    /// window.
+    pub(super) fn set_burst_rate(&mut self) {
+        let window = self.window.get() as f64;
+        let sent = self.burst.unwrap_or_default().get() as f64;
+        let rate = if sent < self.tuning.burst * self.proven * self.base() {
+            (self.gain() * self.proven).max(1.25 * window / self.base())
+        } else {
+            self.tuning.pace * window / self.base()
+        };
+        // Two rounds of few packets prove little and must not reduce the rate.
+        let least = if self.round <= 2 { self.first_rate() } else { 0.0 };
+        self.send(window, rate.max(least));
+    }
+
+    /// Returns the rate of the first burst in bytes per second. It is sent within a tenth of an
+    /// RTT. If that were shorter, rates over steps of milliseconds could not prove it; if longer,
+    /// there would be less to prove.
+    fn first_rate(&self) -> f64 {
+        self.first_flight.get() as f64 / (0.1 * self.scale.as_secs_f64())
     }
 
     /// Returns the minimum RTT in seconds, at least a millisecond.
@@ -157,7 +199,8 @@ impl Path {
     /// Returns true if the RTT has grown by more than the variation of the path itself.
     pub(super) fn is_queueing(&self) -> bool {
         let swing = self.swing.unwrap_or(self.delay.swing()).mul_f64(1.5).min(self.scale / 4);
-        self.delay.queue() >= self.tuning.rise.max(self.scale / 8).max(swing)
+        self.delay.queue()
+            >= self.tuning.rise.max(self.scale.mul_f64(self.tuning.rise_share)).max(swing)
     }
 
     /// Returns true if the RTT is at its minimum, up to the effect of frames.

@@ -49,6 +49,8 @@ pub(super) struct Settling {
     /// The best rate measured since, and the start of that measurement.
     measured: f64,
     began: Time,
+    /// Losses since it began.
+    pub(super) losses: Losses,
 }
 
 impl Settling {
@@ -58,8 +60,16 @@ impl Settling {
         let (last, least) = path.end_bursts(now);
         path.proven = last.unwrap_or(highest).min(highest).max(least);
         let (exit, highest) = (path.proven, highest.max(least));
-        let settling =
-            Self { delivered, until: next_number, highest, exit, least, measured: 0.0, began: now };
+        let settling = Self {
+            delivered,
+            until: next_number,
+            highest,
+            exit,
+            least,
+            measured: 0.0,
+            began: now,
+            losses: path.losses,
+        };
         settling.send(path);
         settling
     }
@@ -94,6 +104,10 @@ impl Settling {
             // or a queue of few packets overflowed, or frames and infrequent ACKs hide the rate.
             // Standard slow start does better.
             return Next::Over(Progress::Fallback);
+        }
+        if self.losses.exceed(path.tuning.doubt, path.window) {
+            // The path was full: more capacity would be that of others.
+            return Next::Over(path.found(path.window, ack.next_number));
         }
         if path.may_be_return() {
             return Next::Step(Step::Creeping(Creeping::new(path, ack)));

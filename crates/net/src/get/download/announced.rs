@@ -53,9 +53,10 @@ impl Announced {
 
     /// Returns what a later download needs to resume this one. `None` without a strong entity tag,
     /// which alone identifies the version (RFC 9110 §13.1.5).
-    pub fn record(&self, url: &Uri) -> Option<Record> {
+    pub fn record(&self, url: &Uri, location: &Uri) -> Option<Record> {
         let etag = self.etag.clone()?;
-        Some(Record { url: url.to_string(), etag, length: self.total })
+        let (url, location) = (url.to_string(), location.to_string());
+        Some(Record { url, location, etag, length: self.total })
     }
 
     /// Checks that `have` bytes are the whole file as announced.

@@ -1,6 +1,7 @@
 //! Errors of downloads.
 
 use super::super::error::ClientError;
+use crate::printable::Printable;
 use http::{StatusCode, Uri};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub enum DownloadError {
     #[error(transparent)]
     Client(#[from] ClientError),
     /// The server did not send the file.
-    #[error("{url}: the server answered {status}")]
+    #[error("{}: the server answered {status}", Printable(url))]
     Status {
         /// The URL.
         url: String,
@@ -37,7 +38,7 @@ pub enum DownloadError {
         status: StatusCode,
     },
     /// The response contradicts itself or its content.
-    #[error("{url}: {reason}")]
+    #[error("{}: {}", Printable(url), Printable(reason))]
     Response {
         /// The URL.
         url: String,

@@ -27,6 +27,8 @@ const MAX_RECORD: u64 = 64 * 1024;
 pub(super) struct Record {
     /// The URL.
     pub url: String,
+    /// The URL after all redirects.
+    pub location: String,
     /// The strong entity tag of the version.
     pub etag: String,
     /// The length of the file, if it was announced.

@@ -7,6 +7,7 @@ use super::error::DownloadError;
 use super::partial_file::{PartialFile, Resume};
 use crate::get::client::Client;
 use crate::get::error::ClientError;
+use crate::get::redirect::{self, MAX_REDIRECTS};
 use crate::get::response::{Response, Timings};
 use crate::path_report::PathReport;
 use bytes::Bytes;
@@ -41,6 +42,8 @@ pub struct Outcome {
     pub resumed_at: u64,
     /// Times of the request.
     pub timings: Timings,
+    /// Redirects that were followed.
+    pub redirects: usize,
     /// What the server did with its memory of the path, if it reports that.
     pub path: Option<PathReport>,
 }
@@ -74,9 +77,10 @@ async fn to_file(
 ) -> Result<Outcome, DownloadError> {
     let partial = PartialFile::open(path, exists)?;
     let resume = partial.resume(url)?;
-    let (mut response, announced) = request(client, url, resume.as_ref()).await?;
+    let Requested { mut response, announced, location, redirects } =
+        request(client, url, resume.as_ref()).await?;
     let begin = announced.begin;
-    partial.begin(begin, announced.record(url).as_ref())?;
+    partial.begin(begin, announced.record(url, &location).as_ref())?;
     let bytes = match receive(&mut response, partial.file(), &announced, progress).await {
         Ok(bytes) => bytes,
         Err(fault) => {
@@ -96,7 +100,7 @@ async fn to_file(
         return Err(DownloadError::response(url, mismatch));
     }
     partial.publish()?;
-    Ok(outcome(&response, bytes, begin))
+    Ok(outcome(&response, bytes, begin, redirects))
 }
 
 /// Writes the content to a device or a pipe as it arrives.
@@ -107,14 +111,14 @@ async fn to_stream(
     progress: impl FnMut(u64, Option<u64>),
 ) -> Result<Outcome, DownloadError> {
     let path = stream.path().to_owned();
-    let (mut response, announced) = request(client, url, None).await?;
+    let Requested { mut response, announced, redirects, .. } = request(client, url, None).await?;
     // Opened now, so that a request that fails leaves the output alone. A FIFO waits for its
     // reader.
     let file = blocking(move || stream.open()).await.map_err(DownloadError::file(&path))?;
     let received = receive(&mut response, &Arc::new(Box::new(file)), &announced, progress).await;
     let bytes = received.map_err(|fault| fault.error(url, &path, &announced))?;
     announced.check_complete(url, bytes)?;
-    Ok(outcome(&response, bytes, 0))
+    Ok(outcome(&response, bytes, 0, redirects))
 }
 
 /// Downloads the content of a URL and discards it, for measurements.
@@ -126,14 +130,23 @@ pub async fn discard(
     url: &Uri,
     mut progress: impl FnMut(u64, Option<u64>),
 ) -> Result<Outcome, DownloadError> {
-    let (mut response, announced) = request(client, url, None).await?;
+    let Requested { mut response, announced, redirects, .. } = request(client, url, None).await?;
     let (mut have, mut pieces) = (0, Vec::new());
     while response.pieces(&mut pieces).await? {
         have += pieces.drain(..).map(|piece| piece.len() as u64).sum::<u64>();
         progress(have, announced.total);
     }
     announced.check_complete(url, have)?;
-    Ok(outcome(&response, have, 0))
+    Ok(outcome(&response, have, 0, redirects))
+}
+
+/// A response whose content is to be received.
+struct Requested {
+    response: Response,
+    announced: Announced,
+    /// The URL after all redirects.
+    location: Uri,
+    redirects: usize,
 }
 
 /// Requests the rest of a file, or all of it. If the response does not continue the partial file,
@@ -142,28 +155,50 @@ async fn request(
     client: &Client,
     url: &Uri,
     resume: Option<&Resume>,
-) -> Result<(Response, Announced), DownloadError> {
+) -> Result<Requested, DownloadError> {
     let mut headers = request_headers();
     if let Some(resume) = resume {
         headers.extend(resume.headers());
     }
-    let mut response = client.get(url, &headers).await?;
+    let (mut response, mut location, mut redirects) = follow(client, url, &headers).await?;
     if let Some(resume) = resume {
         match response.head.status() {
             StatusCode::PARTIAL_CONTENT => {
-                if let Some(rest) = Announced::rest(&response.head, resume) {
-                    return Ok((response, rest));
+                // An entity tag says something about one resource only (RFC 9110 §8.8.3).
+                let same = resume.record.location == location.to_string();
+                let rest = Announced::rest(&response.head, resume).filter(|_| same);
+                if let Some(announced) = rest {
+                    return Ok(Requested { response, announced, location, redirects });
                 }
-                response = client.get(url, &request_headers()).await?;
+                (response, location, redirects) = follow(client, url, &request_headers()).await?;
             }
             StatusCode::RANGE_NOT_SATISFIABLE => {
-                response = client.get(url, &request_headers()).await?
+                (response, location, redirects) = follow(client, url, &request_headers()).await?;
             }
             _ => {}
         }
     }
-    let whole = Announced::whole(url, &response.head)?;
-    Ok((response, whole))
+    let announced = Announced::whole(&location, &response.head)?;
+    Ok(Requested { response, announced, location, redirects })
+}
+
+/// Requests `url`, and what it redirects to. Returns the last response, its URL, and the number of
+/// redirects.
+async fn follow(
+    client: &Client,
+    url: &Uri,
+    headers: &HeaderMap,
+) -> Result<(Response, Uri, usize), DownloadError> {
+    let mut location = url.clone();
+    for redirects in 0..=MAX_REDIRECTS {
+        let response = client.get(&location, headers).await?;
+        let next = redirect::target(&location, &response.head);
+        match next.map_err(|reason| DownloadError::response(&location, reason))? {
+            None => return Ok((response, location, redirects)),
+            Some(next) => location = next,
+        }
+    }
+    Err(DownloadError::response(url, format!("more than {MAX_REDIRECTS} redirects")))
 }
 
 /// Returns the header fields of each request. Without a content coding, the bytes are those of the
@@ -240,7 +275,7 @@ async fn blocking<T: Send + 'static>(
     spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
-fn outcome(response: &Response, bytes: u64, resumed_at: u64) -> Outcome {
+fn outcome(response: &Response, bytes: u64, resumed_at: u64, redirects: usize) -> Outcome {
     let path = response.trailers().and_then(PathReport::from_trailers);
-    Outcome { bytes, resumed_at, timings: response.timings(), path }
+    Outcome { bytes, resumed_at, timings: response.timings(), redirects, path }
 }

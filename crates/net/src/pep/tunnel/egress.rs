@@ -4,9 +4,12 @@
 use super::config::{HANDSHAKE_TIME, TunnelConfig};
 use super::flow_control::StreamLimits;
 use super::header::{Header, MAX_HEADER, read_header, write_reply};
-use super::secret::Secret;
+use super::secret::{Secret, hint};
 use super::stream::QuicProxyStream;
-use crate::admission::control::{AdmissionControl, AdmissionLimits, HandshakeLimits};
+use crate::admission::control::{
+    AdmissionControl, AdmissionLimits, ConnectionGuard, HandshakeLimits,
+};
+use crate::admission::quic::QuicGate;
 use crate::clock::RealClock;
 use crate::driver::{Driver, server_endpoint_config};
 use crate::pep::connection_log::Origin;
@@ -16,6 +19,7 @@ use crate::pep::refusal::Refusal;
 use crate::pep::relay::relay;
 use crate::pep::shared::Shared;
 use crate::pep::stream::TcpProxyStream;
+use crate::printable::Printable;
 use crate::socket::{MTU, Socket};
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::noq_proto::ServerConfig;
@@ -24,8 +28,8 @@ use bentpipe_units::Bytes;
 use bytes::{Buf, Bytes as Piece, BytesMut};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -33,7 +37,8 @@ use tokio::time::timeout;
 const MAX_TUNNELS: usize = 64;
 /// Concurrent tunnels of one client. Our choice.
 const MAX_PER_CLIENT: usize = 8;
-/// Number of tunnels from which on clients have to validate their addresses. Our choice.
+/// Number of incomplete handshakes from which on clients have to validate their addresses. Our
+/// choice.
 const RETRY_FROM: usize = 8;
 
 /// Starts to accept tunnels on `socket`.
@@ -53,33 +58,48 @@ pub(in crate::pep) fn start(
         per_client: MAX_PER_CLIENT,
         memory: Bytes::MAX,
     });
-    let (admission, base, accepted) = (tunnels.clone(), clock.base(), config.clone());
+    let limits = HandshakeLimits { retry_from: RETRY_FROM, refuse_from: MAX_TUNNELS };
+    let gate = Arc::new(Mutex::new(QuicGate::new(tunnels, limits)));
+    let (admitted, base, accepted) = (gate.clone(), clock.base(), config.clone());
     let acceptor: Acceptor = Box::new(move |remote| {
-        let guard = admission.reserve(remote.ip(), |_| Some(())).ok()?;
+        let guard = admitted.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         // One more stream for flow control.
         let streams = shared.limits.connections.saturating_add(1);
         let (config, attachments) = tunnel.connection(streams).server(&accepted);
         let shared = shared.clone();
         let app = Box::new(move |conn: Conn| {
             Box::pin(async move {
-                accept_streams(conn, shared, remote).await;
-                drop(guard);
+                accept_streams(conn, shared, remote, guard).await;
             }) as Task
         });
         Some(Accept { config, attachments, app })
     });
     let mut endpoint =
         Endpoint::new(endpoint_config, base, Some((config, acceptor)), socket.max_segments(MTU.1));
-    let limits = HandshakeLimits { retry_from: RETRY_FROM, refuse_from: MAX_TUNNELS };
-    endpoint.set_gatekeeper(Box::new(move |_, validated| {
-        limits.decide(tunnels.connections(), validated)
+    endpoint.set_gatekeeper(Box::new(move |remote, validated| {
+        gate.lock().unwrap_or_else(PoisonError::into_inner).decide(remote.ip(), validated)
     }));
     Ok(Driver::start(endpoint, socket, clock))
 }
 
 /// The application of a tunnel: a task for each stream.
-async fn accept_streams(conn: Conn, shared: Arc<Shared>, remote: SocketAddr) {
-    if !matches!(timeout(HANDSHAKE_TIME.into(), conn.handshaken()).await, Ok(Ok(()))) {
+async fn accept_streams(
+    conn: Conn,
+    shared: Arc<Shared>,
+    remote: SocketAddr,
+    mut guard: ConnectionGuard,
+) {
+    let handshake = timeout(HANDSHAKE_TIME.into(), conn.handshaken()).await;
+    let failed = match handshake {
+        Ok(Ok(())) => guard.handshake_complete().is_err().then(|| "too many tunnels".to_owned()),
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some(format!("no handshake within {HANDSHAKE_TIME}")),
+    };
+    if let Some(reason) = failed {
+        shared.metrics.tunnels_refused.fetch_add(1, Relaxed);
+        let hint = hint(&reason);
+        let reason = Printable(reason);
+        shared.report(&format_args!("a tunnel from {remote} was refused: {reason}{hint}"));
         return conn.close(0, b"");
     }
     // The first stream is for flow control.

@@ -4,12 +4,13 @@
 use super::config::{FLUSH_TIME, HANDSHAKE_TIME, TunnelConfig};
 use super::flow_control::StreamLimits;
 use super::header::{INITIAL_LIMIT, MAX_REPLY, read_reply, write_header};
-use super::secret::{Role, Secret};
+use super::secret::{Role, Secret, hint};
 use super::stream::QuicProxyStream;
 use crate::admission::buffers::Buffers;
 use crate::admission::control::ConnectionGuard;
 use crate::clock::RealClock;
 use crate::driver::Driver;
+use crate::logging::ErrorLog;
 use crate::pep::error::PepError;
 use crate::pep::handshake::machine::ClientHandshake;
 use crate::pep::proxied_connection::ProxiedConnection;
@@ -18,6 +19,7 @@ use crate::pep::refuse::refuse;
 use crate::pep::relay::{IdleTimeouts, relay};
 use crate::pep::stream::{ProxyStream, StreamError, TcpProxyStream};
 use crate::pep::target::Target;
+use crate::printable::Printable;
 use crate::shutdown::{Shutdown, ShutdownSignal};
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
@@ -78,13 +80,13 @@ impl Tunnel {
         secret: &Secret,
         congestion: &CongestionConfig,
         (buffer, memory): (Bytes, Bytes),
-        clock: RealClock,
+        (clock, errors): (RealClock, Arc<ErrorLog>),
     ) -> Result<Self, PepError> {
         let config = Arc::new(TunnelConfig::new(congestion, buffer, memory, clock.base())?);
         let tls = Arc::new(secret.client()?);
         let (publish, current) = watch::channel(None);
         let (shutdown, supervisor) =
-            (Shutdown::new(), TunnelSupervisor { egress, tls, config, clock, publish });
+            (Shutdown::new(), TunnelSupervisor { egress, tls, config, clock, errors, publish });
         let supervisor = tokio::spawn(supervisor.run(shutdown.signal()));
         Ok(Self { current, supervisor, shutdown })
     }
@@ -133,6 +135,7 @@ struct TunnelSupervisor {
     tls: Arc<QuicClientConfig>,
     config: Arc<TunnelConfig>,
     clock: RealClock,
+    errors: Arc<ErrorLog>,
     publish: watch::Sender<Option<StreamSender>>,
 }
 
@@ -156,11 +159,9 @@ impl TunnelSupervisor {
                         return driver.close_all(0).await;
                     }
                     let reason = conn.closed().map_or_else(String::new, |error| error.to_string());
-                    tracing::warn!(egress = %self.egress, reason, "tunnel closed");
+                    self.report("the tunnel closed", &reason);
                 }
-                Err(reason) => {
-                    tracing::warn!(egress = %self.egress, reason, "cannot open the tunnel")
-                }
+                Err(reason) => self.report("cannot open the tunnel", &reason),
             }
             failures = if started.elapsed() > MIN_LIFETIME { 0 } else { failures + 1 };
             let pause = PAUSES.get(failures).or(PAUSES.last()).copied().unwrap_or(1);
@@ -169,6 +170,13 @@ impl TunnelSupervisor {
                 () = shutdown.started() => return,
             }
         }
+    }
+
+    /// Writes a failure of the tunnel to the error log.
+    fn report(&self, what: &str, reason: &str) {
+        let (egress, hint, reason) = (self.egress, hint(reason), Printable(reason));
+        let text = format_args!("{what} to {egress}: {reason}{hint}");
+        self.errors.write(self.clock.now(), self.clock.system(), &text);
     }
 
     async fn connect(&self) -> Result<(Conn, StreamSender, Driver), String> {

@@ -14,7 +14,7 @@ use rustls::server::WebPkiClientVerifier;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,6 +22,18 @@ use std::sync::Arc;
 const ALPN: &[u8] = b"bentpipe-pep/1";
 /// Length of a secret, bytes.
 const LENGTH: usize = 32;
+
+/// Mode bits that a secret's file must not have: other users may read or change it, or its group
+/// may change it.
+const OTHERS: u32 = 0o027;
+
+/// Returns what to do about a handshake that failed for `reason`, to append to it.
+pub(super) fn hint(reason: &str) -> &'static str {
+    match reason.contains("certificate") {
+        true => "; both proxies need the same secret",
+        false => "",
+    }
+}
 
 /// The role of a proxy in a tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,17 +73,27 @@ impl Secret {
         let wrong = |reason: String| PepError::Secret { file: file.to_owned(), reason };
         let mut text = String::new();
         let open = std::fs::File::open(file).map_err(|error| wrong(error.to_string()))?;
+        let metadata = open.metadata().map_err(|error| wrong(error.to_string()))?;
         // A longer file is not a secret.
         open.take(4 * LENGTH as u64)
             .read_to_string(&mut text)
             .map_err(|error| wrong(error.to_string()))?;
-        Self::parse(text.trim()).ok_or_else(|| {
+        let secret = Self::parse(text.trim()).ok_or_else(|| {
             wrong(
                 "the file does not hold a secret; expected: 64 hexadecimal digits, as written by \
                  `--make-secret`"
                     .to_owned(),
             )
-        })
+        })?;
+        let mode = metadata.permissions().mode() & 0o777;
+        if mode & OTHERS != 0 {
+            return Err(wrong(format!(
+                "its mode {mode:04o} lets other users read or change it; allowed: 0600 or \
+                 stricter, and 0640 (chmod 600 {})",
+                file.display()
+            )));
+        }
+        Ok(secret)
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -156,10 +178,10 @@ impl Secret {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
 
     #[test]
     fn a_secret_is_written_once_for_its_owner_only() {
-        use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("secret");
         Secret::make(&file).unwrap();
@@ -184,9 +206,34 @@ mod tests {
             &"ab".repeat(500),
         ] {
             std::fs::write(&file, text).unwrap();
+            std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
             let error = Secret::from_file(&file).unwrap_err().to_string();
             assert!(text.is_empty() || !error.contains(text), "{error}");
             assert!(error.contains("64 hexadecimal digits") && error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_secret_that_others_may_read_or_change_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("secret");
+        Secret::make(&file).unwrap();
+        for (mode, allowed) in [
+            (0o400, true),
+            (0o600, true),
+            (0o640, true),
+            (0o660, false),
+            (0o644, false),
+            (0o602, false),
+        ] {
+            std::fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            match Secret::from_file(&file) {
+                Ok(_) => assert!(allowed, "{mode:o}"),
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(!allowed && error.contains("chmod 600"), "{mode:o}: {error}");
+                }
+            }
         }
     }
 

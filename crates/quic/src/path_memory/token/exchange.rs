@@ -107,14 +107,25 @@ async fn send(conn: Conn, server: &TokenServer) {
         return;
     }
     let (mut stream, mut last, mut revoked, mut issued) = (None, None, false, Vec::new());
+    // A migration starts with another path: the tokens so far remain those of the old one.
+    let mut path = 0;
     // A retreat counts even if no more tokens may be sent.
     let full = |count: usize, next: &Next| count >= MAX_TOKENS && *next != Next::Revoke;
     let mut count = 0;
     loop {
         let wanted = |known: &ResumeState| {
-            next(known, last.as_ref(), revoked).filter(|next| !full(count, next))
+            let same = known.path == path;
+            next(known, last.as_ref().filter(|_| same), revoked && same)
+                .filter(|next| !full(count, next))
+                .map(|next| (known.path, next))
         };
-        let Ok(found) = poll_fn(|cx| conn.poll_resume_state(wanted, cx)).await else { return };
+        let Ok((current, found)) = poll_fn(|cx| conn.poll_resume_state(wanted, cx)).await else {
+            return;
+        };
+        if current != path {
+            (path, revoked) = (current, false);
+            issued.clear();
+        }
         let saved = match found {
             Next::Revoke => {
                 server.revoke(&issued);
@@ -211,7 +222,12 @@ mod tests {
     }
 
     fn knows(offered: Option<u64>, observed: Option<u64>, retreated: bool) -> ResumeState {
-        ResumeState { offered: offered.map(saved), observed: observed.map(saved), retreated }
+        ResumeState {
+            offered: offered.map(saved),
+            observed: observed.map(saved),
+            retreated,
+            path: 0,
+        }
     }
 
     #[test]

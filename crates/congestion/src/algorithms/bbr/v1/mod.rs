@@ -28,7 +28,10 @@ parameters! {
         bandwidth_rounds: 10.0, 1.0 => 1000.0, "",
             "length of the bandwidth's maximum filter in rounds (BtlBwFilterLen)";
         min_rtt_window: 10.0, 0.1 => 3600.0, "s",
-            "time after which the minimum RTT is probed again (RTpropFilterLen)";
+            "shortest time after which the minimum RTT is probed again (RTpropFilterLen)";
+        probe_rtt_rounds: 100.0, 0.0 => 10_000.0, "RTTs",
+            "shortest time after which the minimum RTT is probed again, in minimum RTTs: a probe \
+             costs the volume of two RTTs (our choice); 0 as published";
         pacing_margin: 0.01, 0.0 => 0.5, "",
             "fraction of the estimated bandwidth that pacing leaves unused (as in Linux)";
     }
@@ -69,6 +72,7 @@ pub struct Bbr1 {
     cwnd_gain: f64,
     bandwidth_rounds: u64,
     min_rtt_window: Span,
+    probe_rtt_rounds: f64,
     pacing_share: f64,
     mtu: Bytes,
     initial_window: Bytes,
@@ -116,6 +120,7 @@ impl Bbr1 {
             cwnd_gain: parameters.cwnd_gain,
             bandwidth_rounds: parameters.bandwidth_rounds as u64,
             min_rtt_window: Span::from_secs_f64(parameters.min_rtt_window),
+            probe_rtt_rounds: parameters.probe_rtt_rounds,
             pacing_share: 1.0 - parameters.pacing_margin,
             mtu: config.mtu,
             initial_window,
@@ -213,7 +218,8 @@ impl Bbr1 {
 
     /// BBRUpdateRTprop and BBRCheckProbeRTT.
     fn check_probe_rtt(&mut self, ack: &Ack<'_>) {
-        let expired = ack.now > self.min_rtt_stamp + self.min_rtt_window;
+        let rounds = self.min_rtt.unwrap_or_default().mul_f64(self.probe_rtt_rounds);
+        let expired = ack.now > self.min_rtt_stamp + self.min_rtt_window.max(rounds);
         let known = self.min_rtt.filter(|_| !expired && !self.min_rtt_stale);
         if ack.newest().sent_at >= self.path_since && known.is_none_or(|min_rtt| ack.rtt <= min_rtt)
         {

@@ -37,7 +37,7 @@ impl Controller for Bbr3 {
         self.check_drain_done(signals.now);
         self.update_probe_bw(&signals);
         if ack.newest().sent_at >= self.path_since {
-            self.min_rtt.update(signals.now, ack.rtt, self.probe_rtt_interval);
+            self.min_rtt.update(signals.now, ack.rtt, self.probe_rtt_interval());
         }
         self.check_probe_rtt(&signals);
         self.short_term.end_ack(signals.rate, signals.volume);

@@ -86,8 +86,10 @@ impl MinRtt {
         self.value
     }
 
-    /// Adds a sample (UpdateMinRTT). `interval` is ProbeRTTInterval.
+    /// Adds a sample (UpdateMinRTT). `interval` is ProbeRTTInterval; the filter is never shorter
+    /// (§2.16.1).
     pub fn update(&mut self, now: Time, rtt: Span, interval: Span) {
+        let window = MIN_RTT_WINDOW.max(interval * 2);
         self.expired = now > self.recent_stamp + interval;
         if self.expired || self.recent.is_none_or(|recent| rtt < recent) {
             self.recent = Some(rtt);
@@ -95,7 +97,7 @@ impl MinRtt {
         }
         if let Some(recent) = self.recent
             && (self.stale
-                || now > self.stamp + MIN_RTT_WINDOW
+                || now > self.stamp + window
                 || self.value.is_none_or(|value| recent < value))
         {
             self.stale = false;

@@ -8,10 +8,11 @@ parameters! {
         loss_threshold: 0.02, 0.001 => 0.5, "",
             "fraction of a round that may be lost while probing (draft-ietf-ccwg-bbr §2.7, \
              LossThresh)";
-        loss_significance: 0.0, 0.0 => 10.0, "",
-            "standard errors of random loss by which a round must exceed loss_threshold to count; \
-             0 as in the draft, 3 for a link whose random loss is just below the threshold (our \
-             choice)";
+        loss_significance: 3.0, 0.0 => 10.0, "",
+            "standard errors of random loss by which a round must exceed loss_threshold to count: \
+             otherwise a path with random loss below the threshold ends Startup and every probe \
+             as soon as chance exceeds it, which a small window makes likely (our choice); 0 as \
+             in the draft";
         startup_loss_ranges: 6.0, 1.0 => 1000.0, "",
             "discontiguous loss ranges per round at which Startup ends (§5.3.1.3, \
              BBRStartupFullLossCnt)";
@@ -27,6 +28,10 @@ parameters! {
             "fraction of the estimated bandwidth that pacing leaves unused (§2.4, \
              PacingMarginPercent)";
         probe_rtt_interval: 5.0, 0.1 => 3600.0, "s",
-            "interval between two probes for the minimum RTT (§2.16.2, ProbeRTTInterval)";
+            "shortest interval between two probes for the minimum RTT (§2.16.2, \
+             ProbeRTTInterval)";
+        probe_rtt_rounds: 50.0, 0.0 => 10_000.0, "RTTs",
+            "shortest interval between two probes for the minimum RTT, in minimum RTTs: a probe \
+             costs the volume of about one RTT (our choice); 0 as in the draft";
     }
 }

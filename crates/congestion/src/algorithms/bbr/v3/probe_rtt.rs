@@ -10,6 +10,14 @@ const DURATION: Span = Span::from_millis(200);
 const CWND_GAIN: f64 = 0.5;
 
 impl Bbr3 {
+    /// Returns ProbeRTTInterval. On a long path it has a minimum in RTTs.
+    pub(super) fn probe_rtt_interval(&self) -> Span {
+        let rounds = self.parameters.probe_rtt_rounds;
+        self.min_rtt.get().map_or(self.probe_rtt_interval, |min_rtt| {
+            self.probe_rtt_interval.max(min_rtt.mul_f64(rounds))
+        })
+    }
+
     /// CheckProbeRTT.
     pub(super) fn check_probe_rtt(&mut self, signals: &AckSignals) {
         if self.state != State::ProbeRtt && self.min_rtt.expired && !self.probe_rtt.idle_restart {

@@ -10,7 +10,10 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 
 fn flow() -> Flow<Bbr3> {
-    Flow::new(|config| Bbr3::new(config, &Parameters::default()))
+    // As in the draft.
+    let parameters =
+        Parameters { loss_significance: 0.0, probe_rtt_rounds: 0.0, ..Parameters::default() };
+    Flow::new(|config| Bbr3::new(config, &parameters))
 }
 
 /// Sends rounds of the same size until the pipe counts as full and has drained.

@@ -1,0 +1,114 @@
+//! Results of the populations of a run.
+
+use super::Expansion;
+use super::draw::user_name;
+use bentpipe_results::{Population, User};
+use bentpipe_sim::{FlowOutcome, RunSpec};
+use std::collections::{BTreeMap, HashMap};
+
+/// Name of all users of a run that has several populations or shares.
+const ALL: &str = bentpipe_results::fairness::ALL_FLOWS;
+
+/// A user's flow.
+#[derive(Debug, Clone, Copy)]
+struct Owner {
+    /// Number of the share among those of all populations.
+    share: usize,
+    /// Number of the user in its population.
+    number: usize,
+    /// Index of the flow in the run.
+    flow: usize,
+    /// Index of the population.
+    population: usize,
+}
+
+/// Splits the outcomes of a run into those of single flows and the results of its populations.
+/// `names` has the names of the flows before their expansion.
+pub(crate) fn populations<'a>(
+    expansions: &[Expansion],
+    names: &[String],
+    spec: &RunSpec,
+    outcomes: &'a [FlowOutcome],
+) -> (Vec<&'a FlowOutcome>, Vec<Population>) {
+    let shares: Vec<(usize, &Expansion, usize)> = expansions
+        .iter()
+        .enumerate()
+        .flat_map(|(population, expansion)| {
+            let users = expansion.shares.iter().filter(|(_, users)| users.is_some());
+            users.map(move |(template, _)| (population, expansion, *template))
+        })
+        .collect();
+    if shares.is_empty() {
+        return (outcomes.iter().collect(), Vec::new());
+    }
+    let owners = owners(&shares, names, spec);
+    let mut single = Vec::new();
+    // Users by visit and share.
+    let mut found: BTreeMap<(usize, usize), Vec<User>> = BTreeMap::new();
+    for outcome in outcomes {
+        let Some(owner) = owners.get(outcome.name.as_str()) else {
+            single.push(outcome);
+            continue;
+        };
+        let user = user(&expansions[owner.population], *owner, spec, outcome);
+        found.entry((outcome.visit, owner.share)).or_default().push(user);
+    }
+    let mut results = Vec::new();
+    let visits: Vec<usize> = {
+        let mut visits: Vec<usize> = found.keys().map(|(visit, _)| *visit).collect();
+        visits.dedup();
+        visits
+    };
+    for visit in visits {
+        let own = found.range((visit, 0)..(visit + 1, 0));
+        let mut all: Vec<User> = Vec::new();
+        for ((_, share), users) in own {
+            let (_, _, template) = shares[*share];
+            results.push(Population::new(&names[template], visit, users, true));
+            all.extend(users);
+        }
+        if shares.len() > 1 {
+            results.push(Population::new(ALL, visit, &all, false));
+        }
+    }
+    (single, results)
+}
+
+/// Returns the owner of each user's flow by its name.
+fn owners(
+    shares: &[(usize, &Expansion, usize)],
+    names: &[String],
+    spec: &RunSpec,
+) -> HashMap<String, Owner> {
+    let flows: HashMap<&str, usize> =
+        spec.flows.iter().enumerate().map(|(index, flow)| (flow.name.as_str(), index)).collect();
+    let mut owners = HashMap::new();
+    for (share, &(population, expansion, template)) in shares.iter().enumerate() {
+        let own = expansion.shares.iter().filter(|(index, _)| *index == template);
+        for &number in own.filter_map(|(_, users)| users.as_ref()).flat_map(|users| &users.members)
+        {
+            let name = user_name(&names[template], number);
+            if let Some(&flow) = flows.get(name.as_str()) {
+                owners.insert(name, Owner { share, number, flow, population });
+            }
+        }
+    }
+    owners
+}
+
+fn user(expansion: &Expansion, owner: Owner, spec: &RunSpec, outcome: &FlowOutcome) -> User {
+    let ideal = expansion.bottleneck.ideal(&spec.flows[owner.flow], outcome.visit, outcome.bytes);
+    let completion = outcome.completion.filter(|time| outcome.completed && !time.is_zero());
+    User {
+        number: owner.number,
+        bytes: outcome.bytes,
+        start_s: outcome.start.as_secs_f64(),
+        completion_s: completion.map(|time| time.as_secs_f64()),
+        ideal_s: ideal.as_secs_f64(),
+        packets_sent: outcome.packets_sent,
+        packets_dropped: outcome.packets_lost_policer
+            + outcome.packets_lost_queue
+            + outcome.packets_lost_channel
+            + outcome.packets_lost_routing,
+    }
+}

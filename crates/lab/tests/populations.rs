@@ -1,0 +1,261 @@
+//! Populations of users: what is drawn, and what results say of it.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use bentpipe_lab::{Changes, Lab, Plan};
+use bentpipe_results::{Population, Results, Run, find_table};
+use bentpipe_sim::RunSpec;
+use std::path::Path;
+
+/// Users of a short path, on which simulations are quick.
+const BEAM: &str = r#"
+name = "beam"
+repeat = 2
+[path]
+rtt = "200 ms"
+forward = { rate = "20 Mbps", queue = "1 BDP" }
+return = { rate = "5 Mbps" }
+[output]
+time_series = "none"
+[[flow]]
+name = "users"
+count = 40
+arrivals = { load = 0.5 }
+download = { lognormal = { median = "100 kB", sigma = 1.0, max = "1 MB" } }
+[[flow.share]]
+name = "ours"
+[[flow.share]]
+name = "others"
+[[variant]]
+name = "rfc"
+preset = "rfc"
+[[variant]]
+name = "half"
+flow.others = { preset = "rfc" }
+"#;
+
+fn plan(text: &str) -> Plan {
+    Plan::parse("t.toml", text, Path::new("."), &Changes::default()).unwrap()
+}
+
+/// Returns the specification of the first run of variant number `variant`.
+fn spec(plan: &Plan, variant: usize, run: u64) -> RunSpec {
+    let task = plan.tasks.iter().find(|task| task.case == variant && task.run == run).unwrap();
+    plan.spec(*task).unwrap()
+}
+
+/// Returns start and size of each user.
+fn users(spec: &RunSpec) -> Vec<(u64, u64)> {
+    let user = |flow: &bentpipe_sim::FlowSpec| {
+        (flow.start.as_nanos(), flow.visits[0].objects[0].bytes.get())
+    };
+    spec.flows.iter().map(user).collect()
+}
+
+fn population<'a>(run: &'a Run, name: &str) -> &'a Population {
+    run.populations.iter().find(|population| population.name == name).unwrap()
+}
+
+fn run(text: &str) -> Results {
+    Lab::new().run(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn variants_have_the_same_users_and_runs_have_different_ones() {
+    let plan = plan(BEAM);
+    let drawn = users(&spec(&plan, 0, 0));
+    assert_eq!(drawn.len(), 40);
+    assert_eq!(users(&spec(&plan, 1, 0)), drawn);
+    assert_ne!(users(&spec(&plan, 0, 1)), drawn);
+    let sizes = drawn.iter().map(|(_, bytes)| *bytes);
+    assert!(sizes.clone().all(|bytes| (1..=1_000_000).contains(&bytes)), "{drawn:?}");
+    assert!(sizes.max() > sizes_min(&drawn), "sizes are drawn");
+}
+
+fn sizes_min(drawn: &[(u64, u64)]) -> Option<u64> {
+    drawn.iter().map(|(_, bytes)| *bytes).min()
+}
+
+#[test]
+fn each_user_has_a_terminal_and_one_server_or_its_own() {
+    let flows = spec(&plan(BEAM), 0, 0).flows;
+    let mut terminals: Vec<usize> = flows.iter().map(|flow| flow.terminal).collect();
+    terminals.sort_unstable();
+    assert_eq!(terminals, (0..40).collect::<Vec<_>>());
+    assert!(flows.iter().all(|flow| flow.server == "server" && flow.in_population));
+    // Shares take turns in the order of arrival.
+    assert_eq!(flows[0].name, "ours-000");
+    assert!(flows.iter().any(|flow| flow.name == "others-001" && flow.terminal == 1));
+    let own = BEAM.replace("count = 40", "count = 40\nown_servers = true");
+    let mut servers: Vec<String> =
+        spec(&plan(&own), 0, 0).flows.into_iter().map(|flow| flow.server).collect();
+    servers.sort();
+    servers.dedup();
+    assert_eq!(servers.len(), 40);
+}
+
+#[test]
+fn single_flows_keep_their_terminals_beside_users() {
+    let text = BEAM.replace("[path]\n", "[path]\nterminals = 3\n")
+        + "[[flow]]\nname = \"bulk\"\nterminal = 2\ndownload = \"1 MB\"\n";
+    // Keys of the last variant end where the next table begins.
+    let spec = spec(&plan(&text), 0, 0);
+    assert_eq!(spec.terminals, 43);
+    let users: Vec<usize> =
+        spec.flows.iter().filter(|flow| flow.in_population).map(|flow| flow.terminal).collect();
+    assert_eq!((users.iter().min(), users.iter().max()), (Some(&3), Some(&42)));
+}
+
+#[test]
+fn the_offered_load_counts_wire_bytes_over_the_mean_time_of_arrivals() {
+    // Of many runs, the mean time of all arrivals is that of the wire bytes at half of 20 Mbps.
+    let plan = plan(&BEAM.replace("repeat = 2", "repeat = 200"));
+    let ratios = (0..200).map(|run| {
+        let drawn = users(&spec(&plan, 0, run));
+        let wire = |bytes: u64| bytes + bytes.div_ceil(1440) * 60;
+        let offered: u64 = drawn.iter().map(|(_, bytes)| wire(*bytes)).sum();
+        let last = drawn.iter().map(|(start, _)| *start).max().unwrap() as f64 / 1e9;
+        last * 20e6 * 0.5 / 8.0 / offered as f64
+    });
+    let mean = ratios.sum::<f64>() / 200.0;
+    // A sum of 40 exponential times has a deviation of 16 %, and the mean of 200 one of 1.1 %.
+    assert!((0.95..1.05).contains(&mean), "{mean}");
+}
+
+#[test]
+fn lists_and_files_give_sizes_and_arrivals() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("at.txt"), "# seconds\n0\n1.5\n\n3 # third\n").unwrap();
+    std::fs::write(directory.path().join("sizes.txt"), "1000\n2 kB\n").unwrap();
+    let text = BEAM
+        .replace("count = 40", "count = 3")
+        .replace("{ load = 0.5 }", "{ file = \"at.txt\" }")
+        .replace("[[flow.share]]\nname = \"ours\"\n[[flow.share]]\nname = \"others\"\n", "")
+        .replace("flow.others = { preset = \"rfc\" }", "");
+    let at = text.find("{ lognormal").unwrap();
+    let end = at + text[at..].find('\n').unwrap();
+    let sizes = "{ file = \"sizes.txt\", order = \"listed\" }";
+    let text = format!("{}{sizes}{}", &text[..at], &text[end..]);
+    let plan = Plan::parse("t.toml", &text, directory.path(), &Changes::default()).unwrap();
+    let second = 1_000_000_000;
+    assert_eq!(users(&spec(&plan, 0, 0)), [(0, 1000), (3 * second / 2, 2000), (3 * second, 1000)]);
+    assert_eq!(plan.tasks.len(), 2, "nothing is random, so each variant has one run");
+    assert_eq!(plan.input().files.len(), 2, "files are part of the plan");
+}
+
+#[test]
+fn results_describe_users_together() {
+    let results = run(BEAM);
+    let half = results.runs.iter().find(|run| run.variant == "half").unwrap();
+    assert!(half.flows.is_empty() && half.fairness.is_none());
+    let names: Vec<&str> = half.populations.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["ours", "others", "all"]);
+    let (ours, others, all) =
+        (population(half, "ours"), population(half, "others"), population(half, "all"));
+    assert_eq!((ours.metrics.users, others.metrics.users, all.metrics.users), (20, 20, 40));
+    let mean = |one: &Population| one.metrics.mean_completion_s.unwrap();
+    assert!((mean(all) - (mean(ours) + mean(others)) / 2.0).abs() < 1e-9);
+    assert_eq!(
+        all.classes.iter().map(|class| class.metrics.users).sum::<u64>(),
+        40,
+        "classes are disjoint"
+    );
+    let columns = ours.users.as_ref().unwrap();
+    assert_eq!(columns.user, (0..40).step_by(2).collect::<Vec<u64>>());
+    // Nothing is faster than the bound, and a quiet path is not much slower.
+    assert!(columns.slowdown.iter().all(|slowdown| slowdown.unwrap() >= 1.0), "{columns:?}");
+    let class = results.summary.iter().find(|row| {
+        row.flow == "others/up-to-100-kB" && row.metric == "p95_slowdown" && row.variant == "rfc"
+    });
+    assert!(class.is_some_and(|row| row.n == 2 && row.median.is_some()));
+    // Tables: a row for each user of the shares, and for each population and class of sizes.
+    let rows = |name: &str| find_table(name).unwrap().of(&results).len();
+    let populations = || results.runs.iter().flat_map(|run| &run.populations);
+    assert_eq!(rows("users"), results.runs.len() * 40);
+    assert_eq!(rows("populations"), populations().map(|one| 1 + one.classes.len()).sum::<usize>());
+}
+
+#[test]
+fn the_bound_of_the_idle_path_is_that_of_an_ideal_transfer() {
+    // One user, whose window never limits it: one RTT for the handshake, one for the request, and
+    // 1 MB in 695 packets of 1500 B at 20 Mbps.
+    let text = BEAM
+        .replace("count = 40", "count = 1")
+        .replace("{ load = 0.5 }", "\"at once\"")
+        .replace("[[variant]]\nname = \"half\"\nflow.others = { preset = \"rfc\" }\n", "")
+        .replace("preset = \"rfc\"", "initial_window = 1000\nquic.pacing = false")
+        .replace("queue = \"1 BDP\"", "queue = \"2 MB\"");
+    let at = text.find("{ lognormal").unwrap();
+    let end = at + text[at..].find('\n').unwrap();
+    for (stack, rtts) in [
+        ("", 2.0),
+        ("transport = \"tcp\"\ntcp.receive_autotune = false", 3.0),
+        ("transport = \"tcp\"\ntcp.receive_autotune = false\nhttp = \"raw\"", 2.0),
+    ] {
+        let own = match stack {
+            "" => String::new(),
+            tcp => format!("\n{tcp}"),
+        };
+        let text = format!("{}\"1 MB\"{}{own}\n", &text[..at], &text[end..]);
+        let text = if stack.is_empty() { text } else { text.replace("quic.pacing = false", "") };
+        let results = run(&text);
+        let metrics = &population(&results.runs[0], "ours").metrics;
+        let (slowdown, completion) =
+            (metrics.mean_slowdown.unwrap(), metrics.mean_completion_s.unwrap());
+        assert!((0.999..1.05).contains(&slowdown), "{stack}: {slowdown}");
+        let ideal = completion / slowdown;
+        assert!((ideal - rtts * 0.2 - 0.417).abs() < 0.003, "{stack}: {ideal}");
+    }
+}
+
+#[test]
+fn users_come_back_with_new_sizes() {
+    let text = BEAM.replace("download = {", "visits = [{ download = {").replace(
+        "max = \"1 MB\" } }",
+        "max = \"1 MB\" } } }, { idle_before = \"1 s\", download = { list = [\"5 kB\"] } }]",
+    );
+    let results = run(&text);
+    let half = &results.runs[0];
+    let visits: Vec<(&str, usize)> =
+        half.populations.iter().map(|one| (one.name.as_str(), one.visit)).collect();
+    let expected = [("ours", 1), ("others", 1), ("all", 1), ("ours", 2), ("others", 2), ("all", 2)];
+    assert_eq!(visits, expected);
+    let second = half.populations.iter().find(|one| one.visit == 2).unwrap();
+    assert!(second.users.as_ref().unwrap().bytes.iter().all(|bytes| *bytes == 5000));
+}
+
+#[test]
+fn expectations_and_published_figures_read_populations() {
+    let text = format!(
+        "{BEAM}
+[[expect]]
+metric = \"mean_completion_s\"
+flow = \"others\"
+variant = \"half\"
+relative_to = \"rfc\"
+statistic = \"mean\"
+above = 0.5
+below = 2
+[[expect]]
+metric = \"p95_slowdown\"
+above = 1
+[[expect]]
+metric = \"users\"
+flow = \"all/up-to-1-MB\"
+above = 0
+below = 41
+[[published]]
+label = \"a figure\"
+kind = \"measured\"
+metric = \"mean_slowdown\"
+flow = \"all\"
+value = 2
+source = \"a test\"
+"
+    );
+    let results = run(&text);
+    assert!(results.all_passed(), "{:?}", results.expectations);
+    // One; every population of both variants; one of both variants.
+    assert_eq!(results.expectations.len(), 1 + 2 * 3 + 2);
+    assert_eq!(results.published.len(), 2);
+}

@@ -1,0 +1,203 @@
+//! The same runs on both clocks: datagrams and paths over constellations.
+//!
+//! Without root, which namespaces need in a process of several threads, the tests print the reason
+//! and pass.
+
+#![cfg(feature = "real-clock")]
+#![allow(clippy::unwrap_used)]
+
+use bentpipe_lab::{Changes, Plan, RealClock, RunError, Runner, Simulator, Task};
+use bentpipe_sim::{FlowOutcome, RunOutcome};
+use bentpipe_units::{Span, Time};
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// A route that changes after 3.9 s, by 3.4 ms.
+const MOVING: &str = r#"
+name = "moving"
+time_limit = "30 s"
+[path.orbit]
+constellation = "starlink-550"
+links.all = { rate = "50 Mbps", queue = "100 packets" }
+[output]
+time_series = "all"
+"#;
+
+/// Runs the first task of `text` on both clocks. `None` without the permission to do so.
+fn both(text: &str) -> Option<[RunOutcome; 2]> {
+    let plan = |text| Plan::parse("test.toml", text, Path::new("."), &Changes::default());
+    let task = Task { case: 0, run: 0 };
+    let stop = AtomicBool::new(false);
+    let real = plan(text).unwrap().on_real_clock().unwrap().spec(task).unwrap();
+    let real = match RealClock::default().run(&real, "test", &stop) {
+        Err(RunError::Failed(error)) if error.contains("Needed:") => {
+            eprintln!("skipped: {error}");
+            return None;
+        }
+        outcome => outcome.unwrap().outcome,
+    };
+    let simulated = plan(text).unwrap().spec(task).unwrap();
+    let simulated = Simulator.run(&simulated, "test", &stop).unwrap().outcome;
+    Some([simulated, real])
+}
+
+/// Compares both clocks' runs of `text`, up to three times: other work on the machine delays the
+/// real clock's packets now and then, but not in three runs in turn.
+fn compare(text: &str, check: impl Fn(&RunOutcome, &RunOutcome)) {
+    for attempt in 1.. {
+        let Some([simulated, real]) = both(text) else { return };
+        let checked = catch_unwind(AssertUnwindSafe(|| check(&simulated, &real)));
+        match checked {
+            Ok(()) => return,
+            Err(failure) if attempt == 3 => resume_unwind(failure),
+            Err(_) => eprintln!("attempt {attempt} failed"),
+        }
+    }
+}
+
+/// Returns the RTTs of the first flow's pings, by the times at which they returned since the start
+/// of the visit.
+fn rtts(outcome: &RunOutcome) -> Vec<(Span, f64)> {
+    let flow = &outcome.trace.as_ref().unwrap().flows[0];
+    let series = flow.series.iter().find(|series| series.name == "rtt").unwrap();
+    series.points.iter().map(|&(at, rtt)| (at.since(flow.start), rtt)).collect()
+}
+
+/// Returns the smallest RTT of the pings that returned in the 100 ms before `at`. Others may have
+/// waited for the CPU.
+fn rtt_at(rtts: &[(Span, f64)], at: Span) -> f64 {
+    let recent =
+        rtts.iter().filter(|(back, _)| *back <= at && at <= *back + Span::from_millis(100));
+    recent.map(|(_, rtt)| *rtt).reduce(f64::min).unwrap()
+}
+
+fn close(flow: &str, one: Option<Span>, other: Option<Span>, within_ms: f64) {
+    let (one, other) = (one.unwrap().as_millis_f64(), other.unwrap().as_millis_f64());
+    assert!((one - other).abs() < within_ms, "{flow}: {one} ms and {other} ms");
+}
+
+#[test]
+fn a_moving_path_has_the_same_rtt_at_the_same_time_on_both_clocks() {
+    let ping = "[[flow]]\nname = \"ping\"\nfrom = \"London\"\nto = \"New York\"\n\
+        ping = { interval = \"20 ms\", duration = \"6 s\" }\n";
+    compare(&format!("{MOVING}{ping}"), the_path_moves_alike);
+}
+
+fn the_path_moves_alike(simulated: &RunOutcome, real: &RunOutcome) {
+    let [one, other] = [simulated, real].map(rtts);
+    // The network starts with the emulator, and the visit a few milliseconds later.
+    for ms in (200..5900).step_by(100).filter(|ms| !(3850..4150).contains(ms)) {
+        let at = Span::from_millis(ms);
+        let (one, other) = (rtt_at(&one, at), rtt_at(&other, at));
+        assert!((one - other).abs() < 1.0, "after {at}: {one} ms and {other} ms");
+    }
+    let step = |rtts: &[(Span, f64)]| {
+        rtt_at(rtts, Span::from_millis(4200)) - rtt_at(rtts, Span::from_millis(3800))
+    };
+    assert!(step(&other) > 2.5 && (step(&other) - step(&one)).abs() < 1.0);
+    // Either run may end after another route change.
+    let links = |outcome: &RunOutcome| {
+        let used = outcome.links.iter().filter(|link| link.counters.packets_in > 0);
+        used.map(|link| link.name.clone()).collect::<BTreeSet<_>>()
+    };
+    assert!(links(simulated).len() > 5);
+    assert_eq!(links(simulated), links(real));
+    let paths = |outcome: &RunOutcome| -> Vec<(Time, Vec<u32>)> {
+        let paths = outcome.trace.as_ref().unwrap().paths.iter();
+        let early = paths.filter(|path| path.at < Time::from_millis(5000));
+        early.map(|path| (path.at, path.nodes.clone())).collect()
+    };
+    assert!(paths(simulated).len() > 1);
+    assert_eq!(paths(simulated), paths(real));
+}
+
+#[test]
+fn flows_between_several_places_share_the_links_of_a_constellation() {
+    // The first two share the antenna in London. The third is in the opposite direction.
+    let flow = |name: &str, from: &str, to: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n\
+             cbr = {{ rate = \"4 Mbps\", duration = \"3 s\", packet = \"1000 B\" }}\n"
+        )
+    };
+    let flows = flow("one", "New York", "London")
+        + &flow("two", "Paris", "London")
+        + &flow("three", "London", "Madrid");
+    let slow =
+        MOVING.replace("50 Mbps\", queue = \"100 packets\"", "6 Mbps\", queue = \"10 packets\"");
+    compare(&format!("{slow}{flows}"), antennas_lose_alike);
+}
+
+fn antennas_lose_alike(simulated: &RunOutcome, real: &RunOutcome) {
+    let lost = |flow: &FlowOutcome| flow.packets_lost_queue as f64 / flow.packets_sent as f64;
+    for (one, other) in simulated.flows.iter().zip(&real.flows) {
+        assert_eq!((one.transport, &one.congestion), (other.transport, &other.congestion));
+        assert!(one.packets_sent.abs_diff(other.packets_sent) <= 3, "{one:?}\n{other:?}");
+    }
+    // 8 Mbps leave London over 6 Mbps: a quarter is lost, whoever loses it.
+    let sum = |outcome: &RunOutcome| outcome.flows[..2].iter().map(lost).sum::<f64>() / 2.0;
+    assert!((sum(simulated) - 0.25).abs() < 0.02, "{}", sum(simulated));
+    assert!((sum(real) - sum(simulated)).abs() < 0.02, "{}", sum(real));
+    assert_eq!((lost(&simulated.flows[2]), lost(&real.flows[2])), (0.0, 0.0));
+}
+
+#[test]
+fn kernel_tcp_crosses_a_constellation() {
+    let flow = "[[flow]]\nname = \"tcp\"\nfrom = \"London\"\nto = \"New York\"\n\
+        download = \"2 MB\"\ntransport = \"tcp\"\nhttp = \"raw\"\ntcp.buffers = \"linux\"\n\
+        congestion = \"cubic\"\nslow_start = \"hystart\"\n";
+    compare(&format!("{MOVING}{flow}"), |simulated, real| {
+        let (one, other) = (&simulated.flows[0], &real.flows[0]);
+        assert!(one.completed && other.completed, "{:?}", other.error);
+        let (one, other) = (one.completion.unwrap(), other.completion.unwrap());
+        let ratio = other.as_secs_f64() / one.as_secs_f64();
+        assert!((0.8..1.5).contains(&ratio), "{one} and {other}");
+    });
+}
+
+#[test]
+fn ping_and_cbr_agree_on_hops() {
+    let text = "name = \"datagrams\"\ntime_limit = \"20 s\"\n[path]\n\
+        forward = { rate = \"8 Mbps\", delay = \"40 ms\", queue = \"20 packets\", \
+        loss = \"2 %\" }\n\
+        return = { rate = \"2 Mbps\", delay = \"60 ms\" }\n\
+        [[flow]]\nname = \"ping\"\nping = { interval = \"10 ms\", duration = \"2 s\" }\n\
+        [[flow]]\nname = \"cbr\"\n\
+        cbr = { rate = \"2 Mbps\", duration = \"2 s\", packet = \"500 B\" }\n\
+        [[flow]]\nname = \"bursts\"\n\
+        cbr = { rate = \"4 Mbps\", duration = \"2 s\", packet = \"500 B\", on = \"100 ms\", \
+        off = \"100 ms\" }\n[output]\ntime_series = \"all\"\n";
+    compare(text, datagrams_agree);
+}
+
+fn datagrams_agree(simulated: &RunOutcome, real: &RunOutcome) {
+    for (one, other) in simulated.flows.iter().zip(&real.flows) {
+        let name = &one.name;
+        assert_eq!((one.transport, one.connections), (other.transport, other.connections));
+        assert!(other.completed, "{name}: {:?}", other.error);
+        // The last datagram may be due at the end.
+        assert!(one.packets_sent.abs_diff(other.packets_sent) <= 2, "{name}: {one:?}\n{other:?}");
+        // The same draws meet packets in another order if flows share a link.
+        let lost = |flow: &FlowOutcome| flow.packets_lost_channel as f64;
+        let (few, many) = (lost(one).min(lost(other)), lost(one).max(lost(other)));
+        assert!(many - few <= 5.0 + many.sqrt() * 3.0, "{name}: {few} and {many}");
+        let received = one.received.abs_diff(other.received) as f64 / one.received as f64;
+        assert!(received < 0.06, "{name}: {} and {}", one.received, other.received);
+    }
+    let [one, other] = [simulated, real].map(|outcome| &outcome.flows[0]);
+    close("minimum", one.rtt_min, other.rtt_min, 1.0);
+    close("mean", one.rtt_mean, other.rtt_mean, 1.0);
+    assert_eq!(real.flows[1].rtt_min, None);
+}
+
+#[test]
+fn datagrams_without_space_for_their_time_are_refused() {
+    let text = "name = \"small\"\n[path]\nforward = { rate = \"8 Mbps\", delay = \"40 ms\" }\n\
+        return = { rate = \"2 Mbps\", delay = \"40 ms\" }\n\
+        [workload]\nping = { interval = \"1 s\", duration = \"2 s\", packet = \"29 B\" }\n";
+    let plan = Plan::parse("test.toml", text, Path::new("."), &Changes::default()).unwrap();
+    let error = plan.on_real_clock().unwrap_err().to_string();
+    assert!(error.contains("29 B") && error.contains("allowed"), "{error}");
+}

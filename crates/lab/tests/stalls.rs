@@ -1,0 +1,73 @@
+//! Transfers that would stop for ever if the stack were used without precautions.
+
+#![allow(clippy::unwrap_used)]
+
+use bentpipe_lab::Lab;
+
+/// The start of BBRv1 loses 14,000 packets. What was left of them is sent again in packets of up to
+/// a hundred small frames, of which noq-proto 1.4 loses data if streams are read out of order.
+#[test]
+fn transfers_survive_retransmissions_in_many_small_frames() {
+    let text = r#"
+        name = "small-frames"
+        time_limit = "1 min"
+        [path]
+        forward = { rate = "150 Mbps", delay = "305 ms" }
+        return = { rate = "150 Mbps", delay = "305 ms" }
+        [workload]
+        download = "100 MB"
+        [defaults]
+        congestion = "bbr1"
+        slow_start = "standard"
+        ack = "stack"
+        resume = "none"
+        max_window = "1 GB"
+        flow_control.preset = "auto"
+        [[variant]]
+        name = "h3"
+        [[variant]]
+        name = "raw"
+        http = "raw"
+    "#;
+    let results = Lab::new().run(text).unwrap();
+    for run in &results.runs {
+        let flow = &run.flows[0];
+        assert!(flow.completed, "{}: {:?}", run.variant, flow.error);
+        let lost = flow.metrics.packets_lost_queue;
+        assert!(lost > 10_000, "{}: {lost} packets lost", run.variant);
+    }
+}
+
+/// Updates of flow control are lost on a return link that is full of acknowledgements. In batches
+/// of datagrams of the size of a small first one, noq-proto 1.4 has no room for them when it sends
+/// them again, and fills the small window of the receiver with padding.
+#[test]
+fn credit_that_is_lost_on_a_full_return_link_is_sent_again() {
+    let text = r#"
+        name = "lost-credit"
+        seed = 1
+        repeat = 6
+        [path]
+        profile = "hylas"
+        mtu = "1308 B"
+        return = { rate = "30 kbps" }
+        [workload]
+        download = "10 MB"
+        start_jitter = "1 s"
+        [defaults]
+        congestion = "newreno"
+        slow_start = "standard"
+        http = "raw"
+        ack = "1:2"
+        resume = "none"
+        quic.pacing = false
+        flow_control.preset = "auto"
+        flow_control.connection_window = "1 MiB"
+        flow_control.window_update_fraction = 0.5
+    "#;
+    let results = Lab::new().run(text).unwrap();
+    assert_eq!(results.runs.len(), 6);
+    for run in &results.runs {
+        assert!(run.flows[0].completed, "run {}: {:?}", run.run, run.flows[0].error);
+    }
+}

@@ -1,0 +1,427 @@
+//! Time budgets with known answers: one cause each, whose cost follows from the path.
+
+#![allow(clippy::unwrap_used)]
+
+use bentpipe_lab::{Changes, Plan, Runner, Simulator, Task};
+use bentpipe_sim::{FlowOutcome, TimePart};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// 12 Mbps and 100 ms each way, so that 1500 bytes take a millisecond and the RTT is 200 ms.
+const LINK: &str = r#"rate = "12 Mbps", delay = "100 ms", queue = "50 MB""#;
+
+/// TCP without TLS that sends everything at once: the handshake is one round trip, and segments
+/// are 1448 bytes of content in 1500.
+const AT_ONCE: &str = r#"
+transport = "tcp"
+http = "raw"
+slow_start = "standard"
+initial_window = 10000
+tcp.receive_autotune = false
+tcp.receive_buffer = "200 MB"
+flow_control.send_buffer = "100 MB"
+"#;
+
+/// Segments of content, 1448 bytes each.
+const fn segments(count: u64) -> u64 {
+    1448 * count
+}
+
+struct Case {
+    forward: String,
+    reverse: String,
+    more: String,
+    workload: String,
+    defaults: String,
+}
+
+impl Case {
+    /// A download of this many segments by TCP, all at once, over the plain path.
+    fn at_once(count: u64) -> Self {
+        Self {
+            forward: LINK.to_owned(),
+            reverse: LINK.to_owned(),
+            more: String::new(),
+            workload: format!("download = \"{} B\"", segments(count)),
+            defaults: AT_ONCE.to_owned(),
+        }
+    }
+
+    fn forward(self, link: &str) -> Self {
+        Self { forward: link.to_owned(), ..self }
+    }
+
+    fn reverse(self, link: &str) -> Self {
+        Self { reverse: link.to_owned(), ..self }
+    }
+
+    fn workload(self, workload: &str) -> Self {
+        Self { workload: workload.to_owned(), ..self }
+    }
+
+    fn with(self, key: &str) -> Self {
+        Self { defaults: format!("{}{key}\n", self.defaults), ..self }
+    }
+
+    fn flows(self, flows: &str) -> Self {
+        Self { more: flows.to_owned(), workload: String::new(), ..self }
+    }
+
+    fn text(&self) -> String {
+        let Self { forward, reverse, more, workload, defaults } = self;
+        let workload =
+            if workload.is_empty() { String::new() } else { format!("[workload]\n{workload}\n") };
+        format!(
+            "name = \"case\"\ntime_limit = \"5 min\"\n[path]\nforward = {{ {forward} }}\n\
+             return = {{ {reverse} }}\n{workload}[defaults]\n{defaults}\n{more}"
+        )
+    }
+
+    /// Runs the case, and returns the last visit of its first flow.
+    fn run(&self) -> FlowOutcome {
+        run_text(&self.text())
+    }
+}
+
+/// Runs a scenario, and returns the last visit of its first flow.
+fn run_text(text: &str) -> FlowOutcome {
+    let plan = Plan::parse("case.toml", text, Path::new("."), &Changes::default())
+        .unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let spec = plan.spec(Task { case: 0, run: 0 }).unwrap();
+    let run = Simulator.run(&spec, "case", &AtomicBool::new(false)).unwrap();
+    let name = run.outcome.flows[0].name.clone();
+    let mut visits = run.outcome.flows.into_iter().filter(|flow| flow.name == name);
+    visits.next_back().unwrap()
+}
+
+/// Returns the time of `part` in seconds.
+fn time(flow: &FlowOutcome, part: TimePart) -> f64 {
+    flow.time_budget.unwrap().get(part).as_secs_f64()
+}
+
+/// Returns all parts that have time, for messages.
+fn parts(flow: &FlowOutcome) -> String {
+    let parts = TimePart::ALL.iter().filter(|&&part| time(flow, part) > 0.0);
+    parts.map(|&part| format!("{part:?} {:.4} s\n", time(flow, part))).collect()
+}
+
+/// Returns by how many seconds `flow` took longer than `plain`.
+fn longer(flow: &FlowOutcome, plain: &FlowOutcome) -> f64 {
+    let [flow, plain] = [flow, plain].map(|flow| flow.completion.unwrap().as_secs_f64());
+    flow - plain
+}
+
+/// Checks that each part that is named has the expected time in seconds, within 1 %, and that the
+/// others together have at most 1 % of the completion time.
+#[track_caller]
+fn check(flow: &FlowOutcome, expected: &[(TimePart, f64)]) {
+    let budget = flow.time_budget.unwrap();
+    assert_eq!(Some(budget.total()), flow.completion, "{}", parts(flow));
+    let mut others = budget.total().as_secs_f64();
+    for &(part, expected) in expected {
+        let measured = time(flow, part);
+        others -= measured;
+        assert!(
+            (measured - expected).abs() <= expected / 100.0,
+            "{part:?}: {measured:.4} s, expected {expected:.4} s\n{}",
+            parts(flow)
+        );
+    }
+    let most = budget.total().as_secs_f64() / 100.0;
+    assert!(others <= most, "other parts: {others:.4} s\n{}", parts(flow));
+}
+
+/// Share of the content in a segment, and of everything else.
+const CONTENT: f64 = 1448.0 / 1500.0;
+const HEADER: f64 = 1.0 - CONTENT;
+/// The RTT without the transmission of packets.
+const RTT: f64 = 0.2;
+
+/// Handshake and request of one round trip each, and the data of [`Case::at_once`] for a download
+/// of 2000 segments, which takes 2 s; together with `more`.
+fn plain_and(more: &[(TimePart, f64)]) -> Vec<(TimePart, f64)> {
+    let plain = [
+        (TimePart::Handshake, RTT),
+        (TimePart::Request, RTT),
+        (TimePart::Serialisation, 2.0 * CONTENT),
+        (TimePart::Headers, 2.0 * HEADER),
+    ];
+    let kept = plain.into_iter().filter(|(part, _)| !more.iter().any(|(other, _)| other == part));
+    kept.chain(more.iter().copied()).filter(|&(_, time)| time > 0.0).collect()
+}
+
+#[test]
+fn handshake_request_and_data_are_the_whole_of_an_unlimited_transfer() {
+    check(&Case::at_once(2000).run(), &plain_and(&[]));
+}
+
+#[test]
+fn tls_adds_a_round_trip_to_the_handshake() {
+    let case = Case { defaults: AT_ONCE.replace("raw", "h1"), ..Case::at_once(2000) };
+    // TLS records add to the headers.
+    let flow = case.run();
+    let handshake = time(&flow, TimePart::Handshake);
+    assert!((handshake - 2.0 * RTT).abs() <= 2.0 * RTT / 100.0, "{}", parts(&flow));
+}
+
+/// QUIC with its bare streams, unlimited by windows, that sends `mbps` of QUIC packets.
+fn at_rate(mbps: f64, segments_of_tcp: u64) -> Case {
+    Case {
+        defaults: format!(
+            "preset = \"rfc\"\nhttp = \"raw\"\nslow_start = \"standard\"\n\
+             congestion = \"fixed-rate\"\nparameters.fixed-rate.mbps = {mbps}\n\
+             flow_control.stream_window = \"100 MB\"\nflow_control.connection_window = \"100 MB\"\n\
+             flow_control.send_buffer = \"100 MB\"\n"
+        ),
+        ..Case::at_once(segments_of_tcp)
+    }
+}
+
+/// Rate of QUIC packets of 1472 bytes that fills the link, with 28 bytes of headers each.
+const FULL: f64 = 12.0 * 1472.0 / 1500.0;
+
+#[test]
+fn a_quic_handshake_is_one_round_trip() {
+    let flow = at_rate(FULL, 2000).run();
+    assert!((time(&flow, TimePart::Handshake) - RTT).abs() < RTT / 100.0, "{}", parts(&flow));
+    assert!((time(&flow, TimePart::Request) - RTT).abs() < RTT / 100.0, "{}", parts(&flow));
+}
+
+#[test]
+fn early_data_needs_no_handshake() {
+    let flow = at_rate(FULL, 2000).with("handshake = \"0rtt\"").run();
+    assert_eq!(time(&flow, TimePart::Handshake), 0.0, "{}", parts(&flow));
+    assert!((time(&flow, TimePart::Request) - RTT).abs() < RTT / 100.0, "{}", parts(&flow));
+}
+
+#[test]
+fn pacing_at_half_of_the_rate_leaves_the_link_idle_for_as_long_as_it_sends() {
+    let flow = at_rate(FULL / 2.0, 4000).run();
+    let sent = time(&flow, TimePart::Serialisation) + time(&flow, TimePart::Headers);
+    let paced = time(&flow, TimePart::Pacing);
+    assert!((paced - sent).abs() <= sent / 100.0, "{}", parts(&flow));
+}
+
+#[test]
+fn a_receive_window_of_half_a_bdp_leaves_the_link_idle_for_half_of_each_round_trip() {
+    // A window of 100 segments: 19 times it is sent in 100 ms and the rest of the RTT is idle, with
+    // a millisecond for the segment that the first ACK answers.
+    let case = Case {
+        defaults: AT_ONCE.replace("200 MB", &format!("{} B", 2 * segments(100))),
+        ..Case::at_once(2000)
+    };
+    check(&case.run(), &plain_and(&[(TimePart::FlowControl, 19.0 * (RTT + 0.002 - 0.1))]));
+}
+
+#[test]
+fn a_maximum_window_is_the_congestion_window() {
+    let case = Case {
+        defaults: AT_ONCE.replace("10000", "100").replace("200 MB", "400 MB"),
+        ..Case::at_once(2000)
+    };
+    let flow = case.with(&format!("max_window = \"{} B\"", segments(100))).run();
+    check(&flow, &plain_and(&[(TimePart::CongestionWindow, 19.0 * (RTT + 0.002 - 0.1))]));
+}
+
+#[test]
+fn slow_start_costs_what_its_windows_leave_idle() {
+    // 10, 20 and 40 segments: the second and the third flight arrive an RTT after the one before.
+    let case = Case { defaults: AT_ONCE.replace("10000", "10"), ..Case::at_once(70) };
+    let flow = case.with("ack = \"1:1\"").run();
+    check(
+        &flow,
+        &[
+            (TimePart::Handshake, RTT),
+            (TimePart::Request, RTT),
+            (TimePart::Serialisation, 0.07 * CONTENT),
+            (TimePart::Headers, 0.07 * HEADER),
+            (TimePart::SlowStart, 2.0 * (RTT + 0.001) - 0.01 - 0.02),
+        ],
+    );
+}
+
+/// Two objects of 1000 segments, the second requested a second after the first is complete.
+const PAUSE: &str = "objects = [{ name = \"a\", size = \"1448000 B\" }, \
+    { name = \"b\", size = \"1448000 B\", after = [\"a\"], delay = \"1 s\" }]";
+
+#[test]
+fn a_pause_of_the_application_is_followed_by_the_round_trip_of_a_request() {
+    let flow = Case::at_once(0).workload(PAUSE).run();
+    check(&flow, &plain_and(&[(TimePart::Application, 1.0), (TimePart::Request, 2.0 * RTT)]));
+}
+
+#[test]
+fn a_pause_of_the_application_is_seen_over_quic_too() {
+    let flow = at_rate(FULL, 0).workload(PAUSE).run();
+    assert!((time(&flow, TimePart::Application) - 1.0).abs() < 0.01, "{}", parts(&flow));
+    assert!((time(&flow, TimePart::Request) - 2.0 * RTT).abs() < 0.004, "{}", parts(&flow));
+}
+
+const OUTAGE: &str = "rate = { schedule = [{ at = \"0 s\", rate = \"12 Mbps\" }, \
+    { at = \"1 s\", rate = \"0 bps\" }, { at = \"3 s\", rate = \"12 Mbps\" }] }, \
+    delay = \"100 ms\", queue = \"50 MB\"";
+
+#[test]
+fn an_outage_of_two_seconds_costs_two_seconds() {
+    check(&Case::at_once(2000).forward(OUTAGE).run(), &plain_and(&[(TimePart::Outage, 2.0)]));
+}
+
+#[test]
+fn an_outage_costs_quic_the_same() {
+    let flow = at_rate(FULL, 2000).forward(OUTAGE).run();
+    assert!((time(&flow, TimePart::Outage) - 2.0).abs() < 0.02, "{}", parts(&flow));
+}
+
+#[test]
+fn a_path_that_becomes_longer_costs_the_difference_once() {
+    let link = "rate = \"12 Mbps\", queue = \"50 MB\", delay = { schedule = \
+        [{ at = \"0 s\", delay = \"100 ms\" }, { at = \"1 s\", delay = \"300 ms\" }] }";
+    let flow = Case::at_once(2000).forward(link).run();
+    check(&flow, &plain_and(&[(TimePart::PathChange, 0.2)]));
+}
+
+#[test]
+fn a_lost_syn_costs_its_timeout() {
+    let link = format!(
+        "{LINK}, loss = {{ model = \"bernoulli\", ratio = 1, \
+         active = [{{ from = \"0 s\", to = \"50 ms\" }}] }}"
+    );
+    check(&Case::at_once(2000).reverse(&link).run(), &plain_and(&[(TimePart::Timeout, 1.0)]));
+}
+
+#[test]
+fn a_lost_last_segment_costs_the_probe_timeout() {
+    // The SYN-ACK is packet 0, so the last segment is number 2000.
+    let lossy = format!("{LINK}, loss = {{ model = \"periodic\", every = 100000, offset = 2000 }}");
+    let plain = Case::at_once(2000).run();
+    let flow = Case::at_once(2000).forward(&lossy).run();
+    assert_eq!(flow.packets_lost_channel, 1);
+    let more = longer(&flow, &plain);
+    let found = time(&flow, TimePart::Timeout) + time(&flow, TimePart::LossDetection);
+    assert!(found >= 0.99 * more && found <= more, "{found} s of {more} s\n{}", parts(&flow));
+    assert!(time(&flow, TimePart::Timeout) > 0.9 * more, "{}", parts(&flow));
+}
+
+#[test]
+fn lost_packets_cost_the_capacity_that_they_used() {
+    let lossy = format!("{LINK}, loss = {{ model = \"periodic\", every = 10 }}");
+    let flow = at_rate(FULL, 16_000).forward(&lossy).run();
+    let lost = flow.packets_lost_channel as f64 * 0.001;
+    let found = time(&flow, TimePart::LostPackets);
+    assert!(
+        flow.packets_lost_channel > 400 && (found - lost).abs() <= lost / 100.0,
+        "{}",
+        parts(&flow)
+    );
+}
+
+#[test]
+fn packets_of_a_competitor_that_were_first_cost_their_transmission() {
+    // Both send 2 s of data at once; the first flow's is 10 ms later, behind the other's.
+    let object = segments(2000);
+    let flows = format!(
+        "[[flow]]\nname = \"main\"\nstart_time = \"10 ms\"\ndownload = \"{object} B\"\n\
+         [[flow]]\nname = \"cross\"\ndownload = \"{object} B\"\n"
+    );
+    let flow = Case::at_once(0).flows(&flows).run();
+    check(&flow, &plain_and(&[(TimePart::OtherFlows, 2.0 - 0.01)]));
+}
+
+#[test]
+fn a_competitor_that_comes_later_waits_and_costs_nothing() {
+    let object = segments(2000);
+    let flows = format!(
+        "[[flow]]\nname = \"main\"\ndownload = \"{object} B\"\n\
+         [[flow]]\nname = \"cross\"\nstart_time = \"100 ms\"\ndownload = \"{object} B\"\n"
+    );
+    check(&Case::at_once(0).flows(&flows).run(), &plain_and(&[]));
+}
+
+#[test]
+fn an_upload_over_a_quarter_of_the_carrier_waits_for_capacity_three_quarters_of_the_time() {
+    let link = format!("{LINK}, capacity_allocation = {{ cra = \"3 Mbps\" }}");
+    let case = Case::at_once(0).reverse(&link);
+    let flow = case.workload(&format!("upload = \"{} B\"", segments(2000))).run();
+    let capacity = time(&flow, TimePart::Capacity);
+    assert!((capacity - 6.0).abs() <= 0.06, "{}", parts(&flow));
+}
+
+#[test]
+fn acknowledgements_that_wait_cost_what_they_delay() {
+    // A window of half a BDP, and a return link that stands still for 150 ms.
+    let case = || Case {
+        defaults: AT_ONCE.replace("200 MB", &format!("{} B", 2 * segments(100))),
+        ..Case::at_once(2000)
+    };
+    let plain = case().run();
+    let outage = OUTAGE.replace("3 s", "1150 ms");
+    let flow = case().reverse(&outage).run();
+    let more = longer(&flow, &plain);
+    let found = time(&flow, TimePart::ReturnLink);
+    assert!((found - more).abs() <= more / 100.0, "{found} s of {more} s\n{}", parts(&flow));
+}
+
+#[test]
+fn a_proxy_with_a_slow_server_starves() {
+    let text = format!(
+        r#"
+name = "case"
+time_limit = "5 min"
+[[path.hop]]
+name = "client"
+forward = {{ rate = "1 Gbps", delay = "1 ms" }}
+return = {{ rate = "1 Gbps", delay = "1 ms" }}
+[[path.hop]]
+name = "satellite"
+forward = {{ {LINK} }}
+return = {{ {LINK} }}
+[[path.hop]]
+name = "server"
+forward = {{ rate = "3 Mbps", delay = "1 ms", queue = "50 MB" }}
+return = {{ rate = "3 Mbps", delay = "1 ms" }}
+[path.pep]
+hop = "satellite"
+[workload]
+download = "{} B"
+[defaults]
+{AT_ONCE}
+tcp.pep = "both"
+"#,
+        segments(2000)
+    );
+    let flow = run_text(&text);
+    // The server's hop takes 8 s for what the satellite sends in 2 s.
+    let starved = time(&flow, TimePart::Proxy);
+    assert!((starved - 6.0).abs() <= 0.12, "{}", parts(&flow));
+}
+
+#[test]
+fn reordering_costs_the_capacity_of_spurious_retransmissions() {
+    let link = "rate = \"12 Mbps\", queue = \"50 MB\", \
+        delay = { base = \"100 ms\", jitter = \"60 ms\", keep_order = false }";
+    let case = Case { defaults: AT_ONCE.replace("10000", "200"), ..Case::at_once(4000) };
+    let flow = case.with(&format!("max_window = \"{} B\"", segments(200))).forward(link).run();
+    let repeated = flow.packets_sent.saturating_sub(4001) as f64 * 0.001;
+    assert!(repeated > 0.1, "{repeated} s\n{}", parts(&flow));
+    let found = time(&flow, TimePart::Duplicates);
+    assert!((found - repeated).abs() <= 0.05 * repeated, "{repeated} s\n{}", parts(&flow));
+}
+
+#[test]
+fn flow_control_of_http_is_flow_control() {
+    // HTTP/2 with a window of 100 segments per stream, over a TCP without limits.
+    let case = Case { defaults: AT_ONCE.replace("raw", "h2"), ..Case::at_once(2000) };
+    let window = segments(100);
+    let flow = case
+        .with(&format!("flow_control.stream_window = \"{window} B\""))
+        .with("flow_control.connection_window = \"100 MB\"")
+        .run();
+    let rest: f64 =
+        [TimePart::Handshake, TimePart::Request, TimePart::Serialisation, TimePart::Headers]
+            .map(|part| time(&flow, part))
+            .iter()
+            .sum();
+    let idle = flow.completion.unwrap().as_secs_f64() - rest;
+    let found = time(&flow, TimePart::FlowControl);
+    assert!(idle > 1.0 && found >= 0.99 * idle, "{}", parts(&flow));
+}

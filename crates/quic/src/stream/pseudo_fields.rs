@@ -1,0 +1,234 @@
+//! A check of the pseudo-header fields in an encoded field section (RFC 9114 §4.3), which the `h3`
+//! crate does not make: it accepts them after other fields, and the last of several.
+
+use thiserror::Error;
+
+/// Why a field section is malformed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum MalformedSection {
+    /// A pseudo-header field follows another field.
+    #[error("a pseudo-header field after other fields")]
+    Late,
+    /// A pseudo-header field occurs twice.
+    #[error("a pseudo-header field twice")]
+    Repeated,
+    /// A pseudo-header field in trailers.
+    #[error("a pseudo-header field in trailers")]
+    InTrailers,
+}
+
+/// Pseudo-header fields (RFC 9114 §4.3, RFC 9220 §3).
+const NAMES: [&[u8]; 6] =
+    [b":authority", b":method", b":path", b":protocol", b":scheme", b":status"];
+
+/// Huffman codes of the characters in these names, with their lengths in bits (RFC 7541,
+/// appendix B).
+const CODES: [(u8, u32, u32); 16] = [
+    (b':', 0x5c, 7),
+    (b'a', 0x3, 5),
+    (b'c', 0x4, 5),
+    (b'd', 0x24, 6),
+    (b'e', 0x5, 5),
+    (b'h', 0x27, 6),
+    (b'i', 0x6, 5),
+    (b'l', 0x28, 6),
+    (b'm', 0x29, 6),
+    (b'o', 0x7, 5),
+    (b'p', 0x2b, 6),
+    (b'r', 0x2c, 6),
+    (b's', 0x8, 5),
+    (b't', 0x9, 5),
+    (b'u', 0x2d, 6),
+    (b'y', 0x7a, 7),
+];
+
+/// Checks a field section encoded by QPACK (RFC 9204 §4.5) without a dynamic table, which we do
+/// not offer. A section that cannot be parsed is left to the library.
+///
+/// # Errors
+/// A pseudo-header field is late, repeated, or in trailers.
+pub(super) fn check(section: &[u8], is_trailer: bool) -> Result<(), MalformedSection> {
+    let mut reader = Reader(section);
+    let (mut seen, mut others) = ([false; NAMES.len()], false);
+    // Required Insert Count and Base.
+    if reader.integer(8).is_none() || reader.integer(7).is_none() {
+        return Ok(());
+    }
+    while let Some(name) = reader.field_line() {
+        let Some(pseudo) = name else {
+            others = true;
+            continue;
+        };
+        if is_trailer {
+            return Err(MalformedSection::InTrailers);
+        }
+        if others {
+            return Err(MalformedSection::Late);
+        }
+        if std::mem::replace(&mut seen[pseudo], true) {
+            return Err(MalformedSection::Repeated);
+        }
+    }
+    Ok(())
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// Reads an integer whose first `bits` bits end the next byte (RFC 7541 §5.1).
+    fn integer(&mut self, bits: u32) -> Option<usize> {
+        let (first, mut rest) = self.0.split_first()?;
+        let mask = (1usize << bits) - 1;
+        let mut value = usize::from(*first) & mask;
+        if value == mask {
+            for shift in (0..28).step_by(7) {
+                let (byte, after) = rest.split_first()?;
+                rest = after;
+                value += usize::from(byte & 0x7f) << shift;
+                if byte & 0x80 == 0 {
+                    self.0 = rest;
+                    return Some(value);
+                }
+            }
+            return None;
+        }
+        self.0 = rest;
+        Some(value)
+    }
+
+    /// Reads a string whose length has `bits` bits in the next byte, after the Huffman bit.
+    fn string(&mut self, bits: u32) -> Option<(bool, &'a [u8])> {
+        let huffman = self.0.first()? & (1 << bits) != 0;
+        let length = self.integer(bits)?;
+        let text = self.0.get(..length)?;
+        self.0 = &self.0[length..];
+        Some((huffman, text))
+    }
+
+    /// Reads a field line. `Some(None)` is an ordinary field. `None` at the end, and at lines that
+    /// are invalid without a dynamic table.
+    fn field_line(&mut self) -> Option<Option<usize>> {
+        let first = *self.0.first()?;
+        if first & 0x80 != 0 {
+            let index = self.integer(6)?;
+            return (first & 0x40 != 0).then(|| of_static_table(index));
+        }
+        let name = if first & 0x40 != 0 {
+            let index = self.integer(4)?;
+            (first & 0x10 != 0).then(|| of_static_table(index))?
+        } else if first & 0x20 != 0 {
+            let (huffman, name) = self.string(3)?;
+            position(huffman, name)
+        } else {
+            return None;
+        };
+        self.string(7)?;
+        Some(name)
+    }
+}
+
+/// Returns the pseudo-header field of an entry of the static table (RFC 9204, appendix A).
+fn of_static_table(index: usize) -> Option<usize> {
+    let name: &[u8] = match index {
+        0 => b":authority",
+        1 => b":path",
+        15..=21 => b":method",
+        22 | 23 => b":scheme",
+        24..=28 | 63..=71 => b":status",
+        _ => return None,
+    };
+    position(false, name)
+}
+
+/// Returns the index of `name` in [`NAMES`].
+fn position(huffman: bool, name: &[u8]) -> Option<usize> {
+    let decoded = huffman.then(|| decode(name));
+    let name = decoded.as_deref().unwrap_or(name);
+    NAMES.iter().position(|known| *known == name)
+}
+
+/// Decodes a name of the characters in [`CODES`]. Any other name is cut off.
+fn decode(mut encoded: &[u8]) -> Vec<u8> {
+    let (mut name, mut bits, mut count) = (Vec::new(), 0u32, 0);
+    'characters: while name.len() < 16 {
+        while count < 7 {
+            let Some((byte, rest)) = encoded.split_first() else { break };
+            (bits, count, encoded) = (bits << 8 | u32::from(*byte), count + 8, rest);
+        }
+        for (character, code, length) in CODES {
+            if count >= length && bits >> (count - length) == code {
+                name.push(character);
+                count -= length;
+                bits &= (1 << count) - 1;
+                continue 'characters;
+            }
+        }
+        break;
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A section with these lines.
+    fn section(lines: &[&[u8]]) -> Vec<u8> {
+        [&[&[0, 0][..]], lines].concat().concat()
+    }
+
+    /// A literal name and the value `v`.
+    fn literal(name: &[u8]) -> Vec<u8> {
+        let length = match name.len() {
+            short @ 0..7 => vec![0x20 | short as u8],
+            long => vec![0x27, long as u8 - 7],
+        };
+        [&length[..], name, &[1, b'v']].concat()
+    }
+
+    #[test]
+    fn pseudo_fields_come_once_and_first() {
+        let (get, https, path) = ([0xc0 | 17], [0xc0 | 23], [0x51, 2, b'/', b'a']);
+        let authority = literal(b":authority");
+        let other = literal(b"accept");
+        let whole = section(&[&get, &https, &path, &authority, &other]);
+        assert_eq!(check(&whole, false), Ok(()));
+        assert_eq!(check(&whole, true), Err(MalformedSection::InTrailers));
+        assert_eq!(check(&section(&[&other]), true), Ok(()));
+        let late = section(&[&get, &other, &path]);
+        assert_eq!(check(&late, false), Err(MalformedSection::Late));
+        // Entry 95 of the static table is user-agent.
+        let late = section(&[&get, &[0xff, 32], &path]);
+        assert_eq!(check(&late, false), Err(MalformedSection::Late));
+        for twice in [section(&[&get, &path, &path]), section(&[&get, &path, &literal(b":path")])] {
+            assert_eq!(check(&twice, false), Err(MalformedSection::Repeated));
+        }
+    }
+
+    #[test]
+    fn encoded_names_are_recognized() {
+        // As Python's hpack 4 encodes them.
+        for (name, encoded) in [
+            (&b":authority"[..], &[0xb8, 0x3b, 0x53, 0x39, 0xec, 0x32, 0x7d, 0x7f][..]),
+            (b":method", &[0xb9, 0x49, 0x53, 0x39, 0xe4]),
+            (b":path", &[0xb9, 0x58, 0xd3, 0x3f]),
+            (b":protocol", &[0xb9, 0x5d, 0x87, 0x49, 0xc8, 0x7a, 0x3f]),
+            (b":scheme", &[0xb8, 0x82, 0x4e, 0x5a, 0x4b]),
+            (b":status", &[0xb8, 0x84, 0x8d, 0x36, 0xa3]),
+        ] {
+            let index = NAMES.iter().position(|known| *known == name);
+            assert_eq!(position(true, encoded), index, "{}", name.escape_ascii());
+            assert_eq!(position(false, name), index);
+        }
+        assert_eq!(position(true, &[0x1c, 0x64, 0x53]), None);
+        assert_eq!(position(true, &[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_can_be_checked(bytes: Vec<u8>, is_trailer: bool) {
+            let _ = check(&bytes, is_trailer);
+        }
+    }
+}

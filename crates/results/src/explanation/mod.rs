@@ -1,0 +1,12 @@
+//! Explanations in words, from the time budgets of visits: where the time went, and what made the
+//! difference between two variants.
+
+mod account;
+mod critical_path;
+mod referee;
+mod words;
+
+pub use account::{Account, accounts, groups, pairs, pairs_of};
+pub use critical_path::critical_path;
+pub use referee::doubts;
+pub use words::{Difference, Reason, composition, difference};

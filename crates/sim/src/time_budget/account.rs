@@ -1,0 +1,430 @@
+//! The account of one visit, from which its time budget follows.
+
+use super::episodes::Episodes;
+use super::part::Spending;
+use super::strip::Strip;
+use super::{Episode, TimeBudget, TimePart, Trip};
+use bentpipe_quic::congestion::SendLimits;
+use bentpipe_series::Points;
+use bentpipe_units::{Span, Time};
+
+/// The account of the active visit. See the [module](super).
+///
+/// # Order of calls
+///
+/// [`Account::data_begins`] before the first data packet arrives; then [`Account::arrived`],
+/// [`Account::lost`] and [`Account::ack_arrived`] as they happen; [`Account::finish`] once.
+#[derive(Debug)]
+pub struct Account {
+    limits: SendLimits,
+    start: Time,
+    spending: Spending,
+    episodes: Episodes,
+    /// The parts over time, if recorded.
+    strip: Option<Strip>,
+    /// True if a proxy is between the sender and the server's application.
+    behind_proxy: bool,
+    /// Everything up to here is divided.
+    until: Time,
+    /// Time at which the data's sender began to send data.
+    data_from: Option<Time>,
+    /// Round trips of the handshake on a path without losses, and the RTT of the empty path.
+    handshake_round_trips: u32,
+    rtt: Span,
+    /// True if a packet was lost before the first data packet arrived.
+    lost_early: bool,
+    /// How long packets towards the data's receiver and its sender had waited before that.
+    waited_early: [Span; 2],
+    /// True if no other flow shares the path.
+    alone: bool,
+    /// Transmission time of packets that have arrived and of packets that were lost, not yet taken
+    /// from a gap.
+    unaccounted: Span,
+    unaccounted_lost: Span,
+    /// Transit times without waits and without the time on the slowest link.
+    transit: LongestTransit,
+    /// The gap before the first data packet, with that packet's trip. It is divided at the end,
+    /// when the handshake is known.
+    opening: Option<(Gap, Trip)>,
+    /// Times of the first and the last packet since the last arrival that the path has lost as a
+    /// whole.
+    outage: Option<(Time, Time)>,
+    /// Time at which the current round trip of the sender began, and how much of its idle time
+    /// may still be the return link's.
+    round: (Time, Span),
+    /// How long the latest acknowledgement or request has waited on its way.
+    ack_waited: Span,
+    /// Bytes of the packets that have arrived, headers included.
+    bytes: u64,
+}
+
+/// The requests of a visit so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Requests {
+    /// Time of the client's latest request, or of the latest begin of an upload.
+    pub latest: Option<Time>,
+    /// True if it was an upload, whose data needs no round trip of a request.
+    pub is_upload: bool,
+    /// True if the client has requested everything, or has begun to send everything.
+    pub all_made: bool,
+}
+
+/// The results of an account.
+#[derive(Debug)]
+pub struct ClosedAccount {
+    /// The budget.
+    pub budget: TimeBudget,
+    /// The longest episodes, in the order in which they began.
+    pub episodes: Vec<Episode>,
+    /// The share of each part over time in percent, if recorded.
+    pub strip: Vec<(TimePart, Points)>,
+}
+
+/// What is known at the end of a visit.
+#[derive(Debug, Clone, Copy)]
+pub struct AccountEnd {
+    /// Completion, or the time at which the visit was given up.
+    pub at: Time,
+    /// True if all data has arrived.
+    pub completed: bool,
+    /// Completion of the handshake at the client.
+    pub handshake: Option<Time>,
+    /// Application bytes received.
+    pub received: u64,
+    /// Bytes of packets that arrived for the second time.
+    pub duplicates: u64,
+}
+
+impl Account {
+    /// Opens the account of a visit that starts at `start` over a path of round-trip time `rtt`,
+    /// with a handshake of `handshake_round_trips`. `limits` receives the limits of its senders.
+    /// `alone` is true if no other flow shares the path.
+    pub fn new(
+        start: Time,
+        rtt: Span,
+        handshake_round_trips: u32,
+        limits: SendLimits,
+        alone: bool,
+    ) -> Self {
+        Self {
+            limits,
+            start,
+            spending: Spending::default(),
+            episodes: Episodes::default(),
+            strip: None,
+            behind_proxy: false,
+            until: start,
+            data_from: None,
+            handshake_round_trips,
+            rtt,
+            lost_early: false,
+            waited_early: [Span::ZERO; 2],
+            alone,
+            unaccounted: Span::ZERO,
+            unaccounted_lost: Span::ZERO,
+            transit: LongestTransit::default(),
+            opening: None,
+            outage: None,
+            round: (start, Span::ZERO),
+            ack_waited: Span::ZERO,
+            bytes: 0,
+        }
+    }
+
+    /// Records the parts over time.
+    pub fn record_strip(&mut self) {
+        self.strip = Some(Strip::new());
+    }
+
+    /// Sets that the data comes from a proxy.
+    pub fn set_behind_proxy(&mut self) {
+        self.behind_proxy = true;
+    }
+
+    /// Returns true until [`Account::data_begins`] is called.
+    pub fn needs_data_begin(&self) -> bool {
+        self.data_from.is_none()
+    }
+
+    /// Handles that the data's sender begins to send data. Only the first call counts.
+    pub fn data_begins(&mut self, now: Time) {
+        self.data_from.get_or_insert(now);
+    }
+
+    /// Returns the start of the trip of a packet that the data's sender sends now.
+    pub fn trip(&self, now: Time) -> Trip {
+        Trip::start(now, self.ack_waited)
+    }
+
+    /// Handles the arrival of a packet at the data's sender.
+    pub fn ack_arrived(&mut self, trip: &Trip) {
+        self.ack_waited = trip.waited();
+        if self.opening.is_none() {
+            self.waited_early[1] += trip.waited();
+        }
+    }
+
+    /// Handles the loss of a packet of the data's sender that had occupied the slowest link so far
+    /// for `carried`; nothing if it was dropped before. With `by_outage`, the path has lost it as a
+    /// whole.
+    pub fn lost(&mut self, now: Time, carried: Span, by_outage: bool) {
+        if self.opening.is_none() {
+            self.lost_early = true;
+        } else if by_outage {
+            let first = self.outage.map_or(now, |(first, _)| first);
+            self.outage = Some((first, now));
+        } else {
+            self.unaccounted_lost += carried;
+        }
+    }
+
+    /// Handles the loss of a packet towards the data's sender.
+    pub fn ack_lost(&mut self) {
+        self.lost_early |= self.opening.is_none();
+    }
+
+    /// Handles the arrival of a packet of `bytes` that has occupied the slowest link for
+    /// `serialised`.
+    pub fn arrived(
+        &mut self,
+        now: Time,
+        trip: &Trip,
+        serialised: Span,
+        bytes: u32,
+        requests: impl Fn() -> Requests,
+    ) {
+        if self.data_from.is_none_or(|from| trip.sent < from) {
+            if self.opening.is_none() {
+                self.waited_early[0] += trip.waited();
+            }
+            return;
+        }
+        self.bytes += u64::from(bytes);
+        let transit = now.since(trip.sent).saturating_sub(trip.waited()).saturating_sub(serialised);
+        self.unaccounted += serialised;
+        let mut gap = Gap { begin: self.until, left: now.since(self.until) };
+        self.spending.next_gap();
+        self.until = now;
+        self.unaccounted -= gap.take(&mut self.spending, TimePart::Serialisation, self.unaccounted);
+        if gap.left.is_zero() && self.opening.is_some() {
+            // The usual case on a link that is never idle.
+            self.transit.add(now, self.rtt, transit);
+            self.note(gap.begin, now);
+            return;
+        }
+        let lost = gap.take(&mut self.spending, TimePart::LostPackets, self.unaccounted_lost);
+        self.unaccounted_lost -= lost;
+        let growth = self.transit.growth(now, self.rtt, transit);
+        if self.opening.is_some() {
+            gap.take(&mut self.spending, TimePart::PathChange, growth);
+        }
+        gap.take(&mut self.spending, TimePart::Outage, trip.outage);
+        gap.take(&mut self.spending, TimePart::Capacity, trip.capacity);
+        if !self.alone {
+            gap.take(&mut self.spending, TimePart::OtherFlows, trip.queued);
+        }
+        if self.opening.is_none() {
+            self.round = (trip.sent, Span::ZERO);
+            self.opening = Some((gap, *trip));
+        } else {
+            if let Some((first, last)) = self.outage.take() {
+                gap.take(&mut self.spending, TimePart::Outage, last.since(first) + serialised);
+            }
+            if !gap.left.is_zero() {
+                self.idle(gap, trip, transit, requests());
+            }
+            self.episodes.add(self.spending.gap(), (self.start, gap.begin, now), self.rtt);
+            self.note(gap.begin, now);
+        }
+    }
+
+    /// Notes in the strip what was spent on the gap between `from` and `to`.
+    #[inline]
+    fn note(&mut self, from: Time, to: Time) {
+        if let Some(strip) = &mut self.strip {
+            strip.add(self.spending.gap(), (self.start, from, to));
+        }
+    }
+
+    /// Divides the time before the first data packet: handshake, request, and timeouts if packets
+    /// were lost.
+    fn open(&mut self, mut gap: Gap, handshake: Option<Time>, trip: &Trip) {
+        let whole = gap.left;
+        let handshake =
+            handshake.filter(|&at| at <= trip.sent).map_or(Span::ZERO, |at| at.since(gap.begin));
+        let (handshake, request) = (handshake.min(whole), whole.saturating_sub(handshake));
+        let [down, up] = self.waited_early;
+        for (span, round_trips, part, down, up) in [
+            (handshake, self.handshake_round_trips, TimePart::Handshake, down, up),
+            (request, 1, TimePart::Request, Span::ZERO, trip.ack_waited),
+        ] {
+            // What exceeds the round trips: waits on the way, then timeouts if packets were lost.
+            let mut more = span.saturating_sub(self.rtt * u64::from(round_trips));
+            let queue = if self.alone { TimePart::Capacity } else { TimePart::OtherFlows };
+            for (cause, most) in [(TimePart::ReturnLink, up), (queue, down)] {
+                more -= gap.take(&mut self.spending, cause, more.min(most));
+            }
+            if self.lost_early {
+                more -= gap.take(&mut self.spending, TimePart::Timeout, more);
+            }
+            let left = span.min(self.rtt * u64::from(round_trips)) + more;
+            gap.take(&mut self.spending, part, left);
+        }
+    }
+
+    /// Divides what is left of a gap by what limited the sender before it sent the packet.
+    fn idle(&mut self, gap: Gap, trip: &Trip, transit: Span, requests: Requests) {
+        let Self { limits, spending, round, rtt, behind_proxy, .. } = self;
+        // A round trip of the sender: an acknowledgement that waited delays each one once.
+        let round_trip = (*rtt).max(transit) + trip.waited() + trip.ack_waited;
+        if trip.sent.since(round.0) >= round_trip {
+            *round = (trip.sent, trip.ack_waited);
+        }
+        // Before a request the application pauses; then the request is on its way for a round trip
+        // at most.
+        let (mut pause, mut request) = (Span::ZERO, Span::ZERO);
+        if let Some(at) = requests.latest {
+            let end = gap.begin + gap.left;
+            if requests.is_upload {
+                pause = (at + transit).min(end).since(gap.begin);
+            } else {
+                pause = at.min(end).since(gap.begin);
+                request = (at + *rtt + trip.ack_waited).min(end).since(at.max(gap.begin));
+            }
+        }
+        let starved = match (*behind_proxy, requests.all_made) {
+            (true, _) => TimePart::Proxy,
+            // Everything has been sent once: only the repair of losses can be missing.
+            (false, true) => TimePart::LossDetection,
+            (false, false) => TimePart::Application,
+        };
+        let mut left = gap.left;
+        let from = Time::ZERO + trip.sent.since_start().saturating_sub(gap.left);
+        limits.take(from, trip.sent, |limit, span| {
+            left -= span;
+            let part = TimePart::from(limit);
+            let mut rest = span;
+            let mut take = |part: TimePart, most: Span| {
+                let taken = rest.min(most);
+                rest -= taken;
+                spending.spend(part, taken);
+                taken
+            };
+            match part {
+                TimePart::SlowStart | TimePart::CongestionWindow | TimePart::FlowControl => {
+                    round.1 -= take(TimePart::ReturnLink, round.1);
+                    take(part, Span::MAX);
+                }
+                TimePart::Application => {
+                    request -= take(TimePart::Request, request);
+                    pause -= take(TimePart::Application, pause);
+                    take(starved, Span::MAX);
+                }
+                part => {
+                    take(part, Span::MAX);
+                }
+            }
+        });
+        spending.spend(TimePart::Unattributed, left);
+    }
+
+    /// Closes the account.
+    pub fn finish(mut self, end: AccountEnd) -> ClosedAccount {
+        let mut gap = Gap { begin: self.until, left: end.at.since(self.until) };
+        let begun = self.opening.is_some();
+        let mut opening = Episodes::default();
+        if let Some((gap, trip)) = self.opening.take() {
+            self.spending.next_gap();
+            self.open(gap, end.handshake, &trip);
+            // Its parts follow one another: the handshake, then the request.
+            let mut from = gap.begin;
+            for &(part, time) in self.spending.gap() {
+                let times = (self.start, from, from + time);
+                opening.add(&[(part, time)], times, self.rtt);
+                if let Some(strip) = &mut self.strip {
+                    strip.add(&[(part, time)], times);
+                }
+                from += time;
+            }
+        }
+        self.spending.next_gap();
+        if !begun {
+            let handshake = end.handshake.map_or(gap.left, |at| at.since(gap.begin));
+            gap.take(&mut self.spending, TimePart::Handshake, handshake);
+            gap.take(&mut self.spending, TimePart::Request, Span::MAX);
+        } else if end.completed {
+            // The response to an upload, or the way from the proxy to the receiver.
+            let part = if self.behind_proxy { TimePart::Proxy } else { TimePart::Request };
+            gap.take(&mut self.spending, part, Span::MAX);
+        } else if self.behind_proxy {
+            gap.take(&mut self.spending, TimePart::Proxy, Span::MAX);
+        } else {
+            let trip = self.trip(end.at);
+            let transit = self.transit.longest();
+            self.idle(gap, &trip, transit, Requests::default());
+        }
+        self.episodes.add(self.spending.gap(), (self.start, self.until, end.at), self.rtt);
+        self.note(self.until, end.at);
+        let mut budget = self.spending.budget;
+        let serialised = budget.get(TimePart::Serialisation);
+        let duplicates = end.duplicates.min(self.bytes);
+        let others = self.bytes.saturating_sub(end.received).saturating_sub(duplicates);
+        budget.move_share(serialised, duplicates, self.bytes, TimePart::Duplicates);
+        budget.move_share(serialised, others, self.bytes, TimePart::Headers);
+        ClosedAccount {
+            budget,
+            episodes: opening.followed_by(self.episodes).into_longest(),
+            strip: self.strip.map(|strip| strip.into_series(self.start)).unwrap_or_default(),
+        }
+    }
+}
+
+/// The longest transit time of the current and the previous round trip.
+///
+/// A packet that took longer than all of them has met a longer path. Packets that wait for the end
+/// of a frame, each for a different time, have not.
+#[derive(Debug, Default)]
+struct LongestTransit {
+    since: Time,
+    current: Option<Span>,
+    previous: Option<Span>,
+}
+
+impl LongestTransit {
+    fn longest(&self) -> Span {
+        self.current.max(self.previous).unwrap_or_default()
+    }
+
+    /// Adds the transit time of a packet that arrives now. Returns by how much it exceeds the
+    /// others'.
+    fn growth(&mut self, now: Time, rtt: Span, transit: Span) -> Span {
+        let known = self.current.max(self.previous);
+        self.add(now, rtt, transit);
+        known.map_or(Span::ZERO, |longest| transit.saturating_sub(longest))
+    }
+
+    fn add(&mut self, now: Time, rtt: Span, transit: Span) {
+        if now.since(self.since) > rtt {
+            self.previous = self.current.take();
+            self.since = now;
+        }
+        self.current = self.current.max(Some(transit));
+    }
+}
+
+/// What is left of a gap: its beginning up to `left` later.
+#[derive(Debug, Clone, Copy)]
+struct Gap {
+    begin: Time,
+    left: Span,
+}
+
+impl Gap {
+    /// Gives up to `most` of what is left to `part`. Returns how much.
+    fn take(&mut self, spending: &mut Spending, part: TimePart, most: Span) -> Span {
+        let taken = self.left.min(most);
+        self.left -= taken;
+        spending.spend(part, taken);
+        taken
+    }
+}

@@ -1,0 +1,28 @@
+//! Connections as QUIC stacks recorded them: qlog files of any stack, the path that they show, and
+//! where the time of the transfer went.
+//!
+//! [`Trace::read`] reads the forms that stacks write: text sequences and whole documents, events as
+//! objects and as arrays, drafts 00 to 13. [`account`] divides the time of the main transfer.
+//!
+//! A trace shows one end. What the other end and the path did is inferred from it;
+//! [`Recorded::notes`] says what could not be.
+
+#![forbid(unsafe_code)]
+
+mod account;
+mod error;
+mod event;
+mod fluid_link;
+mod path;
+mod raw;
+mod read;
+mod received;
+mod recorded;
+mod sender_account;
+mod sent;
+
+pub use account::account;
+pub use error::TraceError;
+pub use event::{Event, Packet, Side, StreamPart, Trace};
+pub use path::PathEstimate;
+pub use recorded::Recorded;

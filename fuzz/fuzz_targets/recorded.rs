@@ -1,0 +1,14 @@
+//! Qlog files of other stacks from arbitrary bytes: no panic, and parts that add up.
+#![no_main]
+
+use bentpipe_trace::{Trace, account};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(trace) = Trace::parse(bytes) else { return };
+    assert!(trace.events.is_sorted_by_key(|(at, _)| *at));
+    if let Ok(recorded) = account(&trace, None) {
+        let total = recorded.completion.as_secs_f64();
+        assert!((recorded.budget.total_s() - total).abs() <= 1e-6 * (1.0 + total));
+    }
+});

@@ -1,0 +1,58 @@
+import { ALL_FLOWS } from "./fairness.ts";
+import { isOfPopulation } from "./metrics.ts";
+import type { Run } from "./report.types.ts";
+
+/** Separates the name of a population from that of a size class. */
+const SEPARATOR = "/";
+
+/** True if a name is that of a size class within a population. */
+export const isSizeClass = (name: string): boolean => name.includes(SEPARATOR);
+
+/**
+ * The value of a metric of a group of users in a run: of a population, of a share, or of a size
+ * class of these (`NAME/CLASS`). Undefined if the run has no such group; null without a value.
+ */
+export function userMetric(
+  run: Run,
+  { name, visit }: { name: string; visit: number },
+  metric: string,
+): number | null | undefined {
+  if (!isOfPopulation(metric)) return undefined;
+  const [population, size] = name.split(SEPARATOR, 2);
+  const found = run.populations?.find((p) => p.name === population && p.visit === visit);
+  const group = size === undefined ? found : found?.classes.find((c) => c.name === size);
+  if (!group) return undefined;
+  const value = group[metric as keyof typeof group];
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+/** Size classes: upper bound in bytes, name in results, and heading. */
+export const SIZE_CLASSES = [
+  { most: 100_000, name: "up-to-100-kB", label: "up to 100 kB" },
+  { most: 1_000_000, name: "up-to-1-MB", label: "100 kB to 1 MB" },
+  { most: 10_000_000, name: "up-to-10-MB", label: "1 to 10 MB" },
+  { most: Number.POSITIVE_INFINITY, name: "above-10-MB", label: "above 10 MB" },
+] as const;
+
+/** A user's download: its slowdown (null if it did not complete) and its size class. */
+export interface UserSlowdown {
+  run: number;
+  slowdown: number | null;
+  size: string;
+}
+
+/** The slowdowns of the users of a population or share, or of all (`all`), in some runs. */
+export function slowdownsOf(runs: Run[], name: string, visit: number): UserSlowdown[] {
+  return runs.flatMap((run) =>
+    (run.populations ?? []).flatMap((population) => {
+      const { users } = population;
+      const chosen = name === ALL_FLOWS || population.name === name;
+      if (!users || !chosen || population.visit !== visit) return [];
+      return users.bytes.map((bytes, i) => ({
+        run: run.run,
+        slowdown: users.slowdown[i] ?? null,
+        size: SIZE_CLASSES.find((c) => bytes <= c.most)!.name,
+      }));
+    }),
+  );
+}
