@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page build install wheel demo test test-rust test-page test-report test-python lint docs docs-check bench peers matrix atlas validate clocks hughes fuzz clean
+.PHONY: help setup page build install wheel package demo test test-rust test-page test-report test-python lint docs docs-check bench peers matrix atlas validate clocks hughes fuzz clean
 
 # Output directory of runs.
 OUT ?= out
@@ -31,6 +31,9 @@ build: page ## Build the command with the page inside
 
 wheel: page ## Build the Python package: target/wheels
 	python3 -m pip wheel --no-deps --wheel-dir target/wheels .
+
+package: page ## Build a Debian package: target/package
+	scripts/package
 
 # Where `make install` puts the command, its man pages and completions.
 PREFIX ?= $(HOME)/.local

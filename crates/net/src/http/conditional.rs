@@ -32,6 +32,15 @@ impl Validators {
         Self { etag: format!("\"{:x}-{length:x}\"", since.as_nanos()), modified: whole }
     }
 
+    /// Returns the validators of the same version in a content coding: each representation has an
+    /// entity tag of its own (RFC 9110 §8.8.3.3).
+    pub fn coded(mut self, coding: &str) -> Self {
+        // Before the closing quote.
+        self.etag.truncate(self.etag.len() - 1);
+        self.etag.extend(["-", coding, "\""]);
+        self
+    }
+
     /// Checks the conditions of a GET or HEAD request in the order of RFC 9110 §13.2.2.
     pub fn check(&self, headers: &HeaderMap) -> Condition {
         if headers.contains_key(IF_MATCH) {

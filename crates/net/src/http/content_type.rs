@@ -49,6 +49,15 @@ pub fn of(name: &Path) -> &'static str {
     known.map_or("application/octet-stream", |index| TYPES[index].1)
 }
 
+/// Returns whether files of this type become smaller when they are compressed, so that a compressed
+/// one may be beside them.
+pub fn is_compressible(content_type: &str) -> bool {
+    content_type.starts_with("text/")
+        || content_type.ends_with("xml")
+        || content_type.ends_with("mpegurl")
+        || ["application/json", "application/toml", "application/wasm"].contains(&content_type)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,7 @@
 //! Responses to requests for files (RFC 9110), for all versions of HTTP.
 
 mod body;
+mod coding;
 mod conditional;
 mod content_type;
 mod path;

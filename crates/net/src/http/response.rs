@@ -1,13 +1,15 @@
 //! The response to a request for a file.
 
 use super::body::Body;
+use super::coding;
 use super::conditional::Condition;
+use super::content_type;
 use super::path::RequestPath;
 use super::range::{ByteRange, Selected};
 use super::root::{Found, OpenFile, Root};
 use http::header::{
-    ACCEPT_RANGES, ALLOW, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, LAST_MODIFIED,
-    LOCATION, RANGE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_RANGES, ALLOW, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE,
+    ETAG, LAST_MODIFIED, LOCATION, RANGE, RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use nix::errno::Errno;
@@ -48,7 +50,7 @@ fn find<T>(root: &Root, request: &Request<T>) -> FileResponse {
     }
     let path = request.uri().path();
     let Ok(wanted) = RequestPath::parse(path) else { return status_text(StatusCode::NOT_FOUND) };
-    match root.find(&wanted) {
+    match root.find(&wanted, &coding::accepted(request.headers())) {
         Ok(Found::File(opened)) => file(opened, request),
         Ok(Found::Directory) => redirect(path),
         Err(error) => unreadable(error),
@@ -90,7 +92,7 @@ fn redirect(path: &str) -> FileResponse {
 }
 
 fn file<T>(opened: OpenFile, request: &Request<T>) -> FileResponse {
-    let OpenFile { file, length, validators, content_type } = opened;
+    let OpenFile { file, length, validators, content_type, coding } = opened;
     let condition = validators.check(request.headers());
     let range = request.headers().get(RANGE).and_then(|range| range.to_str().ok());
     // Ranges apply to GET only (RFC 9110 §14.2).
@@ -122,8 +124,14 @@ fn file<T>(opened: OpenFile, request: &Request<T>) -> FileResponse {
     headers.insert(ETAG, value(&validators.etag));
     headers.insert(LAST_MODIFIED, value(&httpdate::fmt_http_date(validators.modified)));
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    if content_type::is_compressible(content_type) {
+        headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    }
     let Some(range) = whole else { return response };
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    if let Some(coding) = coding {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name));
+    }
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(CONTENT_LENGTH, range.length.into());
     if *request.method() == Method::HEAD {
@@ -228,6 +236,43 @@ mod tests {
         assert_eq!(ask(&root, "GET", "/..%2f..%2fetc/passwd", &[]).await.0, 404);
         let (status, headers, _) = ask(&root, "POST", "/f.bin", &[]).await;
         assert_eq!((status, headers[ALLOW].to_str().unwrap()), (405, "GET, HEAD"));
+    }
+
+    #[tokio::test]
+    async fn compressed_files_are_sent_to_clients_that_accept_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str, age: u64| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            let time = UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000 - age);
+            std::fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+        };
+        write("page.html", "plain", 100);
+        write("page.html.br", "small", 100);
+        write("page.html.gz", "stale", 200);
+        write("film.mp4", "film", 100);
+        write("film.mp4.gz", "film.gz", 100);
+        let root = Root::open(directory.path()).unwrap();
+        let accepts = |coding| [("accept-encoding", coding)];
+
+        let (status, headers, body) = ask(&root, "GET", "/page.html", &accepts("gzip, br")).await;
+        assert_eq!((status, &body[..]), (200, &b"small"[..]));
+        assert_eq!(headers[CONTENT_ENCODING], "br");
+        assert_eq!(headers[CONTENT_TYPE], "text/html; charset=utf-8");
+        assert_eq!(headers[VARY], "accept-encoding");
+        let coded = headers[ETAG].to_str().unwrap().to_owned();
+
+        for (coding, why) in [("gzip", "older than the file"), ("br;q=0", "refused")] {
+            let (_, headers, body) = ask(&root, "GET", "/page.html", &accepts(coding)).await;
+            assert_eq!((&body[..], headers.get(CONTENT_ENCODING)), (&b"plain"[..], None), "{why}");
+            assert_eq!(headers[VARY], "accept-encoding");
+            assert_ne!(headers[ETAG].to_str().unwrap(), coded);
+        }
+        let (_, headers, body) = ask(&root, "GET", "/film.mp4", &accepts("gzip")).await;
+        assert_eq!((&body[..], headers.get(VARY)), (&b"film"[..], None));
+        // Which compressed files there are is no secret: they are files like others.
+        let (_, headers, body) = ask(&root, "GET", "/page.html.br", &[]).await;
+        assert_eq!((&body[..], headers.get(CONTENT_ENCODING)), (&b"small"[..], None));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The directory that is served.
 
+use super::coding::Coding;
 use super::conditional::Validators;
 use super::content_type;
 use super::path::RequestPath;
@@ -28,8 +29,10 @@ pub struct OpenFile {
     pub length: u64,
     /// Identifies its version.
     pub validators: Validators,
-    /// Its media type.
+    /// Its media type, before it was compressed.
     pub content_type: &'static str,
+    /// The content coding that it has.
+    pub coding: Option<Coding>,
 }
 
 /// What a path leads to.
@@ -50,20 +53,43 @@ impl Root {
         Ok(Self(Arc::new(Dir::open_ambient_dir(directory, ambient_authority())?)))
     }
 
-    /// Opens the file at `path`. Blocks.
+    /// Opens the file at `path`, or a compressed one beside it that has the first possible one of
+    /// `codings`. Blocks.
     ///
     /// # Errors
     /// There is no regular file that can be read, or the path leads out of the directory.
-    pub fn find(&self, path: &RequestPath) -> io::Result<Found> {
+    pub fn find(&self, path: &RequestPath, codings: &[Coding]) -> io::Result<Found> {
         let below = path.below();
         let is_root = below.as_os_str().is_empty();
         let is_directory = is_root || self.0.metadata(below)?.is_dir();
         match (is_directory, path.is_directory() || is_root) {
-            (true, true) => self.file(&below.join(INDEX)).map(Found::File),
+            (true, true) => self.coded(&below.join(INDEX), codings).map(Found::File),
             (true, false) => Ok(Found::Directory),
-            (false, false) => self.file(below).map(Found::File),
+            (false, false) => self.coded(below, codings).map(Found::File),
             (false, true) => Err(io::ErrorKind::NotFound.into()),
         }
+    }
+
+    /// Opens the file `below`, or a compressed one. Files that are older than the one they were made
+    /// from are left alone.
+    fn coded(&self, below: &Path, codings: &[Coding]) -> io::Result<OpenFile> {
+        let plain = self.file(below)?;
+        if !content_type::is_compressible(plain.content_type) {
+            return Ok(plain);
+        }
+        for &coding in codings {
+            let mut name = below.as_os_str().to_owned();
+            name.push(coding.extension);
+            match self.file(Path::new(&name)) {
+                Ok(file) if file.validators.modified >= plain.validators.modified => {
+                    let validators = file.validators.coded(coding.name);
+                    let content_type = plain.content_type;
+                    return Ok(OpenFile { validators, content_type, coding: Some(coding), ..file });
+                }
+                _ => {}
+            }
+        }
+        Ok(plain)
     }
 
     fn file(&self, below: &Path) -> io::Result<OpenFile> {
@@ -79,7 +105,13 @@ impl Root {
         }
         let validators = Validators::new(metadata.modified()?.into_std(), metadata.len());
         let content_type = content_type::of(below);
-        Ok(OpenFile { file: file.into_std(), length: metadata.len(), validators, content_type })
+        Ok(OpenFile {
+            file: file.into_std(),
+            length: metadata.len(),
+            validators,
+            content_type,
+            coding: None,
+        })
     }
 }
 
@@ -101,7 +133,7 @@ mod tests {
     use super::*;
 
     fn find(root: &Root, path: &str) -> Option<OpenFile> {
-        match root.find(&RequestPath::parse(path).unwrap()).ok()? {
+        match root.find(&RequestPath::parse(path).unwrap(), &[]).ok()? {
             Found::File(opened) => Some(opened),
             Found::Directory => None,
         }
@@ -116,7 +148,7 @@ mod tests {
         let root = Root::open(directory.path()).unwrap();
         assert_eq!(find(&root, "/f").unwrap().length, 4);
         assert_eq!(find(&root, "/d/").unwrap().length, 5);
-        assert!(matches!(root.find(&RequestPath::parse("/d").unwrap()), Ok(Found::Directory)));
+        assert!(matches!(root.find(&RequestPath::parse("/d").unwrap(), &[]), Ok(Found::Directory)));
         for nothing in ["/", "/g", "/f/", "/f/g"] {
             assert!(find(&root, nothing).is_none(), "{nothing}");
         }
@@ -140,9 +172,9 @@ mod tests {
         let root = Root::open(&inside).unwrap();
         assert!(find(&root, "/good").is_some());
         for out in ["/relative", "/absolute", "/up/secret", "/up/"] {
-            assert!(root.find(&RequestPath::parse(out).unwrap()).is_err(), "{out}");
+            assert!(root.find(&RequestPath::parse(out).unwrap(), &[]).is_err(), "{out}");
         }
         assert!(made.unwrap().success());
-        assert!(root.find(&RequestPath::parse("/pipe").unwrap()).is_err());
+        assert!(root.find(&RequestPath::parse("/pipe").unwrap(), &[]).is_err());
     }
 }
