@@ -70,26 +70,22 @@ impl Root {
         }
     }
 
-    /// Opens the file `below`, or a compressed one. Files that are older than the one they were made
-    /// from are left alone.
+    /// Opens the file `below`, or a compressed one beside it that is not older than it.
     fn coded(&self, below: &Path, codings: &[Coding]) -> io::Result<OpenFile> {
         let plain = self.file(below)?;
         if !content_type::is_compressible(plain.content_type) {
             return Ok(plain);
         }
-        for &coding in codings {
+        let OpenFile { content_type, ref validators, .. } = plain;
+        let coded = codings.iter().find_map(|&coding| {
             let mut name = below.as_os_str().to_owned();
             name.push(coding.extension);
-            match self.file(Path::new(&name)) {
-                Ok(file) if file.validators.modified >= plain.validators.modified => {
-                    let validators = file.validators.coded(coding.name);
-                    let content_type = plain.content_type;
-                    return Ok(OpenFile { validators, content_type, coding: Some(coding), ..file });
-                }
-                _ => {}
-            }
-        }
-        Ok(plain)
+            let file = self.file(Path::new(&name)).ok()?;
+            let validators = (file.validators.modified >= validators.modified)
+                .then(|| file.validators.coded(coding.name))?;
+            Some(OpenFile { validators, content_type, coding: Some(coding), ..file })
+        });
+        Ok(coded.unwrap_or(plain))
     }
 
     fn file(&self, below: &Path) -> io::Result<OpenFile> {
