@@ -68,10 +68,13 @@ studio/node_modules/.tested: studio/dist/index.html $(shell find studio/tests -t
 	cd studio && npm run --silent typecheck && npm test --silent
 	@touch $@
 
-# Tests the page as the command writes it, with real results.
+# Tests the page as the command writes it, with real results: of a download, and of many users.
 test-report: build
-	$(BENTPIPE) run scenarios/examples/first.toml --out $(OUT)/test-report >/dev/null
-	cd studio && BENTPIPE_REPORT=$(abspath $(OUT))/test-report/report.html npx vitest run --project page tests/real.page.test.ts
+	for name in first users; do \
+		$(BENTPIPE) run scenarios/examples/$$name.toml --out $(OUT)/test-$$name >/dev/null && \
+		(cd studio && BENTPIPE_REPORT=$(abspath $(OUT))/test-$$name/report.html \
+			npx vitest run --project page tests/real.page.test.ts) || exit 1; \
+	done
 
 test-python: page ## Test the Python package: the wheel in a new environment
 	scripts/test-python

@@ -261,3 +261,28 @@ fn visits_at_different_times_of_a_changing_path_are_noted() {
         assert_eq!(shown.contains(words), noted, "{shown}");
     }
 }
+
+#[test]
+fn results_of_users_are_read_again_from_the_store_and_from_the_directory() {
+    let directory = directory(
+        r#"
+name = "beam"
+repeat = 2
+[path]
+profile = "geo-50-10"
+[[flow]]
+name = "users"
+count = 6
+download = "100 kB"
+"#,
+    );
+    let directory = directory.path();
+    let run = |out: &str| {
+        let output = bentpipe(directory, &["run", "s.toml", "--out", out, "--store", "store"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        std::fs::read(directory.join(out).join("results.json")).unwrap()
+    };
+    assert!(run("first") == run("again"), "the second is from the store");
+    let report = bentpipe(directory, &["report", "first"]);
+    assert!(report.status.success(), "{}", String::from_utf8_lossy(&report.stderr));
+}

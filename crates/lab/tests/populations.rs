@@ -160,7 +160,7 @@ fn results_describe_users_together() {
         40,
         "classes are disjoint"
     );
-    let columns = ours.users.as_ref().unwrap();
+    let columns = ours.per_user.as_ref().unwrap();
     assert_eq!(columns.user, (0..40).step_by(2).collect::<Vec<u64>>());
     // Nothing is faster than the bound, and a quiet path is not much slower.
     assert!(columns.slowdown.iter().all(|slowdown| slowdown.unwrap() >= 1.0), "{columns:?}");
@@ -221,7 +221,7 @@ fn users_come_back_with_new_sizes() {
     let expected = [("ours", 1), ("others", 1), ("all", 1), ("ours", 2), ("others", 2), ("all", 2)];
     assert_eq!(visits, expected);
     let second = half.populations.iter().find(|one| one.visit == 2).unwrap();
-    assert!(second.users.as_ref().unwrap().bytes.iter().all(|bytes| *bytes == 5000));
+    assert!(second.per_user.as_ref().unwrap().bytes.iter().all(|bytes| *bytes == 5000));
 }
 
 #[test]

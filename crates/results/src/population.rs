@@ -27,7 +27,7 @@ pub struct Population {
     pub classes: Vec<SizeClass>,
     /// The users, in the order of their numbers; absent for `all`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub users: Option<Users>,
+    pub per_user: Option<Users>,
 }
 
 /// The users of a population whose transfers have similar sizes.
@@ -102,7 +102,7 @@ impl Population {
             visit,
             metrics: PopulationMetrics::of(users),
             classes: classes.collect(),
-            users: listed.then(|| Users {
+            per_user: listed.then(|| Users {
                 user: users.iter().map(|user| user.number as u64).collect(),
                 bytes: users.iter().map(|user| user.bytes).collect(),
                 start_s: users.iter().map(|user| user.start_s).collect(),
@@ -246,6 +246,16 @@ mod tests {
         assert_eq!((metrics.packets_dropped, metrics.dropped_percent), (303, Some(3.0)));
         // 101 MB from 0 s until the last user has ended at 100 + 12 s.
         assert!(near(metrics.population_goodput_mbps, 808.0 / 112.0));
+    }
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        let users = [user(0, 50_000, Some(4.0)), user(1, 1_000_000, None)];
+        for listed in [false, true] {
+            let population = Population::new("ours", 1, &users, listed);
+            let text = serde_json::to_string(&population).unwrap();
+            assert_eq!(serde_json::from_str::<Population>(&text).unwrap(), population, "{text}");
+        }
     }
 
     #[test]

@@ -147,7 +147,7 @@ export function chooseLinks(report: Report, trace: Trace, flows: Id[], all: bool
       ? recorded.filter((l) => carried.has(l.name) || l.name === order[0])
       : recorded;
   const links = all ? recorded : worth.slice(0, BUSIEST);
-  const whose = flows.length > 1 ? "the flows" : flows[0]!.name;
+  const whose = flows.length === 1 ? flows[0]!.name : "the flows";
   const which =
     carried.size === 0
       ? "links"

@@ -45,7 +45,7 @@ export interface UserSlowdown {
 export function slowdownsOf(runs: Run[], name: string, visit: number): UserSlowdown[] {
   return runs.flatMap((run) =>
     (run.populations ?? []).flatMap((population) => {
-      const { users } = population;
+      const { per_user: users } = population;
       const chosen = name === ALL_FLOWS || population.name === name;
       if (!users || !chosen || population.visit !== visit) return [];
       return users.bytes.map((bytes, i) => ({

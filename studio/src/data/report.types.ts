@@ -581,6 +581,8 @@ export interface Population {
   p99_slowdown: number | null;
   /** Packets of all users that the network dropped or lost. */
   packets_dropped: number;
+  /** The users, in the order of their numbers; absent for `all`. */
+  per_user?: Users | null;
   /**
    * Application bytes of all completed transfers over the time from the first start to the last
    * completion.
@@ -591,8 +593,8 @@ export interface Population {
    * down by the same factor.
    */
   slowdown_jain_index: number | null;
-  /** The users, in the order of their numbers; absent for `all`. */
-  users: Users | null;
+  /** Number of users. */
+  users: number;
   /** Number of the visit, from 1. */
   visit: number;
 }

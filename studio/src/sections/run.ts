@@ -133,7 +133,8 @@ export class RunSection {
     const runs = report.traces.map((t, i) => ({ value: String(i), text: traceLabel(report, t) }));
     const { flows } = report.traces[state.run] ?? report.traces[0]!;
     const each = flows.map((f) => ({ value: visitKey(f), text: flowName(flows, f) }));
-    const chosen = this.#together ? ALL : visitKey(this.#flows({ flows } as Trace)[0]!);
+    const [one] = this.#flows({ flows } as Trace);
+    const chosen = this.#together || !one ? ALL : visitKey(one);
     const first = this.#together ? "first packet of any flow" : "first packet of the flow";
     const origins = [
       { value: "flow", text: first },
@@ -194,8 +195,9 @@ export class RunSection {
   #column(i: number, cache: SeriesCache): Column[] {
     const trace = this.report.traces[i];
     const flows = trace ? this.#flows(trace) : [];
-    if (!trace || flows.length === 0) return [];
-    const start = Math.min(...flows.map((f) => f.start_s));
+    if (!trace) return [];
+    // Of users, only the links are recorded, from the start of the run.
+    const start = flows.length > 0 ? Math.min(...flows.map((f) => f.start_s)) : 0;
     const t0 = this.store.state.origin === "flow" ? start : 0;
     return [{ trace, flows, start, t0, panels: this.#panels(trace, flows, cache) }];
   }
@@ -287,7 +289,9 @@ export class RunSection {
 
   #mount(): void {
     const ofFlow = this.#together ? "the first packet of any flow" : "the flow's first packet";
-    const from = this.store.state.origin === "run" ? "the start of the run" : ofFlow;
+    const ofRun =
+      this.store.state.origin === "run" || this.#columns.every((c) => c.flows.length === 0);
+    const from = ofRun ? "the start of the run" : ofFlow;
     const columns = this.#columns.map(({ trace, t0, panels }) => ({
       name: traceLabel(this.report, trace),
       t0,

@@ -34,7 +34,7 @@ pub(super) fn populations(results: &Results) -> Vec<Column<'_>> {
 pub(super) fn users(results: &Results) -> Vec<Column<'_>> {
     let rows = results.runs.iter().flat_map(|run| {
         run.populations.iter().flat_map(move |own| {
-            let users = own.users.iter();
+            let users = own.per_user.iter();
             users.flat_map(move |users: &Users| {
                 (0..users.user.len()).map(move |index| (run, own, users, index))
             })
