@@ -112,11 +112,33 @@ impl Conn {
         let _ = self.lock().quic.recv_stream(id).stop(code);
     }
 
-    /// Abandons the reading of a stream before its end. If this side opened it, the peer is asked
-    /// to stop sending, with `code`.
+    /// Abandons the reading of a stream before its end, so that its credit returns. The peer is
+    /// asked to stop sending, with `code`, unless all it has to say has arrived.
     pub(crate) fn abandon_read(&self, id: StreamId, code: u64) {
-        if id.dir() == Dir::Bi && id.initiator() == self.lock().quic.side() {
+        let own = id.initiator() == self.lock().quic.side();
+        if (own && id.dir() == Dir::Bi) || (!own && !self.discard(id)) {
             self.stop(id, code);
         }
+    }
+
+    /// Discards what has arrived of a stream. Returns true if that was all of it, or if it was
+    /// reset: the stack then forgets the stream.
+    fn discard(&self, id: StreamId) -> bool {
+        let mut state = self.lock();
+        let mut discarded = 0;
+        let ended = {
+            let mut stream = state.quic.recv_stream(id);
+            let Ok(mut chunks) = stream.read(false) else { return true };
+            loop {
+                match chunks.next(usize::MAX) {
+                    Ok(Some(chunk)) => discarded += chunk.bytes.len() as u64,
+                    Ok(None) | Err(ReadError::Reset(_)) => break true,
+                    Err(ReadError::Blocked) => break false,
+                }
+            }
+        };
+        state.flow_control.read(discarded);
+        state.flow_control.consumed(discarded);
+        ended
     }
 }
