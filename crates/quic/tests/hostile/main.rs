@@ -1,6 +1,6 @@
 //! A server under a client that does anything: frames of any kind, resets, stops, lost and changed
-//! datagrams, migration, and connections that end in the middle. Afterwards the server serves others
-//! and the client itself, and keeps nothing.
+//! datagrams, migration, and connections that end in the middle. Afterwards the server serves
+//! others and the client itself, and keeps nothing.
 //!
 //! The fuzz target `endpoint` plays the same steps.
 

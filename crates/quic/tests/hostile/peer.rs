@@ -1,4 +1,5 @@
-//! A QUIC client that sends what each step says, whatever HTTP/3 permits: the stack without an application.
+//! A QUIC client that sends what each step says, whatever HTTP/3 permits: the stack without an
+//! application.
 
 use super::frames;
 use super::steps::{Content, Step};
