@@ -170,6 +170,20 @@ async fn requests_that_a_client_cancels_are_cancelled_upstream() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_cancelled_before_they_are_answered_return_their_streams() {
+    let site = TestServer::new().await;
+    let peer = Peer::connect(&site.server, &site.trust).await;
+    for _ in 0..250 {
+        let (mut send, mut recv) = peer.ask(&get("/hello.txt")).await;
+        recv.stop(VarInt::from_u32(REQUEST_CANCELLED)).unwrap();
+        // The server has dropped the request before the end of its stream arrives.
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        let _ = send.reset(VarInt::from_u32(REQUEST_CANCELLED));
+    }
+    peer.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frame_that_declares_too_much_ends_the_connection_at_once() {
     let site = TestServer::new().await;
     let peer = Peer::connect(&site.server, &site.trust).await;
