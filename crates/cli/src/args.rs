@@ -13,6 +13,8 @@ mod product;
 mod run;
 #[cfg(feature = "real-clock")]
 pub mod shell;
+#[cfg(feature = "studio")]
+mod studio;
 mod study;
 mod suggest;
 #[cfg(feature = "product")]
@@ -29,6 +31,8 @@ pub use product::{Front, Get, LogStyle, Proxy, Serve};
 #[cfg(feature = "store")]
 pub use run::{Cache, StoreArgs};
 pub use run::{Merge, Replay, Run};
+#[cfg(feature = "studio")]
+pub use studio::Studio;
 pub use study::{Check, Init};
 
 use bentpipe_units::Span;
@@ -199,6 +203,9 @@ pub enum Command {
         #[arg(long)]
         results: bool,
     },
+    #[cfg(feature = "studio")]
+    /// Edit scenarios and run them in a browser
+    Studio(Studio),
     /// Rebuild report.html from the results in a run directory
     Report {
         /// A directory written by `bentpipe run`

@@ -48,6 +48,8 @@ mod status;
 mod stop;
 #[cfg(feature = "store")]
 mod store;
+#[cfg(feature = "studio")]
+mod studio;
 mod study;
 mod summary;
 mod table;
@@ -71,7 +73,7 @@ pub mod lists {
 }
 
 /// Commands that a build may lack, and their features.
-const OPTIONAL: [(&str, &str); 7] = [
+const OPTIONAL: [(&str, &str); 8] = [
     ("serve", "product"),
     ("proxy", "product"),
     ("get", "product"),
@@ -79,6 +81,7 @@ const OPTIONAL: [(&str, &str); 7] = [
     ("path-memory", "product"),
     ("shell", "real-clock"),
     ("interop", "real-clock"),
+    ("studio", "studio"),
 ];
 
 /// Connects to executors on other machines.
@@ -135,6 +138,8 @@ pub fn main_with(
         Command::Constellations { json } => orbit::constellations(json),
         Command::Cities { part, json } => orbit::list_cities(part.as_deref(), json),
         Command::Schema { results } => schema(results),
+        #[cfg(feature = "studio")]
+        Command::Studio(args) => studio::run(&args),
         Command::Report { dir } => report(&dir),
         Command::Man { dir } => man::run(&dir),
         Command::Completions { shell } => completions(shell),

@@ -1,0 +1,27 @@
+//! Arguments of `bentpipe studio`.
+
+use super::StoreArgs;
+use clap::Args;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// Arguments of `bentpipe studio`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  bentpipe studio\n  bentpipe studio scenarios --no-open")]
+pub struct Studio {
+    /// Directory with scenarios. Nothing outside it is read or written, but for the result store
+    #[arg(default_value = ".")]
+    pub dir: PathBuf,
+    /// TCP port of 127.0.0.1; 0 takes a free one
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
+    /// Number of parallel runs [default: number of CPUs]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// The result store.
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Print the address, and do not open a browser
+    #[arg(long)]
+    pub no_open: bool,
+}

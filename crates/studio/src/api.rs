@@ -1,0 +1,163 @@
+//! What each request does. Called in a thread that may block.
+
+use crate::check::{check, plan};
+use crate::edit::{Edit, edit};
+use crate::files::{Directory, FileError};
+use crate::reply::{self, Reply};
+use crate::runs::Runs;
+use http::{Method, StatusCode};
+use percent_encoding::percent_decode_str;
+use std::fs;
+
+/// The page that the build has embedded; empty if it was not built.
+const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/studio.html"));
+/// What is shown instead.
+const NO_PAGE: &str = "<!doctype html><title>Bentpipe studio</title><p>This <code>bentpipe</code> \
+    was built without the studio's page; to build it: <code>make build</code>";
+
+/// State of a studio.
+pub struct Api {
+    /// Scenarios.
+    pub directory: Directory,
+    /// Runs.
+    pub runs: Runs,
+}
+
+/// A request whose sender may ask.
+#[derive(Debug)]
+pub struct Request {
+    /// Its method.
+    pub method: Method,
+    /// Its path below the secret.
+    pub path: String,
+    /// Its query.
+    pub query: String,
+    /// Its content.
+    pub content: Vec<u8>,
+}
+
+/// An error with its status.
+type Failure = (StatusCode, String);
+
+impl Api {
+    /// Answers a request.
+    pub fn answer(&self, request: &Request) -> Reply {
+        self.route(request).unwrap_or_else(|(status, reason)| reply::failure(status, &reason))
+    }
+
+    fn route(&self, request: &Request) -> Result<Reply, Failure> {
+        let parts: Vec<&str> = request.path.split('/').collect();
+        let get = request.method == Method::GET;
+        let post = request.method == Method::POST;
+        match *parts.as_slice() {
+            [""] if get && PAGE.is_empty() => Ok(reply::page(NO_PAGE)),
+            [""] if get => Ok(reply::page(PAGE)),
+            ["api", "scenarios"] if get => Ok(reply::json(&serde_json::json!({
+                "directory": self.directory.path(),
+                "scenarios": self.directory.list(),
+            }))),
+            ["api", "scenarios", ..] => self.scenario(request),
+            ["api", "schema"] if get => Ok(reply::json(&bentpipe_scenario::json_schema())),
+            ["api", "check"] if post => {
+                let (name, text) = (request.parameter("file")?, request.text()?);
+                let base = self.directory.base(&name).map_err(refused)?;
+                Ok(reply::json(&check(&name, &text, &base, self.runs.store())))
+            }
+            ["api", "edit"] if post => {
+                let asked: Edit = serde_json::from_slice(&request.content)
+                    .map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
+                let edited = edit(&asked).map_err(|reason| (StatusCode::BAD_REQUEST, reason))?;
+                Ok(reply::json(&edited))
+            }
+            ["api", "runs"] if get => Ok(reply::json(&self.runs.list())),
+            ["api", "runs"] if post => self.start(request),
+            ["api", "runs", id] if get => match self.runs.get(number(id)?) {
+                Some(state) => Ok(reply::json(&state)),
+                None => Err(missing(request)),
+            },
+            ["api", "runs", id] if request.method == Method::DELETE => {
+                if self.runs.cancel(number(id)?) {
+                    Ok(reply::done())
+                } else {
+                    Err(missing(request))
+                }
+            }
+            ["api", "runs", id, "scenario"] if get => match self.runs.get(number(id)?) {
+                Some(state) => Ok(reply::text(state.text.to_string())),
+                None => Err(missing(request)),
+            },
+            ["runs", id, file @ ("report.html" | "results.json")] if get => {
+                let directory = self.runs.directory(number(id)?).ok_or_else(|| missing(request))?;
+                let bytes = fs::read(directory.join(file)).map_err(|_| missing(request))?;
+                Ok(if file == "report.html" { reply::page(bytes) } else { reply::json_file(bytes) })
+            }
+            _ => Err(missing(request)),
+        }
+    }
+
+    fn scenario(&self, request: &Request) -> Result<Reply, Failure> {
+        let name = request.path.strip_prefix("api/scenarios/").unwrap_or_default();
+        let name = percent_decode_str(name)
+            .decode_utf8()
+            .map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
+        if request.method == Method::GET {
+            return Ok(reply::text(self.directory.read(&name).map_err(refused)?));
+        }
+        if request.method == Method::PUT {
+            self.directory.write(&name, &request.text()?).map_err(refused)?;
+            return Ok(reply::done());
+        }
+        Err(missing(request))
+    }
+
+    fn start(&self, request: &Request) -> Result<Reply, Failure> {
+        let (name, text) = (request.parameter("file")?, request.text()?);
+        let base = self.directory.base(&name).map_err(refused)?;
+        let plan = plan(&name, &text, &base)
+            .map_err(|error| (StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))?;
+        let latest = request.parameter("latest").is_ok();
+        let id = self
+            .runs
+            .start(&name, &text, plan, latest)
+            .map_err(|reason| (StatusCode::TOO_MANY_REQUESTS, reason))?;
+        Ok(reply::json(&serde_json::json!({ "id": id })))
+    }
+}
+
+impl Request {
+    fn text(&self) -> Result<String, Failure> {
+        String::from_utf8(self.content.clone())
+            .map_err(|_| (StatusCode::BAD_REQUEST, "the text is not UTF-8".to_owned()))
+    }
+
+    fn parameter(&self, key: &str) -> Result<String, Failure> {
+        self.query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .find(|(name, _)| *name == key)
+            .and_then(|(_, value)| percent_decode_str(value).decode_utf8().ok())
+            .map(|value| value.into_owned())
+            .ok_or_else(|| (StatusCode::BAD_REQUEST, format!("the query lacks `{key}`")))
+    }
+}
+
+fn number(text: &str) -> Result<u64, Failure> {
+    text.parse()
+        .map_err(|_| (StatusCode::NOT_FOUND, format!("`{text}` is not the number of a run")))
+}
+
+fn refused(error: FileError) -> Failure {
+    let status = match &error {
+        FileError::Name(_) => StatusCode::FORBIDDEN,
+        FileError::Content { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        FileError::Io { source, .. } => match source.kind() {
+            std::io::ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            _ => StatusCode::FORBIDDEN,
+        },
+    };
+    (status, error.to_string())
+}
+
+fn missing(request: &Request) -> Failure {
+    (StatusCode::NOT_FOUND, format!("{} {} is not known", request.method, request.path))
+}

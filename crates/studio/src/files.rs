@@ -1,0 +1,241 @@
+//! The scenario files of a directory, and nothing outside it.
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Component, Path, PathBuf};
+use thiserror::Error;
+
+/// Largest text of a scenario, in bytes.
+pub const MAX_TEXT: usize = 1 << 20;
+/// Largest number of scenarios in the list.
+const MAX_FILES: usize = 1000;
+/// Levels of directories that are searched.
+const MAX_DEPTH: usize = 4;
+
+/// Why a file cannot be read or written.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// The name is no name of a scenario.
+    #[error("`{0}` is no scenario; allowed: names below the directory that end in .toml")]
+    Name(String),
+    /// The text is too large, or not UTF-8.
+    #[error("{name}: {reason}")]
+    Content {
+        /// The file.
+        name: String,
+        /// What is wrong, and what is allowed.
+        reason: String,
+    },
+    /// The system refuses.
+    #[error("{name}: {source}")]
+    Io {
+        /// The file or directory.
+        name: String,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+impl FileError {
+    fn io(name: &str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { name: name.to_owned(), source }
+    }
+
+    fn content(name: &str, reason: &str) -> Self {
+        Self::Content { name: name.to_owned(), reason: reason.to_owned() }
+    }
+}
+
+/// A directory with scenarios. Names are relative to it; links that lead out of it are errors.
+#[derive(Debug)]
+pub struct Directory {
+    dir: Dir,
+    path: PathBuf,
+}
+
+impl Directory {
+    /// Opens a directory.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn open(path: &Path) -> Result<Self, FileError> {
+        let name = path.display().to_string();
+        let path = path.canonicalize().map_err(FileError::io(&name))?;
+        let dir =
+            Dir::open_ambient_dir(&path, ambient_authority()).map_err(FileError::io(&name))?;
+        Ok(Self { dir, path })
+    }
+
+    /// Returns its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the names of all scenarios, sorted, up to a number and a depth. Hidden directories
+    /// and those of results are left out.
+    pub fn list(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        list(&self.dir, Path::new(""), MAX_DEPTH, &mut names);
+        names.sort();
+        names
+    }
+
+    /// Reads the scenario `name`.
+    ///
+    /// # Errors
+    /// It is not one, or cannot be read.
+    pub fn read(&self, name: &str) -> Result<String, FileError> {
+        let file = self.dir.open(scenario(name)?).map_err(FileError::io(name))?;
+        if !file.metadata().map_err(FileError::io(name))?.is_file() {
+            return Err(FileError::content(name, "is not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        file.take(MAX_TEXT as u64 + 1).read_to_end(&mut bytes).map_err(FileError::io(name))?;
+        if bytes.len() > MAX_TEXT {
+            return Err(FileError::content(name, "is larger than 1 MB, the most allowed"));
+        }
+        String::from_utf8(bytes).map_err(|_| FileError::content(name, "is not UTF-8"))
+    }
+
+    /// Writes the scenario `name`, which keeps its old text until the new one is complete.
+    ///
+    /// # Errors
+    /// It is not one, or cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), FileError> {
+        let path = scenario(name)?;
+        if self.dir.symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(FileError::content(name, "is not a regular file"));
+        }
+        let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+        let partial = path.with_file_name(format!(".{file_name}.partial-{}", std::process::id()));
+        let options = OpenOptions::new().write(true).create(true).truncate(true).clone();
+        let written = self
+            .dir
+            .open_with(&partial, &options)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .and_then(|()| self.dir.rename(&partial, &self.dir, path));
+        if written.is_err() {
+            // It may not exist.
+            let _ = self.dir.remove_file(&partial);
+        }
+        written.map_err(FileError::io(name))
+    }
+
+    /// Returns the directory of the files that the scenario `name` mentions.
+    ///
+    /// # Errors
+    /// It is not one.
+    pub fn base(&self, name: &str) -> Result<PathBuf, FileError> {
+        Ok(self.path.join(scenario(name)?.parent().unwrap_or(Path::new(""))))
+    }
+}
+
+/// Returns `name` as a path if it may be the name of a scenario.
+fn scenario(name: &str) -> Result<&Path, FileError> {
+    let path = Path::new(name);
+    let normal = |part: Component| match part {
+        Component::Normal(part) => !part.to_string_lossy().starts_with('.'),
+        _ => false,
+    };
+    let fine = path.components().all(normal)
+        && path.extension().is_some_and(|extension| extension == "toml")
+        && !name.contains('\0');
+    fine.then_some(path).ok_or_else(|| FileError::Name(name.to_owned()))
+}
+
+fn list(dir: &Dir, prefix: &Path, depth: usize, names: &mut Vec<String>) {
+    let Ok(entries) = dir.entries() else { return };
+    for entry in entries.flatten() {
+        let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
+        let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { continue };
+        let path = prefix.join(name);
+        if kind.is_file() && scenario(name).is_ok() && is_scenario(dir, name) {
+            if names.len() == MAX_FILES {
+                return;
+            }
+            names.extend(path.to_str().map(str::to_owned));
+        } else if kind.is_dir()
+            && depth > 0
+            && !matches!(name, "out" | "target" | "node_modules")
+            && let Ok(inner) = entry.open_dir()
+        {
+            list(&inner, &path, depth - 1, names);
+        }
+    }
+}
+
+/// True if a file looks like a scenario: other TOML files, such as `Cargo.toml`, have no table
+/// `path`, `flow` or `orbit`.
+fn is_scenario(dir: &Dir, name: &str) -> bool {
+    let Ok(file) = dir.open(name) else { return false };
+    let mut bytes = Vec::new();
+    let read = file.take(64 << 10).read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    let mut lines = text.lines().map(str::trim_start);
+    let key = |line: &str, key: &str| {
+        let line = line.trim_start_matches('[');
+        line.strip_prefix(key).is_some_and(|rest| rest.starts_with([' ', '=', '.', ']']))
+    };
+    read.is_ok()
+        && lines.any(|line| {
+            ["path", "hop", "flow", "orbit", "workload"].iter().any(|word| key(line, word))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn directory() -> (tempfile::TempDir, Directory) {
+        let outer = tempfile::tempdir().unwrap();
+        fs::write(outer.path().join("secret.toml"), "[path]\n").unwrap();
+        let inner = outer.path().join("inner");
+        fs::create_dir_all(inner.join("deep")).unwrap();
+        fs::write(inner.join("a.toml"), "[path]\nprofile = \"geo-50-10\"\n").unwrap();
+        fs::write(inner.join("deep/b.toml"), "[[flow]]\n").unwrap();
+        fs::write(inner.join("Cargo.toml"), "[package]\n").unwrap();
+        let directory = Directory::open(&inner).unwrap();
+        (outer, directory)
+    }
+
+    #[test]
+    fn scenarios_are_listed_and_other_files_not() {
+        let (_outer, directory) = directory();
+        assert_eq!(directory.list(), ["a.toml", "deep/b.toml"]);
+    }
+
+    #[test]
+    fn names_outside_the_directory_are_refused() {
+        let (_outer, directory) = directory();
+        let names =
+            ["../secret.toml", "/etc/x.toml", "a", "a.txt", "", ".a.toml", "deep/../a.toml", "\0"];
+        for name in names {
+            assert!(matches!(directory.read(name), Err(FileError::Name(_))), "{name}");
+            assert!(matches!(directory.write(name, ""), Err(FileError::Name(_))), "{name}");
+        }
+    }
+
+    #[test]
+    fn links_out_of_the_directory_are_not_followed() {
+        let (outer, directory) = directory();
+        let inner = outer.path().join("inner");
+        std::os::unix::fs::symlink("../secret.toml", inner.join("link.toml")).unwrap();
+        std::os::unix::fs::symlink("..", inner.join("up")).unwrap();
+        for name in ["link.toml", "up/secret.toml"] {
+            assert!(directory.read(name).is_err(), "{name}");
+            assert!(directory.write(name, "x").is_err(), "{name}");
+        }
+        assert_eq!(fs::read_to_string(outer.path().join("secret.toml")).unwrap(), "[path]\n");
+    }
+
+    #[test]
+    fn a_text_is_replaced_as_a_whole() {
+        let (outer, directory) = directory();
+        directory.write("a.toml", "new").unwrap();
+        assert_eq!(directory.read("a.toml").unwrap(), "new");
+        let names = fs::read_dir(outer.path().join("inner")).unwrap().count();
+        assert_eq!(names, 3, "a partial file is left");
+    }
+}

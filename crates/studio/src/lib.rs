@@ -1,0 +1,30 @@
+//! `bentpipe studio`: a local application in the browser that edits scenarios, runs them on the
+//! virtual clock, and shows their reports.
+//!
+//! [`Studio::serve`] answers requests on a loopback socket. Its address contains a secret, so other
+//! users and other pages cannot reach it; [`access`](self) is checked for each request before
+//! anything else. Files are read and written below one directory only, links included.
+//!
+//! | request, below the secret | answer |
+//! |---|---|
+//! | `GET /` | the page |
+//! | `GET /api/scenarios` | scenarios of the directory |
+//! | `GET`, `PUT /api/scenarios/FILE` | the text of one |
+//! | `POST /api/check?file=FILE` | what the text in the request plans, or its error |
+//! | `POST /api/edit` | a text with one key changed, its comments kept |
+//! | `GET /api/schema` | the JSON Schema of scenarios |
+//! | `POST /api/runs?file=FILE` | starts the text in the request |
+//! | `GET /api/runs`, `GET`, `DELETE /api/runs/ID` | states of runs; cancels one |
+//! | `GET /runs/ID/report.html`, `…/results.json` | results of a run |
+
+mod access;
+mod api;
+mod check;
+mod edit;
+mod files;
+mod reply;
+mod runs;
+mod server;
+
+pub use files::FileError;
+pub use server::{Studio, StudioConfig};

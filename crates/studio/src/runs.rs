@@ -1,0 +1,291 @@
+//! Runs of scenarios, one after another in a thread, with their directories below `out/studio`.
+
+use bentpipe_lab::{Options, Plan, Progress, RunStore, Simulator, Threads, record};
+use bentpipe_results::{Results, Summary};
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Largest number of runs that wait.
+const MAX_WAITING: usize = 16;
+/// Largest number of runs that are kept with their directories.
+const MAX_KEPT: usize = 50;
+
+/// State of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// It waits for others.
+    Waiting,
+    /// It runs.
+    Running,
+    /// Its results are complete.
+    Done,
+    /// It was cancelled. Results of the runs that had ended may exist.
+    Cancelled,
+    /// It failed.
+    Failed,
+}
+
+/// What the page shows of a run.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunState {
+    /// Its number, from 1.
+    pub id: u64,
+    /// The scenario's file.
+    pub file: String,
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    #[serde(skip)]
+    pub text: Arc<str>,
+    /// Its state.
+    pub phase: Phase,
+    /// Runs that have ended.
+    pub done: usize,
+    /// Runs of those that came from the result store.
+    pub reused: usize,
+    /// All runs.
+    pub planned: usize,
+    /// True if there are results.
+    pub has_report: bool,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Notes for the reader of the results.
+    pub notes: Vec<String>,
+    /// Statistics of the main metrics.
+    pub summary: Vec<Summary>,
+}
+
+/// Metrics of the table beside the report.
+const HEADLINES: [&str; 6] = [
+    "completion_s",
+    "goodput_mbps",
+    "first_byte_s",
+    "packets_lost_queue",
+    "rtt_p99_ms",
+    "reverse_bytes",
+];
+/// Largest number of rows of that table; the report has all.
+const MAX_ROWS: usize = 600;
+
+struct Entry {
+    state: RunState,
+    directory: PathBuf,
+    stop: Arc<AtomicBool>,
+    /// Until it begins.
+    plan: Option<Plan>,
+}
+
+#[derive(Default)]
+struct Inner {
+    entries: VecDeque<Entry>,
+    last: u64,
+    closed: bool,
+}
+
+/// All runs since the start.
+pub struct Runs {
+    inner: Mutex<Inner>,
+    wake: Condvar,
+    directory: PathBuf,
+    jobs: NonZeroUsize,
+    store: Option<Arc<dyn RunStore + Send + Sync>>,
+}
+
+impl Runs {
+    /// Creates an empty list that writes below `directory`.
+    pub fn new(
+        directory: &Path,
+        jobs: NonZeroUsize,
+        store: Option<Arc<dyn RunStore + Send + Sync>>,
+    ) -> Self {
+        Self {
+            inner: Mutex::default(),
+            wake: Condvar::new(),
+            directory: directory.join("out").join("studio"),
+            jobs,
+            store,
+        }
+    }
+
+    /// Returns the result store.
+    pub fn store(&self) -> Option<&dyn RunStore> {
+        self.store.as_ref().map(|store| &**store as &dyn RunStore)
+    }
+
+    /// Adds a run and returns its number. `latest` ends those of the same file that have not
+    /// ended: their answers came too late.
+    ///
+    /// # Errors
+    /// Too many wait.
+    pub fn start(&self, file: &str, text: &str, plan: Plan, latest: bool) -> Result<u64, String> {
+        let mut inner = self.lock();
+        if latest {
+            for entry in inner.entries.iter_mut().filter(|entry| entry.state.file == file) {
+                cancel(entry);
+            }
+        }
+        let waiting =
+            inner.entries.iter().filter(|entry| entry.state.phase == Phase::Waiting).count();
+        if waiting >= MAX_WAITING {
+            return Err(format!("{waiting} runs wait already; allowed: {MAX_WAITING}"));
+        }
+        inner.last += 1;
+        let id = inner.last;
+        let state = RunState {
+            id,
+            file: file.to_owned(),
+            name: plan.name.clone(),
+            text: text.into(),
+            phase: Phase::Waiting,
+            done: 0,
+            reused: 0,
+            planned: plan.tasks.len(),
+            has_report: false,
+            error: None,
+            notes: Vec::new(),
+            summary: Vec::new(),
+        };
+        let directory = self.directory.join(format!("{id:04}-{}", plan.name));
+        let stop = Arc::default();
+        inner.entries.push_back(Entry { state, directory, stop, plan: Some(plan) });
+        self.forget_oldest(&mut inner);
+        self.wake.notify_all();
+        Ok(id)
+    }
+
+    /// Returns the states of all runs, the newest first.
+    pub fn list(&self) -> Vec<RunState> {
+        self.lock().entries.iter().rev().map(|entry| entry.state.clone()).collect()
+    }
+
+    /// Returns the state of a run.
+    pub fn get(&self, id: u64) -> Option<RunState> {
+        self.lock().entries.iter().find(|entry| entry.state.id == id).map(|e| e.state.clone())
+    }
+
+    /// Returns the directory of a run's results, if there are any.
+    pub fn directory(&self, id: u64) -> Option<PathBuf> {
+        let inner = self.lock();
+        let entry = inner.entries.iter().find(|entry| entry.state.id == id)?;
+        entry.state.has_report.then(|| entry.directory.clone())
+    }
+
+    /// Cancels a run. Returns false if there is none of this number.
+    pub fn cancel(&self, id: u64) -> bool {
+        let mut inner = self.lock();
+        let entry = inner.entries.iter_mut().find(|entry| entry.state.id == id);
+        entry.map(cancel).is_some()
+    }
+
+    /// Ends all runs, and [`Runs::work`].
+    pub fn close(&self) {
+        let mut inner = self.lock();
+        inner.closed = true;
+        inner.entries.iter_mut().for_each(cancel);
+        self.wake.notify_all();
+    }
+
+    /// Executes runs until [`Runs::close`]. Call it in a thread of its own.
+    pub fn work(&self) {
+        while let Some((id, plan, directory, stop)) = self.next() {
+            let threads = Threads { runner: &Simulator, jobs: self.jobs };
+            let show = |progress: Progress| {
+                self.update(id, |state| set_progress(state, progress));
+            };
+            let options =
+                Options { store: self.store(), progress: &show, ..Options::new(&threads, &stop) };
+            let recorded = record(&plan, &directory, &options);
+            self.update(id, |state| match &recorded {
+                Err(error) => fail(state, error.to_string()),
+                Ok(recorded) => {
+                    set_progress(state, recorded.progress);
+                    state.notes.clone_from(&recorded.notes);
+                    state.has_report = recorded.directory.is_some();
+                    state.summary = headlines(&recorded.results);
+                    match &recorded.failure {
+                        Some(error) => fail(state, error.to_string()),
+                        None if recorded.complete => state.phase = Phase::Done,
+                        None => state.phase = Phase::Cancelled,
+                    }
+                }
+            });
+        }
+    }
+
+    /// Waits for the next run to execute. `None` after [`Runs::close`].
+    fn next(&self) -> Option<(u64, Plan, PathBuf, Arc<AtomicBool>)> {
+        let mut inner = self.lock();
+        loop {
+            if inner.closed {
+                return None;
+            }
+            let waiting =
+                inner.entries.iter_mut().find(|entry| entry.state.phase == Phase::Waiting);
+            if let Some(entry) = waiting
+                && let Some(plan) = entry.plan.take()
+            {
+                entry.state.phase = Phase::Running;
+                return Some((entry.state.id, plan, entry.directory.clone(), entry.stop.clone()));
+            }
+            inner = self.wake.wait(inner).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn update(&self, id: u64, change: impl FnOnce(&mut RunState)) {
+        let mut inner = self.lock();
+        if let Some(entry) = inner.entries.iter_mut().find(|entry| entry.state.id == id) {
+            change(&mut entry.state);
+        }
+    }
+
+    /// Removes the oldest runs that have ended, with their directories, beyond the number to keep.
+    fn forget_oldest(&self, inner: &mut Inner) {
+        while inner.entries.len() > MAX_KEPT {
+            let ended = |entry: &Entry| {
+                matches!(entry.state.phase, Phase::Done | Phase::Cancelled | Phase::Failed)
+            };
+            let Some(index) = inner.entries.iter().position(ended) else { return };
+            if let Some(entry) = inner.entries.remove(index)
+                && entry.state.has_report
+            {
+                // It is only a cache by now: what remains does no harm.
+                let _ = fs::remove_dir_all(entry.directory);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn cancel(entry: &mut Entry) {
+    entry.stop.store(true, Ordering::Relaxed);
+    if entry.state.phase == Phase::Waiting {
+        entry.plan = None;
+        entry.state.phase = Phase::Cancelled;
+    }
+}
+
+fn set_progress(state: &mut RunState, progress: Progress) {
+    (state.done, state.reused) = (progress.done, progress.reused);
+    state.planned = progress.planned;
+}
+
+fn fail(state: &mut RunState, error: String) {
+    state.phase = Phase::Failed;
+    state.error = Some(error);
+}
+
+/// Returns the rows of the main metrics.
+fn headlines(results: &Results) -> Vec<Summary> {
+    let rows = results.summary.iter();
+    let main = rows.filter(|row| HEADLINES.contains(&row.metric.as_str()) && row.median.is_some());
+    main.take(MAX_ROWS).cloned().collect()
+}

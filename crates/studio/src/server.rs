@@ -1,0 +1,147 @@
+//! The socket: who may ask, how much, and for how long.
+
+use crate::access::{Access, Refusal};
+use crate::api::{self, Api};
+use crate::files::{Directory, FileError, MAX_TEXT};
+use crate::reply::{self, Reply};
+use crate::runs::Runs;
+use bentpipe_lab::RunStore;
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+/// Largest number of connections at a time; a browser uses six.
+const MAX_CONNECTIONS: usize = 64;
+/// Time for the header of a request.
+const HEADER_TIME: Duration = Duration::from_secs(10);
+/// Time for the content of a request.
+const CONTENT_TIME: Duration = Duration::from_secs(30);
+/// Largest content of a request: a text in JSON, in which a character may take six bytes.
+const MAX_CONTENT: usize = 6 * MAX_TEXT;
+
+/// What a studio works on.
+pub struct StudioConfig {
+    /// The directory with the scenarios.
+    pub directory: PathBuf,
+    /// Threads that run scenarios.
+    pub jobs: NonZeroUsize,
+    /// Results of earlier runs.
+    pub store: Option<Arc<dyn RunStore + Send + Sync>>,
+}
+
+/// A studio.
+pub struct Studio {
+    api: Arc<Api>,
+    access: Arc<Access>,
+    listener: TcpListener,
+}
+
+impl Studio {
+    /// Opens the directory, and a socket of 127.0.0.1; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// One of them cannot be opened.
+    pub async fn open(config: StudioConfig, port: u16) -> Result<Self, FileError> {
+        let directory = Directory::open(&config.directory)?;
+        let runs = Runs::new(directory.path(), config.jobs, config.store);
+        let io = |source| FileError::Io { name: format!("127.0.0.1:{port}"), source };
+        let listener = TcpListener::bind(("127.0.0.1", port)).await.map_err(io)?;
+        let access = Access::new(listener.local_addr().map_err(io)?).map_err(io)?;
+        Ok(Self { api: Arc::new(Api { directory, runs }), access: Arc::new(access), listener })
+    }
+
+    /// Returns the address to open in a browser. It has the secret.
+    pub fn url(&self) -> String {
+        self.access.url()
+    }
+
+    /// Returns the directory of the scenarios.
+    pub fn directory(&self) -> &Path {
+        self.api.directory.path()
+    }
+
+    /// Serves until `stop` ends. Runs that have not ended are cancelled.
+    pub async fn serve(self, stop: impl Future<Output = ()>) {
+        let Self { api, access, listener } = self;
+        let working = api.clone();
+        let worker = spawn_blocking(move || working.runs.work());
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let accept = async {
+            loop {
+                // Never closed.
+                let Ok(permit) = permits.clone().acquire_owned().await else { return };
+                let Ok((stream, _)) = listener.accept().await else {
+                    // Out of descriptors, for example.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                };
+                let (api, access) = (api.clone(), access.clone());
+                tokio::spawn(async move {
+                    let service = service_fn(|request| async {
+                        Ok::<_, Infallible>(respond(&api, &access, request).await)
+                    });
+                    // An error is a client that is gone.
+                    let _ = http1::Builder::new()
+                        .timer(TokioTimer::new())
+                        .header_read_timeout(HEADER_TIME)
+                        .serve_connection(TokioIo::new(stream), service)
+                        .await;
+                    drop(permit);
+                });
+            }
+        };
+        tokio::select! {
+            () = accept => {}
+            () = stop => {}
+        }
+        api.runs.close();
+        // It cannot panic: an error only means that it has ended.
+        let _ = worker.await;
+    }
+}
+
+async fn respond(api: &Arc<Api>, access: &Access, request: Request<Incoming>) -> Reply {
+    let (head, content) = request.into_parts();
+    let path = match access.admit(&head.headers, head.uri.path()) {
+        Ok(path) => path.to_owned(),
+        Err(refusal) => return refuse(refusal),
+    };
+    let content = Limited::new(content, MAX_CONTENT).collect();
+    let content = match tokio::time::timeout(CONTENT_TIME, content).await {
+        Ok(Ok(content)) => content.to_bytes().to_vec(),
+        Ok(Err(error)) => {
+            let reason = format!("{error}; allowed: {MAX_CONTENT} bytes");
+            return reply::failure(StatusCode::PAYLOAD_TOO_LARGE, &reason);
+        }
+        Err(_) => return reply::failure(StatusCode::REQUEST_TIMEOUT, "the content is late"),
+    };
+    let query = head.uri.query().unwrap_or_default().to_owned();
+    let request = api::Request { method: head.method, path, query, content };
+    let api = api.clone();
+    let answered = spawn_blocking(move || api.answer(&request)).await;
+    answered.unwrap_or_else(|error| {
+        reply::failure(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string())
+    })
+}
+
+fn refuse(refusal: Refusal) -> Reply {
+    let (status, reason) = match refusal {
+        Refusal::Host => (StatusCode::MISDIRECTED_REQUEST, "this is no host name of the studio"),
+        Refusal::Origin => (StatusCode::FORBIDDEN, "the request comes from another page"),
+        Refusal::Secret => {
+            (StatusCode::NOT_FOUND, "the address has no valid secret; see the terminal for it")
+        }
+    };
+    reply::failure(status, reason)
+}
