@@ -22,6 +22,10 @@ pub const STREAMS: u32 = 8;
 const HEADER: u64 = 4096;
 /// Budget of incomplete header frames, bytes.
 pub const HEADER_MEMORY: u64 = 16 * 1024;
+/// Bytes that a stream, and a connection, may send ahead: small, so that a case that uses all of
+/// them takes milliseconds.
+const STREAM_WINDOW: u64 = 60_000;
+pub const CONNECTION_WINDOW: u64 = 200_000;
 /// Time after which a silent client is forgotten.
 pub const IDLE: Span = Span::from_secs(60);
 /// The send buffer of a connection.
@@ -61,6 +65,8 @@ impl Server {
         let settings = Settings {
             send_buffer: Size::new(SEND_BUFFER),
             idle_timeout: IDLE,
+            stream_window: Size::new(STREAM_WINDOW),
+            connection_window: Size::new(CONNECTION_WINDOW),
             ..Settings::default()
         };
         let window = settings.stream_window.get();

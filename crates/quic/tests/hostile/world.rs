@@ -2,7 +2,7 @@
 
 use super::frames;
 use super::peer::Peer;
-use super::server::{HEADER_MEMORY, IDLE, STREAMS, Server};
+use super::server::{CONNECTION_WINDOW, HEADER_MEMORY, IDLE, STREAMS, Server};
 use super::steps::{Content, Step};
 use bentpipe_quic::noq_proto::{ClientConfig, Dir};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
@@ -265,7 +265,7 @@ impl World {
         let peer = &mut self.peers[0];
         let id = peer.open(Dir::Bi).unwrap_or_else(|| panic!("no credit for an upload"));
         peer.write(id, &frames::encode(&Content::Put));
-        for _ in 0..2 * Settings::default().connection_window.get() / 50_000 {
+        for _ in 0..2 * CONNECTION_WINDOW / 50_000 {
             peer.write(id, &frames::encode(&Content::Data { declared: 50_000, sent: 50_000 }));
         }
         peer.finish(id);
