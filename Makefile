@@ -8,7 +8,7 @@ SHELL := /bin/bash
 OUT ?= out
 # The command that cargo builds.
 BENTPIPE := $(or $(CARGO_TARGET_DIR),target)/debug/bentpipe
-STUDIO_SOURCES := $(shell find studio/src studio/index.html studio/vite.config.ts studio/package-lock.json studio/tsconfig.json 2>/dev/null)
+STUDIO_SOURCES := $(shell find studio/src studio/index.html studio/studio.html studio/vite.config.ts studio/package-lock.json studio/tsconfig.json 2>/dev/null)
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -68,13 +68,16 @@ studio/node_modules/.tested: studio/dist/index.html $(shell find studio/tests -t
 	cd studio && npm run --silent typecheck && npm test --silent
 	@touch $@
 
-# Tests the page as the command writes it, with real results: of a download, and of many users.
+# Tests the page as the command writes it, with real results: of a download, and of many users. Then
+# the studio as the command serves it.
 test-report: build
 	for name in first users; do \
 		$(BENTPIPE) run scenarios/examples/$$name.toml --out $(OUT)/test-$$name >/dev/null && \
 		(cd studio && BENTPIPE_REPORT=$(abspath $(OUT))/test-$$name/report.html \
 			npx vitest run --project page tests/real.page.test.ts) || exit 1; \
 	done
+	cd studio && BENTPIPE_COMMAND=$(abspath $(BENTPIPE)) \
+		npx vitest run --project page tests/studio.page.test.ts
 
 test-python: page ## Test the Python package: the wheel in a new environment
 	scripts/test-python

@@ -5,31 +5,31 @@ import { defineConfig, type ViteUserConfig as UserConfig } from "vitest/config";
 /**
  * Moves every script and style sheet of the build into the HTML file, so that one file is the page.
  */
-function inlineAll(): Plugin {
+function inlineAll(name = "index.html"): Plugin {
   return {
     name: "bentpipe-inline",
     apply: "build",
     enforce: "post",
     generateBundle(_options, bundle) {
-      const html = bundle["index.html"];
-      if (html?.type !== "asset") throw new Error("index.html is missing from the build");
+      const html = bundle[name];
+      if (html?.type !== "asset") throw new Error(`${name} is missing from the build`);
       let text = String(html.source);
       for (const [file, item] of Object.entries(bundle)) {
-        const name = file.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+        const asset = file.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
         if (item.type === "chunk") {
           const code = item.code
             .replaceAll("</script", "<\\/script")
             .replaceAll("<!--", "\\x3C!--")
             .trim();
           text = text.replace(
-            new RegExp(`<script[^>]*src="[^"]*${name}"[^>]*></script>`),
+            new RegExp(`<script[^>]*src="[^"]*${asset}"[^>]*></script>`),
             () => `<script type="module">${code}</script>`,
           );
           delete bundle[file];
         } else if (file.endsWith(".css")) {
           const css = String(item.source).trim();
           text = text.replace(
-            new RegExp(`<link[^>]*href="[^"]*${name}"[^>]*>`),
+            new RegExp(`<link[^>]*href="[^"]*${asset}"[^>]*>`),
             () => `<style>${css}</style>`,
           );
           delete bundle[file];
@@ -136,5 +136,18 @@ const page: UserConfig = {
   },
 };
 
-// `vite build` makes dist/index.html, `vite build --mode globe` dist/globe.js beside it.
-export default defineConfig(({ mode }) => (mode === "globe" ? globe : page));
+/** The page of `bentpipe studio`. */
+const studio: UserConfig = {
+  plugins: [inlineAll("studio.html")],
+  build: {
+    ...page.build,
+    emptyOutDir: false,
+    rollupOptions: { input: "studio.html" },
+  },
+};
+
+const builds: Record<string, UserConfig> = { globe, studio };
+
+// `vite build` makes dist/index.html; `--mode globe` dist/globe.js and `--mode studio`
+// dist/studio.html beside it.
+export default defineConfig(({ mode }) => builds[mode] ?? page);

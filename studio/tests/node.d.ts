@@ -11,6 +11,26 @@ declare module "node:fs" {
     options: { recursive: boolean; encoding: "utf8" },
   ): string[];
 }
+declare module "node:child_process" {
+  export interface ChildProcess {
+    stdout: unknown;
+    kill(signal: string): void;
+  }
+  export function spawn(
+    command: string,
+    args: string[],
+    options: { stdio: ("ignore" | "pipe")[] },
+  ): ChildProcess;
+}
+declare module "node:events" {
+  export function once(emitter: unknown, event: string): Promise<unknown[]>;
+}
+declare module "node:module" {
+  export function createRequire(from: string): { resolve(name: string): string };
+}
+declare module "node:readline" {
+  export function createInterface(options: { input: unknown }): unknown;
+}
 declare module "node:os" {
   export function tmpdir(): string;
 }

@@ -5,6 +5,7 @@ use crate::edit::{Edit, edit};
 use crate::files::{Directory, FileError};
 use crate::reply::{self, Reply};
 use crate::runs::Runs;
+use bentpipe_scenario::profiles::profiles;
 use http::{Method, StatusCode};
 use percent_encoding::percent_decode_str;
 use std::fs;
@@ -58,6 +59,12 @@ impl Api {
             }))),
             ["api", "scenarios", ..] => self.scenario(request),
             ["api", "schema"] if get => Ok(reply::json(&bentpipe_scenario::json_schema())),
+            ["api", "profiles"] if get => Ok(reply::json(
+                &profiles()
+                    .iter()
+                    .map(|profile| serde_json::json!({ "name": profile.name, "title": profile.title }))
+                    .collect::<Vec<_>>(),
+            )),
             ["api", "check"] if post => {
                 let (name, text) = (request.parameter("file")?, request.text()?);
                 let base = self.directory.base(&name).map_err(refused)?;

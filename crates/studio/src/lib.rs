@@ -2,7 +2,7 @@
 //! virtual clock, and shows their reports.
 //!
 //! [`Studio::serve`] answers requests on a loopback socket. Its address contains a secret, so other
-//! users and other pages cannot reach it; [`access`](self) is checked for each request before
+//! users and other pages cannot reach it; that is checked for each request before
 //! anything else. Files are read and written below one directory only, links included.
 //!
 //! | request, below the secret | answer |
@@ -12,6 +12,7 @@
 //! | `GET`, `PUT /api/scenarios/FILE` | the text of one |
 //! | `POST /api/check?file=FILE` | what the text in the request plans, or its error |
 //! | `POST /api/edit` | a text with one key changed, its comments kept |
+//! | `GET /api/profiles` | names and titles of the built-in paths |
 //! | `GET /api/schema` | the JSON Schema of scenarios |
 //! | `POST /api/runs?file=FILE` | starts the text in the request |
 //! | `GET /api/runs`, `GET`, `DELETE /api/runs/ID` | states of runs; cancels one |

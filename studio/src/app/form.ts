@@ -1,0 +1,166 @@
+/** Fields and sliders for what most people change. Each changes one key of the text. */
+import type { PathSummary } from "../data/report.types.ts";
+import { h, replace, select } from "../page/dom.ts";
+import type { ProfileName } from "./api.ts";
+import { atStep, quantity, STEPS, stepOf, written } from "./quantity.ts";
+
+/** A key with a slider. */
+interface Field {
+  key: string;
+  label: string;
+  /** The value while the text has no such key, on a path of which nothing is known. */
+  usual: string;
+  /** The value that the path has then. */
+  ofPath?: (path: PathSummary) => string | undefined;
+  whole?: boolean;
+  /** What the field says while the text has no such key, if that is not the slider's place. */
+  absent?: string;
+}
+
+/** What a pattern finds in the words for a direction of the only hop. */
+const word =
+  (direction: "forward" | "return", pattern: RegExp) =>
+  ({ hops }: PathSummary): string | undefined =>
+    hops.length === 1 ? pattern.exec(hops[0]![direction])?.[1] : undefined;
+const RATE = /([\d.]+ [kMG]?bps)/;
+
+const FIELDS: Field[] = [
+  {
+    key: "path.rtt",
+    label: "Round-trip time",
+    usual: "600 ms",
+    ofPath: ({ rtt_ms }) => (rtt_ms > 0 ? `${rtt_ms} ms` : undefined),
+  },
+  {
+    key: "path.forward.rate",
+    label: "Rate to the client",
+    usual: "50 Mbps",
+    ofPath: word("forward", RATE),
+  },
+  {
+    key: "path.return.rate",
+    label: "Rate to the server",
+    usual: "10 Mbps",
+    ofPath: word("return", RATE),
+  },
+  {
+    key: "path.forward.queue",
+    label: "Queue to the client",
+    usual: "1 BDP",
+    ofPath: word("forward", /queue ([^,]+)/),
+  },
+  {
+    key: "path.forward.loss",
+    label: "Loss to the client",
+    usual: "0.001",
+    absent: "none",
+  },
+  { key: "workload.download", label: "Download", usual: "2 MB" },
+  { key: "repeat", label: "Runs of each variant", usual: "5", whole: true, absent: "1" },
+];
+
+/** Changes a key. `null` removes it. */
+export type Change = (key: string, value: string | null) => void;
+
+interface Row {
+  field: Field;
+  element: HTMLElement;
+  slider: HTMLInputElement;
+  input: HTMLInputElement;
+  /** The middle of the slider, which stays while it has the focus. */
+  middle: string;
+}
+
+/** The form. */
+export class Form {
+  readonly element: HTMLElement;
+  readonly #choice = h("div", { class: "choice" });
+  readonly #rows: Row[];
+  readonly #change: Change;
+  #profiles: ProfileName[] = [];
+
+  constructor(change: Change) {
+    this.#change = change;
+    this.#rows = FIELDS.map((field) => this.#row(field));
+    this.element = h(
+      "div",
+      { class: "form" },
+      this.#choice,
+      this.#rows.map(({ element }) => element),
+    );
+  }
+
+  set profiles(profiles: ProfileName[]) {
+    this.#profiles = profiles;
+  }
+
+  /** Shows the values of a text, and those of its path where the text has none. */
+  show(values: Record<string, string>, path: PathSummary | null): void {
+    const profile = values["path.profile"];
+    const chosen =
+      profile !== undefined && this.#profiles.length > 0
+        ? select(
+            "Path",
+            this.#profiles.map(({ name, title }) => ({ value: name, text: `${name}: ${title}` })),
+            profile,
+            (name) => this.#change("path.profile", name),
+          )
+        : null;
+    for (const row of this.#rows) {
+      const text = values[row.field.key];
+      const usual = (path && row.field.ofPath?.(path)) ?? row.field.usual;
+      // A slider in use keeps its middle and its place, which are ahead of the text.
+      if (document.activeElement !== row.slider) {
+        row.middle = text ?? usual;
+        row.slider.value = String(this.#step(row, row.middle));
+      }
+      row.input.placeholder = row.field.absent ?? usual;
+      if (document.activeElement !== row.input) row.input.value = text ?? "";
+      row.element.classList.toggle("unset", text === undefined);
+    }
+    replace(this.#choice, chosen);
+  }
+
+  #step(row: Row, text: string): number {
+    const [middle, value] = [quantity(row.middle), quantity(text)];
+    row.slider.disabled = !middle || !value || value.value === 0;
+    return middle && value ? stepOf(middle.value, value.value) : STEPS / 2;
+  }
+
+  #row(field: Field): Row {
+    const id = `field-${field.key}`;
+    const input = h("input", {
+      id,
+      type: "text",
+      spellcheck: "false",
+      change: () => this.#change(field.key, input.value.trim() || null),
+    });
+    const slider = h("input", {
+      type: "range",
+      min: 0,
+      max: STEPS,
+      value: STEPS / 2,
+      "aria-label": `${field.label}, slider`,
+      input: () => this.#slide(row),
+    });
+    const element = h(
+      "div",
+      { class: "slide" },
+      h("label", { for: id }, field.label),
+      slider,
+      input,
+    );
+    const row: Row = { field, element, slider, input, middle: field.usual };
+    return row;
+  }
+
+  #slide(row: Row): void {
+    const middle = quantity(row.middle);
+    if (!middle) return;
+    const value = atStep(middle.value, Number(row.slider.value));
+    const text = written({ value, unit: middle.unit }, row.field.whole);
+    row.input.value = text;
+    row.slider.setAttribute("aria-valuetext", text);
+    this.#change(row.field.key, text);
+  }
+}

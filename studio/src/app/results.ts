@@ -1,0 +1,138 @@
+/** Runs since the start, and the main metrics of the shown and the pinned ones side by side. */
+import { metricOf } from "../data/metrics.ts";
+import type { Summary } from "../data/report.types.ts";
+import { metricValue } from "../format/metric.ts";
+import { percent } from "../format/numbers.ts";
+import { button, type Child, h, replace } from "../page/dom.ts";
+import type { RunState } from "./api.ts";
+
+/** Largest number of rows of the comparison. */
+const MAX_ROWS = 60;
+
+/** What a reader does with runs. */
+export interface RunEvents {
+  show(id: number): void;
+  pin(id: number): void;
+  cancel(id: number): void;
+  restore(id: number): void;
+}
+
+const ended = (run: RunState): boolean => !["waiting", "running"].includes(run.phase);
+
+/** A run's state in words. */
+export function phaseText(run: RunState): string {
+  const { phase, done, planned, reused } = run;
+  if (phase === "waiting") return "waits";
+  if (phase === "running") return `${done} of ${planned} runs`;
+  if (phase === "failed") return run.error ?? "failed";
+  const stored = reused > 0 ? `, ${reused} from the store` : "";
+  return phase === "done" ? `${planned} runs${stored}` : `cancelled at ${done} of ${planned}`;
+}
+
+/** The list of runs. */
+export function history(
+  runs: RunState[],
+  shown: number | null,
+  pins: number[],
+  events: RunEvents,
+): HTMLElement {
+  if (runs.length === 0) return h("p", { class: "hint" }, "Nothing has run yet.");
+  return h(
+    "ol",
+    { class: "runs" },
+    runs.map((run) =>
+      h(
+        "li",
+        { class: run.phase, "aria-current": run.id === shown ? "true" : null },
+        h(
+          "span",
+          { class: "what" },
+          h("b", {}, `${run.id} ${run.name}`),
+          " ",
+          h("small", {}, phaseText(run)),
+        ),
+        run.phase === "running" &&
+          h("progress", { max: run.planned, value: run.done, "aria-label": `Run ${run.id}` }),
+        run.has_report && button("Show", () => events.show(run.id)),
+        run.has_report &&
+          button(pins.includes(run.id) ? "Unpin" : "Pin", () => events.pin(run.id), {
+            "aria-pressed": String(pins.includes(run.id)),
+          }),
+        ended(run) && button("Restore text", () => events.restore(run.id)),
+        !ended(run) && button("Cancel", () => events.cancel(run.id)),
+      ),
+    ),
+  );
+}
+
+const rowKey = (row: Summary): string =>
+  JSON.stringify([row.metric, row.variant, Object.entries(row.point), row.flow, row.visit]);
+
+/** Flow and visit, if they tell rows apart. */
+function place(row: Summary, several: boolean): string {
+  const point = Object.entries(row.point).map(([key, value]) => `${key} = ${value}`);
+  const flow = several ? [row.visit > 1 ? `${row.flow}, visit ${row.visit}` : row.flow] : [];
+  return [...flow, ...point].join(", ");
+}
+
+/** Medians of the main metrics: a column for each run, the first one the base of differences. */
+export function comparison(runs: RunState[]): HTMLElement | null {
+  const [base, ...others] = runs;
+  if (!base) return null;
+  const values = runs.map((run) => new Map(run.summary.map((row) => [rowKey(row), row])));
+  const rows = new Map(runs.flatMap((run) => run.summary).map((row) => [rowKey(row), row]));
+  const flows = new Set([...rows.values()].map((row) => `${row.flow} ${row.visit}`));
+  const table = h("table", { class: "comparison" });
+  const body: Child[] = [];
+  let metric = "";
+  const sorted = [...rows.values()].sort((a, b) => a.metric.localeCompare(b.metric));
+  const wanted = sorted.filter((row) => row.metric === "completion_s");
+  const rest = sorted.filter((row) => row.metric !== "completion_s");
+  for (const row of [...wanted, ...rest].slice(0, MAX_ROWS)) {
+    const known = metricOf(row.metric);
+    if (row.metric !== metric)
+      body.push(
+        h(
+          "tr",
+          { class: "group" },
+          h("th", { colspan: runs.length + 1, scope: "rowgroup" }, known.label),
+        ),
+      );
+    metric = row.metric;
+    const first = values[0]!.get(rowKey(row))?.median ?? null;
+    body.push(
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, row.variant, " ", h("small", {}, place(row, flows.size > 1))),
+        values.map((of, i) => {
+          const median = of.get(rowKey(row))?.median ?? null;
+          const text = metricValue(known, median);
+          return h("td", {}, text, i > 0 && h("small", {}, change(first, median)));
+        }),
+      ),
+    );
+  }
+  replace(
+    table,
+    h("caption", {}, "Medians", others.length > 0 && `, and their change from run ${base.id}`),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        h("td", {}),
+        runs.map((run) => h("th", { scope: "col" }, `Run ${run.id}`)),
+      ),
+    ),
+    h("tbody", {}, body),
+  );
+  return table;
+}
+
+function change(from: number | null, to: number | null): string {
+  if (from === null || to === null || from === 0) return "";
+  const share = to / from - 1;
+  return ` ${share > 0 ? "+" : ""}${percent(share)}`;
+}

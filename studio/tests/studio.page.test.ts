@@ -1,0 +1,243 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { env } from "node:process";
+import { createInterface } from "node:readline";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Bench, type Opened, type Options } from "./browser.ts";
+
+const command = env.BENTPIPE_COMMAND;
+if (!command) console.log("skipped: BENTPIPE_COMMAND does not name the command `bentpipe`");
+
+const HOSTILE = '<img src=x onerror="document.title=1">';
+const SMALL = `# A comment that stays.
+name = "small"
+title = '${HOSTILE}'
+
+[path]
+profile = "geo-50-10"
+forward = { queue = "0.5 BDP" } # also this one
+
+[workload]
+download = "500 kB"
+
+[[variant]]
+name = "cubic"
+
+[[variant]]
+name = "bbr3"
+congestion = "bbr3"
+`;
+const LONG = `repeat = 100000
+${SMALL.replace('queue = "0.5 BDP"', "loss = 0.01").replace('"small"', '"long"')}
+[output]
+time_series = "none"
+`;
+
+/** A studio that the command serves, with a browser. */
+class Desk {
+  readonly #dir = mkdtempSync(join(tmpdir(), "bentpipe-studio-"));
+  #process!: ChildProcess;
+  #bench!: Bench;
+  url = "";
+
+  static async start(): Promise<Desk> {
+    const desk = new Desk();
+    writeFileSync(join(desk.#dir, "small.toml"), SMALL);
+    writeFileSync(join(desk.#dir, "long.toml"), LONG);
+    desk.#process = spawn(
+      resolve(command!),
+      ["studio", desk.#dir, "--no-open", "--no-store", "--jobs", "1"],
+      { stdio: ["ignore", "pipe", "ignore"] },
+    );
+    const lines = createInterface({ input: desk.#process.stdout! });
+    [desk.url] = (await once(lines, "line")) as [string];
+    desk.#bench = await Bench.start();
+    return desk;
+  }
+
+  async open(file: string, options: Options = {}): Promise<Opened> {
+    const opened = await this.#bench.visit(this.url, { ...options, hash: `#${file}` });
+    await opened.page.waitForSelector(".cm-line");
+    await status(opened.page, /runs?\b/);
+    return opened;
+  }
+
+  /** A page of another origin. */
+  other(): Promise<Page> {
+    return this.#bench.browser.newPage();
+  }
+
+  text(file: string): string {
+    return readFileSync(join(this.#dir, file), "utf8");
+  }
+
+  async stop(): Promise<void> {
+    await this.#bench?.close();
+    const ended = once(this.#process, "exit");
+    this.#process.kill("SIGINT");
+    expect((await ended)[0]).toBe(0);
+    rmSync(this.#dir, { recursive: true, force: true });
+  }
+}
+
+async function status(page: Page, pattern: RegExp): Promise<void> {
+  await expect.poll(() => page.innerText(".status"), { timeout: 20_000 }).toMatch(pattern);
+}
+
+/** Replaces the text in the editor, as one paste does. */
+async function retype(page: Page, text: string): Promise<void> {
+  await page.click(".cm-content");
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText(text);
+}
+
+const editorText = (page: Page): Promise<string> =>
+  page.evaluate(() =>
+    [...document.querySelectorAll(".cm-line")].map((line) => line.textContent).join("\n"),
+  );
+
+async function ran(page: Page): Promise<void> {
+  await expect.poll(() => page.getAttribute(".runs li", "class"), { timeout: 20_000 }).toBe("done");
+}
+
+describe.skipIf(!command)("the studio", () => {
+  let desk: Desk;
+  beforeAll(async () => {
+    desk = await Desk.start();
+  });
+  afterAll(() => desk?.stop());
+
+  it("shows an error in its place, and runs the text once it is right", async () => {
+    const { page, errors } = await desk.open("small.toml");
+    await retype(page, SMALL.replace("geo-50-10", "geo-50"));
+    await status(page, /^line 6 /);
+    expect(await page.isDisabled("button.main")).toBe(true);
+    expect(await page.textContent(".cm-lintRange-error")).toBe('"geo-50"');
+    await page.click(".status button");
+    await retype(page, SMALL);
+    await status(page, /2 runs/);
+    await page.keyboard.press("Control+Enter");
+    await ran(page);
+    const rows = await page.locator(".comparison tbody tr:not(.group) th").allInnerTexts();
+    expect(rows.slice(0, 2).map((row) => row.trim())).toEqual(["cubic", "bbr3"]);
+    const frame = page.frameLocator(".report iframe");
+    await frame.locator("h1").waitFor();
+    expect(await frame.locator("h1").innerText()).toBe(HOSTILE);
+    expect(await page.title()).toBe("Bentpipe studio");
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  it("changes one key with a slider, keeps comments, and answers at once", async () => {
+    const { page, errors } = await desk.open("small.toml");
+    const slider = page.getByLabel("Queue to the client, slider");
+    await slider.focus();
+    for (let i = 0; i < 9; i++) await page.keyboard.press("ArrowRight");
+    await expect.poll(() => editorText(page)).toContain('queue = "0.706 BDP" } # also this one');
+    expect(await editorText(page)).toBe(SMALL.replace("0.5 BDP", "0.706 BDP"));
+    await ran(page);
+    await page.click(".cm-content");
+    for (let i = 0; i < 20; i++) await page.keyboard.press("Control+z");
+    await expect.poll(() => editorText(page)).toBe(SMALL);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  it("shows pinned runs side by side", async () => {
+    const { page } = await desk.open("small.toml");
+    await page.click("button.main");
+    await ran(page);
+    await page.locator(".runs li").first().getByText("Pin").click();
+    await retype(page, SMALL.replace("500 kB", "1 MB"));
+    await status(page, /2 runs/);
+    const before = await page.locator(".runs li").count();
+    await page.click("button.main");
+    await expect.poll(() => page.locator(".runs li").count()).toBe(before + 1);
+    await ran(page);
+    await expect.poll(() => page.locator(".comparison thead th").count()).toBe(2);
+    const cell = await page.locator(".comparison tbody tr:not(.group) td").nth(1).innerText();
+    expect(cell).toMatch(/s \+\d/);
+    await page.close();
+  });
+
+  it("cancels a long run and shows what had ended", async () => {
+    const { page } = await desk.open("long.toml");
+    await page.click("button.main");
+    await status(page, /[1-9]\d* of 200000 runs/);
+    await page.getByText("Cancel").click();
+    await status(page, /cancelled at \d+ of 200000/);
+    await page.close();
+  });
+
+  it("saves a text, and only when asked", async () => {
+    const { page } = await desk.open("small.toml");
+    const changed = SMALL.replace("500 kB", "600 kB");
+    await retype(page, changed);
+    await status(page, /2 runs/);
+    expect(desk.text("small.toml")).toBe(SMALL);
+    await page.keyboard.press("Control+s");
+    await status(page, /saved small.toml/);
+    expect(desk.text("small.toml")).toBe(changed);
+    await page.close();
+  });
+
+  it("completes keys and values", async () => {
+    const { page } = await desk.open("long.toml");
+    await page.click(".cm-content");
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("\n[[variant]]\nname = 'c'\nhandsh");
+    await page.waitForSelector(".cm-tooltip-autocomplete");
+    expect(await page.innerText(".cm-tooltip-autocomplete li")).toContain("handshake");
+    await page.close();
+  });
+
+  it("answers no other page", async () => {
+    const page = await desk.other();
+    await page.goto("data:text/html,<title>other</title>");
+    const before = desk.text("small.toml");
+    const outcome = await page.evaluate(async (url) => {
+      const asked = [
+        fetch(`${url}api/scenarios`),
+        fetch(`${url}api/runs?file=small.toml`, { method: "POST", body: "x", mode: "no-cors" }),
+        fetch(`${url}api/scenarios/small.toml`, { method: "PUT", body: "x" }),
+      ];
+      const ended = await Promise.allSettled(asked);
+      return ended.map((one) => (one.status === "fulfilled" ? one.value.type : "refused"));
+    }, desk.url);
+    for (const one of outcome) expect(["refused", "opaque"]).toContain(one);
+    expect(desk.text("small.toml")).toBe(before);
+    await page.close();
+  });
+
+  it.each([
+    { dark: false, width: 1440 },
+    { dark: true, width: 1440 },
+    { dark: false, width: 390 },
+  ])("has no serious fault of accessibility and fits: %o", async (options) => {
+    const { page } = await desk.open("small.toml", options);
+    await page.click("button.main");
+    await ran(page);
+    await page.addScriptTag({ path: createRequire(import.meta.url).resolve("axe-core") });
+    const faults = await page.evaluate(async () => {
+      type Axe = {
+        run(
+          of: unknown,
+        ): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }>;
+      };
+      const { axe } = window as unknown as { axe: Axe };
+      const { violations } = await axe.run({ exclude: ["iframe"] });
+      return violations
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+    });
+    expect(faults).toEqual([]);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(width).toBeLessThanOrEqual(options.width);
+    await page.close();
+  });
+});
