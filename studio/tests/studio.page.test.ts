@@ -39,25 +39,25 @@ time_series = "none"
 `;
 
 /** A studio that the command serves, with a browser. */
-class Desk {
+class TestStudio {
   readonly #dir = mkdtempSync(join(tmpdir(), "bentpipe-studio-"));
   #process!: ChildProcess;
   #bench!: Bench;
   url = "";
 
-  static async start(): Promise<Desk> {
-    const desk = new Desk();
-    writeFileSync(join(desk.#dir, "small.toml"), SMALL);
-    writeFileSync(join(desk.#dir, "long.toml"), LONG);
-    desk.#process = spawn(
+  static async start(): Promise<TestStudio> {
+    const studio = new TestStudio();
+    writeFileSync(join(studio.#dir, "small.toml"), SMALL);
+    writeFileSync(join(studio.#dir, "long.toml"), LONG);
+    studio.#process = spawn(
       resolve(command!),
-      ["studio", desk.#dir, "--no-open", "--no-store", "--jobs", "1"],
+      ["studio", studio.#dir, "--no-open", "--no-store", "--jobs", "1"],
       { stdio: ["ignore", "pipe", "ignore"] },
     );
-    const lines = createInterface({ input: desk.#process.stdout! });
-    [desk.url] = (await once(lines, "line")) as [string];
-    desk.#bench = await Bench.start();
-    return desk;
+    const lines = createInterface({ input: studio.#process.stdout! });
+    [studio.url] = (await once(lines, "line")) as [string];
+    studio.#bench = await Bench.start();
+    return studio;
   }
 
   async open(file: string, options: Options = {}): Promise<Opened> {
@@ -85,9 +85,13 @@ class Desk {
   }
 }
 
-async function status(page: Page, pattern: RegExp): Promise<void> {
-  await expect.poll(() => page.innerText(".status"), { timeout: 20_000 }).toMatch(pattern);
+async function status(page: Page, pattern: RegExp, of = ".status:not(.notice)"): Promise<void> {
+  await expect
+    .poll(() => page.locator(of).allInnerTexts(), { timeout: 20_000 })
+    .toEqual([expect.stringMatching(pattern)]);
 }
+
+const notice = (page: Page, pattern: RegExp): Promise<void> => status(page, pattern, ".notice");
 
 /** Replaces the text in the editor, as one paste does. */
 async function retype(page: Page, text: string): Promise<void> {
@@ -106,14 +110,14 @@ async function ran(page: Page): Promise<void> {
 }
 
 describe.skipIf(!command)("the studio", () => {
-  let desk: Desk;
+  let studio: TestStudio;
   beforeAll(async () => {
-    desk = await Desk.start();
+    studio = await TestStudio.start();
   });
-  afterAll(() => desk?.stop());
+  afterAll(() => studio?.stop());
 
   it("shows an error in its place, and runs the text once it is right", async () => {
-    const { page, errors } = await desk.open("small.toml");
+    const { page, errors } = await studio.open("small.toml");
     await retype(page, SMALL.replace("geo-50-10", "geo-50"));
     await status(page, /^line 6 /);
     expect(await page.isDisabled("button.main")).toBe(true);
@@ -134,7 +138,7 @@ describe.skipIf(!command)("the studio", () => {
   });
 
   it("changes one key with a slider, keeps comments, and answers at once", async () => {
-    const { page, errors } = await desk.open("small.toml");
+    const { page, errors } = await studio.open("small.toml");
     const slider = page.getByLabel("Queue to the client, slider");
     await slider.focus();
     for (let i = 0; i < 9; i++) await page.keyboard.press("ArrowRight");
@@ -149,7 +153,7 @@ describe.skipIf(!command)("the studio", () => {
   });
 
   it("shows pinned runs side by side", async () => {
-    const { page } = await desk.open("small.toml");
+    const { page } = await studio.open("small.toml");
     await page.click("button.main");
     await ran(page);
     await page.locator(".runs li").first().getByText("Pin").click();
@@ -166,28 +170,28 @@ describe.skipIf(!command)("the studio", () => {
   });
 
   it("cancels a long run and shows what had ended", async () => {
-    const { page } = await desk.open("long.toml");
+    const { page } = await studio.open("long.toml");
     await page.click("button.main");
-    await status(page, /[1-9]\d* of 200000 runs/);
+    await notice(page, /[1-9]\d* of 200000 runs/);
     await page.getByText("Cancel").click();
-    await status(page, /cancelled at \d+ of 200000/);
+    await notice(page, /cancelled at \d+ of 200000 runs/);
     await page.close();
   });
 
   it("saves a text, and only when asked", async () => {
-    const { page } = await desk.open("small.toml");
+    const { page } = await studio.open("small.toml");
     const changed = SMALL.replace("500 kB", "600 kB");
     await retype(page, changed);
     await status(page, /2 runs/);
-    expect(desk.text("small.toml")).toBe(SMALL);
+    expect(studio.text("small.toml")).toBe(SMALL);
     await page.keyboard.press("Control+s");
-    await status(page, /saved small.toml/);
-    expect(desk.text("small.toml")).toBe(changed);
+    await notice(page, /saved small.toml/);
+    expect(studio.text("small.toml")).toBe(changed);
     await page.close();
   });
 
   it("completes keys and values", async () => {
-    const { page } = await desk.open("long.toml");
+    const { page } = await studio.open("long.toml");
     await page.click(".cm-content");
     await page.keyboard.press("Control+End");
     await page.keyboard.type("\n[[variant]]\nname = 'c'\nhandsh");
@@ -197,9 +201,9 @@ describe.skipIf(!command)("the studio", () => {
   });
 
   it("answers no other page", async () => {
-    const page = await desk.other();
+    const page = await studio.other();
     await page.goto("data:text/html,<title>other</title>");
-    const before = desk.text("small.toml");
+    const before = studio.text("small.toml");
     const outcome = await page.evaluate(async (url) => {
       const asked = [
         fetch(`${url}api/scenarios`),
@@ -208,9 +212,9 @@ describe.skipIf(!command)("the studio", () => {
       ];
       const ended = await Promise.allSettled(asked);
       return ended.map((one) => (one.status === "fulfilled" ? one.value.type : "refused"));
-    }, desk.url);
+    }, studio.url);
     for (const one of outcome) expect(["refused", "opaque"]).toContain(one);
-    expect(desk.text("small.toml")).toBe(before);
+    expect(studio.text("small.toml")).toBe(before);
     await page.close();
   });
 
@@ -219,7 +223,7 @@ describe.skipIf(!command)("the studio", () => {
     { dark: true, width: 1440 },
     { dark: false, width: 390 },
   ])("has no serious fault of accessibility and fits: %o", async (options) => {
-    const { page } = await desk.open("small.toml", options);
+    const { page } = await studio.open("small.toml", options);
     await page.click("button.main");
     await ran(page);
     await page.addScriptTag({ path: createRequire(import.meta.url).resolve("axe-core") });

@@ -3,7 +3,7 @@
 use crate::check::{check, plan};
 use crate::edit::{Edit, edit};
 use crate::files::{Directory, FileError};
-use crate::reply::{self, Reply};
+use crate::responses::{self, FullResponse};
 use crate::runs::Runs;
 use bentpipe_scenario::profiles::profiles;
 use http::{Method, StatusCode};
@@ -42,82 +42,86 @@ type Failure = (StatusCode, String);
 
 impl Api {
     /// Answers a request.
-    pub fn answer(&self, request: &Request) -> Reply {
-        self.route(request).unwrap_or_else(|(status, reason)| reply::failure(status, &reason))
+    pub fn answer(&self, request: &Request) -> FullResponse {
+        self.route(request).unwrap_or_else(|(status, reason)| responses::failure(status, &reason))
     }
 
-    fn route(&self, request: &Request) -> Result<Reply, Failure> {
+    fn route(&self, request: &Request) -> Result<FullResponse, Failure> {
         let parts: Vec<&str> = request.path.split('/').collect();
         let get = request.method == Method::GET;
         let post = request.method == Method::POST;
         match *parts.as_slice() {
-            [""] if get && PAGE.is_empty() => Ok(reply::page(NO_PAGE)),
-            [""] if get => Ok(reply::page(PAGE)),
-            ["api", "scenarios"] if get => Ok(reply::json(&serde_json::json!({
+            [""] if get && PAGE.is_empty() => Ok(responses::page(NO_PAGE)),
+            [""] if get => Ok(responses::page(PAGE)),
+            ["api", "scenarios"] if get => Ok(responses::json(&serde_json::json!({
                 "directory": self.directory.path(),
                 "scenarios": self.directory.list(),
             }))),
             ["api", "scenarios", ..] => self.scenario(request),
-            ["api", "schema"] if get => Ok(reply::json(&bentpipe_scenario::json_schema())),
-            ["api", "profiles"] if get => Ok(reply::json(
-                &profiles()
-                    .iter()
-                    .map(|profile| serde_json::json!({ "name": profile.name, "title": profile.title }))
-                    .collect::<Vec<_>>(),
-            )),
+            ["api", "schema"] if get => Ok(responses::json(&bentpipe_scenario::json_schema())),
+            ["api", "profiles"] if get => {
+                let list = profiles().iter().map(
+                    |profile| serde_json::json!({ "name": profile.name, "title": profile.title }),
+                );
+                Ok(responses::json(&list.collect::<Vec<_>>()))
+            }
             ["api", "check"] if post => {
                 let (name, text) = (request.parameter("file")?, request.text()?);
                 let base = self.directory.base(&name).map_err(refused)?;
-                Ok(reply::json(&check(&name, &text, &base, self.runs.store())))
+                Ok(responses::json(&check(&name, &text, &base, self.runs.store())))
             }
             ["api", "edit"] if post => {
                 let asked: Edit = serde_json::from_slice(&request.content)
                     .map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
                 let edited = edit(&asked).map_err(|reason| (StatusCode::BAD_REQUEST, reason))?;
-                Ok(reply::json(&edited))
+                Ok(responses::json(&edited))
             }
-            ["api", "runs"] if get => Ok(reply::json(&self.runs.list())),
+            ["api", "runs"] if get => Ok(responses::json(&self.runs.list())),
             ["api", "runs"] if post => self.start(request),
             ["api", "runs", id] if get => match self.runs.get(number(id)?) {
-                Some(state) => Ok(reply::json(&state)),
+                Some(state) => Ok(responses::json(&state)),
                 None => Err(missing(request)),
             },
             ["api", "runs", id] if request.method == Method::DELETE => {
                 if self.runs.cancel(number(id)?) {
-                    Ok(reply::done())
+                    Ok(responses::done())
                 } else {
                     Err(missing(request))
                 }
             }
             ["api", "runs", id, "scenario"] if get => match self.runs.get(number(id)?) {
-                Some(state) => Ok(reply::text(state.text.to_string())),
+                Some(state) => Ok(responses::text(state.text.to_string())),
                 None => Err(missing(request)),
             },
             ["runs", id, file @ ("report.html" | "results.json")] if get => {
                 let directory = self.runs.directory(number(id)?).ok_or_else(|| missing(request))?;
                 let bytes = fs::read(directory.join(file)).map_err(|_| missing(request))?;
-                Ok(if file == "report.html" { reply::page(bytes) } else { reply::json_file(bytes) })
+                Ok(if file == "report.html" {
+                    responses::page(bytes)
+                } else {
+                    responses::json_file(bytes)
+                })
             }
             _ => Err(missing(request)),
         }
     }
 
-    fn scenario(&self, request: &Request) -> Result<Reply, Failure> {
+    fn scenario(&self, request: &Request) -> Result<FullResponse, Failure> {
         let name = request.path.strip_prefix("api/scenarios/").unwrap_or_default();
         let name = percent_decode_str(name)
             .decode_utf8()
             .map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
         if request.method == Method::GET {
-            return Ok(reply::text(self.directory.read(&name).map_err(refused)?));
+            return Ok(responses::text(self.directory.read(&name).map_err(refused)?));
         }
         if request.method == Method::PUT {
             self.directory.write(&name, &request.text()?).map_err(refused)?;
-            return Ok(reply::done());
+            return Ok(responses::done());
         }
         Err(missing(request))
     }
 
-    fn start(&self, request: &Request) -> Result<Reply, Failure> {
+    fn start(&self, request: &Request) -> Result<FullResponse, Failure> {
         let (name, text) = (request.parameter("file")?, request.text()?);
         let base = self.directory.base(&name).map_err(refused)?;
         let plan = plan(&name, &text, &base)
@@ -127,7 +131,7 @@ impl Api {
             .runs
             .start(&name, &text, plan, latest)
             .map_err(|reason| (StatusCode::TOO_MANY_REQUESTS, reason))?;
-        Ok(reply::json(&serde_json::json!({ "id": id })))
+        Ok(responses::json(&serde_json::json!({ "id": id })))
     }
 }
 

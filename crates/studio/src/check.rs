@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn an_error_has_its_place_in_units_of_the_page() {
-        let text = "name = \"x\"\ntitle = \"😀\"\n[path]\nprofile = \"geo\"\n[workload]\ndownload = \"1 MB\"\n";
+        let text = "name = \"x\"\ntitle = \"😀\"\n[path]\nprofile = \"geo\"\n\
+            [workload]\ndownload = \"1 MB\"\n";
         let error = check("x.toml", text, Path::new(""), None).error.unwrap();
         let units: Vec<u16> = text.encode_utf16().collect();
         let place = String::from_utf16(&units[error.from..error.to]).unwrap();

@@ -23,7 +23,7 @@ mod api;
 mod check;
 mod edit;
 mod files;
-mod reply;
+mod responses;
 mod runs;
 mod server;
 

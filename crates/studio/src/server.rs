@@ -3,7 +3,7 @@
 use crate::access::{Access, Refusal};
 use crate::api::{self, Api};
 use crate::files::{Directory, FileError, MAX_TEXT};
-use crate::reply::{self, Reply};
+use crate::responses::{self, FullResponse};
 use crate::runs::Runs;
 use bentpipe_lab::RunStore;
 use http::{Request, StatusCode};
@@ -111,7 +111,7 @@ impl Studio {
     }
 }
 
-async fn respond(api: &Arc<Api>, access: &Access, request: Request<Incoming>) -> Reply {
+async fn respond(api: &Arc<Api>, access: &Access, request: Request<Incoming>) -> FullResponse {
     let (head, content) = request.into_parts();
     let path = match access.admit(&head.headers, head.uri.path()) {
         Ok(path) => path.to_owned(),
@@ -122,20 +122,20 @@ async fn respond(api: &Arc<Api>, access: &Access, request: Request<Incoming>) ->
         Ok(Ok(content)) => content.to_bytes().to_vec(),
         Ok(Err(error)) => {
             let reason = format!("{error}; allowed: {MAX_CONTENT} bytes");
-            return reply::failure(StatusCode::PAYLOAD_TOO_LARGE, &reason);
+            return responses::failure(StatusCode::PAYLOAD_TOO_LARGE, &reason);
         }
-        Err(_) => return reply::failure(StatusCode::REQUEST_TIMEOUT, "the content is late"),
+        Err(_) => return responses::failure(StatusCode::REQUEST_TIMEOUT, "the content is late"),
     };
     let query = head.uri.query().unwrap_or_default().to_owned();
     let request = api::Request { method: head.method, path, query, content };
     let api = api.clone();
     let answered = spawn_blocking(move || api.answer(&request)).await;
     answered.unwrap_or_else(|error| {
-        reply::failure(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string())
+        responses::failure(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string())
     })
 }
 
-fn refuse(refusal: Refusal) -> Reply {
+fn refuse(refusal: Refusal) -> FullResponse {
     let (status, reason) = match refusal {
         Refusal::Host => (StatusCode::MISDIRECTED_REQUEST, "this is no host name of the studio"),
         Refusal::Origin => (StatusCode::FORBIDDEN, "the request comes from another page"),
@@ -143,5 +143,5 @@ fn refuse(refusal: Refusal) -> Reply {
             (StatusCode::NOT_FOUND, "the address has no valid secret; see the terminal for it")
         }
     };
-    reply::failure(status, reason)
+    responses::failure(status, reason)
 }

@@ -25,7 +25,7 @@ time_series = \"none\"
 ";
 
 /// A studio of a directory with one scenario.
-struct Desk {
+struct TestStudio {
     directory: tempfile::TempDir,
     /// `127.0.0.1:port`.
     host: String,
@@ -35,7 +35,7 @@ struct Desk {
     served: JoinHandle<()>,
 }
 
-impl Desk {
+impl TestStudio {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("small.toml"), SCENARIO).unwrap();
@@ -44,11 +44,11 @@ impl Desk {
             jobs: NonZeroUsize::MIN,
             store: None,
         };
-        let studio = Studio::open(config, 0).await.unwrap();
-        let url = studio.url();
+        let opened = Studio::open(config, 0).await.unwrap();
+        let url = opened.url();
         let (host, secret) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
         let (stop, stopped) = oneshot::channel();
-        let served = tokio::spawn(studio.serve(async {
+        let served = tokio::spawn(opened.serve(async {
             let _ = stopped.await;
         }));
         Self { directory, host: host.to_owned(), base: format!("/{secret}"), stop, served }
@@ -103,103 +103,103 @@ impl Desk {
 
 #[tokio::test]
 async fn a_scenario_is_listed_read_checked_changed_and_saved() {
-    let desk = Desk::new().await;
-    let (_, list) = desk.api("GET", "api/scenarios", "").await;
+    let studio = TestStudio::new().await;
+    let (_, list) = studio.api("GET", "api/scenarios", "").await;
     assert_eq!(list["scenarios"], json!(["small.toml"]));
-    let (_, text) = desk.api("GET", "api/scenarios/small.toml", "").await;
+    let (_, text) = studio.api("GET", "api/scenarios/small.toml", "").await;
     assert_eq!(text, SCENARIO);
-    let (_, checked) = desk.api("POST", "api/check?file=small.toml", SCENARIO).await;
+    let (_, checked) = studio.api("POST", "api/check?file=small.toml", SCENARIO).await;
     assert_eq!(checked["plan"]["runs"], 1, "{checked}");
     let wrong = SCENARIO.replace("geo-50-10", "geo");
-    let (_, checked) = desk.api("POST", "api/check?file=small.toml", &wrong).await;
+    let (_, checked) = studio.api("POST", "api/check?file=small.toml", &wrong).await;
     assert_eq!(checked["error"]["line"], 3, "{checked}");
     let change = json!({ "text": SCENARIO, "key": "workload.download", "value": "1 MB" });
-    let (_, edited) = desk.api("POST", "api/edit", &change.to_string()).await;
+    let (_, edited) = studio.api("POST", "api/edit", &change.to_string()).await;
     let edited = edited["text"].as_str().unwrap();
     assert_eq!(edited, SCENARIO.replace("200 kB", "1 MB"));
-    let (status, _) = desk.api("PUT", "api/scenarios/small.toml", edited).await;
+    let (status, _) = studio.api("PUT", "api/scenarios/small.toml", edited).await;
     assert_eq!(status, StatusCode::NO_CONTENT);
-    let saved = std::fs::read_to_string(desk.directory.path().join("small.toml")).unwrap();
+    let saved = std::fs::read_to_string(studio.directory.path().join("small.toml")).unwrap();
     assert_eq!(saved, edited);
-    desk.close().await;
+    studio.close().await;
 }
 
 #[tokio::test]
 async fn a_scenario_runs_and_its_report_is_served() {
-    let desk = Desk::new().await;
-    let (_, started) = desk.api("POST", "api/runs?file=small.toml", SCENARIO).await;
+    let studio = TestStudio::new().await;
+    let (_, started) = studio.api("POST", "api/runs?file=small.toml", SCENARIO).await;
     let id = started["id"].as_u64().unwrap();
-    let state = desk.ended(id).await;
+    let state = studio.ended(id).await;
     assert_eq!((&state["phase"], &state["done"]), (&json!("done"), &json!(1)), "{state}");
     let completion = state["summary"][0]["median"].as_f64().unwrap();
     assert!((1.2..3.0).contains(&completion), "{completion}");
-    let (status, report) = desk.api("GET", &format!("runs/{id}/report.html"), "").await;
+    let (status, report) = studio.api("GET", &format!("runs/{id}/report.html"), "").await;
     assert!(status.is_success() && report.as_str().unwrap().contains("<html"), "{status}");
-    let (_, results) = desk.api("GET", &format!("runs/{id}/results.json"), "").await;
+    let (_, results) = studio.api("GET", &format!("runs/{id}/results.json"), "").await;
     assert_eq!(results["runs"].as_array().unwrap().len(), 1);
     for path in [format!("runs/{id}/manifest.json"), format!("runs/{id}/../../small.toml")] {
-        assert_eq!(desk.api("GET", &path, "").await.0, StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(studio.api("GET", &path, "").await.0, StatusCode::NOT_FOUND, "{path}");
     }
-    desk.close().await;
+    studio.close().await;
 }
 
 #[tokio::test]
 async fn runs_are_cancelled_and_replaced_by_later_ones() {
-    let desk = Desk::new().await;
+    let studio = TestStudio::new().await;
     let long = format!(
         "repeat = 100000\n{}",
         SCENARIO.replace("[path]", "[path]\nforward = { loss = 0.01 }")
     );
-    let (_, first) = desk.api("POST", "api/runs?file=small.toml", &long).await;
-    let (_, second) = desk.api("POST", "api/runs?file=small.toml", &long).await;
+    let (_, first) = studio.api("POST", "api/runs?file=small.toml", &long).await;
+    let (_, second) = studio.api("POST", "api/runs?file=small.toml", &long).await;
     let (first, second) = (first["id"].as_u64().unwrap(), second["id"].as_u64().unwrap());
-    assert_eq!(desk.api("DELETE", &format!("api/runs/{second}"), "").await.0, 204);
-    assert_eq!(desk.ended(second).await["phase"], "cancelled");
-    let (_, third) = desk.api("POST", "api/runs?file=small.toml&latest=1", SCENARIO).await;
-    assert_eq!(desk.ended(first).await["phase"], "cancelled");
-    assert_eq!(desk.ended(third["id"].as_u64().unwrap()).await["phase"], "done");
-    assert_eq!(desk.api("DELETE", "api/runs/99", "").await.0, StatusCode::NOT_FOUND);
+    assert_eq!(studio.api("DELETE", &format!("api/runs/{second}"), "").await.0, 204);
+    assert_eq!(studio.ended(second).await["phase"], "cancelled");
+    let (_, third) = studio.api("POST", "api/runs?file=small.toml&latest=1", SCENARIO).await;
+    assert_eq!(studio.ended(first).await["phase"], "cancelled");
+    assert_eq!(studio.ended(third["id"].as_u64().unwrap()).await["phase"], "done");
+    assert_eq!(studio.api("DELETE", "api/runs/99", "").await.0, StatusCode::NOT_FOUND);
     // A stop cancels what runs.
-    desk.api("POST", "api/runs?file=small.toml", &long).await;
-    desk.close().await;
+    studio.api("POST", "api/runs?file=small.toml", &long).await;
+    studio.close().await;
 }
 
 #[tokio::test]
 async fn others_get_nothing() {
-    let desk = Desk::new().await;
-    let path = format!("{}api/scenarios", desk.base);
-    let put = format!("{}api/scenarios/small.toml", desk.base);
+    let studio = TestStudio::new().await;
+    let path = format!("{}api/scenarios", studio.base);
+    let put = format!("{}api/scenarios/small.toml", studio.base);
     for (field, status) in [
         (("host", "evil.example"), StatusCode::MISDIRECTED_REQUEST),
         (("origin", "http://evil.example"), StatusCode::FORBIDDEN),
         (("origin", "null"), StatusCode::FORBIDDEN),
         (("sec-fetch-site", "cross-site"), StatusCode::FORBIDDEN),
     ] {
-        let (got, text) = desk.ask("GET", &path, &[field], "").await;
+        let (got, text) = studio.ask("GET", &path, &[field], "").await;
         assert_eq!(got, status, "{field:?}");
         assert!(!text.contains("small"), "{text}");
-        assert_eq!(desk.ask("PUT", &put, &[field], "x").await.0, status, "{field:?}");
+        assert_eq!(studio.ask("PUT", &put, &[field], "x").await.0, status, "{field:?}");
     }
     for path in ["/", "/api/scenarios", "/00000000000000000000000000000000/api/scenarios"] {
-        assert_eq!(desk.ask("GET", path, &[], "").await.0, StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(studio.ask("GET", path, &[], "").await.0, StatusCode::NOT_FOUND, "{path}");
     }
-    let kept = std::fs::read_to_string(desk.directory.path().join("small.toml")).unwrap();
+    let kept = std::fs::read_to_string(studio.directory.path().join("small.toml")).unwrap();
     assert_eq!(kept, SCENARIO);
-    desk.close().await;
+    studio.close().await;
 }
 
 #[tokio::test]
 async fn names_outside_the_directory_and_large_texts_are_refused() {
-    let desk = Desk::new().await;
+    let studio = TestStudio::new().await;
     for name in ["..%2Fx.toml", "%2Fetc%2Fx.toml", "../x.toml", "x.txt", ".hidden.toml"] {
         let path = format!("api/scenarios/{name}");
-        assert_eq!(desk.api("PUT", &path, "x").await.0, StatusCode::FORBIDDEN, "{name}");
-        assert_eq!(desk.api("GET", &path, "").await.0, StatusCode::FORBIDDEN, "{name}");
+        assert_eq!(studio.api("PUT", &path, "x").await.0, StatusCode::FORBIDDEN, "{name}");
+        assert_eq!(studio.api("GET", &path, "").await.0, StatusCode::FORBIDDEN, "{name}");
         let path = format!("api/runs?file={name}");
-        assert_eq!(desk.api("POST", &path, SCENARIO).await.0, StatusCode::FORBIDDEN, "{name}");
+        assert_eq!(studio.api("POST", &path, SCENARIO).await.0, StatusCode::FORBIDDEN, "{name}");
     }
     let large = "#".repeat(7 << 20);
     let path = "api/check?file=small.toml";
-    assert_eq!(desk.api("POST", path, &large).await.0, StatusCode::PAYLOAD_TOO_LARGE);
-    desk.close().await;
+    assert_eq!(studio.api("POST", path, &large).await.0, StatusCode::PAYLOAD_TOO_LARGE);
+    studio.close().await;
 }

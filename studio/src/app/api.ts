@@ -1,4 +1,6 @@
-/** Requests to the command that serves this page. Paths are relative to the address with the secret. */
+/**
+ * Requests to the command that serves this page. Paths are relative to the address with the secret.
+ */
 import type { PathSummary, Summary } from "../data/report.types.ts";
 
 /** What a valid scenario plans. */

@@ -51,8 +51,8 @@ const look = EditorView.theme({
     borderRight: "1px solid var(--line)",
   },
   ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--hover)" },
-  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground":
-    { backgroundColor: "var(--line)" },
+  [`&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground,
+    .cm-selectionBackground`]: { backgroundColor: "var(--line)" },
   ".cm-tooltip": {
     backgroundColor: "var(--card)",
     color: "var(--text)",

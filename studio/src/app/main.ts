@@ -17,12 +17,17 @@ import { ScenarioSchema } from "./schema.ts";
 const PAUSE_MS = 150;
 /** Time between two looks at runs that have not ended. */
 const LOOK_MS = 40;
+/** Time that a run may take while the slider that began it has moved on. */
+const PATIENCE_MS = 300;
 /** Plans of at most this many runs answer while a slider moves. */
 const QUICK_RUNS = 60;
 
 const app = document.getElementById("app")!;
 const files = h("select", { "aria-label": "Scenario", change: () => void open(files.value) });
+/** What the text plans, or what is wrong with it. */
 const status = h("p", { class: "status", role: "status" });
+/** What happened last. */
+const notice = h("p", { class: "status notice", role: "status" });
 const drawing = h("section", { "aria-label": "Path" });
 const list = h("div", {});
 const table = h("div", { class: "scroll" });
@@ -63,8 +68,8 @@ async function guard(work: () => Promise<void>): Promise<void> {
 }
 
 function say(text: string, bad = false): void {
-  replace(status, text);
-  status.classList.toggle("bad", bad);
+  replace(notice, text);
+  notice.classList.toggle("bad", bad);
 }
 
 function mark(): void {
@@ -109,19 +114,20 @@ async function check(): Promise<void> {
     form.show(answer.form, answer.plan?.path ?? null);
     runButton.disabled = answer.plan === null;
     const { plan, error } = answer;
+    status.classList.toggle("bad", error !== null);
     if (error) {
       replace(
         status,
         button(`line ${error.line}`, () => editor.reveal(error), { class: "link" }),
         ` ${error.message}`,
       );
-      status.classList.add("bad");
       return;
     }
     if (!plan) return;
     const variants = plan.variants.length > 1 ? `, ${plan.variants.length} variants` : "";
     const stored = plan.in_store > 0 ? `, ${plan.in_store} of them in the result store` : "";
-    say(`${plan.title}: ${plan.runs === 1 ? "1 run" : `${plan.runs} runs`}${variants}${stored}`);
+    const all = plan.runs === 1 ? "1 run" : `${plan.runs} runs`;
+    replace(status, `${plan.title}: ${all}${variants}${stored}`);
     replace(
       drawing,
       plan.path &&
@@ -136,10 +142,12 @@ async function check(): Promise<void> {
 /** Changes of the form wait for each other, so that each starts from the text of the last. */
 let changes = Promise.resolve();
 const latest = new Map<string, symbol>();
+let moved = 0;
 
 function change(key: string, value: string | null): Promise<void> {
   const own = Symbol(key);
   latest.set(key, own);
+  moved += 1;
   changes = changes.then(() =>
     guard(async () => {
       // A later position of the same slider is what counts.
@@ -161,10 +169,19 @@ async function run(replacing: boolean): Promise<void> {
   });
 }
 
-/** Waits until a run has ended, so that a moving slider does not queue runs. */
+/**
+ * Waits until a run has ended, so that a moving slider shows answers on its way; but not for long
+ * if the slider has moved on.
+ */
 async function settled(id: number): Promise<void> {
-  await look();
-  while (looking && runs.some((one) => one.id === id && isActive(one))) await pause(LOOK_MS);
+  const [begun, moves] = [performance.now(), moved];
+  void look();
+  do await pause(LOOK_MS / 2);
+  while (
+    (moves === moved || performance.now() < begun + PATIENCE_MS) &&
+    runs.find((one) => one.id === id)?.phase !== "done" &&
+    looking
+  );
 }
 
 const isActive = ({ phase }: RunState): boolean => phase === "waiting" || phase === "running";
@@ -254,7 +271,7 @@ async function start(): Promise<void> {
       h("label", { class: "live", for: "live" }, live, "Run while sliders move"),
       themeToggle(() => {}),
     ),
-    status,
+    h("div", { class: "messages" }, status, notice),
     h(
       "main",
       { class: "desk" },

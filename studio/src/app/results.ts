@@ -23,10 +23,11 @@ const ended = (run: RunState): boolean => !["waiting", "running"].includes(run.p
 export function phaseText(run: RunState): string {
   const { phase, done, planned, reused } = run;
   if (phase === "waiting") return "waits";
-  if (phase === "running") return `${done} of ${planned} runs`;
+  const all = planned === 1 ? "1 run" : `${planned} runs`;
+  if (phase === "running") return `${done} of ${all}`;
   if (phase === "failed") return run.error ?? "failed";
   const stored = reused > 0 ? `, ${reused} from the store` : "";
-  return phase === "done" ? `${planned} runs${stored}` : `cancelled at ${done} of ${planned}`;
+  return phase === "done" ? `${all}${stored}` : `cancelled at ${done} of ${all}`;
 }
 
 /** The list of runs. */

@@ -10,7 +10,7 @@ use http_body_util::Full;
 use serde::Serialize;
 
 /// An answer with its whole content.
-pub type Reply = Response<Full<Bytes>>;
+pub type FullResponse = Response<Full<Bytes>>;
 
 /// What pages may do: run what they contain and ask this server. Reports create blobs to save them.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline' 'self'; style-src \
@@ -18,14 +18,14 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline' 'self'
     worker-src blob:; frame-ancestors 'self'; base-uri 'none'; form-action 'none'";
 
 /// Returns a page.
-pub fn page(html: impl Into<Bytes>) -> Reply {
-    let mut reply = content(StatusCode::OK, "text/html; charset=utf-8", html);
-    reply.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
-    reply
+pub fn page(html: impl Into<Bytes>) -> FullResponse {
+    let mut response = content(StatusCode::OK, "text/html; charset=utf-8", html);
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
+    response
 }
 
 /// Returns a JSON document.
-pub fn json(value: &impl Serialize) -> Reply {
+pub fn json(value: &impl Serialize) -> FullResponse {
     match serde_json::to_vec(value) {
         Ok(bytes) => content(StatusCode::OK, "application/json", bytes),
         Err(error) => failure(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
@@ -33,35 +33,35 @@ pub fn json(value: &impl Serialize) -> Reply {
 }
 
 /// Returns a text.
-pub fn text(text: String) -> Reply {
+pub fn text(text: String) -> FullResponse {
     content(StatusCode::OK, "text/plain; charset=utf-8", text)
 }
 
 /// Returns an error as `{"error": reason}`.
-pub fn failure(status: StatusCode, reason: &str) -> Reply {
+pub fn failure(status: StatusCode, reason: &str) -> FullResponse {
     let body = serde_json::json!({ "error": reason }).to_string();
     content(status, "application/json", body)
 }
 
 /// Returns a file of JSON.
-pub fn json_file(bytes: Vec<u8>) -> Reply {
+pub fn json_file(bytes: Vec<u8>) -> FullResponse {
     content(StatusCode::OK, "application/json", bytes)
 }
 
 /// Returns an answer without content.
-pub fn done() -> Reply {
+pub fn done() -> FullResponse {
     content(StatusCode::NO_CONTENT, "text/plain; charset=utf-8", "")
 }
 
-fn content(status: StatusCode, kind: &'static str, bytes: impl Into<Bytes>) -> Reply {
-    let mut reply = Response::new(Full::new(bytes.into()));
-    *reply.status_mut() = status;
-    let headers = reply.headers_mut();
+fn content(status: StatusCode, kind: &'static str, bytes: impl Into<Bytes>) -> FullResponse {
+    let mut response = Response::new(Full::new(bytes.into()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     // The address has the secret.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
-    reply
+    response
 }
