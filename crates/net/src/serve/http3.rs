@@ -1,6 +1,6 @@
 //! HTTP/3. Each connection and each request has a task, which the endpoint runs.
 
-use super::malformed::has_connection_fields;
+use super::malformed::is_malformed;
 use super::origin::Origin;
 use super::request_log::RequestLog;
 use super::response::StreamedResponse;
@@ -176,7 +176,7 @@ async fn exchange(
         Some(Err(_)) => return,
         None => return too_slow(&context),
     };
-    if has_connection_fields(&request) {
+    if is_malformed(&request) {
         context.shared.metrics.malformed.fetch_add(1, Relaxed);
         stream.stop_stream(Code::H3_MESSAGE_ERROR);
         return stream.stop_sending(Code::H3_MESSAGE_ERROR);

@@ -2,7 +2,7 @@
 
 use crate::proxy::host;
 use http::header::{CONNECTION, HOST, HeaderName, TE, TRANSFER_ENCODING, UPGRADE};
-use http::{Request, Version};
+use http::{Method, Request, Version};
 
 /// Fields for one connection, which HTTP/3 does not have (RFC 9114 §4.2).
 const CONNECTION_FIELDS: [HeaderName; 5] = [
@@ -13,10 +13,15 @@ const CONNECTION_FIELDS: [HeaderName; 5] = [
     UPGRADE,
 ];
 
-/// Returns whether the fields of an HTTP/3 request are malformed (RFC 9114 §4.1.2): it has a field
-/// for one connection, or a `TE` other than `trailers`.
-pub(super) fn has_connection_fields<T>(request: &Request<T>) -> bool {
+/// Returns whether an HTTP/3 request is malformed (RFC 9114 §4.1.2) in a way that the library
+/// accepts: it has a field for one connection, a `TE` other than `trailers`, or it is a `CONNECT`
+/// with more than an authority (§4.4).
+pub(super) fn is_malformed<T>(request: &Request<T>) -> bool {
     let headers = request.headers();
+    let extended = request.extensions().get::<h3::ext::Protocol>().is_some();
+    if request.method() == Method::CONNECT && request.uri().scheme().is_some() && !extended {
+        return true;
+    }
     CONNECTION_FIELDS.iter().any(|name| headers.contains_key(name))
         || headers.get_all(TE).iter().any(|te| !te.as_bytes().eq_ignore_ascii_case(b"trailers"))
 }
@@ -54,7 +59,7 @@ mod tests {
     #[test]
     fn http3_has_no_fields_for_one_connection() {
         let malformed =
-            |fields: &[_]| has_connection_fields(&request(Version::HTTP_3, "https://a/", fields));
+            |fields: &[_]| is_malformed(&request(Version::HTTP_3, "https://a/", fields));
         assert!(!malformed(&[("te", "trailers"), ("accept", "a")]));
         for name in ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]
         {

@@ -1,24 +1,20 @@
 //! Peers that violate HTTP/3. Their frames are written byte by byte over a QUIC stack without HTTP.
 
-use super::exchange::tls;
 use super::frames::{
     DATA, GOAWAY, HEADERS, SETTINGS, UNKNOWN, data, field, frame, get, headers, request,
 };
 use super::kit::listener;
+use super::peer::{Peer, SOON};
 use super::proxy::Proxied;
 use super::{TestServer, content};
 use bentpipe_net::Trust;
 use bentpipe_net::get::{Client, Download, download};
 use bentpipe_net::proxy::Upstream;
-use bentpipe_net::serve::Server;
-use bentpipe_quic::noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use bentpipe_quic::noq_proto::crypto::rustls::QuicServerConfig;
 use bentpipe_quic::tls::ALPN_H3;
 use bentpipe_units::Span;
 use http::HeaderMap;
-use noq::{
-    ClientConfig, Connection, ConnectionError, Endpoint, ReadError, ReadToEndError, RecvStream,
-    SendStream, ServerConfig, TransportConfig, VarInt,
-};
+use noq::{Endpoint, ReadError, ReadToEndError, ServerConfig, TransportConfig, VarInt};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,49 +27,6 @@ const FRAME_ERROR: u64 = 0x106;
 const EXCESSIVE_LOAD: u64 = 0x107;
 const MESSAGE_ERROR: u64 = 0x10e;
 const REQUEST_CANCELLED: u32 = 0x10c;
-
-/// Time limit of operations that take milliseconds, for a busy machine.
-const SOON: Duration = Duration::from_secs(20);
-
-/// A client that has sent SETTINGS.
-struct Peer {
-    endpoint: Endpoint,
-    connection: Connection,
-    control: SendStream,
-}
-
-impl Peer {
-    async fn connect(server: &Server, trust: &Trust) -> Self {
-        let endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
-        let config =
-            ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls(trust, ALPN_H3)).unwrap()));
-        let connection =
-            endpoint.connect_with(config, server.address(), "localhost").unwrap().await.unwrap();
-        let mut control = connection.open_uni().await.unwrap();
-        control.write_all(&[&[0x00][..], &frame(SETTINGS, 0)].concat()).await.unwrap();
-        Self { endpoint, connection, control }
-    }
-
-    async fn ask(&self, request: &[u8]) -> (SendStream, RecvStream) {
-        let opened = timeout(SOON, self.connection.open_bi()).await;
-        let (mut send, recv) = opened.expect("the server gives no more streams").unwrap();
-        send.write_all(request).await.unwrap();
-        (send, recv)
-    }
-
-    /// Waits for the server to close the connection and returns its error code.
-    async fn closed(&self) -> u64 {
-        match timeout(SOON, self.connection.closed()).await.expect("the connection goes on") {
-            ConnectionError::ApplicationClosed(close) => close.error_code.into_inner(),
-            other => panic!("{other}"),
-        }
-    }
-
-    async fn leave(self) {
-        self.connection.close(VarInt::from_u32(0x100), b"");
-        self.endpoint.wait_idle().await;
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn aborted_downloads_return_their_streams_and_do_not_delay_a_stop() {

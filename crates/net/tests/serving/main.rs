@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
+mod conformance;
 mod downloads;
 mod exchange;
 mod frames;
@@ -10,6 +11,7 @@ mod hostile;
 mod kit;
 mod limits;
 mod outputs;
+mod peer;
 mod proxy;
 mod qlog;
 mod redirects;

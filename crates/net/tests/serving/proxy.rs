@@ -61,7 +61,7 @@ pub struct Proxied {
 }
 
 impl Proxied {
-    async fn new(change: impl FnOnce(Upstream) -> Upstream) -> Self {
+    pub async fn new(change: impl FnOnce(Upstream) -> Upstream) -> Self {
         let (listener, address) = listener().await;
         let count = Arc::new(AtomicUsize::new(0));
         let counted = count.clone();

@@ -5,13 +5,16 @@
 //! a DATA frame as complete. This filter therefore checks the type and length of each frame as soon
 //! as they arrive: a frame that is too long or not allowed is an error at once, unknown frames are
 //! dropped as they arrive, short frames are passed on when complete, and the content of DATA frames
-//! passes without a copy.
+//! passes without a copy. It also checks what h3 leaves unchecked: the order of the frames of a
+//! message, and the payloads of control frames.
 
 use super::frame_log::FrameLog;
-use super::pseudo_fields::{self, MalformedSection};
+use super::message_order::MessageOrder;
+use super::pseudo_fields::{self, MalformedSection, Section};
 use bentpipe_qlog::Initiator;
 use bytes::{Buf, Bytes, BytesMut};
 use h3::error::Code;
+use noq_proto::Side;
 use std::collections::VecDeque;
 use thiserror::Error;
 
@@ -37,6 +40,8 @@ mod frame {
 
 /// Type of the control stream (RFC 9114 §6.2.1).
 const CONTROL_STREAM: u64 = 0x0;
+/// Type of push streams, which only servers open (RFC 9114 §6.2.2).
+const PUSH_STREAM: u64 = 0x1;
 
 /// A violation of HTTP/3's framing. The connection is closed with [`FrameError::code`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -51,8 +56,9 @@ pub enum FrameError {
         /// Longest length accepted, in bytes.
         max: u64,
     },
-    /// A frame of one integer has a payload longer than any integer.
-    #[error("a frame of type {kind:#x} declares {length} bytes for one integer")]
+    /// The payload of a frame of one integer, or of SETTINGS, is longer or shorter than its
+    /// integers.
+    #[error("a frame of type {kind:#x} has {length} bytes, not those of its integers")]
     Malformed {
         /// Type of the frame.
         kind: u64,
@@ -65,6 +71,17 @@ pub enum FrameError {
         /// Type of the frame.
         kind: u64,
     },
+    /// A push was named that cannot exist, or the limit of pushes fell (RFC 9114 §7.2.3, §7.2.7).
+    #[error("a frame of type {kind:#x} names push {push}, which is not allowed")]
+    Push {
+        /// Type of the frame.
+        kind: u64,
+        /// Identifier of the push.
+        push: u64,
+    },
+    /// A client opened a stream that only servers open.
+    #[error("a client opened a push stream")]
+    PushStream,
     /// A field section is malformed (RFC 9114 §4.1.2). The connection ends, and not only the
     /// stream, because only a peer that attacks or is broken sends it.
     #[error(transparent)]
@@ -84,6 +101,8 @@ impl FrameError {
             Self::TooLong { .. } => Code::H3_EXCESSIVE_LOAD,
             Self::Malformed { .. } | Self::Truncated { .. } => Code::H3_FRAME_ERROR,
             Self::Unexpected { .. } => Code::H3_FRAME_UNEXPECTED,
+            Self::Push { .. } => Code::H3_ID_ERROR,
+            Self::PushStream => Code::H3_STREAM_CREATION_ERROR,
             Self::Section(_) => Code::H3_MESSAGE_ERROR,
         }
     }
@@ -113,8 +132,13 @@ pub(super) struct FrameFilter {
     position: Position,
     /// Whether the stream is a control stream rather than a request stream.
     is_control: bool,
-    /// Whether a DATA frame came, after which only trailers may come.
-    has_content: bool,
+    /// The side that receives the stream.
+    side: Side,
+    order: MessageOrder,
+    /// What the fields of the next complete HEADERS frame are.
+    section: Section,
+    /// The largest push that the client permits.
+    max_push: Option<u64>,
     max_header_frame: u64,
     /// Type and length read so far, then the frame that is buffered.
     partial: BytesMut,
@@ -124,22 +148,26 @@ pub(super) struct FrameFilter {
 }
 
 impl FrameFilter {
-    /// For a request stream whose HEADERS frames have at most `max_header_frame` bytes.
-    pub fn request(max_header_frame: u64) -> Self {
-        Self::new(Position::FrameHeader, max_header_frame)
+    /// For a request stream that `side` receives, whose HEADERS frames have at most
+    /// `max_header_frame` bytes.
+    pub fn request(side: Side, max_header_frame: u64) -> Self {
+        Self::new(Position::FrameHeader, side, max_header_frame)
     }
 
-    /// For a unidirectional stream of the peer, which begins with its type.
-    pub fn unidirectional(max_header_frame: u64) -> Self {
-        Self::new(Position::StreamType, max_header_frame)
+    /// For a unidirectional stream that `side` receives, which begins with its type.
+    pub fn unidirectional(side: Side, max_header_frame: u64) -> Self {
+        Self::new(Position::StreamType, side, max_header_frame)
     }
 
-    fn new(position: Position, max_header_frame: u64) -> Self {
+    fn new(position: Position, side: Side, max_header_frame: u64) -> Self {
         let (partial, passed) = (BytesMut::new(), VecDeque::new());
         Self {
             position,
             is_control: false,
-            has_content: false,
+            side,
+            order: MessageOrder::new(side),
+            section: Section::Request,
+            max_push: None,
             max_header_frame,
             partial,
             passed,
@@ -170,7 +198,7 @@ impl FrameFilter {
         while !bytes.is_empty() {
             match self.position {
                 Position::Unframed => self.passed.push_back(std::mem::take(&mut bytes)),
-                Position::StreamType => self.read_stream_type(&mut bytes),
+                Position::StreamType => self.read_stream_type(&mut bytes)?,
                 Position::FrameHeader => self.read_frame_header(&mut bytes)?,
                 Position::Data(left) => {
                     let piece = take(&mut bytes, left);
@@ -207,21 +235,24 @@ impl FrameFilter {
         if missing == 0 { Ok(()) } else { Err(FrameError::Truncated { missing }) }
     }
 
-    fn read_stream_type(&mut self, bytes: &mut Bytes) {
-        let Some(kind) = self.read_integers::<1>(bytes) else { return };
+    fn read_stream_type(&mut self, bytes: &mut Bytes) -> Result<(), FrameError> {
+        let Some(kind) = self.read_integers::<1>(bytes) else { return Ok(()) };
         if let Some(log) = &self.log {
             log.stream_type(Initiator::Remote, kind[0]);
+        }
+        if kind == [PUSH_STREAM] && self.side == Side::Server {
+            return Err(FrameError::PushStream);
         }
         self.is_control = kind == [CONTROL_STREAM];
         self.position = if self.is_control { Position::FrameHeader } else { Position::Unframed };
         self.pass_partial();
+        Ok(())
     }
 
     fn read_frame_header(&mut self, bytes: &mut Bytes) -> Result<(), FrameError> {
         let Some([kind, length]) = self.read_integers::<2>(bytes) else { return Ok(()) };
         match self.payload_of(kind)? {
             Payload::Pass => {
-                self.has_content = true;
                 self.log_frame(kind, length, 0);
                 self.pass_partial();
                 self.position =
@@ -243,24 +274,30 @@ impl FrameFilter {
     }
 
     /// Returns how to handle the payload of a frame of type `kind` (RFC 9114 §7.2, table 1).
-    fn payload_of(&self, kind: u64) -> Result<Payload, FrameError> {
+    fn payload_of(&mut self, kind: u64) -> Result<Payload, FrameError> {
+        let unexpected = FrameError::Unexpected { kind };
         let on_request = !self.is_control;
         match kind {
-            frame::DATA if on_request => Ok(Payload::Pass),
-            frame::HEADERS | frame::PUSH_PROMISE if on_request => {
+            frame::DATA if on_request && self.order.content() => Ok(Payload::Pass),
+            frame::HEADERS if on_request => {
+                self.section = self.order.section().ok_or(unexpected)?;
+                Ok(Payload::Collect { max: self.max_header_frame })
+            }
+            frame::PUSH_PROMISE if on_request && self.side == Side::Client => {
                 Ok(Payload::Collect { max: self.max_header_frame })
             }
             frame::SETTINGS if self.is_control => Ok(Payload::Collect { max: MAX_SETTINGS_FRAME }),
-            frame::CANCEL_PUSH | frame::GOAWAY | frame::MAX_PUSH_ID if self.is_control => {
+            frame::CANCEL_PUSH | frame::GOAWAY if self.is_control => {
                 Ok(Payload::Collect { max: MAX_INTEGER })
             }
-            frame::DATA | frame::HEADERS | frame::PUSH_PROMISE => {
-                Err(FrameError::Unexpected { kind })
+            frame::MAX_PUSH_ID if self.is_control && self.side == Side::Server => {
+                Ok(Payload::Collect { max: MAX_INTEGER })
             }
+            frame::DATA | frame::HEADERS | frame::PUSH_PROMISE => Err(unexpected),
             frame::CANCEL_PUSH | frame::SETTINGS | frame::GOAWAY | frame::MAX_PUSH_ID => {
-                Err(FrameError::Unexpected { kind })
+                Err(unexpected)
             }
-            kind if frame::OF_HTTP2.contains(&kind) => Err(FrameError::Unexpected { kind }),
+            kind if frame::OF_HTTP2.contains(&kind) => Err(unexpected),
             _ => Ok(Payload::Discard),
         }
     }
@@ -273,13 +310,42 @@ impl FrameFilter {
         }
         if let Some([kind, length]) = integers(&self.partial) {
             self.log_frame(kind, length, length);
-            if kind == frame::HEADERS {
-                let start = self.partial.len().saturating_sub(length as usize);
-                pseudo_fields::check(&self.partial[start..], self.has_content)?;
-            }
+            let start = self.partial.len().saturating_sub(length as usize);
+            self.check_payload(kind, start)?;
         }
         self.pass_partial();
         self.position = Position::FrameHeader;
+        Ok(())
+    }
+
+    /// Checks the complete payload of a frame, which begins at `start` of what is buffered.
+    fn check_payload(&mut self, kind: u64, start: usize) -> Result<(), FrameError> {
+        let payload = &self.partial[start..];
+        let malformed = FrameError::Malformed { kind, length: payload.len() as u64 };
+        match kind {
+            frame::HEADERS => pseudo_fields::check(payload, self.section)?,
+            frame::SETTINGS => {
+                let count = count_integers(payload).ok_or(malformed)?;
+                if count % 2 == 1 {
+                    return Err(malformed);
+                }
+            }
+            frame::GOAWAY | frame::CANCEL_PUSH | frame::MAX_PUSH_ID => {
+                let [push] = integers(payload).ok_or(malformed)?;
+                if count_integers(payload) != Some(1) {
+                    return Err(malformed);
+                }
+                let falls = self.max_push.is_some_and(|max| push < max);
+                // No push is ever promised here, nor permitted.
+                if kind == frame::CANCEL_PUSH || (kind == frame::MAX_PUSH_ID && falls) {
+                    return Err(FrameError::Push { kind, push });
+                }
+                if kind == frame::MAX_PUSH_ID {
+                    self.max_push = Some(push);
+                }
+            }
+            _ => {}
+        }
         Ok(())
     }
 
@@ -341,6 +407,16 @@ fn integers<const N: usize>(mut bytes: &[u8]) -> Option<[u64; N]> {
     Some(integers)
 }
 
+/// Returns the number of variable-length integers in `bytes`. `None` if the last one is cut.
+fn count_integers(mut bytes: &[u8]) -> Option<usize> {
+    let mut count = 0;
+    while let Some(first) = bytes.first() {
+        bytes = bytes.get(1usize << (first >> 6)..)?;
+        count += 1;
+    }
+    Some(count)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -392,7 +468,8 @@ mod tests {
         let expected =
             [&headers, &data, &frame(frame::DATA, b""), &trailers].map(|f| &f[..]).concat();
         for size in [1, 7, 1200, 100_000] {
-            let (passed, held, end) = filtered(FrameFilter::request(1000), &stream, size);
+            let (passed, held, end) =
+                filtered(FrameFilter::request(Side::Server, 1000), &stream, size);
             assert_eq!((passed == expected, end), (true, Ok(())), "pieces of {size}");
             assert!(held <= headers.len() as u64, "{held}");
         }
@@ -401,24 +478,27 @@ mod tests {
     #[test]
     fn a_frame_that_declares_too_much_is_refused_at_its_header() {
         let long = |kind, length| {
-            filtered(FrameFilter::request(1000), &header(kind, length), 3).2.unwrap_err()
+            let filter = FrameFilter::request(Side::Client, 1000);
+            filtered(filter, &header(kind, length), 3).2.unwrap_err()
         };
         let error = long(frame::HEADERS, 1001);
         assert_eq!(error, FrameError::TooLong { kind: 1, length: 1001, max: 1000 });
         assert_eq!(error.code(), Code::H3_EXCESSIVE_LOAD);
         assert_eq!(long(frame::PUSH_PROMISE, 1 << 29).code(), Code::H3_EXCESSIVE_LOAD);
         let control = [&[0x00][..], &header(frame::SETTINGS, MAX_SETTINGS_FRAME + 1)].concat();
-        let error = filtered(FrameFilter::unidirectional(1000), &control, 1).2.unwrap_err();
+        let error =
+            filtered(FrameFilter::unidirectional(Side::Server, 1000), &control, 1).2.unwrap_err();
         assert_eq!(error.code(), Code::H3_EXCESSIVE_LOAD);
         let goaway = [&[0x00][..], &header(frame::GOAWAY, 9)].concat();
-        let error = filtered(FrameFilter::unidirectional(1000), &goaway, 1).2.unwrap_err();
+        let error =
+            filtered(FrameFilter::unidirectional(Side::Server, 1000), &goaway, 1).2.unwrap_err();
         assert_eq!(error, FrameError::Malformed { kind: frame::GOAWAY, length: 9 });
         assert_eq!(error.code(), Code::H3_FRAME_ERROR);
     }
 
     #[test]
     fn an_unknown_frame_of_any_length_is_dropped_as_it_arrives() {
-        let mut filter = FrameFilter::request(1000);
+        let mut filter = FrameFilter::request(Side::Server, 1000);
         filter.push(Bytes::from(header(0x21, (1 << 30) - 1))).unwrap();
         for _ in 0..100 {
             filter.push(Bytes::from(vec![0; 100_000])).unwrap();
@@ -429,8 +509,9 @@ mod tests {
     #[test]
     fn frames_on_the_wrong_stream_are_unexpected() {
         for kind in [2, 3, 4, 6, 7, 8, 9, 0xd] {
-            let error =
-                filtered(FrameFilter::request(1000), &frame(kind, b"x"), 100).2.unwrap_err();
+            let error = filtered(FrameFilter::request(Side::Server, 1000), &frame(kind, b"x"), 100)
+                .2
+                .unwrap_err();
             assert_eq!(
                 (error, error.code()),
                 (FrameError::Unexpected { kind }, Code::H3_FRAME_UNEXPECTED)
@@ -438,7 +519,9 @@ mod tests {
         }
         for kind in [0, 1, 2, 5, 6, 8, 9] {
             let stream = [&[0x00][..], &frame(kind, b"x")].concat();
-            let error = filtered(FrameFilter::unidirectional(1000), &stream, 100).2.unwrap_err();
+            let error = filtered(FrameFilter::unidirectional(Side::Server, 1000), &stream, 100)
+                .2
+                .unwrap_err();
             assert_eq!(error, FrameError::Unexpected { kind });
         }
     }
@@ -451,10 +534,43 @@ mod tests {
             &frame(0xf0700, &[1; 99]),
             &frame(7, &[4]),
         ];
-        let (passed, _, end) = filtered(FrameFilter::unidirectional(1000), &control.concat(), 5);
+        let (passed, _, end) =
+            filtered(FrameFilter::unidirectional(Side::Server, 1000), &control.concat(), 5);
         assert_eq!((passed, end), ([control[0], control[1], control[3]].concat(), Ok(())));
         let qpack = [&[0x02][..], &[0xff; 500]].concat();
-        assert_eq!(filtered(FrameFilter::unidirectional(1000), &qpack, 7), (qpack, 0, Ok(())));
+        assert_eq!(
+            filtered(FrameFilter::unidirectional(Side::Server, 1000), &qpack, 7),
+            (qpack, 0, Ok(()))
+        );
+    }
+
+    #[test]
+    fn payloads_of_control_frames_are_whole_integers() {
+        let ends = |kind, payload: &[u8]| {
+            let control = [&[0x00][..], &frame(kind, payload)].concat();
+            filtered(FrameFilter::unidirectional(Side::Server, 1000), &control, 3).2
+        };
+        for (kind, payload) in
+            [(frame::SETTINGS, &[6, 0x40][..]), (frame::SETTINGS, &[6]), (frame::GOAWAY, &[0, 0])]
+        {
+            let length = payload.len() as u64;
+            assert_eq!(ends(kind, payload), Err(FrameError::Malformed { kind, length }));
+        }
+        assert_eq!(ends(frame::GOAWAY, &[]).unwrap_err().code(), Code::H3_FRAME_ERROR);
+        assert_eq!(ends(frame::SETTINGS, &[6, 0x40, 1]), Ok(()));
+        assert_eq!(ends(frame::MAX_PUSH_ID, &[5]), Ok(()));
+        assert_eq!(ends(frame::CANCEL_PUSH, &[5]).unwrap_err().code(), Code::H3_ID_ERROR);
+    }
+
+    #[test]
+    fn what_only_one_side_may_send_is_refused() {
+        let control = [&[0x00][..], &frame(frame::MAX_PUSH_ID, &[5])].concat();
+        let to = |side| filtered(FrameFilter::unidirectional(side, 1000), &control, 3).2;
+        assert_eq!(to(Side::Client), Err(FrameError::Unexpected { kind: frame::MAX_PUSH_ID }));
+        assert_eq!(to(Side::Server), Ok(()));
+        let push = |side| filtered(FrameFilter::unidirectional(side, 1000), &[0x01, 0x00], 1).2;
+        assert_eq!(push(Side::Server), Err(FrameError::PushStream));
+        assert_eq!(push(Side::Client), Ok(()));
     }
 
     #[test]
@@ -464,7 +580,8 @@ mod tests {
                 .concat();
         let boundaries = [0, 17, 34, 51];
         for end in 0..=stream.len() {
-            let (_, _, ended) = filtered(FrameFilter::request(1000), &stream[..end], 4);
+            let (_, _, ended) =
+                filtered(FrameFilter::request(Side::Server, 1000), &stream[..end], 4);
             assert_eq!(ended.is_ok(), boundaries.contains(&end), "{end}: {ended:?}");
             if let Err(error) = ended {
                 assert_eq!(error.code(), Code::H3_FRAME_ERROR);
@@ -480,7 +597,11 @@ mod tests {
             uni in any::<bool>(),
         ) {
             let filter = || {
-                if uni { FrameFilter::unidirectional(100) } else { FrameFilter::request(100) }
+                let side = Side::Server;
+                match uni {
+                    true => FrameFilter::unidirectional(side, 100),
+                    false => FrameFilter::request(side, 100),
+                }
             };
             let whole = filtered(filter(), &bytes, bytes.len());
             let pieces = filtered(filter(), &bytes, size);

@@ -68,9 +68,10 @@ impl Http3 {
     }
 
     fn recv(&self, id: StreamId) -> RecvStream {
+        let side = self.conn.lock().quic.side();
         let mut filter = match id.dir() {
-            Dir::Bi => FrameFilter::request(self.headers.max_frame),
-            Dir::Uni => FrameFilter::unidirectional(self.headers.max_frame),
+            Dir::Bi => FrameFilter::request(side, self.headers.max_frame),
+            Dir::Uni => FrameFilter::unidirectional(side, self.headers.max_frame),
         };
         filter.set_log(self.log(id));
         let framing = Framing::new(filter, self.headers.memory.clone());

@@ -5,6 +5,7 @@ mod frame_filter;
 mod frame_log;
 mod header_memory;
 mod http3;
+mod message_order;
 pub(crate) mod overflow;
 mod pseudo_fields;
 mod raw;

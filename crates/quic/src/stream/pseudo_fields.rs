@@ -15,11 +15,28 @@ pub enum MalformedSection {
     /// A pseudo-header field in trailers.
     #[error("a pseudo-header field in trailers")]
     InTrailers,
+    /// A pseudo-header field of responses in a request, or of requests in a response.
+    #[error("a pseudo-header field of the other direction")]
+    OtherDirection,
+}
+
+/// What the fields of a section belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Section {
+    /// A request.
+    Request,
+    /// A response.
+    Response,
+    /// The end of either.
+    Trailers,
 }
 
 /// Pseudo-header fields (RFC 9114 §4.3, RFC 9220 §3).
 const NAMES: [&[u8]; 6] =
     [b":authority", b":method", b":path", b":protocol", b":scheme", b":status"];
+
+/// The index of `:status` there, the only one of responses.
+const STATUS: usize = 5;
 
 /// Huffman codes of the characters in these names, with their lengths in bits (RFC 7541,
 /// appendix B).
@@ -46,9 +63,9 @@ const CODES: [(u8, u32, u32); 16] = [
 /// not offer. A section that cannot be parsed is left to the library.
 ///
 /// # Errors
-/// A pseudo-header field is late, repeated, or in trailers.
-pub(super) fn check(section: &[u8], is_trailer: bool) -> Result<(), MalformedSection> {
-    let mut reader = Reader(section);
+/// A pseudo-header field is late, repeated, in trailers, or of the other direction.
+pub(super) fn check(fields: &[u8], section: Section) -> Result<(), MalformedSection> {
+    let mut reader = Reader(fields);
     let (mut seen, mut others) = ([false; NAMES.len()], false);
     // Required Insert Count and Base.
     if reader.integer(8).is_none() || reader.integer(7).is_none() {
@@ -59,8 +76,11 @@ pub(super) fn check(section: &[u8], is_trailer: bool) -> Result<(), MalformedSec
             others = true;
             continue;
         };
-        if is_trailer {
-            return Err(MalformedSection::InTrailers);
+        match section {
+            Section::Trailers => return Err(MalformedSection::InTrailers),
+            Section::Request if pseudo == STATUS => return Err(MalformedSection::OtherDirection),
+            Section::Response if pseudo != STATUS => return Err(MalformedSection::OtherDirection),
+            Section::Request | Section::Response => {}
         }
         if others {
             return Err(MalformedSection::Late);
@@ -193,16 +213,26 @@ mod tests {
         let authority = literal(b":authority");
         let other = literal(b"accept");
         let whole = section(&[&get, &https, &path, &authority, &other]);
-        assert_eq!(check(&whole, false), Ok(()));
-        assert_eq!(check(&whole, true), Err(MalformedSection::InTrailers));
-        assert_eq!(check(&section(&[&other]), true), Ok(()));
+        assert_eq!(check(&whole, Section::Request), Ok(()));
+        assert_eq!(check(&whole, Section::Trailers), Err(MalformedSection::InTrailers));
+        assert_eq!(check(&section(&[&other]), Section::Trailers), Ok(()));
         let late = section(&[&get, &other, &path]);
-        assert_eq!(check(&late, false), Err(MalformedSection::Late));
+        assert_eq!(check(&late, Section::Request), Err(MalformedSection::Late));
         // Entry 95 of the static table is user-agent.
         let late = section(&[&get, &[0xff, 32], &path]);
-        assert_eq!(check(&late, false), Err(MalformedSection::Late));
+        assert_eq!(check(&late, Section::Request), Err(MalformedSection::Late));
         for twice in [section(&[&get, &path, &path]), section(&[&get, &path, &literal(b":path")])] {
-            assert_eq!(check(&twice, false), Err(MalformedSection::Repeated));
+            assert_eq!(check(&twice, Section::Request), Err(MalformedSection::Repeated));
+        }
+    }
+
+    #[test]
+    fn pseudo_fields_have_a_direction() {
+        let (get, ok) = (section(&[&[0xc0 | 17]]), section(&[&[0xc0 | 25]]));
+        assert_eq!(check(&get, Section::Request), Ok(()));
+        assert_eq!(check(&ok, Section::Response), Ok(()));
+        for (fields, of) in [(&get, Section::Response), (&ok, Section::Request)] {
+            assert_eq!(check(fields, of), Err(MalformedSection::OtherDirection));
         }
     }
 
@@ -227,8 +257,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_can_be_checked(bytes: Vec<u8>, is_trailer: bool) {
-            let _ = check(&bytes, is_trailer);
+        fn any_bytes_can_be_checked(bytes: Vec<u8>) {
+            for section in [Section::Request, Section::Response, Section::Trailers] {
+                let _ = check(&bytes, section);
+            }
         }
     }
 }
