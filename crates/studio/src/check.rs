@@ -9,6 +9,9 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+/// Largest number of sweep points times variants: planning takes a fraction of a millisecond each.
+const MAX_CASES: usize = 10_000;
+
 /// Answer to a check.
 #[derive(Debug, Serialize)]
 pub struct Checked {
@@ -68,8 +71,16 @@ pub fn check(name: &str, text: &str, base: &Path, store: Option<&dyn RunStore>) 
 /// Plans `text` for the virtual clock.
 ///
 /// # Errors
-/// It is invalid, or needs the real clock.
+/// It is invalid, needs the real clock, or is too large to be planned while someone types.
 pub fn plan(name: &str, text: &str, base: &Path) -> Result<Plan, LabError> {
+    let cases = edit::count_cases(text);
+    if cases > MAX_CASES {
+        let reason = format!(
+            "{cases} sweep points of variants; the studio plans up to {MAX_CASES}, and \
+            `bentpipe run` more"
+        );
+        return Err(LabError::Usage { argument: "sweep", reason });
+    }
     Plan::parse(name, text, base, &Changes::default())?.on_virtual_clock()
 }
 

@@ -125,6 +125,19 @@ async fn a_scenario_is_listed_read_checked_changed_and_saved() {
 }
 
 #[tokio::test]
+async fn a_sweep_too_large_to_plan_while_typing_is_refused_at_once() {
+    let studio = TestStudio::new().await;
+    let axis: Vec<u64> = (1..=300).collect();
+    let text = format!("{SCENARIO}[sweep]\nseed = {axis:?}\n\"workload.download\" = {axis:?}\n");
+    let (_, checked) = studio.api("POST", "api/check?file=small.toml", &text).await;
+    let message = checked["error"]["message"].as_str().unwrap();
+    assert!(message.contains("90000 sweep points"), "{message}");
+    let (status, _) = studio.api("POST", "api/runs?file=small.toml", &text).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    studio.close().await;
+}
+
+#[tokio::test]
 async fn a_scenario_runs_and_its_report_is_served() {
     let studio = TestStudio::new().await;
     let (_, started) = studio.api("POST", "api/runs?file=small.toml", SCENARIO).await;

@@ -118,8 +118,11 @@ async function check(): Promise<void> {
     if (error) {
       replace(
         status,
-        button(`line ${error.line}`, () => editor.reveal(error), { class: "link" }),
-        ` ${error.message}`,
+        error.line > 0 && [
+          button(`line ${error.line}`, () => editor.reveal(error), { class: "link" }),
+          " ",
+        ],
+        error.message,
       );
       return;
     }

@@ -1,5 +1,5 @@
 /** Runs since the start, and the main metrics of the shown and the pinned ones side by side. */
-import { metricOf } from "../data/metrics.ts";
+import { METRIC, metricOf } from "../data/metrics.ts";
 import type { Summary } from "../data/report.types.ts";
 import { metricValue } from "../format/metric.ts";
 import { percent } from "../format/numbers.ts";
@@ -87,8 +87,8 @@ export function comparison(runs: RunState[]): HTMLElement | null {
   const body: Child[] = [];
   let metric = "";
   const sorted = [...rows.values()].sort((a, b) => a.metric.localeCompare(b.metric));
-  const wanted = sorted.filter((row) => row.metric === "completion_s");
-  const rest = sorted.filter((row) => row.metric !== "completion_s");
+  const wanted = sorted.filter((row) => row.metric === METRIC.completion);
+  const rest = sorted.filter((row) => row.metric !== METRIC.completion);
   for (const row of [...wanted, ...rest].slice(0, MAX_ROWS)) {
     const known = metricOf(row.metric);
     if (row.metric !== metric)
