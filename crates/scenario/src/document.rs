@@ -249,7 +249,10 @@ impl<'i> Document<'i> {
 
     /// Returns the tree with each axis at the value chosen by `choice`.
     fn chosen(&self, axes: &[Axis<'i>], choice: &[usize]) -> Result<Spanned<Tree<'i>>, Problem> {
-        let mut root = self.root.clone();
+        // Without the sweep, whose length would count once for each of its points.
+        let own = self.root.get_ref().iter().filter(|(key, _)| key.get_ref() != "sweep");
+        let tree = own.map(|(key, value)| (key.clone(), value.clone())).collect();
+        let mut root = Spanned::new(self.root.span(), tree);
         for (axis, &index) in axes.iter().zip(choice) {
             for (path, node) in axis.paths.iter().zip(axis.nodes.get(index).into_iter().flatten()) {
                 put(root.get_mut(), path, &axis.key_span, node.clone())?;
