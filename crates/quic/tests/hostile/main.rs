@@ -25,3 +25,18 @@ proptest! {
         world::play(&Kit::new(), &steps);
     }
 }
+
+/// Inputs with which the fuzz target reached code that others did not, one in each line.
+const CORPUS: &str = include_str!("corpus.txt");
+
+#[test]
+fn the_corpus_of_the_fuzz_target_finds_nothing() {
+    let kit = Kit::new();
+    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap();
+    for line in CORPUS.lines() {
+        let bytes: Vec<u8> = line.as_bytes().chunks(2).map(byte).collect();
+        // Shown if it fails.
+        println!("input {line}");
+        world::play(&kit, &decode(&bytes));
+    }
+}
