@@ -10,6 +10,7 @@ use crate::tree::{Node, Tree};
 use serde::Deserialize;
 use serde_spanned::Spanned;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
 
@@ -42,7 +43,8 @@ pub struct Axis<'i> {
     pub values: Vec<String>,
     /// All values listed in the file. `values` holds fewer if `--set` selected some of them.
     pub known: Vec<String>,
-    key_span: Range<usize>,
+    /// Where its key stands in the text.
+    pub key_span: Range<usize>,
     /// The paths of the keys.
     paths: Vec<Vec<String>>,
     /// For each value, one node per path.
@@ -167,7 +169,7 @@ impl<'i> Document<'i> {
                 ));
             }
         };
-        let mut texts: Vec<String> = Vec::new();
+        let (mut texts, mut seen) = (Vec::new(), HashSet::new());
         let mut nodes = Vec::new();
         for value in list {
             let parts = match value.get_ref() {
@@ -185,7 +187,7 @@ impl<'i> Document<'i> {
             };
             let text = parts.iter().map(value_text).collect::<Vec<_>>().join(", ");
             nodes.push(parts);
-            if texts.contains(&text) {
+            if !seen.insert(text.clone()) {
                 return Err(Problem::new(
                     value.span(),
                     format!("`{text}` occurs twice in this sweep; allowed: each value once"),
@@ -196,8 +198,8 @@ impl<'i> Document<'i> {
         let dotted = axis_key(&paths);
         let before = self.narrowed.iter().find(|(key, _)| *key == dotted);
         let mut known = before.map_or_else(Vec::new, |(_, values)| values.clone());
-        known
-            .extend(texts.iter().filter(|text| !known.contains(text)).cloned().collect::<Vec<_>>());
+        known.iter().for_each(|text| _ = seen.remove(text));
+        known.extend(texts.iter().filter(|text| seen.contains(*text)).cloned());
         Ok(Axis { key: dotted, values: texts, known, key_span: key.span(), paths, nodes })
     }
 

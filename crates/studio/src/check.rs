@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// Largest number of sweep points times variants: planning takes a fraction of a millisecond each.
-const MAX_CASES: usize = 10_000;
+const MAX_CASES: u64 = 10_000;
 
 /// Answer to a check.
 #[derive(Debug, Serialize)]
@@ -73,15 +73,8 @@ pub fn check(name: &str, text: &str, base: &Path, store: Option<&dyn RunStore>) 
 /// # Errors
 /// It is invalid, needs the real clock, or is too large to be planned while someone types.
 pub fn plan(name: &str, text: &str, base: &Path) -> Result<Plan, LabError> {
-    let cases = edit::count_cases(text);
-    if cases > MAX_CASES {
-        let reason = format!(
-            "{cases} sweep points of variants; the studio plans up to {MAX_CASES}, and \
-            `bentpipe run` more"
-        );
-        return Err(LabError::Usage { argument: "sweep", reason });
-    }
-    Plan::parse(name, text, base, &Changes::default())?.on_virtual_clock()
+    let plan = Plan::parse_up_to(name, text, base, &Changes::default(), MAX_CASES)?;
+    plan.on_virtual_clock()
 }
 
 fn facts(plan: &Plan, store: Option<&dyn RunStore>) -> PlanFacts {

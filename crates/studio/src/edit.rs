@@ -5,19 +5,15 @@ use std::collections::BTreeMap;
 use toml_edit::{DocumentMut, Item, TableLike, Value, value};
 
 /// Keys with a field in the page's form.
-pub const FORM: [&str; 12] = [
+pub const FORM: [&str; 8] = [
     "path.profile",
     "path.rtt",
     "path.forward.rate",
     "path.forward.queue",
     "path.forward.loss",
     "path.return.rate",
-    "path.return.queue",
-    "path.return.loss",
     "workload.download",
-    "workload.upload",
     "repeat",
-    "seed",
 ];
 
 /// A change of one key.
@@ -85,19 +81,6 @@ fn parsed(text: &str) -> Value {
         Ok(value @ (Value::Integer(_) | Value::Float(_) | Value::Boolean(_))) => value,
         _ => Value::from(text),
     }
-}
-
-/// Returns the number of sweep points times variants in a text, without planning them. 1 if it is
-/// not TOML.
-pub fn count_cases(text: &str) -> usize {
-    let Ok(document) = text.parse::<DocumentMut>() else { return 1 };
-    let lengths =
-        document.get("sweep").and_then(Item::as_table_like).into_iter().flat_map(|sweep| {
-            sweep.iter().filter_map(|(_, values)| values.as_array().map(toml_edit::Array::len))
-        });
-    let variants =
-        document.get("variant").and_then(Item::as_array_of_tables).map_or(1, |v| v.len());
-    lengths.fold(variants.max(1), |product, length| product.saturating_mul(length.max(1)))
 }
 
 /// Returns the values of the form's keys in a text, as text. Empty if it is not TOML.
@@ -173,16 +156,6 @@ download = \"2 MB\"
         assert_eq!(edited("path..x", Some("1")), Err("`path..x` is no key".to_owned()));
         let broken = Edit { text: "[".to_owned(), key: "a".to_owned(), value: None };
         assert!(edit(&broken).is_err());
-    }
-
-    #[test]
-    fn cases_are_counted_without_planning() {
-        assert_eq!(count_cases(TEXT), 1);
-        let text = format!("{TEXT}[[variant]]\n[[variant]]\n[sweep]\nseed = [1, 2, 3]\na.b = 1\n");
-        assert_eq!(count_cases(&text), 6);
-        let axis = format!("[{}]", "1,".repeat(1000));
-        let axes = (0..9).map(|key| format!("k{key} = {axis}\n")).collect::<String>();
-        assert_eq!(count_cases(&format!("[sweep]\n{axes}")), usize::MAX);
     }
 
     #[test]

@@ -127,8 +127,10 @@ async fn a_scenario_is_listed_read_checked_changed_and_saved() {
 #[tokio::test]
 async fn a_sweep_too_large_to_plan_while_typing_is_refused_at_once() {
     let studio = TestStudio::new().await;
-    let axis: Vec<u64> = (1..=300).collect();
-    let text = format!("{SCENARIO}[sweep]\nseed = {axis:?}\n\"workload.download\" = {axis:?}\n");
+    let axis = |unit| (1..=300).map(|value| format!("{value} {unit}")).collect::<Vec<_>>();
+    let (sizes, delays) = (axis("kB"), axis("ms"));
+    let sweep = format!("\"workload.download\" = {sizes:?}\n\"path.rtt\" = {delays:?}\n");
+    let text = format!("{SCENARIO}[sweep]\n{sweep}");
     let (_, checked) = studio.api("POST", "api/check?file=small.toml", &text).await;
     let message = checked["error"]["message"].as_str().unwrap();
     assert!(message.contains("90000 sweep points"), "{message}");

@@ -141,7 +141,7 @@ impl Plan {
     pub fn from_input(input: &PlanInput) -> Result<Self, Box<ScenarioError>> {
         let texts = input.files.iter().map(|(name, text)| (name.clone(), text.as_str().into()));
         let files = InputFiles::from_texts(texts.collect());
-        Self::with_files(&input.name, &input.text, Arc::new(files), &input.changes)
+        Self::with_files(&input.name, &input.text, Arc::new(files), &input.changes, u64::MAX)
     }
 
     /// Returns everything that the plan follows from, the files that the scenario names included.
@@ -166,7 +166,23 @@ impl Plan {
         base_dir: &Path,
         changes: &Changes,
     ) -> Result<Self, Box<ScenarioError>> {
-        Self::with_files(name, text, Arc::new(InputFiles::in_directory(base_dir)), changes)
+        Self::parse_up_to(name, text, base_dir, changes, u64::MAX)
+    }
+
+    /// As [`Plan::parse`], for callers that cannot wait: a scenario of more than `max_cases` sweep
+    /// points times variants is refused before its cases are planned.
+    ///
+    /// # Errors
+    /// The scenario is invalid or too large.
+    pub fn parse_up_to(
+        name: &str,
+        text: &str,
+        base_dir: &Path,
+        changes: &Changes,
+        max_cases: u64,
+    ) -> Result<Self, Box<ScenarioError>> {
+        let files = Arc::new(InputFiles::in_directory(base_dir));
+        Self::with_files(name, text, files, changes, max_cases)
     }
 
     fn with_files(
@@ -174,6 +190,7 @@ impl Plan {
         text: &str,
         files: Arc<InputFiles>,
         changes: &Changes,
+        max_cases: u64,
     ) -> Result<Self, Box<ScenarioError>> {
         let mut source = Source::new(name, text);
         for set in &changes.sets {
@@ -192,7 +209,7 @@ impl Plan {
             changes: changes.clone(),
             files: BTreeMap::new(),
         };
-        plan(&source, files, origin).map_err(|problem| source.locate(problem))
+        plan(&source, files, origin, max_cases).map_err(|problem| source.locate(problem))
     }
 
     /// Checks that the virtual clock can run the plan.
@@ -322,7 +339,12 @@ impl Plan {
     }
 }
 
-fn plan(source: &Source, files: Arc<InputFiles>, origin: PlanInput) -> Result<Plan, Problem> {
+fn plan(
+    source: &Source,
+    files: Arc<InputFiles>,
+    origin: PlanInput,
+    max_cases: u64,
+) -> Result<Plan, Problem> {
     let document = Document::parse(source)?;
     let axes = document.axes()?;
     let sizes: Vec<usize> = axes.iter().map(|axis| axis.values.len()).collect();
@@ -337,6 +359,13 @@ fn plan(source: &Source, files: Arc<InputFiles>, origin: PlanInput) -> Result<Pl
             "sweep, variants and `repeat` make more than {MAX_RUNS} runs; allowed: up to that many"
         );
         return Err(Problem::new(head.repeat.span(), message));
+    }
+    if let (Some(cases), Some(axis)) = (cases.filter(|&cases| cases > max_cases), axes.last()) {
+        let message = format!(
+            "{cases} sweep points times variants; allowed here: up to {max_cases}, on the command \
+             line {MAX_RUNS} runs"
+        );
+        return Err(Problem::new(axis.key_span.clone(), message));
     }
 
     let mut cases = Vec::new();

@@ -257,3 +257,17 @@ fn an_epoch_can_be_a_toml_date_time() {
     let error = Plan::parse("test.toml", &wrong, Path::new("."), &Changes::default()).unwrap_err();
     assert!(error.message.contains("`2024-05-01`") && error.line == 5, "{error}");
 }
+
+#[test]
+fn cases_beyond_a_limit_are_refused_before_they_are_planned() {
+    let text = "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n\
+         [[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n\
+         [sweep]\n\"workload.download\" = [\"1 MB\", \"2 MB\", \"3 MB\"]\n";
+    let within = |max| {
+        Plan::parse_up_to("test.toml", text, Path::new("."), &Changes::default(), max)
+            .map(|plan| plan.cases.len())
+    };
+    assert_eq!(within(6).unwrap(), 6);
+    let error = within(5).unwrap_err();
+    assert!(error.message.contains("6 sweep points") && error.line == 11, "{error}");
+}
