@@ -44,7 +44,8 @@ mod settings_table;
 #[cfg(feature = "real-clock")]
 mod shell;
 mod status;
-#[cfg(feature = "product")]
+#[cfg(any(feature = "product", feature = "studio"))]
+#[cfg_attr(not(feature = "product"), expect(dead_code, reason = "servers reload and drain"))]
 mod stop;
 #[cfg(feature = "store")]
 mod store;

@@ -5,12 +5,11 @@ use crate::args::Matrix;
 use crate::output;
 use crate::output::paint;
 use crate::status::{OK, USAGE};
-use crate::study::{Study, bars, json, stop_on_interrupt};
+use crate::study::{Study, bars, jobs, json, stop_on_interrupt};
 use bentpipe_congestion::catalogue::{self, CONTROLLERS};
 use bentpipe_lab::{Changes, LabError, Plan, Recorded, Simulator, Threads};
 use bentpipe_results::{Fairness, Results, Stats};
 use std::fmt::Write;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -35,10 +34,7 @@ struct Contest {
 pub fn run(args: &Matrix) -> Result<u8, LabError> {
     let controllers = controllers(&args.controllers)?;
     let contests = contests(args, &controllers)?;
-    let jobs = args
-        .jobs
-        .or_else(|| std::thread::available_parallelism().ok())
-        .unwrap_or(NonZeroUsize::MIN);
+    let jobs = jobs(args.jobs);
     let (stop, bars) = (stop_on_interrupt(), bars());
     let executor = Threads { runner: &Simulator, jobs };
     #[cfg(feature = "store")]

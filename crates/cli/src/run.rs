@@ -7,7 +7,7 @@ use crate::live::LiveLines;
 #[cfg(feature = "real-clock")]
 use crate::status::FAILED;
 use crate::status::{OK, USAGE};
-use crate::study::{Study, bars, json, print, stop_on_interrupt};
+use crate::study::{Study, bars, jobs, json, print, stop_on_interrupt};
 use crate::{dry_run, output};
 use bentpipe_lab::{Changes, Executor, LabError, Plan, Runner, Simulator, Threads};
 #[cfg(feature = "real-clock")]
@@ -17,6 +17,7 @@ use bentpipe_results::Results;
 use indicatif::MultiProgress;
 #[cfg(feature = "real-clock")]
 use std::io::IsTerminal;
+#[cfg(feature = "real-clock")]
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "real-clock")]
@@ -61,13 +62,12 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
         targets.push(target);
     }
     let jobs = match args.clock {
-        Clock::Virtual => args.jobs.or_else(|| std::thread::available_parallelism().ok()),
+        Clock::Virtual => jobs(args.jobs),
         // Parallel runs would compete for the CPU, so they run one at a time unless requested
         // otherwise.
         #[cfg(feature = "real-clock")]
-        Clock::Real => args.jobs,
+        Clock::Real => args.jobs.unwrap_or(NonZeroUsize::MIN),
     };
-    let jobs = jobs.unwrap_or(NonZeroUsize::MIN);
     let bars = bars();
     let runner: Box<dyn Runner> = match args.clock {
         Clock::Virtual => Box::new(Simulator),

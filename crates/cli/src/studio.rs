@@ -3,23 +3,22 @@
 use crate::args::Studio as Arguments;
 use crate::output;
 use crate::status::{FAILED, OK};
+use crate::stop::StopSignals;
+use crate::study::jobs;
 use bentpipe_lab::LabError;
 use bentpipe_studio::{Studio, StudioConfig};
 use std::io::IsTerminal;
-use std::num::NonZeroUsize;
 use std::process::{Command, Stdio};
-use tokio::signal::unix::{SignalKind, signal};
+use std::sync::Arc;
 
 /// Serves the page until a signal stops it.
 pub fn run(args: &Arguments) -> Result<u8, LabError> {
     let store = crate::store::open(&args.store)?;
     let config = StudioConfig {
         directory: args.dir.clone(),
-        jobs: args
-            .jobs
-            .or_else(|| std::thread::available_parallelism().ok())
-            .unwrap_or(NonZeroUsize::MIN),
-        store: store.map(|store| std::sync::Arc::new(store) as _),
+        jobs: jobs(args.jobs),
+        store: store.map(|store| Arc::new(store) as _),
+        reuse: !args.store.no_reuse,
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -29,9 +28,9 @@ pub fn run(args: &Arguments) -> Result<u8, LabError> {
 }
 
 async fn serve(config: StudioConfig, args: &Arguments) -> u8 {
-    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-    let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
-        return output::refuse("signals cannot be received", FAILED);
+    let mut signals = match StopSignals::new() {
+        Ok(signals) => signals,
+        Err(error) => return output::refuse(&error.to_string(), FAILED),
     };
     let studio = match Studio::open(config, args.port).await {
         Ok(studio) => studio,
@@ -46,13 +45,7 @@ async fn serve(config: StudioConfig, args: &Arguments) -> u8 {
     if !args.no_open && std::io::stderr().is_terminal() {
         open(&url);
     }
-    let stop = async {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    };
-    studio.serve(stop).await;
+    studio.serve(signals.next()).await;
     OK
 }
 

@@ -8,6 +8,7 @@ use bentpipe_lab::{
 };
 use bentpipe_results::Results;
 use indicatif::{MultiProgress, ProgressDrawTarget};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,6 +84,11 @@ impl<'a> Study<'a> {
         }
         FAILED
     }
+}
+
+/// Returns the number of parallel runs: as given, or that of the CPUs.
+pub(crate) fn jobs(given: Option<NonZeroUsize>) -> NonZeroUsize {
+    given.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
 }
 
 /// Formats one document, or a list of them if there are several files.

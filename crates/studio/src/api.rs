@@ -68,7 +68,7 @@ impl Api {
             ["api", "check"] if post => {
                 let (name, text) = (request.parameter("file")?, request.text()?);
                 let base = self.directory.base(&name).map_err(refused)?;
-                Ok(responses::json(&check(&name, &text, &base, self.runs.store())))
+                Ok(responses::json(&check(&name, text, &base, &self.runs)))
             }
             ["api", "edit"] if post => {
                 let asked: Edit = serde_json::from_slice(&request.content)
@@ -78,10 +78,10 @@ impl Api {
             }
             ["api", "runs"] if get => Ok(responses::json(&self.runs.list())),
             ["api", "runs"] if post => self.start(request),
-            ["api", "runs", id] if get => match self.runs.get(number(id)?) {
-                Some(state) => Ok(responses::json(&state)),
-                None => Err(missing(request)),
-            },
+            ["api", "runs", id] if get => {
+                let details = self.runs.get(number(id)?).ok_or_else(|| missing(request))?;
+                Ok(responses::json(&details))
+            }
             ["api", "runs", id] if request.method == Method::DELETE => {
                 if self.runs.cancel(number(id)?) {
                     Ok(responses::done())
@@ -89,10 +89,10 @@ impl Api {
                     Err(missing(request))
                 }
             }
-            ["api", "runs", id, "scenario"] if get => match self.runs.get(number(id)?) {
-                Some(state) => Ok(responses::text(state.text.to_string())),
-                None => Err(missing(request)),
-            },
+            ["api", "runs", id, "scenario"] if get => {
+                let details = self.runs.get(number(id)?).ok_or_else(|| missing(request))?;
+                Ok(responses::text(details.state.text.to_string()))
+            }
             ["runs", id, file @ ("report.html" | "results.json")] if get => {
                 let directory = self.runs.directory(number(id)?).ok_or_else(|| missing(request))?;
                 let bytes = fs::read(directory.join(file)).map_err(|_| missing(request))?;
@@ -115,7 +115,7 @@ impl Api {
             return Ok(responses::text(self.directory.read(&name).map_err(refused)?));
         }
         if request.method == Method::PUT {
-            self.directory.write(&name, &request.text()?).map_err(refused)?;
+            self.directory.write(&name, request.text()?).map_err(refused)?;
             return Ok(responses::done());
         }
         Err(missing(request))
@@ -124,20 +124,20 @@ impl Api {
     fn start(&self, request: &Request) -> Result<FullResponse, Failure> {
         let (name, text) = (request.parameter("file")?, request.text()?);
         let base = self.directory.base(&name).map_err(refused)?;
-        let plan = plan(&name, &text, &base)
+        let plan = plan(&name, text, &base)
             .map_err(|error| (StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))?;
         let latest = request.parameter("latest").is_ok();
         let id = self
             .runs
-            .start(&name, &text, plan, latest)
+            .start(&name, text, plan, latest)
             .map_err(|reason| (StatusCode::TOO_MANY_REQUESTS, reason))?;
         Ok(responses::json(&serde_json::json!({ "id": id })))
     }
 }
 
 impl Request {
-    fn text(&self) -> Result<String, Failure> {
-        String::from_utf8(self.content.clone())
+    fn text(&self) -> Result<&str, Failure> {
+        str::from_utf8(&self.content)
             .map_err(|_| (StatusCode::BAD_REQUEST, "the text is not UTF-8".to_owned()))
     }
 

@@ -1,7 +1,8 @@
 //! What a scenario plans, or what is wrong with it, while it is being written.
 
 use crate::edit;
-use bentpipe_lab::{Changes, LabError, Options, Plan, RunStore, Simulator, Threads, remaining};
+use crate::runs::Runs;
+use bentpipe_lab::{Changes, LabError, Plan, Simulator, Threads, remaining};
 use bentpipe_results::PathSummary;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -40,8 +41,6 @@ pub struct PlanFacts {
     pub sweep: Vec<(String, Vec<String>)>,
     /// The path of the first case.
     pub path: Option<PathSummary>,
-    /// Notes for the reader.
-    pub notes: Vec<String>,
 }
 
 /// What is wrong with a scenario.
@@ -59,11 +58,11 @@ pub struct Fault {
     pub line: usize,
 }
 
-/// Checks `text`, called `name`, whose files are relative to `base`.
-pub fn check(name: &str, text: &str, base: &Path, store: Option<&dyn RunStore>) -> Checked {
+/// Checks `text`, called `name`, whose files are relative to `base`, to be one of `runs`.
+pub fn check(name: &str, text: &str, base: &Path, runs: &Runs) -> Checked {
     let form = edit::form(text);
     match plan(name, text, base) {
-        Ok(plan) => Checked { plan: Some(facts(&plan, store)), error: None, form },
+        Ok(plan) => Checked { plan: Some(facts(&plan, runs)), error: None, form },
         Err(error) => Checked { plan: None, error: Some(fault(text, &error)), form },
     }
 }
@@ -77,19 +76,18 @@ pub fn plan(name: &str, text: &str, base: &Path) -> Result<Plan, LabError> {
     plan.on_virtual_clock()
 }
 
-fn facts(plan: &Plan, store: Option<&dyn RunStore>) -> PlanFacts {
-    let (never, threads) =
-        (AtomicBool::new(false), Threads { runner: &Simulator, jobs: NonZeroUsize::MIN });
-    let options = Options { store, ..Options::new(&threads, &never) };
+fn facts(plan: &Plan, runs: &Runs) -> PlanFacts {
+    let threads = Threads { runner: &Simulator, jobs: NonZeroUsize::MIN };
+    let never = AtomicBool::new(false);
+    let to_run = remaining(plan, &runs.options(&threads, &never)).len();
     PlanFacts {
         name: plan.name.clone(),
         title: plan.title.clone(),
         runs: plan.tasks.len(),
-        in_store: plan.tasks.len() - remaining(plan, &options).len(),
+        in_store: plan.tasks.len() - to_run,
         variants: plan.variants.clone(),
         sweep: plan.sweep.clone(),
         path: plan.path().cloned(),
-        notes: plan.notes.clone(),
     }
 }
 
@@ -114,11 +112,17 @@ fn fault(text: &str, error: &LabError) -> Fault {
 mod tests {
     use super::*;
 
+    /// Checks a text on a list of runs without a result store.
+    fn checked(text: &str) -> Checked {
+        let runs = Runs::new(Path::new(""), NonZeroUsize::MIN, None, true);
+        check("x.toml", text, Path::new(""), &runs)
+    }
+
     #[test]
     fn a_valid_scenario_says_what_it_plans() {
         let text =
             "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"2 MB\"\n";
-        let checked = check("x.toml", text, Path::new(""), None);
+        let checked = checked(text);
         let plan = checked.plan.unwrap();
         assert_eq!((plan.name.as_str(), plan.runs, plan.in_store), ("x", 1, 0));
         assert!(plan.path.unwrap().rtt_ms > 500.0);
@@ -129,7 +133,7 @@ mod tests {
     fn an_error_has_its_place_in_units_of_the_page() {
         let text = "name = \"x\"\ntitle = \"😀\"\n[path]\nprofile = \"geo\"\n\
             [workload]\ndownload = \"1 MB\"\n";
-        let error = check("x.toml", text, Path::new(""), None).error.unwrap();
+        let error = checked(text).error.unwrap();
         let units: Vec<u16> = text.encode_utf16().collect();
         let place = String::from_utf16(&units[error.from..error.to]).unwrap();
         assert_eq!((place.as_str(), error.line), ("\"geo\"", 4), "{error:?}");

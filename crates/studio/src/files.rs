@@ -1,7 +1,7 @@
 //! The scenario files of a directory, and nothing outside it.
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::Dir;
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use thiserror::Error;
@@ -86,10 +86,12 @@ impl Directory {
     /// # Errors
     /// It is not one, or cannot be read.
     pub fn read(&self, name: &str) -> Result<String, FileError> {
-        let file = self.dir.open(scenario(name)?).map_err(FileError::io(name))?;
-        if !file.metadata().map_err(FileError::io(name))?.is_file() {
+        let path = scenario(name)?;
+        // Before it is opened: that waits for the writer of a pipe.
+        if !self.dir.metadata(path).map_err(FileError::io(name))?.is_file() {
             return Err(FileError::content(name, "is not a regular file"));
         }
+        let file = self.dir.open(path).map_err(FileError::io(name))?;
         let mut bytes = Vec::new();
         file.take(MAX_TEXT as u64 + 1).read_to_end(&mut bytes).map_err(FileError::io(name))?;
         if bytes.len() > MAX_TEXT {
@@ -109,10 +111,9 @@ impl Directory {
         }
         let file_name = path.file_name().unwrap_or_default().to_string_lossy();
         let partial = path.with_file_name(format!(".{file_name}.partial-{}", std::process::id()));
-        let options = OpenOptions::new().write(true).create(true).truncate(true).clone();
         let written = self
             .dir
-            .open_with(&partial, &options)
+            .create(&partial)
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .and_then(|()| self.dir.rename(&partial, &self.dir, path));
         if written.is_err() {

@@ -15,7 +15,9 @@
 //! | `GET /api/profiles` | names and titles of the built-in paths |
 //! | `GET /api/schema` | the JSON Schema of scenarios |
 //! | `POST /api/runs?file=FILE` | starts the text in the request |
-//! | `GET /api/runs`, `GET`, `DELETE /api/runs/ID` | states of runs; cancels one |
+//! | `GET /api/runs` | states of all runs |
+//! | `GET`, `DELETE /api/runs/ID` | state and main metrics of one; cancels it |
+//! | `GET /api/runs/ID/scenario` | the text that it runs |
 //! | `GET /runs/ID/report.html`, `…/results.json` | results of a run |
 
 mod access;

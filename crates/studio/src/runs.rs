@@ -1,6 +1,8 @@
 //! Runs of scenarios, one after another in a thread, with their directories below `out/studio`.
 
-use bentpipe_lab::{Options, Plan, Progress, RunStore, Simulator, Threads, record};
+use bentpipe_lab::{
+    LabError, Options, Plan, Progress, Recorded, RunStore, Simulator, Threads, record,
+};
 use bentpipe_results::{Results, Summary};
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -55,8 +57,14 @@ pub struct RunState {
     pub has_report: bool,
     /// Why it failed.
     pub error: Option<String>,
-    /// Notes for the reader of the results.
-    pub notes: Vec<String>,
+}
+
+/// The state of a run with its main metrics, which the list of all runs leaves out.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunDetails {
+    /// Its state.
+    #[serde(flatten)]
+    pub state: RunState,
     /// Statistics of the main metrics.
     pub summary: Vec<Summary>,
 }
@@ -75,6 +83,8 @@ const MAX_ROWS: usize = 600;
 
 struct Entry {
     state: RunState,
+    summary: Vec<Summary>,
+    /// Where its results go, and from its end on where they are.
     directory: PathBuf,
     stop: Arc<AtomicBool>,
     /// Until it begins.
@@ -94,7 +104,9 @@ pub struct Runs {
     wake: Condvar,
     directory: PathBuf,
     jobs: NonZeroUsize,
-    store: Option<Arc<dyn RunStore + Send + Sync>>,
+    store: Option<Arc<dyn RunStore + Send>>,
+    /// Whether runs that the store has are taken from it.
+    reuse: bool,
 }
 
 impl Runs {
@@ -102,7 +114,8 @@ impl Runs {
     pub fn new(
         directory: &Path,
         jobs: NonZeroUsize,
-        store: Option<Arc<dyn RunStore + Send + Sync>>,
+        store: Option<Arc<dyn RunStore + Send>>,
+        reuse: bool,
     ) -> Self {
         Self {
             inner: Mutex::default(),
@@ -110,12 +123,14 @@ impl Runs {
             directory: directory.join("out").join("studio"),
             jobs,
             store,
+            reuse,
         }
     }
 
-    /// Returns the result store.
-    pub fn store(&self) -> Option<&dyn RunStore> {
-        self.store.as_ref().map(|store| &**store as &dyn RunStore)
+    /// Returns how `executor` executes runs until `stop` is set.
+    pub fn options<'a>(&'a self, executor: &'a Threads<'a>, stop: &'a AtomicBool) -> Options<'a> {
+        let store = self.store.as_ref().map(|store| &**store as &dyn RunStore);
+        Options { store, reuse: self.reuse, ..Options::new(executor, stop) }
     }
 
     /// Adds a run and returns its number. `latest` ends those of the same file that have not
@@ -148,12 +163,10 @@ impl Runs {
             planned: plan.tasks.len(),
             has_report: false,
             error: None,
-            notes: Vec::new(),
-            summary: Vec::new(),
         };
         let directory = self.directory.join(format!("{id:04}-{}", plan.name));
-        let stop = Arc::default();
-        inner.entries.push_back(Entry { state, directory, stop, plan: Some(plan) });
+        let (summary, stop) = Default::default();
+        inner.entries.push_back(Entry { state, summary, directory, stop, plan: Some(plan) });
         self.forget_oldest(&mut inner);
         self.wake.notify_all();
         Ok(id)
@@ -164,9 +177,11 @@ impl Runs {
         self.lock().entries.iter().rev().map(|entry| entry.state.clone()).collect()
     }
 
-    /// Returns the state of a run.
-    pub fn get(&self, id: u64) -> Option<RunState> {
-        self.lock().entries.iter().find(|entry| entry.state.id == id).map(|e| e.state.clone())
+    /// Returns the state of a run, and its main metrics.
+    pub fn get(&self, id: u64) -> Option<RunDetails> {
+        let inner = self.lock();
+        let entry = inner.entries.iter().find(|entry| entry.state.id == id)?;
+        Some(RunDetails { state: entry.state.clone(), summary: entry.summary.clone() })
     }
 
     /// Returns the directory of a run's results, if there are any.
@@ -196,25 +211,11 @@ impl Runs {
         while let Some((id, plan, directory, stop)) = self.next() {
             let threads = Threads { runner: &Simulator, jobs: self.jobs };
             let show = |progress: Progress| {
-                self.update(id, |state| set_progress(state, progress));
+                self.update(id, |entry| set_progress(&mut entry.state, progress));
             };
-            let options =
-                Options { store: self.store(), progress: &show, ..Options::new(&threads, &stop) };
+            let options = Options { progress: &show, ..self.options(&threads, &stop) };
             let recorded = record(&plan, &directory, &options);
-            self.update(id, |state| match &recorded {
-                Err(error) => fail(state, error.to_string()),
-                Ok(recorded) => {
-                    set_progress(state, recorded.progress);
-                    state.notes.clone_from(&recorded.notes);
-                    state.has_report = recorded.directory.is_some();
-                    state.summary = headlines(&recorded.results);
-                    match &recorded.failure {
-                        Some(error) => fail(state, error.to_string()),
-                        None if recorded.complete => state.phase = Phase::Done,
-                        None => state.phase = Phase::Cancelled,
-                    }
-                }
-            });
+            self.update(id, |entry| end(entry, recorded));
         }
     }
 
@@ -237,10 +238,10 @@ impl Runs {
         }
     }
 
-    fn update(&self, id: u64, change: impl FnOnce(&mut RunState)) {
+    fn update(&self, id: u64, change: impl FnOnce(&mut Entry)) {
         let mut inner = self.lock();
         if let Some(entry) = inner.entries.iter_mut().find(|entry| entry.state.id == id) {
-            change(&mut entry.state);
+            change(entry);
         }
     }
 
@@ -278,9 +279,27 @@ fn set_progress(state: &mut RunState, progress: Progress) {
     state.planned = progress.planned;
 }
 
-fn fail(state: &mut RunState, error: String) {
-    state.phase = Phase::Failed;
-    state.error = Some(error);
+/// Notes how a run has ended.
+fn end(entry: &mut Entry, recorded: Result<Recorded, LabError>) {
+    let state = &mut entry.state;
+    let failure = match recorded {
+        Err(error) => Some(error),
+        Ok(recorded) => {
+            set_progress(state, recorded.progress);
+            state.phase = if recorded.complete { Phase::Done } else { Phase::Cancelled };
+            entry.summary = headlines(&recorded.results);
+            if let Some(directory) = recorded.directory {
+                state.has_report = true;
+                // Not always where it was to be: an incomplete study replaces no complete one.
+                entry.directory = directory;
+            }
+            recorded.failure
+        }
+    };
+    if let Some(error) = failure {
+        state.phase = Phase::Failed;
+        state.error = Some(error.to_string());
+    }
 }
 
 /// Returns the rows of the main metrics.

@@ -37,7 +37,9 @@ pub struct StudioConfig {
     /// Threads that run scenarios.
     pub jobs: NonZeroUsize,
     /// Results of earlier runs.
-    pub store: Option<Arc<dyn RunStore + Send + Sync>>,
+    pub store: Option<Arc<dyn RunStore + Send>>,
+    /// Whether runs that the store has are taken from it.
+    pub reuse: bool,
 }
 
 /// A studio.
@@ -54,7 +56,7 @@ impl Studio {
     /// One of them cannot be opened.
     pub async fn open(config: StudioConfig, port: u16) -> Result<Self, FileError> {
         let directory = Directory::open(&config.directory)?;
-        let runs = Runs::new(directory.path(), config.jobs, config.store);
+        let runs = Runs::new(directory.path(), config.jobs, config.store, config.reuse);
         let io = |source| FileError::Io { name: format!("127.0.0.1:{port}"), source };
         let listener = TcpListener::bind(("127.0.0.1", port)).await.map_err(io)?;
         let access = Access::new(listener.local_addr().map_err(io)?).map_err(io)?;

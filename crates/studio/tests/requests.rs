@@ -43,6 +43,7 @@ impl TestStudio {
             directory: directory.path().to_owned(),
             jobs: NonZeroUsize::MIN,
             store: None,
+            reuse: true,
         };
         let opened = Studio::open(config, 0).await.unwrap();
         let url = opened.url();
