@@ -12,7 +12,6 @@ export interface PlanFacts {
   variants: string[];
   sweep: [string, string[]][];
   path: PathSummary | null;
-  notes: string[];
 }
 
 /** What is wrong with a scenario; `from` and `to` count UTF-16 units. */
@@ -42,9 +41,16 @@ export interface RunState {
   planned: number;
   has_report: boolean;
   error: string | null;
-  notes: string[];
+}
+
+/** State of a run and, once it has ended, its summary. */
+export interface RunDetails extends RunState {
   summary: Summary[];
 }
+
+/** Whether a run has not ended. */
+export const isActive = ({ phase }: RunState): boolean =>
+  phase === "waiting" || phase === "running";
 
 /** A built-in path. */
 export interface ProfileName {
@@ -91,7 +97,7 @@ export const api = {
       )
     ).id,
   runs: () => json<RunState[]>("GET", "api/runs"),
-  state: (id: number) => json<RunState>("GET", `api/runs/${id}`),
+  details: (id: number) => json<RunDetails>("GET", `api/runs/${id}`),
   cancel: (id: number) => ask("DELETE", `api/runs/${id}`),
   textOf: async (id: number) => (await ask("GET", `api/runs/${id}/scenario`)).text(),
 };

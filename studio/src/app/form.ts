@@ -77,7 +77,7 @@ export class Form {
   readonly #choice = h("div", { class: "choice" });
   readonly #rows: Row[];
   readonly #change: Change;
-  #profiles: ProfileName[] = [];
+  #profile: HTMLSelectElement | null = null;
 
   constructor(change: Change) {
     this.#change = change;
@@ -90,22 +90,19 @@ export class Form {
     );
   }
 
+  /** The built-in paths that a text may name. */
   set profiles(profiles: ProfileName[]) {
-    this.#profiles = profiles;
+    const options = profiles.map(({ name, title }) => ({ value: name, text: `${name}: ${title}` }));
+    const field = select("Path", options, "", (name) => this.#change("path.profile", name));
+    this.#profile = field.querySelector("select");
+    replace(this.#choice, field);
   }
 
   /** Shows the values of a text, and those of its path where the text has none. */
   show(values: Record<string, string>, path: PathSummary | null): void {
     const profile = values["path.profile"];
-    const chosen =
-      profile !== undefined && this.#profiles.length > 0
-        ? select(
-            "Path",
-            this.#profiles.map(({ name, title }) => ({ value: name, text: `${name}: ${title}` })),
-            profile,
-            (name) => this.#change("path.profile", name),
-          )
-        : null;
+    this.#choice.hidden = profile === undefined;
+    if (this.#profile && profile !== undefined) this.#profile.value = profile;
     for (const row of this.#rows) {
       const text = values[row.field.key];
       const usual = (path && row.field.ofPath?.(path)) ?? row.field.usual;
@@ -118,7 +115,6 @@ export class Form {
       if (document.activeElement !== row.input) row.input.value = text ?? "";
       row.element.classList.toggle("unset", text === undefined);
     }
-    replace(this.#choice, chosen);
   }
 
   #step(row: Row, text: string): number {

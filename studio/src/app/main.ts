@@ -4,19 +4,21 @@ import "../style/header.css";
 import "../style/page.css";
 import "./studio.css";
 import { pathView } from "../charts/static/path-drawing.ts";
+import { plural } from "../format/numbers.ts";
 import { button, h, replace } from "../page/dom.ts";
 import { themeToggle } from "../sections/header.ts";
 import { reasonOf } from "../sections/parts.ts";
-import { api, type Checked, type RunState, reportUrl } from "./api.ts";
+import { api, type Checked, isActive, type RunState, reportUrl } from "./api.ts";
+import { type ComparedRun, comparison } from "./comparison.ts";
 import { Editor } from "./editor.ts";
 import { Form } from "./form.ts";
-import { comparison, history, phaseText } from "./results.ts";
+import { History, phaseText } from "./history.ts";
 import { ScenarioSchema } from "./schema.ts";
 
 /** Time without typing after which a text is checked. */
 const PAUSE_MS = 150;
-/** Time between two looks at runs that have not ended. */
-const LOOK_MS = 40;
+/** Time between two requests for the states of runs that have not ended. */
+const FOLLOW_MS = 40;
 /** Time that a run may take while the slider that began it has moved on. */
 const PATIENCE_MS = 300;
 /** Plans of at most this many runs answer while a slider moves. */
@@ -29,7 +31,6 @@ const status = h("p", { class: "status", role: "status" });
 /** What happened last. */
 const notice = h("p", { class: "status notice", role: "status" });
 const drawing = h("section", { "aria-label": "Path" });
-const list = h("div", {});
 const table = h("div", { class: "scroll" });
 const report = h("div", { class: "report" });
 const live = h("input", { type: "checkbox", checked: true, id: "live" });
@@ -44,8 +45,11 @@ let shown: number | null = null;
 let framed: number | null = null;
 let pins: number[] = [];
 let timer = 0;
-let looking = false;
+let following = false;
 let announced = "";
+/** Summaries of the runs that are or were compared. */
+const summaries = new Map<number, ComparedRun>();
+let compared = "";
 
 const editor = new Editor({
   changed: () => {
@@ -56,18 +60,30 @@ const editor = new Editor({
   run: () => void run(false),
   save: () => void save(),
 });
+const history = new History({
+  show: (id) => {
+    shown = id;
+    void guard(draw);
+  },
+  pin: (id) => {
+    pins = pins.includes(id) ? pins.filter((pin) => pin !== id) : [...pins, id].slice(-4);
+    void guard(draw);
+  },
+  cancel: (id) => void guard(async () => void (await api.cancel(id))),
+  restore: (id) => void guard(async () => editor.set(await api.textOf(id))),
+});
 const form = new Form((key, value) => void change(key, value));
 
-/** Says what went wrong, or nothing. */
+/** Does something, and shows what went wrong with it. */
 async function guard(work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    say(reasonOf(error), true);
+    notify(reasonOf(error), true);
   }
 }
 
-function say(text: string, bad = false): void {
+function notify(text: string, bad = false): void {
   replace(notice, text);
   notice.classList.toggle("bad", bad);
 }
@@ -99,7 +115,7 @@ async function save(): Promise<void> {
     await api.save(file, text);
     saved = text;
     mark();
-    say(`saved ${file}`);
+    notify(`saved ${file}`);
   });
 }
 
@@ -129,8 +145,7 @@ async function check(): Promise<void> {
     if (!plan) return;
     const variants = plan.variants.length > 1 ? `, ${plan.variants.length} variants` : "";
     const stored = plan.in_store > 0 ? `, ${plan.in_store} of them in the result store` : "";
-    const all = plan.runs === 1 ? "1 run" : `${plan.runs} runs`;
-    replace(status, `${plan.title}: ${all}${variants}${stored}`);
+    replace(status, `${plan.title}: ${plural(plan.runs, "run")}${variants}${stored}`);
     replace(
       drawing,
       plan.path &&
@@ -168,7 +183,7 @@ async function run(replacing: boolean): Promise<void> {
   await guard(async () => {
     shown = await api.run(file, editor.text, replacing);
     if (replacing) await settled(shown);
-    else void look();
+    else void follow();
   });
 }
 
@@ -178,62 +193,61 @@ async function run(replacing: boolean): Promise<void> {
  */
 async function settled(id: number): Promise<void> {
   const [begun, moves] = [performance.now(), moved];
-  void look();
-  do await pause(LOOK_MS / 2);
+  void follow();
+  do await pause(FOLLOW_MS / 2);
   while (
     (moves === moved || performance.now() < begun + PATIENCE_MS) &&
-    runs.find((one) => one.id === id)?.phase !== "done" &&
-    looking
+    following &&
+    runs.some((one) => one.id === id && isActive(one))
   );
 }
 
-const isActive = ({ phase }: RunState): boolean => phase === "waiting" || phase === "running";
 const pause = (time: number): Promise<void> => new Promise((done) => setTimeout(done, time));
 
 /** Follows runs until all have ended. */
-async function look(): Promise<void> {
-  if (looking) return;
-  looking = true;
+async function follow(): Promise<void> {
+  if (following) return;
+  following = true;
   try {
     for (;;) {
       runs = await api.runs();
-      draw();
+      await draw();
       if (!runs.some(isActive)) return;
-      await pause(LOOK_MS);
+      await pause(FOLLOW_MS);
     }
   } catch (error) {
-    say(reasonOf(error), true);
+    notify(reasonOf(error), true);
   } finally {
-    looking = false;
+    following = false;
   }
 }
 
-function draw(): void {
-  replace(
-    list,
-    history(runs, shown, pins, {
-      show: (id) => {
-        shown = id;
-        draw();
-      },
-      pin: (id) => {
-        pins = pins.includes(id) ? pins.filter((pin) => pin !== id) : [...pins, id].slice(-4);
-        draw();
-      },
-      cancel: (id) => void guard(async () => void (await api.cancel(id))),
-      restore: (id) => void guard(async () => editor.set(await api.textOf(id))),
-    }),
-  );
+/** Shows the runs, and the shown and the pinned ones side by side. */
+async function draw(): Promise<void> {
+  history.show(runs, shown, pins);
   const current = runs.find(({ id }) => id === shown);
-  const columns = [...pins, ...(shown !== null && !pins.includes(shown) ? [shown] : [])];
-  const compared = columns
-    .map((id) => runs.find((one) => one.id === id))
-    .filter((one) => one?.has_report === true) as RunState[];
-  if (compared.length > 0) replace(table, comparison(compared));
   const words = current && `run ${current.id}: ${phaseText(current)}`;
-  if (words && words !== announced) say(words, current.phase === "failed");
+  if (words && words !== announced) notify(words, current.phase === "failed");
   announced = words ?? "";
   if (current?.has_report && framed !== shown) frame(current.id);
+  await compare();
+}
+
+/** Redraws the comparison if other runs are to be compared. */
+async function compare(): Promise<void> {
+  const columns = [...pins, ...(shown !== null && !pins.includes(shown) ? [shown] : [])];
+  const ids = columns.filter((id) => runs.some((one) => one.id === id && one.has_report));
+  const wanted = ids.join();
+  if (ids.length === 0 || wanted === compared) return;
+  compared = wanted;
+  const columnsOf = ids.map(async (id) => {
+    const known = summaries.get(id) ?? (await api.details(id));
+    summaries.set(id, known);
+    return known;
+  });
+  const all = await Promise.all(columnsOf);
+  // Other runs may have been chosen in the meantime.
+  if (wanted === compared) replace(table, comparison(all));
 }
 
 let framing = 0;
@@ -271,7 +285,7 @@ async function start(): Promise<void> {
       files,
       saveButton,
       runButton,
-      h("label", { class: "live", for: "live" }, live, "Run while sliders move"),
+      h("label", { class: "check", for: "live" }, live, "Run while sliders move"),
       themeToggle(() => {}),
     ),
     h("div", { class: "messages" }, status, notice),
@@ -284,13 +298,19 @@ async function start(): Promise<void> {
         { class: "side" },
         drawing,
         h("section", { class: "card", "aria-label": "Form" }, form.element),
-        h("section", { class: "card", "aria-label": "Runs" }, h("h2", {}, "Runs"), list, table),
+        h(
+          "section",
+          { class: "card", "aria-label": "Runs" },
+          h("h2", {}, "Runs"),
+          history.element,
+          table,
+        ),
       ),
     ),
     report,
   );
-  draw();
   await guard(async () => {
+    await draw();
     const [{ directory, scenarios }, profiles, schema] = await Promise.all([
       api.list(),
       api.profiles(),
@@ -304,11 +324,11 @@ async function start(): Promise<void> {
     );
     runs = await api.runs();
     shown = runs.find(({ has_report }) => has_report)?.id ?? null;
-    draw();
+    await draw();
     const wanted = decodeURIComponent(location.hash.slice(1));
     const first = scenarios.includes(wanted) ? wanted : scenarios[0];
     if (first) await open(first);
-    else say(`no scenarios in ${directory}; to make one there: bentpipe init mine.toml`, true);
+    else notify(`no scenarios in ${directory}; to make one there: bentpipe init mine.toml`, true);
   });
 }
 

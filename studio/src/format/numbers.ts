@@ -35,6 +35,10 @@ export function count(x: number): string {
   return Number.isFinite(x) ? grouped(String(Math.round(x))) : NONE;
 }
 
+/** A count and what it counts: 1 run, 2 runs. */
+export const plural = (n: number, word: string): string =>
+  `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+
 /** Unit and divisor for values up to a maximum (decimal units, as on links). */
 export interface Scale {
   unit: string;

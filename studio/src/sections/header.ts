@@ -1,6 +1,6 @@
 import { pathView } from "../charts/static/path-drawing.ts";
 import type { Expectation, Report } from "../data/report.types.ts";
-import { count, NONE, shortest } from "../format/numbers.ts";
+import { count, NONE, plural, shortest } from "../format/numbers.ts";
 import { type Child, h, remeasure, replace } from "../page/dom.ts";
 import { versionOf } from "./parts.ts";
 import { variantSettings } from "./variants.ts";
@@ -131,8 +131,6 @@ function notes(report: Report): Child {
   ];
   return list.map((text) => h("p", { class: "note" }, text));
 }
-
-const plural = (n: number, word: string): string => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 
 /** The number of runs, and of what they are made up. */
 function runsInWords(report: Report): string {

@@ -1,69 +1,17 @@
-/** Runs since the start, and the main metrics of the shown and the pinned ones side by side. */
+/** The main metrics of the shown and the pinned runs, side by side. */
 import { METRIC, metricOf } from "../data/metrics.ts";
 import type { Summary } from "../data/report.types.ts";
 import { metricValue } from "../format/metric.ts";
 import { percent } from "../format/numbers.ts";
-import { button, type Child, h, replace } from "../page/dom.ts";
-import type { RunState } from "./api.ts";
+import { type Child, h, replace } from "../page/dom.ts";
 
 /** Largest number of rows of the comparison. */
 const MAX_ROWS = 60;
 
-/** What a reader does with runs. */
-export interface RunEvents {
-  show(id: number): void;
-  pin(id: number): void;
-  cancel(id: number): void;
-  restore(id: number): void;
-}
-
-const ended = (run: RunState): boolean => !["waiting", "running"].includes(run.phase);
-
-/** A run's state in words. */
-export function phaseText(run: RunState): string {
-  const { phase, done, planned, reused } = run;
-  if (phase === "waiting") return "waits";
-  const all = planned === 1 ? "1 run" : `${planned} runs`;
-  if (phase === "running") return `${done} of ${all}`;
-  if (phase === "failed") return run.error ?? "failed";
-  const stored = reused > 0 ? `, ${reused} from the store` : "";
-  return phase === "done" ? `${all}${stored}` : `cancelled at ${done} of ${all}`;
-}
-
-/** The list of runs. */
-export function history(
-  runs: RunState[],
-  shown: number | null,
-  pins: number[],
-  events: RunEvents,
-): HTMLElement {
-  if (runs.length === 0) return h("p", { class: "hint" }, "Nothing has run yet.");
-  return h(
-    "ol",
-    { class: "runs" },
-    runs.map((run) =>
-      h(
-        "li",
-        { class: run.phase, "aria-current": run.id === shown ? "true" : null },
-        h(
-          "span",
-          { class: "what" },
-          h("b", {}, `${run.id} ${run.name}`),
-          " ",
-          h("small", {}, phaseText(run)),
-        ),
-        run.phase === "running" &&
-          h("progress", { max: run.planned, value: run.done, "aria-label": `Run ${run.id}` }),
-        run.has_report && button("Show", () => events.show(run.id)),
-        run.has_report &&
-          button(pins.includes(run.id) ? "Unpin" : "Pin", () => events.pin(run.id), {
-            "aria-pressed": String(pins.includes(run.id)),
-          }),
-        ended(run) && button("Restore text", () => events.restore(run.id)),
-        !ended(run) && button("Cancel", () => events.cancel(run.id)),
-      ),
-    ),
-  );
+/** A run with its summary. */
+export interface ComparedRun {
+  id: number;
+  summary: Summary[];
 }
 
 const rowKey = (row: Summary): string =>
@@ -77,7 +25,7 @@ function place(row: Summary, several: boolean): string {
 }
 
 /** Medians of the main metrics: a column for each run, the first one the base of differences. */
-export function comparison(runs: RunState[]): HTMLElement | null {
+export function comparison(runs: ComparedRun[]): HTMLElement | null {
   const [base, ...others] = runs;
   if (!base) return null;
   const values = runs.map((run) => new Map(run.summary.map((row) => [rowKey(row), row])));
