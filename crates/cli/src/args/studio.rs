@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  bentpipe studio\n  bentpipe studio scenarios --no-open")]
 pub struct Studio {
-    /// Directory with scenarios. Nothing outside it is read or written, but for the result store
+    /// Directory with scenarios, which are read and saved only below it. Results: DIR/out/studio
     #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// TCP port of 127.0.0.1; 0 takes a free one

@@ -61,7 +61,6 @@ impl fmt::Display for Outcome {
 }
 
 /// What a client sends.
-#[derive(Default)]
 struct Case {
     section: &'static str,
     what: &'static str,
@@ -78,7 +77,7 @@ struct Case {
     /// Asks a proxy, which reads the content of requests.
     is_upload: bool,
     /// Required.
-    must: Option<Outcome>,
+    must: Outcome,
     /// What it does instead, and why.
     known: Option<(Outcome, &'static str)>,
 }
@@ -89,7 +88,18 @@ const ANSWERED: &str = "status 400; the upstream never gets the content as compl
 const UNREAD: &str = "no dynamic table is offered or used, so nothing on this stream has an effect";
 
 fn case(section: &'static str, what: &'static str, must: Outcome) -> Case {
-    Case { section, what, must: Some(must), request: get("/hello.txt"), ..Case::default() }
+    Case {
+        section,
+        what,
+        control: Vec::new(),
+        whole_control: None,
+        ends_control: false,
+        uni: Vec::new(),
+        request: get("/hello.txt"),
+        is_upload: false,
+        must,
+        known: None,
+    }
 }
 
 impl Case {
@@ -357,7 +367,7 @@ async fn the_server_does_what_http3_requires() {
             false => (&site.server, &site.trust),
         };
         let did = play(asked, &case).await;
-        let must = case.must.unwrap();
+        let must = case.must;
         let fine = match case.known {
             Some((instead, _)) => did == instead,
             None => did == must || matches!((must, did), (Stream(a), Connection(b)) if a == b),

@@ -331,10 +331,9 @@ impl FrameFilter {
                 }
             }
             frame::GOAWAY | frame::CANCEL_PUSH | frame::MAX_PUSH_ID => {
-                let [push] = integers(payload).ok_or(malformed)?;
-                if count_integers(payload) != Some(1) {
+                let (Some([push]), Some(1)) = (integers(payload), count_integers(payload)) else {
                     return Err(malformed);
-                }
+                };
                 let falls = self.max_push.is_some_and(|max| push < max);
                 // No push is ever promised here, nor permitted.
                 if kind == frame::CANCEL_PUSH || (kind == frame::MAX_PUSH_ID && falls) {
