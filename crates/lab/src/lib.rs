@@ -45,7 +45,7 @@ pub use plan::{Changes, Plan, PlanInput, Shard, Task, select_case};
 #[cfg(feature = "real-clock")]
 pub use real_clock::{LiveStats, MAX_LATENESS, RealClock, StatsObserver};
 pub use rebuild::{rebuild, replace_file};
-pub use record::{Recorded, record};
+pub use record::{Recorded, Study, record, study};
 pub use resolve::{Case, FlowEnds, OrbitPath};
 pub use run::{CompletedRun, RunError, Runner, Simulator, run_alone};
 pub use run_directory::{RunDirectory, is_below};

@@ -44,7 +44,63 @@ pub struct Recorded {
 /// [`Recorded::failure`].
 pub fn record(plan: &Plan, target: &Path, options: &Options<'_>) -> Result<Recorded, LabError> {
     let staging = Staging::create(target)?;
-    let recorder = RunRecorder::new(plan, &staging, options.shard.is_some());
+    let (study, files) = run_study(plan, options, Some(&staging))?;
+    let Study { results, mut manifest, recording, complete, progress, failure } = study;
+    let notes = manifest.notes.clone();
+    if results.runs.is_empty() {
+        return Ok(Recorded {
+            results,
+            directory: None,
+            complete: false,
+            progress,
+            failure,
+            notes,
+        });
+    }
+    let (inputs, files) = write_inputs(plan, &staging, files)?;
+    manifest.inputs = inputs;
+    manifest.files = write_all(&staging, &manifest, &results, &recording, files)?;
+    staging.write(MANIFEST, json(&manifest, target)?.as_bytes())?;
+    let directory = match manifest.complete || !is_complete(target) {
+        true => staging.commit()?,
+        false => staging.commit_as(&sibling(target, "-incomplete"))?,
+    };
+    Ok(Recorded { results, directory: Some(directory), complete, progress, failure, notes })
+}
+
+/// The runs of a plan with everything that a report shows, in memory.
+#[derive(Debug)]
+pub struct Study {
+    /// Results of the runs that have ended.
+    pub results: Results,
+    /// Description of the study, without files.
+    pub manifest: Manifest,
+    /// Time series.
+    pub recording: Recording,
+    /// True if all runs of the plan, or of its shard, have ended.
+    pub complete: bool,
+    /// Number of runs by state.
+    pub progress: Progress,
+    /// The error, if a run failed.
+    pub failure: Option<LabError>,
+}
+
+/// Executes `plan` and writes nothing: qlog files and captures are dropped.
+///
+/// # Errors
+/// The time series cannot be joined. A failed run is not an error of this function: it is in
+/// [`Study::failure`].
+pub fn study(plan: &Plan, options: &Options<'_>) -> Result<Study, LabError> {
+    run_study(plan, options, None).map(|(study, _)| study)
+}
+
+/// Executes `plan`. Returns the study and the names of the files that its runs have written.
+fn run_study(
+    plan: &Plan,
+    options: &Options<'_>,
+    staging: Option<&Staging>,
+) -> Result<(Study, BTreeSet<String>), LabError> {
+    let recorder = RunRecorder::new(plan, staging, options.shard.is_some());
     let execution = execute(plan, options, &recorder);
     let progress = execution.progress;
     let all_runs = execution.complete;
@@ -61,28 +117,10 @@ pub fn record(plan: &Plan, target: &Path, options: &Options<'_>) -> Result<Recor
     notes.extend(doubts(&results));
     notes.extend(different_times(plan, &results.runs));
     notes.extend(warnings(&results));
-    if results.runs.is_empty() {
-        return Ok(Recorded {
-            results,
-            directory: None,
-            complete: false,
-            progress,
-            failure,
-            notes,
-        });
-    }
     let RecordedRuns { recording, files } = recorder.finish(&mut notes)?;
-    let (inputs, files) = write_inputs(plan, &staging, files)?;
-    let mut manifest = manifest(plan, &results, all_runs, notes.clone());
+    let mut manifest = manifest(plan, &results, all_runs, notes);
     manifest.shard = options.shard.map(|shard| shard.to_string());
-    manifest.inputs = inputs;
-    manifest.files = write_all(&staging, &manifest, &results, &recording, files)?;
-    staging.write(MANIFEST, json(&manifest, target)?.as_bytes())?;
-    let directory = match all_runs || !is_complete(target) {
-        true => staging.commit()?,
-        false => staging.commit_as(&sibling(target, "-incomplete"))?,
-    };
-    Ok(Recorded { results, directory: Some(directory), complete, progress, failure, notes })
+    Ok((Study { results, manifest, recording, complete, progress, failure }, files))
 }
 
 /// Largest number of unreliable runs with a note each. The others are counted.

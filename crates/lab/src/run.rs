@@ -101,8 +101,8 @@ pub fn run_alone(
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a run takes, not a simulated time")]
-fn now() -> std::time::Instant {
-    std::time::Instant::now()
+fn now() -> web_time::Instant {
+    web_time::Instant::now()
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {

@@ -33,7 +33,8 @@ pub fn run_name(case: usize, variant: &str, run: u64) -> String {
 /// Observer that writes the files of each run and collects its time series.
 pub(crate) struct RunRecorder<'a> {
     plan: &'a Plan,
-    staging: &'a Staging,
+    /// Where files go. `None` drops them.
+    staging: Option<&'a Staging>,
     /// True if the records themselves are written too, for another machine.
     keep_records: bool,
     /// Time series by index of the task.
@@ -50,8 +51,8 @@ pub(crate) struct RecordedRuns {
 }
 
 impl<'a> RunRecorder<'a> {
-    /// Creates a recorder that writes to `staging`, and with `keep_records` writes [`RECORDS`] too.
-    pub fn new(plan: &'a Plan, staging: &'a Staging, keep_records: bool) -> Self {
+    /// Creates a recorder that writes files to `staging`, if given, and with `keep_records` writes [`RECORDS`] too.
+    pub fn new(plan: &'a Plan, staging: Option<&'a Staging>, keep_records: bool) -> Self {
         Self { plan, staging, keep_records, series: Mutex::default(), files: Mutex::default() }
     }
 
@@ -77,8 +78,10 @@ impl<'a> RunRecorder<'a> {
     }
 
     fn write(&self, name: String, bytes: &[u8]) -> Result<(), LabError> {
-        self.staging.write(&name, bytes)?;
-        self.files().insert(name);
+        if let Some(staging) = self.staging {
+            staging.write(&name, bytes)?;
+            self.files().insert(name);
+        }
         Ok(())
     }
 
@@ -89,9 +92,11 @@ impl<'a> RunRecorder<'a> {
 
 impl Observer for RunRecorder<'_> {
     fn finished(&self, index: usize, task: Task, record: RunRecord) -> Result<Run, LabError> {
-        if let Some(id) = self.plan.task_id(task).filter(|_| self.keep_records) {
+        if let (Some(id), Some(staging)) =
+            (self.plan.task_id(task).filter(|_| self.keep_records), self.staging)
+        {
             let mut files = self.files();
-            self.staging.append(RECORDS, &entry(&id, &record))?;
+            staging.append(RECORDS, &entry(&id, &record))?;
             files.insert(RECORDS.to_owned());
         }
         let RunRecord { run, recording, .. } = record;

@@ -4,7 +4,8 @@
 use bentpipe_units::{Epoch, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
+use web_time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Converts a run's [`Time`] to an `Instant` and back. Two clocks of one program differ only in
 /// their base.

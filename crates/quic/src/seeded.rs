@@ -6,7 +6,8 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
+use web_time::SystemTime;
 
 /// Length of the connection IDs that simulated endpoints issue, in bytes, as in most deployments.
 const CID_LENGTH: usize = 8;

@@ -75,6 +75,23 @@ pub fn html(
     if !PAGE.contains(DATA_PLACEHOLDER) {
         return Ok(static_page::html(manifest, results, &series.traces, &series.blob));
     }
+    let globe = if series.constellations.is_empty() { String::new() } else { globe() };
+    let data = page_data(manifest, results, series, PAGE.len() + globe.len())?;
+    Ok(PAGE.replacen(DATA_PLACEHOLDER, &(globe + &data), 1))
+}
+
+/// Returns the script elements with the data of a page whose other parts have `size` bytes.
+///
+/// Time series are downsampled if the page would be larger than 5 MB.
+///
+/// # Errors
+/// See [`html`].
+pub fn page_data(
+    manifest: &Manifest,
+    results: &Results,
+    series: &Recording,
+    size: usize,
+) -> Result<String, serde_json::Error> {
     let (shown, omitted) = shown_runs(&results.runs);
     let explanations = explanations(results);
     let text = |embedded: Option<&Embedded<'_>>| {
@@ -94,15 +111,13 @@ pub fn html(
         })
     };
     let mut json = text(None)?;
-    let globe = if series.constellations.is_empty() { String::new() } else { globe() };
-    let left = MAX_SIZE.saturating_sub(PAGE.len() + globe.len() + json.len());
+    let left = MAX_SIZE.saturating_sub(size + json.len());
     // Base64 has four characters for three bytes.
     let embedded = fit(series, left.max(MIN_ROOM) / 4 * 3);
     if embedded.note.is_some() {
         json = text(Some(&embedded))?;
     }
-    let data = globe + &data(&json, &embedded.compressed);
-    Ok(PAGE.replacen(DATA_PLACEHOLDER, &data, 1))
+    Ok(data(&json, &embedded.compressed))
 }
 
 /// Returns the runs that a page shows, and a note if they are not all: the first ones of each

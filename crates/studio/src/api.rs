@@ -1,11 +1,11 @@
 //! What each request does. Called in a thread that may block.
 
-use crate::check::{check, plan};
+use crate::check::{Checked, MAX_CASES, profile_names};
 use crate::edit::{Edit, edit};
 use crate::files::{Directory, FileError};
 use crate::responses::{self, FullResponse};
 use crate::runs::Runs;
-use bentpipe_scenario::profiles::profiles;
+use bentpipe_lab::{Changes, LabError, Plan};
 use http::{Method, StatusCode};
 use percent_encoding::percent_decode_str;
 use std::fs;
@@ -59,16 +59,12 @@ impl Api {
             }))),
             ["api", "scenarios", ..] => self.scenario(request),
             ["api", "schema"] if get => Ok(responses::json(&bentpipe_scenario::json_schema())),
-            ["api", "profiles"] if get => {
-                let list = profiles().iter().map(
-                    |profile| serde_json::json!({ "name": profile.name, "title": profile.title }),
-                );
-                Ok(responses::json(&list.collect::<Vec<_>>()))
-            }
+            ["api", "profiles"] if get => Ok(responses::json(&profile_names())),
             ["api", "check"] if post => {
                 let (name, text) = (request.parameter("file")?, request.text()?);
-                let base = self.directory.base(&name).map_err(refused)?;
-                Ok(responses::json(&check(&name, text, &base, &self.runs)))
+                let plan = self.plan(&name, text)?;
+                let in_store = |plan: &Plan| self.runs.in_store(plan);
+                Ok(responses::json(&Checked::new(text, plan, in_store)))
             }
             ["api", "edit"] if post => {
                 let asked: Edit = serde_json::from_slice(&request.content)
@@ -121,10 +117,18 @@ impl Api {
         Err(missing(request))
     }
 
+    /// Plans `text` as the file `name`, unless it is too large to be planned while someone types.
+    fn plan(&self, name: &str, text: &str) -> Result<Result<Plan, LabError>, Failure> {
+        let base = self.directory.base(name).map_err(refused)?;
+        let plan = Plan::parse_up_to(name, text, &base, &Changes::default(), MAX_CASES);
+        Ok(plan.map_err(LabError::from))
+    }
+
     fn start(&self, request: &Request) -> Result<FullResponse, Failure> {
         let (name, text) = (request.parameter("file")?, request.text()?);
-        let base = self.directory.base(&name).map_err(refused)?;
-        let plan = plan(&name, text, &base)
+        let plan = self
+            .plan(&name, text)?
+            .and_then(Plan::on_virtual_clock)
             .map_err(|error| (StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))?;
         let latest = request.parameter("latest").is_ok();
         let id = self

@@ -1,17 +1,14 @@
 //! What a scenario plans, or what is wrong with it, while it is being written.
 
 use crate::edit;
-use crate::runs::Runs;
-use bentpipe_lab::{Changes, LabError, Plan, Simulator, Threads, remaining};
+use bentpipe_lab::{LabError, Plan};
 use bentpipe_results::PathSummary;
+use bentpipe_scenario::profiles::profiles;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 /// Largest number of sweep points times variants: planning takes a fraction of a millisecond each.
-const MAX_CASES: u64 = 10_000;
+pub const MAX_CASES: u64 = 10_000;
 
 /// Answer to a check.
 #[derive(Debug, Serialize)]
@@ -43,6 +40,15 @@ pub struct PlanFacts {
     pub path: Option<PathSummary>,
 }
 
+/// A built-in path.
+#[derive(Debug, Serialize)]
+pub struct ProfileName {
+    /// What scenarios call it.
+    pub name: &'static str,
+    /// What it is.
+    pub title: &'static str,
+}
+
 /// What is wrong with a scenario.
 #[derive(Debug, Serialize)]
 pub struct Fault {
@@ -58,37 +64,41 @@ pub struct Fault {
     pub line: usize,
 }
 
-/// Checks `text`, called `name`, whose files are relative to `base`, to be one of `runs`.
-pub fn check(name: &str, text: &str, base: &Path, runs: &Runs) -> Checked {
-    let form = edit::form(text);
-    match plan(name, text, base) {
-        Ok(plan) => Checked { plan: Some(facts(&plan, runs)), error: None, form },
-        Err(error) => Checked { plan: None, error: Some(fault(text, &error)), form },
+impl Checked {
+    /// Answers for `text`, of which `planned` was made. `in_store` counts runs that need not run.
+    pub fn new(
+        text: &str,
+        planned: Result<Plan, LabError>,
+        in_store: impl FnOnce(&Plan) -> usize,
+    ) -> Self {
+        let form = edit::form(text);
+        match planned.and_then(Plan::on_virtual_clock) {
+            Ok(plan) => {
+                let in_store = in_store(&plan);
+                Self { plan: Some(PlanFacts::new(&plan, in_store)), error: None, form }
+            }
+            Err(error) => Self { plan: None, error: Some(fault(text, &error)), form },
+        }
     }
 }
 
-/// Plans `text` for the virtual clock.
-///
-/// # Errors
-/// It is invalid, needs the real clock, or is too large to be planned while someone types.
-pub fn plan(name: &str, text: &str, base: &Path) -> Result<Plan, LabError> {
-    let plan = Plan::parse_up_to(name, text, base, &Changes::default(), MAX_CASES)?;
-    plan.on_virtual_clock()
+impl PlanFacts {
+    fn new(plan: &Plan, in_store: usize) -> Self {
+        Self {
+            name: plan.name.clone(),
+            title: plan.title.clone(),
+            runs: plan.tasks.len(),
+            in_store,
+            variants: plan.variants.clone(),
+            sweep: plan.sweep.clone(),
+            path: plan.path().cloned(),
+        }
+    }
 }
 
-fn facts(plan: &Plan, runs: &Runs) -> PlanFacts {
-    let threads = Threads { runner: &Simulator, jobs: NonZeroUsize::MIN };
-    let never = AtomicBool::new(false);
-    let to_run = remaining(plan, &runs.options(&threads, &never)).len();
-    PlanFacts {
-        name: plan.name.clone(),
-        title: plan.title.clone(),
-        runs: plan.tasks.len(),
-        in_store: plan.tasks.len() - to_run,
-        variants: plan.variants.clone(),
-        sweep: plan.sweep.clone(),
-        path: plan.path().cloned(),
-    }
+/// Returns name and title of each built-in path.
+pub fn profile_names() -> Vec<ProfileName> {
+    profiles().iter().map(|path| ProfileName { name: &path.name, title: &path.title }).collect()
 }
 
 fn fault(text: &str, error: &LabError) -> Fault {
@@ -111,11 +121,13 @@ fn fault(text: &str, error: &LabError) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_lab::Changes;
+    use std::path::Path;
 
-    /// Checks a text on a list of runs without a result store.
     fn checked(text: &str) -> Checked {
-        let runs = Runs::new(Path::new(""), NonZeroUsize::MIN, None, true);
-        check("x.toml", text, Path::new(""), &runs)
+        let base = Path::new("");
+        let plan = Plan::parse_up_to("x.toml", text, base, &Changes::default(), MAX_CASES);
+        Checked::new(text, plan.map_err(LabError::from), |_| 0)
     }
 
     #[test]

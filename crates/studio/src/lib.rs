@@ -20,14 +20,30 @@
 //! | `GET /api/runs/ID/scenario` | the text that it runs |
 //! | `GET /runs/ID/report.html`, `…/results.json` | results of a run |
 
+//!
+//! Without the feature `server`, what is left is what a page with an engine of its own asks:
+//! [`Checked`], [`edit()`] and [`main_metrics`].
+
+#[cfg(feature = "server")]
 mod access;
+#[cfg(feature = "server")]
 mod api;
 mod check;
 mod edit;
+#[cfg(feature = "server")]
 mod files;
+mod main_metrics;
+#[cfg(feature = "server")]
 mod responses;
+#[cfg(feature = "server")]
 mod runs;
+#[cfg(feature = "server")]
 mod server;
 
+pub use check::{Checked, Fault, MAX_CASES, PlanFacts, profile_names};
+pub use edit::{Edit, Edited, FORM, edit};
+#[cfg(feature = "server")]
 pub use files::FileError;
+pub use main_metrics::main_metrics;
+#[cfg(feature = "server")]
 pub use server::{Studio, StudioConfig};

@@ -1,9 +1,10 @@
 //! Runs of scenarios, one after another in a thread, with their directories below `out/studio`.
 
+use crate::main_metrics::main_metrics;
 use bentpipe_lab::{
-    LabError, Options, Plan, Progress, Recorded, RunStore, Simulator, Threads, record,
+    LabError, Options, Plan, Progress, Recorded, RunStore, Simulator, Threads, record, remaining,
 };
-use bentpipe_results::{Results, Summary};
+use bentpipe_results::Summary;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::fs;
@@ -69,18 +70,6 @@ pub struct RunDetails {
     pub summary: Vec<Summary>,
 }
 
-/// Metrics of the table beside the report.
-const HEADLINES: [&str; 6] = [
-    "completion_s",
-    "goodput_mbps",
-    "first_byte_s",
-    "packets_lost_queue",
-    "rtt_p99_ms",
-    "reverse_bytes",
-];
-/// Largest number of rows of that table; the report has all.
-const MAX_ROWS: usize = 600;
-
 struct Entry {
     state: RunState,
     summary: Vec<Summary>,
@@ -128,9 +117,16 @@ impl Runs {
     }
 
     /// Returns how `executor` executes runs until `stop` is set.
-    pub fn options<'a>(&'a self, executor: &'a Threads<'a>, stop: &'a AtomicBool) -> Options<'a> {
+    fn options<'a>(&'a self, executor: &'a Threads<'a>, stop: &'a AtomicBool) -> Options<'a> {
         let store = self.store.as_ref().map(|store| &**store as &dyn RunStore);
         Options { store, reuse: self.reuse, ..Options::new(executor, stop) }
+    }
+
+    /// Returns the number of runs of `plan` that the result store has.
+    pub fn in_store(&self, plan: &Plan) -> usize {
+        let threads = Threads { runner: &Simulator, jobs: NonZeroUsize::MIN };
+        let never = AtomicBool::new(false);
+        plan.tasks.len() - remaining(plan, &self.options(&threads, &never)).len()
     }
 
     /// Adds a run and returns its number. `latest` ends those of the same file that have not
@@ -287,7 +283,7 @@ fn end(entry: &mut Entry, recorded: Result<Recorded, LabError>) {
         Ok(recorded) => {
             set_progress(state, recorded.progress);
             state.phase = if recorded.complete { Phase::Done } else { Phase::Cancelled };
-            entry.summary = headlines(&recorded.results);
+            entry.summary = main_metrics(&recorded.results);
             if let Some(directory) = recorded.directory {
                 state.has_report = true;
                 // Not always where it was to be: an incomplete study replaces no complete one.
@@ -300,11 +296,4 @@ fn end(entry: &mut Entry, recorded: Result<Recorded, LabError>) {
         state.phase = Phase::Failed;
         state.error = Some(error.to_string());
     }
-}
-
-/// Returns the rows of the main metrics.
-fn headlines(results: &Results) -> Vec<Summary> {
-    let rows = results.summary.iter();
-    let main = rows.filter(|row| HEADLINES.contains(&row.metric.as_str()) && row.median.is_some());
-    main.take(MAX_ROWS).cloned().collect()
 }

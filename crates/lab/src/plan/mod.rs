@@ -139,9 +139,17 @@ impl Plan {
     /// # Errors
     /// The scenario is invalid, or needs a file that `input` does not have.
     pub fn from_input(input: &PlanInput) -> Result<Self, Box<ScenarioError>> {
+        Self::from_input_up_to(input, u64::MAX)
+    }
+
+    /// As [`Plan::from_input`], with the limit of [`Plan::parse_up_to`].
+    ///
+    /// # Errors
+    /// The scenario is invalid, too large, or needs a file that `input` does not have.
+    pub fn from_input_up_to(input: &PlanInput, max_cases: u64) -> Result<Self, Box<ScenarioError>> {
         let texts = input.files.iter().map(|(name, text)| (name.clone(), text.as_str().into()));
         let files = InputFiles::from_texts(texts.collect());
-        Self::with_files(&input.name, &input.text, Arc::new(files), &input.changes, u64::MAX)
+        Self::with_files(&input.name, &input.text, Arc::new(files), &input.changes, max_cases)
     }
 
     /// Returns everything that the plan follows from, the files that the scenario names included.

@@ -33,7 +33,7 @@ use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use web_time::Instant;
 
 /// Highest pacing rate set in the stack, a byte per nanosecond: the stack's pacer rounds its waits
 /// to nanoseconds, and beyond this rate a wait may round to zero for ever. It is also the rate
