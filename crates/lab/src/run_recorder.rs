@@ -51,7 +51,8 @@ pub(crate) struct RecordedRuns {
 }
 
 impl<'a> RunRecorder<'a> {
-    /// Creates a recorder that writes files to `staging`, if given, and with `keep_records` writes [`RECORDS`] too.
+    /// Creates a recorder that writes files to `staging`, if there is one, and with `keep_records`
+    /// [`RECORDS`] too.
     pub fn new(plan: &'a Plan, staging: Option<&'a Staging>, keep_records: bool) -> Self {
         Self { plan, staging, keep_records, series: Mutex::default(), files: Mutex::default() }
     }

@@ -1,7 +1,7 @@
 //! The virtual clock in a browser: what `bentpipe studio` answers over HTTP, without a server.
 //!
-//! Built for `wasm32-unknown-unknown` by `make wasm`, and called from a Web Worker. Text goes in and
-//! out as JSON, of the same shapes as those of the studio's server, so that one page serves both.
+//! Built for `wasm32-unknown-unknown` and called from a Web Worker. Text goes in and out as JSON,
+//! of the same shapes as those of the studio's server, so that one page serves both.
 //! The worker defines two functions that this module calls: `bentpipeProgress(done, planned)` after
 //! each run, and `bentpipeFailed(reason)` before a panic ends the module.
 
