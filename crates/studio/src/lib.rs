@@ -19,10 +19,9 @@
 //! | `GET`, `DELETE /api/runs/ID` | state and main metrics of one; cancels it |
 //! | `GET /api/runs/ID/scenario` | the text that it runs |
 //! | `GET /runs/ID/report.html`, `…/results.json` | results of a run |
-
 //!
-//! Without the feature `server`, what is left is what a page with an engine of its own asks:
-//! [`Checked`], [`edit()`] and [`main_metrics`].
+//! Without the feature `server`, what is left is [`in_page`]: the same answers for a page that
+//! brings the virtual clock along.
 
 #[cfg(feature = "server")]
 mod access;
@@ -32,6 +31,7 @@ mod check;
 mod edit;
 #[cfg(feature = "server")]
 mod files;
+pub mod in_page;
 mod main_metrics;
 #[cfg(feature = "server")]
 mod responses;
