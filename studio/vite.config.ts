@@ -146,8 +146,23 @@ const studio: UserConfig = {
   },
 };
 
-const builds: Record<string, UserConfig> = { globe, studio };
+/** The script of the site's pages. A classic one, as pages on a disk load no modules. */
+const site: UserConfig = {
+  build: {
+    target: "es2022",
+    emptyOutDir: false,
+    reportCompressedSize: false,
+    lib: {
+      entry: "src/site/main.ts",
+      formats: ["iife"],
+      name: "BentpipeSite",
+      fileName: () => "site.js",
+    },
+  },
+};
 
-// `vite build` makes dist/index.html; `--mode globe` dist/globe.js and `--mode studio`
-// dist/studio.html beside it.
+const builds: Record<string, UserConfig> = { globe, studio, site };
+
+// `vite build` makes dist/index.html; `--mode globe` dist/globe.js, `--mode studio`
+// dist/studio.html and `--mode site` dist/site.js beside it.
 export default defineConfig(({ mode }) => builds[mode] ?? page);

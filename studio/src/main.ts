@@ -9,9 +9,10 @@ import { hasReverseTraffic } from "./data/reverse.ts";
 import { SeriesSource } from "./data/series-cache.ts";
 import { h, replace, scrollTo } from "./page/dom.ts";
 import { parseHash, type State, Store } from "./page/state.ts";
+import { themeToggle } from "./page/theme.ts";
 import { dataSection } from "./sections/data.ts";
 import { emptyState } from "./sections/empty.ts";
-import { header, themeToggle } from "./sections/header.ts";
+import { header } from "./sections/header.ts";
 import { reasonOf, versionOf } from "./sections/parts.ts";
 import { ResultsSection } from "./sections/results.ts";
 import { ReverseSection } from "./sections/reverse.ts";
@@ -19,6 +20,8 @@ import { ALL, RunSection, seriesTitle } from "./sections/run.ts";
 import { tableSection } from "./sections/table.ts";
 
 const app = document.getElementById("app")!;
+/** What a site that shows this report puts below its header. */
+const beside = document.querySelector<HTMLTemplateElement>("template#bentpipe-beside");
 let recolour = (): void => {};
 const toggle = themeToggle(() => recolour());
 
@@ -112,6 +115,7 @@ function show(report: Report, traces: string | null): void {
       "main",
       {},
       header(report),
+      beside?.content.cloneNode(true),
       sections.map(([, , el]) => el),
     ),
     h("footer", {}, `Bentpipe ${version} · scenario ${scenario} · seed ${seed} · ${clock} clock`),

@@ -1,6 +1,7 @@
 /** The few parts of Node that the tests use. */
 declare module "node:fs" {
   export function readFileSync(path: string, encoding: "utf8"): string;
+  export function readFileSync(path: string): Uint8Array;
   export function writeFileSync(path: string, data: string): void;
   export function mkdtempSync(prefix: string): string;
   export function mkdirSync(path: string, options: { recursive: boolean }): void;
@@ -22,6 +23,20 @@ declare module "node:child_process" {
     options: { stdio: ("ignore" | "pipe")[] },
   ): ChildProcess;
 }
+declare module "node:http" {
+  export interface Answer {
+    writeHead(status: number, headers: Record<string, string>): void;
+    end(body?: Uint8Array | string): void;
+  }
+  export interface Server {
+    listen(port: number, host: string): void;
+    address(): { port: number };
+    close(): void;
+  }
+  export function createServer(
+    answer: (request: { url: string }, response: Answer) => void,
+  ): Server;
+}
 declare module "node:events" {
   export function once(emitter: unknown, event: string): Promise<unknown[]>;
 }
@@ -39,6 +54,7 @@ declare module "node:path" {
   export function join(...parts: string[]): string;
   export function dirname(path: string): string;
   export function normalize(path: string): string;
+  export function extname(path: string): string;
 }
 declare module "node:url" {
   export function pathToFileURL(path: string): URL;

@@ -6,7 +6,7 @@ import "./studio.css";
 import { pathView } from "../charts/static/path-drawing.ts";
 import { plural } from "../format/numbers.ts";
 import { button, h, replace } from "../page/dom.ts";
-import { themeToggle } from "../sections/header.ts";
+import { themeToggle } from "../page/theme.ts";
 import { reasonOf } from "../sections/parts.ts";
 import { api, type Checked, isActive, type RunState, reportUrl } from "./api.ts";
 import { type ComparedRun, comparison } from "./comparison.ts";

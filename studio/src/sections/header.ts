@@ -1,59 +1,9 @@
 import { pathView } from "../charts/static/path-drawing.ts";
 import type { Expectation, Report } from "../data/report.types.ts";
 import { count, NONE, plural, shortest } from "../format/numbers.ts";
-import { type Child, h, remeasure, replace } from "../page/dom.ts";
+import { type Child, h } from "../page/dom.ts";
 import { versionOf } from "./parts.ts";
 import { variantSettings } from "./variants.ts";
-
-type Theme = "auto" | "light" | "dark";
-
-/**
- * The switch of themes. It follows the system until the reader chooses one; `changed` is called
- * when colours change.
- */
-export function themeToggle(changed: () => void): HTMLElement {
-  const root = document.documentElement;
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  let chosen: Theme = "auto";
-  let printing = false;
-  const group = h("div", { class: "toggle", role: "group", "aria-label": "Colours" });
-  const apply = (): void => {
-    const dark = !printing && (chosen === "dark" || (chosen === "auto" && system.matches));
-    root.dataset.theme = dark ? "dark" : "light";
-    root.classList.toggle("printing", printing);
-    replace(
-      group,
-      (["auto", "light", "dark"] as const).map((t) =>
-        h(
-          "button",
-          {
-            type: "button",
-            "aria-pressed": String(t === chosen),
-            click: () => {
-              chosen = t;
-              apply();
-              group.querySelectorAll("button")[["auto", "light", "dark"].indexOf(t)]?.focus();
-            },
-          },
-          t,
-        ),
-      ),
-    );
-    changed();
-    remeasure();
-  };
-  system.addEventListener("change", apply);
-  addEventListener("beforeprint", () => {
-    printing = true;
-    apply();
-  });
-  addEventListener("afterprint", () => {
-    printing = false;
-    apply();
-  });
-  apply();
-  return group;
-}
 
 function expectation(e: Expectation): HTMLElement {
   const outcome = e.passed;

@@ -1,0 +1,89 @@
+"""Runs of the gallery: every published scenario in a reduced form; used by scripts/site."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tomllib
+
+import docs_rows
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TABLE = ROOT / "atlas" / "gallery.toml"
+REPEAT = "1"
+
+
+class SiteError(Exception):
+    """What prevents the site, in words for the person who builds it."""
+
+
+class Entry:
+    """A scenario of the gallery, with the rows that sources publish of it."""
+
+    def __init__(self, path, rows, reduced):
+        self.path, self.rows = path, rows
+        self.name = path.stem
+        self.scenario = f"scenarios/{path.parent.name}/{path.name}"
+        self.set, self.why = reduced.get("set", []), reduced.get("why", "")
+        document = tomllib.loads(path.read_text())
+        self.title = document.get("title", self.name)
+        self.description = document.get("description", "").strip()
+        self.repeat = document.get("repeat", 1)
+        # What the run directory says, once it has been run.
+        self.manifest = {}
+
+    def command(self):
+        """Arguments of the command after its name."""
+        changes = [part for change in self.set for part in ("--set", change)]
+        return ["run", self.scenario, *changes, "--repeat", REPEAT]
+
+
+def reduced():
+    """Returns the tables of atlas/gallery.toml by scenario."""
+    found = {}
+    for table in tomllib.loads(TABLE.read_text())["report"]:
+        unknown = set(table) - {"scenario", "set", "why"}
+        name = table.get("scenario", "")
+        if unknown or not (ROOT / "scenarios" / f"{name}.toml").exists():
+            raise SiteError(f"atlas/gallery.toml: {table}: keys are scenario, set, why; "
+                            "scenario is a file of scenarios/ without its ending")
+        found[name] = table
+    return found
+
+
+def entries():
+    """Returns the sources of rows, and the entries of the gallery by scenario name."""
+    _, sources, rows = docs_rows.rows()
+    named = {}
+    for at, row in enumerate(rows):
+        row.at = at
+        for name in dict.fromkeys(figure.scenario for figure in row.figures):
+            named.setdefault(name, []).append(row)
+    files = {path.stem: path for path in sorted((ROOT / "scenarios/published").glob("*.toml"))}
+    for name in named:
+        if name not in files:
+            files[name] = next((ROOT / "scenarios").glob(f"*/{name}.toml"))
+    forms = reduced()
+    found = {}
+    for name, path in files.items():
+        form = forms.pop(f"{path.parent.name}/{name}", {})
+        found[name] = Entry(path, named.get(name, []), form)
+    if forms:
+        raise SiteError(f"atlas/gallery.toml: {', '.join(forms)}: not in the gallery")
+    return sources, found
+
+
+def run(bentpipe, out, command, name):
+    """Runs a command line of `bentpipe run`; returns its run directory."""
+    directory = out / name
+    # An expectation may fail with one repeat: the page says so.
+    done = subprocess.run([bentpipe, *command, "--out", directory], cwd=ROOT, text=True,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=dict(os.environ))
+    if done.returncode not in (0, 1):
+        raise SiteError(f"{name}: {done.stderr[-2000:]}")
+    return directory
+
+
+def manifest(directory):
+    """Returns the manifest of a run directory."""
+    return json.loads((directory / "manifest.json").read_text())
