@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page build install wheel package demo test test-rust test-page test-report test-python lint docs docs-check bench peers matrix atlas validate clocks hughes fuzz clean
+.PHONY: help setup page build install wheel package demo test test-rust test-page test-report test-python lint docs docs-check site check-site bench peers matrix atlas validate clocks hughes fuzz clean
 
 # Output directory of runs.
 OUT ?= out
@@ -99,6 +99,15 @@ target/tools/bin/mdbook:
 
 docs: $(MDBOOK) ## Build the book: target/book/index.html
 	$(MDBOOK) build docs
+
+# Without a store, or with a new one, the gallery's runs take a minute or two.
+site: build $(MDBOOK) ## Build the site, which any host or a disk can serve: target/site/index.html
+	scripts/site --bentpipe $(BENTPIPE) --mdbook $(MDBOOK)
+
+check-site: site ## Check the site's links, and every page of it in Chromium
+	scripts/check-links target/site
+	cd studio && BENTPIPE_SITE=$(abspath target/site) \
+		npx vitest run --project page tests/site.page.test.ts
 
 docs-check: build ## Check the book's outputs against the command, and its links
 	scripts/docs-check --bentpipe $(BENTPIPE)

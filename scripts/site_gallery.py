@@ -72,11 +72,6 @@ def verdict(row):
     return f"{docs_rows.MARKS[row.verdict]} <strong>{row.verdict}</strong>{html.escape(row.beside)}"
 
 
-def of_what(entry):
-    """How the page's form differs from the full one, in a sentence."""
-    return f"{entry.why} " if entry.why else ""
-
-
 def book(target):
     """The address of a link of the atlas page, from a page of the gallery."""
     name, _, anchor = target.partition("#")
@@ -87,19 +82,23 @@ def beside(entry, sources):
     """What stands beside the report of an entry: figures of the source, and ours in full."""
     lines = ['<section class="beside" id="published" aria-labelledby="published-title">']
     reduced = (
-        f'<p class="note reduced">{text(of_what(entry))}This page has one run of each case'
+        f'<p class="note reduced">{text(entry.why)} This page has one run of each case'
         + (f", the full result {entry.repeat}" if entry.repeat > 1 else "")
         + f'. All of it: <code>bentpipe run {entry.scenario}</code></p>'
     )
     if not entry.rows:
         return "\n".join([*lines, '<h2 id="published-title">What this page is</h2>', reduced,
                           "</section>"])
-    titles = {source["id"]: source for source in sources}
-    source = titles[entry.rows[0].source]
+    named = dict.fromkeys(row.source for row in entry.rows)
+    of = "; ".join(
+        f'{html.escape(source["title"])}, {html.escape(source["who"])}: '
+        f'<a href="{book(source["section"])}">setting and what it leaves open</a>'
+        for source in sources
+        if source["id"] in named
+    )
     lines += [
         '<h2 id="published-title">The source\'s figures beside ours</h2>',
-        f'<p class="howto">{html.escape(source["title"])}, {html.escape(source["who"])}: '
-        f'<a href="{book(source["section"])}">setting and what it leaves open</a>. '
+        f'<p class="howto">{of}. '
         "The dots are medians of the full runs, with 95 % intervals; "
         '<a href="../book/validation/atlas.html#how-to-read-a-picture">how to read a picture</a>.'
         "</p>",
@@ -128,27 +127,26 @@ def report(entry, sources, directory, assets):
     return whole.replace('<div id="app"></div>', f'{bars}\n{slot}\n<div id="app"></div>', 1)
 
 
-def card(entry):
-    """An entry as the index shows it."""
-    if entry.rows:
-        shown = entry.rows[0]
-        picture = shown.picture()
-        what = f'<p class="ofwhat">{html.escape(shown.title)}</p>' if len(entry.rows) > 1 else ""
-        said = [verdict(shown)]
-        if len(entry.rows) > 1:
+def card(entry, source=None):
+    """An entry as the index shows it, with the rows that are of one source."""
+    rows = [row for row in entry.rows if row.source == source]
+    if rows:
+        picture = rows[0].picture()
+        what = f'<p class="ofwhat">{html.escape(rows[0].title)}</p>' if len(rows) > 1 else ""
+        said = verdict(rows[0])
+        if len(rows) > 1:
             marks = " ".join(
                 f'<span title="{html.escape(row.title)}: {row.verdict}">'
                 f"{docs_rows.MARKS[row.verdict]}</span>"
-                for row in entry.rows
+                for row in rows
             )
-            said.append(f"all {len(entry.rows)} rows: {marks}")
-        said = " · ".join(said)
+            said += f" · all {len(rows)} rows: {marks}"
     else:
         picture, at = own_picture(entry)
         what = f'<p class="ofwhat">Medians{", " + text(at) if at else ""}</p>' if picture else ""
-        said = "no published figure" if picture else ""
+        said = "limits of its source are in the report" if entry.limits else "no published figure"
     opening = re.split(r"(?<=[.!?])\s", entry.description.replace("\n", " "))[0]
-    first = "" if entry.rows else f"<p>{text(opening)}</p>"
+    first = "" if rows else f"<p>{text(opening)}</p>"
     return (
         f'<article class="card"><h3><a href="{entry.name}.html">{html.escape(entry.title)}</a></h3>'
         f'{first}{what}{picture}<p class="verdicts">{said}</p></article>'
@@ -177,13 +175,14 @@ def index(entries, sources):
         'page</a>, with how to read a picture.</p></header>',
     ]
     for source in sources:
-        own = [one for one in entries.values() if one.rows and one.rows[0].source == source["id"]]
+        own = [one for one in entries.values()
+               if any(row.source == source["id"] for row in one.rows)]
         own.sort(key=lambda one: one.rows[0].at)
         body += [
             f'<section class="source"><h2>{html.escape(source["title"])}</h2>',
             f'<p>{html.escape(source["who"])} · '
             f'<a href="{book(source["section"])}">setting</a></p>',
-            '<div class="entries">', *[card(entry) for entry in own], "</div></section>",
+            '<div class="entries">', *[card(entry, source["id"]) for entry in own], "</div></section>",
         ]
     rest = [entry for entry in entries.values() if not entry.rows]
     body += [

@@ -20,7 +20,7 @@ import { ALL, RunSection, seriesTitle } from "./sections/run.ts";
 import { tableSection } from "./sections/table.ts";
 
 const app = document.getElementById("app")!;
-/** What a site that shows this report puts below its header. */
+/** What a site that shows this report puts above its path. */
 const beside = document.querySelector<HTMLTemplateElement>("template#bentpipe-beside");
 let recolour = (): void => {};
 const toggle = themeToggle(() => recolour());
@@ -114,8 +114,7 @@ function show(report: Report, traces: string | null): void {
     h(
       "main",
       {},
-      header(report),
-      beside?.content.cloneNode(true),
+      header(report, beside?.content.cloneNode(true)),
       sections.map(([, , el]) => el),
     ),
     h("footer", {}, `Bentpipe ${version} · scenario ${scenario} · seed ${seed} · ${clock} clock`),

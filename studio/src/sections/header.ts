@@ -93,8 +93,8 @@ function runsInWords(report: Report): string {
   return `${count(report.runs.length)} (${parts.filter(Boolean).join(", ")})`;
 }
 
-/** Title, facts, path and expectations. */
-export function header(report: Report): HTMLElement {
+/** Title, facts, path and expectations. `beside` comes before the path. */
+export function header(report: Report, beside?: Node): HTMLElement {
   const fact = (name: string, value: string): Child =>
     h("div", {}, h("dt", {}, name), h("dd", {}, value || NONE));
   const swept = report.sweep.filter((s) => s.key.startsWith("path.") && s.values.length > 1);
@@ -113,6 +113,7 @@ export function header(report: Report): HTMLElement {
       report.runs.length > 0 && fact("runs", runsInWords(report)),
     ),
     notes(report),
+    beside,
     report.path &&
       pathView(
         report.path,
