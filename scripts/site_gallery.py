@@ -182,7 +182,8 @@ def index(entries, sources):
             f'<section class="source"><h2>{html.escape(source["title"])}</h2>',
             f'<p>{html.escape(source["who"])} · '
             f'<a href="{book(source["section"])}">setting</a></p>',
-            '<div class="entries">', *[card(entry, source["id"]) for entry in own], "</div></section>",
+            '<div class="entries">', *[card(entry, source["id"]) for entry in own],
+            "</div></section>",
         ]
     rest = [entry for entry in entries.values() if not entry.rows]
     body += [

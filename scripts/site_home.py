@@ -98,8 +98,8 @@ route of a flow" loading="lazy"><h3>Move the satellites</h3><p>Paths over GEO ac
 on demand and rain, and packet by packet through constellations in low orbits, with handovers and
 inter-satellite links. <a href="book/concepts/leo.html">Low orbits</a></p></article>
 <article class="card"><img src="book/images/studio.png" alt="The studio: a scenario's text, its path
-and its results" loading="lazy"><h3>Change and see</h3><p>The studio answers while you type or move a
-slider, and runs the same scenarios as the command line, Python and the real clock.
+and its results" loading="lazy"><h3>Change and see</h3><p>The studio answers while you type or move
+a slider, and runs the same scenarios as the command line, Python and the real clock.
 <a href="book/guides/studio.html">The studio</a></p></article>
 </div></section>
 
@@ -112,11 +112,11 @@ those that fail stay.</p>
 <a href="book/introduction.html#limits">Limits</a></p></section>
 
 <section><h2>One file is the experiment</h2><div class="two">
-<pre class="card"><code>{html.escape(shown)}</code></pre>
-<div class="card"><p>That is all of the picture above. <code>bentpipe run</code> prints a table, says
-what made one variant faster than the other, and writes a report and machine-readable results. The
-same scenario, seed and version give the same bytes.</p>
-<pre><code>$ git clone https://github.com/bentpipe/bentpipe
+<pre class="card" tabindex="0"><code>{html.escape(shown)}</code></pre>
+<div class="card"><p>That is all of the picture above. <code>bentpipe run</code> prints a table,
+says what made one variant faster than the other, and writes a report and machine-readable results.
+The same scenario, seed and version give the same bytes.</p>
+<pre tabindex="0"><code>$ git clone https://github.com/bentpipe/bentpipe
 $ cd bentpipe &amp;&amp; make demo
 $ target/debug/bentpipe run docs/site/landing.toml</code></pre>
 <p class="actions"><a href="book/tutorial/first-scenario.html">Tutorial</a>

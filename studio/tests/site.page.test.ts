@@ -95,7 +95,7 @@ describe.skipIf(!directory)("the site", () => {
     const visit = async (): Promise<void> => {
       for (let name = left.pop(); name !== undefined; name = left.pop()) {
         const [page, faults] = await open(root, name);
-        const report = await page.$("#bentpipe-report");
+        const report = await page.$("script#bentpipe-report");
         // Reports and the first page draw after they are loaded.
         if (report) await page.waitForSelector("h1, .lanes .time");
         if (!(await page.innerText("body")).includes("Bentpipe")) faults.push("is empty");
@@ -128,7 +128,7 @@ describe.skipIf(!directory)("the site", () => {
     await page.waitForSelector("#race canvas");
     const times = page.locator(".lanes .time");
     await page.waitForFunction(
-      () => parseFloat(document.querySelector(".lanes .time")!.textContent!) > 0.3,
+      () => parseFloat(document.querySelector(".lanes .time")!.textContent!) > 1.5,
     );
     await page.getByRole("button", { name: "Pause" }).click();
     const still = await times.allInnerTexts();

@@ -1,4 +1,4 @@
-/** Transfers of a report as moments: when each part of the data left, arrived and was acknowledged. */
+/** Transfers of a report: when each part of the data left, arrived and was acknowledged. */
 import type { Series } from "../data/blob.ts";
 import { SERIES } from "../data/names.ts";
 import type { Report } from "../data/report.types.ts";
