@@ -1,5 +1,6 @@
 """The book as a part of the site, with the decisions as chapters; used by scripts/site."""
 
+import json
 import pathlib
 import re
 import shutil
@@ -44,8 +45,11 @@ def decisions(source):
     return lines
 
 
-def stage(place):
-    """Writes the book's sources as the site needs them to `place`; returns their directory."""
+def stage(place, runnable):
+    """Writes the book's sources as the site needs them to `place`; returns their directory.
+
+    `runnable` are names of blocks that pages exist for.
+    """
     shutil.rmtree(place, ignore_errors=True)
     work = place / "docs"
     shutil.copytree(ROOT / "docs" / "src", work / "src")
@@ -59,7 +63,8 @@ def stage(place):
     introduction.write_text(introduction.read_text().replace(named, linked))
     theme = work / "theme"
     theme.mkdir()
-    (theme / "head.hbs").write_text(HEAD)
+    named = f"<script>var bentpipeBlocks = {json.dumps(runnable)}</script>\n"
+    (theme / "head.hbs").write_text(named + HEAD)
     (theme / "header.hbs").write_text(bar("{{ path_to_root }}../") + HERE)
     parts = [
         ROOT / "studio/src/style/colours.css", ROOT / "studio/src/site/bar.css",
@@ -67,17 +72,17 @@ def stage(place):
     ]
     (work / "site.css").write_text("\n".join(part.read_text() for part in parts))
     settings = (ROOT / "docs" / "book.toml").read_text()
-    settings = settings.replace('additional-css = ["atlas.css"]', 'additional-css = ["site.css"]')
-    settings = re.sub(r'build-dir = ".*"', 'build-dir = "book"', settings)
     # A host's page for addresses that do not exist would need to know where the site stands.
-    settings += 'input-404 = ""\ntheme = "theme"\n'
+    own = 'additional-css = ["site.css"]\ninput-404 = ""\ntheme = "theme"'
+    settings = settings.replace('additional-css = ["atlas.css"]', own)
+    settings = re.sub(r'build-dir = ".*"', 'build-dir = "book"', settings)
     (work / "book.toml").write_text(settings)
     return work
 
 
-def build(mdbook, place, out):
+def build(mdbook, place, out, runnable):
     """Builds the book to `out`, from a copy of its sources in `place`."""
-    done = subprocess.run([mdbook, "build", stage(place), "--dest-dir", out], text=True,
+    done = subprocess.run([mdbook, "build", stage(place, runnable), "--dest-dir", out], text=True,
                           capture_output=True)
     said = done.stdout + done.stderr
     if done.returncode or re.search(r"\b(WARN|ERROR)\b", said):

@@ -89,6 +89,23 @@ class Assets:
 
 INLINE = re.compile(r"<script(?P<kind> type=\"module\")?>(?P<code>.*?)</script>", re.DOTALL)
 STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+ENGINE = re.compile(
+    r'(<script type="text/plain" id="bentpipe-engine"[^>]*>)(.*?)</script>', re.DOTALL
+)
+# Loads the engine when a reader first wants to change a scenario, before the page's own script
+# hears of it. A classic script brings it, as a page on a disk can read no other file.
+LOAD = """<script>addEventListener("bentpipe-edit", function load(event) {
+  event.stopImmediatePropagation();
+  removeEventListener("bentpipe-edit", load, true);
+  event.detail.textContent = "Loading the simulator…";
+  var script = document.createElement("script");
+  script.src = "%s";
+  script.onload = function () {
+    document.dispatchEvent(new CustomEvent("bentpipe-edit", { detail: event.detail }));
+  };
+  script.onerror = function () { event.detail.textContent = "The simulator cannot be loaded."; };
+  document.head.append(script);
+}, true);</script>"""
 POLICY = re.compile(r'<meta\s+http-equiv="Content-Security-Policy"\s+content="(.*?)"\s*/?>',
                     re.DOTALL)
 
@@ -108,7 +125,8 @@ def share(text, assets, root):
         if match["kind"]:
             name = assets.put("report", "js", f"(() => {{\n{code}\n}})();\n")
             return f'<script src="{where}{name}" defer></script>'
-        return f'<script src="{where}{assets.put("globe", "js", code)}"></script>'
+        name = "globe" if "globe.gl" in code[:300] else "loader"
+        return f'<script src="{where}{assets.put(name, "js", code)}"></script>'
 
     def style(match):
         return f'<link rel="stylesheet" href="{where}{assets.put("report", "css", match[1])}">'
@@ -118,4 +136,14 @@ def share(text, assets, root):
         allowed = allowed.replace("style-src", "style-src 'self' file:")
         return f'<meta http-equiv="Content-Security-Policy" content="{allowed}">'
 
+    def engine(match):
+        packed = match[2]
+        # Other control characters stay as they are: escaped, they would double its size.
+        for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
+            packed = packed.replace(plain, escaped)
+        fill = f'document.getElementById("bentpipe-engine").textContent = "{packed}";\n'
+        name = assets.put("engine", "js", fill)
+        return f"{match[1]}</script>\n{LOAD % (where + name)}"
+
+    text = ENGINE.sub(engine, text)
     return POLICY.sub(policy, STYLE.sub(style, INLINE.sub(script, text)))

@@ -114,17 +114,44 @@ def beside(entry, sources):
     return "\n".join([*lines, "</div>", reduced, "</section>"])
 
 
-def report(entry, sources, directory, assets):
-    """Returns the page of an entry: its report, with the site around it."""
-    whole = (directory / "report.html").read_text()
+# Opens the editor of a page, and runs the scenario once its text is checked.
+PLAY = """<script>
+if (self !== top) document.documentElement.classList.add("framed");
+addEventListener("load", function () {
+  var open = document.querySelector(".topbar button.main");
+  if (!open) return;
+  open.click();
+  var look = setInterval(function () {
+    var run = document.querySelector(".in-report .studio-bar button.main");
+    var said = document.querySelector(".in-report .status");
+    if (!run || run.disabled || !said || !said.textContent) return;
+    clearInterval(look);
+    run.click();
+  }, 60);
+});
+</script>"""
+
+
+def around(whole, inner, assets, here, head=""):
+    """Returns a report with the site around it. `inner` is what stands in its header."""
     if '<div id="app"></div>' not in whole:
-        raise SiteError(f"{entry.name}: the command has no report page inside; see `make build`")
+        raise SiteError("the command has no report page inside: see `make build`")
     whole = share(whole, assets, "../")
     style = '<link rel="stylesheet" href="../assets/beside.css">'
-    whole = whole.replace("</head>", f"{THEME}\n{style}\n</head>", 1)
-    slot = f'<template id="bentpipe-beside">{beside(entry, sources)}</template>'
-    bars = bar("../", "Gallery")
+    whole = whole.replace("</head>", f"{THEME}\n{style}\n{head}</head>", 1)
+    slot = f'<template id="bentpipe-beside">{inner}</template>'
+    bars = bar("../", here)
     return whole.replace('<div id="app"></div>', f'{bars}\n{slot}\n<div id="app"></div>', 1)
+
+
+def report(entry, sources, whole, assets):
+    """Returns the page of an entry, of whose report the text is `whole`."""
+    return around(whole, beside(entry, sources), assets, "Gallery")
+
+
+def play(whole, assets):
+    """Returns a page that runs its scenario at once, for blocks of the book."""
+    return around(whole, "", assets, "Tutorial", PLAY)
 
 
 def card(entry, source=None):
@@ -163,15 +190,16 @@ def counts(entries):
     }
 
 
-def index(entries, sources):
-    """Returns the page that leads to all entries."""
+def index(entries, sources, editable):
+    """Returns the page that leads to all entries. In editable reports, readers can run them."""
+    run = " <em>Change and run</em> in a report lets you change it." if editable else ""
     body = [
         '<header class="intro"><h1>Gallery of published results</h1>',
         "<p>Each page is a report of a scenario that a publication describes, with the source's "
         "figures beside ours. A verdict is computed from the figures: nothing here is written "
         "by hand.</p>",
         f"<p>The pages run reduced forms, {REPEAT} run of each case, and say what is left out; the "
-        'pictures show the full results. <a href="../book/validation/atlas.html">All rows on one '
+        f'pictures show the full results.{run} <a href="../book/validation/atlas.html">All rows on one '
         'page</a>, with how to read a picture.</p></header>',
     ]
     for source in sources:

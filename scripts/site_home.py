@@ -62,8 +62,9 @@ def tally(counts):
     return f'<dl class="tally">{cells}</dl>'
 
 
-def home(report, scenario, counts):
+def home(report, scenario, counts, editable):
     """Returns the page. `report` is that of `scenario`, a text of TOML."""
+    change = '<a href="play/landing.html">Change it and run it here</a>' if editable else ""
     lanes = "".join(
         f'<li class="done"><span class="swatch"></span><span class="name">{TITLES[name]}</span>'
         f'<span class="track"></span><span class="time">{time:.2f} s</span></li>'
@@ -119,7 +120,8 @@ The same scenario, seed and version give the same bytes.</p>
 <pre tabindex="0"><code>$ git clone https://github.com/bentpipe/bentpipe
 $ cd bentpipe &amp;&amp; make demo
 $ target/debug/bentpipe run docs/site/landing.toml</code></pre>
-<p class="actions"><a href="book/tutorial/first-scenario.html">Tutorial</a>
+<p class="actions">{change}
+<a href="book/tutorial/first-scenario.html">Tutorial</a>
 <a href="book/reference/scenarios.html">All keys</a>
 <a href="book/guides/python.html">From Python</a></p></div>
 </div></section>"""

@@ -1,6 +1,7 @@
 """Runs of the gallery: every published scenario in a reduced form; used by scripts/site."""
 
 import pathlib
+import re
 import subprocess
 import tomllib
 
@@ -34,6 +35,22 @@ class Entry:
         """Arguments of the command after its name."""
         changes = [part for change in self.set for part in ("--set", change)]
         return ["run", self.scenario, *changes, "--repeat", REPEAT]
+
+
+def blocks():
+    """Yields name and text of each scenario of the book that a reader can run there."""
+    for table in tomllib.loads(TABLE.read_text())["block"]:
+        text = (ROOT / "docs/src" / table["page"]).read_text()
+        marker = rf"<!-- file: {re.escape(table['file'])} -->\n```toml\n(.*?)^```"
+        found = re.search(marker, text, re.DOTALL | re.MULTILINE)
+        if not found:
+            raise SiteError(f"docs/src/{table['page']} has no file {table['file']}")
+        scenario = found[1]
+        for old, new in table.get("replace", {}).items():
+            if old not in scenario:
+                raise SiteError(f"atlas/gallery.toml: `{old}` is not in {table['file']}")
+            scenario = scenario.replace(old, new)
+        yield table["file"], scenario
 
 
 def reduced():
@@ -80,3 +97,15 @@ def run(bentpipe, out, command, name):
     if done.returncode not in (0, 1):
         raise SiteError(f"{name}: {done.stderr[-2000:]}")
     return directory
+
+
+def report(bentpipe, directory, engine):
+    """Returns the report of a run directory; one that can be changed and run if there is an engine.
+    """
+    if not engine:
+        return (directory / "report.html").read_text()
+    command = [bentpipe, "report", "--editable", "--engine", engine, directory]
+    done = subprocess.run(command, text=True, capture_output=True)
+    if done.returncode:
+        raise SiteError(f"{directory.name}: {done.stderr[-2000:]}")
+    return (directory / "editable.html").read_text()

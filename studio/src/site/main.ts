@@ -1,8 +1,11 @@
 /** The script of the site's own pages and of its book. */
 import { themeToggle } from "../page/theme.ts";
+import { runnableBlocks } from "./blocks.ts";
 import { type Race, startRace } from "./race.ts";
 
 let race: Race | null = null;
+/** Where this script is, from which the site's other pages can be found. */
+const here = (document.currentScript as HTMLScriptElement | null)?.src ?? location.href;
 
 /** The book's own switch of themes, which is hidden, loads its colours of code. */
 function followInBook(): void {
@@ -19,6 +22,7 @@ function start(): void {
     race?.recolour();
   });
   bar?.append(toggle);
+  runnableBlocks(here);
   const place = document.getElementById("race");
   if (place) void startRace(place).then((started) => (race = started));
 }
