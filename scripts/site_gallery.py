@@ -199,8 +199,8 @@ def index(entries, sources, editable):
         "figures beside ours. A verdict is computed from the figures: nothing here is written "
         "by hand.</p>",
         f"<p>The pages run reduced forms, {REPEAT} run of each case, and say what is left out; the "
-        f'pictures show the full results.{run} <a href="../book/validation/atlas.html">All rows on one '
-        'page</a>, with how to read a picture.</p></header>',
+        f"pictures show the full results.{run} "
+        '<a href="../book/validation/atlas.html">All rows on one page</a>, with how to read a picture.</p></header>',
     ]
     for source in sources:
         own = [one for one in entries.values()
