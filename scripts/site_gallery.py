@@ -200,7 +200,8 @@ def index(entries, sources, editable):
         "by hand.</p>",
         f"<p>The pages run reduced forms, {REPEAT} run of each case, and say what is left out; the "
         f"pictures show the full results.{run} "
-        '<a href="../book/validation/atlas.html">All rows on one page</a>, with how to read a picture.</p></header>',
+        '<a href="../book/validation/atlas.html">All rows on one page</a>, '
+        "with how to read a picture.</p></header>",
     ]
     for source in sources:
         own = [one for one in entries.values()
