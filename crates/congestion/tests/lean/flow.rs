@@ -135,10 +135,14 @@ impl Flow {
         self.outcome
     }
 
-    /// Returns the arrival of the request at the server, after `half` an RTT. A handshake adds one
-    /// RTT; the server's first packet and its ACK represent it.
-    pub(super) fn greet(&mut self, half: Span, links: &mut Links) -> Time {
-        let at = self.transfer.at + half;
+    /// Returns the arrival of the client's first packet at the server, after `half` an RTT.
+    pub(super) fn greeted(&self, half: Span) -> Time {
+        self.transfer.at + half
+    }
+
+    /// Returns the arrival of the request at the server, whom the client's first packet reaches at
+    /// `at`. A handshake adds one RTT; the server's first packet and its ACK represent it.
+    pub(super) fn greet(&mut self, at: Time, half: Span, links: &mut Links) -> Time {
         if !self.transfer.handshake {
             return at;
         }
@@ -440,7 +444,7 @@ impl Flow {
             self.outcome.started = Some(now);
         }
         if self.log_at.is_some_and(|at| at <= now) {
-            self.log_at = Some(now + self.rtt / 8);
+            self.log_at = Some(now + self.rtt / 80);
             let rate =
                 self.controller.send_control().pacing_rate.map_or(0.0, |rate| rate.as_mbps_f64());
             self.outcome.log.push(format!(
