@@ -1,6 +1,6 @@
 //! Populations of downloads over one bottleneck in the minimal simulator: what a start gains, and
 //! what the users of plain slow start beside it pay. It produces figures of
-//! `docs/decisions/0044-starts-that-leave-others-theirs.md`.
+//! `docs/decisions/0044-first-bursts-behind-a-queue.md`.
 //!
 //! ```text
 //! cargo run --release -p bentpipe-congestion --example crowd -- load FIRST_SEED SEEDS USERS
@@ -85,10 +85,10 @@ impl Study {
             .enumerate()
             .map(|(index, &(at, bytes))| {
                 let start = if ours(index) { "long-path" } else { "standard" };
-                (Transfer { at, logged: std::env::var("DUMP").is_ok(), ..Transfer::of(bytes) }, cubic(start, &set))
+                (Transfer { at, ..Transfer::of(bytes) }, cubic(start, &set))
             })
             .collect();
-        run(path, transfers, seed, Span::from_secs(3000))
+        run(path, transfers, seed, Span::from_secs(900))
     }
 
     fn cell(&self, load: f64, queue: f64, seeds: std::ops::Range<u64>, count: u64) -> String {
@@ -117,12 +117,6 @@ impl Study {
                 part(&plain, None),
                 part(&all, None),
             ];
-            if std::env::var("DUMP").is_ok() {
-                for ((user, a), b) in users.iter().zip(&plain).zip(&all) {
-                    if b.seconds() > a.seconds() { for l in &b.log { println!("{l}"); } }
-                    println!("{} {} {:.2} {:.2} {} {} {:?} {:?}", user.0, user.1, a.seconds(), b.seconds(), a.dropped, b.dropped, b.phases, b.started);
-                }
-            }
             harms.push(rows[3][0] / rows[2][0]);
             for (sum, row) in sums.iter_mut().zip(rows) {
                 for (total, value) in sum.iter_mut().zip(row) {
@@ -237,9 +231,9 @@ fn main() {
                 study.cell(load, queue, seeds.clone(), number(3, 250))
             });
         }
-        Some("once") => parallel(&[1000, 250, 64, 16, 4, 2], |&count| {
-            study.once(count, seeds.clone())
-        }),
+        Some("once") => {
+            parallel(&[1000, 250, 64, 16, 4, 2], |&count| study.once(count, seeds.clone()))
+        }
         _ => eprintln!("unknown study; allowed: load, once"),
     }
 }

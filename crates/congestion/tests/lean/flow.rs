@@ -242,6 +242,11 @@ impl Flow {
                 None => return false,
             }
         };
+        self.transmit(now, piece, links, made);
+        true
+    }
+
+    fn transmit(&mut self, now: Time, piece: u32, links: &mut Links, made: &mut Made) {
         let number = self.note_sent(now, Some(piece));
         self.outcome.sent += 1;
         match links.forward(now, PACKET) {
@@ -258,7 +263,6 @@ impl Flow {
                 self.outcome.dropped_at_start += u64::from(dropped && early);
             }
         }
-        true
     }
 
     pub(super) fn send_timer(&mut self, now: Time, links: &mut Links, made: &mut Made) {
@@ -426,9 +430,8 @@ impl Flow {
                 let first = (self.oldest..self.sent.len() as u64)
                     .find(|number| self.sent[*number as usize].outstanding);
                 if let Some(piece) = first.and_then(|number| self.sent[number as usize].piece) {
-                    self.again.push_front(piece);
-                    let written = self.written(now);
-                    self.send_one(now, written, links, made);
+                    // Even if it has arrived, since all its ACKs may have been lost.
+                    self.transmit(now, piece, links, made);
                 }
             }
         }
@@ -444,7 +447,7 @@ impl Flow {
             self.outcome.started = Some(now);
         }
         if self.log_at.is_some_and(|at| at <= now) {
-            self.log_at = Some(now + self.rtt / 80);
+            self.log_at = Some(now + self.rtt / 8);
             let rate =
                 self.controller.send_control().pacing_rate.map_or(0.0, |rate| rate.as_mbps_f64());
             self.outcome.log.push(format!(
