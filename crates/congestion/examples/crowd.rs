@@ -129,7 +129,8 @@ impl Study {
         let spread = harms.iter().map(|harm| (harm - mean) * (harm - mean)).sum::<f64>();
         let error = (spread / (harms.len() * (harms.len() - 1).max(1)) as f64).sqrt();
         format!(
-            "{load:4} {queue:4} | half: ours {:.2} others {:.2} p95 {:.2} (ratios {mean:.2} +- {error:.2}) | all: {:.2} p95 {:.2} drops {:.0} -> {:.0} | \
+            "{load:4} {queue:4} | half: ours {:.2} others {:.2} p95 {:.2} (ratios \
+             {mean:.2} +- {error:.2}) | all: {:.2} p95 {:.2} drops {:.0} -> {:.0} | \
              means {:.2} {:.2}",
             over(1, 0, 0),
             over(3, 2, 0),
