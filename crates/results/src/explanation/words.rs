@@ -77,6 +77,7 @@ pub fn composition(account: &Account<'_>) -> String {
     };
     match (list(false).as_str(), list(true).as_str()) {
         ("", needed) => format!("{} s: {needed}", seconds(mean)),
+        (causes, "") => format!("{} s: {causes}", seconds(mean)),
         (causes, needed) => format!("{} s: {causes}; {needed}", seconds(mean)),
     }
 }
