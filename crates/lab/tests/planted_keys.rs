@@ -63,7 +63,8 @@ impl Draw {
     fn link_with(&self, queue: &str, more: &str) -> String {
         let Self { mbps, delay_ms, .. } = self;
         format!(
-            "{{ rate = \"{mbps:.3} Mbps\", delay = \"{delay_ms:.2} ms\", queue = \"{queue}\"{more} }}"
+            "{{ rate = \"{mbps:.3} Mbps\", delay = \"{delay_ms:.2} ms\", \
+             queue = \"{queue}\"{more} }}"
         )
     }
 
@@ -268,7 +269,8 @@ fn pauses(draw: &mut Draw) -> String {
     let (object, pause) = (draw.bytes(share), draw.between(3.0, 8.0));
     draw.plain(&format!(
         "[workload]\nobjects = [{{ name = \"a\", size = \"{object:.0} B\" }}, \
-         {{ name = \"b\", size = \"{object:.0} B\", after = [\"a\"], delay = \"{pause:.2} s\" }}]\n{}",
+         {{ name = \"b\", size = \"{object:.0} B\", after = [\"a\"], \
+         delay = \"{pause:.2} s\" }}]\n{}",
         draw.open("")
     ))
 }
@@ -278,7 +280,8 @@ fn video(draw: &mut Draw) -> String {
     let share = draw.between(0.5, 1.0);
     let segment = draw.bytes(share);
     draw.plain(&format!(
-        "[workload]\nvideo = {{ segment = \"{segment:.0} B\", interval = \"4 s\", segments = 6 }}\n{}",
+        "[workload]\nvideo = {{ segment = \"{segment:.0} B\", interval = \"4 s\", \
+         segments = 6 }}\n{}",
         draw.open("")
     ))
 }

@@ -244,7 +244,7 @@ const ABOVE_ZERO: [&str; 6] =
 const MAY_BE_NEGATIVE: &str = "send_overhead_percent";
 
 impl Rule {
-    /// Returns why the rule says nothing, if every possible value of a completed transfer passes.
+    /// Returns why the rule has no effect, if every possible value of a completed transfer passes.
     pub fn cannot_fail(&self) -> Option<String> {
         let Condition::Bounds { above, below, relative_to } = &self.condition else {
             return None;

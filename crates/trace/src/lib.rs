@@ -2,7 +2,8 @@
 //! that they show, and where the time of the transfer went.
 //!
 //! [`Trace::read`] reads the forms that stacks write: text sequences and whole documents, events as
-//! objects and as arrays, drafts 00 to 13; of captures, the headers of packets. [`account`] divides the time of the main transfer.
+//! objects and as arrays, drafts 00 to 13; of captures, the headers of packets. [`account`]
+//! divides the time of the main transfer.
 //!
 //! A trace shows one end. What the other end and the path did is inferred from it;
 //! [`Recorded::notes`] says what could not be.

@@ -16,16 +16,15 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Explain {
-    /// A directory written by `bentpipe run`, a pcap or pcapng capture of TCP, best at the sender,
-    /// or a qlog file of any QUIC stack: that of the
-    /// sender of the data tells more than that of the receiver
+    /// A directory written by `bentpipe run`, a qlog file of any QUIC stack, or a pcap or pcapng
+    /// capture of TCP: a file of the sender of the data tells more than one of the receiver
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
     /// Only this variant; several are compared with the first [default: all]
     #[arg(long, value_name = "NAME")]
     pub variant: Vec<String>,
-    /// Of a qlog file or a capture: the rate of the path towards the receiver [default: the highest rate at
-    /// which data arrived]
+    /// Of a qlog file or a capture: the rate of the path towards the receiver [default: the highest
+    /// rate at which data arrived]
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
     /// Of a qlog file or a capture: write the scenario of its path and transfer here

@@ -8,7 +8,7 @@ use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// Most connections of a file that are told apart.
+/// Most connections of a file that are distinguished.
 const MAX_CONNECTIONS: usize = 65_536;
 /// Most packets of the connection: about 600 MB without receive offload, and 300 MB of memory.
 const MAX_PACKETS: usize = 1_000_000;
