@@ -399,7 +399,8 @@ impl SenderMetrics {
         let mut stats = self.stats();
         let smoothed_rtt = stats.smoothed_rtt;
         if let Some(limits) = &mut stats.limits {
-            limits.set_slow_start(control.in_slow_start && !control.at_max_window);
+            let searches = control.in_slow_start && !control.at_max_window;
+            limits.set_state(searches, control.pacing_rate.is_some());
         }
         if let Some(log) = &mut stats.log {
             log.on_state(now, control, in_flight);

@@ -15,7 +15,8 @@ pub enum SendLimit {
     SlowStart,
     /// The congestion window, after slow start.
     CongestionWindow,
-    /// Pacing, after slow start.
+    /// Pacing at the controller's own rate, after slow start. Pacing that only spreads the window
+    /// over the RTT (RFC 9002 §7.7) counts as the window.
     Pacing,
     /// The limit before the peer's address is validated (RFC 9000 §8).
     AddressValidation,
@@ -144,6 +145,8 @@ pub(crate) struct LimitReporter {
     current: Option<SendLimit>,
     /// Whether the controller searches for the path's capacity.
     in_slow_start: bool,
+    /// Whether the controller sets a pacing rate of its own.
+    has_own_rate: bool,
     /// True if the congestion window has held data back since sending last stopped.
     window_full: bool,
     last_sent: Time,
@@ -157,14 +160,16 @@ impl LimitReporter {
             sender,
             current: None,
             in_slow_start: true,
+            has_own_rate: false,
             window_full: false,
             last_sent: Time::ZERO,
             last_acked: Time::ZERO,
         }
     }
 
-    pub(crate) fn set_slow_start(&mut self, in_slow_start: bool) {
+    pub(crate) fn set_state(&mut self, in_slow_start: bool, has_own_rate: bool) {
         self.in_slow_start = in_slow_start;
+        self.has_own_rate = has_own_rate;
     }
 
     pub(crate) fn window_full(&mut self) {
@@ -203,12 +208,13 @@ impl LimitReporter {
     }
 
     /// Returns the limit in the current phase of the controller: while it searches, its window and
-    /// its pacing are one.
+    /// its pacing are one; so are they if the pacing rate follows from the window.
     fn phase(&self, stop: SendLimit) -> SendLimit {
         match stop {
             SendLimit::CongestionWindow | SendLimit::Pacing if self.in_slow_start => {
                 SendLimit::SlowStart
             }
+            SendLimit::Pacing if !self.has_own_rate => SendLimit::CongestionWindow,
             stop => stop,
         }
     }

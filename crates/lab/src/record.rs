@@ -9,9 +9,9 @@ use crate::rundir::{MANIFEST, Staging, is_complete, sibling};
 use crate::task_id::ENGINE;
 use crate::visit_times::different_times;
 use bentpipe_report::Recording;
-use bentpipe_results::Results;
-use bentpipe_results::explanation::doubts;
-use bentpipe_results::{InputFile, Manifest, SweepAxis, identical_variants, point_text};
+use bentpipe_results::explanation::{doubts, single_runs};
+use bentpipe_results::{InputFile, Manifest, Results, Rule, SweepAxis};
+use bentpipe_results::{identical_variants, point_text};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -115,6 +115,9 @@ fn run_study(
         )
     }));
     notes.extend(doubts(&results));
+    let is_random = plan.cases.iter().any(|case| case.random);
+    notes.extend(single_runs(&results, is_random));
+    notes.extend(plan.rules.iter().filter_map(Rule::cannot_fail));
     notes.extend(different_times(plan, &results.runs));
     notes.extend(warnings(&results));
     let RecordedRuns { recording, files } = recorder.finish(&mut notes)?;

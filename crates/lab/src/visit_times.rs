@@ -43,7 +43,7 @@ pub fn different_times(plan: &Plan, runs: &[Run]) -> Option<String> {
         format!(
             "the path changes with time, and measured visits of `{one}` begin {early:.1} s after \
              the start of a run, those of `{other}` after {late:.1} s: they meet different \
-             conditions; `start_time` of the flow can begin them together"
+             conditions; a longer `align_visits`, or `start_time` of flows, can begin them together"
         )
     })
 }

@@ -235,7 +235,38 @@ fn same_position(group: &Group<'_>, base: &Group<'_>, flow: &str, visit: usize) 
     own(base.runs).nth(position).unwrap_or(visit)
 }
 
+/// Metrics that cannot exceed 1.
+const AT_MOST_ONE: [&str; 2] = ["jain_index", "min_max_ratio"];
+/// Metrics that are above zero in every completed transfer.
+const ABOVE_ZERO: [&str; 6] =
+    ["completion_s", "first_byte_s", "packets_sent", "bytes_sent", "rtt_min_ms", "rtt_mean_ms"];
+/// The metric that may be below zero: a transfer may be given up early.
+const MAY_BE_NEGATIVE: &str = "send_overhead_percent";
+
 impl Rule {
+    /// Returns why the rule has no effect, if every possible value of a completed transfer passes.
+    pub fn cannot_fail(&self) -> Option<String> {
+        let Condition::Bounds { above, below, relative_to } = &self.condition else {
+            return None;
+        };
+        let text = self.text(self.variant.as_deref().unwrap_or_default(), &self.point, "", 0);
+        if let Some(base) = relative_to
+            && self.variant.as_ref() == Some(base)
+        {
+            return Some(format!("the expectation `{text}` compares `{base}` with itself"));
+        }
+        let is_ratio = relative_to.is_some();
+        let metric = self.metric.as_str();
+        let low = |bound: f64| {
+            let positive = !is_ratio && ABOVE_ZERO.contains(&metric);
+            bound < 0.0 && metric != MAY_BE_NEGATIVE || bound == 0.0 && positive
+        };
+        let high = |bound: f64| !is_ratio && bound > 1.0 && AT_MOST_ONE.contains(&metric);
+        (above.is_none_or(low) && below.is_none_or(high)).then(|| {
+            format!("the expectation `{text}` cannot fail: every completed transfer passes")
+        })
+    }
+
     fn judge(
         &self,
         group: &Group<'_>,
@@ -373,4 +404,51 @@ pub fn compare(figures: &[Figure], summary: &[Summary]) -> Vec<Comparison> {
         }
     }
     comparisons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(metric: &str, above: Option<f64>, below: Option<f64>, base: Option<&str>) -> Rule {
+        Rule {
+            metric: metric.to_owned(),
+            variant: Some("a".to_owned()),
+            point: Point::new(),
+            flow: None,
+            visit: None,
+            statistic: Statistic::Median,
+            condition: Condition::Bounds { above, below, relative_to: base.map(str::to_owned) },
+        }
+    }
+
+    #[test]
+    fn an_expectation_that_every_value_passes_is_found() {
+        for (metric, above, below, base) in [
+            ("completion_s", Some(0.0), None, None),
+            ("packets_lost_queue", Some(-1.0), None, None),
+            ("jain_index", None, Some(1.1), None),
+            ("completion_s", None, Some(1.2), Some("a")),
+            ("completion_s", Some(-0.5), None, Some("b")),
+        ] {
+            let rule = rule(metric, above, below, base);
+            assert!(rule.cannot_fail().is_some(), "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn an_expectation_that_some_value_fails_is_not() {
+        for (metric, above, below, base) in [
+            ("completion_s", Some(1.0), None, None),
+            ("completion_s", Some(0.0), Some(9.0), None),
+            ("packets_lost_queue", Some(0.0), None, None),
+            ("goodput_mbps", Some(0.0), None, None),
+            ("send_overhead_percent", Some(-1.0), None, None),
+            ("jain_index", Some(0.9), None, None),
+            ("completion_s", None, Some(1.2), Some("b")),
+        ] {
+            let rule = rule(metric, above, below, base);
+            assert_eq!(rule.cannot_fail(), None, "{rule:?}");
+        }
+    }
 }

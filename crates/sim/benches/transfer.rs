@@ -50,6 +50,7 @@ fn spec(http: Http, trace: bool, qlog: Forms) -> RunSpec {
                 handshake: Handshake::OneRtt,
                 idle_before: Span::ZERO,
                 start_jitter: Span::ZERO,
+                align: None,
                 direction: Direction::Download,
                 objects: vec![Object::new("object", Bytes::from_mb(10))],
                 measured: true,

@@ -126,6 +126,7 @@ impl Options {
                 handshake: Handshake::OneRtt,
                 idle_before: Span::ZERO,
                 start_jitter: Span::ZERO,
+                align: None,
                 direction,
                 objects: object,
                 measured: true,

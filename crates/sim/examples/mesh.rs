@@ -77,6 +77,7 @@ fn flow(number: usize, ends: Option<(usize, usize)>, stack: Stack, duration: Spa
             handshake: Handshake::OneRtt,
             idle_before: Span::ZERO,
             start_jitter: Span::ZERO,
+            align: None,
             direction: Direction::Upload,
             objects,
             duration: Some(duration),

@@ -80,6 +80,7 @@ fn spec(name: &str, flows: u64, duration: Span) -> Result<RunSpec, Error> {
                 handshake: Handshake::OneRtt,
                 idle_before: Span::ZERO,
                 start_jitter: Span::ZERO,
+                align: None,
                 direction: Direction::Download,
                 objects: vec![Object::new("object", Bytes::new(1 << 50))],
                 measured: true,

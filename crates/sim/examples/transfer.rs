@@ -99,6 +99,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 handshake: Handshake::OneRtt,
                 idle_before: Span::ZERO,
                 start_jitter: Span::ZERO,
+                align: None,
                 direction: Direction::Download,
                 objects: vec![Object::new("object", Bytes::from_mb(megabytes))],
                 measured: true,

@@ -285,9 +285,9 @@ impl<N: PacketNetwork> Simulation<N> {
                 let index = packet.payload.flow as usize;
                 let flow = &mut self.flows[index];
                 flow.deliver(self.now, node, packet.ecn, datagram);
-                let (trip, visit) = (datagram.trip, datagram.visit);
+                let (trip, visit) = (&datagram.trip, datagram.visit);
+                flow.progress_mut().delivered(self.now, node, visit, trip, &packet);
                 self.packet_arena.remove(packet.payload);
-                flow.progress_mut().delivered(self.now, node, visit, &trip, &packet);
                 let over = flow.progress().visit_is_over();
                 self.flush(index, node);
                 // The flow acts after this link has been polled, because it may end the visit and

@@ -9,7 +9,7 @@ use bentpipe_quic::{Handshake, Settings};
 use bentpipe_series::SeriesLimit;
 use bentpipe_tcp as tcp;
 use bentpipe_tcp::FailureMode;
-use bentpipe_units::{Bytes, Rate, Span};
+use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
 
 /// One run.
@@ -120,6 +120,9 @@ pub struct Visit {
     pub idle_before: Span,
     /// Random delay of the client's first packet, drawn by the caller.
     pub start_jitter: Span,
+    /// Begin at a multiple of this after the start of the flow, the first such time after
+    /// `idle_before`. Visits of variants that take different times then begin together.
+    pub align: Option<Span>,
     /// Direction of the objects.
     pub direction: Direction,
     /// The objects, each requested once those it depends on are complete.
@@ -129,6 +132,21 @@ pub struct Visit {
     pub duration: Option<Span>,
     /// Whether it appears in the results.
     pub measured: bool,
+}
+
+impl Visit {
+    /// Returns when the visit begins, without its jitter, if the flow has started at `start` and
+    /// is idle since `idle_since`.
+    pub fn begins(&self, start: Time, idle_since: Time) -> Time {
+        let earliest = idle_since + self.idle_before;
+        match self.align {
+            Some(step) if !step.is_zero() => {
+                let steps = earliest.since(start).as_nanos().div_ceil(step.as_nanos());
+                start + step * steps.max(1)
+            }
+            _ => earliest,
+        }
+    }
 }
 
 /// A client, its server, and their visits.

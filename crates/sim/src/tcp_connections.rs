@@ -207,6 +207,11 @@ impl TcpConnections {
         self.tcp_connections.iter().map(receiver).sum()
     }
 
+    /// Returns true if proxies split the connections.
+    pub fn has_proxies(&self) -> bool {
+        self.ends.len() > 2
+    }
+
     /// Number of connections.
     pub fn len(&self) -> usize {
         self.tcp_connections.len()

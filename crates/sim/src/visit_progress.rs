@@ -261,6 +261,7 @@ mod tests {
             handshake: Handshake::OneRtt,
             idle_before: Span::ZERO,
             start_jitter: Span::ZERO,
+            align: None,
             direction: Direction::Download,
             objects: vec![Object::new("a", Bytes::new(10))],
             measured: true,

@@ -292,6 +292,12 @@ impl Endpoint {
         self.settings.send_buffer.get().saturating_sub(used)
     }
 
+    /// Returns true if the send buffer is full and the connection still takes data.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        !self.finishing && self.end.is_none() && self.room() == 0
+    }
+
     /// Writes `bytes` to the send buffer, also before the connection is open. Returns the bytes
     /// accepted.
     pub fn write(&mut self, now: Time, bytes: u64) -> u64 {

@@ -30,6 +30,7 @@ pub fn account(trace: &Trace, rate: Option<Rate>) -> Result<Recorded, TraceError
     };
     recorded.is_sender = is_sender;
     recorded.is_upload = is_sender == (trace.side == Side::Client);
+    recorded.notes.extend(trace.notes.iter().cloned());
     if trace.unreadable > 0 {
         recorded.notes.push(format!("{} records could not be read", trace.unreadable));
     }

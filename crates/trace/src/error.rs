@@ -16,6 +16,18 @@ pub enum TraceError {
     },
     /// The file is not qlog.
     NotQlog(String),
+    /// A capture has no TCP connection with data.
+    NoConnection {
+        /// True if it has packets that may be QUIC.
+        quic: bool,
+    },
+    /// The connection of a capture has too many packets.
+    TooManyPackets {
+        /// Number of packets.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// The file has no transfer to explain.
     Empty(&'static str),
 }
@@ -31,13 +43,25 @@ impl fmt::Display for TraceError {
             ),
             Self::NotQlog(reason) => write!(
                 f,
-                "not a qlog file: {reason}; allowed: qlog as JSON or JSON text sequence, of QUIC"
+                "not a qlog file: {reason}; allowed: qlog as JSON or JSON text sequence, of QUIC, \
+                 and pcap or pcapng captures of TCP"
             ),
-            Self::Empty(what) => write!(
+            Self::NoConnection { quic: false } => {
+                write!(f, "the capture has no TCP connection with data; allowed: one or more")
+            }
+            Self::NoConnection { quic: true } => write!(
                 f,
-                "{what}; needed: packet_sent and packet_received events with the frames of a \
+                "the capture has UDP packets of port 443 and no TCP connection with data: QUIC in \
+                 captures is not decrypted; allowed: TCP, or the qlog file of a QUIC endpoint"
+            ),
+            Self::TooManyPackets { count, limit } => write!(
+                f,
+                "the connection has {count} packets; allowed: at most {limit}. Capture a shorter \
                  transfer"
             ),
+            Self::Empty(what) => {
+                write!(f, "{what}; needed: packets in both directions with the data of a transfer")
+            }
         }
     }
 }

@@ -22,6 +22,8 @@ pub struct Trace {
     pub events: Vec<(Time, Event)>,
     /// Number of records that are not events, or have a form that is not known.
     pub unreadable: usize,
+    /// What the file does not show, each a sentence.
+    pub notes: Vec<String>,
 }
 
 /// An event.

@@ -1,8 +1,9 @@
-//! Connections as QUIC stacks recorded them: qlog files of any stack, the path that they show, and
-//! where the time of the transfer went.
+//! Connections as others recorded them: qlog files of any QUIC stack and captures of TCP, the path
+//! that they show, and where the time of the transfer went.
 //!
 //! [`Trace::read`] reads the forms that stacks write: text sequences and whole documents, events as
-//! objects and as arrays, drafts 00 to 13. [`account`] divides the time of the main transfer.
+//! objects and as arrays, drafts 00 to 13; of captures, the headers of packets. [`account`]
+//! divides the time of the main transfer.
 //!
 //! A trace shows one end. What the other end and the path did is inferred from it;
 //! [`Recorded::notes`] says what could not be.
@@ -10,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod capture;
 mod error;
 mod event;
 mod fluid_link;

@@ -1,5 +1,6 @@
 //! Reads traces from files.
 
+use crate::capture;
 use crate::error::TraceError;
 use crate::event::{Side, Trace};
 use crate::raw::{Events, RawEvent, RawFile, RawTrace, Scalar};
@@ -16,11 +17,11 @@ const MAX_SECONDS: f64 = 1e6;
 const RECORD_SEPARATOR: u8 = 0x1e;
 
 impl Trace {
-    /// Reads a qlog file: a JSON text sequence, JSON lines, or a document, of which the first trace
-    /// counts.
+    /// Reads a qlog file (a JSON text sequence, JSON lines, or a document, of which the first trace
+    /// counts), or the connection with the most data of a pcap or pcapng capture of TCP.
     ///
     /// # Errors
-    /// The file cannot be read, is not a regular file, is too large, or is not qlog.
+    /// The file cannot be read, is not a regular file, is too large, or is neither.
     pub fn read(path: &Path) -> Result<Self, TraceError> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
@@ -36,11 +37,14 @@ impl Trace {
         Self::parse(&bytes)
     }
 
-    /// Reads the content of a qlog file.
+    /// Reads the content of a qlog file or of a capture.
     ///
     /// # Errors
-    /// It is not qlog.
+    /// It is neither.
     pub fn parse(bytes: &[u8]) -> Result<Self, TraceError> {
+        if capture::is_capture(bytes) {
+            return capture::trace(bytes);
+        }
         if bytes.first() == Some(&RECORD_SEPARATOR) {
             return sequence(bytes.split(|&byte| byte == RECORD_SEPARATOR));
         }
@@ -131,6 +135,7 @@ fn trace(title: &Scalar, raw: RawTrace) -> Trace {
         side: if is_server { Side::Server } else { Side::Client },
         events: events.into_iter().map(|(seconds, event)| (at(seconds), event)).collect(),
         unreadable,
+        notes: Vec::new(),
     }
 }
 

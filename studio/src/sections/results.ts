@@ -2,6 +2,7 @@ import { wide } from "../charts/static/axes.ts";
 import { heatView, isOf } from "../charts/static/heat-map.ts";
 import { type HeatAxes, heatAxes, heatMaps } from "../charts/static/heat-scale.ts";
 import { publishedMark, swatch } from "../charts/static/marks.ts";
+import { startTimes } from "../charts/static/start-times.ts";
 import { numbersOf, stripPlot } from "../charts/static/strip.ts";
 import { sweepPanels } from "../charts/static/sweep-plot.ts";
 import { chosenFlow, flowFor, flowKey, flowLabel, flowsOf } from "../data/flows.ts";
@@ -11,6 +12,7 @@ import { metricsOf } from "../data/offered.ts";
 import type { Point } from "../data/points.ts";
 import { pointKey, pointLabel, pointsOf } from "../data/points.ts";
 import type { Figure, Report } from "../data/report.types.ts";
+import { startsOf } from "../data/start-times.ts";
 import { inOrder, type Sweep, sweepOf } from "../data/sweep.ts";
 import { type Child, h, replace, scrollTo, select, svg } from "../page/dom.ts";
 import type { State, Store } from "../page/state.ts";
@@ -179,8 +181,34 @@ export class ResultsSection {
         legend(shown.flatMap(groupsOf)),
         h("p", { class: "howto" }, howto(metric, single)),
       ],
+      shown.map((p) => this.#startTimes(view, p)),
       this.#users(shown),
       budgetFigure(this.report, shown, chosenFlow(this.report, this.store.state.flow)),
+    );
+  }
+
+  /** The runs of a point by the start of their visits, if they began at different times. */
+  #startTimes({ metric, groupsOf }: View, point: Point): Child {
+    const flow = chosenFlow(this.report, this.store.state.flow);
+    const runs = startsOf(this.report, groupsOf(point), flow.name);
+    if (isShared(metric.key) || runs.length < 2) return null;
+    const several = this.#points.length > 1;
+    const choose = (variant: string, run: number): void =>
+      this.choose(variant, pointKey(point), run);
+    return h(
+      "figure",
+      { class: "card dist start-times" },
+      h(
+        "figcaption",
+        {},
+        h("h3", {}, `${metric.label} by start time`, several && ` at ${pointLabel(point)}`),
+      ),
+      startTimes(runs, metric, choose),
+      h(
+        "p",
+        { class: "howto" },
+        "Visits that begin at different times of a path that changes meet different conditions.",
+      ),
     );
   }
 

@@ -8,6 +8,7 @@ const EXAMPLES: &str = "\
 Examples:
   bentpipe explain out/first
   bentpipe explain server.qlog                      (a connection of any QUIC stack)
+  bentpipe explain server.pcapng                    (the largest TCP connection of a capture)
   bentpipe explain out/cnes-start --variant standard --variant resumed
   bentpipe explain out/first --json | jq '.[].causes[0]'";
 
@@ -15,22 +16,22 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Explain {
-    /// A directory written by `bentpipe run`, or a qlog file of any QUIC stack: that of the
-    /// sender of the data tells more than that of the receiver
+    /// A directory written by `bentpipe run`, a qlog file of any QUIC stack, or a pcap or pcapng
+    /// capture of TCP: a file of the sender of the data tells more than one of the receiver
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
     /// Only this variant; several are compared with the first [default: all]
     #[arg(long, value_name = "NAME")]
     pub variant: Vec<String>,
-    /// Of a qlog file: the rate of the path towards the receiver [default: the highest rate at
-    /// which data arrived]
+    /// Of a qlog file or a capture: the rate of the path towards the receiver [default: the highest
+    /// rate at which data arrived]
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
-    /// Of a qlog file: write the scenario of its path and transfer here
+    /// Of a qlog file or a capture: write the scenario of its path and transfer here
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
     /// Print one JSON document to standard output: a list with an entry for each variant, sweep
-    /// point, flow and visit; of a qlog file, its path and both transfers
+    /// point, flow and visit; of a file, its path and both transfers
     #[arg(long)]
     pub json: bool,
 }

@@ -50,6 +50,12 @@ pub(super) fn document(account: &Account<'_>) -> Value {
             .iter()
             .map(|(part, _)| part.name)
             .collect::<Vec<_>>(),
+        "packets_lost": {
+            "channel": account.losses.channel,
+            "queue": account.losses.queue,
+            "policer": account.losses.policer,
+            "routing": account.losses.routing,
+        },
         "text": composition(account),
     })
 }

@@ -5,7 +5,7 @@ use super::account::{document, table};
 use crate::args::Explain;
 use crate::output;
 use bentpipe_lab::{Lab, LabError};
-use bentpipe_results::explanation::{Account, accounts, composition, difference};
+use bentpipe_results::explanation::{Account, Losses, accounts, composition, difference};
 use bentpipe_results::{Point, TIME_PARTS};
 use bentpipe_trace::{PathEstimate, Recorded, Trace, account};
 use bentpipe_units::Span;
@@ -44,6 +44,7 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
         visit: 1,
         completions: vec![(0, recorded.completion.as_secs_f64())],
         parts: TIME_PARTS.iter().map(|part| (part.read)(&recorded.budget)).collect(),
+        losses: Losses::default(),
     };
     let ours = accounts(&results);
     let ours = ours.first();

@@ -44,6 +44,12 @@ pub(crate) struct ResolvedPath {
 }
 
 impl ResolvedPath {
+    /// Returns true if rates, delays or routes change in the course of a run.
+    pub fn changes(&self) -> bool {
+        let changes = |hop: &HopSpec| hop.forward.changes() || hop.reverse.changes();
+        self.orbit.is_some() || self.hops.iter().any(changes)
+    }
+
     /// Returns rate and queue of every link that carries data in `direction`; with an orbit, of
     /// every kind of link.
     pub fn links(&self, direction: Direction) -> Vec<(Rate, QueueLimit)> {

@@ -12,6 +12,9 @@ use bentpipe_units::{Bytes, Span};
 
 /// Idle time between the implied first visit and the measured one.
 const DEFAULT_IDLE: Span = Span::from_secs(10);
+/// Default step of the times at which visits begin on a path that changes: longer than most first
+/// visits with the pause after them.
+const DEFAULT_ALIGN: Span = Span::from_secs(60);
 /// Size of the implied first visit, in BDP: enough for slow start and a few RTTs at the full rate
 /// of the path.
 const FILL_BDP: f64 = 10.0;
@@ -22,20 +25,24 @@ pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> V
         Protocol::Quic(_) | Protocol::Tcp(_) => flow.transport.handshake.unwrap_or_default(),
         Protocol::Datagrams | Protocol::External => Handshake::OneRtt,
     };
+    let align = step(flow, path, scenario);
     let workload = match &flow.work {
         Work::Visits(visits) => {
             let visits = visits.iter().enumerate();
             return visits
-                .map(|(index, visit)| explicit(visit, index == 0, handshake, scenario.seed))
+                .map(|(index, visit)| Visit {
+                    align: align.filter(|_| index > 0),
+                    ..explicit(visit, index == 0, handshake, scenario.seed)
+                })
                 .collect();
         }
         Work::Once(workload) => workload,
     };
-    let visit = planned(workload.transfer(scenario.seed), handshake);
-    let repeat =
-        handshake == Handshake::ZeroRtt || flow.transport.visit == Some(MeasuredVisit::Repeat);
-    if !repeat || workload.has_own_transport() {
-        return vec![visit];
+    let visit = Visit { align, ..planned(workload.transfer(scenario.seed), handshake) };
+    if !is_repeat(flow) {
+        // Begins where that of the variants with a first visit does.
+        let others = scenario.variants.iter().flat_map(|variant| &variant.flows).any(is_repeat);
+        return vec![Visit { align: align.filter(|_| others), ..visit }];
     }
     // The first visit gets the ticket and the token. It also fills the path, so that its capacity
     // can be remembered: slow start alone takes about two BDP.
@@ -49,11 +56,35 @@ pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> V
         handshake: Handshake::OneRtt,
         objects: vec![Object::new("first-visit", fill)],
         measured: false,
+        align: None,
         ..visit.clone()
     };
     let Sequence { idle_before, .. } = &flow.sequence;
     let wait = idle_before.as_ref().map_or(DEFAULT_IDLE, |idle| *idle.get_ref());
     vec![first, Visit { idle_before: wait, ..visit }]
+}
+
+/// Returns true if the measured visit of `flow` has an implied first one before it.
+fn is_repeat(flow: &Flow) -> bool {
+    let of_workload = match &flow.work {
+        Work::Visits(_) => false,
+        Work::Once(workload) => !workload.has_own_transport(),
+    };
+    let handshake = match flow.protocol {
+        Protocol::Quic(_) | Protocol::Tcp(_) => flow.transport.handshake.unwrap_or_default(),
+        Protocol::Datagrams | Protocol::External => Handshake::OneRtt,
+    };
+    let repeat =
+        handshake == Handshake::ZeroRtt || flow.transport.visit == Some(MeasuredVisit::Repeat);
+    of_workload && repeat
+}
+
+/// Returns the step of the times at which visits begin, so that variants meet the same conditions
+/// of a path that changes. Competing flows begin as the scenario says.
+fn step(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> Option<Span> {
+    let alone = scenario.variants.iter().all(|variant| variant.flows.len() == 1);
+    let step = flow.sequence.align_visits.as_ref().map_or(DEFAULT_ALIGN, |step| *step.get_ref());
+    (alone && flow.users.is_none() && path.changes() && !step.is_zero()).then_some(step)
 }
 
 /// Converts a direction to the simulator's type.
@@ -89,6 +120,7 @@ fn planned(transfer: Transfer, handshake: Handshake) -> Visit {
         handshake,
         idle_before: Span::ZERO,
         start_jitter: Span::ZERO,
+        align: None,
         direction: sim_direction(direction),
         objects: objects.collect(),
         measured: true,

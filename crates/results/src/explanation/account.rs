@@ -21,6 +21,36 @@ pub struct Account<'a> {
     pub completions: Vec<(u64, f64)>,
     /// Mean time of each part, in the order of [`TIME_PARTS`].
     pub parts: Vec<f64>,
+    /// Mean number of packets of the data that were lost, by cause.
+    pub losses: Losses,
+}
+
+/// Packets of a transfer's data that were lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Losses {
+    /// Lost by loss processes of links.
+    pub channel: f64,
+    /// Dropped by full queues or active queue management.
+    pub queue: f64,
+    /// Dropped by policers.
+    pub policer: f64,
+    /// Lost in handovers or without a route.
+    pub routing: f64,
+}
+
+impl Losses {
+    /// Returns the most frequent cause in words, with its packets; `None` without any loss.
+    pub(super) fn most(&self) -> Option<(&'static str, f64)> {
+        let Self { channel, queue, policer, routing } = *self;
+        let all = [
+            ("on the channel", channel),
+            ("at a full queue", queue),
+            ("at the policer", policer),
+            ("in route changes", routing),
+        ];
+        let most = all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        most.filter(|(_, packets)| *packets > 0.0)
+    }
 }
 
 impl Account<'_> {
@@ -84,11 +114,17 @@ pub fn accounts(results: &Results) -> Vec<Account<'_>> {
                     visit: *visit,
                     completions: Vec::new(),
                     parts: vec![0.0; TIME_PARTS.len()],
+                    losses: Losses::default(),
                 });
                 accounts.len() - 1
             });
             if let Some(account) = accounts.get_mut(place) {
                 account.completions.push((run.run, completion));
+                let lost = &flow.metrics;
+                account.losses.channel += lost.packets_lost_channel as f64;
+                account.losses.queue += lost.packets_lost_queue as f64;
+                account.losses.policer += lost.packets_lost_policer as f64;
+                account.losses.routing += lost.packets_lost_routing as f64;
                 for (sum, part) in account.parts.iter_mut().zip(TIME_PARTS) {
                     *sum += (part.read)(budget);
                 }
@@ -98,6 +134,8 @@ pub fn accounts(results: &Results) -> Vec<Account<'_>> {
     for account in &mut accounts {
         let n = account.completions.len().max(1) as f64;
         account.parts.iter_mut().for_each(|sum| *sum /= n);
+        let Losses { channel, queue, policer, routing } = &mut account.losses;
+        [channel, queue, policer, routing].into_iter().for_each(|sum| *sum /= n);
     }
     accounts
 }

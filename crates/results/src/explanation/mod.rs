@@ -6,7 +6,7 @@ mod critical_path;
 mod referee;
 mod words;
 
-pub use account::{Account, accounts, groups, pairs, pairs_of};
+pub use account::{Account, Losses, accounts, groups, pairs, pairs_of};
 pub use critical_path::critical_path;
-pub use referee::doubts;
+pub use referee::{doubts, single_runs};
 pub use words::{Difference, Reason, composition, difference};

@@ -3,6 +3,7 @@
 use super::account::{Account, accounts, pairs};
 use super::words::difference;
 use crate::document::Results;
+use std::collections::BTreeSet;
 
 /// Share of the completion time from which a limit that is not the controller's counts as the
 /// limit of the transfer.
@@ -22,29 +23,57 @@ pub fn doubts(results: &Results) -> Vec<String> {
     doubts
 }
 
-/// Variants differ in their controllers, and none of these ever limited its sender after slow
-/// start.
+/// Variants differ in their controllers, and those of some never limited their senders after slow
+/// start: what is compared there is how they start.
 fn controllers_without_effect(results: &Results, accounts: &[Account<'_>]) -> Option<String> {
-    let mut controllers: Vec<&str> = results
-        .runs
-        .iter()
-        .flat_map(|run| &run.flows)
-        .filter(|flow| flow.time_budget.is_some())
-        .map(|flow| flow.congestion.as_str())
-        .collect();
+    let mut controllers: Vec<(&str, &str)> = Vec::new();
+    for run in &results.runs {
+        for flow in run.flows.iter().filter(|flow| flow.time_budget.is_some()) {
+            let pair = (flow.congestion.as_str(), run.variant.as_str());
+            if !controllers.contains(&pair) {
+                controllers.push(pair);
+            }
+        }
+    }
     controllers.sort_unstable();
-    controllers.dedup();
-    let limits = |account: &Account<'_>| {
-        let time = account.time_s("congestion_window_s") + account.time_s("pacing_s");
-        time >= NEVER * account.mean_s()
+    let acted = |variant: &str| {
+        accounts.iter().filter(|account| account.variant == variant).any(|account| {
+            let time = account.time_s("congestion_window_s") + account.time_s("pacing_s");
+            time >= NEVER * account.mean_s() || account.time_s("slow_start_s") == 0.0
+        })
     };
-    let idle = accounts.iter().any(|account| account.time_s("slow_start_s") > 0.0);
-    (controllers.len() >= 2 && idle && !accounts.iter().any(limits)).then(|| {
-        format!(
+    let mut names: Vec<&str> = controllers.iter().map(|(name, _)| *name).collect();
+    names.dedup();
+    let idle: Vec<&str> =
+        controllers.iter().map(|(_, variant)| *variant).filter(|name| !acted(name)).collect();
+    if names.len() < 2 || idle.is_empty() {
+        return None;
+    }
+    if idle.len() == controllers.len() {
+        return Some(format!(
             "the controllers {} are not compared: no sender was ever limited by its controller \
              after slow start",
-            controllers.join(", ")
-        )
+            names.join(", ")
+        ));
+    }
+    let more = idle.len().saturating_sub(MOST_DOUBTS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let idle: Vec<String> = idle.iter().take(MOST_DOUBTS).map(|name| format!("`{name}`")).collect();
+    Some(format!(
+        "the controller of {}{more} never left its start: it never limited its sender after slow \
+         start",
+        idle.join(", ")
+    ))
+}
+
+/// Runs are random, variants differ, and each has a single run: nothing tells a difference from
+/// chance.
+pub fn single_runs(results: &Results, is_random: bool) -> Option<String> {
+    let variants: BTreeSet<&str> = results.runs.iter().map(|run| run.variant.as_str()).collect();
+    let several = results.runs.iter().any(|run| run.run > 0);
+    (is_random && !several && variants.len() > 1).then(|| {
+        "runs are random, and each variant has one: a difference may be chance; `repeat` decides"
+            .to_owned()
     })
 }
 
@@ -136,7 +165,22 @@ mod tests {
         assert!(found[0].starts_with("the controllers bbr3, cubic are not compared"), "{found:?}");
         let acted = TimeBudget { pacing_s: 1.0, slow_start_s: 1.0, ..TimeBudget::default() };
         let found = doubts(&results(&[("a", "cubic", 2.0, start), ("b", "bbr3", 2.0, acted)]));
+        assert!(found[0].starts_with("the controller of `a` never left its start"), "{found:?}");
+        let found = doubts(&results(&[("a", "cubic", 2.0, acted), ("b", "bbr3", 2.0, acted)]));
         assert!(found.is_empty(), "{found:?}");
+        let found = doubts(&results(&[("a", "cubic", 2.0, start), ("b", "cubic", 2.0, start)]));
+        assert!(found.is_empty(), "nothing is compared: {found:?}");
+    }
+
+    #[test]
+    fn single_runs_of_random_scenarios_decide_nothing() {
+        let budget = TimeBudget { pacing_s: 1.0, ..TimeBudget::default() };
+        let mut two = results(&[("a", "cubic", 2.0, budget), ("b", "cubic", 3.0, budget)]);
+        two.runs.iter_mut().for_each(|run| run.run = 0);
+        assert!(single_runs(&two, true).is_some_and(|text| text.contains("may be chance")));
+        assert_eq!(single_runs(&two, false), None);
+        two.runs[1].run = 1;
+        assert_eq!(single_runs(&two, true), None);
     }
 
     #[test]

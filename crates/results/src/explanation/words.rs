@@ -61,19 +61,37 @@ pub fn difference(base: &Account<'_>, other: &Account<'_>) -> Difference {
 }
 
 /// Returns where the time of an account went, in words, causes of slowness first: `8.00 s: 5.03 s
-/// slow start; 1.60 s time to send the data, 0.65 s handshake`.
+/// slow start; 1.60 s time to send the data, 0.65 s handshake`. The first cause that follows from
+/// losses names where most packets were lost.
 pub fn composition(account: &Account<'_>) -> String {
     let mean = account.mean_s();
     let list = |needed: bool| {
         let parts = account.longest_parts(needed).into_iter();
         let named = parts.filter(|(_, time)| *time >= SMALLEST_SHARE * mean).take(MOST_REASONS);
-        let texts = named.map(|(part, time)| format!("{} s {}", seconds(time), part.words));
+        let mut losses = account.losses.most();
+        let texts = named.map(|(part, time)| {
+            let of_loss = if OF_LOSSES.contains(&part.name) { losses.take() } else { None };
+            format!("{} s {}{}", seconds(time), part.words, after(of_loss))
+        });
         texts.collect::<Vec<_>>().join(", ")
     };
     match (list(false).as_str(), list(true).as_str()) {
         ("", needed) => format!("{} s: {needed}", seconds(mean)),
+        (causes, "") => format!("{} s: {causes}", seconds(mean)),
         (causes, needed) => format!("{} s: {causes}; {needed}", seconds(mean)),
     }
+}
+
+/// Parts that losses cause.
+const OF_LOSSES: [&str; 4] =
+    ["congestion_window_s", "loss_detection_s", "timeout_s", "lost_packets_s"];
+
+/// Returns what follows the name of a part that losses cause: where most were, and how many.
+fn after(losses: Option<(&str, f64)>) -> String {
+    let Some((place, packets)) = losses else { return String::new() };
+    let packets = packets.round().max(1.0);
+    let unit = if packets == 1.0 { "packet" } else { "packets" };
+    format!(" after losses {place} ({packets} {unit})")
 }
 
 impl Difference {
@@ -138,6 +156,7 @@ fn seconds(time: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::explanation::Losses;
     use crate::run::Point;
 
     fn account<'a>(
@@ -159,6 +178,7 @@ mod tests {
                     found.map_or(0.0, |(_, time)| *time)
                 })
                 .collect(),
+            losses: Losses::default(),
         }
     }
 
@@ -191,6 +211,22 @@ mod tests {
             composition(&base),
             "8.00 s: 5.00 s slow start; 1.70 s time to send the data, 1.30 s handshake"
         );
+    }
+
+    #[test]
+    fn a_cause_that_follows_from_losses_says_where_they_were() {
+        let point = Point::new();
+        let parts = [("congestion_window_s", 3.0), ("timeout_s", 1.0), ("serialisation_s", 2.0)];
+        let mut lossy = account("a", &point, &[6.0], &parts);
+        lossy.losses = Losses { channel: 37.4, queue: 2.0, ..Losses::default() };
+        assert_eq!(
+            composition(&lossy),
+            "6.00 s: 3.00 s congestion window after losses on the channel (37 packets), \
+             1.00 s timeouts; 2.00 s time to send the data"
+        );
+        let mut starting = account("a", &point, &[6.0], &[("slow_start_s", 6.0)]);
+        starting.losses.policer = 1.0;
+        assert_eq!(composition(&starting), "6.00 s: 6.00 s slow start");
     }
 
     #[test]

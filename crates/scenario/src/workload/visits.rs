@@ -24,6 +24,11 @@ pub struct Sequence {
     /// Idle time between the implied first visit and the measured `repeat` visit; 10 s by default.
     #[schemars(with = "Option<Span>")]
     pub idle_before: Option<Spanned<Span>>,
+    /// Step of the times at which visits begin on a path that changes, counted from the start of
+    /// the flow, so that variants meet the same conditions; 1 min by default, `"0 s"` for none.
+    /// Scenarios of a single flow only.
+    #[schemars(with = "Option<Span>")]
+    pub align_visits: Option<Spanned<Span>>,
 }
 section!(Sequence);
 

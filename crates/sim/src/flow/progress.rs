@@ -151,10 +151,9 @@ pub struct ReverseReport {
 impl FlowProgress {
     /// Creates the progress of a flow whose visits have not started.
     pub fn new(spec: FlowSpec, index: usize) -> Self {
-        let begins = spec
-            .visits
-            .first()
-            .map(|visit| Time::ZERO + spec.start + visit.idle_before + visit.start_jitter);
+        let start = Time::ZERO + spec.start;
+        let begins =
+            spec.visits.first().map(|visit| visit.begins(start, start) + visit.start_jitter);
         Self {
             spec,
             index,
@@ -361,11 +360,9 @@ impl FlowProgress {
         if let Some(layers) = &report.reverse.layers {
             visit.counters.reverse_bytes.split(layers);
         }
-        self.begins = self
-            .spec
-            .visits
-            .get(self.next_visit)
-            .map(|next| now + next.idle_before + next.start_jitter);
+        let start = Time::ZERO + self.spec.start;
+        let next = self.spec.visits.get(self.next_visit);
+        self.begins = next.map(|next| next.begins(start, now) + next.start_jitter);
         if !self.spec.visits[visit.number - 1].measured {
             return;
         }

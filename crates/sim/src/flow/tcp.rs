@@ -47,6 +47,8 @@ struct Running {
     /// Start of the interval in which HTTP flow control blocks the data.
     blocked_since: Option<Time>,
     blocked: Span,
+    /// Whether HTTP's flow control or the send buffer holds the data's sender back.
+    held_back: bool,
     starting: Starting,
     segments: TcpAckCounter,
     /// Receives what limits the senders of data, if the visit keeps an account.
@@ -64,9 +66,14 @@ struct Starting {
 }
 
 impl Running {
-    /// Reports what HTTP's flow control does to the data's sender.
-    fn set_http_limit(&self, now: Time, limit: SendLimit) {
+    /// Reports whether HTTP's flow control or the send buffer holds the data's sender back.
+    fn set_held_back(&mut self, now: Time, held_back: bool) {
+        if held_back == self.held_back {
+            return;
+        }
+        self.held_back = held_back;
         if let Some(limits) = &self.limits {
+            let limit = if held_back { SendLimit::FlowControl } else { SendLimit::Application };
             limits.set(HTTP_LIMITS, now, limit);
         }
     }
@@ -175,12 +182,13 @@ impl TcpFlow {
                 self.open(now, number);
             }
             let alone = self.tcp_connections.len() == 1;
+            let behind_proxy = self.tcp_connections.has_proxies();
             let mut again = false;
             let (Some(running), Some(progress)) = (&mut self.running, self.progress.progress())
             else {
                 return;
             };
-            let mut blocked = false;
+            let (mut blocked, mut held_back) = (false, false);
             let (mut arrived, mut wrote) = (false, false);
             for (number, line) in self.tcp_connections.iter_mut().enumerate() {
                 let TcpConnection { client, server, opened, .. } = line;
@@ -223,19 +231,23 @@ impl TcpFlow {
                     wrote = true;
                     end.write(now, bytes);
                 }
-                blocked |= running.exchange.is_blocked(number, at);
+                let is_blocked = running.exchange.is_blocked(number, at);
+                blocked |= is_blocked;
+                held_back |= if behind_proxy {
+                    // While data is on its way to the proxy, the proxy waits for that.
+                    is_blocked && end.written() == end.acknowledged()
+                } else {
+                    is_blocked || end.is_full()
+                };
             }
             if side == Role::Server && arrived && wrote && progress.is_requested() {
                 progress.answered(now);
             }
             if side == PathDirection::of(running.starting.direction).source() {
+                running.set_held_back(now, held_back);
                 match (blocked, running.blocked_since) {
-                    (true, None) => {
-                        running.blocked_since = Some(now);
-                        running.set_http_limit(now, SendLimit::FlowControl);
-                    }
+                    (true, None) => running.blocked_since = Some(now),
                     (false, Some(since)) => {
-                        running.set_http_limit(now, SendLimit::Application);
                         running.blocked += now.since(since);
                         running.blocked_since = None;
                     }
@@ -304,6 +316,7 @@ impl Flow for TcpFlow {
             tickets: Vec::new(),
             blocked_since: None,
             blocked: Span::ZERO,
+            held_back: false,
             segments: TcpAckCounter::new(series),
             limits: self.progress.limits(),
             starting: Starting {

@@ -8,6 +8,11 @@ use bentpipe_quic::congestion::SendLimits;
 use bentpipe_series::Points;
 use bentpipe_units::{Span, Time};
 
+/// Packets in a row whose loss makes an outage of the time between the first and the last of them,
+/// if that is a round trip at least. Our choice: at 1 % of random loss, ten in a row do not happen,
+/// and probes after a timeout are fewer.
+const OUTAGE_PACKETS: u32 = 10;
+
 /// The account of the active visit. See the [module](super).
 ///
 /// # Order of calls
@@ -49,6 +54,8 @@ pub struct Account {
     /// Times of the first and the last packet since the last arrival that the path has lost as a
     /// whole.
     outage: Option<(Time, Time)>,
+    /// Packets lost on the channel since the last arrival.
+    lost_in_a_row: LostInARow,
     /// Time at which the current round trip of the sender began, and how much of its idle time
     /// may still be the return link's.
     round: (Time, Span),
@@ -125,6 +132,7 @@ impl Account {
             transit: LongestTransit::default(),
             opening: None,
             outage: None,
+            lost_in_a_row: LostInARow::default(),
             round: (start, Span::ZERO),
             ack_waited: Span::ZERO,
             bytes: 0,
@@ -175,6 +183,7 @@ impl Account {
             self.outage = Some((first, now));
         } else {
             self.unaccounted_lost += carried;
+            self.lost_in_a_row.add(now, carried);
         }
     }
 
@@ -202,15 +211,27 @@ impl Account {
         self.bytes += u64::from(bytes);
         let transit = now.since(trip.sent).saturating_sub(trip.waited()).saturating_sub(serialised);
         self.unaccounted += serialised;
-        let mut gap = Gap { begin: self.until, left: now.since(self.until) };
-        self.spending.next_gap();
+        let begin = self.until;
+        let whole = now.since(begin);
         self.until = now;
-        self.unaccounted -= gap.take(&mut self.spending, TimePart::Serialisation, self.unaccounted);
-        if gap.left.is_zero() && self.opening.is_some() {
-            // The usual case on a link that is never idle.
+        if whole <= self.unaccounted && self.opening.is_some() {
+            // The usual case: the link was not idle.
+            self.unaccounted -= whole;
+            self.spending.budget.add(TimePart::Serialisation, whole);
             self.transit.add(now, self.rtt, transit);
-            self.note(gap.begin, now);
+            self.lost_in_a_row.count = 0;
+            if let Some(strip) = &mut self.strip {
+                strip.add_one(TimePart::Serialisation, whole, (self.start, begin, now));
+            }
             return;
+        }
+        self.spending.next_gap();
+        let mut gap = Gap { begin, left: whole };
+        self.unaccounted -= gap.take(&mut self.spending, TimePart::Serialisation, self.unaccounted);
+        if let Some((first, last, carried)) = self.lost_in_a_row.take_outage(self.rtt) {
+            self.unaccounted_lost = self.unaccounted_lost.saturating_sub(carried);
+            let known = self.outage.unwrap_or((first, last));
+            self.outage = Some((known.0.min(first), known.1.max(last)));
         }
         let lost = gap.take(&mut self.spending, TimePart::LostPackets, self.unaccounted_lost);
         self.unaccounted_lost -= lost;
@@ -376,6 +397,33 @@ impl Account {
             episodes: opening.followed_by(self.episodes).into_longest(),
             strip: self.strip.map(|strip| strip.into_series(self.start)).unwrap_or_default(),
         }
+    }
+}
+
+/// Packets lost on the channel one after the other, without an arrival between them.
+#[derive(Debug, Default)]
+struct LostInARow {
+    count: u32,
+    first: Time,
+    last: Time,
+    carried: Span,
+}
+
+impl LostInARow {
+    fn add(&mut self, now: Time, carried: Span) {
+        if self.count == 0 {
+            *self = Self { first: now, ..Self::default() };
+        }
+        self.count = self.count.saturating_add(1);
+        self.last = now;
+        self.carried += carried;
+    }
+
+    /// Forgets the packets. If they make an outage, returns its beginning, its end, and the time
+    /// on the slowest link that the packets took.
+    fn take_outage(&mut self, rtt: Span) -> Option<(Time, Time, Span)> {
+        let Self { count, first, last, carried } = std::mem::take(self);
+        (count >= OUTAGE_PACKETS && last.since(first) >= rtt).then_some((first, last, carried))
     }
 }
 

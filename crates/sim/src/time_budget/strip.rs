@@ -15,11 +15,36 @@ pub(super) struct Strip {
     width: Span,
     /// Nanoseconds of each part.
     bins: Vec<[u64; TimePart::COUNT]>,
+    /// The bin that was added to last: beginning and end in nanoseconds.
+    last: (u64, u64),
 }
 
 impl Strip {
     pub(super) fn new() -> Self {
-        Self { width: FIRST_WIDTH, bins: Vec::new() }
+        Self { width: FIRST_WIDTH, bins: Vec::new(), last: (0, 0) }
+    }
+
+    /// Adds `time` spent on one part in a gap between `from` and `to` of a visit that began at
+    /// `start`.
+    #[inline]
+    pub(super) fn add_one(
+        &mut self,
+        part: TimePart,
+        time: Span,
+        (start, from, to): (Time, Time, Time),
+    ) {
+        let (begin, end) = self.last;
+        // Most gaps lie in the bin of the one before.
+        if from.since(start).as_nanos() >= begin
+            && to.since(start).as_nanos() <= end
+            && let Some(bin) = self.bins.last_mut()
+        {
+            bin[part as usize] += time.as_nanos();
+            return;
+        }
+        if !time.is_zero() {
+            self.add(&[(part, time)], (start, from, to));
+        }
     }
 
     /// Adds what was spent on a gap between `from` and `to` of a visit that began at `start`.
@@ -36,6 +61,7 @@ impl Strip {
         let last = (to.max(1) - 1) / width;
         if self.bins.len() <= last as usize {
             self.bins.resize(last as usize + 1, [0; TimePart::COUNT]);
+            self.last = (last * width, (last + 1) * width);
         }
         let whole = (to - from).max(1);
         let first = from / width;
@@ -65,6 +91,7 @@ impl Strip {
 
     fn join_pairs(&mut self) {
         self.width = self.width * 2;
+        self.last = (0, 0);
         self.bins = self
             .bins
             .chunks(2)
@@ -78,7 +105,7 @@ impl Strip {
     /// Returns, for each part that has time, its share of each bin in percent, at the beginning of
     /// the bin. The visit began at `start`.
     pub(super) fn into_series(self, start: Time) -> Vec<(TimePart, Points)> {
-        let Self { width, bins } = self;
+        let Self { width, bins, .. } = self;
         let parts = TimePart::ALL.into_iter();
         let used = parts.filter(|&part| bins.iter().any(|bin| bin[part as usize] > 0));
         used.map(|part| {

@@ -34,6 +34,7 @@ pub fn download(bytes: u64, handshake: Handshake) -> Visit {
         handshake,
         idle_before: Span::ZERO,
         start_jitter: Span::ZERO,
+        align: None,
         direction: Direction::Download,
         objects: vec![Object::new("object", Bytes::new(bytes))],
         measured: true,
