@@ -10,6 +10,7 @@ mod certificates;
 mod client_stream;
 mod error;
 mod gate;
+mod http2_trailers;
 mod http3;
 mod keys;
 mod limits;
