@@ -56,6 +56,7 @@ pub mod serve;
 mod shutdown;
 mod socket;
 pub mod store;
+mod sync;
 mod tls;
 
 pub use admission::descriptors::{TooFewDescriptors, check_descriptors, raise_descriptor_limit};
