@@ -393,7 +393,7 @@ mod tests {
         assert!(refused(&head, &literal(0x10, b":x", b"")), "never indexed");
         assert!(refused(&head, &[literal(0, b"x-b", b"2"), vec![0x84]].concat()), "not the first");
         assert!(refused(&head, &[0x44, 1, b'/']), "a literal with an indexed name");
-        // `:path` in Huffman codes (RFC 7541 appendix B), and one that is not a pseudo-header field.
+        // `:path` in Huffman codes (RFC 7541 appendix B), and one that is no pseudo-header.
         let huffman = |code: &[u8]| [&[0x40, 0x80 | code.len() as u8], code, &[1, b'/']].concat();
         assert!(refused(&head, &huffman(&[0xb9, 0x58, 0xd3, 0x3f])));
         assert!(!refused(&head, &huffman(&[0xf2, 0xb2, 0xd3, 0x3f])));
