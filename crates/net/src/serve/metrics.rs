@@ -1,6 +1,7 @@
 //! The server's counters.
 
 use crate::prometheus::{self, Series};
+use crate::steering::ForwardCounts;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -35,6 +36,8 @@ pub struct Metrics {
     pub bytes: AtomicU64,
     /// Connections with early data (0-RTT).
     pub early: AtomicU64,
+    /// Datagrams that threads forwarded to each other.
+    pub forwarding: Arc<ForwardCounts>,
     /// Connections ended by a panic in one of their tasks.
     pub panics: AtomicU64,
     /// Lines of the access log that were lost because its sink was too slow.
@@ -94,6 +97,16 @@ impl Metrics {
             ),
             Series::counter("responses_broken_total", "Incomplete responses", &self.broken),
             Series::counter("content_bytes_total", "Bytes of content sent", &self.bytes),
+            Series::counter(
+                "datagrams_forwarded_total",
+                "Datagrams forwarded between threads",
+                &self.forwarding.forwarded,
+            ),
+            Series::counter(
+                "datagrams_lost_total",
+                "Datagrams lost between threads",
+                &self.forwarding.lost,
+            ),
             Series::counter(
                 "panics_total",
                 "Connections ended by a panic in one of their tasks",

@@ -25,7 +25,9 @@ mod server;
 mod shared;
 mod tcp;
 mod tuning;
+mod workers;
 
+pub use crate::steering::ForwardCounts;
 pub use builder::ServerBuilder;
 pub use certificates::CertificateResolver;
 pub use error::ServerError;

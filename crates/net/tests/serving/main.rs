@@ -20,6 +20,7 @@ mod resumed;
 mod scripted;
 mod slow_peers;
 mod tcp;
+mod threads;
 
 use bentpipe_net::Trust;
 use bentpipe_net::get::{Client, ClientError, Response};
