@@ -7,6 +7,7 @@ use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
 use bentpipe_units::{Bytes, Span};
 use clap::{Args, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU8;
 use std::path::PathBuf;
 
 const SERVE_EXAMPLES: &str = r#"Examples:
@@ -118,6 +119,9 @@ pub struct Front {
     /// Write the self-signed certificate (PEM) to this file, for clients to trust
     #[arg(long, value_name = "FILE", requires = "self_signed")]
     pub save_cert: Option<PathBuf>,
+    /// Threads that carry QUIC connections, at most 64 [default: number of CPUs]
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub threads: Option<NonZeroU8>,
     /// QUIC congestion controller (see `bentpipe controllers`)
     #[arg(
         long,
@@ -286,6 +290,25 @@ pub struct Get {
     /// Print one JSON document to standard output, and nothing else
     #[arg(long)]
     pub json: bool,
+}
+
+/// Most threads of a server. Our choice: more have no CPU of their own on most machines.
+const MAX_THREADS: u8 = 64;
+
+fn threads(text: &str) -> Result<NonZeroU8, String> {
+    let threads = text.parse().ok().filter(|threads: &NonZeroU8| threads.get() <= MAX_THREADS);
+    threads.ok_or_else(|| format!("allowed: 1 to {MAX_THREADS}"))
+}
+
+impl Front {
+    /// Returns the number of threads that carry QUIC connections.
+    pub fn threads(&self) -> NonZeroU8 {
+        self.threads.unwrap_or_else(|| {
+            let available = std::thread::available_parallelism().map_or(1, usize::from);
+            let threads = u8::try_from(available).unwrap_or(MAX_THREADS).min(MAX_THREADS);
+            NonZeroU8::new(threads).unwrap_or(NonZeroU8::MIN)
+        })
+    }
 }
 
 fn host_address(text: &str) -> Result<(String, IpAddr), String> {
