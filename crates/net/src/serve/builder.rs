@@ -11,6 +11,7 @@ use super::server::Server;
 use super::shared::Shared;
 use super::tcp;
 use super::tuning::{HEADER_MEMORY, Tuning};
+use super::upstream_health;
 use super::workers;
 use crate::admission::control::{AdmissionControl, AdmissionLimits};
 use crate::admission::open_files::OpenFiles;
@@ -214,19 +215,20 @@ impl ServerBuilder {
             errors,
             qlog,
         } = self;
+        let metrics = Arc::new(Metrics::default());
         let origin = match source {
             Source::Directory(directory) => Origin::Files(
                 Root::open(&directory)
                     .map_err(|source| ServerError::Directory { directory, source })?,
             ),
             Source::Upstream(upstream) => {
-                let client = UpstreamClient::new(*upstream).map_err(ServerError::System)?;
+                let client = UpstreamClient::new(*upstream, metrics.upstream.clone())
+                    .map_err(ServerError::System)?;
                 Origin::Upstream(Box::new(client))
             }
         };
         let clock = RealClock::new();
         clock.now();
-        let metrics = Arc::new(Metrics::default());
         let system = |error: io::Error| ServerError::System(error.to_string());
         let access_log = access_log
             .map(|(format, sink)| LogWriter::new(format, sink, metrics.log_lost.clone()))
@@ -299,6 +301,9 @@ impl ServerBuilder {
         let alt_svc = HeaderValue::from_str(&format!("h3=\":{}\"; ma={ALT_SVC_AGE}", bound.port()))
             .unwrap_or(HeaderValue::from_static("clear"));
         let mut tasks = vec![tokio::spawn(tcp::listen(listener, tls, shared.clone(), alt_svc))];
+        if matches!(shared.origin, Origin::Upstream(_)) {
+            tasks.push(tokio::spawn(upstream_health::watch(shared.clone())));
+        }
         if let Some(listener) = metrics_listener {
             let shared = shared.clone();
             tasks.push(listener.serve(move |page| match page {

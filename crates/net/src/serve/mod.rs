@@ -25,6 +25,7 @@ mod server;
 mod shared;
 mod tcp;
 mod tuning;
+mod upstream_health;
 mod workers;
 
 pub use crate::steering::ForwardCounts;
