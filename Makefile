@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page build install wheel package demo test test-rust test-page test-report test-python lint docs docs-check site check-site bench peers matrix atlas validate clocks hughes fuzz clean
+.PHONY: help setup page build install wheel package demo test test-rust test-page test-report test-python lint docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz clean
 
 # Output directory of runs.
 OUT ?= out
@@ -122,6 +122,10 @@ bench: ## Speed: criterion benches, then whole commands beside picoquic
 
 peers: ## Install other people's clients and servers for `bentpipe interop`
 	@peers/install
+
+interop-cases: build ## Test cases of the QUIC interop runner, with installed peers (half an hour)
+	cargo build -p bentpipe-net --example quic-interop
+	@scripts/interop-cases
 
 matrix: build ## Every client against every server on the path with published objectives (an hour)
 	$(BENTPIPE) interop --profiles geo-50-10 --size "2 MB" "10 MB" "100 MB" --out $(OUT)/interop

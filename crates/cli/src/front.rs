@@ -13,6 +13,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// Open descriptors of a thread: its socket, and its runtime's epoll, eventfd and signal pipe.
+const DESCRIPTORS_PER_THREAD: u64 = 4;
+
 /// Open descriptors that a server needs in addition to those of its clients.
 #[derive(Debug, Clone, Copy)]
 pub enum ExtraDescriptors {
@@ -51,10 +54,11 @@ pub fn run(
 fn limits(args: &Front, opens: ExtraDescriptors) -> Result<Limits, String> {
     let traces = args.qlog.qlog().map_or(0, |qlog| qlog.files as u64);
     let limits = Limits { per_client: args.max_per_client, ..Limits::default() };
+    let others = traces + DESCRIPTORS_PER_THREAD * u64::from(args.threads().get());
     let (limits, others) = match opens {
-        ExtraDescriptors::Files => (limits, traces),
+        ExtraDescriptors::Files => (limits, others),
         ExtraDescriptors::Upstream(connections) => {
-            (Limits { open_files: 0, ..limits }, traces + connections as u64)
+            (Limits { open_files: 0, ..limits }, others + connections as u64)
         }
     };
     let limits = limits.fit(raise_descriptor_limit(), others, args.max_connections);
@@ -94,6 +98,7 @@ async fn serve(
         ..CongestionConfig::default()
     };
     let mut builder = begin(certificate).listen(args.listen).limits(limits).congestion(congestion);
+    builder = builder.threads(args.threads());
     builder = builder.error_log(Box::new(std::io::stderr()));
     if let Some(store) =
         args.store.clone().or_else(default_store).filter(|_| !args.no_store && !args.tokens_only)

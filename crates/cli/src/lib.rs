@@ -7,6 +7,8 @@ mod args;
 mod check;
 mod compare;
 mod compare_table;
+#[cfg(feature = "product")]
+mod config_file;
 mod controllers;
 mod dry_run;
 mod errors;
@@ -104,6 +106,14 @@ pub fn main_with(
     program: &Path,
     cluster: Option<&dyn Cluster>,
 ) -> u8 {
+    let args = args.into_iter().collect();
+    #[cfg(feature = "product")]
+    let args = match config_file::expand(args) {
+        Ok(args) => args,
+        Err(reason) => return output::refuse(&reason, USAGE),
+    };
+    #[cfg(not(feature = "product"))]
+    let args: Vec<OsString> = args;
     let command = match Cli::try_parse_from(args) {
         Ok(cli) => cli.command,
         Err(error) => return not_parsed(&error),

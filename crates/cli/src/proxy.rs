@@ -9,12 +9,15 @@ use bentpipe_net::Trust;
 use bentpipe_net::proxy::Upstream;
 use bentpipe_net::serve::Server;
 
+/// Most upstreams. Our choice: selecting one looks at each.
+const MAX_UPSTREAMS: usize = 64;
+
 /// Serves until a signal stops it.
 pub fn run(args: &Proxy) -> Result<u8, LabError> {
     Ok(match upstream(args) {
         Ok(upstream) => {
             let descriptors = ExtraDescriptors::Upstream(args.upstream_connections);
-            front::run(&args.front, &args.upstream, descriptors, |certificate| {
+            front::run(&args.front, &args.upstream.join(", "), descriptors, |certificate| {
                 Server::proxy(upstream, certificate)
             })
         }
@@ -23,7 +26,20 @@ pub fn run(args: &Proxy) -> Result<u8, LabError> {
 }
 
 fn upstream(args: &Proxy) -> Result<Upstream, String> {
-    let mut upstream = Upstream::new(&args.upstream).map_err(|error| error.to_string())?;
+    let [first, others @ ..] = &args.upstream[..] else {
+        return Err("no upstream is given; allowed: --upstream URL".to_owned());
+    };
+    if others.len() >= MAX_UPSTREAMS {
+        return Err(format!("{} upstreams; allowed: 1 to {MAX_UPSTREAMS}", args.upstream.len()));
+    }
+    let mut upstream = Upstream::new(first).map_err(|error| error.to_string())?;
+    for url in others {
+        upstream = upstream.and(url).map_err(|error| error.to_string())?;
+    }
+    if let Some(path) = &args.upstream_health {
+        let checked = upstream.health_check(path, args.upstream_health_interval);
+        upstream = checked.map_err(|error| error.to_string())?;
+    }
     if let Some(host) = &args.upstream_host {
         upstream = upstream.host(host).map_err(|error| error.to_string())?;
     }
@@ -36,7 +52,7 @@ fn upstream(args: &Proxy) -> Result<Upstream, String> {
         if let Some((option, _)) = unused.into_iter().find(|(_, given)| *given) {
             return Err(format!(
                 "{option} is only for an https upstream, but the upstream is {}",
-                args.upstream
+                args.upstream.join(", ")
             ));
         }
     }

@@ -4,6 +4,10 @@
 //! `cargo run --release -p bentpipe-net --example load [one|many]…` runs both tests by default and
 //! takes about a minute. The exit status is 1 if a requirement is not met. The server is this
 //! process. The clients are another process on the same CPUs.
+//!
+//! `scripts/server-speed` uses its two halves alone, to compare servers: `load client URL
+//! CERTIFICATE CLIENTS REQUESTS`, whose clients each download the URL so many times, and `load
+//! serve DIRECTORY CERTIFICATE KEY PORT THREADS`.
 // It measures on the real clock.
 #![allow(clippy::disallowed_methods)]
 
@@ -46,10 +50,23 @@ fn main() -> Result<ExitCode, Failed> {
 
 async fn measure() -> Result<ExitCode, Failed> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [word, url, certificate, count] = arguments.as_slice()
-        && word == "client"
-    {
-        return clients(&url.parse()?, certificate.as_ref(), count.parse()?).await;
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["client", url, certificate, count, requests] => {
+            let load = (count.parse()?, requests.parse()?);
+            return clients(&url.parse()?, certificate.as_ref(), load).await;
+        }
+        ["serve", directory, certificate, key, port, threads] => {
+            let certificate = Certificate::from_pem(certificate.as_ref(), key.as_ref())?;
+            let _server = Server::builder(directory.as_ref(), certificate)
+                .limits(all_from_one_address())
+                .threads(threads.parse()?)
+                .listen(([127, 0, 0, 1], port.parse()?).into())
+                .start()
+                .await?;
+            return std::future::pending().await;
+        }
+        _ => {}
     }
     println!("load of the machine {}", std::fs::read_to_string("/proc/loadavg")?.trim());
     let selected = |name: &str| arguments.is_empty() || arguments.iter().any(|named| named == name);
@@ -87,9 +104,7 @@ async fn one() -> Result<bool, Failed> {
 
 /// Measures many clients, which start to download when all are connected.
 async fn many() -> Result<bool, Failed> {
-    // All clients have the same address.
-    let limits =
-        Limits { per_client: CLIENTS, open_files_per_client: CLIENTS, ..Limits::default() };
+    let limits = all_from_one_address();
     let server = TestServer::new(MANY, limits).await?;
     let before = server.memory()?;
     let report = server.measure_clients(CLIENTS).await?;
@@ -111,6 +126,11 @@ async fn many() -> Result<bool, Failed> {
         word(held)
     );
     Ok(held)
+}
+
+/// Returns limits that allow all clients to have the same address.
+fn all_from_one_address() -> Limits {
+    Limits { per_client: CLIENTS, open_files_per_client: CLIENTS, ..Limits::default() }
 }
 
 fn word(held: bool) -> &'static str {
@@ -162,7 +182,7 @@ impl TestServer {
         command
             .args(["client", &format!("https://{}/file", self.server.address())])
             .arg(self.directory.path().join("server.pem"))
-            .arg(count.to_string())
+            .args([&count.to_string(), "1"])
             .stderr(Stdio::inherit());
         let mut clients = tokio::task::spawn_blocking(move || command.output());
         let (mut connections, mut memory) = (0, 0);
@@ -178,7 +198,7 @@ impl TestServer {
         let line = String::from_utf8(output.stdout)?;
         let figures: Vec<f64> =
             line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-        let [failed, gbps, client_cpu_s] = figures[..] else { return Err(line.into()) };
+        let [failed, gbps, client_cpu_s, _] = figures[..] else { return Err(line.into()) };
         let server_cpu_s = cpu_s("self")? - began;
         Ok(Report {
             failed: failed as usize,
@@ -205,9 +225,13 @@ fn cpu_s(process: &str) -> Result<f64, Failed> {
     Ok(ticks as f64 / 100.0)
 }
 
-/// Runs the process of the clients: connects `count` clients, downloads with all of them, and
-/// prints the number of failures, the rate and the CPU time.
-async fn clients(url: &Uri, certificate: &Path, count: usize) -> Result<ExitCode, Failed> {
+/// Runs the process of the clients: connects `count` clients, downloads the URL `requests` times
+/// with each of them, and prints the number of failures, the rate, the CPU time and the duration.
+async fn clients(
+    url: &Uri,
+    certificate: &Path,
+    (count, requests): (usize, usize),
+) -> Result<ExitCode, Failed> {
     let trust = Trust::from_pem(certificate)?;
     let (all_there, few) = (Arc::new(Barrier::new(count + 1)), Arc::new(Semaphore::new(32)));
     let mut tasks = Vec::new();
@@ -225,9 +249,12 @@ async fn clients(url: &Uri, certificate: &Path, count: usize) -> Result<ExitCode
             };
             all_there.wait().await;
             first?;
-            let fetched = fetch(&client, &url).await;
+            let mut bytes = 0;
+            for _ in 0..requests {
+                bytes += fetch(&client, &url).await?;
+            }
             client.disconnect().await;
-            fetched
+            Ok::<u64, Failed>(bytes)
         }));
     }
     all_there.wait().await;
@@ -242,8 +269,9 @@ async fn clients(url: &Uri, certificate: &Path, count: usize) -> Result<ExitCode
             }
         }
     }
-    let gbps = bytes as f64 * 8e-9 / began.elapsed().as_secs_f64();
-    println!("{failed} {gbps} {}", cpu_s("self")?);
+    let elapsed_s = began.elapsed().as_secs_f64();
+    let gbps = bytes as f64 * 8e-9 / elapsed_s;
+    println!("{failed} {gbps} {} {elapsed_s}", cpu_s("self")?);
     Ok(ExitCode::SUCCESS)
 }
 

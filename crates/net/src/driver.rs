@@ -2,6 +2,7 @@
 
 use crate::clock::RealClock;
 use crate::socket::{MTU, ReceivedDatagram, Socket};
+use crate::steering::Forwarding;
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
 use bentpipe_quic::{Attachments, Conn, Endpoint, Task, Transmit};
 use bentpipe_units::{Span, Time};
@@ -17,6 +18,8 @@ use tokio::time::{Instant, Sleep};
 
 /// Receive calls before the driver sends. Each takes up to 32 buffers of datagrams.
 const RECEIVES: usize = 4;
+/// Datagrams taken from other drivers before the driver sends.
+const FORWARDED: usize = 64;
 /// Transmissions before the driver receives. Each is up to 64 kB.
 const TRANSMITS: usize = 32;
 /// Transmissions of one connection before the next connection sends.
@@ -68,9 +71,20 @@ impl Driver {
     /// A panic in a connection's task ends that connection only. It is logged if the endpoint has
     /// no handler for panics.
     pub fn start(
+        endpoint: Endpoint,
+        socket: Socket,
+        clock: RealClock,
+    ) -> (Self, tokio::task::JoinHandle<io::Result<()>>) {
+        Self::start_steered(endpoint, socket, clock, None)
+    }
+
+    /// Starts to drive `endpoint` as one of several with the same address: with `forwarding`, the
+    /// driver passes on what is for another.
+    pub(crate) fn start_steered(
         mut endpoint: Endpoint,
         socket: Socket,
         clock: RealClock,
+        forwarding: Option<Forwarding>,
     ) -> (Self, tokio::task::JoinHandle<io::Result<()>>) {
         if !endpoint.handles_panics() {
             endpoint.set_panic_handler(Box::new(log_panic));
@@ -80,6 +94,7 @@ impl Driver {
         let run = Run {
             endpoint,
             socket,
+            forwarding,
             clock,
             inbox,
             ending: ending.clone(),
@@ -145,12 +160,11 @@ impl Driver {
     }
 }
 
-/// Returns the configuration of an endpoint that accepts connections.
+/// Completes the configuration of an endpoint that accepts connections.
 ///
 /// # Errors
 /// The reason, as text.
-pub(crate) fn server_endpoint_config() -> Result<EndpointConfig, String> {
-    let mut config = EndpointConfig::default();
+pub(crate) fn server_endpoint_config(mut config: EndpointConfig) -> Result<EndpointConfig, String> {
     config.max_udp_payload_size(MTU.1.max(1472)).map_err(|error| error.to_string())?;
     Ok(config)
 }
@@ -163,6 +177,7 @@ fn log_panic(remote: Option<SocketAddr>, message: &str) {
 struct Run {
     endpoint: Endpoint,
     socket: Socket,
+    forwarding: Option<Forwarding>,
     clock: RealClock,
     inbox: mpsc::Receiver<Command>,
     ending: Arc<AtomicBool>,
@@ -189,9 +204,15 @@ impl Run {
             let mut more = false;
             let now = self.clock.now();
             for _ in 0..RECEIVES {
-                let endpoint = &mut self.endpoint;
-                let take = |ReceivedDatagram { remote, local, ecn, data }: ReceivedDatagram| {
-                    endpoint.handle_datagram_at(now, remote, local, ecn, data);
+                let (endpoint, forwarding) = (&mut self.endpoint, &self.forwarding);
+                let take = |datagram| {
+                    let own = match forwarding {
+                        Some(forwarding) => forwarding.own(datagram),
+                        None => Some(datagram),
+                    };
+                    if let Some(own) = own {
+                        endpoint.handle_datagram_at(now, own.remote, own.local, own.ecn, own.data);
+                    }
                 };
                 match self.socket.poll_receive(cx, take) {
                     Poll::Ready(Ok(())) => more = true,
@@ -199,6 +220,7 @@ impl Run {
                     Poll::Pending => break,
                 }
             }
+            more |= self.take_forwarded(now, cx);
             match self.inbox.poll_recv(cx) {
                 Poll::Ready(Some(command)) => {
                     command(&mut self.endpoint, now);
@@ -227,6 +249,19 @@ impl Run {
                 return Poll::Pending;
             }
         }
+    }
+
+    /// Takes datagrams that other drivers of the address have received. Returns whether more may
+    /// be there.
+    fn take_forwarded(&mut self, now: Time, cx: &mut Context<'_>) -> bool {
+        let Some(forwarding) = &mut self.forwarding else { return false };
+        for _ in 0..FORWARDED {
+            // The queue stays open, because this driver has a sender itself.
+            let Poll::Ready(Some(datagram)) = forwarding.inbox.poll_recv(cx) else { return false };
+            let ReceivedDatagram { remote, local, ecn, data } = datagram;
+            self.endpoint.handle_datagram_at(now, remote, local, ecn, data);
+        }
+        true
     }
 
     /// Sends up to [`TRANSMITS`] transmissions. Returns whether more may be ready to send.

@@ -55,8 +55,11 @@ mod resumption;
 pub mod serve;
 mod shutdown;
 mod socket;
+mod steering;
 pub mod store;
+mod sync;
 mod tls;
+mod workers;
 
 pub use admission::descriptors::{TooFewDescriptors, check_descriptors, raise_descriptor_limit};
 pub use clock::RealClock;

@@ -8,6 +8,7 @@ use noq_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::Interest;
@@ -43,6 +44,89 @@ pub struct ReceivedDatagram {
     pub data: BytesMut,
 }
 
+/// A bound UDP socket that no runtime watches yet.
+#[derive(Debug)]
+pub(crate) struct BoundSocket {
+    socket: std::net::UdpSocket,
+    state: UdpSocketState,
+}
+
+impl BoundSocket {
+    /// Binds `address`. Port 0 selects a free port.
+    ///
+    /// # Errors
+    /// The address is in use or not local, or the system has no more sockets.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        Self::new(std::net::UdpSocket::bind(address)?)
+    }
+
+    /// Binds an address whose sockets share it: see [`BoundSocket::share_address`].
+    ///
+    /// # Errors
+    /// As [`BoundSocket::bind`].
+    pub fn bind_shared(address: SocketAddr) -> io::Result<Self> {
+        let kind = socket2::Type::DGRAM;
+        let socket = socket2::Socket::new(socket2::Domain::for_address(address), kind, None)?;
+        socket.set_reuse_port(true)?;
+        socket.bind(&address.into())?;
+        Self::new(socket.into())
+    }
+
+    fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
+        let state = UdpSocketState::new((&socket).into())?;
+        // Smaller buffers work as well, with more loss under load.
+        let _ = state.set_recv_buffer_size((&socket).into(), SOCKET_BUFFER);
+        let _ = state.set_send_buffer_size((&socket).into(), SOCKET_BUFFER);
+        let _ = setsockopt(&socket, sockopt::RcvBufForce, &SOCKET_BUFFER);
+        let _ = setsockopt(&socket, sockopt::SndBufForce, &SOCKET_BUFFER);
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, state })
+    }
+
+    /// Lets other sockets of this user have the same address (SO_REUSEPORT, socket(7)).
+    ///
+    /// # Errors
+    /// The system does not support it.
+    pub fn share_address(&self) -> io::Result<()> {
+        socket2::SockRef::from(&self.socket).set_reuse_port(true)
+    }
+
+    /// Returns the address that it is bound to.
+    ///
+    /// # Errors
+    /// The system does not report it.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// See [`Socket::max_segments`].
+    pub fn max_segments(&self, largest: u16) -> NonZeroUsize {
+        max_segments(&self.state, largest)
+    }
+
+    /// Lets the runtime of this thread watch the socket.
+    ///
+    /// # Errors
+    /// The system has no room for it.
+    pub fn register(self) -> io::Result<Socket> {
+        let Self { socket, state } = self;
+        let message_size =
+            MAX_PAYLOAD.min(state.gro_segments().get().saturating_mul(2048)).max(2048);
+        Ok(Socket {
+            socket: UdpSocket::from_std(socket)?,
+            state,
+            buffer: vec![0; message_size * BATCH_SIZE],
+            message_size,
+        })
+    }
+}
+
+impl AsFd for BoundSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
 /// A bound UDP socket.
 #[derive(Debug)]
 pub struct Socket {
@@ -60,22 +144,7 @@ impl Socket {
     /// # Errors
     /// The address is in use or not local, or the system has no more sockets.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
-        let socket = std::net::UdpSocket::bind(address)?;
-        let state = UdpSocketState::new((&socket).into())?;
-        // Smaller buffers work as well, with more loss under load.
-        let _ = state.set_recv_buffer_size((&socket).into(), SOCKET_BUFFER);
-        let _ = state.set_send_buffer_size((&socket).into(), SOCKET_BUFFER);
-        let _ = setsockopt(&socket, sockopt::RcvBufForce, &SOCKET_BUFFER);
-        let _ = setsockopt(&socket, sockopt::SndBufForce, &SOCKET_BUFFER);
-        socket.set_nonblocking(true)?;
-        let message_size =
-            MAX_PAYLOAD.min(state.gro_segments().get().saturating_mul(2048)).max(2048);
-        Ok(Self {
-            socket: UdpSocket::from_std(socket)?,
-            state,
-            buffer: vec![0; message_size * BATCH_SIZE],
-            message_size,
-        })
+        BoundSocket::bind(address)?.register()
     }
 
     /// Returns the address that it is bound to.
@@ -90,9 +159,7 @@ impl Socket {
     /// the system segments, and at most those that fit one UDP payload. The system refuses a larger
     /// transmission, which looks like loss.
     pub fn max_segments(&self, largest: u16) -> NonZeroUsize {
-        let fit =
-            NonZeroUsize::new(MAX_SENT / usize::from(largest.max(1))).unwrap_or(NonZeroUsize::MIN);
-        self.state.max_gso_segments().min(fit)
+        max_segments(&self.state, largest)
     }
 
     /// Returns whether datagrams may be fragmented, which makes path MTU probes meaningless (RFC
@@ -171,6 +238,12 @@ impl Socket {
     pub fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.socket.poll_send_ready(cx)
     }
+}
+
+fn max_segments(state: &UdpSocketState, largest: u16) -> NonZeroUsize {
+    let fit =
+        NonZeroUsize::new(MAX_SENT / usize::from(largest.max(1))).unwrap_or(NonZeroUsize::MIN);
+    state.max_gso_segments().min(fit)
 }
 
 fn is_icmp_error(error: &io::Error) -> bool {

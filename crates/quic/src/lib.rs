@@ -27,6 +27,7 @@ pub mod observer;
 pub mod path_memory;
 pub mod seeded;
 mod stream;
+mod sync;
 pub mod tls;
 mod varint;
 

@@ -7,12 +7,14 @@ use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
 use bentpipe_units::{Bytes, Span};
 use clap::{Args, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU8;
 use std::path::PathBuf;
 
 const SERVE_EXAMPLES: &str = r#"Examples:
   bentpipe serve public --self-signed
   bentpipe serve public --listen 0.0.0.0:443 --cert chain.pem --key key.pem
   bentpipe serve public --self-signed --metrics 127.0.0.1:9090 --log json
+  bentpipe serve --config /etc/bentpipe/serve.toml
   bentpipe serve public --self-signed --save-cert server.pem \
     --congestion bbr3 --start standard --resume none
 
@@ -30,6 +32,8 @@ const PROXY_EXAMPLES: &str = r#"Examples:
     --cert chain.pem --key key.pem --max-body '100 MB'
   bentpipe proxy --upstream https://inside.test --upstream-ca inside.pem \
     --upstream-host www.inside.test --self-signed
+  bentpipe proxy --upstream http://10.0.0.1 --upstream http://10.0.0.2 --upstream-health /up \
+    --self-signed
 
 The server prints its address as the first line on standard output once it listens. The upstream
 may start later. SIGHUP reads the files of --cert and --key again, for new connections.
@@ -71,9 +75,22 @@ pub struct Serve {
 #[command(after_help = PROXY_EXAMPLES)]
 pub struct Proxy {
     /// The web server to put behind the proxy: `http://HOST[:PORT]` or `https://HOST[:PORT]`, over
-    /// HTTP/1.1
-    #[arg(long, value_name = "URL")]
-    pub upstream: String,
+    /// HTTP/1.1. Repeat it for several equal servers
+    #[arg(long, value_name = "URL", required = true)]
+    pub upstream: Vec<String>,
+    /// Ask each upstream for this path at intervals, and send no requests to one that fails twice
+    /// in a row [default: no checks; one that refuses connections gets no requests for 10 s]
+    #[arg(long, value_name = "PATH")]
+    pub upstream_health: Option<String>,
+    /// Interval between two health checks of an upstream
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "5 s",
+        value_parser = nonzero_time,
+        requires = "upstream_health"
+    )]
+    pub upstream_health_interval: Span,
     /// Send this host name to the upstream, instead of the one that clients request
     #[arg(long, value_name = "HOST[:PORT]")]
     pub upstream_host: Option<String>,
@@ -100,6 +117,10 @@ pub struct Proxy {
 /// Options of a server's client side.
 #[derive(Debug, Args)]
 pub struct Front {
+    /// Read options from this file: TOML with their names as keys, such as `threads = 2`. The
+    /// command line has precedence
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// Address and port to listen on, for UDP and TCP; port 0 picks a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4433")]
     pub listen: SocketAddr,
@@ -118,6 +139,9 @@ pub struct Front {
     /// Write the self-signed certificate (PEM) to this file, for clients to trust
     #[arg(long, value_name = "FILE", requires = "self_signed")]
     pub save_cert: Option<PathBuf>,
+    /// Threads that carry QUIC connections, at most 64 [default: number of CPUs]
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub threads: Option<NonZeroU8>,
     /// QUIC congestion controller (see `bentpipe controllers`)
     #[arg(
         long,
@@ -286,6 +310,25 @@ pub struct Get {
     /// Print one JSON document to standard output, and nothing else
     #[arg(long)]
     pub json: bool,
+}
+
+/// Most threads of a server. Our choice: more have no CPU of their own on most machines.
+const MAX_THREADS: u8 = 64;
+
+fn threads(text: &str) -> Result<NonZeroU8, String> {
+    let threads = text.parse().ok().filter(|threads: &NonZeroU8| threads.get() <= MAX_THREADS);
+    threads.ok_or_else(|| format!("allowed: 1 to {MAX_THREADS}"))
+}
+
+impl Front {
+    /// Returns the number of threads that carry QUIC connections.
+    pub fn threads(&self) -> NonZeroU8 {
+        self.threads.unwrap_or_else(|| {
+            let available = std::thread::available_parallelism().map_or(1, usize::from);
+            let threads = u8::try_from(available).unwrap_or(MAX_THREADS).min(MAX_THREADS);
+            NonZeroU8::new(threads).unwrap_or(NonZeroU8::MIN)
+        })
+    }
 }
 
 fn host_address(text: &str) -> Result<(String, IpAddr), String> {

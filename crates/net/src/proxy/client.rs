@@ -1,11 +1,13 @@
 //! Forwards requests to the upstream.
 
 use super::fields::{self, Forwarding};
+use super::pool::{ActiveRequest, Pool, Slot, UpstreamCounts};
 use super::response_body::ResponseBody;
-use super::upload::{Fault, Progress, Upload};
-use super::upstream::Upstream;
+use super::upload::{Fault, Upload};
+use super::upstream::{HealthCheck, Upstream, UpstreamServer};
 use bentpipe_units::Bytes as Size;
-use http::header::{EXPECT, UPGRADE};
+use futures_util::future::join_all;
+use http::header::{EXPECT, HOST, UPGRADE};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
@@ -15,13 +17,15 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::error::Error as _;
+use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 /// Time limit for a connection to the upstream. Our choice.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -31,12 +35,28 @@ const IDLE_TIME: Duration = Duration::from_secs(15);
 /// Read buffer for a response, and so the largest size of its header, bytes. Our choice.
 const BUFFER: usize = 64 * 1024;
 
+/// Servers that get one request, one after the other. Our choice.
+const MAX_ATTEMPTS: usize = 3;
+/// Longest time of a health check. Our choice.
+const CHECK_TIME: Duration = Duration::from_secs(5);
+
 /// Forwards requests to an upstream, over connections that it keeps.
 #[derive(Debug)]
 pub(crate) struct UpstreamClient {
     upstream: Upstream,
+    pool: Pool,
     client: Client<HttpsConnector<HttpConnector>, Upload>,
     slots: Arc<Semaphore>,
+}
+
+/// Why a server did not respond.
+#[derive(Debug, Clone, Copy)]
+struct Failure {
+    status: StatusCode,
+    /// It accepted no connection, so it has not seen the request.
+    refused: bool,
+    /// Another server may be asked: it is this server's fault, and did not take long.
+    another: bool,
 }
 
 /// Client and circumstances of a request.
@@ -54,7 +74,7 @@ impl UpstreamClient {
     ///
     /// # Errors
     /// TLS cannot be configured. The reason, as text.
-    pub fn new(upstream: Upstream) -> Result<Self, String> {
+    pub fn new(upstream: Upstream, counts: Arc<UpstreamCounts>) -> Result<Self, String> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -70,7 +90,45 @@ impl UpstreamClient {
             .http1_max_buf_size(BUFFER)
             .build(connector.wrap_connector(tcp));
         let slots = Arc::new(Semaphore::new(upstream.connections.min(Semaphore::MAX_PERMITS)));
-        Ok(Self { upstream, client, slots })
+        let pool = Pool::new(&upstream.servers, counts);
+        Ok(Self { upstream, pool, client, slots })
+    }
+
+    /// Reports servers that are down, and up again, from now on.
+    pub fn report_to(&self, report: impl Fn(&dyn fmt::Display) + Send + Sync + 'static) {
+        self.pool.report_to(report);
+    }
+
+    /// Runs health checks, if there are any, until the future is dropped.
+    pub async fn check_health(&self) {
+        let Some(check) = &self.upstream.health_check else { return };
+        join_all(self.pool.members().iter().map(|member| async move {
+            loop {
+                let healthy = self.is_healthy(&member.server, check).await;
+                self.pool.checked(member, healthy, Instant::now());
+                sleep(check.interval.into()).await;
+            }
+        }))
+        .await;
+    }
+
+    async fn is_healthy(&self, server: &UpstreamServer, check: &HealthCheck) -> bool {
+        let uri = Uri::builder()
+            .scheme(server.scheme.clone())
+            .authority(server.authority.clone())
+            .path_and_query(check.path.clone())
+            .build();
+        let Ok(uri) = uri else { return false };
+        let mut request = Request::new(Upload::empty());
+        *request.uri_mut() = uri;
+        if let Some(host) = &self.upstream.host {
+            request.headers_mut().insert(HOST, host.clone());
+        }
+        // The content is dropped unread, which closes the connection unless it has arrived.
+        let response = timeout(CHECK_TIME, self.client.request(request)).await;
+        response.is_ok_and(|response| {
+            response.is_ok_and(|response| response.status() < StatusCode::BAD_REQUEST)
+        })
     }
 
     /// Returns the status of a request that cannot be forwarded, as far as its head shows.
@@ -116,20 +174,16 @@ impl UpstreamClient {
             return Err(StatusCode::PAYLOAD_TOO_LARGE);
         }
         upload.peek().await.map_err(fault_status)?;
-        let slot = timeout(limit, self.slots.clone().acquire_owned()).await;
-        let Ok(Ok(slot)) = slot else { return Err(StatusCode::SERVICE_UNAVAILABLE) };
-        let progress = upload.progress();
-        let uri = Uri::builder()
-            .scheme(self.upstream.scheme.clone())
-            .authority(self.upstream.authority.clone())
-            .path_and_query(path)
-            .build()
-            .map_err(|_| StatusCode::BAD_REQUEST)?;
-        let mut sent = Request::new(upload);
-        *sent.method_mut() = request.method().clone();
-        *sent.uri_mut() = uri;
-        *sent.headers_mut() = fields::request(request, &forwarding);
-        let (mut head, incoming) = self.respond(sent, &progress, limit).await?.into_parts();
+        let place = timeout(limit, self.slots.clone().acquire_owned()).await;
+        let Ok(Ok(place)) = place else { return Err(StatusCode::SERVICE_UNAVAILABLE) };
+        let outgoing = OutgoingHead {
+            method: request.method(),
+            path,
+            headers: fields::request(request, &forwarding),
+        };
+        let (response, active) = self.ask_servers(outgoing, upload, limit).await?;
+        let slot = Slot::new(place, active);
+        let (mut head, incoming) = response.into_parts();
         if head.status.is_informational() {
             // The proxy requested no other protocol.
             return Err(StatusCode::BAD_GATEWAY);
@@ -142,30 +196,99 @@ impl UpstreamClient {
         Ok((response, ResponseBody::new(incoming, limit, slot)))
     }
 
+    /// Sends a request to one server, and to others if that fails and nothing is lost by it: the
+    /// request has no content, and is idempotent (RFC 9110 §9.2.2) or no server has seen it.
+    async fn ask_servers(
+        &self,
+        outgoing: OutgoingHead<'_>,
+        upload: Upload,
+        limit: Duration,
+    ) -> Result<(Response<Incoming>, ActiveRequest), StatusCode> {
+        let (again, mut upload) = (upload.is_empty(), Some(upload));
+        let (mut tried, mut status) = (Vec::new(), StatusCode::BAD_GATEWAY);
+        while tried.len() < MAX_ATTEMPTS {
+            let Some(content) = upload.take() else { break };
+            let Some(active) = self.pool.select(&tried, Instant::now()) else { break };
+            if !tried.is_empty() {
+                self.pool.counts.retries.fetch_add(1, Relaxed);
+            }
+            let member = active.member().clone();
+            let request = outgoing.to(&member.server, content)?;
+            let failure = match self.respond(request, limit).await {
+                Ok(response) => {
+                    self.pool.responded(&member, Instant::now());
+                    return Ok((response, active));
+                }
+                Err(failure) => failure,
+            };
+            status = failure.status;
+            if failure.another {
+                self.pool.counts.failures.fetch_add(1, Relaxed);
+            }
+            if failure.refused {
+                self.pool.refused(&member, Instant::now());
+            }
+            let unseen = failure.refused || outgoing.method.is_idempotent();
+            if failure.another && again && unseen {
+                upload = Some(Upload::empty());
+            }
+            tried.push(member);
+        }
+        Err(status)
+    }
+
     /// Waits for the head of the response. The time limit does not run while the client is still
     /// sending.
     async fn respond(
         &self,
         request: Request<Upload>,
-        progress: &Progress,
         limit: Duration,
-    ) -> Result<Response<Incoming>, StatusCode> {
+    ) -> Result<Response<Incoming>, Failure> {
+        let progress = request.body().progress();
         let mut response = pin!(self.client.request(request));
         loop {
             let before = progress.taken();
             match timeout(limit, &mut response).await {
                 Ok(Ok(response)) => return Ok(response),
                 Ok(Err(error)) => {
-                    let status =
-                        progress.fault().map_or_else(|| error_status(&error), fault_status);
+                    let fault = progress.fault().map(fault_status);
+                    let status = fault.unwrap_or_else(|| error_status(&error));
                     tracing::debug!(%error, source = ?error.source(), %status, "no response from \
                         the upstream");
-                    return Err(status);
+                    let (refused, another) = (error.is_connect(), fault.is_none());
+                    return Err(Failure { status, refused, another });
                 }
                 Err(_) if progress.is_waiting() || progress.taken() > before => {}
-                Err(_) => return Err(StatusCode::GATEWAY_TIMEOUT),
+                Err(_) => {
+                    let status = StatusCode::GATEWAY_TIMEOUT;
+                    return Err(Failure { status, refused: false, another: false });
+                }
             }
         }
+    }
+}
+
+/// The head of a request to the upstream, but for the server that gets it.
+struct OutgoingHead<'a> {
+    method: &'a Method,
+    path: &'a str,
+    headers: HeaderMap,
+}
+
+impl OutgoingHead<'_> {
+    /// Returns the request to `server`.
+    fn to(&self, server: &UpstreamServer, content: Upload) -> Result<Request<Upload>, StatusCode> {
+        let uri = Uri::builder()
+            .scheme(server.scheme.clone())
+            .authority(server.authority.clone())
+            .path_and_query(self.path)
+            .build()
+            .map_err(|_| StatusCode::BAD_REQUEST)?;
+        let mut request = Request::new(content);
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = uri;
+        *request.headers_mut() = self.headers.clone();
+        Ok(request)
     }
 }
 

@@ -1,15 +1,18 @@
 //! Forwarding of requests to a web server over HTTP/1.1: a gateway (RFC 9110 §3.7).
 //!
+//! The upstream is one server or several equal ones, whose health is checked.
 //! Connections to the [`Upstream`] are kept for further requests. Nothing is cached, and trailers
 //! are dropped in both directions. [`Server::proxy`](crate::serve::Server::proxy) serves HTTP/3,
 //! HTTP/2 and HTTP/1.1 in front of it.
 
 mod client;
 mod fields;
+mod pool;
 mod response_body;
 mod upload;
 mod upstream;
 
+pub use pool::UpstreamCounts;
 pub use upstream::{Upstream, UpstreamError};
 
 pub(crate) use client::{RequestContext, UpstreamClient, announced_length, expects_continue};

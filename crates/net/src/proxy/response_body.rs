@@ -1,5 +1,6 @@
 //! The content of an upstream's response.
 
+use super::pool::Slot;
 use bytes::Bytes;
 use http_body::Body;
 use hyper::body::Incoming;
@@ -7,7 +8,6 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 /// Content that is read from the upstream as fast as the client takes it. Trailers are dropped.
@@ -19,11 +19,11 @@ pub(crate) struct ResponseBody {
     /// Longest pause of the upstream.
     limit: Duration,
     /// Slot among the upstream's connections.
-    _slot: OwnedSemaphorePermit,
+    _slot: Slot,
 }
 
 impl ResponseBody {
-    pub(super) fn new(incoming: Incoming, limit: Duration, slot: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(incoming: Incoming, limit: Duration, slot: Slot) -> Self {
         Self { incoming, rest: Bytes::new(), limit, _slot: slot }
     }
 

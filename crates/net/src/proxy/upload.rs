@@ -94,6 +94,16 @@ impl Upload {
         }
     }
 
+    /// Returns no content.
+    pub(super) fn empty() -> Self {
+        Self::new(futures_util::stream::empty(), Some(0))
+    }
+
+    /// Returns whether there is no content, after [`Upload::peek`].
+    pub(super) fn is_empty(&self) -> bool {
+        self.left == Some(0) && self.first.is_none()
+    }
+
     /// Returns the content of a request over HTTP/1.1 or HTTP/2, whose library has checked the
     /// length. Each piece has to arrive within `stall`.
     pub fn from_hyper(incoming: Incoming, stall: Duration) -> Self {

@@ -3,8 +3,9 @@
 use crate::authority::host_and_port;
 use crate::tls::Trust;
 use bentpipe_units::{Bytes as Size, Span};
-use http::uri::{Authority, Scheme};
+use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderValue, Uri};
+use std::fmt;
 use thiserror::Error;
 
 /// Why an upstream cannot be used.
@@ -24,14 +25,53 @@ pub enum UpstreamError {
     /// The host name is invalid.
     #[error("`{0}` is not a host name; allowed: HOST[:PORT]")]
     Host(String),
+    /// The path of health checks is invalid.
+    #[error("`{0}` is not a path; allowed: /PATH, with a query if needed")]
+    Path(String),
 }
 
-/// A web server behind the proxy, and how requests are forwarded to it. The defaults are our
-/// choice.
+/// A server: a scheme, a host and a port.
+#[derive(Debug, Clone)]
+pub(super) struct UpstreamServer {
+    pub scheme: Scheme,
+    pub authority: Authority,
+}
+
+impl fmt::Display for UpstreamServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme, self.authority)
+    }
+}
+
+impl UpstreamServer {
+    pub fn new(url: &str) -> Result<Self, UpstreamError> {
+        let wrong = |reason| UpstreamError::Url { url: url.to_owned(), reason };
+        let parts = url.parse::<Uri>().map_err(|_| wrong("it is not a URL"))?.into_parts();
+        let scheme =
+            parts.scheme.filter(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS);
+        let scheme = scheme.ok_or_else(|| wrong("its scheme is neither http nor https"))?;
+        let authority = parts.authority.ok_or_else(|| wrong("it has no host"))?;
+        host_and_port(&authority).map_err(wrong)?;
+        if parts.path_and_query.is_some_and(|path| path != "/") {
+            return Err(wrong("it has a path, and the paths of requests are forwarded unchanged"));
+        }
+        Ok(Self { scheme, authority })
+    }
+}
+
+/// Requests that show whether a server is up.
+#[derive(Debug, Clone)]
+pub(super) struct HealthCheck {
+    pub path: PathAndQuery,
+    pub interval: Span,
+}
+
+/// A web server behind the proxy, or several equal ones, and how requests are forwarded. The
+/// defaults are our choice.
 #[derive(Debug, Clone)]
 pub struct Upstream {
-    pub(super) scheme: Scheme,
-    pub(super) authority: Authority,
+    pub(super) servers: Vec<UpstreamServer>,
+    pub(super) health_check: Option<HealthCheck>,
     pub(super) host: Option<HeaderValue>,
     pub(super) trust: Trust,
     pub(super) max_body: Option<Size>,
@@ -45,19 +85,9 @@ impl Upstream {
     /// # Errors
     /// A URL with other parts.
     pub fn new(url: &str) -> Result<Self, UpstreamError> {
-        let wrong = |reason| UpstreamError::Url { url: url.to_owned(), reason };
-        let parts = url.parse::<Uri>().map_err(|_| wrong("it is not a URL"))?.into_parts();
-        let scheme =
-            parts.scheme.filter(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS);
-        let scheme = scheme.ok_or_else(|| wrong("its scheme is neither http nor https"))?;
-        let authority = parts.authority.ok_or_else(|| wrong("it has no host"))?;
-        host_and_port(&authority).map_err(wrong)?;
-        if parts.path_and_query.is_some_and(|path| path != "/") {
-            return Err(wrong("it has a path, and the paths of requests are forwarded unchanged"));
-        }
         Ok(Self {
-            scheme,
-            authority,
+            servers: vec![UpstreamServer::new(url)?],
+            health_check: None,
             host: None,
             trust: Trust::System,
             max_body: None,
@@ -67,9 +97,31 @@ impl Upstream {
         })
     }
 
-    /// Returns whether requests go over TLS.
+    /// Adds an equal server. Requests go to the one with the fewest under way. One that refuses a
+    /// connection gets none for 10 s.
+    ///
+    /// # Errors
+    /// As [`Upstream::new`].
+    pub fn and(mut self, url: &str) -> Result<Self, UpstreamError> {
+        self.servers.push(UpstreamServer::new(url)?);
+        Ok(self)
+    }
+
+    /// Asks each server for `path` at this interval. One that twice in a row does not answer in
+    /// time with a status below 400 gets no requests until it does.
+    ///
+    /// # Errors
+    /// An invalid path.
+    pub fn health_check(mut self, path: &str, interval: Span) -> Result<Self, UpstreamError> {
+        let parsed = PathAndQuery::try_from(path).ok().filter(|_| path.starts_with('/'));
+        let path = parsed.ok_or_else(|| UpstreamError::Path(path.to_owned()))?;
+        self.health_check = Some(HealthCheck { path, interval });
+        Ok(self)
+    }
+
+    /// Returns whether requests go over TLS, to any of the servers.
     pub fn is_https(&self) -> bool {
-        self.scheme == Scheme::HTTPS
+        self.servers.iter().any(|server| server.scheme == Scheme::HTTPS)
     }
 
     /// Sends `Host: host` to the upstream instead of the client's value.
@@ -139,6 +191,13 @@ mod tests {
             assert!(error.contains(reason) && error.contains(url), "{error}");
         }
         let upstream = Upstream::new("http://h").unwrap();
+        assert!(upstream.clone().and("https://other:1").unwrap().is_https());
+        assert!(upstream.clone().and("other").is_err());
+        let interval = Span::from_secs(1);
+        assert!(upstream.clone().health_check("/up?from=proxy", interval).is_ok());
+        for path in ["", "up", "http://h/up", "/a b"] {
+            assert!(upstream.clone().health_check(path, interval).is_err(), "{path}");
+        }
         assert!(upstream.clone().host("inside:80").is_ok());
         assert!(upstream.clone().host("u@inside").is_err() && upstream.host("a b").is_err());
     }

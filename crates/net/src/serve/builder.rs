@@ -1,9 +1,7 @@
 //! Building and starting a server.
 
-use super::accept::accept;
 use super::certificates::CertificateResolver;
 use super::error::ServerError;
-use super::gate::{decide_quic, handshake_limits};
 use super::keys::{SESSIONS, ServerKeys};
 use super::limits::Limits;
 use super::metrics::Metrics;
@@ -13,12 +11,13 @@ use super::server::Server;
 use super::shared::Shared;
 use super::tcp;
 use super::tuning::{HEADER_MEMORY, Tuning};
+use super::upstream_health;
+use super::workers;
 use crate::admission::control::{AdmissionControl, AdmissionLimits};
 use crate::admission::open_files::OpenFiles;
-use crate::admission::quic::QuicGate;
 use crate::admission::send_memory::SendMemory;
 use crate::clock::RealClock;
-use crate::driver::{Driver, server_endpoint_config};
+use crate::driver::server_endpoint_config;
 use crate::http::Root;
 use crate::logging::{ErrorLog, LogFormat, LogWriter};
 use crate::prometheus::{MetricsListener, Page};
@@ -26,20 +25,23 @@ use crate::proxy::{Upstream, UpstreamClient};
 use crate::qlog::{Qlog, Traces};
 use crate::resumption::careful_resume;
 use crate::shutdown::Shutdown;
-use crate::socket::{MTU, Socket};
+use crate::socket::BoundSocket;
+use crate::steering::Steering;
 use crate::tls::Certificate;
+use crate::workers::Workers;
+use bentpipe_quic::HeaderMemory;
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::noq_proto::ServerConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicServerConfig;
+use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Randomness};
-use bentpipe_quic::{Acceptor, Endpoint, HeaderMemory};
 use bentpipe_units::Bytes;
 use http::HeaderValue;
 use rustls::server::ServerSessionMemoryCache;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU8;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
@@ -59,6 +61,7 @@ pub struct ServerBuilder {
     certificate: Certificate,
     address: SocketAddr,
     metrics: Option<SocketAddr>,
+    threads: NonZeroU8,
     limits: Limits,
     store: Option<PathBuf>,
     keys: Option<PathBuf>,
@@ -97,6 +100,7 @@ impl ServerBuilder {
             certificate,
             address: (Ipv4Addr::LOCALHOST, 0).into(),
             metrics: None,
+            threads: NonZeroU8::MIN,
             limits: Limits::default(),
             store: None,
             keys: None,
@@ -113,6 +117,14 @@ impl ServerBuilder {
     #[must_use]
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.address = address;
+        self
+    }
+
+    /// Sets the number of threads that carry QUIC connections, each with a socket of its own.
+    /// Defaults to one.
+    #[must_use]
+    pub fn threads(mut self, threads: NonZeroU8) -> Self {
+        self.threads = threads;
         self
     }
 
@@ -193,6 +205,7 @@ impl ServerBuilder {
             certificate,
             address,
             metrics: metrics_at,
+            threads,
             limits,
             store,
             keys,
@@ -202,19 +215,20 @@ impl ServerBuilder {
             errors,
             qlog,
         } = self;
+        let metrics = Arc::new(Metrics::default());
         let origin = match source {
             Source::Directory(directory) => Origin::Files(
                 Root::open(&directory)
                     .map_err(|source| ServerError::Directory { directory, source })?,
             ),
             Source::Upstream(upstream) => {
-                let client = UpstreamClient::new(*upstream).map_err(ServerError::System)?;
+                let client = UpstreamClient::new(*upstream, metrics.upstream.clone())
+                    .map_err(ServerError::System)?;
                 Origin::Upstream(Box::new(client))
             }
         };
         let clock = RealClock::new();
         clock.now();
-        let metrics = Arc::new(Metrics::default());
         let system = |error: io::Error| ServerError::System(error.to_string());
         let access_log = access_log
             .map(|(format, sink)| LogWriter::new(format, sink, metrics.log_lost.clone()))
@@ -265,8 +279,9 @@ impl ServerBuilder {
         for warning in warnings {
             shared.report(&warning);
         }
-        let (socket, listener) = sockets(address).await?;
-        let bound = socket.local_addr().map_err(system)?;
+        let steering = Steering::new(threads.get().into()).map_err(system)?;
+        let (sockets, listener) = sockets(address, &steering, &shared).await?;
+        let bound = listener.local_addr().map_err(system)?;
         let metrics_listener =
             match metrics_at {
                 Some(address) => {
@@ -278,31 +293,17 @@ impl ServerBuilder {
             };
         let metrics_address = metrics_listener.as_ref().map(MetricsListener::address);
 
-        let endpoint_config = server_endpoint_config().map_err(ServerError::System)?;
-        let gate = QuicGate::new(shared.admission.clone(), handshake_limits(&limits));
-        let gate = Arc::new(Mutex::new(gate));
-        let (accepting, admitted) = (shared.clone(), gate.clone());
-        let acceptor = Box::new(move |remote| {
-            let guard = admitted.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-            accept(&accepting, remote, guard)
-        });
-        let server = Some((Arc::new(shared.config.clone()), acceptor as Acceptor));
-        let mut endpoint =
-            Endpoint::new(endpoint_config, clock.base(), server, socket.max_segments(MTU.1));
-        let metrics = shared.metrics.clone();
-        endpoint.set_gatekeeper(Box::new(move |remote, validated| {
-            let mut gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
-            decide_quic(&mut gate, &metrics, remote.ip(), validated)
-        }));
-        let reporting = shared.clone();
-        endpoint.set_panic_handler(Box::new(move |remote, message| {
-            reporting.report_panic(remote, message)
-        }));
-        let (driver, driver_task) = Driver::start(endpoint, socket, clock);
+        let mut config = EndpointConfig::new(keys.reset_key(bound));
+        config = server_endpoint_config(config).map_err(ServerError::System)?;
+        let workers = workers::prepare(&shared, &config, &steering, sockets);
+        let workers = Workers::start(workers, &clock).await.map_err(system)?;
 
         let alt_svc = HeaderValue::from_str(&format!("h3=\":{}\"; ma={ALT_SVC_AGE}", bound.port()))
             .unwrap_or(HeaderValue::from_static("clear"));
         let mut tasks = vec![tokio::spawn(tcp::listen(listener, tls, shared.clone(), alt_svc))];
+        if matches!(shared.origin, Origin::Upstream(_)) {
+            tasks.push(tokio::spawn(upstream_health::watch(shared.clone())));
+        }
         if let Some(listener) = metrics_listener {
             let shared = shared.clone();
             tasks.push(listener.serve(move |page| match page {
@@ -312,8 +313,7 @@ impl ServerBuilder {
         }
         Ok(Server {
             shared,
-            driver,
-            driver_task,
+            workers,
             tasks,
             shutdown,
             certificates,
@@ -330,17 +330,29 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
 }
 
 /// Binds UDP and TCP to one port. If any port will do, tries a few until one is free for both.
-async fn sockets(address: SocketAddr) -> Result<(Socket, TcpListener), ServerError> {
+async fn sockets(
+    address: SocketAddr,
+    steering: &Steering,
+    shared: &Shared,
+) -> Result<(Vec<BoundSocket>, TcpListener), ServerError> {
     let mut tries = 16;
     loop {
-        let socket = Socket::bind(address).map_err(|source| ServerError::Listen {
+        let (sockets, steered) = steering.bind(address).map_err(|source| ServerError::Listen {
             address,
             protocol: "UDP",
             source,
         })?;
-        let bound = socket.local_addr().map_err(|error| ServerError::System(error.to_string()))?;
-        match listen(bound).await {
-            Ok(listener) => return Ok((socket, listener)),
+        let bound = sockets.first().map_or(Ok(address), BoundSocket::local_addr);
+        match listen(bound.map_err(|error| ServerError::System(error.to_string()))?).await {
+            Ok(listener) => {
+                if !steered {
+                    shared.report(
+                        &"the kernel does not steer datagrams to threads, which then \
+                                    forward them: more CPU time for each",
+                    );
+                }
+                return Ok((sockets, listener));
+            }
             Err(_) if address.port() == 0 && tries > 0 => tries -= 1,
             Err(error) => return Err(error),
         }

@@ -1,17 +1,19 @@
-//! The keys of a server: of path tokens, of address-validation tokens, and of TLS sessions. With a
-//! file, they outlive the server.
+//! The keys of a server: of path tokens, of address-validation tokens, of stateless resets, and of
+//! TLS sessions. With a file, they outlive the server.
 
 use super::error::ServerError;
 use crate::clock::RealClock;
 use crate::store::{OpenError, ServerFile};
 use bentpipe_quic::DEFAULT_LIFETIME;
-use bentpipe_quic::noq_proto::crypto::{CryptoError, HandshakeTokenKey};
+use bentpipe_quic::noq_proto::crypto::{CryptoError, HandshakeTokenKey, HmacKey};
 use bentpipe_quic::path_memory::token::{KeyRing, PathTokens, Secret, TokenServer};
 use bentpipe_quic::path_memory::{Prefixes, StoreError};
 use bentpipe_quic::tls::Randomness;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Prk, Salt};
+use ring::hmac;
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -24,6 +26,7 @@ pub(super) struct ServerKeys {
     path_tokens: Secret,
     /// Seals the tokens of Retry and NEW_TOKEN (RFC 9000 §8.1).
     pub address_tokens: Arc<AddressTokenKey>,
+    resets: Zeroizing<[u8; 32]>,
     /// Sessions of QUIC connections, which may send early data.
     pub sessions: Arc<dyn StoresServerSessions>,
 }
@@ -54,6 +57,7 @@ impl ServerKeys {
         Ok(Self {
             path_tokens: Secret::new(&*file.secret("path tokens")?),
             address_tokens: Arc::new(AddressTokenKey::new(&*file.secret("address tokens")?)),
+            resets: file.secret("stateless resets")?,
             sessions: Arc::new(file.sessions(settings, clock.epoch())?),
         })
     }
@@ -61,13 +65,25 @@ impl ServerKeys {
     fn draw() -> Result<Self, ServerError> {
         let none = |_| ServerError::System("the system has no random numbers".to_owned());
         let random = Randomness::System.generator();
-        let mut drawn = Zeroizing::new([0; 32]);
+        let [mut drawn, mut resets] = [Zeroizing::new([0; 32]), Zeroizing::new([0; 32])];
         random.fill(&mut *drawn).map_err(none)?;
+        random.fill(&mut *resets).map_err(none)?;
         Ok(Self {
             path_tokens: Secret::draw(random).map_err(none)?,
             address_tokens: Arc::new(AddressTokenKey::new(&drawn)),
+            resets,
             sessions: ServerSessionMemoryCache::new(SESSIONS),
         })
+    }
+
+    /// Returns the key of the stateless resets of a server at `address`, with which clients learn
+    /// at once that it has forgotten their connection (RFC 9000 §10.3). Another address has another
+    /// key: servers with the same one would end each other's connections (§21.11).
+    pub fn reset_key(&self, address: SocketAddr) -> Arc<dyn HmacKey> {
+        let secret = hmac::Key::new(hmac::HMAC_SHA256, &*self.resets);
+        let derived =
+            hmac::sign(&secret, format!("bentpipe stateless reset 1 {address}").as_bytes());
+        Arc::new(hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()))
     }
 
     /// Returns the server of path tokens.

@@ -1,8 +1,10 @@
 //! The server's counters.
 
 use crate::prometheus::{self, Series};
+use crate::proxy::UpstreamCounts;
+use crate::steering::ForwardCounts;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Counters since the start of the server.
 #[derive(Debug, Default)]
@@ -35,6 +37,10 @@ pub struct Metrics {
     pub bytes: AtomicU64,
     /// Connections with early data (0-RTT).
     pub early: AtomicU64,
+    /// Counters of the upstream, if there is one.
+    pub upstream: Arc<UpstreamCounts>,
+    /// Datagrams that threads forwarded to each other.
+    pub forwarding: Arc<ForwardCounts>,
     /// Connections ended by a panic in one of their tasks.
     pub panics: AtomicU64,
     /// Lines of the access log that were lost because its sink was too slow.
@@ -94,6 +100,31 @@ impl Metrics {
             ),
             Series::counter("responses_broken_total", "Incomplete responses", &self.broken),
             Series::counter("content_bytes_total", "Bytes of content sent", &self.bytes),
+            Series::gauge(
+                "upstreams_down",
+                "Servers of the upstream that are down",
+                self.upstream.down.load(Relaxed),
+            ),
+            Series::counter(
+                "upstream_failures_total",
+                "Requests that a server of the upstream failed to answer",
+                &self.upstream.failures,
+            ),
+            Series::counter(
+                "upstream_retries_total",
+                "Requests sent to another server of the upstream",
+                &self.upstream.retries,
+            ),
+            Series::counter(
+                "datagrams_forwarded_total",
+                "Datagrams forwarded between threads",
+                &self.forwarding.forwarded,
+            ),
+            Series::counter(
+                "datagrams_lost_total",
+                "Datagrams lost between threads",
+                &self.forwarding.lost,
+            ),
             Series::counter(
                 "panics_total",
                 "Connections ended by a panic in one of their tasks",
@@ -108,7 +139,6 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering::Relaxed;
 
     #[test]
     fn responses_are_counted_by_status_class() {

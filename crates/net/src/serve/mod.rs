@@ -10,6 +10,7 @@ mod certificates;
 mod client_stream;
 mod error;
 mod gate;
+mod http2_trailers;
 mod http3;
 mod keys;
 mod limits;
@@ -24,7 +25,10 @@ mod server;
 mod shared;
 mod tcp;
 mod tuning;
+mod upstream_health;
+mod workers;
 
+pub use crate::steering::ForwardCounts;
 pub use builder::ServerBuilder;
 pub use certificates::CertificateResolver;
 pub use error::ServerError;

@@ -3,9 +3,9 @@
 use super::certificates::CertificateResolver;
 use super::metrics::Metrics;
 use super::shared::Shared;
-use crate::driver::Driver;
 use crate::qlog::{QlogCounts, Traces};
 use crate::shutdown::{Shutdown, drain};
+use crate::workers::Workers;
 use bentpipe_units::Span;
 use std::io;
 use std::net::SocketAddr;
@@ -17,8 +17,7 @@ use tokio::task::JoinHandle;
 #[derive(Debug)]
 pub struct Server {
     pub(super) shared: Arc<Shared>,
-    pub(super) driver: Driver,
-    pub(super) driver_task: JoinHandle<io::Result<()>>,
+    pub(super) workers: Workers,
     pub(super) tasks: Vec<JoinHandle<()>>,
     pub(super) shutdown: Shutdown,
     pub(super) certificates: CertificateResolver,
@@ -30,7 +29,6 @@ pub struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.driver_task.abort();
         self.tasks.iter().for_each(JoinHandle::abort);
         self.shutdown.force();
     }
@@ -69,11 +67,7 @@ impl Server {
 
     /// Waits until the server fails, for example because of its socket.
     pub async fn failed(&mut self) -> io::Error {
-        match (&mut self.driver_task).await {
-            Ok(Ok(())) => io::Error::other("the driver ended"),
-            Ok(Err(error)) => error,
-            Err(error) => io::Error::other(error),
-        }
+        self.workers.failed().await
     }
 
     /// Stops the server. It accepts no more connections and no more requests (GOAWAY, RFC 9114
@@ -84,7 +78,7 @@ impl Server {
         self.shutdown.start();
         let left = drain(|| self.shared.admission.connections(), deadline.into()).await;
         self.shutdown.force();
-        self.driver.close_all(::h3::error::Code::H3_NO_ERROR.value()).await;
+        self.workers.close_all(::h3::error::Code::H3_NO_ERROR.value()).await;
         if let Some(log) = &self.shared.access_log {
             log.flush().await;
         }

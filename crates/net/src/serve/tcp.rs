@@ -2,6 +2,7 @@
 //! (Alt-Svc, RFC 7838).
 
 use super::client_stream::ClientStream;
+use super::http2_trailers::TrailerCheck;
 use super::malformed::lacks_host;
 use super::origin::Origin;
 use super::outgoing::{AbortReason, ActiveRequest, Outgoing, Requests, StreamExecutor};
@@ -118,10 +119,9 @@ async fn serve(
     let executor = StreamExecutor { limit: limits.stall_time.into(), aborted };
     let header = usize::try_from(limits.header.get()).unwrap_or(usize::MAX);
     // Selected by ALPN and not by the first bytes, for which a client could make the server wait.
-    let mut builder = match stream.get_ref().1.alpn_protocol() {
-        Some(b"h2") => Builder::new(executor).http2_only(),
-        _ => Builder::new(executor).http1_only(),
-    };
+    let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let builder = Builder::new(executor);
+    let mut builder = if http2 { builder.http2_only() } else { builder.http1_only() };
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -135,7 +135,8 @@ async fn serve(
         .max_send_buf_size(SEND_BUFFER)
         .keep_alive_interval(Some(Duration::from(limits.idle_time) / 2))
         .keep_alive_timeout(limits.header_time.into());
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut connection =
+        pin!(builder.serve_connection(TokioIo::new(TrailerCheck::new(stream, http2)), service));
     let mut shutdown = shared.shutdown.clone();
     let idle = Duration::from(limits.idle_time);
     let mut forced = shared.shutdown.clone();

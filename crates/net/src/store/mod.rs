@@ -1,6 +1,7 @@
 //! Stores in files: paths that a server remembers, its keys and sessions, and tokens that a client
 //! keeps.
 
+mod changes;
 mod database;
 mod default_path;
 mod open_error;

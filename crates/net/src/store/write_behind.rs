@@ -1,5 +1,6 @@
 //! A path store in memory, with a file that a thread of its own writes.
 
+use super::changes::{Changes, Waiting};
 use super::open_error::OpenError;
 use super::pending::PendingChanges;
 use super::sqlite::SqliteStore;
@@ -8,7 +9,7 @@ use bentpipe_quic::path_memory::{
 };
 use bentpipe_units::Epoch;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// Paths in memory, loaded from an SQLite file. A thread of its own writes each change to the file,
@@ -22,37 +23,8 @@ pub struct WriteBehind {
     memory: MemoryStore,
     /// Paths whose changes may wait. If more do, the file is written anew from the memory.
     max_pending: usize,
-    changes: Arc<Changes>,
+    changes: Arc<Changes<PendingChanges>>,
     writer: Option<JoinHandle<()>>,
-}
-
-/// The changes that wait for the writer.
-#[derive(Debug, Default)]
-struct Changes {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    pending: PendingChanges,
-    closed: bool,
-}
-
-impl Changes {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for changes and takes them. `None` once the store is dropped and all are taken.
-    fn take(&self) -> Option<PendingChanges> {
-        let mut state = self.lock();
-        while state.pending.is_empty() && !state.closed {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        let pending = std::mem::take(&mut state.pending);
-        Some(pending).filter(|pending| !pending.is_empty())
-    }
 }
 
 impl WriteBehind {
@@ -77,7 +49,7 @@ impl WriteBehind {
         for entry in entries {
             memory.replace(&entry.key, entry.path, now).map_err(OpenError::Unavailable)?;
         }
-        let changes = Arc::new(Changes::default());
+        let changes = Arc::new(Changes::<PendingChanges>::default());
         let inbox = changes.clone();
         let spawned = std::thread::Builder::new().name("path store".to_owned()).spawn(move || {
             while let Some(pending) = inbox.take() {
@@ -97,22 +69,26 @@ impl WriteBehind {
 
     /// Passes a change, which the memory has already, to the writer.
     fn later(&self, now: Epoch, change: impl FnOnce(&mut PendingChanges)) {
-        let mut state = self.changes.lock();
-        change(&mut state.pending);
-        if state.pending.len() > self.max_pending
-            && let Ok(entries) = self.memory.list(now)
-        {
-            state.pending.rewrite(entries, now);
-        }
-        drop(state);
-        self.changes.changed.notify_one();
+        self.changes.add(|pending| {
+            change(pending);
+            if pending.len() > self.max_pending
+                && let Ok(entries) = self.memory.list(now)
+            {
+                pending.rewrite(entries, now);
+            }
+        });
+    }
+}
+
+impl Waiting for PendingChanges {
+    fn is_empty(&self) -> bool {
+        self.is_empty()
     }
 }
 
 impl Drop for WriteBehind {
     fn drop(&mut self) {
-        self.changes.lock().closed = true;
-        self.changes.changed.notify_one();
+        self.changes.close();
         if let Some(writer) = self.writer.take() {
             // The panic of a writer has been reported.
             let _ = writer.join();

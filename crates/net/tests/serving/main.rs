@@ -20,6 +20,8 @@ mod resumed;
 mod scripted;
 mod slow_peers;
 mod tcp;
+mod threads;
+mod upstreams;
 
 use bentpipe_net::Trust;
 use bentpipe_net::get::{Client, ClientError, Response};

@@ -87,6 +87,11 @@ impl Proxied {
         let (certificate, trust) = certificate();
         let upstream = change(Upstream::new(&format!("http://{address}")).unwrap());
         let server = Server::proxy(upstream, certificate).start().await.unwrap();
+        Self::around(server, trust)
+    }
+
+    /// Returns a server that is started.
+    pub fn around(server: Server, trust: Trust) -> Self {
         Self { server, trust, upstream_connections: Arc::default() }
     }
 

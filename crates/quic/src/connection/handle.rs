@@ -37,6 +37,13 @@ impl Conn {
         self.lock().spawned.push(Box::pin(task));
     }
 
+    /// Updates the keys of 1-RTT packets now (RFC 9001 §6), for tests of a peer; the stack does so
+    /// by itself before their limits. Only once the handshake is confirmed, which a client knows
+    /// from the server's first data.
+    pub fn update_keys(&self) {
+        self.lock().quic.force_key_update();
+    }
+
     /// Ends the connection with an application error code; the peer receives `reason`.
     pub fn close(&self, code: u64, reason: &[u8]) {
         let mut state = self.lock();

@@ -1,8 +1,11 @@
 //! Wake-ups of a connection's tasks: those from within a run of the connection, which the run
 //! handles, and those from outside, which must reach the driver of the endpoint.
+//!
+//! `tests/wake_model.rs` compiles this file with the types of loom, and tries every order of its
+//! steps on several threads.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::sync::{AtomicU8, Mutex, MutexGuard, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::task::{Wake, Waker};
 
 /// No task was woken.
@@ -85,10 +88,14 @@ impl Wake for ConnectionWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let woken = |state| match state {
-            IDLE => Some(WOKEN),
-            RUNNING => Some(RUNNING_WOKEN),
-            _ => None,
+        // A state that stays is written too. Only a write is ordered with those of the run: a mere
+        // load may see a wake-up that the run has taken already, and this one would be lost.
+        let woken = |state| {
+            Some(match state {
+                IDLE => WOKEN,
+                RUNNING => RUNNING_WOKEN,
+                woken => woken,
+            })
         };
         if self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, woken) == Ok(IDLE) {
             self.outside.add(self.key);

@@ -22,7 +22,7 @@ use crate::pep::stream::TcpProxyStream;
 use crate::printable::Printable;
 use crate::socket::{MTU, Socket};
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::noq_proto::ServerConfig;
+use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::{Accept, Acceptor, Conn, Endpoint, RawStream, Task};
 use bentpipe_units::Bytes;
 use bytes::{Buf, Bytes as Piece, BytesMut};
@@ -51,7 +51,8 @@ pub(in crate::pep) fn start(
 ) -> Result<(Driver, JoinHandle<io::Result<()>>), PepError> {
     let tunnel = TunnelConfig::new(congestion, shared.buffer, shared.limits.memory, clock.base())?;
     let config = Arc::new(ServerConfig::with_crypto(Arc::new(secret.server()?)));
-    let endpoint_config = server_endpoint_config().map_err(PepError::system)?;
+    let endpoint_config =
+        server_endpoint_config(EndpointConfig::default()).map_err(PepError::system)?;
     // The memory of streams is reserved when they become TCP connections.
     let tunnels = AdmissionControl::new(AdmissionLimits {
         connections: MAX_TUNNELS,

@@ -1,0 +1,4 @@
+//! What shared state is made of. Models of it compile its files with other types under these names.
+
+pub(crate) use std::sync::atomic::{AtomicU8, Ordering};
+pub(crate) use std::sync::{Mutex, MutexGuard};
