@@ -31,15 +31,15 @@ fn starts(rate: &str, align: &str) -> (f64, f64) {
 }
 
 #[test]
-fn measured_visits_begin_at_the_same_full_minute() {
-    assert_eq!(starts(CHANGING, ""), (60.0, 60.0));
+fn measured_visits_begin_at_the_same_multiple_of_the_step() {
+    assert_eq!(starts(CHANGING, "align_visits = \"1 min\""), (60.0, 60.0));
     assert_eq!(starts(CHANGING, "align_visits = \"45 s\""), (45.0, 45.0));
 }
 
 #[test]
 fn without_alignment_or_change_visits_follow_one_another() {
-    let (plain, resumed) = starts(CHANGING, "align_visits = \"0 s\"");
+    let (plain, resumed) = starts(CHANGING, "");
     assert!(plain == 0.0 && resumed > 10.0 && resumed < 45.0, "{plain}, {resumed}");
-    let (plain, resumed) = starts("\"20 Mbps\"", "");
+    let (plain, resumed) = starts("\"20 Mbps\"", "align_visits = \"1 min\"");
     assert!(plain == 0.0 && resumed > 10.0 && resumed < 45.0, "{plain}, {resumed}");
 }

@@ -12,9 +12,6 @@ use bentpipe_units::{Bytes, Span};
 
 /// Idle time between the implied first visit and the measured one.
 const DEFAULT_IDLE: Span = Span::from_secs(10);
-/// Default step of the times at which visits begin on a path that changes: longer than most first
-/// visits with the pause after them.
-const DEFAULT_ALIGN: Span = Span::from_secs(60);
 /// Size of the implied first visit, in BDP: enough for slow start and a few RTTs at the full rate
 /// of the path.
 const FILL_BDP: f64 = 10.0;
@@ -83,7 +80,7 @@ fn is_repeat(flow: &Flow) -> bool {
 /// of a path that changes. Competing flows begin as the scenario says.
 fn step(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> Option<Span> {
     let alone = scenario.variants.iter().all(|variant| variant.flows.len() == 1);
-    let step = flow.sequence.align_visits.as_ref().map_or(DEFAULT_ALIGN, |step| *step.get_ref());
+    let step = flow.sequence.align_visits.as_ref().map(|step| *step.get_ref())?;
     (alone && flow.users.is_none() && path.changes() && !step.is_zero()).then_some(step)
 }
 
