@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page build install wheel package demo test test-rust test-page test-report test-python lint docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz clean
+.PHONY: help setup page wasm build install wheel package demo test test-rust test-page test-report test-python lint docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz clean
 
 # Output directory of runs.
 OUT ?= out
@@ -31,6 +31,11 @@ build: page ## Build the command with the page inside
 
 wheel: page ## Build the Python package: target/wheels
 	python3 -m pip wheel --no-deps --wheel-dir target/wheels .
+
+wasm: build ## Build the virtual clock for pages, and compare its results with the command's
+	scripts/wasm
+	node scripts/pack-engine.mjs
+	node scripts/compare-wasm.mjs $(BENTPIPE)
 
 package: page ## Build a Debian package: target/package
 	scripts/package
@@ -77,7 +82,7 @@ test-report: build
 			npx vitest run --project page tests/real.page.test.ts) || exit 1; \
 	done
 	cd studio && BENTPIPE_COMMAND=$(abspath $(BENTPIPE)) \
-		npx vitest run --project page tests/studio.page.test.ts
+		npx vitest run --project page tests/studio.page.test.ts tests/editable.page.test.ts
 
 test-python: page ## Test the Python package: the wheel in a new environment
 	scripts/test-python
