@@ -46,6 +46,8 @@ PREFIX ?= $(HOME)/.local
 install: page ## Install the command, man pages and completions below ~/.local (PREFIX)
 	cargo install --locked --path crates/cli --root $(PREFIX)
 	$(PREFIX)/bin/bentpipe man $(PREFIX)/share/man/man1
+	[ ! -f target/wasm/engine.html ] || \
+		install -D -m 0644 -t $(PREFIX)/share/bentpipe target/wasm/engine.html
 	@mkdir -p $(PREFIX)/share/bash-completion/completions $(PREFIX)/share/zsh/site-functions \
 		$(PREFIX)/share/fish/vendor_completions.d
 	$(PREFIX)/bin/bentpipe completions bash >$(PREFIX)/share/bash-completion/completions/bentpipe
