@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page build install wheel package demo test test-rust test-page test-report test-python lint docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz clean
+.PHONY: help setup page wasm build install wheel package demo test test-rust test-page test-report test-python lint docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz clean
 
 # Output directory of runs.
 OUT ?= out
@@ -32,6 +32,11 @@ build: page ## Build the command with the page inside
 wheel: page ## Build the Python package: target/wheels
 	python3 -m pip wheel --no-deps --wheel-dir target/wheels .
 
+wasm: build ## Build the virtual clock for pages, and compare its results with the command's
+	scripts/wasm
+	node scripts/pack-engine.mjs
+	node scripts/compare-wasm.mjs $(BENTPIPE)
+
 package: page ## Build a Debian package: target/package
 	scripts/package
 
@@ -41,6 +46,8 @@ PREFIX ?= $(HOME)/.local
 install: page ## Install the command, man pages and completions below ~/.local (PREFIX)
 	cargo install --locked --path crates/cli --root $(PREFIX)
 	$(PREFIX)/bin/bentpipe man $(PREFIX)/share/man/man1
+	[ ! -f target/wasm/engine.html ] || \
+		install -D -m 0644 -t $(PREFIX)/share/bentpipe target/wasm/engine.html
 	@mkdir -p $(PREFIX)/share/bash-completion/completions $(PREFIX)/share/zsh/site-functions \
 		$(PREFIX)/share/fish/vendor_completions.d
 	$(PREFIX)/bin/bentpipe completions bash >$(PREFIX)/share/bash-completion/completions/bentpipe
@@ -77,7 +84,7 @@ test-report: build
 			npx vitest run --project page tests/real.page.test.ts) || exit 1; \
 	done
 	cd studio && BENTPIPE_COMMAND=$(abspath $(BENTPIPE)) \
-		npx vitest run --project page tests/studio.page.test.ts
+		npx vitest run --project page tests/studio.page.test.ts tests/editable.page.test.ts
 
 test-python: page ## Test the Python package: the wheel in a new environment
 	scripts/test-python

@@ -70,8 +70,14 @@ of D3, topojson-client and world-atlas by Mike Bostock, delaunator and earcut by
 licence). Land: Natural Earth, public domain. */
 `;
 
-/** The globe's script, put into reports as it is, so it must not end the element around it. */
-function embeddable(): Plugin {
+/** Of the editor and the engine in editable reports. */
+const ENGINE_NOTICE = `/*! Contains CodeMirror and Lezer by Marijn Haverbeke and others, and
+xz-decompress by Tim Perry, based on xzwasm by Steve Sanderson, with walloc by Igalia (MIT licence);
+xz-embedded by Lasse Collin and Igor Pavlov (public domain). */
+`;
+
+/** A script that is put into reports as it is, so it must not end the element around it. */
+function embeddable(notice: string): Plugin {
   return {
     name: "bentpipe-embeddable",
     apply: "build",
@@ -80,7 +86,7 @@ function embeddable(): Plugin {
       for (const item of Object.values(bundle)) {
         if (item.type === "chunk")
           item.code =
-            NOTICE +
+            notice +
             item.code.replaceAll("</script", "<\\/script").replaceAll("<!--", "\\x3C!--").trim();
       }
     },
@@ -90,7 +96,7 @@ function embeddable(): Plugin {
 const absent = fileURLToPath(new URL("src/sky/globe/absent.ts", import.meta.url));
 
 const globe: UserConfig = {
-  plugins: [embeddable()],
+  plugins: [embeddable(NOTICE)],
   resolve: {
     alias: ["three/webgpu", "three/tsl", "h3-js"].map((name) => ({
       find: new RegExp(`^${name}$`),
@@ -146,23 +152,39 @@ const studio: UserConfig = {
   },
 };
 
-/** The script of the site's pages. A classic one, as pages on a disk load no modules. */
-const site: UserConfig = {
+/** A classic script: pages on a disk load no modules. */
+const script = (
+  name: string,
+  entry: string,
+  global: string,
+  plugins: Plugin[] = [],
+): UserConfig => ({
+  plugins,
+  define: { "process.env.NODE_ENV": '"production"' },
   build: {
     target: "es2022",
     emptyOutDir: false,
     reportCompressedSize: false,
     lib: {
-      entry: "src/site/main.ts",
+      entry,
       formats: ["iife"],
-      name: "BentpipeSite",
-      fileName: () => "site.js",
+      name: global,
+      fileName: () => `${name}.js`,
+      cssFileName: name,
     },
   },
+});
+
+const builds: Record<string, UserConfig> = {
+  globe,
+  studio,
+  // The site's pages.
+  site: script("site", "src/site/main.ts", "BentpipeSite"),
+  // The editor of editable reports, and what unpacks it and the engine.
+  editor: script("editor", "src/editable/main.ts", "BentpipeEditor", [embeddable(ENGINE_NOTICE)]),
+  loader: script("loader", "src/editable/loader.ts", "BentpipeLoader", [embeddable(ENGINE_NOTICE)]),
 };
 
-const builds: Record<string, UserConfig> = { globe, studio, site };
-
-// `vite build` makes dist/index.html; `--mode globe` dist/globe.js, `--mode studio`
-// dist/studio.html and `--mode site` dist/site.js beside it.
+// `vite build` makes dist/index.html; with `--mode`, the others beside it: globe.js, studio.html,
+// site.js, editor.js with editor.css, loader.js.
 export default defineConfig(({ mode }) => builds[mode] ?? page);

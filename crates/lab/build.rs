@@ -39,17 +39,20 @@ fn main() {
     println!("cargo::rerun-if-changed={}", crates.join(traces).display());
     println!("cargo::rerun-if-changed={}", crates.join("../Cargo.lock").display());
     files.sort();
-    let mut digest = Fnv::new();
+    let (mut digest, mut sources) = (Fnv::new(), Fnv::new());
     // The mathematical functions of the platform may round differently.
     digest.add(env::var("TARGET").unwrap_or_default().as_bytes());
     for (name, path) in files {
         // Outside the workspace there is no lock file.
         if let Ok(content) = fs::read(&path) {
-            digest.add(name.as_bytes());
-            digest.add(&content);
+            for digest in [&mut digest, &mut sources] {
+                digest.add(name.as_bytes());
+                digest.add(&content);
+            }
         }
     }
     println!("cargo::rustc-env=BENTPIPE_ENGINE={:032x}", digest.0);
+    println!("cargo::rustc-env=BENTPIPE_SOURCES={:032x}", sources.0);
 }
 
 /// Adds the files below `directory`, each with a name that does not depend on the machine.

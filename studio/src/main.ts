@@ -8,6 +8,7 @@ import type { Report } from "./data/report.types.ts";
 import { hasReverseTraffic } from "./data/reverse.ts";
 import { SeriesSource } from "./data/series-cache.ts";
 import { h, replace, scrollTo } from "./page/dom.ts";
+import { EditableReport } from "./page/editable.ts";
 import { parseHash, type State, Store } from "./page/state.ts";
 import { themeToggle } from "./page/theme.ts";
 import { dataSection } from "./sections/data.ts";
@@ -23,6 +24,7 @@ const app = document.getElementById("app")!;
 /** What a site that shows this report puts above its path. */
 const beside = document.querySelector<HTMLTemplateElement>("template#bentpipe-beside");
 let recolour = (): void => {};
+const editable = new EditableReport(({ report, traces }) => load(report, traces));
 const toggle = themeToggle(() => recolour());
 
 function topBar(links: [string, string][]): HTMLElement {
@@ -37,8 +39,18 @@ function topBar(links: [string, string][]): HTMLElement {
         h("a", { href: `#${id}`, click: (e: MouseEvent) => jump(e, id) }, name),
       ),
     ),
+    editable.control(),
     toggle,
   );
+}
+
+/** Shows the parts of the page. The editor of an editable report, if it is there, stays. */
+function lay(bar: HTMLElement, ...parts: HTMLElement[]): void {
+  const { slot } = editable;
+  if (!slot.isConnected) replace(app, bar, slot);
+  else slot.previousElementSibling?.replaceWith(bar);
+  while (slot.nextSibling) slot.nextSibling.remove();
+  app.append(...parts);
 }
 
 /** Scrolls without touching the address, which holds the view. */
@@ -108,8 +120,7 @@ function show(report: Report, traces: string | null): void {
   ];
   const { scenario, seed, clock } = report;
   const version = versionOf(report);
-  replace(
-    app,
+  lay(
     topBar(sections.map(([id, name]) => [id, name])),
     h(
       "main",
@@ -122,8 +133,7 @@ function show(report: Report, traces: string | null): void {
 }
 
 function empty(problem: string | null): void {
-  replace(
-    app,
+  lay(
     topBar([]),
     h(
       "main",
@@ -133,12 +143,15 @@ function empty(problem: string | null): void {
   );
 }
 
-const text = embedded("bentpipe-report");
-if (text === null) empty(null);
-else {
+/** Shows the report of a JSON document. */
+function load(json: string, traces: string | null): void {
   try {
-    show(readReport(JSON.parse(text)), embedded("bentpipe-traces"));
+    show(readReport(JSON.parse(json)), traces);
   } catch (error) {
     empty(`The report in this page cannot be read: ${reasonOf(error)}`);
   }
 }
+
+const text = embedded("bentpipe-report");
+if (text === null) empty(null);
+else load(text, embedded("bentpipe-traces"));

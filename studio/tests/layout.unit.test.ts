@@ -12,7 +12,10 @@ const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((f
 const text = (file: string): string => readFileSync(join(root, file), "utf8");
 
 /** Folders from top to bottom; imports point downwards. */
-const ORDER = ["", "site", "app", "sections", "sky", "panels", "charts", "page", "format", "data"];
+const ORDER = [
+  ...["", "site", "editable", "engine", "app", "sections", "sky", "panels", "charts"],
+  ...["page", "format", "data"],
+];
 const rank = (file: string): number =>
   ORDER.indexOf(file.includes("/") ? file.slice(0, file.indexOf("/")) : "");
 

@@ -7,6 +7,7 @@ declare module "node:fs" {
   export function mkdirSync(path: string, options: { recursive: boolean }): void;
   export function rmSync(path: string, options: { recursive: boolean; force: boolean }): void;
   export function existsSync(path: string): boolean;
+  export function statSync(path: string): { size: number };
   export function readdirSync(
     path: string,
     options: { recursive: boolean; encoding: "utf8" },
@@ -17,6 +18,11 @@ declare module "node:child_process" {
     stdout: unknown;
     kill(signal: string): void;
   }
+  export function execFileSync(
+    command: string,
+    args: string[],
+    options: { stdio: "ignore" | ("ignore" | "inherit")[] },
+  ): void;
   export function spawn(
     command: string,
     args: string[],

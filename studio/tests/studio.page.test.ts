@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { env } from "node:process";
@@ -9,6 +8,7 @@ import { createInterface } from "node:readline";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Bench, type Opened, type Options } from "./browser.ts";
+import { accessibilityFaults, editorText, notice, ran, retype, status } from "./editing.ts";
 
 const command = env.BENTPIPE_COMMAND;
 if (!command) console.log("skipped: BENTPIPE_COMMAND does not name the command `bentpipe`");
@@ -83,30 +83,6 @@ class TestStudio {
     expect((await ended)[0]).toBe(0);
     rmSync(this.#dir, { recursive: true, force: true });
   }
-}
-
-async function status(page: Page, pattern: RegExp, of = ".status:not(.notice)"): Promise<void> {
-  await expect
-    .poll(() => page.locator(of).allInnerTexts(), { timeout: 20_000 })
-    .toEqual([expect.stringMatching(pattern)]);
-}
-
-const notice = (page: Page, pattern: RegExp): Promise<void> => status(page, pattern, ".notice");
-
-/** Replaces the text in the editor, as one paste does. */
-async function retype(page: Page, text: string): Promise<void> {
-  await page.click(".cm-content");
-  await page.keyboard.press("Control+a");
-  await page.keyboard.insertText(text);
-}
-
-const editorText = (page: Page): Promise<string> =>
-  page.evaluate(() =>
-    [...document.querySelectorAll(".cm-line")].map((line) => line.textContent).join("\n"),
-  );
-
-async function ran(page: Page): Promise<void> {
-  await expect.poll(() => page.getAttribute(".runs li", "class"), { timeout: 20_000 }).toBe("done");
 }
 
 describe.skipIf(!command)("the studio", () => {
@@ -230,19 +206,7 @@ describe.skipIf(!command)("the studio", () => {
     const { page } = await studio.open("small.toml", options);
     await page.click("button.main");
     await ran(page);
-    await page.addScriptTag({ path: createRequire(import.meta.url).resolve("axe-core") });
-    const faults = await page.evaluate(async () => {
-      type Axe = {
-        run(
-          of: unknown,
-        ): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }>;
-      };
-      const { axe } = window as unknown as { axe: Axe };
-      const { violations } = await axe.run({ exclude: ["iframe"] });
-      return violations
-        .filter(({ impact }) => impact === "serious" || impact === "critical")
-        .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-    });
+    const faults = await accessibilityFaults(page);
     expect(faults).toEqual([]);
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect(width).toBeLessThanOrEqual(options.width);

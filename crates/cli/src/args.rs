@@ -74,6 +74,12 @@ const RUN_EXAMPLES: &str = r#"Examples:
 
   bentpipe run my.toml --json | jq '.summary[] | select(.metric == "completion_s")'"#;
 
+const REPORT_EXAMPLES: &str = r#"Examples:
+  bentpipe report out/cnes-start
+
+  Write out/cnes-start/editable.html, to send to others:
+  bentpipe report --editable out/cnes-start"#;
+
 const MATRIX_EXAMPLES: &str = r#"Examples:
   bentpipe matrix
   bentpipe matrix --controllers newreno,cubic,bbr3
@@ -206,11 +212,10 @@ pub enum Command {
     #[cfg(feature = "studio")]
     /// Edit scenarios and run them in a browser
     Studio(Studio),
-    /// Rebuild report.html from the results in a run directory
-    Report {
-        /// A directory written by `bentpipe run`
-        dir: PathBuf,
-    },
+    /// Rebuild report.html from the results in a run directory, or write a page in which readers
+    /// run the scenario again
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(Report),
     /// Write man pages, one for each subcommand
     Man {
         /// Directory for the pages, such as ~/.local/share/man/man1
@@ -221,6 +226,21 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+/// Arguments of `bentpipe report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// A directory written by `bentpipe run`
+    pub dir: PathBuf,
+    /// Write editable.html: the report in one file that opens offline, in which the scenario can be
+    /// changed and run
+    #[arg(long)]
+    pub editable: bool,
+    /// The simulator for such a page, which `make wasm` writes [default: the one installed with the
+    /// command, or built beside it]
+    #[arg(long, value_name = "FILE", requires = "editable")]
+    pub engine: Option<PathBuf>,
 }
 
 /// Arguments of `bentpipe matrix`.

@@ -11,6 +11,7 @@ mod compare_table;
 mod config_file;
 mod controllers;
 mod dry_run;
+mod engine;
 mod errors;
 mod explain;
 mod fairness;
@@ -38,6 +39,7 @@ mod progress;
 #[cfg(feature = "product")]
 mod proxy;
 mod replay;
+mod report;
 mod result_cells;
 mod run;
 #[cfg(feature = "product")]
@@ -151,7 +153,7 @@ pub fn main_with(
         Command::Schema { results } => schema(results),
         #[cfg(feature = "studio")]
         Command::Studio(args) => studio::run(&args),
-        Command::Report { dir } => report(&dir),
+        Command::Report(args) => report::run(&args),
         Command::Man { dir } => man::run(&dir),
         Command::Completions { shell } => completions(shell),
     };
@@ -185,11 +187,6 @@ fn schema(results: bool) -> Result<u8, LabError> {
         bentpipe_scenario::json_schema()
     };
     output::print(&format!("{}\n", serde_json::to_string_pretty(&schema).unwrap_or_default()))
-}
-
-fn report(directory: &Path) -> Result<u8, LabError> {
-    let path = bentpipe_lab::rebuild(directory)?;
-    output::print(&format!("{}\n", path.display()))
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<u8, LabError> {

@@ -19,6 +19,7 @@ pub fn run(args: &Arguments) -> Result<u8, LabError> {
         jobs: jobs(args.jobs),
         store: store.map(|store| Arc::new(store) as _),
         reuse: !args.store.no_reuse,
+        engine: || crate::engine::find(None),
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

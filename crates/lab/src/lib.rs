@@ -44,7 +44,7 @@ pub use library::Lab;
 pub use plan::{Changes, Plan, PlanInput, Shard, Task, select_case};
 #[cfg(feature = "real-clock")]
 pub use real_clock::{LiveStats, MAX_LATENESS, RealClock, StatsObserver};
-pub use rebuild::{rebuild, replace_file};
+pub use rebuild::{editable, rebuild, replace_file};
 pub use record::{Recorded, Study, record, study};
 pub use resolve::{Case, FlowEnds, OrbitPath};
 pub use run::{CompletedRun, RunError, Runner, Simulator, run_alone};
@@ -55,4 +55,4 @@ pub use rundir::{MANIFEST, Staging};
 pub use store::{RECORDS, RecordFiles, RunStore};
 #[cfg(feature = "store")]
 pub use store::{ResultStore, StoreError, StoreSummary};
-pub use task_id::{ENGINE, TaskId};
+pub use task_id::{ENGINE, SOURCES, TaskId};

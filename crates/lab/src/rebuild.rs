@@ -1,8 +1,9 @@
-//! Rebuilds the report of a run directory.
+//! Rebuilds the report of a run directory, as one to read or one to change and run.
 
 use crate::error::LabError;
 use crate::run_directory::RunDirectory;
-use bentpipe_report::html;
+use bentpipe_report::{Editable, editable_html, html};
+use bentpipe_results::Clock;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,34 @@ pub fn rebuild(directory: &Path) -> Result<PathBuf, LabError> {
         .map_err(|error| LabError::write(&path, error))?;
     replace_file(&path, page.as_bytes())?;
     Ok(path)
+}
+
+/// Returns the report of the run directory `directory` as a page in which a reader can change the
+/// scenario and run it. `engine` are the elements that `make wasm` wrote, or others that load them.
+///
+/// # Errors
+/// `directory` is not a run directory, a file in it cannot be read, it has no runs of the virtual
+/// clock, or the command was built without the page.
+pub fn editable(directory: &Path, engine: &str) -> Result<String, LabError> {
+    let refuse = |reason: &str| LabError::Usage {
+        argument: "DIR",
+        reason: format!("{}: {reason}", directory.display()),
+    };
+    let opened = RunDirectory::open(directory)?;
+    let (results, recording) = (opened.results()?, opened.recording()?);
+    if opened.manifest.clock == Clock::Real {
+        return Err(refuse("its runs were in real time, which a page cannot repeat"));
+    }
+    if results.runs.is_empty() {
+        return Err(refuse("it has no runs; allowed: a directory that `bentpipe run` wrote"));
+    }
+    let name = format!("{}.toml", opened.manifest.scenario);
+    let files = opened.inputs()?;
+    let files = files.into_iter().map(|(name, text)| (name.display().to_string(), text)).collect();
+    let scenario = Editable { name: &name, files: &files, engine };
+    let page = editable_html(&opened.manifest, &results, &recording, &scenario)
+        .map_err(|error| LabError::read(directory, error))?;
+    page.ok_or_else(|| refuse("this `bentpipe` was built without the report page: make build"))
 }
 
 /// Writes `file`, which keeps its old content until the new one is complete.

@@ -7,6 +7,7 @@ use bentpipe_link::ReadFiles;
 use bentpipe_report::Recording;
 use bentpipe_results::{Manifest, Results};
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -69,17 +70,12 @@ impl RunDirectory {
         Ok(recording)
     }
 
-    /// Makes the plan of its scenario again, with `changes`.
+    /// Reads the files that its scenario names, by their names there.
     ///
     /// # Errors
-    /// A file that the scenario names is missing, or the scenario is invalid for this version.
-    pub fn plan(&self, changes: &Changes) -> Result<Plan, LabError> {
-        let mut input = PlanInput {
-            name: format!("the scenario in {}", self.path.join(MANIFEST).display()),
-            text: self.manifest.source.clone(),
-            changes: changes.clone(),
-            files: Default::default(),
-        };
+    /// One of them is missing.
+    pub fn inputs(&self) -> Result<BTreeMap<PathBuf, String>, LabError> {
+        let mut files = BTreeMap::new();
         for file in &self.manifest.inputs {
             let name = Path::new(&file.file);
             // A manifest from elsewhere must not name files outside its directory.
@@ -88,8 +84,22 @@ impl RunDirectory {
             }
             let text = self.path.as_path().read(name);
             let text = text.map_err(|error| LabError::read(self.path.join(name), error))?;
-            input.files.insert(PathBuf::from(&file.name), text.to_string());
+            files.insert(PathBuf::from(&file.name), text.to_string());
         }
+        Ok(files)
+    }
+
+    /// Makes the plan of its scenario again, with `changes`.
+    ///
+    /// # Errors
+    /// A file that the scenario names is missing, or the scenario is invalid for this version.
+    pub fn plan(&self, changes: &Changes) -> Result<Plan, LabError> {
+        let input = PlanInput {
+            name: format!("the scenario in {}", self.path.join(MANIFEST).display()),
+            text: self.manifest.source.clone(),
+            changes: changes.clone(),
+            files: self.inputs()?,
+        };
         Ok(Plan::from_input(&input)?)
     }
 }

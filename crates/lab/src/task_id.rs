@@ -10,6 +10,9 @@ use std::sync::Arc;
 /// Digest of the sources and dependencies of this simulator, as 32 hexadecimal digits. Results of
 /// another one are not reused.
 pub const ENGINE: &str = env!("BENTPIPE_ENGINE");
+/// The same digest without the platform: a page's engine and a command with equal ones were built
+/// from the same sources.
+pub const SOURCES: &str = env!("BENTPIPE_SOURCES");
 
 /// Identity of the results of one run: equal if engine, case, seed and number of the run are.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

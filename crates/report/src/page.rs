@@ -13,6 +13,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// The page of `studio/`; empty if it was not built.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
@@ -26,6 +27,11 @@ const MIN_ROOM: usize = 500_000;
 const MAX_RUNS: usize = 1500;
 /// Placeholder for the data in the page.
 const DATA_PLACEHOLDER: &str = "<!--BENTPIPE-DATA-->";
+
+/// What scripts the page may run.
+const SCRIPTS: &str = "script-src 'unsafe-inline';";
+/// What scripts it may run with an engine: WebAssembly, in workers that it makes itself.
+const ENGINE_SCRIPTS: &str = "script-src 'unsafe-inline' 'wasm-unsafe-eval'; worker-src blob:;";
 
 /// Data of the report page.
 #[derive(Serialize, JsonSchema)]
@@ -78,6 +84,48 @@ pub fn html(
     let globe = if series.constellations.is_empty() { String::new() } else { globe() };
     let data = page_data(manifest, results, series, PAGE.len() + globe.len())?;
     Ok(PAGE.replacen(DATA_PLACEHOLDER, &(globe + &data), 1))
+}
+
+/// A scenario, and what lets a reader change it and run it in the page.
+#[derive(Debug, Clone, Copy)]
+pub struct Editable<'a> {
+    /// Name of the scenario's file.
+    pub name: &'a str,
+    /// Texts of the files that it names.
+    pub files: &'a BTreeMap<String, String>,
+    /// The elements that `make wasm` wrote, or others that load them.
+    pub engine: &'a str,
+}
+
+/// Creates the report as [`html`] does, as one that a reader can change and run again without
+/// anything else. `None` if the page was not built.
+///
+/// # Errors
+/// See [`html`].
+pub fn editable_html(
+    manifest: &Manifest,
+    results: &Results,
+    series: &Recording,
+    editable: &Editable<'_>,
+) -> Result<Option<String>, serde_json::Error> {
+    if !PAGE.contains(DATA_PLACEHOLDER) || !PAGE.contains(SCRIPTS) {
+        return Ok(None);
+    }
+    let scenario = serde_json::json!({
+        "name": editable.name,
+        "text": manifest.source,
+        "files": editable.files,
+    });
+    let page = html(manifest, results, series)?;
+    let page = page.replacen(SCRIPTS, ENGINE_SCRIPTS, 1);
+    let end = page.rfind("</body>").unwrap_or(page.len());
+    let (before, after) = page.split_at(end);
+    let scenario = escaped(&scenario.to_string());
+    Ok(Some(format!(
+        "{before}<script type=\"application/json\" id=\"bentpipe-scenario\">{scenario}</script>\n\
+         {}{after}",
+        editable.engine
+    )))
 }
 
 /// Returns the script elements with the data of a page whose other parts have `size` bytes.
@@ -150,13 +198,17 @@ fn globe() -> String {
 
 /// Returns the script elements with the data.
 fn data(json: &str, compressed: &[u8]) -> String {
-    // The data must neither end the element nor start a comment, which HTML allows in scripts.
-    let json = json.replace("</", "<\\/").replace("<!--", "\\u003c!--");
+    let json = escaped(json);
     let traces = base64::engine::general_purpose::STANDARD.encode(compressed);
     format!(
         "<script type=\"application/json\" id=\"bentpipe-report\">{json}</script>\n\
          <script type=\"application/octet-stream;base64\" id=\"bentpipe-traces\">{traces}</script>"
     )
+}
+
+/// Returns JSON that neither ends its element nor starts a comment, which HTML allows in scripts.
+fn escaped(json: &str) -> String {
+    json.replace("</", "<\\/").replace("<!--", "\\u003c!--")
 }
 
 #[cfg(test)]
@@ -183,6 +235,11 @@ mod tests {
         assert_eq!(shown.len(), 1500);
         assert_eq!((shown[500].variant.as_str(), shown[500].run), ("b", 0));
         assert!(note.unwrap().contains("1500 of 3000 runs, the first 500"));
+    }
+
+    #[test]
+    fn a_scenario_cannot_end_its_element() {
+        assert_eq!(escaped("</script><!--"), "<\\/script>\\u003c!--");
     }
 
     #[test]

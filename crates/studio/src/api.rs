@@ -22,6 +22,8 @@ pub struct Api {
     pub directory: Directory,
     /// Runs.
     pub runs: Runs,
+    /// Returns the simulator that exported reports bring along.
+    pub engine: fn() -> Result<String, LabError>,
 }
 
 /// A request whose sender may ask.
@@ -97,6 +99,13 @@ impl Api {
                 } else {
                     responses::json_file(bytes)
                 })
+            }
+            ["runs", id, "editable.html"] if get => {
+                let directory = self.runs.directory(number(id)?).ok_or_else(|| missing(request))?;
+                let page = (self.engine)()
+                    .and_then(|engine| bentpipe_lab::editable(&directory, &engine))
+                    .map_err(|error| (StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
+                Ok(responses::page(page))
             }
             _ => Err(missing(request)),
         }

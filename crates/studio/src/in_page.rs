@@ -4,6 +4,7 @@
 //! both. Crate `bentpipe-wasm` exports these functions to a Web Worker.
 
 use crate::{Checked, Edit, MAX_CASES, edit as edited, main_metrics, profile_names};
+pub use bentpipe_lab::SOURCES;
 use bentpipe_lab::{
     Changes, LabError, Options, Plan, PlanInput, Progress, Simulator, Study, Threads, study,
 };
@@ -43,6 +44,11 @@ pub fn edit(change: &str) -> Result<String, String> {
 /// None occur.
 pub fn profiles() -> Result<String, String> {
     json(&profile_names())
+}
+
+/// Returns the JSON Schema of scenarios.
+pub fn schema() -> String {
+    bentpipe_scenario::json_schema().to_string()
 }
 
 /// What a scenario's runs gave.

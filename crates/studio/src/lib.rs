@@ -19,6 +19,7 @@
 //! | `GET`, `DELETE /api/runs/ID` | state and main metrics of one; cancels it |
 //! | `GET /api/runs/ID/scenario` | the text that it runs |
 //! | `GET /runs/ID/report.html`, `…/results.json` | results of a run |
+//! | `GET /runs/ID/editable.html` | its report with the simulator, to send to others |
 //!
 //! Without the feature `server`, what is left is [`in_page`]: the same answers for a page that
 //! brings the virtual clock along.

@@ -5,7 +5,7 @@ use crate::api::{self, Api};
 use crate::files::{Directory, FileError, MAX_TEXT};
 use crate::responses::{self, FullResponse};
 use crate::runs::Runs;
-use bentpipe_lab::RunStore;
+use bentpipe_lab::{LabError, RunStore};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
@@ -40,6 +40,8 @@ pub struct StudioConfig {
     pub store: Option<Arc<dyn RunStore + Send>>,
     /// Whether runs that the store has are taken from it.
     pub reuse: bool,
+    /// Returns the simulator that exported reports bring along.
+    pub engine: fn() -> Result<String, LabError>,
 }
 
 /// A studio.
@@ -60,7 +62,8 @@ impl Studio {
         let io = |source| FileError::Io { name: format!("127.0.0.1:{port}"), source };
         let listener = TcpListener::bind(("127.0.0.1", port)).await.map_err(io)?;
         let access = Access::new(listener.local_addr().map_err(io)?).map_err(io)?;
-        Ok(Self { api: Arc::new(Api { directory, runs }), access: Arc::new(access), listener })
+        let api = Arc::new(Api { directory, runs, engine: config.engine });
+        Ok(Self { api, access: Arc::new(access), listener })
     }
 
     /// Returns the address to open in a browser. It has the secret.

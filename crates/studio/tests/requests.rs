@@ -14,6 +14,9 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+/// Stands for the simulator of exported reports.
+const ENGINE: &str = "<script>\"engine\"</script>";
+
 const SCENARIO: &str = "\
 name = \"small\"
 [path]
@@ -44,6 +47,7 @@ impl TestStudio {
             jobs: NonZeroUsize::MIN,
             store: None,
             reuse: true,
+            engine: || Ok(ENGINE.to_owned()),
         };
         let opened = Studio::open(config, 0).await.unwrap();
         let url = opened.url();
@@ -153,6 +157,14 @@ async fn a_scenario_runs_and_its_report_is_served() {
     assert!(status.is_success() && report.as_str().unwrap().contains("<html"), "{status}");
     let (_, results) = studio.api("GET", &format!("runs/{id}/results.json"), "").await;
     assert_eq!(results["runs"].as_array().unwrap().len(), 1);
+    let (status, editable) = studio.api("GET", &format!("runs/{id}/editable.html"), "").await;
+    let editable = editable.to_string();
+    if status.is_success() {
+        assert!(editable.contains("bentpipe-scenario") && editable.contains("engine"));
+    } else {
+        // A build without the page.
+        assert!(editable.contains("make build"), "{status} {editable}");
+    }
     for path in [format!("runs/{id}/manifest.json"), format!("runs/{id}/../../small.toml")] {
         assert_eq!(studio.api("GET", &path, "").await.0, StatusCode::NOT_FOUND, "{path}");
     }

@@ -26,6 +26,12 @@ pub fn begin() {
     std::panic::set_hook(Box::new(|panic| show_failure(&panic.to_string())));
 }
 
+/// Returns a digest of the sources that decide results, which the command has too.
+#[wasm_bindgen]
+pub fn sources() -> String {
+    in_page::SOURCES.to_owned()
+}
+
 /// See `in_page::check`.
 #[wasm_bindgen]
 pub fn check(name: &str, text: &str, files: &str) -> Result<String, String> {
@@ -44,12 +50,21 @@ pub fn profiles() -> Result<String, String> {
     in_page::profiles()
 }
 
+/// See `in_page::schema`.
+#[wasm_bindgen]
+pub fn schema() -> String {
+    in_page::schema()
+}
+
 /// What a scenario's runs gave; see `in_page::Completed`.
 #[derive(Debug)]
 #[wasm_bindgen(getter_with_clone)]
 pub struct Completed {
+    /// The main metrics, as JSON.
     pub summary: String,
+    /// The file `results.json` that the command would write.
     pub results: String,
+    /// The elements with the data of a report page.
     pub data: String,
 }
 

@@ -1,6 +1,4 @@
-/**
- * Requests to the command that serves this page. Paths are relative to the address with the secret.
- */
+/** What a page asks to check, change and run scenarios: the command's server, or its own engine. */
 import type { PathSummary, Summary } from "../data/report.types.ts";
 
 /** What a valid scenario plans. */
@@ -58,49 +56,26 @@ export interface ProfileName {
   title: string;
 }
 
-async function ask(method: string, path: string, body?: string): Promise<Response> {
-  const response = await fetch(path, { method, ...(body === undefined ? {} : { body }) });
-  if (response.ok) return response;
-  const text = await response.text();
-  let reason = text;
-  try {
-    reason = (JSON.parse(text) as { error: string }).error;
-  } catch {
-    // Not from the studio itself.
-  }
-  throw new Error(reason || `${response.status} ${response.statusText}`);
+/** All requests. Each throws an error that says what was wrong. */
+export interface Api {
+  /** Names of the scenarios, and where they are. */
+  list(): Promise<{ directory: string; scenarios: string[] }>;
+  profiles(): Promise<ProfileName[]>;
+  /** The JSON Schema of scenarios. */
+  schema(): Promise<unknown>;
+  /** The text of a scenario. */
+  read(file: string): Promise<string>;
+  /** Keeps a text. Returns what was done. */
+  save(file: string, text: string): Promise<string>;
+  check(file: string, text: string): Promise<Checked>;
+  /** A text with one key changed; `null` removes the key. */
+  edit(text: string, key: string, value: string | null): Promise<string>;
+  /** Starts a run and returns its number. `latest` cancels runs that have not ended. */
+  run(file: string, text: string, latest: boolean): Promise<number>;
+  /** All runs, the newest first. */
+  runs(): Promise<RunState[]>;
+  details(id: number): Promise<RunDetails>;
+  cancel(id: number): Promise<void>;
+  /** The text that a run was started from. */
+  textOf(id: number): Promise<string>;
 }
-
-const json = async <T>(method: string, path: string, body?: string): Promise<T> =>
-  (await ask(method, path, body)).json() as Promise<T>;
-
-const fileUrl = (file: string): string =>
-  `api/scenarios/${file.split("/").map(encodeURIComponent).join("/")}`;
-const named = (file: string): string => `file=${encodeURIComponent(file)}`;
-
-/** All requests. */
-export const api = {
-  list: () => json<{ directory: string; scenarios: string[] }>("GET", "api/scenarios"),
-  profiles: () => json<ProfileName[]>("GET", "api/profiles"),
-  schema: () => json<unknown>("GET", "api/schema"),
-  read: async (file: string) => (await ask("GET", fileUrl(file))).text(),
-  save: (file: string, text: string) => ask("PUT", fileUrl(file), text),
-  check: (file: string, text: string) => json<Checked>("POST", `api/check?${named(file)}`, text),
-  edit: async (text: string, key: string, value: string | null) =>
-    (await json<{ text: string }>("POST", "api/edit", JSON.stringify({ text, key, value }))).text,
-  run: async (file: string, text: string, latest: boolean) =>
-    (
-      await json<{ id: number }>(
-        "POST",
-        `api/runs?${named(file)}${latest ? "&latest=1" : ""}`,
-        text,
-      )
-    ).id,
-  runs: () => json<RunState[]>("GET", "api/runs"),
-  details: (id: number) => json<RunDetails>("GET", `api/runs/${id}`),
-  cancel: (id: number) => ask("DELETE", `api/runs/${id}`),
-  textOf: async (id: number) => (await ask("GET", `api/runs/${id}/scenario`)).text(),
-};
-
-/** Where a run's report is. */
-export const reportUrl = (id: number): string => `runs/${id}/report.html`;

@@ -1,0 +1,58 @@
+/**
+ * Requests to the command that serves this page. Paths are relative to the address with the secret.
+ */
+import type { Api, Checked, ProfileName, RunDetails, RunState } from "./api.ts";
+
+async function ask(method: string, path: string, body?: string): Promise<Response> {
+  const response = await fetch(path, { method, ...(body === undefined ? {} : { body }) });
+  if (response.ok) return response;
+  const text = await response.text();
+  let reason = text;
+  try {
+    reason = (JSON.parse(text) as { error: string }).error;
+  } catch {
+    // Not from the studio itself.
+  }
+  throw new Error(reason || `${response.status} ${response.statusText}`);
+}
+
+const json = async <T>(method: string, path: string, body?: string): Promise<T> =>
+  (await ask(method, path, body)).json() as Promise<T>;
+
+const fileUrl = (file: string): string =>
+  `api/scenarios/${file.split("/").map(encodeURIComponent).join("/")}`;
+const named = (file: string): string => `file=${encodeURIComponent(file)}`;
+
+/** The command. */
+export const server: Api = {
+  list: () => json<{ directory: string; scenarios: string[] }>("GET", "api/scenarios"),
+  profiles: () => json<ProfileName[]>("GET", "api/profiles"),
+  schema: () => json<unknown>("GET", "api/schema"),
+  read: async (file) => (await ask("GET", fileUrl(file))).text(),
+  save: async (file, text) => {
+    await ask("PUT", fileUrl(file), text);
+    return `saved ${file}`;
+  },
+  check: (file, text) => json<Checked>("POST", `api/check?${named(file)}`, text),
+  edit: async (text, key, value) =>
+    (await json<{ text: string }>("POST", "api/edit", JSON.stringify({ text, key, value }))).text,
+  run: async (file, text, latest) =>
+    (
+      await json<{ id: number }>(
+        "POST",
+        `api/runs?${named(file)}${latest ? "&latest=1" : ""}`,
+        text,
+      )
+    ).id,
+  runs: () => json<RunState[]>("GET", "api/runs"),
+  details: (id) => json<RunDetails>("GET", `api/runs/${id}`),
+  cancel: async (id) => void (await ask("DELETE", `api/runs/${id}`)),
+  textOf: async (id) => (await ask("GET", `api/runs/${id}/scenario`)).text(),
+};
+
+/** Where a run's report is. */
+export const reportUrl = (id: number): string => `runs/${id}/report.html`;
+
+/** The report of a run as a page in which its reader can change the scenario and run it. */
+export const exported = async (id: number): Promise<Blob> =>
+  (await ask("GET", `runs/${id}/editable.html`)).blob();

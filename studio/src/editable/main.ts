@@ -1,0 +1,67 @@
+/** The editor of an editable report: the studio, with an engine in the page. */
+import "../app/studio.css";
+import { Studio } from "../app/studio.ts";
+import { MAIN_METRICS } from "../data/metrics.ts";
+import { embedded } from "../data/read.ts";
+import type { Report, Summary } from "../data/report.types.ts";
+import type { EngineCode } from "../engine/engine.ts";
+import { LocalApi, type Scenario } from "../engine/local.ts";
+import { h, replace } from "../page/dom.ts";
+import { showInReport } from "../page/editable.ts";
+
+/** Time without another result after which the report is redrawn. */
+const CALM_MS = 120;
+
+/** The text of an element among those with the data of a report. */
+function part(data: string, id: string): string | null {
+  // A document of its own, whose scripts never run.
+  const text = new DOMParser().parseFromString(data, "text/html").getElementById(id)?.textContent;
+  return text || null;
+}
+
+/** Opens the editor in an element of the report. */
+export function open(slot: HTMLElement, code: EngineCode): void {
+  const scenario = JSON.parse(embedded("bentpipe-scenario") ?? "{}") as Scenario;
+  const api = new LocalApi(code, scenario);
+  const [json, traces] = [embedded("bentpipe-report"), embedded("bentpipe-traces")];
+  const report = JSON.parse(json ?? "{}") as Report;
+  const isMain = (row: Summary): boolean =>
+    MAIN_METRICS.includes(row.metric) && row.median !== null;
+  const first = api.add(report.scenario, report.summary.filter(isMain), "", report.runs_done);
+  let reported = first;
+  let timer = 0;
+  const studio = new Studio(api, {
+    showReport: (id) => {
+      clearTimeout(timer);
+      if (id === reported) return;
+      timer = setTimeout(() => {
+        reported = id;
+        if (id === first) showInReport({ report: json ?? "", traces });
+        else {
+          const data = api.reportData(id);
+          if (data === null) return;
+          const text = part(data, "bentpipe-report");
+          if (text) showInReport({ report: text, traces: part(data, "bentpipe-traces") });
+        }
+      }, CALM_MS);
+    },
+  });
+  studio.saveButton.textContent = "Save text";
+  replace(
+    slot,
+    h(
+      "section",
+      { class: "in-report", "aria-label": "Change and run" },
+      h(
+        "div",
+        { class: "studio-bar" },
+        studio.runButton,
+        studio.saveButton,
+        studio.liveBox,
+        h("span", { class: "hint" }, "Runs in this page; nothing is sent anywhere."),
+      ),
+      studio.body(),
+    ),
+  );
+  void studio.start(scenario.name);
+}

@@ -1,0 +1,179 @@
+/** The answers of the command's server, from an engine in the page. */
+import type { Api, Checked, ProfileName, RunDetails, RunState } from "../app/api.ts";
+import type { Summary } from "../data/report.types.ts";
+import { saveBlob } from "../page/files.ts";
+import type { Completed } from "./engine.ts";
+import { Engine, type EngineCode } from "./engine.ts";
+
+/** A scenario that travels in a page. */
+export interface Scenario {
+  /** Name of its file. */
+  name: string;
+  text: string;
+  /** Texts of the files that it names. */
+  files: Record<string, string>;
+}
+
+/** Largest number of runs that wait. */
+const MAX_WAITING = 16;
+/** Largest number of runs whose reports are kept. */
+const MAX_KEPT = 12;
+/** Largest text, in UTF-16 units. */
+const MAX_TEXT = 1 << 20;
+/** Time for a check, in which a person would have lost patience. */
+const CHECK_MS = 20_000;
+
+interface Entry {
+  state: RunState;
+  text: string;
+  summary: Summary[];
+  data: string | null;
+}
+
+/** Runs and checks one scenario. */
+export class LocalApi implements Api {
+  readonly #scenario: Scenario;
+  /** Checks go on while a scenario runs. */
+  readonly #checker: Engine;
+  readonly #runner: Engine;
+  readonly #entries: Entry[] = [];
+  #last = 0;
+
+  constructor(code: EngineCode, scenario: Scenario) {
+    this.#scenario = scenario;
+    this.#checker = new Engine(code);
+    this.#runner = new Engine(code);
+    this.#checker.start();
+    this.#runner.start();
+  }
+
+  /** Adds a run that has ended, such as that of the page's own report. */
+  add(name: string, summary: Summary[], data: string, runs: number): number {
+    const entry = this.#enter(name, this.#scenario.text, runs);
+    Object.assign(entry.state, { phase: "done", done: runs, has_report: true });
+    Object.assign(entry, { summary, data });
+    return entry.state.id;
+  }
+
+  /** The elements with the data of a run's report. */
+  reportData(id: number): string | null {
+    return this.#entry(id).data;
+  }
+
+  list = async () => ({ directory: "", scenarios: [this.#scenario.name] });
+  schema = async () => JSON.parse(await this.#checker.ask("schema", [])) as unknown;
+  read = async () => this.#scenario.text;
+  runs = async () => this.#entries.map(({ state }) => ({ ...state }));
+  profiles = async () => JSON.parse(await this.#checker.ask("profiles", [])) as ProfileName[];
+  textOf = async (id: number) => this.#entry(id).text;
+
+  save = async (file: string, text: string): Promise<string> => {
+    saveBlob(file, new Blob([text], { type: "application/toml" }));
+    return `saved ${file}, with your downloads`;
+  };
+
+  check = async (file: string, text: string): Promise<Checked> => {
+    if (text.length > MAX_TEXT) throw new Error("the text is larger than 1 MB, the most allowed");
+    const args = [file, text, JSON.stringify(this.#scenario.files)];
+    return JSON.parse(await this.#checker.ask("check", args, CHECK_MS)) as Checked;
+  };
+
+  edit = async (text: string, key: string, value: string | null): Promise<string> => {
+    const change = JSON.stringify({ text, key, value });
+    const answer = await this.#checker.ask("edit", [change], CHECK_MS);
+    return (JSON.parse(answer) as { text: string }).text;
+  };
+
+  run = async (file: string, text: string, latest: boolean): Promise<number> => {
+    const { plan, error } = await this.check(file, text);
+    if (!plan) throw new Error(error?.message ?? "the scenario is invalid");
+    if (latest) for (const { state } of this.#entries) void this.cancel(state.id);
+    const waiting = this.#entries.filter(({ state }) => state.phase === "waiting").length;
+    if (waiting >= MAX_WAITING)
+      throw new Error(`${waiting} runs wait already; allowed: ${MAX_WAITING}`);
+    const entry = this.#enter(plan.name, text, plan.runs);
+    this.#next();
+    return entry.state.id;
+  };
+
+  details = async (id: number): Promise<RunDetails> => {
+    const { state, summary } = this.#entry(id);
+    return { ...state, summary };
+  };
+
+  cancel = async (id: number): Promise<void> => {
+    const { state } = this.#entry(id);
+    if (state.phase === "running") this.#runner.stop("cancelled");
+    else if (state.phase !== "waiting") return;
+    state.phase = "cancelled";
+    this.#next();
+  };
+
+  #entry(id: number): Entry {
+    const entry = this.#entries.find(({ state }) => state.id === id);
+    if (!entry) throw new Error(`there is no run ${id}`);
+    return entry;
+  }
+
+  #enter(name: string, text: string, planned: number): Entry {
+    this.#last += 1;
+    const state: RunState = {
+      id: this.#last,
+      file: this.#scenario.name,
+      name,
+      phase: "waiting",
+      done: 0,
+      reused: 0,
+      planned,
+      has_report: false,
+      error: null,
+    };
+    const entry: Entry = { state, text, summary: [], data: null };
+    this.#entries.unshift(entry);
+    this.#forget();
+    return entry;
+  }
+
+  /** Forgets the oldest runs that have ended; the page's own stays. */
+  #forget(): void {
+    while (this.#entries.length > MAX_KEPT) {
+      const at = this.#entries.findLastIndex(
+        ({ state }) => state.id > 1 && state.phase !== "waiting" && state.phase !== "running",
+      );
+      if (at < 0) return;
+      this.#entries.splice(at, 1);
+    }
+  }
+
+  /** Starts the oldest run that waits, unless one runs. */
+  #next(): void {
+    if (this.#entries.some(({ state }) => state.phase === "running")) return;
+    const next = this.#entries.findLast(({ state }) => state.phase === "waiting");
+    if (!next) return;
+    next.state.phase = "running";
+    void this.#execute(next);
+  }
+
+  async #execute(entry: Entry): Promise<void> {
+    const { state } = entry;
+    const { name, files } = this.#scenario;
+    try {
+      const progress = (done: number, planned: number): void =>
+        void Object.assign(state, { done, planned });
+      const completed: Completed = await this.#runner.run(
+        [name, entry.text, JSON.stringify(files)],
+        progress,
+      );
+      entry.summary = JSON.parse(completed.summary) as Summary[];
+      entry.data = completed.data;
+      Object.assign(state, { phase: "done", has_report: true });
+    } catch (error) {
+      if (state.phase === "running")
+        Object.assign(state, {
+          phase: "failed",
+          error: error instanceof Error ? error.message : String(error),
+        });
+    }
+    this.#next();
+  }
+}

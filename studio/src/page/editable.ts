@@ -1,0 +1,61 @@
+/**
+ * What a report and an engine in the same page tell each other, as events of the document. Either
+ * works without the other.
+ */
+import { button, h } from "./dom.ts";
+
+/** Element with the engine. */
+const ENGINE = "bentpipe-engine";
+/** The reader wants to change the scenario; `detail` is the element for it. */
+const EDIT = "bentpipe-edit";
+/** Other results are to be shown; `detail` is a `ShownData`. */
+const SHOW = "bentpipe-show";
+
+/** Data of a report, as text of the elements that embed it. */
+export interface ShownData {
+  report: string;
+  traces: string | null;
+}
+
+/** The report's half: the place for the editor, and a button if there is an engine. */
+export class EditableReport {
+  /** Stays where it is while reports around it change. */
+  readonly slot = h("div", { class: "edit-slot" });
+
+  /** `show` shows other results. */
+  constructor(show: (data: ShownData) => void) {
+    document.addEventListener(SHOW, (event) => show((event as CustomEvent<ShownData>).detail));
+  }
+
+  /** The button that opens the editor; `false` if this page has no engine. */
+  control(): HTMLElement | false {
+    if (!document.getElementById(ENGINE)) return false;
+    const edit = button(
+      "Change and run",
+      () => {
+        const opened = this.slot.hidden || this.slot.childElementCount === 0;
+        this.slot.hidden = !opened;
+        edit.setAttribute("aria-expanded", String(opened));
+        if (this.slot.childElementCount === 0)
+          document.dispatchEvent(new CustomEvent(EDIT, { detail: this.slot }));
+      },
+      { class: "main", "aria-expanded": String(this.isOpen) },
+    );
+    return edit;
+  }
+
+  /** Whether the editor is open. */
+  get isOpen(): boolean {
+    return !this.slot.hidden && this.slot.childElementCount > 0;
+  }
+}
+
+/** The engine's half: calls back when the reader wants to change the scenario. */
+export function onEdit(call: (slot: HTMLElement) => void): void {
+  document.addEventListener(EDIT, (event) => call((event as CustomEvent<HTMLElement>).detail));
+}
+
+/** Shows other results in the report. */
+export function showInReport(detail: ShownData): void {
+  document.dispatchEvent(new CustomEvent(SHOW, { detail }));
+}

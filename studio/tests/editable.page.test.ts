@@ -1,0 +1,223 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { env } from "node:process";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Bench, clean, layoutFaults, type Opened, type Options } from "./browser.ts";
+import { accessibilityFaults, editorText, notice, ran, retype, status } from "./editing.ts";
+
+const command = env.BENTPIPE_COMMAND;
+const engine = fileURLToPath(new URL("../../target/wasm/engine.html", import.meta.url));
+const missing = !command
+  ? "BENTPIPE_COMMAND does not name the command `bentpipe`"
+  : existsSync(engine)
+    ? null
+    : "no engine for pages: make wasm";
+if (missing) console.log(`skipped: ${missing}`);
+
+/** Largest size of what an editable report has more than a report, in bytes. */
+const MAX_MORE = 1_500_000;
+const HOSTILE = '</script><img src=x onerror="document.title=1"><!--';
+const TRACE = "1\n2\n3\n5\n8\n13\n21\n34\n";
+const SCENARIO = `# A comment that stays.
+name = "hostile"
+title = '${HOSTILE}'
+repeat = 1
+
+[path]
+profile = "geo-50-10"
+forward = { queue = "0.5 BDP" } # also this one
+
+[workload]
+download = "2 MB"
+
+[[variant]]
+name = "cubic"
+
+[[variant]]
+name = "bbr3"
+congestion = "bbr3"
+`;
+const TRACED = `name = "traced"
+[path]
+rtt = "40 ms"
+forward = { rate = { trace = "</script><b>.trace" } }
+return = { rate = "1 Mbps" }
+[workload]
+download = "100 kB"
+`;
+
+describe.skipIf(missing !== null)("an editable report", () => {
+  const dir = mkdtempSync(join(tmpdir(), "bentpipe-editable-"));
+  let bench: Bench;
+
+  /** Runs a scenario and returns the path of its editable report. */
+  function exported(name: string, text: string): string {
+    writeFileSync(join(dir, `${name}.toml`), text);
+    const out = join(dir, name);
+    const run = ["run", join(dir, `${name}.toml`), "--no-store", "--out", out];
+    execFileSync(resolve(command!), run, { stdio: ["ignore", "ignore", "inherit"] });
+    execFileSync(resolve(command!), ["report", "--editable", out], { stdio: "ignore" });
+    return join(out, "editable.html");
+  }
+
+  /** Opens a report from the disk, and its editor. */
+  async function edit(file: string, options: Options = {}): Promise<Opened> {
+    const opened = await bench.visit(pathToFileURL(file).href, options);
+    await opened.page.click("text=Change and run");
+    await opened.page.waitForSelector(".cm-line");
+    await status(opened.page, /runs?\b/);
+    return opened;
+  }
+
+  const run = (page: Page): Promise<void> => page.click(".studio-bar button.main");
+  let file = "";
+  beforeAll(async () => {
+    bench = await Bench.start();
+    file = exported("hostile", SCENARIO);
+  });
+  afterAll(async () => {
+    await bench?.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  it("is at most 1.5 MB larger than the report", () => {
+    const plain = statSync(join(dir, "hostile/report.html")).size;
+    expect(statSync(file).size - plain).toBeLessThan(MAX_MORE);
+  });
+
+  it("opens from the disk, edits, shows an error in place, and runs", async () => {
+    const opened = await edit(file);
+    const { page } = opened;
+    expect(await page.innerText("h1")).toBe(HOSTILE);
+    expect(await editorText(page)).toBe(SCENARIO);
+    await retype(page, SCENARIO.replace('"geo-50-10"', '"geo-50"'));
+    await status(page, /line 7.*no profile is named/s);
+    expect(await page.isDisabled(".studio-bar button.main")).toBe(true);
+    expect(await page.textContent(".cm-lintRange-error")).toBe('"geo-50"');
+    await retype(page, SCENARIO.replace("2 MB", "3 MB"));
+    await status(page, /2 runs/);
+    await page.keyboard.press("Control+Enter");
+    await ran(page);
+    await expect
+      .poll(() => page.locator("pre").allTextContents())
+      .toContainEqual(expect.stringContaining('download = "3 MB"'));
+    expect(await page.innerText("h1")).toBe(HOSTILE);
+    expect(await page.title()).toContain("Bentpipe");
+    clean(opened);
+    await page.close();
+  });
+
+  it("gives the results of the command", async () => {
+    const { page } = await edit(file);
+    const shown = (): Promise<string[]> => page.locator("#table tbody td").allInnerTexts();
+    const before = await shown();
+    await retype(page, `${SCENARIO}\n`);
+    await status(page, /2 runs/);
+    await run(page);
+    await ran(page);
+    await expect.poll(() => page.locator(".runs li").count()).toBe(2);
+    expect(await shown()).toEqual(before);
+    await page.close();
+  });
+
+  it("answers a slider at once", async () => {
+    const { page, errors } = await edit(file);
+    const slider = page.getByLabel("Queue to the client, slider");
+    await slider.focus();
+    for (let i = 0; i < 9; i++) await page.keyboard.press("ArrowRight");
+    await expect
+      .poll(() => editorText(page), { timeout: 20_000 })
+      .toContain('queue = "0.706 BDP" } # also this one');
+    await ran(page);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  it("cancels at once, and goes on", async () => {
+    const { page } = await edit(file);
+    const long = SCENARIO.replace("repeat = 1", "repeat = 2000").replace(
+      'queue = "0.5 BDP"',
+      'queue = "0.5 BDP", loss = 0.01',
+    );
+    await retype(page, long.replace("2 MB", "100 kB"));
+    await status(page, /4.?000 runs/);
+    await run(page);
+    await notice(page, /[1-9]\d* of 4.?000 runs/);
+    const begun = Date.now();
+    await page.click("text=Cancel");
+    await notice(page, /cancelled at \d+ of 4.?000 runs/);
+    expect(Date.now() - begun).toBeLessThan(5000);
+    await retype(page, SCENARIO);
+    await status(page, /2 runs/);
+    await run(page);
+    await ran(page);
+    await page.close();
+  });
+
+  it("says what the command is for what is too large", async () => {
+    const { page } = await edit(file);
+    await retype(page, SCENARIO.replace("2 MB", "100 GB"));
+    await status(page, /2 runs/);
+    await run(page);
+    await notice(page, /packets; a page runs up to 2000000.*bentpipe run hostile\.toml/);
+    await page.close();
+  });
+
+  it("shows markup in names as text", async () => {
+    const opened = await edit(file);
+    const { page } = opened;
+    await retype(page, SCENARIO.replace('"bbr3"\n', `'${HOSTILE}'\n`));
+    await status(page, /line 17.*<img src=x/s);
+    expect(await page.locator("img").count()).toBe(0);
+    clean(opened);
+    await page.close();
+  });
+
+  it.each([
+    ["huge numbers", SCENARIO.replace("repeat = 1", "repeat = 1000000000000")],
+    ["many points", `${SCENARIO}\n[sweep]\nseed = [${"1, ".repeat(20_000)}2]\n`],
+    ["deep nesting", `a = ${"[".repeat(100_000)}`],
+  ])("survives %s", async (_name, text) => {
+    const { page, errors } = await edit(file);
+    await retype(page, text);
+    await expect
+      .poll(() => page.locator(".status.bad").count(), { timeout: 60_000 })
+      .toBeGreaterThan(0);
+    await retype(page, SCENARIO);
+    await status(page, /2 runs/);
+    await run(page);
+    await ran(page);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  it("brings the files that the scenario names", async () => {
+    const name = "a b.trace";
+    writeFileSync(join(dir, name), TRACE);
+    const traced = exported("traced", TRACED.replace("</script><b>.trace", name));
+    expect(readFileSync(traced, "utf8")).toContain(JSON.stringify(TRACE));
+    const opened = await edit(traced);
+    await run(opened.page);
+    await ran(opened.page);
+    clean(opened);
+    await opened.page.close();
+  });
+
+  it.each([
+    { dark: false, width: 1440 },
+    { dark: true, width: 1440 },
+    { dark: false, width: 390 },
+  ])("has no serious fault of accessibility and fits: %o", async (options) => {
+    const opened = await edit(file, options);
+    const { page } = opened;
+    await run(page);
+    await ran(page);
+    expect(await accessibilityFaults(page, [".topbar", ".in-report"])).toEqual([]);
+    expect(await layoutFaults(opened)).toEqual([]);
+    await page.close();
+  });
+});
