@@ -18,10 +18,7 @@ const FILL_BDP: f64 = 10.0;
 
 /// Returns the visits of a flow, with the implied first one if a repeat visit is measured.
 pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> Vec<Visit> {
-    let handshake = match flow.protocol {
-        Protocol::Quic(_) | Protocol::Tcp(_) => flow.transport.handshake.unwrap_or_default(),
-        Protocol::Datagrams | Protocol::External => Handshake::OneRtt,
-    };
+    let handshake = handshake(flow);
     let align = step(flow, path, scenario);
     let workload = match &flow.work {
         Work::Visits(visits) => {
@@ -67,13 +64,17 @@ fn is_repeat(flow: &Flow) -> bool {
         Work::Visits(_) => false,
         Work::Once(workload) => !workload.has_own_transport(),
     };
-    let handshake = match flow.protocol {
+    let repeat = handshake(flow) == Handshake::ZeroRtt
+        || flow.transport.visit == Some(MeasuredVisit::Repeat);
+    of_workload && repeat
+}
+
+/// Returns the handshake of the visits of `flow`.
+fn handshake(flow: &Flow) -> Handshake {
+    match flow.protocol {
         Protocol::Quic(_) | Protocol::Tcp(_) => flow.transport.handshake.unwrap_or_default(),
         Protocol::Datagrams | Protocol::External => Handshake::OneRtt,
-    };
-    let repeat =
-        handshake == Handshake::ZeroRtt || flow.transport.visit == Some(MeasuredVisit::Repeat);
-    of_workload && repeat
+    }
 }
 
 /// Returns the step of the times at which visits begin, so that variants meet the same conditions
