@@ -11,6 +11,8 @@ const SHELL_ECCENTRICITY: f64 = 1e-7;
 /// Below one Earth radius (km) from the centre, a satellite has decayed (Vallado et al. 2006,
 /// "Revisiting Spacetrack Report #3", error 6).
 const GROUND_KM: f64 = 6_378.135;
+/// Shortest time between two checks whether a satellite decays.
+const DECAY_CHECK: Span = Span::from_secs(60);
 /// Minimum elevation in degrees towards satellites of published elements, which do not specify any.
 /// Our choice: that of Starlink's first shells.
 const ELEMENTS_MIN_ELEVATION_DEG: f64 = 25.0;
@@ -181,7 +183,8 @@ impl Constellation {
 
     /// Removes and returns satellites that cannot be propagated from `begins` for `length`.
     ///
-    /// Checks the start, the end, and every hundredth of the time between.
+    /// Checks the start, the end, and every hundredth of the time between, but not more than once a
+    /// minute: satellites decay over hours.
     ///
     /// # Errors
     ///
@@ -194,9 +197,11 @@ impl Constellation {
         let mut decayed = Vec::new();
         let mut keep = Vec::with_capacity(self.len());
         let begins_ns = nanos(begins);
+        let parts = (length.as_nanos() / DECAY_CHECK.as_nanos()).clamp(1, 100);
         for (orbit, name) in self.orbits.iter().zip(&self.names) {
-            let failure = (0..=100).find_map(|hundredth| {
-                let at = begins_ns + i128::from(length.as_nanos()) * hundredth / 100;
+            let failure = (0..=parts).find_map(|part| {
+                let at = begins_ns
+                    + i128::from(length.as_nanos()) * i128::from(part) / i128::from(parts);
                 orbit.teme(at).err()
             });
             keep.push(failure.is_none());

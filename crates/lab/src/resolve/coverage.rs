@@ -27,25 +27,13 @@ pub(super) fn coverage(
     let length = length.min(MAX_LENGTH);
     // Whole seconds make the notes readable.
     let interval = Span::from_secs((length.as_nanos() / SAMPLES / 1_000_000_000).max(1));
-    let mut ends: Vec<Node> = flows.iter().map(|flow| network.station(flow.stations.1)).collect();
-    ends.sort_unstable();
-    ends.dedup();
     let mut first_rtts: Vec<Option<(Time, Span)>> = vec![None; flows.len()];
     let mut outages: Vec<Outages> =
         (0..network.stations().len()).map(|_| Outages::default()).collect();
     let mut at = Time::ZERO;
     loop {
         let topology = Topology::new(network, at)?;
-        if first_rtts.iter().any(Option::is_none) {
-            let routes = Routes::new(network, &topology, &ends);
-            let pending = flows.iter().zip(&mut first_rtts).filter(|(_, rtt)| rtt.is_none());
-            for (flow, first_rtt) in pending {
-                let end = ends.binary_search(&network.station(flow.stations.1)).unwrap_or_default();
-                *first_rtt = routes
-                    .delay(network.station(flow.stations.0), end)
-                    .map(|delay| (at, delay * 2));
-            }
-        }
+        measure_first_rtts(network, &topology, flows, &mut first_rtts);
         for (index, outages) in outages.iter_mut().enumerate() {
             outages.add(at, topology.visible(index).is_empty());
         }
@@ -74,6 +62,32 @@ pub(super) fn coverage(
     }
     let longest = first_rtts.iter().flatten().map(|(_, rtt)| *rtt).max();
     Ok(Coverage { rtt: longest.unwrap_or_else(|| geodesic_rtt(flows)), notes })
+}
+
+/// Measures the RTT of each flow that has none in `first_rtts` and has a route in `topology`. Only
+/// routes to the ends of such flows are computed: one flow without a route must not cost those of
+/// all others at each sample.
+fn measure_first_rtts(
+    network: &Network,
+    topology: &Topology,
+    flows: &[FlowEnds],
+    first_rtts: &mut [Option<(Time, Span)>],
+) {
+    let end = |flow: &FlowEnds| network.station(flow.stations.1);
+    let pending = flows.iter().zip(&*first_rtts).filter(|(_, rtt)| rtt.is_none());
+    let mut ends: Vec<Node> = pending.map(|(flow, _)| end(flow)).collect();
+    if ends.is_empty() {
+        return;
+    }
+    ends.sort_unstable();
+    ends.dedup();
+    let routes = Routes::new(network, topology, &ends);
+    for (flow, first_rtt) in flows.iter().zip(first_rtts).filter(|(_, rtt)| rtt.is_none()) {
+        let destination = ends.binary_search(&end(flow)).unwrap_or_default();
+        *first_rtt = routes
+            .delay(network.station(flow.stations.0), destination)
+            .map(|delay| (topology.at(), delay * 2));
+    }
 }
 
 fn seconds(at: Time) -> String {
