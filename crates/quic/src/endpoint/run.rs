@@ -4,12 +4,17 @@ use super::sans_io::Endpoint;
 use super::transmit::Transmit;
 use crate::connection::State;
 use crate::path_memory::token::Tokens;
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 use futures_util::stream::Stream;
 use noq_proto::ConnectionHandle;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
+
+/// Resolution of the stack's timers. Its pacer rounds the bytes earned and the time to wait down,
+/// so that at the exact nanosecond it is often a byte short and waits once more. A microsecond pays
+/// for a byte from 8 Mbps on.
+const RESOLUTION: Span = Span::from_micros(1);
 
 impl Endpoint {
     /// Returns when [`Endpoint::handle_timeout`] is due.
@@ -174,7 +179,7 @@ impl Endpoint {
             self.ready.pop_front();
             entry.queued = false;
             let (blocked, validated) = (state.writers_blocked(), state.may_send_freely());
-            let timeout = state.quic.poll_timeout().map(|at| self.clock.time(at));
+            let timeout = state.quic.poll_timeout().map(|at| round_up(self.clock.time(at)));
             let timeout = timeout
                 .into_iter()
                 .chain(entry.ack_scheduler.due())
@@ -199,6 +204,12 @@ impl Endpoint {
         }
         None
     }
+}
+
+/// Rounds a deadline of the stack up to the next [`RESOLUTION`].
+fn round_up(at: Time) -> Time {
+    let resolution = RESOLUTION.as_nanos();
+    Time::from_nanos(at.as_nanos().div_ceil(resolution).saturating_mul(resolution))
 }
 
 /// Passes a connection's events to the endpoint, and the answers back.
