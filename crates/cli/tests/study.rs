@@ -245,8 +245,9 @@ fn visits_at_different_times_of_a_changing_path_are_noted() {
     );
     for (path, noted) in [(path, false), (changing.as_str(), true)] {
         let text = format!(
-            "name = \"times\"\n{path}[workload]\ndownload = \"2 MB\"\n\
-             [[variant]]\nname = \"plain\"\n[[variant]]\nname = \"resumed\"\nhandshake = \"0rtt\"\n"
+            "name = \"times\"\n{path}[workload]\nalign_visits = \"0 s\"\n\
+             download = \"2 MB\"\n[[variant]]\nname = \"plain\"\n[[variant]]\n\
+             name = \"resumed\"\nhandshake = \"0rtt\"\n"
         );
         let directory = directory(&text);
         let output = Command::new(env!("CARGO_BIN_EXE_bentpipe"))

@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::run_recorder::{RecordedRuns, RunRecorder};
 use crate::rundir::{MANIFEST, Staging, is_complete, sibling};
 use crate::task_id::ENGINE;
-use crate::visit_times::different_times;
+use crate::visit_times::{after_all_changes, different_times};
 use bentpipe_report::Recording;
 use bentpipe_results::explanation::{doubts, single_runs};
 use bentpipe_results::{InputFile, Manifest, Results, Rule, SweepAxis};
@@ -119,6 +119,7 @@ fn run_study(
     notes.extend(single_runs(&results, is_random));
     notes.extend(plan.rules.iter().filter_map(Rule::cannot_fail));
     notes.extend(different_times(plan, &results.runs));
+    notes.extend(after_all_changes(plan, &results.runs));
     notes.extend(warnings(&results));
     let RecordedRuns { recording, files } = recorder.finish(&mut notes)?;
     let mut manifest = manifest(plan, &results, all_runs, notes);

@@ -1,7 +1,8 @@
-//! Variants whose measured visits begin at different times of a path that changes.
+//! When measured visits begin on a path that changes.
 
 use crate::plan::Plan;
 use bentpipe_results::Run;
+use bentpipe_units::Time;
 use std::collections::BTreeMap;
 
 /// Smallest difference between mean beginnings that is noted, in seconds: after it, a path may have
@@ -13,7 +14,7 @@ pub fn different_times(plan: &Plan, runs: &[Run]) -> Option<String> {
     let changing: Vec<_> = plan
         .cases
         .iter()
-        .filter(|case| case.path_changes())
+        .filter(|case| case.last_path_change().is_some())
         .map(|case| (&case.variant, &case.point))
         .collect();
     if changing.is_empty() {
@@ -44,6 +45,33 @@ pub fn different_times(plan: &Plan, runs: &[Run]) -> Option<String> {
             "the path changes with time, and measured visits of `{one}` begin {early:.1} s after \
              the start of a run, those of `{other}` after {late:.1} s: they meet different \
              conditions; a longer `align_visits`, or `start_time` of flows, can begin them together"
+        )
+    })
+}
+
+/// Returns a note if aligned visits begin only after the last change of the path, so that no
+/// measured visit meets a change that the scenario describes.
+pub fn after_all_changes(plan: &Plan, runs: &[Run]) -> Option<String> {
+    let cases: BTreeMap<_, f64> = plan
+        .cases
+        .iter()
+        .filter(|case| case.visits_are_aligned())
+        .filter_map(|case| {
+            let last = case.last_path_change().filter(|last| *last < Time::MAX)?;
+            Some(((&case.variant, &case.point), last.as_secs_f64()))
+        })
+        .collect();
+    let flows: Vec<(f64, f64)> = runs
+        .iter()
+        .filter_map(|run| Some((run, *cases.get(&(&run.variant, &run.point))?)))
+        .flat_map(|(run, last)| run.flows.iter().map(move |flow| (last, flow.start_s)))
+        .collect();
+    let (last, start) = *flows.first()?;
+    flows.iter().all(|(last, start)| start > last).then(|| {
+        format!(
+            "the path changes for the last time {last:.1} s after the start of a run, and measured \
+             visits begin later, after {start:.1} s: they meet no change; `align_visits` sets when \
+             they begin, and `repeat` in a schedule repeats it"
         )
     })
 }

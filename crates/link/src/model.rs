@@ -116,10 +116,20 @@ impl DirectionModel {
         self.queue_limit(rtt).has_room(waiting, bytes)
     }
 
-    /// Returns true if the rate or the delay follows a schedule or a trace.
-    pub fn changes(&self) -> bool {
-        !matches!(self.rate, RateModel::Constant(_))
-            || matches!(self.delay, DelayModel::Schedule { .. })
+    /// Returns when rate, delay and times of loss change for the last time: [`Time::MAX`] if a
+    /// schedule or a trace repeats, `None` if they never change.
+    pub fn last_change(&self) -> Option<Time> {
+        let rate = match &self.rate {
+            RateModel::Constant(_) => None,
+            RateModel::Schedule { timeline, .. } => timeline.last_change(),
+            RateModel::Trace(_) => Some(Time::MAX),
+        };
+        let delay = match &self.delay {
+            DelayModel::Schedule { timeline, .. } => timeline.last_change(),
+            DelayModel::Constant(_) | DelayModel::Jitter { .. } | DelayModel::External => None,
+        };
+        let losses = self.losses.iter().filter_map(LoadedLoss::last_change);
+        losses.chain(rate).chain(delay).max()
     }
 
     /// Returns true if the rate is zero at times.

@@ -67,6 +67,12 @@ impl Timeline {
         self.repeat
     }
 
+    /// Returns when the last step begins: [`Time::MAX`] with repetition, `None` for a single step.
+    pub fn last_change(&self) -> Option<Time> {
+        let last = self.starts.last().filter(|start| !start.is_zero())?;
+        Some(self.repeat.map_or(Time::ZERO + *last, |_| Time::MAX))
+    }
+
     /// Returns the step in force at `at`. Without repetition the last one lasts forever.
     pub fn segment(&self, at: Time) -> Segment {
         let nanos = at.as_nanos();

@@ -30,8 +30,8 @@ use bentpipe_results::Point;
 use bentpipe_results::{Direction, FlowSettings, PathSummary};
 use bentpipe_scenario::leo;
 use bentpipe_scenario::{PathSection, Problem, Scenario, Users, Variant};
-use bentpipe_sim::{DatagramTraffic, FlowSpec, HopSpec, RunSpec, Stack};
-use bentpipe_units::Span;
+use bentpipe_sim::{DatagramTraffic, FlowSpec, RunSpec, Stack};
+use bentpipe_units::{Span, Time};
 use bottleneck::bottleneck;
 use clock::ClockSupport;
 use flow::flow;
@@ -269,10 +269,17 @@ impl Case {
         work.fold(0, u64::saturating_add)
     }
 
-    /// Returns true if rates, delays or routes of the path change in the course of a run.
-    pub(crate) fn path_changes(&self) -> bool {
-        let changes = |hop: &HopSpec| hop.forward.changes() || hop.reverse.changes();
-        self.orbit.is_some() || self.spec.hops.iter().any(changes)
+    /// Returns when rates, delays, times of loss or routes of the path change for the last time:
+    /// [`Time::MAX`] if they change again and again, `None` if they never change.
+    pub(crate) fn last_path_change(&self) -> Option<Time> {
+        let endless = self.orbit.is_some() || !self.drawn.is_empty();
+        path::last_change(&self.spec.hops, endless)
+    }
+
+    /// Returns true if visits begin at multiples of a step.
+    pub(crate) fn visits_are_aligned(&self) -> bool {
+        let visits = self.spec.flows.iter().flat_map(|flow| &flow.visits);
+        visits.into_iter().any(|visit| visit.align.is_some())
     }
 
     /// Returns the specification of run number `run` with `seed`.

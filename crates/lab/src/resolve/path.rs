@@ -4,15 +4,15 @@ use super::error_chain::error_chain;
 use super::orbit::resolve_orbit;
 use super::orbit_path::OrbitPath;
 use bentpipe_link::{
-    CapacityAllocation, DelayConfig, DirectionConfig, DirectionPatch, InputFiles, PolicerConfig,
-    QueueConfig, QueueLimit,
+    CapacityAllocation, DelayConfig, DirectionConfig, DirectionModel, DirectionPatch, InputFiles,
+    PolicerConfig, QueueConfig, QueueLimit,
 };
 use bentpipe_results::Direction;
 use bentpipe_scenario::profiles::{Profile, idle_delay, profile, profiles};
 use bentpipe_scenario::{ONLY_HOP, Scenario};
 use bentpipe_scenario::{Problem, nearest};
 use bentpipe_sim::HopSpec;
-use bentpipe_units::{Rate, Span};
+use bentpipe_units::{Rate, Span, Time};
 use serde_spanned::Spanned;
 use std::sync::Arc;
 
@@ -44,10 +44,10 @@ pub(crate) struct ResolvedPath {
 }
 
 impl ResolvedPath {
-    /// Returns true if rates, delays or routes change in the course of a run.
+    /// Returns true if rates, delays, times of loss or routes change in the course of a run.
     pub fn changes(&self) -> bool {
-        let changes = |hop: &HopSpec| hop.forward.changes() || hop.reverse.changes();
-        self.orbit.is_some() || self.hops.iter().any(changes)
+        let endless = self.orbit.is_some() || !self.drawn.is_empty();
+        last_change(&self.hops, endless).is_some()
     }
 
     /// Returns rate and queue of every link that carries data in `direction`; with an orbit, of
@@ -81,6 +81,14 @@ impl ResolvedPath {
                     || orbit.kinds.used().any(|kind| is_random(&kind.config))
             })
     }
+}
+
+/// Returns when `hops` change for the last time: [`Time::MAX`] if they change again and again, or
+/// if the path is `endless` for another reason; `None` if they never change.
+pub(super) fn last_change(hops: &[HopSpec], endless: bool) -> Option<Time> {
+    let changes = hops.iter().flat_map(|hop| [&hop.forward, &hop.reverse]);
+    let changes = changes.filter_map(DirectionModel::last_change);
+    changes.chain(endless.then_some(Time::MAX)).max()
 }
 
 /// Resolves the path of `scenario`. Traces are read from `files`.

@@ -12,6 +12,10 @@ use bentpipe_units::{Bytes, Span};
 
 /// Idle time between the implied first visit and the measured one.
 const DEFAULT_IDLE: Span = Span::from_secs(10);
+/// Step of the times at which visits begin on a path that changes, if the scenario has none. It is
+/// longer than most implied first visits with the idle time after them, and a multiple of the 15 s
+/// between the handovers of Starlink's terminals.
+const DEFAULT_STEP: Span = Span::from_secs(60);
 /// Size of the implied first visit, in BDP: enough for slow start and a few RTTs at the full rate
 /// of the path.
 const FILL_BDP: f64 = 10.0;
@@ -81,7 +85,7 @@ fn handshake(flow: &Flow) -> Handshake {
 /// of a path that changes. Competing flows begin as the scenario says.
 fn step(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> Option<Span> {
     let alone = scenario.variants.iter().all(|variant| variant.flows.len() == 1);
-    let step = flow.sequence.align_visits.as_ref().map(|step| *step.get_ref())?;
+    let step = flow.sequence.align_visits.as_ref().map_or(DEFAULT_STEP, |step| *step.get_ref());
     (alone && flow.users.is_none() && path.changes() && !step.is_zero()).then_some(step)
 }
 

@@ -24,6 +24,13 @@ impl LoadedLoss {
             repeat: None,
         }
     }
+
+    /// Returns when the last of the given times ends: [`Time::MAX`] if they repeat, `None` if the
+    /// process is always active.
+    pub fn last_change(&self) -> Option<Time> {
+        let last = self.windows.last()?;
+        Some(self.repeat.map_or(Time::ZERO + last.to, |_| Time::MAX))
+    }
 }
 
 /// The running loss process of a link.

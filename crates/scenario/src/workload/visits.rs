@@ -25,8 +25,8 @@ pub struct Sequence {
     #[schemars(with = "Option<Span>")]
     pub idle_before: Option<Spanned<Span>>,
     /// Step of the times at which visits begin on a path that changes, counted from the start of
-    /// the flow, so that variants meet the same conditions; none by default. Scenarios of a single
-    /// flow only.
+    /// the flow, so that variants meet the same conditions; 1 min by default, `0 s` for visits that
+    /// follow one another at once. Scenarios of a single flow only.
     #[schemars(with = "Option<Span>")]
     pub align_visits: Option<Spanned<Span>>,
 }
