@@ -29,13 +29,13 @@ pub(crate) struct Series {
     name: &'static str,
     kind: &'static str,
     help: &'static str,
-    values: Vec<(&'static str, u64)>,
+    values: Vec<(&'static str, f64)>,
 }
 
 impl Series {
     /// A value that rises and falls.
     pub(crate) fn gauge(name: &'static str, help: &'static str, value: u64) -> Self {
-        Self { name, kind: "gauge", help, values: vec![("", value)] }
+        Self { name, kind: "gauge", help, values: vec![("", value as f64)] }
     }
 
     /// A count since the program began.
@@ -49,9 +49,22 @@ impl Series {
         help: &'static str,
         values: impl IntoIterator<Item = (&'static str, &'a AtomicU64)>,
     ) -> Self {
-        let values =
-            values.into_iter().map(|(labels, value)| (labels, value.load(Relaxed))).collect();
+        let values = values
+            .into_iter()
+            .map(|(labels, value)| (labels, value.load(Relaxed) as f64))
+            .collect();
         Self { name, kind: "counter", help, values }
+    }
+}
+
+impl Series {
+    /// The buckets of a histogram, its sum and its count, each under its suffix and label.
+    pub(crate) fn histogram(
+        name: &'static str,
+        help: &'static str,
+        values: Vec<(&'static str, f64)>,
+    ) -> Self {
+        Self { name, kind: "histogram", help, values }
     }
 }
 

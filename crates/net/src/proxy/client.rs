@@ -5,6 +5,7 @@ use super::pool::{ActiveRequest, Pool, Slot, UpstreamCounts};
 use super::response_body::ResponseBody;
 use super::upload::{Fault, Upload};
 use super::upstream::{HealthCheck, Upstream, UpstreamServer};
+use super::websocket::{WebSocket, add_upgrade, asks_for_websocket, upgrades};
 use bentpipe_units::Bytes as Size;
 use futures_util::future::join_all;
 use http::header::{EXPECT, HOST, UPGRADE};
@@ -47,6 +48,15 @@ pub(crate) struct UpstreamClient {
     pool: Pool,
     client: Client<HttpsConnector<HttpConnector>, Upload>,
     slots: Arc<Semaphore>,
+}
+
+/// What the upstream responded.
+#[derive(Debug)]
+pub(crate) enum Forwarded {
+    /// A response with its content.
+    Response(Response<()>, ResponseBody),
+    /// It agrees to a WebSocket, over HTTP/1.1 only.
+    WebSocket(Response<()>, WebSocket),
 }
 
 /// Why a server did not respond.
@@ -135,7 +145,7 @@ impl UpstreamClient {
     pub fn refusal(&self, request: &Request<()>) -> Option<StatusCode> {
         // No tunnels and no other protocols. TRACE would show the fields that are added here.
         if matches!(*request.method(), Method::CONNECT | Method::TRACE)
-            || request.headers().contains_key(UPGRADE)
+            || (request.headers().contains_key(UPGRADE) && !asks_for_websocket(request))
         {
             return Some(StatusCode::NOT_IMPLEMENTED);
         }
@@ -156,7 +166,7 @@ impl UpstreamClient {
         request: &Request<()>,
         mut upload: Upload,
         context: RequestContext,
-    ) -> Result<(Response<()>, ResponseBody), StatusCode> {
+    ) -> Result<Forwarded, StatusCode> {
         if let Some(status) = self.refusal(request) {
             return Err(status);
         }
@@ -176,14 +186,26 @@ impl UpstreamClient {
         upload.peek().await.map_err(fault_status)?;
         let place = timeout(limit, self.slots.clone().acquire_owned()).await;
         let Ok(Ok(place)) = place else { return Err(StatusCode::SERVICE_UNAVAILABLE) };
-        let outgoing = OutgoingHead {
-            method: request.method(),
-            path,
-            headers: fields::request(request, &forwarding),
-        };
-        let (response, active) = self.ask_servers(outgoing, upload, limit).await?;
+        let websocket = asks_for_websocket(request);
+        let mut headers = fields::request(request, &forwarding);
+        if websocket {
+            add_upgrade(&mut headers);
+        }
+        let outgoing = OutgoingHead { method: request.method(), path, headers };
+        let (mut response, active) = self.ask_servers(outgoing, upload, limit).await?;
         let slot = Slot::new(place, active);
+        let agreed = response.status() == StatusCode::SWITCHING_PROTOCOLS
+            && websocket
+            && upgrades(response.headers());
+        let upgrade = agreed.then(|| hyper::upgrade::on(&mut response));
         let (mut head, incoming) = response.into_parts();
+        if let Some(upgrade) = upgrade {
+            fields::response(&mut head.headers, head.version, false, now);
+            add_upgrade(&mut head.headers);
+            let mut response = Response::new(());
+            (*response.status_mut(), *response.headers_mut()) = (head.status, head.headers);
+            return Ok(Forwarded::WebSocket(response, WebSocket::new(upgrade, slot)));
+        }
         if head.status.is_informational() {
             // The proxy requested no other protocol.
             return Err(StatusCode::BAD_GATEWAY);
@@ -193,7 +215,7 @@ impl UpstreamClient {
         fields::response(&mut head.headers, head.version, known, now);
         let mut response = Response::new(());
         (*response.status_mut(), *response.headers_mut()) = (head.status, head.headers);
-        Ok((response, ResponseBody::new(incoming, limit, slot)))
+        Ok(Forwarded::Response(response, ResponseBody::new(incoming, limit, slot)))
     }
 
     /// Sends a request to one server, and to others if that fails and nothing is lost by it: the

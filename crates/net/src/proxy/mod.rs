@@ -11,11 +11,15 @@ mod pool;
 mod response_body;
 mod upload;
 mod upstream;
+mod websocket;
 
 pub use pool::UpstreamCounts;
 pub use upstream::{Upstream, UpstreamError};
 
-pub(crate) use client::{RequestContext, UpstreamClient, announced_length, expects_continue};
+pub(crate) use client::{
+    Forwarded, RequestContext, UpstreamClient, announced_length, expects_continue,
+};
 pub(crate) use fields::host;
 pub(crate) use response_body::ResponseBody;
 pub(crate) use upload::{Piece, Upload};
+pub(crate) use websocket::{WebSocket, asks_for_websocket};

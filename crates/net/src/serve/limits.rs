@@ -40,6 +40,8 @@ pub struct Limits {
     /// Time after which a connection without requests is closed. Over HTTP/1.1 it is
     /// [`Limits::header_time`] after the last response.
     pub idle_time: Span,
+    /// Time after which a WebSocket over which nothing was passed is closed.
+    pub websocket_idle: Span,
 }
 
 impl Default for Limits {
@@ -57,6 +59,8 @@ impl Default for Limits {
             header_time: Span::from_secs(10),
             stall_time: Span::from_secs(60),
             idle_time: Span::from_secs(60),
+            // Twice the interval of most pings.
+            websocket_idle: Span::from_secs(120),
         }
     }
 }

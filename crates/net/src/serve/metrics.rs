@@ -1,5 +1,6 @@
 //! The server's counters.
 
+use super::path_metrics::PathMetrics;
 use crate::prometheus::{self, Series};
 use crate::proxy::UpstreamCounts;
 use crate::steering::ForwardCounts;
@@ -37,6 +38,10 @@ pub struct Metrics {
     pub bytes: AtomicU64,
     /// Connections with early data (0-RTT).
     pub early: AtomicU64,
+    /// WebSockets that were relayed to the upstream.
+    pub websockets: AtomicU64,
+    /// What QUIC connections saw of their paths.
+    pub paths: PathMetrics,
     /// Counters of the upstream, if there is one.
     pub upstream: Arc<UpstreamCounts>,
     /// Datagrams that threads forwarded to each other.
@@ -61,7 +66,7 @@ impl Metrics {
             "{class=\"4xx\"}",
             "{class=\"5xx\"}",
         ];
-        let series = [
+        let mut series = vec![
             Series::gauge("connections", "Open connections", connections as u64),
             Series::counters("connections_total", "Connections admitted", admitted),
             Series::counter("connections_refused_total", "Connections refused", &self.refused),
@@ -100,6 +105,7 @@ impl Metrics {
             ),
             Series::counter("responses_broken_total", "Incomplete responses", &self.broken),
             Series::counter("content_bytes_total", "Bytes of content sent", &self.bytes),
+            Series::counter("websockets_total", "WebSockets relayed", &self.websockets),
             Series::gauge(
                 "upstreams_down",
                 "Servers of the upstream that are down",
@@ -132,6 +138,7 @@ impl Metrics {
             ),
             Series::counter("log_lines_lost_total", "Lost lines of the access log", &self.log_lost),
         ];
+        series.extend(self.paths.series());
         prometheus::text("bentpipe_", &series)
     }
 }

@@ -3,7 +3,7 @@
 use super::shared::Shared;
 use crate::admission::open_files::FileSlot;
 use crate::http::{Body, FileResponse, RETRY, Root, respond, status_text};
-use crate::proxy::ResponseBody;
+use crate::proxy::{Forwarded, ResponseBody};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, DATE, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -49,12 +49,11 @@ impl Content {
 
 impl StreamedResponse {
     /// Returns the upstream's response, or the status of the proxy's own response.
-    pub fn forwarded(
-        result: Result<(Response<()>, ResponseBody), StatusCode>,
-        now: SystemTime,
-    ) -> Self {
+    pub fn forwarded(result: Result<Forwarded, StatusCode>, now: SystemTime) -> Self {
         match result {
-            Ok((head, body)) => Self { head, content: Content::Upstream(body) },
+            Ok(Forwarded::Response(head, body)) => Self { head, content: Content::Upstream(body) },
+            // Requests for it come over HTTP/1.1 only, whose server handles it.
+            Ok(Forwarded::WebSocket(..)) => Self::status(StatusCode::NOT_IMPLEMENTED, now),
             Err(status) => Self::status(status, now),
         }
     }
@@ -88,6 +87,11 @@ impl StreamedResponse {
         }
         let slot = Some(slot).filter(|_| body.left() > 0);
         Self { head, content: Content::File { body, _slot: slot } }
+    }
+
+    /// Returns a response without content, such as 101.
+    pub fn head(head: Response<()>) -> Self {
+        Self { head, content: Content::File { body: Body::default(), _slot: None } }
     }
 
     /// Returns 503 without content, which takes no memory until the client reads it.

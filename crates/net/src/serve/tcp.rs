@@ -10,7 +10,7 @@ use super::request_log::RequestLog;
 use super::response::StreamedResponse;
 use super::shared::Shared;
 use crate::admission::control::ConnectionGuard;
-use crate::proxy::{RequestContext, Upload};
+use crate::proxy::{Forwarded, RequestContext, Upload, WebSocket, asks_for_websocket};
 use crate::socket::ACCEPT_RETRY;
 use bentpipe_quic::panic_message;
 use futures_util::FutureExt;
@@ -18,6 +18,7 @@ use http::header::{ALT_SVC, HeaderValue};
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use std::convert::Infallible;
@@ -97,14 +98,17 @@ async fn serve(
     };
     // The address of a TCP connection is validated from the start.
     let _ = guard.handshake_complete();
+    // A WebSocket outlives the HTTP connection that it began on.
+    let guard = Arc::new(guard);
     let client = remote.ip().to_canonical();
     let requests = Requests::new();
     let service = {
-        let (shared, requests) = (shared.clone(), requests.clone());
+        let (shared, requests, guard) = (shared.clone(), requests.clone(), guard.clone());
         service_fn(move |request: Request<Incoming>| {
             let (shared, alt_svc, active) = (shared.clone(), alt_svc.clone(), requests.start());
+            let from = (client, guard.clone());
             async move {
-                let response = respond(request, shared, client, active).await;
+                let response = respond(request, shared, from, active).await;
                 Ok::<_, Infallible>(with_alt_svc(response, alt_svc))
             }
         })
@@ -136,7 +140,10 @@ async fn serve(
         .keep_alive_interval(Some(Duration::from(limits.idle_time) / 2))
         .keep_alive_timeout(limits.header_time.into());
     let mut connection =
-        pin!(builder.serve_connection(TokioIo::new(TrailerCheck::new(stream, http2)), service));
+        pin!(builder.serve_connection_with_upgrades(
+            TokioIo::new(TrailerCheck::new(stream, http2)),
+            service
+        ));
     let mut shutdown = shared.shutdown.clone();
     let idle = Duration::from(limits.idle_time);
     let mut forced = shared.shutdown.clone();
@@ -159,17 +166,36 @@ async fn serve(
     }
 }
 
+/// Relays a WebSocket until it ends, or the server is stopped and its time to drain is over. The
+/// connection counts until then.
+async fn relay(
+    shared: Arc<Shared>,
+    websocket: WebSocket,
+    client: OnUpgrade,
+    guard: Arc<ConnectionGuard>,
+) {
+    shared.metrics.websockets.fetch_add(1, Relaxed);
+    let mut forced = shared.shutdown.clone();
+    tokio::select! {
+        // An error of one connection concerns nobody else.
+        _ = websocket.relay(client, shared.limits.websocket_idle.into()) => {}
+        () = forced.forced() => {}
+    }
+    drop(guard);
+}
+
 fn with_alt_svc(mut response: Response<Outgoing>, alt_svc: HeaderValue) -> Response<Outgoing> {
     response.headers_mut().insert(ALT_SVC, alt_svc);
     response
 }
 
 async fn respond(
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
     shared: Arc<Shared>,
-    client: IpAddr,
+    (client, guard): (IpAddr, Arc<ConnectionGuard>),
     active: ActiveRequest,
 ) -> Response<Outgoing> {
+    let upgrade = asks_for_websocket(&request).then(|| hyper::upgrade::on(&mut request));
     let version = request.version();
     let mut log = RequestLog::start(&shared, client, &request, version);
     let now = shared.clock.system();
@@ -186,7 +212,14 @@ async fn respond(
             let upload = Upload::from_hyper(incoming, shared.limits.stall_time.into());
             // TLS over TCP accepts no early data here.
             let from = RequestContext { client, version, early: false, now };
-            StreamedResponse::forwarded(upstream.forward(&request, upload, from).await, now)
+            match (upstream.forward(&request, upload, from).await, upgrade) {
+                (Ok(Forwarded::WebSocket(head, websocket)), Some(client)) => {
+                    let shared = shared.clone();
+                    tokio::spawn(relay(shared, websocket, client, guard));
+                    StreamedResponse::head(head)
+                }
+                (forwarded, _) => StreamedResponse::forwarded(forwarded, now),
+            }
         }
     };
     log.set_status(head.status());
