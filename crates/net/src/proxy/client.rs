@@ -5,10 +5,11 @@ use super::pool::{ActiveRequest, Pool, Slot, UpstreamCounts};
 use super::response_body::ResponseBody;
 use super::upload::{Fault, Upload};
 use super::upstream::{HealthCheck, Upstream, UpstreamServer};
-use super::websocket::{WebSocket, add_upgrade, asks_for_websocket, upgrades};
+use super::websocket::{Handshake, WebSocket, asks_for_websocket};
 use bentpipe_units::Bytes as Size;
 use futures_util::future::join_all;
 use http::header::{EXPECT, HOST, UPGRADE};
+use http::response::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
@@ -55,7 +56,7 @@ pub(crate) struct UpstreamClient {
 pub(crate) enum Forwarded {
     /// A response with its content.
     Response(Response<()>, ResponseBody),
-    /// It agrees to a WebSocket, over HTTP/1.1 only.
+    /// It agrees to a WebSocket. Clients ask for one over HTTP/1.1 or HTTP/2.
     WebSocket(Response<()>, WebSocket),
 }
 
@@ -144,9 +145,9 @@ impl UpstreamClient {
     /// Returns the status of a request that cannot be forwarded, as far as its head shows.
     pub fn refusal(&self, request: &Request<()>) -> Option<StatusCode> {
         // No tunnels and no other protocols. TRACE would show the fields that are added here.
-        if matches!(*request.method(), Method::CONNECT | Method::TRACE)
-            || (request.headers().contains_key(UPGRADE) && !asks_for_websocket(request))
-        {
+        let other = matches!(*request.method(), Method::CONNECT | Method::TRACE)
+            || request.headers().contains_key(UPGRADE);
+        if other && !asks_for_websocket(request) {
             return Some(StatusCode::NOT_IMPLEMENTED);
         }
         let (Some(_), Ok(length)) = (fields::host(request), fields::length(request.headers()))
@@ -186,36 +187,36 @@ impl UpstreamClient {
         upload.peek().await.map_err(fault_status)?;
         let place = timeout(limit, self.slots.clone().acquire_owned()).await;
         let Ok(Ok(place)) = place else { return Err(StatusCode::SERVICE_UNAVAILABLE) };
-        let websocket = asks_for_websocket(request);
+        let handshake = Handshake::of(request);
         let mut headers = fields::request(request, &forwarding);
-        if websocket {
-            add_upgrade(&mut headers);
+        if let Some(handshake) = &handshake {
+            handshake.ask(&mut headers);
         }
-        let outgoing = OutgoingHead { method: request.method(), path, headers };
+        // A stream of HTTP/2 asks with CONNECT, and HTTP/1.1 with GET.
+        let method = if handshake.is_some() { &Method::GET } else { request.method() };
+        let outgoing = OutgoingHead { method, path, headers };
         let (mut response, active) = self.ask_servers(outgoing, upload, limit).await?;
         let slot = Slot::new(place, active);
-        let agreed = response.status() == StatusCode::SWITCHING_PROTOCOLS
-            && websocket
-            && upgrades(response.headers());
-        let upgrade = agreed.then(|| hyper::upgrade::on(&mut response));
-        let (mut head, incoming) = response.into_parts();
-        if let Some(upgrade) = upgrade {
-            fields::response(&mut head.headers, head.version, false, now);
-            add_upgrade(&mut head.headers);
-            let mut response = Response::new(());
-            (*response.status_mut(), *response.headers_mut()) = (head.status, head.headers);
-            return Ok(Forwarded::WebSocket(response, WebSocket::new(upgrade, slot)));
+        if let Some(handshake) = handshake {
+            if handshake.is_agreed(&response) {
+                let upgrade = hyper::upgrade::on(&mut response);
+                let mut head = response_head(response.into_parts().0, false, now);
+                handshake.agree(&mut head);
+                return Ok(Forwarded::WebSocket(head, WebSocket::new(upgrade, slot)));
+            }
+            if let Some(status) = handshake.refusal(response.status()) {
+                return Err(status);
+            }
         }
+        let (head, incoming) = response.into_parts();
         if head.status.is_informational() {
             // The proxy requested no other protocol.
             return Err(StatusCode::BAD_GATEWAY);
         }
         // A response to HEAD has the length of the content that GET would get.
         let known = *request.method() == Method::HEAD || incoming.size_hint().exact().is_some();
-        fields::response(&mut head.headers, head.version, known, now);
-        let mut response = Response::new(());
-        (*response.status_mut(), *response.headers_mut()) = (head.status, head.headers);
-        Ok(Forwarded::Response(response, ResponseBody::new(incoming, limit, slot)))
+        let head = response_head(head, known, now);
+        Ok(Forwarded::Response(head, ResponseBody::new(incoming, limit, slot)))
     }
 
     /// Sends a request to one server, and to others if that fails and nothing is lost by it: the
@@ -288,6 +289,15 @@ impl UpstreamClient {
             }
         }
     }
+}
+
+/// Returns the head for the client. `known`: the length of the content is known.
+fn response_head(upstream: Parts, known: bool, now: SystemTime) -> Response<()> {
+    let Parts { status, version, mut headers, .. } = upstream;
+    fields::response(&mut headers, version, known, now);
+    let mut response = Response::new(());
+    (*response.status_mut(), *response.headers_mut()) = (status, headers);
+    response
 }
 
 /// The head of a request to the upstream, but for the server that gets it.

@@ -1,6 +1,7 @@
 //! Accepts QUIC connections, with their congestion control and what is remembered of their path.
 
 use super::http3;
+use super::path_metrics::PathView;
 use super::shared::Shared;
 use crate::admission::control::ConnectionGuard;
 use bentpipe_quic::path_memory::token::Tokens;
@@ -22,7 +23,8 @@ pub(super) fn accept(
     let tokens = resume.as_ref().map(|resume| Tokens::server(&shared.tokens, resume.clone()));
     let qlog = shared.traces.as_ref().and_then(|traces| traces.start("server"));
     let (config, attachments) = config.with_tokens(tokens).with_qlog(qlog).server(&shared.config);
+    let path = PathView { resume, sender: attachments.metrics.clone() };
     let shared = shared.clone();
-    let app = Box::new(move |conn| Box::pin(http3::serve(conn, shared, guard, resume)) as Task);
+    let app = Box::new(move |conn| Box::pin(http3::serve(conn, shared, guard, path)) as Task);
     Some(Accept { config, attachments, app })
 }

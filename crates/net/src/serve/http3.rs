@@ -2,6 +2,7 @@
 
 use super::malformed::is_malformed;
 use super::origin::Origin;
+use super::path_metrics::PathView;
 use super::request_log::RequestLog;
 use super::response::StreamedResponse;
 use super::shared::Shared;
@@ -32,9 +33,6 @@ use tokio::time::{Duration, timeout};
 /// Interval at which a connection that stops checks whether requests are left.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Interval at which the RTT of a connection is noted. Our choice.
-const RTT_INTERVAL: Span = Span::from_secs(1);
-
 /// Smallest piece that is read from a file, bytes. Our choice: small enough for thousands of
 /// responses, and large enough for the cost of a call to another thread.
 const MIN_PIECE: u64 = 32 * 1024;
@@ -52,11 +50,11 @@ pub(super) async fn serve(
     conn: Conn,
     shared: Arc<Shared>,
     mut guard: ConnectionGuard,
-    resume: Option<ResumeHandle>,
+    path: PathView,
 ) {
     let limit = shared.limits.handshake_time;
     let (watched, metrics) = (conn.clone(), shared.metrics.clone());
-    let watched_resume = resume.clone();
+    let resume = path.resume.clone();
     conn.spawn(async move {
         // Requests may be served before the handshake is complete (0-RTT).
         match within(limit, watched.handshaken()).await {
@@ -68,8 +66,8 @@ pub(super) async fn serve(
                 if watched.has_0rtt() {
                     metrics.early.fetch_add(1, Relaxed);
                 }
-                let rtt = last_rtt(&watched).await;
-                metrics.paths.ended(&watched, rtt, watched_resume.as_ref());
+                watched.ended().await;
+                metrics.paths.ended(&path);
             }
             failed => {
                 metrics.handshakes_failed.fetch_add(1, Relaxed);
@@ -128,16 +126,6 @@ pub(super) async fn serve(
             }
         }
     }
-}
-
-/// Waits until a connection has ended, and returns its last smoothed RTT. A path that is closed has
-/// none, so it is noted from time to time.
-async fn last_rtt(conn: &Conn) -> Option<Span> {
-    let mut rtt = conn.smoothed_rtt();
-    while within(RTT_INTERVAL, conn.ended()).await.is_none() {
-        rtt = conn.smoothed_rtt().or(rtt);
-    }
-    conn.smoothed_rtt().or(rtt)
 }
 
 /// Returns the result of `work`, or `None` if it takes longer than `limit`.

@@ -2,7 +2,7 @@
 
 use crate::path_report::PathReport;
 use crate::prometheus::Series;
-use bentpipe_quic::Conn;
+use bentpipe_quic::SenderMetrics;
 use bentpipe_quic::congestion::ResumeHandle;
 use bentpipe_units::Span;
 use std::sync::atomic::AtomicU64;
@@ -23,10 +23,17 @@ const BUCKETS: [(&str, u64); 10] = [
     ("_bucket{le=\"2\"}", 2000),
 ];
 
+/// What shows how a connection's path did.
+#[derive(Debug, Clone)]
+pub(super) struct PathView {
+    pub resume: Option<ResumeHandle>,
+    pub sender: Option<SenderMetrics>,
+}
+
 /// Counters of paths.
 #[derive(Debug, Default)]
 pub struct PathMetrics {
-    /// Connections by smoothed RTT: those in each bucket and in all smaller ones.
+    /// Connections by minimum RTT: those in each bucket and in all smaller ones.
     rtt_buckets: [AtomicU64; BUCKETS.len()],
     rtt_count: AtomicU64,
     rtt_sum_us: AtomicU64,
@@ -38,16 +45,16 @@ pub struct PathMetrics {
 }
 
 impl PathMetrics {
-    /// Counts a connection that has ended. `rtt`: the last smoothed RTT.
-    pub(super) fn ended(&self, conn: &Conn, rtt: Option<Span>, resume: Option<&ResumeHandle>) {
-        let stats = conn.stats();
-        self.packets_sent.fetch_add(stats.sent_packets, Relaxed);
-        self.packets_lost.fetch_add(stats.lost_packets, Relaxed);
-        let report = resume.map_or(PathReport::Unknown, PathReport::of);
+    /// Counts a connection that has ended.
+    pub(super) fn ended(&self, view: &PathView) {
+        let report = view.resume.as_ref().map_or(PathReport::Unknown, PathReport::of);
         if let Some(count) = self.reports.get(report as usize) {
             count.fetch_add(1, Relaxed);
         }
-        if let Some(rtt) = rtt {
+        let Some(sender) = view.sender.as_ref().map(SenderMetrics::stats) else { return };
+        self.packets_sent.fetch_add(sender.packets_sent, Relaxed);
+        self.packets_lost.fetch_add(sender.packets_declared_lost, Relaxed);
+        if let Some(rtt) = sender.rtt_min() {
             self.add_rtt(rtt);
         }
     }
@@ -73,26 +80,30 @@ impl PathMetrics {
         rtt.push(("_sum", count(&self.rtt_sum_us) / 1e6));
         rtt.push(("_count", count(&self.rtt_count)));
         let reports = [
-            "{report=\"unknown\"}",
-            "{report=\"known\"}",
-            "{report=\"resumed\"}",
-            "{report=\"retreated\"}",
+            "{outcome=\"unknown\"}",
+            "{outcome=\"known\"}",
+            "{outcome=\"resumed\"}",
+            "{outcome=\"retreated\"}",
         ];
         [
-            Series::histogram("rtt_seconds", "Smoothed RTT at the end of QUIC connections", rtt),
+            Series::histogram(
+                "quic_min_rtt_seconds",
+                "Minimum RTT of QUIC connections that ended",
+                rtt,
+            ),
             Series::counters(
-                "paths_total",
+                "quic_resumptions_total",
                 "QUIC connections that ended, by use of the memory of their path",
                 reports.into_iter().zip(&self.reports),
             ),
             Series::counter(
-                "packets_sent_total",
+                "quic_packets_sent_total",
                 "Packets sent by QUIC connections that ended",
                 &self.packets_sent,
             ),
             Series::counter(
-                "packets_lost_total",
-                "Packets lost by QUIC connections that ended",
+                "quic_packets_lost_total",
+                "Packets declared lost by QUIC connections that ended",
                 &self.packets_lost,
             ),
         ]
@@ -112,14 +123,14 @@ mod tests {
         }
         let text = text("bentpipe_", &metrics.series());
         for line in [
-            "# TYPE bentpipe_rtt_seconds histogram",
-            "bentpipe_rtt_seconds_bucket{le=\"0.01\"} 2",
-            "bentpipe_rtt_seconds_bucket{le=\"0.6\"} 3",
-            "bentpipe_rtt_seconds_bucket{le=\"0.8\"} 4",
-            "bentpipe_rtt_seconds_bucket{le=\"2\"} 4",
-            "bentpipe_rtt_seconds_bucket{le=\"+Inf\"} 5",
-            "bentpipe_rtt_seconds_sum 5.65",
-            "bentpipe_rtt_seconds_count 5",
+            "# TYPE bentpipe_quic_min_rtt_seconds histogram",
+            "bentpipe_quic_min_rtt_seconds_bucket{le=\"0.01\"} 2",
+            "bentpipe_quic_min_rtt_seconds_bucket{le=\"0.6\"} 3",
+            "bentpipe_quic_min_rtt_seconds_bucket{le=\"0.8\"} 4",
+            "bentpipe_quic_min_rtt_seconds_bucket{le=\"2\"} 4",
+            "bentpipe_quic_min_rtt_seconds_bucket{le=\"+Inf\"} 5",
+            "bentpipe_quic_min_rtt_seconds_sum 5.65",
+            "bentpipe_quic_min_rtt_seconds_count 5",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
@@ -135,7 +146,8 @@ mod tests {
         }
         let text = text("", &metrics.series());
         for (number, report) in reports.into_iter().enumerate() {
-            let line = format!("paths_total{{report=\"{}\"}} {}", report.name(), number + 1);
+            let name = report.name();
+            let line = format!("quic_resumptions_total{{outcome=\"{name}\"}} {}", number + 1);
             assert!(text.contains(&line), "{text}");
         }
     }

@@ -106,9 +106,9 @@ async fn serve(
         let (shared, requests, guard) = (shared.clone(), requests.clone(), guard.clone());
         service_fn(move |request: Request<Incoming>| {
             let (shared, alt_svc, active) = (shared.clone(), alt_svc.clone(), requests.start());
-            let from = (client, guard.clone());
+            let upgrading = Upgrading { guard: guard.clone(), requests: requests.clone() };
             async move {
-                let response = respond(request, shared, from, active).await;
+                let response = respond(request, shared, client, active, upgrading).await;
                 Ok::<_, Infallible>(with_alt_svc(response, alt_svc))
             }
         })
@@ -139,6 +139,10 @@ async fn serve(
         .max_send_buf_size(SEND_BUFFER)
         .keep_alive_interval(Some(Duration::from(limits.idle_time) / 2))
         .keep_alive_timeout(limits.header_time.into());
+    if matches!(shared.origin, Origin::Upstream(_)) {
+        // For WebSockets (RFC 8441 §3).
+        builder.http2().enable_connect_protocol();
+    }
     let mut connection =
         pin!(builder.serve_connection_with_upgrades(
             TokioIo::new(TrailerCheck::new(stream, http2)),
@@ -166,14 +170,22 @@ async fn serve(
     }
 }
 
+/// What a WebSocket keeps of the connection that it began on.
+struct Upgrading {
+    guard: Arc<ConnectionGuard>,
+    requests: Requests,
+}
+
 /// Relays a WebSocket until it ends, or the server is stopped and its time to drain is over. The
 /// connection counts until then.
 async fn relay(
     shared: Arc<Shared>,
     websocket: WebSocket,
     client: OnUpgrade,
-    guard: Arc<ConnectionGuard>,
+    Upgrading { guard, requests }: Upgrading,
 ) {
+    // An HTTP/2 connection with a WebSocket is not idle.
+    let _active = requests.start();
     shared.metrics.websockets.fetch_add(1, Relaxed);
     let mut forced = shared.shutdown.clone();
     tokio::select! {
@@ -192,8 +204,9 @@ fn with_alt_svc(mut response: Response<Outgoing>, alt_svc: HeaderValue) -> Respo
 async fn respond(
     mut request: Request<Incoming>,
     shared: Arc<Shared>,
-    (client, guard): (IpAddr, Arc<ConnectionGuard>),
+    client: IpAddr,
     active: ActiveRequest,
+    upgrading: Upgrading,
 ) -> Response<Outgoing> {
     let upgrade = asks_for_websocket(&request).then(|| hyper::upgrade::on(&mut request));
     let version = request.version();
@@ -215,7 +228,7 @@ async fn respond(
             match (upstream.forward(&request, upload, from).await, upgrade) {
                 (Ok(Forwarded::WebSocket(head, websocket)), Some(client)) => {
                     let shared = shared.clone();
-                    tokio::spawn(relay(shared, websocket, client, guard));
+                    tokio::spawn(relay(shared, websocket, client, upgrading));
                     StreamedResponse::head(head)
                 }
                 (forwarded, _) => StreamedResponse::forwarded(forwarded, now),

@@ -10,6 +10,7 @@ mod hostile;
 #[path = "../kit/mod.rs"]
 mod kit;
 mod limits;
+mod metrics;
 mod outputs;
 mod peer;
 mod proxy;
@@ -22,6 +23,7 @@ mod slow_peers;
 mod tcp;
 mod threads;
 mod upstreams;
+mod websockets;
 
 use bentpipe_net::Trust;
 use bentpipe_net::get::{Client, ClientError, Response};

@@ -277,7 +277,7 @@ async fn requests_that_cannot_be_forwarded_get_a_status() {
         proxied.statuses(&ask("OPTIONS", "/slow", &[("max-forwards", "0")], vec![])).await,
         [200; 2]
     );
-    let upgrade = [("connection", "upgrade"), ("upgrade", "websocket")];
+    let upgrade = [("connection", "upgrade"), ("upgrade", "h2c")];
     assert_eq!(
         over_http1(&proxied, ask("GET", "/", &upgrade, vec![])).await.unwrap().head.status(),
         501
