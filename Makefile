@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page wasm build install wheel package demo test test-rust test-page test-report test-python lint docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz clean
+.PHONY: help setup page wasm build install wheel package demo test test-rust test-page test-report test-python lint deny docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz clean
 
 # Output directory of runs.
 OUT ?= out
@@ -97,6 +97,12 @@ lint: studio/node_modules/.installed ## Formatting, retired words, clippy, docum
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	cd studio && npm run --silent lint
+	@$(MAKE) --no-print-directory deny
+
+# The database of advisories is fetched from GitHub, so it is checked before a release only.
+deny: ## Licences, sources and versions of dependencies, where cargo-deny is installed
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny --log-level error check bans licenses sources; \
+	else echo "deny: not run: cargo install cargo-deny"; fi
 
 # mdBook of the system if there is one, else built here. The book can be opened from disk.
 MDBOOK := $(or $(shell command -v mdbook),target/tools/bin/mdbook)
