@@ -1,4 +1,4 @@
-//! `bentpipe get`: downloads files over HTTP/3.
+//! `bentpipe get`: downloads files over HTTP/3, or older versions where it is missing.
 
 use crate::args::Get;
 use crate::output;
@@ -7,7 +7,7 @@ use bentpipe_lab::LabError;
 use bentpipe_net::get::{Client, ClientError, Download, DownloadError, Outcome, discard, download};
 use bentpipe_net::store::{TokenFile, default_tokens};
 use bentpipe_net::{PathReport, Trust};
-use http::Uri;
+use http::{Uri, Version};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::io::IsTerminal;
@@ -102,7 +102,7 @@ fn wanted(args: &Get) -> Result<Vec<Target>, Failed> {
 }
 
 fn client(args: &Get) -> Result<Client, Failed> {
-    let mut builder = Client::builder().stall_time(args.timeout);
+    let mut builder = Client::builder().stall_time(args.timeout).tcp_fallback(!args.http3_only);
     if args.insecure {
         eprintln!(
             "warning: the server's certificate is not verified, so anyone may have sent the content"
@@ -197,6 +197,10 @@ fn summary_line(what: &Target, outcome: &Outcome) -> String {
     let fresh = outcome.bytes - outcome.resumed_at;
     let mbps = fresh as f64 * 8e-6 / took.max(1e-9);
     let early = if outcome.timings.early { ", 0-RTT" } else { "" };
+    let version = match http_version(outcome.version) {
+        "3" => String::new(),
+        older => format!(", HTTP/{older}"),
+    };
     let path = if outcome.path == Some(PathReport::Resumed) { ", path resumed" } else { "" };
     let resumed = match outcome.resumed_at {
         0 => String::new(),
@@ -204,7 +208,10 @@ fn summary_line(what: &Target, outcome: &Outcome) -> String {
     };
     let name =
         what.file.as_ref().map_or_else(|| what.url.to_string(), |file| file.display().to_string());
-    format!("{name}: {} bytes in {took:.3} s, {mbps:.1} Mbps{early}{path}{resumed}", outcome.bytes)
+    format!(
+        "{name}: {} bytes in {took:.3} s, {mbps:.1} Mbps{version}{early}{path}{resumed}",
+        outcome.bytes
+    )
 }
 
 fn result(what: &Target, outcome: &Outcome) -> serde_json::Value {
@@ -220,8 +227,18 @@ fn result(what: &Target, outcome: &Outcome) -> serde_json::Value {
         "completion_s": timings.completion.map(|span| span.as_secs_f64()),
         "early_data": timings.early,
         "redirects": outcome.redirects,
+        "http": http_version(outcome.version),
         "path": outcome.path.map(PathReport::name),
     })
+}
+
+const fn http_version(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_3 => "3",
+        Version::HTTP_2 => "2",
+        Version::HTTP_10 => "1.0",
+        _ => "1.1",
+    }
 }
 
 /// Returns a progress bar, hidden if standard error is not a terminal or on request.

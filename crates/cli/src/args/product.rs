@@ -275,6 +275,9 @@ pub struct Get {
     /// Discard the content, to measure only
     #[arg(long, conflicts_with = "output")]
     pub discard: bool,
+    /// Do not fall back to HTTP/2 or HTTP/1.1 where QUIC fails or does not answer within 3 s
+    #[arg(long)]
+    pub http3_only: bool,
     /// Use a new connection for every download
     #[arg(long)]
     pub no_reuse: bool,

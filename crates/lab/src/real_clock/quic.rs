@@ -82,8 +82,9 @@ pub fn visits(
         congestion.controller, congestion.slow_start, congestion.resume
     );
     server.push_str(&qlog_options("server"));
-    let mut client =
-        format!("exec '{{bentpipe}}' get --insecure {client_store} --json{DISCARDS} {{url}}");
+    let mut client = format!(
+        "exec '{{bentpipe}}' get --http3-only --insecure {client_store} --json{DISCARDS} {{url}}"
+    );
     for index in 1..flow.visits.len() {
         client.push_str(&format!(" https://{{server}}:{{port}}/{index}-{OBJECT}"));
     }

@@ -3,6 +3,7 @@
 use super::client::Client;
 use super::connection::ConnectContext;
 use super::error::ClientError;
+use super::tcp::{self, TcpContext};
 use crate::clock::RealClock;
 use crate::qlog::{Qlog, Traces};
 use crate::store::TokenFile;
@@ -27,6 +28,7 @@ pub struct ClientBuilder {
     stall_time: Option<Span>,
     addresses: BTreeMap<String, IpAddr>,
     qlog: Option<Qlog>,
+    over_tcp: bool,
 }
 
 impl ClientBuilder {
@@ -81,6 +83,14 @@ impl ClientBuilder {
         self
     }
 
+    /// Uses HTTP/2 or HTTP/1.1 with servers that do not answer over QUIC: when QUIC has failed, or
+    /// has no handshake after 3 s, and the connection over TCP is first. Defaults to false.
+    #[must_use]
+    pub fn tcp_fallback(mut self, fallback: bool) -> Self {
+        self.over_tcp = fallback;
+        self
+    }
+
     /// Builds the client.
     ///
     /// # Errors
@@ -88,6 +98,17 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, ClientError> {
         let clock = RealClock::new();
         clock.now();
+        let handshake_time = self.handshake_time.unwrap_or(Span::from_secs(10));
+        let stall_time = self.stall_time.unwrap_or(Span::from_secs(60));
+        let over_tcp = |clock: &RealClock| {
+            let versions = [&rustls::version::TLS13, &rustls::version::TLS12];
+            let config = self.trust.config(&versions);
+            let mut config = config.map_err(|error| ClientError::System(error.to_string()))?;
+            config.alpn_protocols = tcp::ALPN.map(<[u8]>::to_vec).to_vec();
+            let (tls, clock) = (Arc::new(config).into(), clock.clone());
+            Ok(TcpContext { tls, handshake_time, stall_time, clock })
+        };
+        let over_tcp = self.over_tcp.then(|| over_tcp(&clock)).transpose()?;
         let config = self.trust.config(&[&rustls::version::TLS13]);
         let mut config = config.map_err(|error| ClientError::System(error.to_string()))?;
         config.alpn_protocols = vec![ALPN_H3.to_vec()];
@@ -120,12 +141,12 @@ impl ClientBuilder {
             tls: [tls(false)?, tls(true)?],
             address_tokens,
             path_tokens,
-            handshake_time: self.handshake_time.unwrap_or(Span::from_secs(10)),
-            stall_time: self.stall_time.unwrap_or(Span::from_secs(60)),
+            handshake_time,
+            stall_time,
             clock,
             traces: traces.transpose()?,
         };
-        Ok(Client::new(context, self.addresses))
+        Ok(Client::new(context, over_tcp, self.addresses))
     }
 }
 

@@ -1,16 +1,20 @@
 //! The client, with one connection for each server.
 
-use super::connection::{ConnectContext, Connection};
+use super::connection::ConnectContext;
 use super::error::ClientError;
 use super::host_port::HostPort;
+use super::open_connection::OpenConnection;
 use super::response::Response;
+use super::tcp::TcpContext;
 use http::{HeaderMap, Uri};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// An HTTP/3 client. Clones share connections, tickets and tokens.
+/// An HTTP/3 client, also for servers that have older versions only
+/// ([`ClientBuilder::tcp_fallback`](super::ClientBuilder::tcp_fallback)). Clones share connections,
+/// tickets and tokens.
 ///
 /// TLS tickets let requests leave with the first flight (0-RTT). They are kept in memory while the
 /// client lives, because rustls 0.23 cannot serialize them. Tokens of both kinds can be kept in a
@@ -22,13 +26,15 @@ pub struct Client(Arc<Inner>);
 
 struct Inner {
     context: ConnectContext,
+    /// For servers without QUIC.
+    over_tcp: Option<TcpContext>,
     /// Configured addresses, by host in lower case.
     addresses: BTreeMap<String, IpAddr>,
     slots: Mutex<BTreeMap<String, Slot>>,
 }
 
 /// A server's connection. A task that opens it holds this lock and no other.
-type Slot = Arc<tokio::sync::Mutex<Option<Connection>>>;
+type Slot = Arc<tokio::sync::Mutex<Option<OpenConnection>>>;
 
 impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -37,8 +43,12 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Client {
-    pub(super) fn new(context: ConnectContext, addresses: BTreeMap<String, IpAddr>) -> Self {
-        Self(Arc::new(Inner { context, addresses, slots: Mutex::default() }))
+    pub(super) fn new(
+        context: ConnectContext,
+        over_tcp: Option<TcpContext>,
+        addresses: BTreeMap<String, IpAddr>,
+    ) -> Self {
+        Self(Arc::new(Inner { context, over_tcp, addresses, slots: Mutex::default() }))
     }
 
     /// Sends a GET request for `url` and returns when the head of the response has arrived. Must be
@@ -92,7 +102,7 @@ impl Client {
 
     /// Closes `connection` and lets no further request use it. After early data was refused, the
     /// connection is alive, but HTTP/3 cannot continue over it.
-    async fn forget(&self, server: &HostPort, connection: Connection) {
+    async fn forget(&self, server: &HostPort, connection: OpenConnection) {
         // Another request that failed with it may have opened the next one already.
         self.slot(server).lock().await.take_if(|present| present.is_same(&connection));
         connection.close().await;
@@ -112,24 +122,20 @@ impl Client {
     }
 
     /// Returns the open connection to `server`, or opens one.
-    async fn connection(&self, server: &HostPort, early: bool) -> Result<Connection, ClientError> {
+    async fn connection(
+        &self,
+        server: &HostPort,
+        early: bool,
+    ) -> Result<OpenConnection, ClientError> {
         let slot = self.slot(server);
         let mut slot = slot.lock().await;
         if let Some(connection) = slot.as_ref().filter(|connection| !connection.is_closed()) {
             return Ok(connection.clone());
         }
-        let mut failed = None;
-        // One after another, in the resolver's order.
-        for address in self.addresses(server).await? {
-            match Connection::open(&self.0.context, server, address, early).await {
-                Ok(connection) => {
-                    *slot = Some(connection.clone());
-                    return Ok(connection);
-                }
-                Err(error) => failed = Some(error),
-            }
-        }
-        Err(failed
-            .unwrap_or_else(|| ClientError::System(format!("{} has no address", server.name()))))
+        let contexts = (&self.0.context, self.0.over_tcp.as_ref());
+        let addresses = self.addresses(server).await?;
+        let connection = OpenConnection::open(contexts, server, &addresses, early).await?;
+        *slot = Some(connection.clone());
+        Ok(connection)
     }
 }

@@ -149,7 +149,7 @@ impl Connection {
 
     /// Sends a request and waits for the head of its response.
     pub async fn send(&self, request: Request<()>) -> Result<Response, ClientError> {
-        let closed = || connection_closed(&self.conn, &self.server);
+        let closed = || connection_closed(Some(&self.conn), &self.server);
         let first = !self.used.swap(true, Ordering::Relaxed);
         let started = if first { self.started } else { self.clock.now() };
         let (response, head) = oneshot::channel();
@@ -170,7 +170,8 @@ impl Connection {
             trailers: None,
             server: self.server.clone(),
             stall_time: self.stall_time,
-            conn: self.conn.clone(),
+            conn: Some(self.conn.clone()),
+            connected: None,
             clock: self.clock.clone(),
             first,
             started,

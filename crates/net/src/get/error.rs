@@ -40,8 +40,24 @@ pub enum ClientError {
         /// Why.
         reason: String,
     },
+    /// The exchange over TCP failed.
+    #[error("HTTP over TCP with {}: {}", Printable(server), Printable(reason))]
+    ExchangeOverTcp {
+        /// The server, with its port.
+        server: String,
+        /// Why.
+        reason: String,
+    },
+    /// The server can be reached neither over QUIC nor over TCP.
+    #[error("{quic}; {tcp}")]
+    Both {
+        /// Why there is no HTTP/3.
+        quic: Box<ClientError>,
+        /// Why there is no HTTP over TCP.
+        tcp: Box<ClientError>,
+    },
     /// Nothing arrived for too long.
-    #[error("HTTP/3 with {}: nothing arrived for {limit}", Printable(server))]
+    #[error("HTTP with {}: nothing arrived for {limit}", Printable(server))]
     Stalled {
         /// The server, with its port.
         server: String,

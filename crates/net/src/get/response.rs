@@ -5,7 +5,7 @@ use crate::clock::RealClock;
 use bentpipe_quic::Conn;
 use bentpipe_units::{Span, Time};
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, Version};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -37,7 +37,10 @@ pub struct Response {
     pub(super) trailers: Option<HeaderMap>,
     pub(super) server: String,
     pub(super) stall_time: Span,
-    pub(super) conn: Conn,
+    /// The QUIC connection. `None` over TCP.
+    pub(super) conn: Option<Conn>,
+    /// When the handshakes of a TCP connection were complete.
+    pub(super) connected: Option<Time>,
     pub(super) clock: RealClock,
     /// Whether this was its connection's first request.
     pub(super) first: bool,
@@ -69,7 +72,7 @@ impl Response {
         let received = self.pieces.recv_many(&mut arrived, PARTS);
         let received = timeout(self.stall_time.into(), received).await;
         if received.map_err(|_| stalled(&self.server, self.stall_time))? == 0 {
-            return Err(connection_closed(&self.conn, &self.server));
+            return Err(connection_closed(self.conn.as_ref(), &self.server));
         }
         for part in arrived {
             match part? {
@@ -88,18 +91,22 @@ impl Response {
         self.trailers.as_ref()
     }
 
+    /// Returns the version of HTTP that carried it.
+    pub fn version(&self) -> Version {
+        // The head has that of its own over TCP.
+        if self.conn.is_some() { Version::HTTP_3 } else { self.head.version() }
+    }
+
     /// Returns the times of the request.
     pub fn timings(&self) -> Timings {
+        let conn = self.conn.as_ref();
+        let connected = conn.map_or(self.connected, Conn::connected_at);
         Timings {
             start: self.started.since(Time::ZERO),
-            handshake: self
-                .conn
-                .connected_at()
-                .filter(|_| self.first)
-                .map(|at| at.since(self.started)),
+            handshake: connected.filter(|_| self.first).map(|at| at.since(self.started)),
             first_byte: self.first_byte.since(self.started),
             completion: self.completion.map(|at| at.since(self.started)),
-            early: self.first && self.conn.has_0rtt() && self.conn.accepted_0rtt(),
+            early: self.first && conn.is_some_and(|conn| conn.has_0rtt() && conn.accepted_0rtt()),
         }
     }
 }
@@ -110,9 +117,9 @@ pub(super) fn stalled(server: &str, limit: Span) -> ClientError {
 }
 
 /// Returns why a request's task ended without a result.
-pub(super) fn connection_closed(conn: &Conn, server: &str) -> ClientError {
+pub(super) fn connection_closed(conn: Option<&Conn>, server: &str) -> ClientError {
     let reason = conn
-        .closed()
+        .and_then(Conn::closed)
         .map_or_else(|| "the connection is closed".to_owned(), |error| error.to_string());
     ClientError::Connection { server: server.to_owned(), reason }
 }

@@ -5,6 +5,7 @@
 mod conformance;
 mod downloads;
 mod exchange;
+mod fallback;
 mod frames;
 mod hostile;
 #[path = "../kit/mod.rs"]

@@ -12,7 +12,7 @@ use crate::get::response::{Response, Timings};
 use crate::path_report::PathReport;
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, TE};
-use http::{StatusCode, Uri};
+use http::{StatusCode, Uri, Version};
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Deref;
@@ -44,6 +44,8 @@ pub struct Outcome {
     pub timings: Timings,
     /// Redirects that were followed.
     pub redirects: usize,
+    /// The version of HTTP that carried it.
+    pub version: Version,
     /// What the server did with its memory of the path, if it reports that.
     pub path: Option<PathReport>,
 }
@@ -277,5 +279,6 @@ async fn blocking<T: Send + 'static>(
 
 fn outcome(response: &Response, bytes: u64, resumed_at: u64, redirects: usize) -> Outcome {
     let path = response.trailers().and_then(PathReport::from_trailers);
-    Outcome { bytes, resumed_at, timings: response.timings(), redirects, path }
+    let (timings, version) = (response.timings(), response.version());
+    Outcome { bytes, resumed_at, timings, redirects, version, path }
 }
