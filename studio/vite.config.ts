@@ -95,28 +95,6 @@ function embeddable(notice: string): Plugin {
 
 const absent = fileURLToPath(new URL("src/sky/globe/absent.ts", import.meta.url));
 
-const globe: UserConfig = {
-  plugins: [embeddable(NOTICE)],
-  resolve: {
-    alias: ["three/webgpu", "three/tsl", "h3-js"].map((name) => ({
-      find: new RegExp(`^${name}$`),
-      replacement: absent,
-    })),
-  },
-  define: { "process.env.NODE_ENV": '"production"' },
-  build: {
-    target: "es2022",
-    emptyOutDir: false,
-    reportCompressedSize: false,
-    lib: {
-      entry: "src/sky/globe/index.ts",
-      formats: ["iife"],
-      name: "BentpipeGlobeScript",
-      fileName: () => "globe.js",
-    },
-  },
-};
-
 const page: UserConfig = {
   plugins: [leanSchema(), inlineAll()],
   build: {
@@ -174,6 +152,16 @@ const script = (
     },
   },
 });
+
+const globe: UserConfig = {
+  ...script("globe", "src/sky/globe/index.ts", "BentpipeGlobeScript", [embeddable(NOTICE)]),
+  resolve: {
+    alias: ["three/webgpu", "three/tsl", "h3-js"].map((name) => ({
+      find: new RegExp(`^${name}$`),
+      replacement: absent,
+    })),
+  },
+};
 
 const builds: Record<string, UserConfig> = {
   globe,

@@ -133,6 +133,10 @@ export function contrast(a: string, b: string): number {
   return (hi + 0.05) / (lo + 0.05);
 }
 
+/** The ink to write with on a colour: white or black, of which one has a contrast of 4.5 on any. */
+export const inkOn = (colour: string): string =>
+  contrast("#ffffff", colour) > contrast("#000000", colour) ? "#ffffff" : "#000000";
+
 /** All colours of one theme, for tests and legends. */
 export function allColours(dark: boolean): string[] {
   return [...(dark ? DARK : LIGHT), ...Object.values(ROLES).map((r) => r[dark ? 1 : 0])];

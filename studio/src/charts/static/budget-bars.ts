@@ -1,14 +1,12 @@
 import type { Explanation } from "../../data/report.types.ts";
 import { PARTS, type TimePart } from "../../data/time-budget.ts";
 import { percent, seconds } from "../../format/numbers.ts";
-import { contrast, partColour } from "../../format/palette.ts";
+import { inkOn, partColour } from "../../format/palette.ts";
 import { type Child, h, onWidth, replace } from "../../page/dom.ts";
 import { swatch } from "./marks.ts";
 
 /** Smallest width of a segment that has its time written in it, in CSS pixels. */
 const WORDED = 52;
-
-const [WHITE, BLACK] = ["#ffffff", "#10151c"];
 
 /** A bar: a variant, by its index, and where its time went. */
 export interface BudgetRow {
@@ -40,7 +38,7 @@ export function budgetBars(rows: BudgetRow[], most: number): HTMLElement {
     const label = `${name}: ${words}`;
     const segments = parts.map(({ part, time }) => {
       const background = partColour(part);
-      const ink = contrast(background, WHITE!) > contrast(background, BLACK!) ? WHITE : BLACK;
+      const ink = inkOn(background);
       const width = `${((100 * time) / most).toFixed(3)}%`;
       const style = `width: ${width}; background: ${background}; color: ${ink}`;
       const show = (event: PointerEvent): void => {

@@ -5,7 +5,7 @@ import type { Point } from "../../data/points.ts";
 import { keyLabel, pointKey, pointLabel } from "../../data/points.ts";
 import type { Report } from "../../data/report.types.ts";
 import { numbersOf } from "../../data/sweep.ts";
-import { contrast } from "../../format/palette.ts";
+import { inkOn } from "../../format/palette.ts";
 import { wide } from "./axes.ts";
 
 /** Number of values that both keys need before a heat map says more than lines. */
@@ -148,8 +148,6 @@ const RAMPS = {
   ],
 } as const;
 
-const INKS = ["#10151b", "#ffffff"] as const;
-
 /**
  * Background of a cell at a place of the scale (0 to 1), and the text colour that reads best on it.
  */
@@ -167,5 +165,5 @@ export function heatColour(
         parseInt(ramp[i + 1]!.slice(k, k + 2), 16) * (at - i),
     );
   const back = `#${[1, 3, 5].map((k) => part(k).toString(16).padStart(2, "0")).join("")}`;
-  return { back, ink: contrast(INKS[0], back) >= contrast(INKS[1], back) ? INKS[0] : INKS[1] };
+  return { back, ink: inkOn(back) };
 }

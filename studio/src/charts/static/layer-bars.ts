@@ -1,13 +1,11 @@
 import { BYTE_LAYERS } from "../../data/byte-layers.ts";
 import type { ReverseTraffic } from "../../data/reverse.ts";
 import { bytes, percent } from "../../format/numbers.ts";
-import { contrast, layerColour } from "../../format/palette.ts";
+import { inkOn, layerColour } from "../../format/palette.ts";
 import { type Child, h } from "../../page/dom.ts";
 
 /** Smallest part of the longest bar that has its share written in it. */
 const WORDED = 0.09;
-
-const [WHITE, BLACK] = ["#ffffff", "#10151c"];
 
 /** Reverse bytes of a run by layer: a bar per variant, all to one scale. */
 export function layerBars(all: ReverseTraffic[]): HTMLElement {
@@ -17,7 +15,7 @@ export function layerBars(all: ReverseTraffic[]): HTMLElement {
   );
   const segment = ({ layer, bytes: n }: ReverseTraffic["parts"][number], total: number): Child => {
     const background = layerColour(layer);
-    const ink = contrast(background, WHITE!) > contrast(background, BLACK!) ? WHITE : BLACK;
+    const ink = inkOn(background);
     const width = `${((100 * n) / most).toFixed(3)}%`;
     const style = `width: ${width}; background: ${background}; color: ${ink}`;
     const title = `${layer.name}: ${bytes(n)}, ${percent(n / total)}`;
