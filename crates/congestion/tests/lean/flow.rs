@@ -135,10 +135,14 @@ impl Flow {
         self.outcome
     }
 
-    /// Returns the arrival of the request at the server, after `half` an RTT. A handshake adds one
-    /// RTT; the server's first packet and its ACK represent it.
-    pub(super) fn greet(&mut self, half: Span, links: &mut Links) -> Time {
-        let at = self.transfer.at + half;
+    /// Returns the arrival of the client's first packet at the server, after `half` an RTT.
+    pub(super) fn greeted(&self, half: Span) -> Time {
+        self.transfer.at + half
+    }
+
+    /// Returns the arrival of the request at the server, whom the client's first packet reaches at
+    /// `at`. A handshake adds one RTT; the server's first packet and its ACK represent it.
+    pub(super) fn greet(&mut self, at: Time, half: Span, links: &mut Links) -> Time {
         if !self.transfer.handshake {
             return at;
         }
@@ -238,6 +242,11 @@ impl Flow {
                 None => return false,
             }
         };
+        self.transmit(now, piece, links, made);
+        true
+    }
+
+    fn transmit(&mut self, now: Time, piece: u32, links: &mut Links, made: &mut Made) {
         let number = self.note_sent(now, Some(piece));
         self.outcome.sent += 1;
         match links.forward(now, PACKET) {
@@ -254,7 +263,6 @@ impl Flow {
                 self.outcome.dropped_at_start += u64::from(dropped && early);
             }
         }
-        true
     }
 
     pub(super) fn send_timer(&mut self, now: Time, links: &mut Links, made: &mut Made) {
@@ -422,9 +430,8 @@ impl Flow {
                 let first = (self.oldest..self.sent.len() as u64)
                     .find(|number| self.sent[*number as usize].outstanding);
                 if let Some(piece) = first.and_then(|number| self.sent[number as usize].piece) {
-                    self.again.push_front(piece);
-                    let written = self.written(now);
-                    self.send_one(now, written, links, made);
+                    // Even if it has arrived, since all its ACKs may have been lost.
+                    self.transmit(now, piece, links, made);
                 }
             }
         }

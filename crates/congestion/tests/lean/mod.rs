@@ -80,6 +80,8 @@ impl Draw {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
+    /// The client's first packet reaches the server.
+    Greet,
     /// The handshake ends: the ACK of the server's first packet and the request arrive.
     Begin,
     /// A data packet reaches the receiver.
@@ -106,10 +108,9 @@ pub fn run(
     let mut order = 0u64;
     let mut flows: Vec<Flow> = Vec::new();
     for (index, (transfer, controller)) in transfers.into_iter().enumerate() {
-        let mut flow = Flow::new(path, transfer, controller);
-        let begin = flow.greet(path.rtt / 2, &mut links);
+        let flow = Flow::new(path, transfer, controller);
+        queue.push(Reverse((flow.greeted(path.rtt / 2), order, index, Event::Greet)));
         flows.push(flow);
-        queue.push(Reverse((begin, order, index, Event::Begin)));
         order += 1;
     }
     let mut open = flows.len();
@@ -121,6 +122,9 @@ pub fn run(
         let flow = &mut flows[index];
         let was_complete = flow.is_complete();
         match event {
+            Event::Greet => {
+                made.push((flow.greet(now, path.rtt / 2, &mut links), Event::Begin));
+            }
             Event::Begin => flow.begin(now, &mut links, &mut made),
             Event::Data(number) => flow.data(now, number, &mut links, &mut made),
             Event::Delayed(arrivals) => flow.delayed(now, arrivals, &mut links, &mut made),

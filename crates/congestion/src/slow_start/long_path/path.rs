@@ -186,6 +186,12 @@ impl Path {
         self.first_flight.get() as f64 / (0.1 * self.scale.as_secs_f64())
     }
 
+    /// Returns the rate in bytes per second that the first burst proves if it is delivered within
+    /// an RTT.
+    pub(super) fn first_flight_rate(&self) -> f64 {
+        self.first_flight.get() as f64 / self.scale.as_secs_f64().max(0.001)
+    }
+
     /// Returns the minimum RTT in seconds, at least a millisecond.
     pub(super) fn base(&self) -> f64 {
         self.delay.base().as_secs_f64().max(0.001)

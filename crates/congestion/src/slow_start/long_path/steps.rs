@@ -59,7 +59,9 @@ impl Settling {
         let highest = path.proven;
         let (last, least) = path.end_bursts(now);
         path.proven = last.unwrap_or(highest).min(highest).max(least);
-        let (exit, highest) = (path.proven, highest.max(least));
+        // What is left of the first burst is evidence as well: a queue of others delays its first
+        // ACKs, and they alone prove nothing.
+        let (exit, highest) = (path.proven, highest.max(least).max(path.first_flight_rate()));
         let settling = Self {
             delivered,
             until: next_number,

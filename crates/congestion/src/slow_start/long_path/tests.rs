@@ -121,6 +121,22 @@ fn a_lasting_rtt_increase_ends_the_bursts() {
 }
 
 #[test]
+fn a_first_burst_behind_a_queue_of_others_keeps_what_it_proves() {
+    let mut sender = Sender::begun();
+    sender.burst();
+    // Delayed by 100 ms, but no slower than sent. The first ACK ends the bursts and proves nothing.
+    sender.ack(1300, 1, false);
+    assert_eq!(sender.slow_start.phase(), "settle");
+    assert!(sender.slow_start.window() < Bytes::new(10_000), "{:?}", sender.slow_start.window());
+    for number in 2..=120 {
+        sender.ack(1300 + number / 2, number, false);
+    }
+    // 120 packets were delivered within an RTT.
+    let window = sender.slow_start.window().get();
+    assert!((90_000..=140_000).contains(&window), "{window}");
+}
+
+#[test]
 fn few_losses_are_absorbed() {
     let mut sender = Sender::begun();
     sender.burst();
