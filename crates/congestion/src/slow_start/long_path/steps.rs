@@ -59,9 +59,7 @@ impl Settling {
         let highest = path.proven;
         let (last, least) = path.end_bursts(now);
         path.proven = last.unwrap_or(highest).min(highest).max(least);
-        // What is left of the first burst is evidence as well: a queue of others delays its first
-        // ACKs, and they alone prove nothing.
-        let (exit, highest) = (path.proven, highest.max(least).max(path.first_flight_rate()));
+        let (exit, highest) = (path.proven, highest.max(least));
         let settling = Self {
             delivered,
             until: next_number,
@@ -81,21 +79,32 @@ impl Settling {
         path.send(margin * path.proven * path.base(), margin * path.proven);
     }
 
+    /// Returns the highest rate that deliveries may prove, in bytes per second: 1.25 times what was
+    /// proven before, since a queue of ACKs may arrive faster than the data did. What is left of the
+    /// first burst is evidence as well, unless packets of it are missing: a queue of others delays
+    /// its first ACKs, and they alone prove nothing.
+    fn cap(&self, path: &Path) -> f64 {
+        let whole = !self.losses.exceed(path.tuning.max_loss, path.first_flight);
+        1.25 * if whole { self.highest.max(path.first_flight_rate()) } else { self.highest }
+    }
+
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
+        let cap = self.cap(path);
         for part in [8, 4, 2] {
             if let Some(rate) = path.arrivals.rate(
                 path.scale / part,
                 path.ack_aggregation.span() / 2,
                 path.gap.max(self.began),
             ) {
-                self.measured = self.measured.max(rate.min(1.25 * self.highest));
+                self.measured = self.measured.max(rate);
             }
         }
+        let measured = self.measured.min(cap);
         let delivered = ack.delivered.saturating_sub(self.delivered).get() as f64;
-        let enough = delivered >= self.exit * path.scale.as_secs_f64() / 8.0 && self.measured > 0.0;
+        let enough = delivered >= self.exit * path.scale.as_secs_f64() / 8.0 && measured > 0.0;
         path.proven =
-            if enough { self.measured.max(0.3 * self.exit) } else { self.exit.max(self.measured) };
-        self.least = self.least.max(path.round_trip_rate().min(self.highest));
+            if enough { measured.max(0.3 * self.exit) } else { self.exit.max(measured) };
+        self.least = self.least.max(path.round_trip_rate().min(cap / 1.25));
         path.proven = path.proven.max(self.least);
         self.send(path);
         if ack.newest().number < self.until {
