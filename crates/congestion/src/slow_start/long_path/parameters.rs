@@ -4,8 +4,8 @@ use crate::parameters::parameters;
 use bentpipe_units::Span;
 
 parameters! {
-    /// Parameters of [`LongPath`](super::LongPath). Decision 5 documents the measurements behind
-    /// the defaults.
+    /// Parameters of [`LongPath`](super::LongPath). Decisions 5 and 44 document the measurements
+    /// behind the defaults.
     Parameters {
         threshold: 160.0, 100.0 => 10_000.0, "ms",
             "RTT from which on a path counts as long; below it, the controller's own slow start is \
@@ -14,11 +14,11 @@ parameters! {
             "maximum size of the first burst: ten packets per 50 ms of RTT, as many as a path of \
              50 ms carries in that time";
         gain: 3.0, 1.25 => 16.0, "", "rate of the bursts relative to the proven rate";
-        burst: 64.0, 0.0 => 64.0, "",
+        burst: 0.5, 0.0 => 64.0, "",
             "volume of a burst relative to the proven rate times the RTT; the rest of a round \
              follows at `pace`";
-        pace: 1.25, 1.0 => 2.0, "", "rate after a burst relative to the window per RTT";
-        calm: 1000.0, 1.0 => 1000.0, "ms",
+        pace: 1.0, 1.0 => 2.0, "", "rate after a burst relative to the window per RTT";
+        calm: 30.0, 1.0 => 1000.0, "ms",
             "RTT increase from which on others use the path";
         busy_gain: 1.25, 1.0 => 16.0, "", "`gain` on a path that others use";
         busy_growth: 2.0, 1.0 => 64.0, "", "`max_growth` on a path that others use";

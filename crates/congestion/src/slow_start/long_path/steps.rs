@@ -102,8 +102,7 @@ impl Settling {
         let measured = self.measured.min(cap);
         let delivered = ack.delivered.saturating_sub(self.delivered).get() as f64;
         let enough = delivered >= self.exit * path.scale.as_secs_f64() / 8.0 && measured > 0.0;
-        path.proven =
-            if enough { measured.max(0.3 * self.exit) } else { self.exit.max(measured) };
+        path.proven = if enough { measured.max(0.3 * self.exit) } else { self.exit.max(measured) };
         self.least = self.least.max(path.round_trip_rate().min(cap / 1.25));
         path.proven = path.proven.max(self.least);
         self.send(path);
