@@ -242,19 +242,30 @@ impl Delay {
                 if !current.holds(at) {
                     *current = timeline.segment(at);
                 }
-                let delay = delays[current.index];
-                let next = match delays.get(current.index + 1) {
-                    Some(next) => *next,
-                    None if timeline.repeat().is_some() => delays[0],
-                    None => delay,
-                };
-                if *interpolate {
-                    between(delay, next, at.since(current.from), current.to.since(current.from))
-                } else {
-                    delay
-                }
+                scheduled(timeline, delays, *interpolate, *current, at)
             }
         }
+    }
+}
+
+/// Returns the delay of a schedule at a time within the segment `current`.
+pub(super) fn scheduled(
+    timeline: &Timeline,
+    delays: &[Span],
+    interpolate: bool,
+    current: Segment,
+    at: Time,
+) -> Span {
+    let delay = delays[current.index];
+    let next = match delays.get(current.index + 1) {
+        Some(next) => *next,
+        None if timeline.repeat().is_some() => delays[0],
+        None => delay,
+    };
+    if interpolate {
+        between(delay, next, at.since(current.from), current.to.since(current.from))
+    } else {
+        delay
     }
 }
 

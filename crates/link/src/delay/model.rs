@@ -1,8 +1,9 @@
 //! A propagation delay over time.
 
 use super::config::Distribution;
+use super::line::scheduled;
 use crate::schedule::Timeline;
-use bentpipe_units::Span;
+use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 
 /// The propagation delay of a link.
@@ -23,4 +24,35 @@ pub(crate) enum DelayModel {
     },
     /// Set by the caller, for each port.
     External,
+}
+
+impl DelayModel {
+    /// See [`DirectionModel::delay_at`](crate::DirectionModel::delay_at).
+    pub fn at(&self, at: Time) -> Span {
+        match self {
+            Self::Constant(delay) => *delay,
+            Self::Jitter { base, .. } => *base,
+            Self::Schedule { timeline, delays, interpolate, .. } => {
+                scheduled(timeline, delays, *interpolate, timeline.segment(at), at)
+            }
+            Self::External => Span::ZERO,
+        }
+    }
+
+    /// Returns the times at which another step begins, up to `end`.
+    pub fn changes(&self, end: Time) -> impl Iterator<Item = Time> {
+        let timeline = match self {
+            Self::Schedule { timeline, .. } => Some(timeline),
+            Self::Constant(_) | Self::Jitter { .. } | Self::External => None,
+        };
+        timeline.into_iter().flat_map(move |timeline| timeline.changes(end))
+    }
+
+    /// Returns when the delay has followed each step once; zero if there are none.
+    pub fn pattern(&self) -> Span {
+        match self {
+            Self::Schedule { timeline, .. } => timeline.pattern(),
+            Self::Constant(_) | Self::Jitter { .. } | Self::External => Span::ZERO,
+        }
+    }
 }
