@@ -53,7 +53,8 @@ const fading = (name: string): string => `name = "fading"
 [[path.hop]]
 name = '${name}'
 forward = { delay = "300 ms", rate = { schedule = [
-  { at = "0 s", rate = "50 Mbps" }, { at = "20 s", rate = "0 bps" }, { at = "30 s", rate = "5 Mbps" },
+  { at = "0 s", rate = "50 Mbps" }, { at = "20 s", rate = "0 bps" },
+  { at = "30 s", rate = "5 Mbps" },
 ] } }
 return = { rate = "5 Mbps", delay = "300 ms" }
 [workload]

@@ -3,10 +3,11 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Bench, type Opened, type Options } from "./browser.ts";
-import { bentpipe, noCommand, skipped, Workplace } from "./command.ts";
+import { Bench, clean, type Opened, type Options } from "./browser.ts";
+import { bentpipe, noCommand, noEngine, skipped, Workplace } from "./command.ts";
 import {
   accessibilityFaults,
   answerTimes,
@@ -57,7 +58,7 @@ download = "1 MB"
 class TestStudio {
   readonly #place = new Workplace();
   #process!: ChildProcess;
-  #bench!: Bench;
+  bench!: Bench;
   url = "";
 
   static async start(): Promise<TestStudio> {
@@ -72,12 +73,12 @@ class TestStudio {
     );
     const lines = createInterface({ input: studio.#process.stdout! });
     [studio.url] = (await once(lines, "line")) as [string];
-    studio.#bench = await Bench.start();
+    studio.bench = await Bench.start();
     return studio;
   }
 
   async open(file: string, options: Options = {}): Promise<Opened> {
-    const opened = await this.#bench.visit(this.url, { ...options, hash: `#${file}` });
+    const opened = await this.bench.visit(this.url, { ...options, hash: `#${file}` });
     await opened.page.waitForSelector(".cm-line");
     await status(opened.page, /runs?\b/);
     return opened;
@@ -85,15 +86,19 @@ class TestStudio {
 
   /** A page of another origin. */
   other(): Promise<Page> {
-    return this.#bench.browser.newPage();
+    return this.bench.browser.newPage();
+  }
+
+  path(file: string): string {
+    return join(this.#place.dir, file);
   }
 
   text(file: string): string {
-    return readFileSync(join(this.#place.dir, file), "utf8");
+    return readFileSync(this.path(file), "utf8");
   }
 
   async stop(): Promise<void> {
-    await this.#bench?.close();
+    await this.bench?.close();
     const ended = once(this.#process, "exit");
     this.#process.kill("SIGINT");
     expect((await ended)[0]).toBe(0);
@@ -205,6 +210,28 @@ describe.skipIf(skipped(noCommand))("the studio", () => {
     await page.getByRole("button", { name: "Cancel" }).click();
     await notice(page, /cancelled/);
     await page.close();
+  });
+
+  it.skipIf(noEngine !== null)("exports a report that opens offline and runs there", async () => {
+    const { page } = await studio.open("small.toml");
+    await page.click("button.main");
+    await ran(page);
+    const downloaded = page.waitForEvent("download");
+    await page.click("text=Export");
+    const file = studio.path("export.html");
+    await (await downloaded).saveAs(file);
+    await page.close();
+    const opened = await studio.bench.visit(pathToFileURL(file).href);
+    await opened.page.click("text=Change and run");
+    await opened.page.waitForSelector(".cm-line");
+    await status(opened.page, /2 runs/);
+    await retype(opened.page, SMALL.replace("500 kB", "300 kB"));
+    await status(opened.page, /2 runs/);
+    await opened.page.click(".studio-bar button.main");
+    await ran(opened.page);
+    await expect.poll(() => opened.page.locator(".runs li").count()).toBe(2);
+    clean(opened);
+    await opened.page.close();
   });
 
   it("saves a text, and only when asked", async () => {

@@ -58,8 +58,8 @@ struct Report<'a> {
 }
 
 /// Returns the JSON Schema (draft 2020-12) of the page's data, with the registry of metrics as
-/// `x-metrics`, the main ones as `x-main-metrics`, and the parts of time budgets as `x-time-parts`. The types of `studio/` are
-/// generated from it.
+/// `x-metrics`, the main ones as `x-main-metrics`, and the parts of time budgets as `x-time-parts`.
+/// The types of `studio/` are generated from it.
 pub fn json_schema() -> Schema {
     let generator: SchemaGenerator = SchemaSettings::draft2020_12().for_serialize().into();
     let mut schema = generator.into_root_schema_for::<Report<'_>>();

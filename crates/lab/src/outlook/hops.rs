@@ -1,6 +1,6 @@
 //! Rates and delays of hops over time.
 
-use super::{MAX_POINTS, rates};
+use super::rates::{MAX_POINTS, rates};
 use bentpipe_link::{Dama, DirectionModel};
 use bentpipe_recorder::{FlowTrace, LinkTrace, RunTrace, Series};
 use bentpipe_report::{Recording, Trace};
@@ -11,6 +11,8 @@ use bentpipe_units::{Rate, Span, Time};
 const MAX_LENGTH: Span = Span::from_secs(600);
 /// Time that is shown if nothing but the allocation of capacity changes.
 const STILL: Span = Span::from_secs(10);
+/// Largest number of times of loss that are shown.
+const MAX_OUTAGES: usize = 400;
 /// Part of the pattern that is shown again after it, so that its end is not that of the picture.
 const MORE: f64 = 1.15;
 
@@ -71,7 +73,7 @@ fn capacity(direction: &DirectionModel, end: Time) -> Vec<(Time, Rate)> {
     if steps.is_empty() {
         steps.push((Time::ZERO, direction.nominal_rate()));
     }
-    for outage in direction.outages(end).take(MAX_POINTS) {
+    for outage in direction.outages(end).take(MAX_OUTAGES) {
         let (from, to) = (Time::ZERO + outage.from, Time::ZERO + outage.to);
         let last = steps.iter().rev().find(|(at, _)| *at <= to).map(|(_, rate)| *rate);
         steps.retain(|(at, _)| *at < from || *at > to);

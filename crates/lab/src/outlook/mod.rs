@@ -2,18 +2,12 @@
 
 mod hops;
 mod orbit;
+mod rates;
 
 use crate::error::LabError;
 use crate::orbit::paths_page;
 use crate::plan::Plan;
-use bentpipe_recorder::Series;
 use bentpipe_report::Recording;
-use bentpipe_units::{Rate, Time};
-
-/// Largest number of points of a series. More would only be slower to draw.
-const MAX_POINTS: usize = 4000;
-/// Name of a series with the rate of a link.
-const RATE: &str = "rate";
 
 /// Returns the data of a page, as elements of HTML, with what the first run of `plan` offers its
 /// flows: capacity and RTT over time, and for satellites their orbits and the routes. It has
@@ -42,12 +36,6 @@ fn elements(plan: &Plan, recording: &Recording) -> Result<String, LabError> {
     manifest.path = plan.path().cloned();
     bentpipe_report::page_data(&manifest, &results, recording, 0)
         .map_err(|error| LabError::write("the outlook", error))
-}
-
-/// Returns a series of rates in Mbps.
-fn rates(points: impl IntoIterator<Item = (Time, Rate)>) -> Series {
-    let points = points.into_iter().take(MAX_POINTS).map(|(at, rate)| (at, rate.as_mbps_f64()));
-    Series { name: RATE, unit: "Mbps", points: points.collect(), downsampled: false }
 }
 
 #[cfg(test)]

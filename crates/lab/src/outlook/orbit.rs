@@ -1,6 +1,6 @@
 //! Satellites, routes, their RTT and their capacity over time.
 
-use super::{MAX_POINTS, rates};
+use super::rates::{MAX_POINTS, rates};
 use crate::error::LabError;
 use crate::orbit::{FlowRoutes, survey};
 use crate::resolve::OrbitPath;

@@ -1,5 +1,7 @@
+use super::rates::MAX_POINTS;
 use super::*;
 use crate::plan::Changes;
+use bentpipe_units::Time;
 use std::path::Path;
 
 fn plan(text: &str) -> Plan {
@@ -106,4 +108,26 @@ fn an_orbit_has_its_satellites_routes_and_capacity() {
     assert!(rtt.len() > 50 && rtt.iter().all(|(_, ms)| (30.0..120.0).contains(ms)), "{rtt:?}");
     let data = outlook(&plan).unwrap().unwrap();
     assert!(data.contains("bentpipe-report") && data.len() < 200_000, "{}", data.len());
+}
+
+#[test]
+fn patterns_of_any_size_make_bounded_pictures() {
+    // Periods from a microsecond to hours, and times beyond all of them.
+    let schedule = |unit: &str, repeat: &str| {
+        format!("[{{ at = \"0 s\", {unit} }}, {{ at = \"1 us\", {unit} }}], repeat = \"{repeat}\"")
+    };
+    let recording = of_hops(&format!(
+        "[path]\n\
+         forward.rate.schedule = {}\n\
+         forward.delay = {{ schedule = {} }}\n\
+         forward.loss = [{{ model = \"bernoulli\", ratio = 1, repeat = \"3 us\", \
+         active = [{{ from = \"1 us\", to = \"2 us\" }}] }}]\n\
+         return = {{ rate = \"5 Mbps\", delay.schedule = [{{ at = \"0 s\", delay = \"1 ms\" }}, \
+         {{ at = \"100000 s\", delay = \"2 ms\" }}] }}\n",
+        schedule("rate = \"1 Mbps\"", "2 us").replace("], repeat", "]\nforward.rate.repeat"),
+        schedule("delay = \"1 ms\"", "2 us"),
+    ))
+    .unwrap();
+    assert!(recording.blob.len() < 200_000, "{}", recording.blob.len());
+    assert_eq!(recording.first_end, Some(Time::from_secs(600)));
 }

@@ -1,8 +1,7 @@
 //! A propagation delay over time.
 
 use super::config::Distribution;
-use super::line::scheduled;
-use crate::schedule::Timeline;
+use crate::schedule::{Segment, Timeline};
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 
@@ -55,4 +54,35 @@ impl DelayModel {
             Self::Constant(_) | Self::Jitter { .. } | Self::External => Span::ZERO,
         }
     }
+}
+
+/// Returns the delay of a schedule at a time within the segment `current`.
+pub(super) fn scheduled(
+    timeline: &Timeline,
+    delays: &[Span],
+    interpolate: bool,
+    current: Segment,
+    at: Time,
+) -> Span {
+    let delay = delays[current.index];
+    let next = match delays.get(current.index + 1) {
+        Some(next) => *next,
+        None if timeline.repeat().is_some() => delays[0],
+        None => delay,
+    };
+    if interpolate {
+        between(delay, next, at.since(current.from), current.to.since(current.from))
+    } else {
+        delay
+    }
+}
+
+/// Interpolates linearly from `a` to `b` after `passed` of `length`.
+fn between(a: Span, b: Span, passed: Span, length: Span) -> Span {
+    let part = |span: Span| {
+        let nanos = u128::from(span.as_nanos()) * u128::from(passed.as_nanos())
+            / u128::from(length.as_nanos().max(1));
+        Span::from_nanos(nanos as u64)
+    };
+    if b >= a { a + part(b - a) } else { a - part(a - b) }
 }
