@@ -34,7 +34,7 @@ wheel: page ## Build the Python package: target/wheels
 
 wasm: build ## Build the virtual clock for pages, and compare its results with the command's
 	scripts/wasm
-	node scripts/pack-engine.mjs
+	node scripts/pack-engine.mjs $(BENTPIPE)
 	node scripts/compare-wasm.mjs $(BENTPIPE)
 
 package: page ## Build a Debian package: target/package

@@ -2,13 +2,17 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Returns the exports of crate `bentpipe-wasm`, from the directory with its module and script. */
+/**
+ * Returns the exports of crate `bentpipe-wasm` and its memory, from the directory with its module
+ * and script.
+ */
 export function loadEngine(directory) {
   globalThis.bentpipeProgress ??= () => {};
   globalThis.bentpipeFailed ??= (reason) => console.error(`wasm: ${reason}`);
   const glue = readFileSync(join(directory, "bentpipe_wasm.js"), "utf8");
   const engine = new Function(`${glue}\nreturn wasm_bindgen;`)();
-  engine.initSync({ module: readFileSync(join(directory, "bentpipe_wasm_bg.wasm")) });
+  const module = readFileSync(join(directory, "bentpipe_wasm_bg.wasm"));
+  const { memory } = engine.initSync({ module });
   engine.begin();
-  return engine;
+  return Object.assign(engine, { memory });
 }

@@ -1,9 +1,10 @@
 // Packs the engine of editable reports into elements of HTML, which the command puts into reports.
 //
-//   node scripts/pack-engine.mjs
+//   node scripts/pack-engine.mjs BENTPIPE
 //
-// Writes target/wasm/engine.html from what `scripts/wasm` has built there, and the editor in
-// studio/dist. studio/src/engine/pack.ts unpacks.
+// Writes target/wasm/engine.html from what `scripts/wasm` has built there, the editor in
+// studio/dist, and the schema of scenarios as the command BENTPIPE prints it: the code that makes
+// it would be larger than the text. studio/src/engine/pack.ts unpacks.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -11,11 +12,18 @@ import { loadEngine } from "./load-engine.mjs";
 
 const root = resolve(import.meta.dirname, "..");
 const [built, dist] = [join(root, "target/wasm"), join(root, "studio/dist")];
+const bentpipe = process.argv[2];
+if (!bentpipe) {
+  console.error("usage: node scripts/pack-engine.mjs BENTPIPE");
+  process.exit(2);
+}
+const schema = JSON.parse(execFileSync(resolve(bentpipe), ["schema"], { maxBuffer: 1 << 24 }));
 const parts = {
   wasm: readFileSync(join(built, "bentpipe_wasm_bg.wasm")),
   glue: readFileSync(join(built, "bentpipe_wasm.js")),
   script: readFileSync(join(dist, "editor.js")),
   style: readFileSync(join(dist, "editor.css")),
+  schema: Buffer.from(JSON.stringify(schema)),
 };
 const sizes = Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, part.length]));
 const whole = Buffer.concat([Buffer.from(`${JSON.stringify(sizes)}\n`), ...Object.values(parts)]);

@@ -51,7 +51,7 @@ function prepared(node, depth = 0) {
 }
 
 async function types() {
-  const { "x-metrics": _, "x-time-parts": __, $defs, ...report } = schema;
+  const { "x-metrics": _, "x-main-metrics": __, "x-time-parts": ___, $defs, ...report } = schema;
   // The meanings of the parts are in time-parts.generated.ts; layers have labels as metrics.
   for (const type of [$defs.TimeBudget, $defs.Episode, $defs.ReverseBytes, $defs.ProxyEmulation])
     for (const field of Object.values(type.properties)) delete field.description;
@@ -83,7 +83,11 @@ function metrics() {
       `better: "${better}", label: ${JSON.stringify(label)}, ` +
       `about: ${literal(about).join(" + ")}, detail: ${detail} },`,
   );
-  return `/** Every metric of the results: of a flow, of flows that share a path, of a link. */
+  const main = schema["x-main-metrics"].map((name) => JSON.stringify(name)).join(", ");
+  return `/** Metrics of the short table beside a scenario's text; the report has all. */
+export const MAIN_METRICS: readonly string[] = [${main}];
+
+/** Every metric of the results: of a flow, of flows that share a path, of a link. */
 export const METRICS = [
 ${rows.join("\n")}
 ] as const satisfies readonly {

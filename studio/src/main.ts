@@ -7,6 +7,7 @@ import { embedded, readReport } from "./data/read.ts";
 import type { Report } from "./data/report.types.ts";
 import { hasReverseTraffic } from "./data/reverse.ts";
 import { SeriesSource } from "./data/series-cache.ts";
+import { PathsView } from "./outlook/paths-view.ts";
 import { h, replace, scrollTo } from "./page/dom.ts";
 import { EditableReport } from "./page/editable.ts";
 import { parseHash, type State, Store } from "./page/state.ts";
@@ -24,8 +25,19 @@ const app = document.getElementById("app")!;
 /** What a site that shows this report puts above its path. */
 const beside = document.querySelector<HTMLTemplateElement>("template#bentpipe-beside");
 let recolour = (): void => {};
-const editable = new EditableReport(({ report, traces }) => load(report, traces));
-const toggle = themeToggle(() => recolour());
+/** The path over time of the scenario in the editor. */
+let paths: PathsView | null = null;
+const editable = new EditableReport(
+  ({ report, traces }) => load(report, traces),
+  (places, data) => {
+    paths ??= new PathsView(places);
+    void paths.show(data);
+  },
+);
+const toggle = themeToggle(() => {
+  recolour();
+  paths?.recolour();
+});
 
 function topBar(links: [string, string][]): HTMLElement {
   return h(

@@ -52,3 +52,69 @@ export async function accessibilityFaults(page: Page, parts = ["body"]): Promise
       .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
   }, parts);
 }
+
+/**
+ * Moves a slider by a step, `times` times, and returns the milliseconds from each event to the
+ * medians of its run.
+ */
+export function answerTimes(page: Page, slider: string, times: number): Promise<number[]> {
+  return page.evaluate(
+    async ([label, count]) => {
+      const input = document.querySelector<HTMLInputElement>(`input[aria-label="${label}"]`)!;
+      const column = (): string =>
+        document.querySelector(".comparison thead th:last-child")?.textContent ?? "";
+      const out: number[] = [];
+      for (let i = 0; i < count; i++) {
+        const before = column();
+        const start = performance.now();
+        input.value = String(Number(input.value) + 1);
+        input.dispatchEvent(new Event("input", { bubbles: true }));
+        await new Promise<void>((done) => {
+          const look = (): void => {
+            if (column() !== before) done();
+            else requestAnimationFrame(look);
+          };
+          look();
+        });
+        out.push(Math.round(performance.now() - start));
+        // The report follows once the slider rests.
+        await new Promise((rested) => setTimeout(rested, 600));
+      }
+      return out;
+    },
+    [slider, times] as [string, number],
+  );
+}
+
+/**
+ * Types a comment of some characters at the end of the text. Returns the 95th percentile of the
+ * milliseconds from a key to the next picture, by the browser's own measure, and all in words.
+ */
+export async function keyTimes(page: Page, keys: number): Promise<{ p95: number; text: string }> {
+  // The browser reports events that took at least this long.
+  const least = 16;
+  await page.evaluate((durationThreshold) => {
+    const times: number[] = [];
+    (globalThis as unknown as { keyTimes: number[] }).keyTimes = times;
+    new PerformanceObserver((list) => {
+      for (const { name, duration } of list.getEntries())
+        if (name === "keydown") times.push(duration);
+    }).observe({ type: "event", durationThreshold } as PerformanceObserverInit);
+  }, least);
+  await page.click(".cm-content");
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type(`\n# ${"typing ".repeat(keys)}`.slice(0, keys), { delay: 30 });
+  const long = await page.evaluate(
+    () =>
+      new Promise<number[]>((done) =>
+        setTimeout(() => done((globalThis as unknown as { keyTimes: number[] }).keyTimes), 300),
+      ),
+  );
+  const all = [...long, ...Array(Math.max(0, keys - long.length)).fill(least)] as number[];
+  all.sort((a, b) => a - b);
+  const at = (share: number): number =>
+    all[Math.min(all.length - 1, Math.floor(all.length * share))]!;
+  const p95 = at(0.95);
+  const text = `${keys} keys, median ${at(0.5)} ms, p95 ${p95} ms, largest ${all.at(-1)} ms`;
+  return { p95, text };
+}

@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { createRequire } from "node:module";
 import { extname, join, resolve } from "node:path";
 import { env } from "node:process";
 import { pathToFileURL } from "node:url";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Bench } from "./browser.ts";
+import { accessibilityFaults } from "./editing.ts";
 
 const directory = env.BENTPIPE_SITE;
 if (!directory) console.log("skipped: BENTPIPE_SITE names no site that scripts/site built");
@@ -221,18 +221,7 @@ describe.skipIf(!directory)("the site", () => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(
       390,
     );
-    await page.addScriptTag({
-      content: readFileSync(createRequire(import.meta.url).resolve("axe-core"), "utf8"),
-    });
-    const faults = await page.evaluate(async () => {
-      type Found = { id: string; impact: string; nodes: { html: string }[] };
-      type Axe = { run(of: unknown): Promise<{ violations: Found[] }> };
-      const { violations } = await (window as unknown as { axe: Axe }).axe.run(document);
-      return violations
-        .filter(({ impact }) => impact === "serious" || impact === "critical")
-        .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-    });
-    expect(faults).toEqual([]);
+    expect(await accessibilityFaults(page)).toEqual([]);
     await own.close();
   });
 });

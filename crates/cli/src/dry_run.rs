@@ -1,20 +1,9 @@
 //! `bentpipe run --dry-run`: what would run, and for how long.
 
 use crate::output::{self, counted};
-use bentpipe_lab::{LabError, Options, Plan, Task, remaining};
+use bentpipe_lab::{LabError, Options, Plan, USUAL_PACE, estimate};
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-
-/// Bytes over TCP that a thread simulates in a second, if no earlier run on this machine tells:
-/// that of a server processor of 2020.
-const DEFAULT_PACE: f64 = 1e9;
-
-/// Estimates of run times from earlier runs.
-pub trait Estimate {
-    /// Returns the time that `task` takes, in seconds; `None` without earlier runs.
-    fn seconds(&self, plan: &Plan, task: Task) -> Option<f64>;
-}
 
 /// Prints the number of runs of each plan, how many the store has, and about how long the others
 /// take on `jobs` threads, from earlier runs where there are any.
@@ -22,29 +11,18 @@ pub fn print(
     plans: &[Plan],
     options: &Options<'_>,
     jobs: NonZeroUsize,
-    estimate: Option<&dyn Estimate>,
     as_json: bool,
 ) -> Result<u8, LabError> {
     let mut documents = Vec::new();
     let mut text = String::new();
     for plan in plans {
-        let left = remaining(plan, options);
-        let planned = remaining(plan, &Options { store: None, ..*options }).len();
-        let (mut sum, mut known) = (0.0, true);
-        let mut cases: BTreeMap<usize, f64> = BTreeMap::new();
-        for task in left.iter().map(|&index| plan.tasks[index]) {
-            sum += *cases.entry(task.case).or_insert_with(|| {
-                let seconds = estimate.and_then(|estimate| estimate.seconds(plan, task));
-                known &= seconds.is_some();
-                seconds.unwrap_or(plan.work(task) as f64 / DEFAULT_PACE)
-            });
-        }
-        let seconds = sum / jobs.get().min(left.len().max(1)) as f64;
+        let estimate = estimate(plan, options, jobs, || USUAL_PACE);
+        let (planned, left, seconds) = (estimate.runs, estimate.to_run, estimate.seconds);
         documents.push(json!({
             "scenario": plan.name,
             "runs": planned,
-            "in_store": planned - left.len(),
-            "to_run": left.len(),
+            "in_store": planned - left,
+            "to_run": left,
             "estimated_s": seconds,
         }));
         text.push_str(&format!(
@@ -53,9 +31,9 @@ pub fn print(
             counted(planned, "run"),
             counted(plan.points(), "sweep point"),
             counted(plan.variants.len(), "variant"),
-            planned - left.len(),
-            left.len(),
-            match (left.is_empty(), known) {
+            planned - left,
+            left,
+            match (left == 0, estimate.from_earlier_runs) {
                 (true, _) => String::new(),
                 (false, true) => format!(", {}", duration(seconds)),
                 (false, false) => {

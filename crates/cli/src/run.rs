@@ -93,11 +93,7 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
         ..Study::new(executor, &stop, &bars)
     };
     if args.dry_run {
-        #[cfg(feature = "store")]
-        let estimate = store.as_ref().map(|store| store as &dyn dry_run::Estimate);
-        #[cfg(not(feature = "store"))]
-        let estimate = None;
-        return dry_run::print(&plans, &study.options(&|_| {}), jobs, estimate, args.json);
+        return dry_run::print(&plans, &study.options(&|_| {}), jobs, args.json);
     }
 
     let mut status = OK;

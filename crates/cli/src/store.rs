@@ -1,10 +1,9 @@
 //! The result store of the user: opening it, and `bentpipe cache`.
 
 use crate::args::{Cache, StoreArgs};
-use crate::dry_run::Estimate;
 use crate::output;
 use crate::status::{FAILED, OK};
-use bentpipe_lab::{LabError, Plan, ResultStore, StoreError, Task};
+use bentpipe_lab::{LabError, ResultStore, StoreError};
 use std::path::{Path, PathBuf};
 
 /// Opens the result store that `args` ask for. Without an explicit directory, a store that cannot
@@ -25,12 +24,6 @@ pub fn open(args: &StoreArgs) -> Result<Option<ResultStore>, LabError> {
             eprintln!("warning: results are not kept for later: {error}");
             Ok(None)
         }
-    }
-}
-
-impl Estimate for ResultStore {
-    fn seconds(&self, plan: &Plan, task: Task) -> Option<f64> {
-        Self::seconds(self, plan, task)
     }
 }
 

@@ -12,11 +12,13 @@
 //! number of threads.
 
 mod error;
+mod estimate;
 mod execution;
 mod executor;
 mod library;
 pub mod orbit;
 mod outcome;
+mod outlook;
 pub mod plan;
 mod population;
 #[cfg(feature = "real-clock")]
@@ -38,9 +40,11 @@ mod tests;
 mod visit_times;
 
 pub use error::LabError;
+pub use estimate::{Estimate, USUAL_PACE, estimate, measured_pace};
 pub use execution::{Execution, Observer, Options, Progress, execute, remaining};
 pub use executor::{Deliver, Executor, Threads};
 pub use library::Lab;
+pub use outlook::outlook;
 pub use plan::{Changes, Plan, PlanInput, Shard, Task, select_case};
 #[cfg(feature = "real-clock")]
 pub use real_clock::{LiveStats, MAX_LATENESS, RealClock, StatsObserver};

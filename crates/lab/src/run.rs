@@ -101,7 +101,7 @@ pub fn run_alone(
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a run takes, not a simulated time")]
-fn now() -> web_time::Instant {
+pub(crate) fn now() -> web_time::Instant {
     web_time::Instant::now()
 }
 

@@ -78,6 +78,7 @@ mod link;
 pub mod loss;
 mod model;
 mod multi_format;
+mod over_time;
 mod packet;
 mod policer;
 mod queue;

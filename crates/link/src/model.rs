@@ -55,6 +55,7 @@ impl DirectionConfig {
             RateConfig::Schedule { schedule, repeat } => RateModel::Schedule {
                 timeline: Arc::new(Timeline::new(schedule.iter().map(|step| step.at), *repeat)),
                 rates: schedule.iter().map(|step| step.rate).collect(),
+                modcods: Arc::default(),
             },
             RateConfig::Acm(acm) => acm.timeline().rate(),
             RateConfig::Trace { file } => {

@@ -106,6 +106,18 @@ impl Timeline {
         period * u128::from(whole) + rest
     }
 
+    /// Returns the times at which another step begins, up to `end`.
+    pub fn changes(&self, end: Time) -> impl Iterator<Item = Time> {
+        let after = |at: Time| Some(self.segment(at).to).filter(|next| *next < Time::MAX);
+        let changes = std::iter::successors(after(Time::ZERO), move |at| after(*at));
+        changes.take_while(move |at| *at <= end)
+    }
+
+    /// Returns the period of repetition, or the start of the last step.
+    pub fn pattern(&self) -> Span {
+        self.repeat.unwrap_or_else(|| self.starts.last().copied().unwrap_or_default())
+    }
+
     /// Returns the length of each step. The last one ends with the period; without one its length
     /// is zero.
     pub fn lengths(&self) -> impl Iterator<Item = Span> {

@@ -8,7 +8,9 @@ use crate::recording::Recording;
 use crate::static_page;
 use crate::traces::Trace;
 use base64::Engine;
-use bentpipe_results::{Expectation, Manifest, Results, Run, Summary, metrics_schema};
+use bentpipe_results::{
+    Expectation, MAIN_METRICS, Manifest, Results, Run, Summary, metrics_schema,
+};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -56,13 +58,14 @@ struct Report<'a> {
 }
 
 /// Returns the JSON Schema (draft 2020-12) of the page's data, with the registry of metrics as
-/// `x-metrics` and the parts of time budgets as `x-time-parts`. The types of `studio/` are
-/// generated from it.
+/// `x-metrics`, the main ones as `x-main-metrics`, and the parts of time budgets as `x-time-parts`.
+/// The types of `studio/` are generated from it.
 pub fn json_schema() -> Schema {
     let generator: SchemaGenerator = SchemaSettings::draft2020_12().for_serialize().into();
     let mut schema = generator.into_root_schema_for::<Report<'_>>();
     schema.insert("title".to_owned(), "Report".into());
     schema.insert("x-metrics".to_owned(), metrics_schema());
+    schema.insert("x-main-metrics".to_owned(), MAIN_METRICS.as_slice().into());
     schema.insert("x-time-parts".to_owned(), parts_schema());
     schema
 }
@@ -184,6 +187,11 @@ fn shown_runs(runs: &[Run]) -> (Cow<'_, [Run]>, Option<String>) {
         runs.len()
     );
     (Cow::Owned(shown), Some(note))
+}
+
+/// Returns the script that draws the globe, for a page of its own; empty if it was not built.
+pub fn globe_script() -> &'static str {
+    GLOBE
 }
 
 /// Returns the script element that draws the globe; empty if it was not built.

@@ -233,6 +233,16 @@ pub fn metric_names() -> impl Iterator<Item = &'static str> {
     rows().map(|row| row.name)
 }
 
+/// Metrics of the short table beside a scenario's text. The report has all.
+pub const MAIN_METRICS: [&str; 6] = [
+    "completion_s",
+    "goodput_mbps",
+    "first_byte_s",
+    "packets_lost_queue",
+    "rtt_p99_ms",
+    "reverse_bytes",
+];
+
 /// Returns all rows as JSON objects, for the schema.
 pub fn metrics_schema() -> Value {
     let object = |scope: &str, row: Row| {
@@ -256,6 +266,13 @@ pub fn metrics_schema() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn main_metrics_are_metrics() {
+        for name in MAIN_METRICS {
+            assert!(metric_names().any(|known| known == name), "{name}");
+        }
+    }
 
     #[test]
     fn names_are_unique_and_carry_their_units() {

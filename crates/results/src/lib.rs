@@ -37,8 +37,8 @@ pub use expect::{
 };
 pub use fairness::Fairness;
 pub use flow_metrics::{
-    FlowMetric, find_metric, find_population, find_shared, flow_metrics, metric_names,
-    metrics_schema,
+    FlowMetric, MAIN_METRICS, find_metric, find_population, find_shared, flow_metrics,
+    metric_names, metrics_schema,
 };
 pub use identical::identical_variants;
 pub use manifest::{

@@ -3,6 +3,7 @@
 use crate::check::{Checked, MAX_CASES, profile_names};
 use crate::edit::{Edit, edit};
 use crate::files::{Directory, FileError};
+use crate::outlook::Outlook;
 use crate::responses::{self, FullResponse};
 use crate::runs::Runs;
 use bentpipe_lab::{Changes, LabError, Plan};
@@ -55,6 +56,7 @@ impl Api {
         match *parts.as_slice() {
             [""] if get && PAGE.is_empty() => Ok(responses::page(NO_PAGE)),
             [""] if get => Ok(responses::page(PAGE)),
+            ["globe.js"] if get => Ok(responses::script(bentpipe_report::globe_script())),
             ["api", "scenarios"] if get => Ok(responses::json(&serde_json::json!({
                 "directory": self.directory.path(),
                 "scenarios": self.directory.list(),
@@ -67,6 +69,15 @@ impl Api {
                 let plan = self.plan(&name, text)?;
                 let in_store = |plan: &Plan| self.runs.in_store(plan);
                 Ok(responses::json(&Checked::new(text, plan, in_store)))
+            }
+            ["api", "outlook"] if post => {
+                let (name, text) = (request.parameter("file")?, request.text()?);
+                let invalid =
+                    |error: LabError| (StatusCode::UNPROCESSABLE_ENTITY, error.to_string());
+                let plan = self.plan(&name, text)?.and_then(Plan::on_virtual_clock);
+                let plan = plan.map_err(invalid)?;
+                let outlook = Outlook::new(&plan, self.runs.estimate(&plan)).map_err(invalid)?;
+                Ok(responses::json(&outlook))
             }
             ["api", "edit"] if post => {
                 let asked: Edit = serde_json::from_slice(&request.content)

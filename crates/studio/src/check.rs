@@ -19,6 +19,8 @@ pub struct Checked {
     pub error: Option<Fault>,
     /// Values of the form's keys, as text.
     pub form: BTreeMap<&'static str, String>,
+    /// True if keys of `[path]` describe its only hop, so that the form may change them.
+    pub one_hop: bool,
 }
 
 /// What a valid scenario plans.
@@ -71,13 +73,13 @@ impl Checked {
         planned: Result<Plan, LabError>,
         in_store: impl FnOnce(&Plan) -> usize,
     ) -> Self {
-        let form = edit::form(text);
+        let (form, one_hop) = (edit::form(text), edit::has_one_hop(text));
         match planned.and_then(Plan::on_virtual_clock) {
             Ok(plan) => {
                 let in_store = in_store(&plan);
-                Self { plan: Some(PlanFacts::new(&plan, in_store)), error: None, form }
+                Self { plan: Some(PlanFacts::new(&plan, in_store)), error: None, form, one_hop }
             }
-            Err(error) => Self { plan: None, error: Some(fault(text, &error)), form },
+            Err(error) => Self { plan: None, error: Some(fault(text, &error)), form, one_hop },
         }
     }
 }
@@ -139,6 +141,7 @@ mod tests {
         assert_eq!((plan.name.as_str(), plan.runs, plan.in_store), ("x", 1, 0));
         assert!(plan.path.unwrap().rtt_ms > 500.0);
         assert_eq!(checked.form["workload.download"], "2 MB");
+        assert!(checked.one_hop);
     }
 
     #[test]

@@ -100,6 +100,13 @@ pub fn form(text: &str) -> BTreeMap<&'static str, String> {
     FORM.iter().filter_map(|&key| Some((key, value(key)?))).collect()
 }
 
+/// Returns true unless the path of a text is made of several hops or of satellites.
+pub fn has_one_hop(text: &str) -> bool {
+    let Ok(document) = text.parse::<DocumentMut>() else { return true };
+    let path = document.get("path").and_then(Item::as_table_like);
+    path.is_none_or(|path| !path.contains_key("hop") && !path.contains_key("orbit"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,6 +163,13 @@ download = \"2 MB\"
         assert_eq!(edited("path..x", Some("1")), Err("`path..x` is no key".to_owned()));
         let broken = Edit { text: "[".to_owned(), key: "a".to_owned(), value: None };
         assert!(edit(&broken).is_err());
+    }
+
+    #[test]
+    fn paths_of_hops_or_satellites_have_no_hop_of_their_own() {
+        assert!(has_one_hop(TEXT) && has_one_hop("") && has_one_hop("["));
+        assert!(!has_one_hop("path.orbit.constellation = \"iridium\""));
+        assert!(!has_one_hop("[[path.hop]]\nname = \"x\""));
     }
 
     #[test]

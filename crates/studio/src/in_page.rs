@@ -3,10 +3,11 @@
 //! Text goes in and out as JSON, of the same shapes as those of the server, so that one page serves
 //! both. Crate `bentpipe-wasm` exports these functions to a Web Worker.
 
-use crate::{Checked, Edit, MAX_CASES, edit as edited, main_metrics, profile_names};
+use crate::{Checked, Edit, MAX_CASES, Outlook, edit as edited, main_metrics, profile_names};
 pub use bentpipe_lab::SOURCES;
 use bentpipe_lab::{
-    Changes, LabError, Options, Plan, PlanInput, Progress, Simulator, Study, Threads, study,
+    Changes, LabError, Options, Plan, PlanInput, Progress, Simulator, Study, Threads, estimate,
+    measured_pace, study,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// Largest number of packets that a page runs. More take minutes, which a command does better.
-const MAX_PACKETS: u64 = 2_000_000;
+pub const MAX_PACKETS: u64 = 2_000_000;
 /// Size of a packet, to estimate their number.
 const PACKET_BYTES: u64 = 1200;
 
@@ -27,6 +28,21 @@ const PACKET_BYTES: u64 = 1200;
 pub fn check(name: &str, text: &str, files: &str) -> Result<String, String> {
     let planned = plan(name, text, files)?;
     json(&Checked::new(text, planned, |_| 0))
+}
+
+/// Returns how long the text `text` takes in this page, and what its path offers over time. For the
+/// other arguments see [`check`].
+///
+/// # Errors
+/// The scenario is invalid.
+pub fn outlook(name: &str, text: &str, files: &str) -> Result<String, String> {
+    let plan = plan(name, text, files)?.and_then(Plan::on_virtual_clock);
+    let plan = plan.map_err(|error| error.to_string())?;
+    let threads = Threads { runner: &Simulator, jobs: NonZeroUsize::MIN };
+    let never = AtomicBool::new(false);
+    let estimate =
+        estimate(&plan, &Options::new(&threads, &never), NonZeroUsize::MIN, measured_pace);
+    json(&Outlook::new(&plan, estimate).map_err(|error| error.to_string())?)
 }
 
 /// Changes one key of a text. `change` is a JSON object with `text`, `key` and `value`.
@@ -46,11 +62,6 @@ pub fn profiles() -> Result<String, String> {
     json(&profile_names())
 }
 
-/// Returns the JSON Schema of scenarios.
-pub fn schema() -> String {
-    bentpipe_scenario::json_schema().to_string()
-}
-
 /// What a scenario's runs gave.
 #[derive(Debug)]
 pub struct Completed {
@@ -62,8 +73,8 @@ pub struct Completed {
     pub data: String,
 }
 
-/// Runs a scenario and calls `progress` after each run, with the runs done and planned. For the
-/// other arguments see [`check`].
+/// Runs a scenario of up to about `max_packets` packets and calls `progress` after each run, with
+/// the runs done and planned. For the other arguments see [`check`].
 ///
 /// # Errors
 /// It is invalid, too large for a page, or a run failed.
@@ -71,15 +82,16 @@ pub fn run(
     name: &str,
     text: &str,
     files: &str,
+    max_packets: u64,
     progress: &(dyn Fn(u32, u32) + Sync),
 ) -> Result<Completed, String> {
     let plan = plan(name, text, files)?.and_then(Plan::on_virtual_clock);
     let plan = plan.map_err(|error| error.to_string())?;
     let bytes = plan.tasks.iter().fold(0u64, |sum, &task| sum.saturating_add(plan.work(task)));
     let packets = bytes / PACKET_BYTES;
-    if packets > MAX_PACKETS {
+    if packets > max_packets {
         return Err(format!(
-            "about {packets} packets; a page runs up to {MAX_PACKETS}. To run it on the command \
+            "about {packets} packets; a page runs up to {max_packets}. To run it on the command \
              line, save the text: bentpipe run {name}"
         ));
     }

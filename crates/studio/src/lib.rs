@@ -11,7 +11,9 @@
 //! | `GET /api/scenarios` | scenarios of the directory |
 //! | `GET`, `PUT /api/scenarios/FILE` | the text of one |
 //! | `POST /api/check?file=FILE` | what the text in the request plans, or its error |
+//! | `POST /api/outlook?file=FILE` | how long it takes, and its path over time |
 //! | `POST /api/edit` | a text with one key changed, its comments kept |
+//! | `GET /globe.js` | the script that draws the globe |
 //! | `GET /api/profiles` | names and titles of the built-in paths |
 //! | `GET /api/schema` | the JSON Schema of scenarios |
 //! | `POST /api/runs?file=FILE` | starts the text in the request |
@@ -34,6 +36,7 @@ mod edit;
 mod files;
 pub mod in_page;
 mod main_metrics;
+mod outlook;
 #[cfg(feature = "server")]
 mod responses;
 #[cfg(feature = "server")]
@@ -46,5 +49,6 @@ pub use edit::{Edit, Edited, FORM, edit};
 #[cfg(feature = "server")]
 pub use files::FileError;
 pub use main_metrics::main_metrics;
+pub use outlook::Outlook;
 #[cfg(feature = "server")]
 pub use server::{Studio, StudioConfig};

@@ -24,6 +24,11 @@ pub fn page(html: impl Into<Bytes>) -> FullResponse {
     response
 }
 
+/// Returns a script.
+pub fn script(text: &'static str) -> FullResponse {
+    content(StatusCode::OK, "text/javascript; charset=utf-8", text)
+}
+
 /// Returns a JSON document.
 pub fn json(value: &impl Serialize) -> FullResponse {
     match serde_json::to_vec(value) {

@@ -2,7 +2,8 @@
 
 use crate::main_metrics::main_metrics;
 use bentpipe_lab::{
-    LabError, Options, Plan, Progress, Recorded, RunStore, Simulator, Threads, record, remaining,
+    Estimate, LabError, Options, Plan, Progress, Recorded, RunStore, Simulator, Threads, estimate,
+    measured_pace, record, remaining,
 };
 use bentpipe_results::Summary;
 use serde::Serialize;
@@ -127,6 +128,13 @@ impl Runs {
         let threads = Threads { runner: &Simulator, jobs: NonZeroUsize::MIN };
         let never = AtomicBool::new(false);
         plan.tasks.len() - remaining(plan, &self.options(&threads, &never)).len()
+    }
+
+    /// Returns how many runs of `plan` are left, and about how long they take.
+    pub fn estimate(&self, plan: &Plan) -> Estimate {
+        let threads = Threads { runner: &Simulator, jobs: self.jobs };
+        let never = AtomicBool::new(false);
+        estimate(plan, &self.options(&threads, &never), self.jobs, measured_pace)
     }
 
     /// Adds a run and returns its number. `latest` ends those of the same file that have not

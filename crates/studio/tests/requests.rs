@@ -130,6 +130,31 @@ async fn a_scenario_is_listed_read_checked_changed_and_saved() {
 }
 
 #[tokio::test]
+async fn the_outlook_tells_time_and_path() {
+    let studio = TestStudio::new().await;
+    let (_, outlook) = studio.api("POST", "api/outlook?file=small.toml", SCENARIO).await;
+    assert_eq!((&outlook["to_run"], &outlook["paths"]), (&json!(1), &Value::Null), "{outlook}");
+    assert!(outlook["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0));
+    let hostile = "</script><img src=x>";
+    let changing = SCENARIO.replace(
+        "profile",
+        "forward.rate.schedule = [{ at = \"0 s\", rate = \"1 Mbps\" }, \
+         { at = \"9 s\", rate = \"2 Mbps\" }]\nprofile",
+    );
+    let changing = changing.replacen('\n', &format!("\ntitle = '{hostile}'\n"), 1);
+    let (status, outlook) = studio.api("POST", "api/outlook?file=small.toml", &changing).await;
+    let paths = outlook["paths"].as_str().unwrap_or_default();
+    assert!(status.is_success() && paths.contains("bentpipe-traces"), "{outlook}");
+    assert!(!paths.contains(hostile));
+    let wrong = SCENARIO.replace("geo-50-10", "geo");
+    let (status, _) = studio.api("POST", "api/outlook?file=small.toml", &wrong).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    let (status, _) = studio.api("GET", "globe.js", "").await;
+    assert_eq!(status, StatusCode::OK);
+    studio.close().await;
+}
+
+#[tokio::test]
 async fn a_sweep_too_large_to_plan_while_typing_is_refused_at_once() {
     let studio = TestStudio::new().await;
     let axis = |unit| (1..=300).map(|value| format!("{value} {unit}")).collect::<Vec<_>>();

@@ -38,6 +38,12 @@ pub fn check(name: &str, text: &str, files: &str) -> Result<String, String> {
     in_page::check(name, text, files)
 }
 
+/// See `in_page::outlook`.
+#[wasm_bindgen]
+pub fn outlook(name: &str, text: &str, files: &str) -> Result<String, String> {
+    in_page::outlook(name, text, files)
+}
+
 /// See `in_page::edit`.
 #[wasm_bindgen]
 pub fn edit(change: &str) -> Result<String, String> {
@@ -48,12 +54,6 @@ pub fn edit(change: &str) -> Result<String, String> {
 #[wasm_bindgen]
 pub fn profiles() -> Result<String, String> {
     in_page::profiles()
-}
-
-/// See `in_page::schema`.
-#[wasm_bindgen]
-pub fn schema() -> String {
-    in_page::schema()
 }
 
 /// What a scenario's runs gave; see `in_page::Completed`.
@@ -68,10 +68,20 @@ pub struct Completed {
     pub data: String,
 }
 
-/// See `in_page::run`.
+/// See `in_page::run`; up to the packets that a page runs.
 #[wasm_bindgen]
 pub fn run(name: &str, text: &str, files: &str) -> Result<Completed, String> {
+    run_up_to(name, text, files, in_page::MAX_PACKETS)
+}
+
+/// As [`run`], of any size: for the comparison with the command, which is not in a page.
+#[wasm_bindgen]
+pub fn run_any_size(name: &str, text: &str, files: &str) -> Result<Completed, String> {
+    run_up_to(name, text, files, u64::MAX)
+}
+
+fn run_up_to(name: &str, text: &str, files: &str, most: u64) -> Result<Completed, String> {
     let in_page::Completed { summary, results, data } =
-        in_page::run(name, text, files, &show_progress)?;
+        in_page::run(name, text, files, most, &show_progress)?;
     Ok(Completed { summary, results, data })
 }

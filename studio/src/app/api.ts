@@ -26,6 +26,19 @@ export interface Checked {
   plan: PlanFacts | null;
   error: Fault | null;
   form: Record<string, string>;
+  /** Whether keys of `[path]` describe its only hop. */
+  one_hop: boolean;
+}
+
+/** How long the runs of a valid scenario take, and what its path offers over time. */
+export interface Outlook {
+  /** Runs that the result store does not have. */
+  to_run: number;
+  seconds: number;
+  /** Whether earlier runs tell that, or the pace of a small download. */
+  from_earlier_runs: boolean;
+  /** Elements with the data of a report of paths; null if the path never changes. */
+  paths: string | null;
 }
 
 /** State of a run. */
@@ -68,6 +81,7 @@ export interface Api {
   /** Keeps a text. Returns what was done. */
   save(file: string, text: string): Promise<string>;
   check(file: string, text: string): Promise<Checked>;
+  outlook(file: string, text: string): Promise<Outlook>;
   /** A text with one key changed; `null` removes the key. */
   edit(text: string, key: string, value: string | null): Promise<string>;
   /** Starts a run and returns its number. `latest` cancels runs that have not ended. */

@@ -1,7 +1,7 @@
 /** Fields and sliders for what most people change. Each changes one key of the text. */
 import type { PathSummary } from "../data/report.types.ts";
 import { h, replace, select } from "../page/dom.ts";
-import type { ProfileName } from "./api.ts";
+import type { Checked, ProfileName } from "./api.ts";
 import { atStep, quantity, STEPS, stepOf, written } from "./quantity.ts";
 
 /** A key with a slider. */
@@ -29,7 +29,7 @@ const FIELDS: Field[] = [
     key: "path.rtt",
     label: "Round-trip time",
     usual: "600 ms",
-    ofPath: ({ rtt_ms }) => (rtt_ms > 0 ? `${rtt_ms} ms` : undefined),
+    ofPath: ({ rtt_ms }) => (rtt_ms > 0 ? `${Number(rtt_ms.toPrecision(4))} ms` : undefined),
   },
   {
     key: "path.forward.rate",
@@ -99,12 +99,14 @@ export class Form {
   }
 
   /** Shows the values of a text, and those of its path where the text has none. */
-  show(values: Record<string, string>, path: PathSummary | null): void {
+  show({ form: values, one_hop, plan }: Checked): void {
+    const path = plan?.path ?? null;
     const profile = values["path.profile"];
     this.#choice.hidden = profile === undefined;
     if (this.#profile && profile !== undefined) this.#profile.value = profile;
     for (const row of this.#rows) {
       const text = values[row.field.key];
+      row.element.hidden = !one_hop && row.field.key.startsWith("path.");
       const usual = (path && row.field.ofPath?.(path)) ?? row.field.usual;
       // A slider in use keeps its middle and its place, which are ahead of the text.
       if (document.activeElement !== row.slider) {

@@ -2,7 +2,11 @@
 import "../style/base.css";
 import "../style/header.css";
 import "../style/page.css";
+import "../style/plots.css";
+import "../style/sky.css";
+import "uplot/dist/uPlot.min.css";
 import "./studio.css";
+import { PathsView } from "../outlook/paths-view.ts";
 import { button, h, replace } from "../page/dom.ts";
 import { saveBlob } from "../page/files.ts";
 import { themeToggle } from "../page/theme.ts";
@@ -48,8 +52,26 @@ function save(id: number): Promise<void> {
   });
 }
 
+/** Made with the first path that changes over time. */
+let paths: PathsView | null = null;
+/** Loads the script that draws the globe, once it is needed. */
+let globe: Promise<void> | null = null;
+
+function loadGlobe(): Promise<void> {
+  globe ??= new Promise((done) => {
+    // Without it, a map has the same data.
+    document.head.append(h("script", { src: "globe.js", load: () => done(), error: () => done() }));
+  });
+  return globe;
+}
+
 const studio = new Studio(server, {
   showReport,
+  showPaths: async (places, data) => {
+    if (data?.report.includes('"constellations"')) await loadGlobe();
+    paths ??= new PathsView(places);
+    await paths.show(data);
+  },
   opened: (file) => {
     location.hash = encodeURIComponent(file);
   },
@@ -64,7 +86,7 @@ replace(
     studio.saveButton,
     studio.runButton,
     studio.liveBox,
-    themeToggle(() => {}),
+    themeToggle(() => paths?.recolour()),
   ),
   h("main", { class: "wide" }, studio.body()),
   report,

@@ -1,7 +1,7 @@
 /**
  * Requests to the command that serves this page. Paths are relative to the address with the secret.
  */
-import type { Api, Checked, ProfileName, RunDetails, RunState } from "./api.ts";
+import type { Api, Checked, Outlook, ProfileName, RunDetails, RunState } from "./api.ts";
 
 async function ask(method: string, path: string, body?: string): Promise<Response> {
   const response = await fetch(path, { method, ...(body === undefined ? {} : { body }) });
@@ -34,6 +34,7 @@ export const server: Api = {
     return `saved ${file}`;
   },
   check: (file, text) => json<Checked>("POST", `api/check?${named(file)}`, text),
+  outlook: (file, text) => json<Outlook>("POST", `api/outlook?${named(file)}`, text),
   edit: async (text, key, value) =>
     (await json<{ text: string }>("POST", "api/edit", JSON.stringify({ text, key, value }))).text,
   run: async (file, text, latest) =>

@@ -1,17 +1,22 @@
 /** A scenario's text, its path, its form and its runs, side by side. */
 import { pathView } from "../charts/static/path-drawing.ts";
+import { embeddedIn } from "../data/read.ts";
 import { plural } from "../format/numbers.ts";
 import { button, type Child, h, replace } from "../page/dom.ts";
+import type { PathPlaces, ShownData } from "../page/editable.ts";
 import { reasonOf } from "../sections/parts.ts";
 import { type Api, type Checked, isActive, type RunState } from "./api.ts";
 import { type ComparedRun, comparison } from "./comparison.ts";
 import { Editor } from "./editor.ts";
+import { timeWords } from "./estimate.ts";
 import { Form } from "./form.ts";
 import { History, phaseText } from "./history.ts";
 import { ScenarioSchema } from "./schema.ts";
 
 /** Time without typing after which a text is checked. */
 const PAUSE_MS = 150;
+/** Time without another change after which a valid text's path and time are looked at. */
+const REST_MS = 350;
 /** Time between two requests for the states of runs that have not ended. */
 const FOLLOW_MS = 40;
 /** Time that a run may take while the slider that began it has moved on. */
@@ -23,6 +28,8 @@ const QUICK_RUNS = 60;
 export interface StudioPage {
   /** Shows the report of a run. */
   showReport(id: number): void;
+  /** Shows a path over time; null: nothing. */
+  showPaths(places: PathPlaces, data: ShownData | null): Promise<void>;
   /** A scenario was opened. */
   opened?(file: string): void;
 }
@@ -51,6 +58,13 @@ export class Studio {
   /** What happened last. */
   readonly #notice = h("p", { class: "status notice", role: "status" });
   readonly #drawing = h("section", { "aria-label": "Path" });
+  /** The path over time. */
+  readonly #paths: PathPlaces = {
+    plots: h("section", { class: "outlook", "aria-label": "Path over time" }),
+    sky: h("section", { class: "outlook", "aria-label": "Satellites" }),
+  };
+  /** How long the runs take. */
+  readonly #time = h("span", {});
   readonly #table = h("div", { class: "scroll" });
   readonly #editor: Editor;
   readonly #history: History;
@@ -64,6 +78,7 @@ export class Studio {
   #reported: number | null = null;
   #pins: number[] = [];
   #timer = 0;
+  #resting = 0;
   #following = false;
   #announced = "";
   /** Summaries of the runs that are or were compared. */
@@ -110,6 +125,7 @@ export class Studio {
           "div",
           { class: "side" },
           this.#drawing,
+          this.#paths.plots,
           h("section", { class: "card", "aria-label": "Form" }, this.#form.element),
           h(
             "section",
@@ -118,6 +134,7 @@ export class Studio {
             this.#history.element,
             this.#table,
           ),
+          this.#paths.sky,
         ),
       ),
     ];
@@ -204,15 +221,28 @@ export class Studio {
 
   async #check(): Promise<void> {
     clearTimeout(this.#timer);
+    clearTimeout(this.#resting);
     const text = this.#editor.text;
     await this.guard(async () => {
       const answer = await this.#api.check(this.#file, text);
       if (text !== this.#editor.text) return;
       this.#checked = answer;
       this.#editor.fault(answer.error);
-      this.#form.show(answer.form, answer.plan?.path ?? null);
+      this.#form.show(answer);
       this.runButton.disabled = answer.plan === null;
       this.#say(answer);
+      if (answer.plan) this.#resting = setTimeout(() => void this.#look(text), REST_MS);
+      else await this.#page.showPaths(this.#paths, null);
+    });
+  }
+
+  /** Shows how long the runs of a valid text take, and its path over time. */
+  async #look(text: string): Promise<void> {
+    await this.guard(async () => {
+      const outlook = await this.#api.outlook(this.#file, text);
+      if (text !== this.#editor.text) return;
+      replace(this.#time, timeWords(outlook));
+      await this.#page.showPaths(this.#paths, outlook.paths === null ? null : shown(outlook.paths));
     });
   }
 
@@ -233,7 +263,10 @@ export class Studio {
     if (!plan) return;
     const variants = plan.variants.length > 1 ? `, ${plan.variants.length} variants` : "";
     const stored = plan.in_store > 0 ? `, ${plan.in_store} of them in the result store` : "";
-    replace(this.#status, `${plan.title}: ${plural(plan.runs, "run")}${variants}${stored}`);
+    const runs = `${plan.title}: ${plural(plan.runs, "run")}${variants}${stored}`;
+    // That of another text would be wrong.
+    replace(this.#time);
+    replace(this.#status, runs, this.#time);
     const swept = plan.sweep.map(([key]) => key);
     replace(this.#drawing, plan.path && pathView(plan.path, swept));
   }
@@ -333,5 +366,11 @@ export class Studio {
     if (wanted === this.#compared) replace(this.#table, comparison(all));
   }
 }
+
+/** The data of a page, as text of the elements that embed it. */
+const shown = (elements: string): ShownData => ({
+  report: embeddedIn(elements, "bentpipe-report") ?? "",
+  traces: embeddedIn(elements, "bentpipe-traces"),
+});
 
 const pause = (time: number): Promise<void> => new Promise((done) => setTimeout(done, time));

@@ -1,5 +1,15 @@
 // Generated from report.schema.json by `npm run types`; do not edit.
 
+/** Metrics of the short table beside a scenario's text; the report has all. */
+export const MAIN_METRICS: readonly string[] = [
+  "completion_s",
+  "goodput_mbps",
+  "first_byte_s",
+  "packets_lost_queue",
+  "rtt_p99_ms",
+  "reverse_bytes",
+];
+
 /** Every metric of the results: of a flow, of flows that share a path, of a link. */
 export const METRICS = [
   {

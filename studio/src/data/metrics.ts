@@ -217,13 +217,3 @@ export const FLOW_COLUMNS = [
   "completed",
   "start_s",
 ] as const satisfies readonly (keyof Flow)[];
-
-/** Metrics of the table beside the text; the report has all. As `main_metrics` in crate studio. */
-export const MAIN_METRICS = [
-  "completion_s",
-  "goodput_mbps",
-  "first_byte_s",
-  "packets_lost_queue",
-  "rtt_p99_ms",
-  "reverse_bytes",
-];

@@ -1,23 +1,16 @@
 /** The editor of an editable report: the studio, with an engine in the page. */
 import "../app/studio.css";
 import { Studio } from "../app/studio.ts";
-import { MAIN_METRICS } from "../data/metrics.ts";
-import { embedded } from "../data/read.ts";
+import { MAIN_METRICS } from "../data/metrics.generated.ts";
+import { embedded, embeddedIn } from "../data/read.ts";
 import type { Report, Summary } from "../data/report.types.ts";
 import type { EngineCode } from "../engine/engine.ts";
 import { LocalApi, type Scenario } from "../engine/local.ts";
 import { h, replace } from "../page/dom.ts";
-import { showInReport } from "../page/editable.ts";
+import { showInReport, showPathsIn } from "../page/editable.ts";
 
 /** Time without another result after which the report is redrawn. */
 const CALM_MS = 120;
-
-/** The text of an element among those with the data of a report. */
-function part(data: string, id: string): string | null {
-  // A document of its own, whose scripts never run.
-  const text = new DOMParser().parseFromString(data, "text/html").getElementById(id)?.textContent;
-  return text || null;
-}
 
 /** Opens the editor in an element of the report. */
 export function open(slot: HTMLElement, code: EngineCode): void {
@@ -31,6 +24,7 @@ export function open(slot: HTMLElement, code: EngineCode): void {
   let reported = first;
   let timer = 0;
   const studio = new Studio(api, {
+    showPaths: async (places, data) => showPathsIn(places, data),
     showReport: (id) => {
       clearTimeout(timer);
       if (id === reported) return;
@@ -40,8 +34,8 @@ export function open(slot: HTMLElement, code: EngineCode): void {
         else {
           const data = api.reportData(id);
           if (data === null) return;
-          const text = part(data, "bentpipe-report");
-          if (text) showInReport({ report: text, traces: part(data, "bentpipe-traces") });
+          const text = embeddedIn(data, "bentpipe-report");
+          if (text) showInReport({ report: text, traces: embeddedIn(data, "bentpipe-traces") });
         }
       }, CALM_MS);
     },

@@ -7,6 +7,8 @@ export interface EngineCode {
   module: WebAssembly.Module;
   /** The script around it. */
   glue: string;
+  /** The JSON Schema of scenarios. */
+  schema: string;
 }
 
 /** What a run gave, as `bentpipe_studio::in_page` returns it. */

@@ -1,5 +1,5 @@
 /** The answers of the command's server, from an engine in the page. */
-import type { Api, Checked, ProfileName, RunDetails, RunState } from "../app/api.ts";
+import type { Api, Checked, Outlook, ProfileName, RunDetails, RunState } from "../app/api.ts";
 import type { Summary } from "../data/report.types.ts";
 import { saveBlob } from "../page/files.ts";
 import type { Completed } from "./engine.ts";
@@ -33,6 +33,7 @@ interface Entry {
 /** Runs and checks one scenario. */
 export class LocalApi implements Api {
   readonly #scenario: Scenario;
+  readonly #schema: string;
   /** Checks go on while a scenario runs. */
   readonly #checker: Engine;
   readonly #runner: Engine;
@@ -41,6 +42,7 @@ export class LocalApi implements Api {
 
   constructor(code: EngineCode, scenario: Scenario) {
     this.#scenario = scenario;
+    this.#schema = code.schema;
     this.#checker = new Engine(code);
     this.#runner = new Engine(code);
     this.#checker.start();
@@ -61,7 +63,7 @@ export class LocalApi implements Api {
   }
 
   list = async () => ({ directory: "", scenarios: [this.#scenario.name] });
-  schema = async () => JSON.parse(await this.#checker.ask("schema", [])) as unknown;
+  schema = async () => JSON.parse(this.#schema) as unknown;
   read = async () => this.#scenario.text;
   runs = async () => this.#entries.map(({ state }) => ({ ...state }));
   profiles = async () => JSON.parse(await this.#checker.ask("profiles", [])) as ProfileName[];
@@ -76,6 +78,11 @@ export class LocalApi implements Api {
     if (text.length > MAX_TEXT) throw new Error("the text is larger than 1 MB, the most allowed");
     const args = [file, text, JSON.stringify(this.#scenario.files)];
     return JSON.parse(await this.#checker.ask("check", args, CHECK_MS)) as Checked;
+  };
+
+  outlook = async (file: string, text: string): Promise<Outlook> => {
+    const args = [file, text, JSON.stringify(this.#scenario.files)];
+    return JSON.parse(await this.#checker.ask("outlook", args, CHECK_MS)) as Outlook;
   };
 
   edit = async (text: string, key: string, value: string | null): Promise<string> => {

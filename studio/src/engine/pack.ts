@@ -13,7 +13,7 @@ export interface Pack {
 }
 
 /** Names and lengths of the parts, which stand before them as one line. */
-type Header = Record<"wasm" | "glue" | "script" | "style", number>;
+type Header = Record<"wasm" | "glue" | "script" | "style" | "schema", number>;
 
 /** Unpacks the content of an element of the page. */
 export async function unpack(element: HTMLElement): Promise<Pack> {
@@ -28,7 +28,11 @@ export async function unpack(element: HTMLElement): Promise<Pack> {
   });
   const part = Object.fromEntries(parts) as Record<keyof Header, Uint8Array<ArrayBuffer>>;
   return {
-    engine: { module: await WebAssembly.compile(part.wasm), glue: words(part.glue) },
+    engine: {
+      module: await WebAssembly.compile(part.wasm),
+      glue: words(part.glue),
+      schema: words(part.schema),
+    },
     script: words(part.script),
     style: words(part.style),
   };

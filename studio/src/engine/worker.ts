@@ -3,7 +3,7 @@
 /** What the worker is asked. */
 export interface Request {
   id: number;
-  call: "check" | "edit" | "profiles" | "schema" | "run";
+  call: "check" | "outlook" | "edit" | "profiles" | "run";
   args: string[];
 }
 
@@ -23,9 +23,9 @@ interface Exports {
   initSync(options: { module: WebAssembly.Module }): void;
   begin(): void;
   check(...args: string[]): string;
+  outlook(...args: string[]): string;
   edit(...args: string[]): string;
   profiles(): string;
-  schema(): string;
   run(...args: string[]): { summary: string; results: string; data: string; free(): void };
 }
 

@@ -10,6 +10,8 @@ const ENGINE = "bentpipe-engine";
 const EDIT = "bentpipe-edit";
 /** Other results are to be shown; `detail` is a `ShownData`. */
 const SHOW = "bentpipe-show";
+/** A path over time is to be shown; `detail` is a `ShownPaths`. */
+const PATHS = "bentpipe-paths";
 
 /** Data of a report, as text of the elements that embed it. */
 export interface ShownData {
@@ -17,14 +19,33 @@ export interface ShownData {
   traces: string | null;
 }
 
+/** Elements for a path over time. */
+export interface PathPlaces {
+  plots: HTMLElement;
+  sky: HTMLElement;
+}
+
+/** A path over time, and where it goes. */
+interface ShownPaths {
+  places: PathPlaces;
+  data: ShownData | null;
+}
+
 /** The report's half: the place for the editor, and a button if there is an engine. */
 export class EditableReport {
   /** Stays where it is while reports around it change. */
   readonly slot = h("div", { class: "edit-slot" });
 
-  /** `show` shows other results. */
-  constructor(show: (data: ShownData) => void) {
+  /** `show` shows other results, `showPaths` a path over time. */
+  constructor(
+    show: (data: ShownData) => void,
+    showPaths: (places: PathPlaces, data: ShownData | null) => void,
+  ) {
     document.addEventListener(SHOW, (event) => show((event as CustomEvent<ShownData>).detail));
+    document.addEventListener(PATHS, (event) => {
+      const { places, data } = (event as CustomEvent<ShownPaths>).detail;
+      showPaths(places, data);
+    });
   }
 
   /** The button that opens the editor; `false` if this page has no engine. */
@@ -58,4 +79,9 @@ export function onEdit(call: (slot: HTMLElement) => void): void {
 /** Shows other results in the report. */
 export function showInReport(detail: ShownData): void {
   document.dispatchEvent(new CustomEvent(SHOW, { detail }));
+}
+
+/** Shows a path over time, with the plots of the report. */
+export function showPathsIn(places: PathPlaces, data: ShownData | null): void {
+  document.dispatchEvent(new CustomEvent<ShownPaths>(PATHS, { detail: { places, data } }));
 }

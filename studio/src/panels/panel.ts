@@ -141,10 +141,11 @@ export const namedMarks = (flow: FlowSeries): Mark[] =>
 export const marksOf = ({ trace, flow }: Pick<FlowView, "trace" | "flow">): Mark[] =>
   [...namedMarks(flow), ...routeChanges(trace, [flow])].sort(byTime);
 
-/** True if a flow only has the RTT of its route, as it sent no packets. */
-export function isRouteOnly({ trace, flow, cache }: FlowView): boolean {
+/** True if a flow only has the RTT of its route or path, as it sent no packets. */
+export function isRouteOnly({ trace, flow, result, cache }: FlowView): boolean {
   const sender = [...SENDER_SERIES, SERIES.smoothedRtt];
-  return hasConstellation(trace) && !sender.some((key) => cache.get(flow.series[key]));
+  const noPackets = !sender.some((key) => cache.get(flow.series[key]));
+  return noPackets && (hasConstellation(trace) || result === undefined);
 }
 
 /** Phases of a flow's congestion control, which end with its series; null if unknown. */

@@ -33,8 +33,8 @@ const PLANS: Plan[] = [
 const ROUTE: Plan[] = [
   {
     key: SERIES.rtt,
-    name: "route",
-    title: "RTT of the route",
+    name: "without queues",
+    title: "RTT of the path, without queues",
     style: "line",
     role: "rtt",
     width: 2,
@@ -42,8 +42,8 @@ const ROUTE: Plan[] = [
 ];
 
 const OF_ROUTE =
-  "The RTT of the route at each time, without queues. A slope comes from moving satellites, a " +
-  "step from a change to other satellites, and a gap is a time without any route.";
+  "The RTT of the path at each time, without queues. Over satellites, a slope comes from their " +
+  "movement, a step from a change to others, and a gap is a time without any route.";
 
 const OVER_SATELLITES =
   "The RTT changes as satellites move, and jumps when the route changes: the globe shows which. " +
@@ -74,7 +74,7 @@ export const rtt: Panel = {
         unit: "ms",
         zero: false,
         layers: layersOf(alone ? ROUTE : PLANS, view),
-        references: emptyPath(trace, path),
+        references: alone ? [] : emptyPath(trace, path),
         howto: howto + (routeChanges(trace, [view.flow]).length > 0 ? CHANGES : ""),
       },
     ];

@@ -35,6 +35,33 @@ export function levels(
   }));
 }
 
+/** True if no packets were sent, so that only what links could carry is known. */
+const isPlanned = ({ links: { links } }: LinksView): boolean =>
+  links.length > 0 && links.every((l) => l.series[LINK_SERIES.throughput] === undefined);
+
+/** What links will be able to carry. */
+function planned(view: LinksView): PanelSpec {
+  return {
+    ...linkBase(view),
+    // MODCODs, from each change on.
+    labels: view.marks.some(({ label }) => label !== ""),
+    id: "throughput",
+    title: "Capacity",
+    unit: "Mbps",
+    height: 160,
+    layers: perLink(view, LINK_SERIES.rate, "Capacity of", {
+      style: "step",
+      width: 1.8,
+      hold: Infinity,
+    }),
+    references: [],
+    howto:
+      "What each link can carry, before any packet is sent: its rate, and zero while a fade or a " +
+      "blockage loses everything. Of a route over satellites it is the lowest rate on the way, " +
+      "and zero without a route or during a handover.",
+  };
+}
+
 /** What links could carry, where that changes: rates over time, and allocated capacity. */
 function capacityLines(view: LinksView): Layer[] {
   const of = (key: string, title: string, what: string): Layer[] =>
@@ -53,25 +80,27 @@ function capacityLines(view: LinksView): Layer[] {
 /** Throughput of links. */
 export const throughput: Panel = {
   linkSeries: [LINK_SERIES.throughput, LINK_SERIES.rate],
-  ofLinks: (view) => [
-    {
-      ...linkBase(view),
-      id: "throughput",
-      title: "Link throughput",
-      unit: "Mbps",
-      layers: [
-        ...perLink(view, LINK_SERIES.throughput, "Throughput of", { width: 1.6 }),
-        ...capacityLines(view),
-      ],
-      references: levels(view, LINK_SERIES.throughput, "rate", (l) => l.rate_mbps),
-      howto: view.links.many
-        ? "Throughput of each link, of all flows together, in bins. When the route of a flow " +
-          "changes, one link falls idle and another starts. Links that one flow fills one after " +
-          "the other look alike: the first of them is the bottleneck."
-        : "Throughput of each link in bins. A download ends soonest if the forward link runs at " +
-          "its rate from the first RTT on; every notch before that is time lost in slow start. " +
-          "The return link carries mostly ACKs. A dashed line is the capacity of a link whose " +
-          "rate changes: by schedule, fade, trace or allocation.",
-    },
-  ],
+  ofLinks: (view) => [isPlanned(view) ? planned(view) : measured(view)],
 };
+
+function measured(view: LinksView): PanelSpec {
+  return {
+    ...linkBase(view),
+    id: "throughput",
+    title: "Link throughput",
+    unit: "Mbps",
+    layers: [
+      ...perLink(view, LINK_SERIES.throughput, "Throughput of", { width: 1.6 }),
+      ...capacityLines(view),
+    ],
+    references: levels(view, LINK_SERIES.throughput, "rate", (l) => l.rate_mbps),
+    howto: view.links.many
+      ? "Throughput of each link, of all flows together, in bins. When the route of a flow " +
+        "changes, one link falls idle and another starts. Links that one flow fills one after " +
+        "the other look alike: the first of them is the bottleneck."
+      : "Throughput of each link in bins. A download ends soonest if the forward link runs at " +
+        "its rate from the first RTT on; every notch before that is time lost in slow start. " +
+        "The return link carries mostly ACKs. A dashed line is the capacity of a link whose " +
+        "rate changes: by schedule, fade, trace or allocation.",
+  };
+}

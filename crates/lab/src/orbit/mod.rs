@@ -4,6 +4,7 @@ mod page;
 mod sharing;
 mod summary;
 
+pub(crate) use page::paths_page;
 pub use sharing::{SharedLink, sharing};
 pub use summary::Summary;
 

@@ -5,7 +5,7 @@ use crate::error::LabError;
 use crate::resolve::OrbitPath;
 use crate::task_id::ENGINE;
 use bentpipe_orbit::RouteUpdates;
-use bentpipe_recorder::{FlowTrace, RunTrace, Series};
+use bentpipe_recorder::{FlowTrace, LinkTrace, RunTrace, Series};
 use bentpipe_report::ConstellationView;
 use bentpipe_report::{Recording, Trace};
 use bentpipe_results::Manifest;
@@ -21,7 +21,7 @@ impl Survey {
     /// # Errors
     /// The orbit of a satellite cannot be propagated to the end.
     pub fn czml(&self, path: &OrbitPath, step: RouteUpdates) -> Result<String, LabError> {
-        Ok(self.recording(path, step)?.czml(&self.constellation).unwrap_or_default())
+        Ok(self.recording(path, step, Vec::new())?.czml(&self.constellation).unwrap_or_default())
     }
 
     /// Returns an HTML page with the globe and the RTT over time. The page has `title`, and
@@ -36,48 +36,18 @@ impl Survey {
         title: &str,
         source: &str,
     ) -> Result<String, LabError> {
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let results = Results {
-            scenario: "orbit".to_owned(),
-            seed: 0,
-            clock: Clock::Virtual,
-            version: version.clone(),
-            runs: Vec::new(),
-            summary: Vec::new(),
-            expectations: Vec::new(),
-            published: Vec::new(),
-        };
-        let manifest = Manifest {
-            commit: None,
-            variant_settings: Vec::new(),
-            version,
-            complete: true,
-            runs_planned: 0,
-            runs_done: 0,
-            scenario: results.scenario.clone(),
-            title: title.to_owned(),
-            description: None,
-            seed: 0,
-            clock: Clock::Virtual,
-            variants: vec![VARIANT.to_owned()],
-            sweep: Vec::new(),
-            path: None,
-            published: Vec::new(),
-            notes: vec![
-                "no packets were sent: these are the routes that the network offers".to_owned(),
-            ],
-            inputs: Vec::new(),
-            files: Vec::new(),
-            engine: ENGINE.to_owned(),
-            shard: None,
-            source: source.to_owned(),
-        };
-        bentpipe_report::html(&manifest, &results, &self.recording(path, step)?)
+        let (manifest, results) = paths_page(title, source);
+        bentpipe_report::html(&manifest, &results, &self.recording(path, step, Vec::new())?)
             .map_err(|error| LabError::write("the page", error))
     }
 
-    /// Returns RTTs and routes as the time series of one run.
-    fn recording(&self, path: &OrbitPath, step: RouteUpdates) -> Result<Recording, LabError> {
+    /// Returns RTTs and routes as the time series of one run, beside those of `links`.
+    pub(crate) fn recording(
+        &self,
+        path: &OrbitPath,
+        step: RouteUpdates,
+        links: Vec<LinkTrace>,
+    ) -> Result<Recording, LabError> {
         let end = Time::ZERO + Span::from_secs_f64(self.length_s);
         let at = |t_s: f64| Time::ZERO + Span::from_secs_f64(t_s);
         let series = |name, unit, points| Series { name, unit, points, downsampled: false };
@@ -103,7 +73,7 @@ impl Survey {
                 phases: Vec::new(),
             }
         });
-        let trace = RunTrace { flows: flows.collect(), links: Vec::new(), paths: Vec::new() };
+        let trace = RunTrace { flows: flows.collect(), links, paths: Vec::new() };
         let mut blob = Vec::new();
         let trace = Trace::encode(VARIANT, &Default::default(), 0, &trace, &[], &mut blob);
         let constellation = ConstellationView::new(&path.network, step, end, &mut blob)
@@ -116,4 +86,44 @@ impl Survey {
             first_end: Some(end),
         })
     }
+}
+
+/// Returns the manifest and the results of a page without runs, which has `title` and contains the
+/// `source` of a scenario.
+pub(crate) fn paths_page(title: &str, source: &str) -> (Manifest, Results) {
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let results = Results {
+        scenario: "orbit".to_owned(),
+        seed: 0,
+        clock: Clock::Virtual,
+        version: version.clone(),
+        runs: Vec::new(),
+        summary: Vec::new(),
+        expectations: Vec::new(),
+        published: Vec::new(),
+    };
+    let manifest = Manifest {
+        commit: None,
+        variant_settings: Vec::new(),
+        version,
+        complete: true,
+        runs_planned: 0,
+        runs_done: 0,
+        scenario: results.scenario.clone(),
+        title: title.to_owned(),
+        description: None,
+        seed: 0,
+        clock: Clock::Virtual,
+        variants: vec![VARIANT.to_owned()],
+        sweep: Vec::new(),
+        path: None,
+        published: Vec::new(),
+        notes: vec!["no packets were sent: this is what the path offers".to_owned()],
+        inputs: Vec::new(),
+        files: Vec::new(),
+        engine: ENGINE.to_owned(),
+        shard: None,
+        source: source.to_owned(),
+    };
+    (manifest, results)
 }

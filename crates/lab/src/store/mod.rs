@@ -31,6 +31,12 @@ pub trait RunStore: Sync {
         self.record(plan, task).is_some()
     }
 
+    /// Returns the time that a run of this task's case takes, in seconds; `None` if no earlier run
+    /// tells.
+    fn seconds(&self, _plan: &Plan, _task: Task) -> Option<f64> {
+        None
+    }
+
     /// Keeps the record of `task` for later.
     fn keep(&self, plan: &Plan, task: Task, record: &RunRecord);
 }

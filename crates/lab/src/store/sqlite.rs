@@ -181,16 +181,6 @@ impl ResultStore {
         self.evict().map_err(|error| self.error(&error))
     }
 
-    /// Returns the mean time that the runs of this task's case took, in seconds: with any seed, in
-    /// any version of the simulator. `None` if there are none.
-    pub fn seconds(&self, plan: &Plan, task: Task) -> Option<f64> {
-        let mean = "SELECT avg(seconds) FROM record WHERE case_id = ?1";
-        let case = plan.case_id(task)?;
-        let database = self.database();
-        let mut statement = database.prepare_cached(mean).ok()?;
-        statement.query_row([case.as_bytes().as_slice()], |row| row.get(0)).ok()?
-    }
-
     /// Returns true if records could not be written, for example because the disk is full.
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
@@ -297,6 +287,15 @@ impl RunStore for ResultStore {
         let any = "SELECT EXISTS (SELECT 1 FROM record)";
         let any = self.database().query_row(any, [], |row| row.get::<_, bool>(0));
         !any.unwrap_or(false)
+    }
+
+    /// The mean of all runs, with any seed, in any version of the simulator.
+    fn seconds(&self, plan: &Plan, task: Task) -> Option<f64> {
+        let mean = "SELECT avg(seconds) FROM record WHERE case_id = ?1";
+        let case = plan.case_id(task)?;
+        let database = self.database();
+        let mut statement = database.prepare_cached(mean).ok()?;
+        statement.query_row([case.as_bytes().as_slice()], |row| row.get(0)).ok()?
     }
 
     fn has(&self, plan: &Plan, task: Task) -> bool {

@@ -12,6 +12,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AcmTimeline {
     pub steps: Vec<RateStep>,
+    /// Name of the MODCOD of each step.
+    pub modcods: Vec<&'static str>,
     pub windows: Vec<Window>,
 }
 
@@ -30,7 +32,8 @@ impl AcmConfig {
             times.extend(fade.crossings(clear - modcod.threshold - margin).map(|at| at + loop_s));
         }
         times.sort_by(f64::total_cmp);
-        let mut timeline = AcmTimeline { steps: Vec::new(), windows: Vec::new() };
+        let mut timeline =
+            AcmTimeline { steps: Vec::new(), modcods: Vec::new(), windows: Vec::new() };
         for (index, &from) in times.iter().enumerate() {
             let to = times.get(index + 1).copied();
             let (at, end) = (Span::from_secs_f64(from), to.map_or(Span::MAX, Span::from_secs_f64));
@@ -42,6 +45,7 @@ impl AcmConfig {
             let rate = self.symbol_rate.carrying(modcod.efficiency * self.framing.get());
             if timeline.steps.last().is_none_or(|step| step.rate != rate) {
                 timeline.steps.push(RateStep { at, rate });
+                timeline.modcods.push(modcod.name);
             }
             if clear - fade.at(middle) < modcod.threshold {
                 match timeline.windows.last_mut().filter(|window| window.to == at) {
@@ -68,6 +72,7 @@ impl AcmTimeline {
         RateModel::Schedule {
             timeline: Arc::new(Timeline::new(self.steps.iter().map(|step| step.at), None)),
             rates: self.steps.iter().map(|step| step.rate).collect(),
+            modcods: self.modcods.into(),
         }
     }
 

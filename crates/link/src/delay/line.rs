@@ -2,7 +2,7 @@
 
 use crate::Distribution;
 use crate::delay::external::PortDelays;
-use crate::delay::model::DelayModel;
+use crate::delay::model::{DelayModel, scheduled};
 use crate::queue::fifo::Accepted;
 use crate::random::Stream;
 use crate::schedule::{Segment, Timeline};
@@ -242,30 +242,10 @@ impl Delay {
                 if !current.holds(at) {
                     *current = timeline.segment(at);
                 }
-                let delay = delays[current.index];
-                let next = match delays.get(current.index + 1) {
-                    Some(next) => *next,
-                    None if timeline.repeat().is_some() => delays[0],
-                    None => delay,
-                };
-                if *interpolate {
-                    between(delay, next, at.since(current.from), current.to.since(current.from))
-                } else {
-                    delay
-                }
+                scheduled(timeline, delays, *interpolate, *current, at)
             }
         }
     }
-}
-
-/// Interpolates linearly from `a` to `b` after `passed` of `length`.
-fn between(a: Span, b: Span, passed: Span, length: Span) -> Span {
-    let part = |span: Span| {
-        let nanos = u128::from(span.as_nanos()) * u128::from(passed.as_nanos())
-            / u128::from(length.as_nanos().max(1));
-        Span::from_nanos(nanos as u64)
-    };
-    if b >= a { a + part(b - a) } else { a - part(a - b) }
 }
 
 #[cfg(test)]

@@ -12,7 +12,12 @@ const TRACE_BIN: Span = Span::from_millis(100);
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RateModel {
     Constant(Rate),
-    Schedule { timeline: Arc<Timeline>, rates: Arc<[Rate]> },
+    Schedule {
+        timeline: Arc<Timeline>,
+        rates: Arc<[Rate]>,
+        /// Name of the MODCOD of each step; empty if the rates have other reasons.
+        modcods: Arc<[&'static str]>,
+    },
     Trace(Arc<DeliveryTrace>),
 }
 
@@ -22,7 +27,7 @@ impl RateModel {
         let bytes = match self {
             _ if to < from => 0,
             Self::Constant(rate) => sent(*rate, to.since(from)) / 8_000_000_000,
-            Self::Schedule { timeline, rates } => {
+            Self::Schedule { timeline, rates, .. } => {
                 let before = |at: Time| timeline.sum(at, |index, span| sent(rates[index], span));
                 (before(to) - before(from)) / 8_000_000_000
             }
@@ -61,10 +66,11 @@ impl RateModel {
         (next < Time::MAX).then_some(next)
     }
 
-    fn rate_from(&self, at: Time) -> Rate {
+    /// Returns the rate at `at`; of a trace, the mean of the 100 ms from then on.
+    pub fn rate_from(&self, at: Time) -> Rate {
         match self {
             Self::Constant(rate) => *rate,
-            Self::Schedule { timeline, rates } => {
+            Self::Schedule { timeline, rates, .. } => {
                 rates.get(timeline.segment(at).index).copied().unwrap_or_default()
             }
             Self::Trace(trace) => {

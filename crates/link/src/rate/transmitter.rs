@@ -20,7 +20,7 @@ impl Transmitter {
             RateModel::Constant(rate) => {
                 Self::Constant(Constant { rate: *rate, bytes: 0, span: Span::ZERO })
             }
-            RateModel::Schedule { timeline, rates } => Self::Schedule(Schedule {
+            RateModel::Schedule { timeline, rates, .. } => Self::Schedule(Schedule {
                 current: timeline.segment(Time::ZERO),
                 timeline: Arc::clone(timeline),
                 rates: Arc::clone(rates),
@@ -292,6 +292,7 @@ mod tests {
         Transmitter::new(&RateModel::Schedule {
             timeline: Arc::new(Timeline::new(starts, repeat.map(Span::from_millis))),
             rates: steps.iter().map(|(_, mbps)| Rate::from_mbps(*mbps)).collect(),
+            modcods: Arc::default(),
         })
     }
     fn trace(millis: &[u32]) -> Transmitter {
