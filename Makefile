@@ -37,7 +37,7 @@ wasm: build ## Build the virtual clock for pages, and compare its results with t
 	node scripts/pack-engine.mjs $(BENTPIPE)
 	node scripts/compare-wasm.mjs $(BENTPIPE)
 
-package: page ## Build a Debian package: target/package
+package: page ## Build a Debian package (ARCH=arm64 on another machine too): target/package
 	scripts/package
 
 # Where `make install` puts the command, its man pages and completions.

@@ -149,9 +149,13 @@ async fn request(context: Context, mut resolver: Box<RequestResolver<Http3, Byte
         return too_slow(&context);
     };
     let id = resolver.frame_stream.id();
-    if let Ok(resolved) = resolver.accept_with_frame(first) {
-        Box::pin(exchange(context, id, resolved.resolve())).await;
-    }
+    // All of this ends before the next await, where what is alive takes room in every task.
+    let begin = move || {
+        let resolved = resolver.accept_with_frame(first).ok()?;
+        Some(Box::pin(exchange(context, id, resolved.resolve())))
+    };
+    let Some(rest) = begin() else { return };
+    rest.await;
 }
 
 /// Closes the connection of a client that sends a header too slowly. A stream that is only dropped

@@ -4,14 +4,16 @@
 //! long path a single loss is enough for that. So every stream is read out of order and reassembled
 //! here.
 
-use bytes::Bytes;
-use std::collections::BTreeMap;
+use bytes::{Bytes, BytesMut};
+use std::collections::{BTreeMap, VecDeque};
 
 /// A chunk smaller than this, in bytes, is copied out of its datagram, and small neighbours are
 /// merged, so that a peer that sends tiny frames cannot pin a whole datagram with each byte.
 const SMALL: usize = 512;
 /// Largest merged chunk, in bytes: a copy per byte, not a copy per byte per merge.
 const MERGED: usize = 4096;
+/// Chunks in order for which memory is kept. Our choice: what most reads take, and 128 bytes.
+const KEPT: usize = 4;
 
 /// The bytes of a stream that have arrived and are not yet delivered.
 ///
@@ -21,14 +23,18 @@ const MERGED: usize = 4096;
 pub struct Reassembler {
     next: u64,
     held: u64,
-    /// Chunks by offset; never overlapping, never empty, never below `next`.
+    /// Chunks in order, from `next` to `ready_end`. Most streams need no map, whose first entry
+    /// takes half a kilobyte for good.
+    ready: VecDeque<Bytes>,
+    ready_end: u64,
+    /// Chunks by offset; never overlapping, never empty, never below `ready_end`.
     chunks: BTreeMap<u64, Bytes>,
 }
 
 impl Reassembler {
     /// Starts at `offset`: the bytes before were delivered otherwise.
     pub fn starting_at(offset: u64) -> Self {
-        Self { next: offset, ..Self::default() }
+        Self { next: offset, ready_end: offset, ..Self::default() }
     }
 
     /// Returns the offset of the next byte to deliver.
@@ -43,22 +49,26 @@ impl Reassembler {
 
     /// Returns the number of chunks that wait here.
     pub fn chunks(&self) -> usize {
-        self.chunks.len()
+        self.ready.len() + self.chunks.len()
     }
 
     /// Inserts `bytes` at `offset`. Ignores bytes that are already here.
     pub fn insert(&mut self, mut offset: u64, mut bytes: Bytes) {
-        if offset < self.next {
-            let known = self.next - offset;
+        if offset < self.ready_end {
+            let known = self.ready_end - offset;
             if known >= bytes.len() as u64 {
                 return;
             }
             bytes = bytes.slice(known as usize..);
-            offset = self.next;
+            offset = self.ready_end;
         }
         // The common case: in order and nothing waiting.
         if self.chunks.is_empty() && !bytes.is_empty() {
-            self.put(offset, bytes);
+            if offset == self.ready_end {
+                self.append(bytes);
+            } else {
+                self.put(offset, bytes);
+            }
             return;
         }
         if let Some((&before, chunk)) = self.chunks.range(..=offset).next_back() {
@@ -89,48 +99,90 @@ impl Reassembler {
         }
     }
 
+    /// Adds what follows the chunks in order.
+    fn append(&mut self, bytes: Bytes) {
+        self.held += bytes.len() as u64;
+        self.ready_end += bytes.len() as u64;
+        match self.ready.back_mut() {
+            Some(last) if is_merged(last, &bytes) => {
+                *last = merge(std::mem::take(last), &bytes);
+            }
+            _ => self.ready.push_back(own_if_small(bytes)),
+        }
+    }
+
     fn put(&mut self, offset: u64, bytes: Bytes) {
         self.held += bytes.len() as u64;
-        if bytes.len() < SMALL {
-            if let Some((&before, chunk)) = self.chunks.range(..offset).next_back()
-                && before + chunk.len() as u64 == offset
-                && chunk.len() + bytes.len() <= MERGED
-            {
-                // Grows in place if the buffer is not shared, so that merging tiny neighbours stays
-                // linear.
-                if let Some(chunk) = self.chunks.remove(&before) {
-                    let mut grown = chunk.try_into_mut().unwrap_or_else(|shared| {
-                        let mut own = bytes::BytesMut::with_capacity(MERGED);
-                        own.extend_from_slice(&shared);
-                        own
-                    });
-                    grown.extend_from_slice(&bytes);
-                    self.chunks.insert(before, grown.freeze());
-                }
-                return;
-            }
-            self.chunks.insert(offset, Bytes::copy_from_slice(&bytes));
+        if let Some((&before, chunk)) = self.chunks.range_mut(..offset).next_back()
+            && before + chunk.len() as u64 == offset
+            && is_merged(chunk, &bytes)
+        {
+            *chunk = merge(std::mem::take(chunk), &bytes);
             return;
         }
-        self.chunks.insert(offset, bytes);
+        self.chunks.insert(offset, own_if_small(bytes));
     }
 
     /// Returns all chunks by offset, whatever is missing between them.
     pub(crate) fn into_chunks(self) -> impl Iterator<Item = (u64, Bytes)> {
-        self.chunks.into_iter()
+        let mut next = self.next;
+        let ready = self.ready.into_iter().map(move |bytes| {
+            let at = next;
+            next += bytes.len() as u64;
+            (at, bytes)
+        });
+        ready.chain(self.chunks)
     }
 
     /// Removes and returns the next bytes in order. `None` while they are missing.
     pub fn pop(&mut self) -> Option<Bytes> {
+        let bytes = match self.ready.pop_front() {
+            Some(bytes) => bytes,
+            None => self.pop_from_map()?,
+        };
+        self.next += bytes.len() as u64;
+        self.held -= bytes.len() as u64;
+        if self.ready.is_empty() && self.ready.capacity() > KEPT {
+            self.ready = VecDeque::new();
+        }
+        Some(bytes)
+    }
+
+    fn pop_from_map(&mut self) -> Option<Bytes> {
         let entry = self.chunks.first_entry()?;
         if *entry.key() != self.next {
             return None;
         }
         let bytes = entry.remove();
-        self.next += bytes.len() as u64;
-        self.held -= bytes.len() as u64;
+        self.ready_end += bytes.len() as u64;
+        if self.chunks.is_empty() {
+            // An empty map keeps the memory of its entries.
+            self.chunks = BTreeMap::new();
+        }
         Some(bytes)
     }
+}
+
+/// Returns whether `bytes` become a part of the chunk before them.
+fn is_merged(before: &Bytes, bytes: &Bytes) -> bool {
+    bytes.len() < SMALL && before.len() + bytes.len() <= MERGED
+}
+
+/// Appends to a chunk. It grows in place if its buffer is not shared, so that merging tiny
+/// neighbours stays linear.
+fn merge(chunk: Bytes, bytes: &Bytes) -> Bytes {
+    let mut grown = chunk.try_into_mut().unwrap_or_else(|shared| {
+        let mut own = BytesMut::with_capacity(MERGED);
+        own.extend_from_slice(&shared);
+        own
+    });
+    grown.extend_from_slice(bytes);
+    grown.freeze()
+}
+
+/// Copies a small chunk out of its datagram.
+fn own_if_small(bytes: Bytes) -> Bytes {
+    if bytes.len() < SMALL { Bytes::copy_from_slice(&bytes) } else { bytes }
 }
 
 #[cfg(test)]
@@ -179,6 +231,25 @@ mod tests {
         }
         assert_eq!(reader.held(), 40_000);
         assert!(reader.chunks() <= 40_000 / MERGED + 1, "{} chunks", reader.chunks());
+    }
+
+    #[test]
+    fn an_empty_reader_keeps_little_memory() {
+        let mut reader = Reassembler::default();
+        for index in (1..100u64).chain([0]).chain(100..200) {
+            reader.insert(index * 1000, Bytes::from(vec![0; 1000]));
+        }
+        assert_eq!(reader.chunks(), 200);
+        while reader.pop().is_some() {}
+        assert_eq!((reader.next_offset(), reader.chunks()), (200_000, 0));
+        assert!(reader.ready.capacity() <= KEPT, "{}", reader.ready.capacity());
+        // In order again: nothing goes through the map.
+        (200..204u64).for_each(|index| {
+            reader.insert(index * 1000, Bytes::from(vec![0; 1000]));
+        });
+        assert_eq!((reader.ready.len(), reader.chunks.len()), (4, 0));
+        let all: Vec<u64> = reader.into_chunks().map(|(at, _)| at).collect();
+        assert_eq!(all, [200_000, 201_000, 202_000, 203_000]);
     }
 
     proptest! {
