@@ -55,6 +55,11 @@ impl BernoulliProcess {
     pub fn new(ratio: Ratio) -> Self {
         Self { ratio: ratio.get() }
     }
+
+    /// Returns true if every packet is lost.
+    pub fn is_total(&self) -> bool {
+        self.ratio >= 1.0
+    }
 }
 
 impl Process for BernoulliProcess {
