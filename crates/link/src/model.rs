@@ -172,6 +172,11 @@ impl DirectionModel {
         self.rate.changes(end)
     }
 
+    /// Returns the given times of loss that begin by `end` and in which every packet is lost.
+    pub fn total_losses(&self, end: Time) -> impl Iterator<Item = (Time, Time)> {
+        self.losses.iter().filter(|loss| loss.is_total()).flat_map(move |loss| loss.times(end))
+    }
+
     /// Returns the shortest propagation delay: the constant delay, the lower end of uniform jitter
     /// (zero for normal jitter), or the lowest step of a schedule; zero if the caller sets the
     /// delay.

@@ -42,7 +42,7 @@ impl DirectionModel {
     /// which no MODCOD can be decoded.
     pub fn outages(&self, end: Time) -> impl Iterator<Item = Window> {
         let total = self.losses.iter().filter(|loss| match &loss.process {
-            ModelProcess::Bernoulli(process) => process.loses_all(),
+            ModelProcess::Bernoulli(process) => process.is_total(),
             _ => false,
         });
         let end = end.since_start();

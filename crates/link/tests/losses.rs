@@ -5,6 +5,7 @@ mod common;
 use bentpipe_link::{DirectionConfig, DropCause, Ecn};
 use bentpipe_units::{Span, Time};
 use common::{PacketOutcome, direction, link, run, steady};
+use std::path::Path;
 
 fn config(loss: &str) -> DirectionConfig {
     direction(&format!("rate = \"12 Mbps\"\ndelay = \"0 s\"\nloss = {loss}"))
@@ -71,4 +72,22 @@ fn a_lost_packet_uses_the_link_and_is_lost_when_it_leaves_the_transmitter() {
         [1, 2, 3].map(Time::from_millis)
     );
     assert_eq!(link.counters().busy, Span::from_millis(3));
+}
+
+#[test]
+fn given_times_of_total_loss_are_outages() {
+    let model = |loss: &str| config(loss).load(Path::new(".")).unwrap();
+    let at = Time::from_millis;
+    let active = "active = [{ from = \"10 ms\", to = \"12 ms\" }]";
+    let total = format!("{{ model = \"bernoulli\", ratio = 1, {active}");
+    let once = model(&format!("{total} }}"));
+    assert_eq!(once.total_losses(at(99)).collect::<Vec<_>>(), [(at(10), at(12))]);
+    assert_eq!(once.last_change(), Some(at(12)));
+    let again = model(&format!("{total}, repeat = \"25 ms\" }}"));
+    let times: Vec<_> = again.total_losses(at(40)).collect();
+    assert_eq!(times, [(at(10), at(12)), (at(35), at(37))]);
+    assert_eq!(again.last_change(), Some(Time::MAX));
+    for other in [format!("{{ model = \"bernoulli\", ratio = 0.9, {active} }}"), "1".to_owned()] {
+        assert_eq!(model(&other).total_losses(at(99)).count(), 0, "{other}");
+    }
 }

@@ -225,6 +225,10 @@ impl PacketNetwork for HopPath {
         }
     }
 
+    fn outages(&self, _link: usize, _end: Time) -> Vec<(Time, Time)> {
+        Vec::new()
+    }
+
     fn into_paths(self) -> Vec<PathTrace> {
         Vec::new()
     }

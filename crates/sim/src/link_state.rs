@@ -150,14 +150,21 @@ impl LinkState {
     }
 
     /// Returns its time series if recorded, followed by those of its terminals. `rtt` is the base
-    /// RTT, from which queue sizes in BDP follow.
-    pub fn traces(mut self, rtt: Span, end: Time) -> Vec<LinkTrace> {
+    /// RTT, from which queue sizes in BDP follow, and `outages` returns when the network took the
+    /// link down.
+    pub fn traces(
+        mut self,
+        rtt: Span,
+        end: Time,
+        outages: impl FnOnce() -> Vec<(Time, Time)>,
+    ) -> Vec<LinkTrace> {
         let Some(mut recorder) = self.recorder else { return Vec::new() };
         recorder.frames(self.link.take_frame_shares(end));
         let (rate, queue_limit) = (self.model.constant_rate(), self.model.queue_limit_bytes(rtt));
         let terminals = recorder.take_terminals();
         let mut series = recorder.series();
-        series.extend(rate_series(self.model.rate_changes(end)));
+        let outages: Vec<_> = outages().into_iter().chain(self.model.total_losses(end)).collect();
+        series.extend(rate_series(self.model.rate_changes(end), rate, outages));
         let whole = LinkTrace { name: self.name.clone(), rate, queue_limit, series };
         let terminals = terminals.into_iter().enumerate().map(|(terminal, series)| LinkTrace {
             name: format!("{}#{terminal}", self.name),

@@ -80,6 +80,10 @@ pub trait PacketNetwork {
         links: &'a [LinkAudit<'a>],
     ) -> VisitAudit<'a>;
 
+    /// Returns the times up to `end`, from and until, in which link number `link` could carry
+    /// nothing because of handovers, if recorded.
+    fn outages(&self, link: usize, end: Time) -> Vec<(Time, Time)>;
+
     /// Returns the paths of the flows' data, if recorded.
     fn into_paths(self) -> Vec<PathTrace>;
 }

@@ -358,8 +358,12 @@ impl<N: PacketNetwork> Simulation<N> {
             .collect();
         checks::run(&accounts, &visits, end)?;
         let links = self.links.iter().map(|state| state.outcome(self.measured_from, end)).collect();
-        let link_traces =
-            self.links.into_iter().flat_map(|state| state.traces(self.base_rtt, end)).collect();
+        let links_by_number = self.links.into_iter().enumerate();
+        let link_traces = links_by_number
+            .flat_map(|(link, state)| {
+                state.traces(self.base_rtt, end, || self.network.outages(link, end))
+            })
+            .collect();
         let capture = match self.capture {
             Some(capture) => {
                 let secrets = self.shared.secrets.map(|secrets| secrets.text()).unwrap_or_default();

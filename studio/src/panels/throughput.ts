@@ -93,14 +93,17 @@ function measured(view: LinksView): PanelSpec {
       ...perLink(view, LINK_SERIES.throughput, "Throughput of", { width: 1.6 }),
       ...capacityLines(view),
     ],
-    references: levels(view, LINK_SERIES.throughput, "rate", (l) => l.rate_mbps),
+    references: levels(view, LINK_SERIES.throughput, "rate", (l) =>
+      l.series[LINK_SERIES.rate] === undefined ? l.rate_mbps : null,
+    ),
     howto: view.links.many
       ? "Throughput of each link, of all flows together, in bins. When the route of a flow " +
         "changes, one link falls idle and another starts. Links that one flow fills one after " +
-        "the other look alike: the first of them is the bottleneck."
+        "the other look alike: the first of them is the bottleneck. A dashed line is what a " +
+        "link could carry: nothing in the outage of a handover, and without a satellite."
       : "Throughput of each link in bins. A download ends soonest if the forward link runs at " +
         "its rate from the first RTT on; every notch before that is time lost in slow start. " +
         "The return link carries mostly ACKs. A dashed line is the capacity of a link whose " +
-        "rate changes: by schedule, fade, trace or allocation.",
+        "rate changes: by schedule, fade, trace, allocation or outage.",
   };
 }

@@ -59,7 +59,8 @@ pub(super) fn link_traces(spec: &RunSpec, report: &Report) -> Vec<LinkTrace> {
             let mut series = link.recorder.clone()?.series();
             let ends = series.iter().filter_map(|series| series.points.last());
             let end = ends.map(|(at, _)| *at).max().unwrap_or_default();
-            series.extend(rate_series(model.rate_changes(end)));
+            let outages = model.total_losses(end).collect();
+            series.extend(rate_series(model.rate_changes(end), model.constant_rate(), outages));
             Some(LinkTrace {
                 name: link.name.clone(),
                 rate: model.constant_rate(),

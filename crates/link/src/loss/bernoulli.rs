@@ -57,7 +57,7 @@ impl BernoulliProcess {
     }
 
     /// Returns true if every packet is lost.
-    pub fn loses_all(&self) -> bool {
+    pub fn is_total(&self) -> bool {
         self.ratio >= 1.0
     }
 }

@@ -25,6 +25,22 @@ impl LoadedLoss {
         }
     }
 
+    /// Returns true if every packet is lost in the given times.
+    pub fn is_total(&self) -> bool {
+        matches!(&self.process, ModelProcess::Bernoulli(process) if process.is_total())
+    }
+
+    /// Returns the given times that begin by `end`, from and until; none if it is always active.
+    pub fn times(&self, end: Time) -> impl Iterator<Item = (Time, Time)> {
+        let cycles = (0..).map_while(move |cycle| match self.repeat {
+            Some(period) => Some(Time::ZERO + period * cycle),
+            None => (cycle == 0).then_some(Time::ZERO),
+        });
+        let cycles = cycles.take_while(move |start| *start <= end && !self.windows.is_empty());
+        let of = |start: Time| self.windows.iter().map(move |w| (start + w.from, start + w.to));
+        cycles.flat_map(of).filter(move |(from, _)| *from <= end)
+    }
+
     /// Returns when the last of the given times ends: [`Time::MAX`] if they repeat, `None` if the
     /// process is always active.
     pub fn last_change(&self) -> Option<Time> {

@@ -143,7 +143,12 @@ impl MeshDriver {
         self.links.iter_mut().for_each(|state| state.link.advance_to(end));
         let links = self.links.iter().map(|state| state.outcome(measured_from, end)).collect();
         let rtt = self.base_rtt;
-        let traces = self.links.into_iter().flat_map(|state| state.traces(rtt, end)).collect();
+        let traces = self
+            .links
+            .into_iter()
+            .enumerate()
+            .flat_map(|(link, state)| state.traces(rtt, end, || self.mesh.outages(link, end)));
+        let traces = traces.collect();
         Ok(MeshRecords { links, traces, paths: self.mesh.into_paths() })
     }
 

@@ -1,5 +1,6 @@
 //! Egress ports of nodes. Links of a mesh are created when the first packet uses them.
 
+use super::coverage_log::SkyLink;
 use crate::link_state::LinkState;
 use crate::spec::{MeshSpec, RunSpec};
 use bentpipe_link::{DirectionModel, LinkContext};
@@ -24,6 +25,8 @@ pub struct EgressPort {
     pub to: Node,
     /// The station at one end if the other is a satellite.
     station: u32,
+    /// True if `from` is a station.
+    from_station: bool,
     /// The step whose delay the port has.
     pub step: u32,
 }
@@ -90,6 +93,17 @@ impl Egress {
         &mut self.egress[number as usize]
     }
 
+    /// Returns link number `link` if it is between a satellite and a station.
+    pub fn over_sky(&self, link: u32) -> Option<SkyLink> {
+        let port = self.egress.iter().find(|port| port.link == link)?;
+        let station = port.station()?;
+        Some(match port.from_station {
+            true => SkyLink::Up(station),
+            false if self.shared_ground => SkyLink::Ground(port.from.0),
+            false => SkyLink::Down(port.from.0, station),
+        })
+    }
+
     /// Returns the egress port from `from` to `to`, if it is in use.
     pub fn find(&self, from: Node, to: Node) -> Option<u32> {
         self.of_node
@@ -144,6 +158,7 @@ impl Egress {
             from,
             to,
             station: over_sky,
+            from_station: station.is_some(),
             step: NONE,
         });
         self.of_node[from.0 as usize].push((to, number));

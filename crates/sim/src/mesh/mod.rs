@@ -5,6 +5,7 @@
 //! A table of node and destination holds the next hop of packets. It is cleared when routes change,
 //! and filled as packets need it.
 
+mod coverage_log;
 mod driver;
 mod egress;
 mod flow_ends;
@@ -25,6 +26,7 @@ use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Changes, Network, Node, RouteTimeline, SPEED_OF_LIGHT};
 use bentpipe_recorder::PathTrace;
 use bentpipe_units::{Span, Time};
+use coverage_log::CoverageLog;
 pub use driver::{MeshDriver, MeshRecords, PacketFate};
 use egress::Egress;
 pub use flow_ends::Ends;
@@ -66,6 +68,8 @@ pub struct Mesh {
     handover_buffers: HandoverBuffers,
     /// Paths of the flows' data so far, if recorded.
     paths: Option<Vec<PathTrace>>,
+    /// When stations have had a satellite, if time series are recorded.
+    coverage: Option<CoverageLog>,
 }
 
 impl Mesh {
@@ -118,7 +122,10 @@ impl Mesh {
             outage_until: vec![Time::ZERO; mesh.network.stations().len()],
             handover_buffers: HandoverBuffers::default(),
             paths: spec.trace.map(|_| Vec::new()),
+            coverage: None,
         };
+        let stations = mesh.network.stations().len();
+        made.coverage = spec.trace.map(|_| CoverageLog::new(made.timeline.topology(), stations));
         made.record_paths(Time::ZERO);
         Ok(made)
     }
@@ -185,6 +192,9 @@ impl Mesh {
         self.step += 1;
         for (station, outage_until) in self.outage_until.iter_mut().enumerate() {
             *outage_until = self.timeline.topology().outage_until(station);
+        }
+        if let Some(coverage) = &mut self.coverage {
+            coverage.update(now, self.timeline.topology());
         }
         for &(a, b) in &changes.removed_links {
             self.end_link(now, a, b, links, update);
@@ -368,6 +378,12 @@ impl PacketNetwork for Mesh {
             sampled: 0..0,
             light_time: self.light_time(flow),
         }
+    }
+
+    fn outages(&self, link: usize, end: Time) -> Vec<(Time, Time)> {
+        let sky = self.egress.over_sky(link as u32);
+        let outages = self.coverage.as_ref().zip(sky).map(|(log, sky)| log.outages(sky, end));
+        outages.unwrap_or_default()
     }
 
     fn into_paths(self) -> Vec<PathTrace> {

@@ -3,6 +3,8 @@
 use super::setup::*;
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Network, RouteTimeline, RouteUpdates, SatelliteSelection, Station};
+use bentpipe_recorder::LinkTrace;
+use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{FlowOutcome, RunOutcome, RunSpec};
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
@@ -79,6 +81,50 @@ fn an_outage_delays_packets_without_loss() {
         );
         let (outcome, _) = over_a_handover(index, Span::ZERO, 1_000, |_| ());
         assert_eq!((lost(&outcome.flows[0]), gap(&outcome.flows[0])), (0, 0));
+    }
+}
+
+#[test]
+fn the_recorded_rate_of_links_is_zero_during_an_outage_and_without_a_link() {
+    for (index, name) in [(0, "Toronto>sky"), (1, "Wuhan>sky")] {
+        let traced = |spec: &mut RunSpec| {
+            spec.trace = Some(SeriesLimit::DEFAULT);
+            // Data in both directions, so that both stations send.
+            let mut back = spec.flows[0].clone();
+            back.name = "back".to_owned();
+            back.ends = back.ends.map(|(client, server)| (server, client));
+            spec.flows.push(back);
+            mesh(spec).shared_ground = false;
+        };
+        let (outcome, at) = over_a_handover(index, OUTAGE, 1_000, traced);
+        let links = outcome.trace.unwrap().links;
+        let names: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
+        let series = |link: &LinkTrace, name: &str| {
+            let found = link.series.iter().find(|series| series.name == name);
+            found.map(|series| series.points.to_vec())
+        };
+        let up = links.iter().find(|link| link.name == name).expect(&names.join(", "));
+        let rate = series(up, "rate").expect("it changes");
+        let nominal = up.rate.expect("the rate is constant otherwise").as_mbps_f64();
+        let dip = rate.iter().position(|(from, _)| *from == at).expect("a point at the handover");
+        assert_eq!(&rate[dip..dip + 2], [(at, 0.0), (at + OUTAGE, nominal)], "{name}: {rate:?}");
+        // Nothing leaves while it is zero, except what was being sent.
+        let mut zero = 0;
+        for (from, mbps) in series(up, "throughput").unwrap() {
+            let bin = Span::from_millis(50);
+            let within = from >= at + bin && from + bin <= at + OUTAGE;
+            assert!(!within || mbps == 0.0, "{name}: {mbps} Mbps at {from}");
+            zero += u32::from(within);
+        }
+        assert!(zero >= 2, "{name}: {zero} bins in the outage");
+
+        // The satellite that the station has left carries nothing from then on.
+        let station = name.split_once('>').unwrap().0;
+        let down = links.iter().filter(|link| link.name.ends_with(&format!(">{station}")));
+        let rates: Vec<_> = down.filter_map(|link| series(link, "rate")).collect();
+        let left = |rate: &Vec<(Time, f64)>| rate.last() == Some(&(at, 0.0));
+        let taken = |rate: &Vec<(Time, f64)>| rate.last() == Some(&(at + OUTAGE, nominal));
+        assert!(rates.iter().any(left) && rates.iter().any(taken), "{station}: {rates:?}");
     }
 }
 
