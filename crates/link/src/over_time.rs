@@ -1,9 +1,7 @@
 //! What a direction offers over time, which is known before any packet is sent.
 
 use crate::DirectionModel;
-use crate::loss::ModelProcess;
 use crate::rate::model::RateModel;
-use crate::schedule::Window;
 use bentpipe_units::{Rate, Span, Time};
 
 impl DirectionModel {
@@ -36,29 +34,6 @@ impl DirectionModel {
             loss.repeat.or_else(|| finite.filter(|at| *at < Span::MAX).max()).unwrap_or_default()
         });
         losses.fold(rate.max(self.delay.pattern()), Span::max)
-    }
-
-    /// Returns the times up to `end` in which every packet is lost, such as those of a fade in
-    /// which no MODCOD can be decoded.
-    pub fn outages(&self, end: Time) -> impl Iterator<Item = Window> {
-        let total = self.losses.iter().filter(|loss| match &loss.process {
-            ModelProcess::Bernoulli(process) => process.is_total(),
-            _ => false,
-        });
-        let end = end.since_start();
-        total.flat_map(move |loss| {
-            let period = loss.repeat.unwrap_or(Span::MAX);
-            let starts = std::iter::successors(Some(Span::ZERO), move |start| {
-                (period < Span::MAX).then(|| *start + period)
-            });
-            starts.take_while(move |start| *start <= end).flat_map(move |start| {
-                let moved = move |window: &Window| Window {
-                    from: start + window.from,
-                    to: if window.to == Span::MAX { Span::MAX } else { start + window.to },
-                };
-                loss.windows.iter().map(moved).filter(move |window| window.from <= end)
-            })
-        })
     }
 
     /// Returns the time, the rate and the MODCOD of each step of a carrier with adaptive coding, up
@@ -95,7 +70,7 @@ mod tests {
         let end = Time::from_secs(10);
         assert_eq!(model.pattern(), Span::ZERO);
         assert_eq!(model.delay_at(end), Span::from_millis(300));
-        assert_eq!(model.delay_changes(end).count() + model.outages(end).count(), 0);
+        assert_eq!(model.delay_changes(end).count() + model.total_losses(end).count(), 0);
         assert_eq!(model.modcods(end).count(), 0);
     }
 
@@ -125,7 +100,7 @@ mod tests {
              active = [{ from = \"2 s\", to = \"3 s\" }] }, 0.5]",
         );
         let from: Vec<f64> =
-            model.outages(Time::from_secs(13)).map(|window| window.from.as_secs_f64()).collect();
+            model.total_losses(Time::from_secs(13)).map(|(from, _)| from.as_secs_f64()).collect();
         assert_eq!((from, model.pattern()), (vec![2.0, 12.0], Span::from_secs(10)));
     }
 

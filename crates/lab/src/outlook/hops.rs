@@ -73,8 +73,7 @@ fn capacity(direction: &DirectionModel, end: Time) -> Vec<(Time, Rate)> {
     if steps.is_empty() {
         steps.push((Time::ZERO, direction.nominal_rate()));
     }
-    for outage in direction.outages(end).take(MAX_OUTAGES) {
-        let (from, to) = (Time::ZERO + outage.from, Time::ZERO + outage.to);
+    for (from, to) in direction.total_losses(end).take(MAX_OUTAGES) {
         let last = steps.iter().rev().find(|(at, _)| *at <= to).map(|(_, rate)| *rate);
         steps.retain(|(at, _)| *at < from || *at > to);
         let place = steps.partition_point(|(at, _)| *at < from);
