@@ -77,6 +77,8 @@ pub(super) struct Connection {
     stall_time: Span,
     started: Time,
     used: Arc<AtomicBool>,
+    /// True once the server has announced the connection's end.
+    closing: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for PendingRequest {
@@ -129,7 +131,9 @@ impl Connection {
         let (requests, inbox) = mpsc::channel(QUEUE);
         let name = server.name();
         let app_name = name.clone();
-        let app = |conn: Conn| Box::pin(serve(conn, inbox, app_name)) as Task;
+        let closing = Arc::new(AtomicBool::new(false));
+        let told = closing.clone();
+        let app = |conn: Conn| Box::pin(serve(conn, inbox, app_name, told)) as Task;
         let connecting = driver.connect(config, address, server.host.clone(), attachments, app);
         let (conn, started) = connecting.await.map_err(fail)?;
         if !conn.has_0rtt() {
@@ -144,6 +148,7 @@ impl Connection {
             stall_time: context.stall_time,
             started,
             used: Arc::default(),
+            closing,
         })
     }
 
@@ -185,9 +190,15 @@ impl Connection {
         Arc::ptr_eq(&self.used, &other.used)
     }
 
-    /// Returns whether the connection is closed.
+    /// Returns whether the connection is closed, or takes no further requests.
     pub fn is_closed(&self) -> bool {
-        self.conn.closed().is_some() || self.requests.is_closed()
+        self.conn.closed().is_some() || self.requests.is_closed() || self.is_leaving()
+    }
+
+    /// Returns whether the server has announced the connection's end (GOAWAY, RFC 9114 §5.2): it
+    /// takes no further requests, while those under way continue.
+    pub fn is_leaving(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
     }
 
     /// Waits until early data was sent and refused. HTTP/3 cannot continue then: its own streams
@@ -210,7 +221,12 @@ impl Connection {
 }
 
 /// The connection's application.
-async fn serve(conn: Conn, mut pending: mpsc::Receiver<PendingRequest>, server: String) {
+async fn serve(
+    conn: Conn,
+    mut pending: mpsc::Receiver<PendingRequest>,
+    server: String,
+    closing: Arc<AtomicBool>,
+) {
     let window = FlowControlRule::tuned().max_window.get();
     let built = h3::client::builder()
         .max_field_section_size(MAX_HEADER)
@@ -222,7 +238,8 @@ async fn serve(conn: Conn, mut pending: mpsc::Receiver<PendingRequest>, server: 
             _ = poll_fn(|cx| connection.poll_close(cx)) => return,
             request = pending.recv() => match request {
                 Some(request) => {
-                    conn.spawn(exchange(conn.clone(), requests.clone(), request, server.clone()));
+                    let (server, closing) = (server.clone(), closing.clone());
+                    conn.spawn(exchange(conn.clone(), requests.clone(), request, server, closing));
                 }
                 None => break,
             },
@@ -240,6 +257,7 @@ async fn exchange(
     mut requests: SendRequest<Http3, Bytes>,
     pending: PendingRequest,
     server: String,
+    closing: Arc<AtomicBool>,
 ) {
     let fail = |reason: String| ClientError::Exchange { server: server.clone(), reason };
     let PendingRequest { request, mut response } = pending;
@@ -261,7 +279,13 @@ async fn exchange(
     };
     let (stream, head) = match result {
         Ok(started) => started,
-        Err(error) => return drop(response.send(Err(fail(error.to_string())))),
+        Err(error) => {
+            // The request was not sent: another connection may take it.
+            if matches!(error, h3::error::StreamError::RemoteClosing { .. }) {
+                closing.store(true, Ordering::Relaxed);
+            }
+            return drop(response.send(Err(fail(error.to_string()))));
+        }
     };
     if head.status().is_informational() {
         let reason = format!("more than {MAX_INTERIM} interim responses");

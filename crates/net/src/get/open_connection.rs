@@ -93,6 +93,11 @@ impl OpenConnection {
         }
     }
 
+    /// Returns whether the server has announced the connection's end, and requests may be under way.
+    pub fn is_leaving(&self) -> bool {
+        matches!(self, Self::Quic(connection) if connection.is_leaving())
+    }
+
     /// Returns whether early data was sent and refused.
     pub fn early_refused(&self) -> bool {
         matches!(self, Self::Quic(connection) if connection.early_refused())
