@@ -172,8 +172,8 @@ impl DirectionModel {
         self.rate.changes(end)
     }
 
-    /// Returns the given times of loss that begin by `end` and in which every packet is lost, such as
-    /// those of a fade in which no MODCOD can be decoded.
+    /// Returns the given times of loss that begin by `end` and in which every packet is lost, such
+    /// as those of a fade in which no MODCOD can be decoded.
     pub fn total_losses(&self, end: Time) -> impl Iterator<Item = (Time, Time)> {
         self.losses.iter().filter(|loss| loss.is_total()).flat_map(move |loss| loss.times(end))
     }

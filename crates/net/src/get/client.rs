@@ -72,7 +72,8 @@ impl Client {
                 self.forget(&server, connection).await;
                 self.connection(&server, false).await?.send(request).await
             }
-            // The server had closed it or announced its end, or it had timed out, before this request.
+            // The server had closed it or announced its end, or it had timed out, before this
+            // request.
             Err(_) if connection.is_closed() => {
                 self.forget(&server, connection).await;
                 self.connection(&server, true).await?.send(request).await
@@ -101,8 +102,8 @@ impl Client {
     }
 
     /// Closes `connection` and lets no further request use it. After early data was refused, the
-    /// connection is alive, but HTTP/3 cannot continue over it. If the server has announced its end,
-    /// it stays open for the requests under way.
+    /// connection is alive, but HTTP/3 cannot continue over it. If the server has announced its
+    /// end, it stays open for the requests under way.
     async fn forget(&self, server: &HostPort, connection: OpenConnection) {
         // Another request that failed with it may have opened the next one already.
         self.slot(server).lock().await.take_if(|present| present.is_same(&connection));

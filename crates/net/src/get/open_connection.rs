@@ -93,7 +93,8 @@ impl OpenConnection {
         }
     }
 
-    /// Returns whether the server has announced the connection's end, and requests may be under way.
+    /// Returns whether the server has announced the connection's end, while requests may be under
+    /// way.
     pub fn is_leaving(&self) -> bool {
         matches!(self, Self::Quic(connection) if connection.is_leaving())
     }

@@ -80,9 +80,9 @@ impl Settling {
     }
 
     /// Returns the highest rate that deliveries may prove, in bytes per second: 1.25 times what was
-    /// proven before, since a queue of ACKs may arrive faster than the data did. What is left of the
-    /// first burst is evidence as well, unless packets of it are missing: a queue of others delays
-    /// its first ACKs, and they alone prove nothing.
+    /// proven before, since a queue of ACKs may arrive faster than the data did. What is left of
+    /// the first burst is evidence as well, unless packets of it are missing: a queue of others
+    /// delays its first ACKs, and they alone prove nothing.
     fn cap(&self, path: &Path) -> f64 {
         let whole = !self.losses.exceed(path.tuning.max_loss, path.first_flight);
         1.25 * if whole { self.highest.max(path.first_flight_rate()) } else { self.highest }
