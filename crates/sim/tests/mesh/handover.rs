@@ -103,7 +103,10 @@ fn the_recorded_rate_of_links_is_zero_during_an_outage_and_without_a_link() {
             let found = link.series.iter().find(|series| series.name == name);
             found.map(|series| series.points.to_vec())
         };
-        let up = links.iter().find(|link| link.name == name).expect(&names.join(", "));
+        let up = links
+            .iter()
+            .find(|link| link.name == name)
+            .unwrap_or_else(|| panic!("{}", names.join(", ")));
         let rate = series(up, "rate").expect("it changes");
         let nominal = up.rate.expect("the rate is constant otherwise").as_mbps_f64();
         let dip = rate.iter().position(|(from, _)| *from == at).expect("a point at the handover");
