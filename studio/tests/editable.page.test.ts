@@ -49,9 +49,10 @@ download = "100 kB"
 `;
 
 /** A path whose capacity changes, with a name for its hop. */
-const fading = (name: string): string => `name = "fading"
+const FADING = `name = "fading"
+title = '${HOSTILE}'
 [[path.hop]]
-name = '${name}'
+name = "link"
 forward = { delay = "300 ms", rate = { schedule = [
   { at = "0 s", rate = "50 Mbps" }, { at = "20 s", rate = "0 bps" },
   { at = "30 s", rate = "5 Mbps" },
@@ -76,8 +77,8 @@ forward = { rate = "10 Gbps", queue = "10 BDP" }
 return = { rate = "10 Gbps" }
 [workload]
 download = "500 MB"
-[quic]
-initial_window = 400000
+[defaults]
+initial_window = 10000
 `;
 const GEO = (size: string): string => `name = "geo"
 [path]
@@ -196,7 +197,7 @@ describe.skipIf(skipped(noEngine))("an editable report", () => {
   it("shows the path over time, and how long it takes", async () => {
     const opened = await edit(file);
     const { page } = opened;
-    await retype(page, fading(HOSTILE));
+    await retype(page, FADING);
     await page.waitForSelector(".outlook canvas");
     expect(await page.locator(".outlook h3").allInnerTexts()).toEqual(["Capacity"]);
     await status(page, /1 run; (under a second|about)/);
@@ -253,7 +254,7 @@ describe.skipIf(skipped(noEngine))("an editable report", () => {
   it.each([
     ["huge numbers", SCENARIO.replace("repeat = 1", "repeat = 1000000000000")],
     ["a number that no type holds", SCENARIO.replace("0.5 BDP", `${"9".repeat(400)} BDP`)],
-    ["a schedule without end", fading("x").replace('"20 s"', '"1e300 s"')],
+    ["a schedule without end", FADING.replace('"20 s"', '"1e300 s"')],
     ["many points", `${SCENARIO}\n[sweep]\nseed = [${"1, ".repeat(20_000)}2]\n`],
     ["deep nesting", `a = ${"[".repeat(100_000)}`],
   ])("survives %s", async (_name, text) => {
