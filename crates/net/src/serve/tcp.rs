@@ -17,6 +17,7 @@ use futures_util::FutureExt;
 use http::header::{ALT_SVC, HeaderValue};
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -24,7 +25,7 @@ use hyper_util::server::conn::auto::Builder;
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -124,13 +125,20 @@ async fn serve(
     let header = usize::try_from(limits.header.get()).unwrap_or(usize::MAX);
     // Selected by ALPN and not by the first bytes, for which a client could make the server wait.
     let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    let builder = Builder::new(executor);
-    let mut builder = if http2 { builder.http2_only() } else { builder.http1_only() };
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(Duration::from(limits.header_time))
-        .max_buf_size(header.max(8192));
+    let stream = TokioIo::new(TrailerCheck::new(stream, http2));
+    if !http2 {
+        // The connection that the other builder would make for WebSockets looks at the first bytes.
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(Duration::from(limits.header_time))
+            .max_buf_size(header.max(8192))
+            .serve_connection(stream, service)
+            .with_upgrades();
+        let connection = pin!(connection);
+        return drive(connection, |connection| connection.graceful_shutdown(), shared, &requests)
+            .await;
+    }
+    let mut builder = Builder::new(executor).http2_only();
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -143,13 +151,20 @@ async fn serve(
         // For WebSockets (RFC 8441 §3).
         builder.http2().enable_connect_protocol();
     }
-    let mut connection =
-        pin!(builder.serve_connection_with_upgrades(
-            TokioIo::new(TrailerCheck::new(stream, http2)),
-            service
-        ));
+    let connection = pin!(builder.serve_connection(stream, service));
+    drive(connection, |connection| connection.graceful_shutdown(), shared, &requests).await;
+}
+
+/// Serves a connection until it ends, is idle for too long, or the server is stopped; `shut_down`
+/// lets it finish the requests under way.
+async fn drive<C: Future>(
+    mut connection: Pin<&mut C>,
+    shut_down: impl Fn(Pin<&mut C>),
+    shared: Arc<Shared>,
+    requests: &Requests,
+) {
     let mut shutdown = shared.shutdown.clone();
-    let idle = Duration::from(limits.idle_time);
+    let idle = Duration::from(shared.limits.idle_time);
     let mut forced = shared.shutdown.clone();
     let mut ending = false;
     loop {
@@ -165,7 +180,7 @@ async fn serve(
             if std::mem::replace(&mut ending, true) && requests.idle_time() >= idle {
                 return;
             }
-            connection.as_mut().graceful_shutdown();
+            shut_down(connection.as_mut());
         }
     }
 }
