@@ -3,6 +3,38 @@ import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
 
+/** A scenario of two variants, with comments that are to stay; `more` stands below its title. */
+export const twoVariants = (name: string, title: string, download: string, more = ""): string =>
+  `# A comment that stays.
+name = "${name}"
+title = '${title}'
+${more}
+[path]
+profile = "geo-50-10"
+forward = { queue = "0.5 BDP" } # also this one
+
+[workload]
+download = "${download}"
+
+[[variant]]
+name = "cubic"
+
+[[variant]]
+name = "bbr3"
+congestion = "bbr3"
+`;
+
+/** A scenario over satellites. */
+export const ORBIT = `name = "orbit"
+[path.orbit]
+constellation = "iridium"
+links.all = { rate = "10 Mbps" }
+[workload]
+from = "London"
+to = "New York"
+download = "1 MB"
+`;
+
 /** Waits until the studio says something about the text. */
 export async function status(
   page: Page,

@@ -14,44 +14,19 @@ import {
   editorText,
   keyTimes,
   notice,
+  ORBIT,
   ran,
   retype,
   status,
+  twoVariants,
 } from "./editing.ts";
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
-const SMALL = `# A comment that stays.
-name = "small"
-title = '${HOSTILE}'
-
-[path]
-profile = "geo-50-10"
-forward = { queue = "0.5 BDP" } # also this one
-
-[workload]
-download = "500 kB"
-
-[[variant]]
-name = "cubic"
-
-[[variant]]
-name = "bbr3"
-congestion = "bbr3"
-`;
+const SMALL = twoVariants("small", HOSTILE, "500 kB");
 const LONG = `repeat = 100000
 ${SMALL.replace('queue = "0.5 BDP"', "loss = 0.01").replace('"small"', '"long"')}
 [output]
 time_series = "none"
-`;
-
-const ORBIT = `name = "orbit"
-[path.orbit]
-constellation = "iridium"
-links.all = { rate = "10 Mbps" }
-[workload]
-from = "London"
-to = "New York"
-download = "1 MB"
 `;
 
 /** A studio that the command serves, with a browser. */

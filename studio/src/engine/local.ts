@@ -74,16 +74,11 @@ export class LocalApi implements Api {
     return `saved ${file}, with your downloads`;
   };
 
-  check = async (file: string, text: string): Promise<Checked> => {
-    if (text.length > MAX_TEXT) throw new Error("the text is larger than 1 MB, the most allowed");
-    const args = [file, text, JSON.stringify(this.#scenario.files)];
-    return JSON.parse(await this.#checker.ask("check", args, CHECK_MS)) as Checked;
-  };
+  check = async (file: string, text: string): Promise<Checked> =>
+    (await this.#about("check", file, text)) as Checked;
 
-  outlook = async (file: string, text: string): Promise<Outlook> => {
-    const args = [file, text, JSON.stringify(this.#scenario.files)];
-    return JSON.parse(await this.#checker.ask("outlook", args, CHECK_MS)) as Outlook;
-  };
+  outlook = async (file: string, text: string): Promise<Outlook> =>
+    (await this.#about("outlook", file, text)) as Outlook;
 
   edit = async (text: string, key: string, value: string | null): Promise<string> => {
     const change = JSON.stringify({ text, key, value });
@@ -115,6 +110,13 @@ export class LocalApi implements Api {
     state.phase = "cancelled";
     this.#next();
   };
+
+  /** Asks something about a text. */
+  async #about(call: "check" | "outlook", file: string, text: string): Promise<unknown> {
+    if (text.length > MAX_TEXT) throw new Error("the text is larger than 1 MB, the most allowed");
+    const args = [file, text, JSON.stringify(this.#scenario.files)];
+    return JSON.parse(await this.#checker.ask(call, args, CHECK_MS));
+  }
 
   #entry(id: number): Entry {
     const entry = this.#entries.find(({ state }) => state.id === id);

@@ -2,7 +2,7 @@
 
 use super::rates::{MAX_POINTS, rates};
 use bentpipe_link::{Dama, DirectionModel};
-use bentpipe_recorder::{FlowTrace, LinkTrace, RunTrace, Series};
+use bentpipe_recorder::{FlowTrace, LinkTrace, RunTrace, Series, rate_series};
 use bentpipe_report::{Recording, Trace};
 use bentpipe_sim::RunSpec;
 use bentpipe_units::{Rate, Span, Time};
@@ -47,13 +47,9 @@ pub(super) fn recording(spec: &RunSpec) -> Option<Recording> {
 
 /// Returns the capacity of a direction as links: its own, and what a terminal is allocated.
 fn links(name: String, direction: &DirectionModel, end: Time) -> Vec<LinkTrace> {
-    let link = |name: String, points: Vec<(Time, Rate)>| LinkTrace {
-        name,
-        rate: None,
-        queue_limit: None,
-        series: vec![rates(points)],
-    };
-    let flat = |rate: Rate| vec![(Time::ZERO, rate), (end, rate)];
+    let link =
+        |name, series| LinkTrace { name, rate: None, queue_limit: None, series: vec![series] };
+    let flat = |rate: Rate| rates([(Time::ZERO, rate), (end, rate)]);
     let mut all = Vec::new();
     if let Some(Dama { cra, rbdc, vbdc, fca, .. }) = direction.allocation() {
         all.push(link(format!("{name}, assured to each terminal"), flat(*cra)));
@@ -63,26 +59,21 @@ fn links(name: String, direction: &DirectionModel, end: Time) -> Vec<LinkTrace> 
             all.push(link(format!("{name}, most for a terminal"), flat(most)));
         }
     }
-    all.insert(0, link(name, capacity(direction, end)));
+    let changing = capacity(direction, end);
+    all.insert(0, link(name, changing.unwrap_or_else(|| flat(direction.nominal_rate()))));
     all
 }
 
-/// Returns the rate of a direction at each change; zero while everything is lost.
-fn capacity(direction: &DirectionModel, end: Time) -> Vec<(Time, Rate)> {
-    let mut steps: Vec<(Time, Rate)> = direction.rate_changes(end).take(MAX_POINTS).collect();
-    if steps.is_empty() {
-        steps.push((Time::ZERO, direction.nominal_rate()));
-    }
-    for (from, to) in direction.total_losses(end).take(MAX_OUTAGES) {
-        let last = steps.iter().rev().find(|(at, _)| *at <= to).map(|(_, rate)| *rate);
-        steps.retain(|(at, _)| *at < from || *at > to);
-        let place = steps.partition_point(|(at, _)| *at < from);
-        let after = last.filter(|_| to <= end).map(|rate| (to, rate));
-        steps.splice(place..place, [(from, Rate::ZERO)].into_iter().chain(after));
-    }
-    let last = steps.last().map_or(Rate::ZERO, |(_, rate)| *rate);
-    steps.push((end, last));
-    steps
+/// Returns the rate of a direction at each change and at the end, zero while everything is lost;
+/// `None` if it never changes.
+fn capacity(direction: &DirectionModel, end: Time) -> Option<Series> {
+    let outages = direction.total_losses(end).take(MAX_OUTAGES);
+    let shown = |(from, to): (Time, Time)| (from, if to > end { Time::MAX } else { to });
+    let changes = direction.rate_changes(end).take(MAX_POINTS);
+    let mut series =
+        rate_series(changes, Some(direction.nominal_rate()), outages.map(shown).collect())?;
+    series.points.extend(series.points.last().map(|(_, rate)| (end, *rate)));
+    Some(series)
 }
 
 /// Returns the RTT without queues, frames included, at each change of a delay and just before.

@@ -78,7 +78,7 @@ pub(super) struct Connection {
     started: Time,
     used: Arc<AtomicBool>,
     /// True once the server has announced the connection's end.
-    closing: Arc<AtomicBool>,
+    leaving: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for PendingRequest {
@@ -131,9 +131,9 @@ impl Connection {
         let (requests, inbox) = mpsc::channel(QUEUE);
         let name = server.name();
         let app_name = name.clone();
-        let closing = Arc::new(AtomicBool::new(false));
-        let told = closing.clone();
-        let app = |conn: Conn| Box::pin(serve(conn, inbox, app_name, told)) as Task;
+        let leaving = Arc::new(AtomicBool::new(false));
+        let app_leaving = leaving.clone();
+        let app = |conn: Conn| Box::pin(serve(conn, inbox, app_name, app_leaving)) as Task;
         let connecting = driver.connect(config, address, server.host.clone(), attachments, app);
         let (conn, started) = connecting.await.map_err(fail)?;
         if !conn.has_0rtt() {
@@ -148,7 +148,7 @@ impl Connection {
             stall_time: context.stall_time,
             started,
             used: Arc::default(),
-            closing,
+            leaving,
         })
     }
 
@@ -198,7 +198,7 @@ impl Connection {
     /// Returns whether the server has announced the connection's end (GOAWAY, RFC 9114 §5.2): it
     /// takes no further requests, while those under way continue.
     pub fn is_leaving(&self) -> bool {
-        self.closing.load(Ordering::Relaxed)
+        self.leaving.load(Ordering::Relaxed)
     }
 
     /// Waits until early data was sent and refused. HTTP/3 cannot continue then: its own streams
@@ -225,7 +225,7 @@ async fn serve(
     conn: Conn,
     mut pending: mpsc::Receiver<PendingRequest>,
     server: String,
-    closing: Arc<AtomicBool>,
+    leaving: Arc<AtomicBool>,
 ) {
     let window = FlowControlRule::tuned().max_window.get();
     let built = h3::client::builder()
@@ -238,8 +238,8 @@ async fn serve(
             _ = poll_fn(|cx| connection.poll_close(cx)) => return,
             request = pending.recv() => match request {
                 Some(request) => {
-                    let (server, closing) = (server.clone(), closing.clone());
-                    conn.spawn(exchange(conn.clone(), requests.clone(), request, server, closing));
+                    let (server, leaving) = (server.clone(), leaving.clone());
+                    conn.spawn(exchange(conn.clone(), requests.clone(), request, server, leaving));
                 }
                 None => break,
             },
@@ -257,7 +257,7 @@ async fn exchange(
     mut requests: SendRequest<Http3, Bytes>,
     pending: PendingRequest,
     server: String,
-    closing: Arc<AtomicBool>,
+    leaving: Arc<AtomicBool>,
 ) {
     let fail = |reason: String| ClientError::Exchange { server: server.clone(), reason };
     let PendingRequest { request, mut response } = pending;
@@ -282,7 +282,7 @@ async fn exchange(
         Err(error) => {
             // The request was not sent: another connection may take it.
             if matches!(error, h3::error::StreamError::RemoteClosing { .. }) {
-                closing.store(true, Ordering::Relaxed);
+                leaving.store(true, Ordering::Relaxed);
             }
             return drop(response.send(Err(fail(error.to_string()))));
         }

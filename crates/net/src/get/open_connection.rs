@@ -112,21 +112,14 @@ impl OpenConnection {
     }
 }
 
-/// Tries one address after another, in the resolver's order.
 async fn over_quic(
     context: &ConnectContext,
     server: &HostPort,
     addresses: &[SocketAddr],
     early: bool,
 ) -> Result<OpenConnection, ClientError> {
-    let mut failed = no_address(server);
-    for address in addresses {
-        match Connection::open(context, server, *address, early).await {
-            Ok(connection) => return Ok(OpenConnection::Quic(connection)),
-            Err(error) => failed = error,
-        }
-    }
-    Err(failed)
+    let open = |address| Connection::open(context, server, address, early);
+    first(server, addresses, open).await.map(OpenConnection::Quic)
 }
 
 async fn over_tcp(
@@ -134,16 +127,22 @@ async fn over_tcp(
     server: &HostPort,
     addresses: &[SocketAddr],
 ) -> Result<OpenConnection, ClientError> {
-    let mut failed = no_address(server);
+    let open = |address| TcpConnection::open(context, server, address);
+    first(server, addresses, open).await.map(OpenConnection::Tcp)
+}
+
+/// Tries one address after another, in the resolver's order.
+async fn first<C, F: Future<Output = Result<C, ClientError>>>(
+    server: &HostPort,
+    addresses: &[SocketAddr],
+    open: impl Fn(SocketAddr) -> F,
+) -> Result<C, ClientError> {
+    let mut failed = ClientError::System(format!("{} has no address", server.name()));
     for address in addresses {
-        match TcpConnection::open(context, server, *address).await {
-            Ok(connection) => return Ok(OpenConnection::Tcp(connection)),
+        match open(*address).await {
+            Ok(connection) => return Ok(connection),
             Err(error) => failed = error,
         }
     }
     Err(failed)
-}
-
-fn no_address(server: &HostPort) -> ClientError {
-    ClientError::System(format!("{} has no address", server.name()))
 }

@@ -17,11 +17,10 @@ use futures_util::FutureExt;
 use http::header::{ALT_SVC, HeaderValue};
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
@@ -127,7 +126,6 @@ async fn serve(
     let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let stream = TokioIo::new(TrailerCheck::new(stream, http2));
     if !http2 {
-        // The connection that the other builder would make for WebSockets looks at the first bytes.
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(Duration::from(limits.header_time))
@@ -138,9 +136,8 @@ async fn serve(
         return drive(connection, |connection| connection.graceful_shutdown(), shared, &requests)
             .await;
     }
-    let mut builder = Builder::new(executor).http2_only();
+    let mut builder = http2::Builder::new(executor);
     builder
-        .http2()
         .timer(TokioTimer::new())
         .max_header_list_size(u32::try_from(header).unwrap_or(u32::MAX))
         .max_concurrent_streams(limits.requests)
@@ -149,7 +146,7 @@ async fn serve(
         .keep_alive_timeout(limits.header_time.into());
     if matches!(shared.origin, Origin::Upstream(_)) {
         // For WebSockets (RFC 8441 §3).
-        builder.http2().enable_connect_protocol();
+        builder.enable_connect_protocol();
     }
     let connection = pin!(builder.serve_connection(stream, service));
     drive(connection, |connection| connection.graceful_shutdown(), shared, &requests).await;

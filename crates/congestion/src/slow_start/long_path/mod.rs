@@ -1,8 +1,9 @@
 //! A slow start for long paths. Each round sends about the volume that the path has been shown to
-//! deliver per RTT, but at several times the proven rate. It thus finds the rate in a few rounds,
-//! and hardly more than that volume ever queues.
+//! deliver per RTT, but half of it at several times the proven rate. It thus finds the rate in a
+//! few rounds, and hardly more than that volume ever queues.
 //!
-//! For alternatives and measurements, see `docs/decisions/0005-long-path-start.md`.
+//! For alternatives and measurements, see `docs/decisions/0005-long-path-start.md` and
+//! `0044-first-bursts-behind-a-queue.md`.
 
 mod ack_aggregation;
 mod arrivals;

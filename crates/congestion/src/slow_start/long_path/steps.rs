@@ -79,17 +79,15 @@ impl Settling {
         path.send(margin * path.proven * path.base(), margin * path.proven);
     }
 
-    /// Returns the highest rate that deliveries may prove, in bytes per second: 1.25 times what was
-    /// proven before, since a queue of ACKs may arrive faster than the data did. What is left of
-    /// the first burst is evidence as well, unless packets of it are missing: a queue of others
-    /// delays its first ACKs, and they alone prove nothing.
-    fn cap(&self, path: &Path) -> f64 {
+    /// Returns the highest rate that was proven, in bytes per second. What is left of the first
+    /// burst is evidence as well, unless packets of it are missing: a queue of others delays its
+    /// first ACKs, and they alone prove nothing.
+    fn highest(&self, path: &Path) -> f64 {
         let whole = !self.losses.exceed(path.tuning.max_loss, path.first_flight);
-        1.25 * if whole { self.highest.max(path.first_flight_rate()) } else { self.highest }
+        if whole { self.highest.max(path.first_flight_rate()) } else { self.highest }
     }
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
-        let cap = self.cap(path);
         for part in [8, 4, 2] {
             if let Some(rate) = path.arrivals.rate(
                 path.scale / part,
@@ -99,11 +97,13 @@ impl Settling {
                 self.measured = self.measured.max(rate);
             }
         }
-        let measured = self.measured.min(cap);
+        // ACKs that queue may arrive faster than the data did.
+        let highest = self.highest(path);
+        let measured = self.measured.min(1.25 * highest);
         let delivered = ack.delivered.saturating_sub(self.delivered).get() as f64;
         let enough = delivered >= self.exit * path.scale.as_secs_f64() / 8.0 && measured > 0.0;
         path.proven = if enough { measured.max(0.3 * self.exit) } else { self.exit.max(measured) };
-        self.least = self.least.max(path.round_trip_rate().min(cap / 1.25));
+        self.least = self.least.max(path.round_trip_rate().min(highest));
         path.proven = path.proven.max(self.least);
         self.send(path);
         if ack.newest().number < self.until {
