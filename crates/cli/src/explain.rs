@@ -23,11 +23,13 @@ pub fn run(args: &Explain) -> Result<u8, LabError> {
     if args.path.is_file() {
         return trace::run(args);
     }
-    for (argument, given) in
-        [("--rate", args.rate.is_some()), ("--scenario", args.scenario.is_some())]
-    {
+    for (argument, given) in [
+        ("--rate", args.rate.is_some()),
+        ("--scenario", args.scenario.is_some()),
+        ("--keys", args.keys.is_some()),
+    ] {
         if given {
-            let reason = "it belongs to a qlog file; allowed with one".to_owned();
+            let reason = "it belongs to a qlog file or a capture; allowed with one".to_owned();
             return Err(LabError::Usage { argument, reason });
         }
     }

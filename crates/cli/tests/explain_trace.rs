@@ -121,6 +121,116 @@ fn traces_of_both_ends_say_what_the_simulation_knows() {
     }
 }
 
+/// Downloads as a capture at the server shows them: beyond its hop there is no delay. Each is the
+/// second of two connections between the same ports.
+const CAPTURED: &str = r#"
+name = "captures"
+seed = 3
+[[path.hop]]
+name = "satellite"
+forward = { rate = "20 Mbps", delay = "300 ms" }
+return = { rate = "5 Mbps", delay = "300 ms" }
+[[path.hop]]
+name = "server"
+forward = { rate = "10 Gbps", delay = "0 ms" }
+return = { rate = "10 Gbps", delay = "0 ms" }
+[workload]
+visits = [{ download = "1 MB", measured = false }, { download = "5 MB", idle_before = "2 s" }]
+[defaults]
+slow_start = "standard"
+resume = "none"
+[output]
+capture = "server"
+time_series = "none"
+[[variant]]
+name = "plain"
+[[variant]]
+name = "early-data"
+handshake = "0rtt"
+[[variant]]
+name = "window"
+flow_control.connection_window = "500 kB"
+[sweep]
+"path.hop.satellite.forward.loss" = ["0 %", "1 %"]
+"#;
+
+#[test]
+fn captures_of_quic_say_with_their_keys_what_the_simulation_knows() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    std::fs::write(directory.join("captures.toml"), CAPTURED).unwrap();
+    let output = bentpipe(directory, &["run", "captures.toml", "--no-store", "--out", "out"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let results = std::fs::read(directory.join("out/results.json")).unwrap();
+    let results: Value = serde_json::from_slice(&results).unwrap();
+    let runs = results["runs"].as_array().unwrap();
+    let mut captures: Vec<_> =
+        std::fs::read_dir(directory.join("out/captures")).unwrap().flatten().collect();
+    captures.sort_by_key(std::fs::DirEntry::file_name);
+    assert_eq!((runs.len(), captures.len()), (6, 6));
+    for (run, capture) in runs.iter().zip(&captures) {
+        let lossless = run["point"]["path.hop.satellite.forward.loss"] == "0 %";
+        let what = &*format!("{}, lossless {lossless}", run["variant"].as_str().unwrap());
+        let flow = &run["flows"][0];
+        let document = explained(directory, &capture.path());
+        let transfer = &document["transfers"][0];
+        assert_eq!(document["recorded_by"], "sender", "{what}");
+        assert!((5_000_000..5_000_100).contains(&document["bytes"].as_u64().unwrap()), "{what}");
+        let known = |part: &str| flow["time_budget"][part].as_f64().unwrap_or(0.0);
+        let told = |part: &str| transfer["time_budget"][part].as_f64().unwrap_or(0.0);
+        let completion = transfer["completion_s"].as_f64().unwrap();
+        close(what, completion, flow["completion_s"].as_f64().unwrap(), 0.01);
+        close(what, told("handshake_s"), known("handshake_s"), 0.01);
+        close(what, document["path"]["rtt_ms"].as_f64().unwrap() / 1e3, 0.6, 0.01);
+        if lossless {
+            assert_eq!(document["path"]["loss"], 0.0, "{what}");
+        }
+        // A small window is paced over the RTT, and such a link is never full.
+        if what.starts_with("window") {
+            assert!(!lossless || told("flow_control_s") > 2.0, "{what}");
+        } else if lossless {
+            close(what, told("slow_start_s"), known("slow_start_s"), 0.03);
+        }
+        let first = if lossless { "slow_start_s" } else { "congestion_window_s" };
+        assert_eq!(transfer["causes"][0], first, "{what}");
+    }
+    // Without the keys, which are in a block of the file, nothing is decrypted.
+    let capture = std::fs::read(captures[0].path()).unwrap();
+    let (with_keys, without) = without_keys(&capture);
+    let files = ["bare.pcapng", "keys.txt", "wrong.txt"].map(|name| directory.join(name));
+    std::fs::write(&files[0], without).unwrap();
+    std::fs::write(&files[1], &with_keys).unwrap();
+    let wrong = String::from_utf8(with_keys).unwrap().replace(['0', '1'], "2");
+    std::fs::write(&files[2], wrong).unwrap();
+    for (keys, reason) in [(None, "no keys"), (Some("wrong.txt"), "no key opens")] {
+        let mut arguments = vec!["explain", "bare.pcapng"];
+        arguments.extend(keys.iter().flat_map(|keys| ["--keys", *keys]));
+        let output = bentpipe(directory, &arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains(reason) && errors.contains("SSLKEYLOGFILE"), "{errors}");
+    }
+    let again = bentpipe(directory, &["explain", "bare.pcapng", "--keys", "keys.txt", "--json"]);
+    let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(again, explained(directory, &captures[0].path()));
+}
+
+/// Returns the key log of a little-endian pcapng file, and the file without it.
+fn without_keys(file: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let number = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+    let (mut keys, mut rest, mut at) = (Vec::new(), Vec::new(), 0);
+    while at < file.len() {
+        let length = number(at + 4);
+        if number(at) == 10 {
+            keys.extend_from_slice(&file[at + 16..at + 16 + number(at + 12)]);
+        } else {
+            rest.extend_from_slice(&file[at..at + length]);
+        }
+        at += length;
+    }
+    (keys, rest)
+}
+
 #[test]
 fn wrong_files_are_refused_with_what_is_allowed() {
     let directory = tempfile::tempdir().unwrap();

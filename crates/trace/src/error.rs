@@ -14,13 +14,14 @@ pub enum TraceError {
         /// The limit.
         limit: u64,
     },
+    /// Keys were given for a file that is not a capture.
+    NotCapture,
     /// The file is not qlog.
     NotQlog(String),
-    /// A capture has no TCP connection with data.
-    NoConnection {
-        /// True if it has packets that may be QUIC.
-        quic: bool,
-    },
+    /// A capture has no TCP or QUIC connection with data.
+    NoConnection,
+    /// The QUIC connection of a capture cannot be decrypted.
+    Encrypted(&'static str),
     /// The connection of a capture has too many packets.
     TooManyPackets {
         /// Number of packets.
@@ -41,18 +42,23 @@ impl fmt::Display for TraceError {
                 "the file has {size} bytes; allowed: at most {limit}. Record without other events, \
                  or a shorter transfer"
             ),
+            Self::NotCapture => {
+                write!(f, "not a capture; allowed with `--keys`: pcap or pcapng")
+            }
             Self::NotQlog(reason) => write!(
                 f,
                 "not a qlog file: {reason}; allowed: qlog as JSON or JSON text sequence, of QUIC, \
-                 and pcap or pcapng captures of TCP"
+                 and pcap or pcapng captures of TCP or, with keys, of QUIC"
             ),
-            Self::NoConnection { quic: false } => {
-                write!(f, "the capture has no TCP connection with data; allowed: one or more")
-            }
-            Self::NoConnection { quic: true } => write!(
+            Self::NoConnection => write!(
                 f,
-                "the capture has UDP packets of port 443 and no TCP connection with data: QUIC in \
-                 captures is not decrypted; allowed: TCP, or the qlog file of a QUIC endpoint"
+                "the capture has no TCP or QUIC connection with data; allowed: one or more"
+            ),
+            Self::Encrypted(reason) => write!(
+                f,
+                "{reason}; allowed: QUIC version 1 from its first packet on, in whole packets, \
+                 with its keys in the file (Decryption Secrets Block) or in `--keys FILE`, as \
+                 programs write them with SSLKEYLOGFILE"
             ),
             Self::TooManyPackets { count, limit } => write!(
                 f,

@@ -11,6 +11,8 @@ use std::path::Path;
 
 /// Largest file, in bytes: a transfer of about 200 MB.
 const MAX_SIZE: u64 = 512 * 1024 * 1024;
+/// Largest key log, in bytes.
+const MAX_KEYS: u64 = 16 * 1024 * 1024;
 /// Longest trace, in seconds.
 const MAX_SECONDS: f64 = 1e6;
 /// First byte of each record of a JSON text sequence (RFC 7464 §2.2).
@@ -18,32 +20,30 @@ const RECORD_SEPARATOR: u8 = 0x1e;
 
 impl Trace {
     /// Reads a qlog file (a JSON text sequence, JSON lines, or a document, of which the first trace
-    /// counts), or the connection with the most data of a pcap or pcapng capture of TCP.
+    /// counts), or the connection with the most data of a pcap or pcapng capture. A connection of
+    /// QUIC in a capture needs its keys: in the capture, or in the file `keys`, in the form of
+    /// `SSLKEYLOGFILE`.
     ///
     /// # Errors
-    /// The file cannot be read, is not a regular file, is too large, or is neither.
-    pub fn read(path: &Path) -> Result<Self, TraceError> {
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            let error = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
-            return Err(error.into());
-        }
-        if metadata.len() > MAX_SIZE {
-            return Err(TraceError::TooLarge { size: metadata.len(), limit: MAX_SIZE });
-        }
-        let mut bytes = Vec::new();
-        file.take(MAX_SIZE).read_to_end(&mut bytes)?;
-        Self::parse(&bytes)
+    /// A file cannot be read, is not a regular file or is too large; the file is neither qlog nor
+    /// a capture; `keys` is given for a qlog file.
+    pub fn read(path: &Path, keys: Option<&Path>) -> Result<Self, TraceError> {
+        let bytes = content(path, MAX_SIZE)?;
+        let keys = match keys {
+            Some(_) if !capture::is_capture(&bytes) => return Err(TraceError::NotCapture),
+            Some(keys) => content(keys, MAX_KEYS)?,
+            None => Vec::new(),
+        };
+        Self::parse(&bytes, &keys)
     }
 
-    /// Reads the content of a qlog file or of a capture.
+    /// Reads the content of a qlog file or of a capture, with the content of a key log.
     ///
     /// # Errors
     /// It is neither.
-    pub fn parse(bytes: &[u8]) -> Result<Self, TraceError> {
+    pub fn parse(bytes: &[u8], keys: &[u8]) -> Result<Self, TraceError> {
         if capture::is_capture(bytes) {
-            return capture::trace(bytes);
+            return capture::trace(bytes, keys);
         }
         if bytes.first() == Some(&RECORD_SEPARATOR) {
             return sequence(bytes.split(|&byte| byte == RECORD_SEPARATOR));
@@ -61,6 +61,22 @@ impl Trace {
             }
         }
     }
+}
+
+/// Reads a file of at most `limit` bytes.
+fn content(path: &Path, limit: u64) -> Result<Vec<u8>, TraceError> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        let error = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+        return Err(error.into());
+    }
+    if metadata.len() > limit {
+        return Err(TraceError::TooLarge { size: metadata.len(), limit });
+    }
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn is_qlog(file: &RawFile) -> bool {
@@ -196,7 +212,7 @@ mod tests {
     #[test]
     fn all_forms_have_the_same_events() {
         for (index, form) in FORMS.iter().enumerate() {
-            let trace = Trace::parse(form.as_bytes()).unwrap();
+            let trace = Trace::parse(form.as_bytes(), &[]).unwrap();
             assert_eq!((trace.title.as_str(), trace.side), ("pico", Side::Server), "{index}");
             let sent = Packet {
                 is_application: true,
@@ -235,7 +251,7 @@ mod tests {
             ("{\"qlog_version\":\"0.3\"}", "`traces`"),
             ("\u{1e}{\"a\":1}", "first record"),
         ] {
-            let error = Trace::parse(text.as_bytes()).unwrap_err().to_string();
+            let error = Trace::parse(text.as_bytes(), &[]).unwrap_err().to_string();
             assert!(error.contains(reason) && error.contains("allowed: qlog"), "{text}: {error}");
         }
     }
@@ -251,7 +267,7 @@ mod tests {
                 let at = at.index(bytes.len());
                 bytes[at] = byte;
             }
-            if let Ok(trace) = Trace::parse(&bytes) {
+            if let Ok(trace) = Trace::parse(&bytes, &[]) {
                 let _ = crate::account(&trace, None);
             }
         }

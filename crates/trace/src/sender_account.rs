@@ -195,7 +195,8 @@ pub fn sender_account(
     if !walk.knows_window {
         notes.push(
             "the file has no congestion windows: packets that leave with an acknowledgement count \
-             as held back by the window"
+             as held back by the window, and those that leave soon after one as paced, although \
+             such pacing may follow from the window"
                 .to_owned(),
         );
     }

@@ -8,7 +8,8 @@ const EXAMPLES: &str = "\
 Examples:
   bentpipe explain out/first
   bentpipe explain server.qlog                      (a connection of any QUIC stack)
-  bentpipe explain server.pcapng                    (the largest TCP connection of a capture)
+  bentpipe explain server.pcapng                    (the largest connection of a capture)
+  bentpipe explain server.pcap --keys keys.txt      (QUIC, with the file of SSLKEYLOGFILE)
   bentpipe explain out/cnes-start --variant standard --variant resumed
   bentpipe explain out/first --json | jq '.[].causes[0]'";
 
@@ -17,7 +18,8 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Explain {
     /// A directory written by `bentpipe run`, a qlog file of any QUIC stack, or a pcap or pcapng
-    /// capture of TCP: a file of the sender of the data tells more than one of the receiver
+    /// capture of TCP or, with keys, of QUIC: a file of the sender of the data tells more than one
+    /// of the receiver
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
     /// Only this variant; several are compared with the first [default: all]
@@ -27,6 +29,10 @@ pub struct Explain {
     /// rate at which data arrived]
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
+    /// Of a capture: the secrets of TLS that decrypt QUIC, as programs write them with
+    /// SSLKEYLOGFILE [default: those in the capture]
+    #[arg(long, value_name = "FILE")]
+    pub keys: Option<PathBuf>,
     /// Of a qlog file or a capture: write the scenario of its path and transfer here
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,

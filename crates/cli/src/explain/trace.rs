@@ -18,7 +18,7 @@ const OURS: &str = "bentpipe";
 /// Longest text from the file that is printed.
 const MAX_TITLE: usize = 60;
 
-/// Explains a qlog file.
+/// Explains a qlog file or a capture.
 pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
     if !args.variant.is_empty() {
         let reason = "a trace has no variants; allowed with a directory of `bentpipe run`";
@@ -28,7 +28,7 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
         path: args.path.clone(),
         reason: error.to_string(),
     };
-    let trace = Trace::read(&args.path).map_err(unreadable)?;
+    let trace = Trace::read(&args.path, args.keys.as_deref()).map_err(unreadable)?;
     let recorded = account(&trace, args.rate).map_err(unreadable)?;
     let scenario = scenario(&recorded);
     if let Some(file) = &args.scenario {

@@ -1,4 +1,4 @@
-//! The connection of a capture with the most data, as the end near the capture recorded it.
+//! A TCP connection of a capture, as the end near the capture recorded it.
 
 use super::file::packets;
 use super::segment::{Carried, Segment, read};
@@ -9,45 +9,54 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 /// Most connections of a file that are distinguished.
-const MAX_CONNECTIONS: usize = 65_536;
+pub const MAX_CONNECTIONS: usize = 65_536;
 /// Most packets of the connection: about 600 MB without receive offload, and 300 MB of memory.
-const MAX_PACKETS: usize = 1_000_000;
+pub const MAX_PACKETS: usize = 1_000_000;
 /// Longest trace.
-const MAX_SPAN: Span = Span::from_secs(1_000_000);
+pub const MAX_SPAN: Span = Span::from_secs(1_000_000);
 /// Bytes that headers of IPv4 and UDP have, which [`Packet::bytes`] leaves out.
 const UDP_HEADERS: u64 = 28;
+/// Note on a capture that was not made at an end.
+pub const BETWEEN: &str = "the capture was made between the ends: RTTs are those of the part of \
+    the path beyond it, seen from the nearer end";
 /// Share of the RTT up to which the near end counts as the end that recorded.
 const NEAR: f64 = 0.1;
 /// Content type of a TLS record with application data (RFC 8446 §5.1), and of the handshake.
 const TLS_APPLICATION: u8 = 0x17;
 const TLS_HANDSHAKE: u8 = 0x16;
 
-type Ends = [SocketAddr; 2];
+/// The addresses of a connection's ends, in an order that does not depend on the direction.
+pub type Ends = [SocketAddr; 2];
 
-/// Returns the connection with the most data as a trace.
+/// Finds the TCP connection with the most data.
+#[derive(Debug, Default)]
+pub struct Largest {
+    sizes: BTreeMap<Ends, u64>,
+}
+
+impl Largest {
+    /// Adds a segment.
+    pub fn add(&mut self, segment: &Segment<'_>) {
+        let ends = ends(segment);
+        if self.sizes.len() < MAX_CONNECTIONS || self.sizes.contains_key(&ends) {
+            *self.sizes.entry(ends).or_default() += u64::from(segment.length);
+        }
+    }
+
+    /// Returns the ends of that connection and its bytes; `None` without any data.
+    pub fn find(self) -> Option<(Ends, u64)> {
+        self.sizes.into_iter().max_by_key(|(_, size)| *size).filter(|(_, size)| *size > 0)
+    }
+}
+
+/// Returns the connection between `chosen` ends as a trace.
 ///
 /// # Errors
-/// There is no TCP connection with data, or it has too many packets.
-pub fn trace(bytes: &[u8]) -> Result<Trace, TraceError> {
-    let mut sizes: BTreeMap<Ends, u64> = BTreeMap::new();
-    let mut quic = false;
-    let complete = packets(bytes, |packet| match read(&packet) {
-        Carried::Tcp(segment) => {
-            let ends = ends(&segment);
-            if sizes.len() < MAX_CONNECTIONS || sizes.contains_key(&ends) {
-                *sizes.entry(ends).or_default() += u64::from(segment.length);
-            }
-        }
-        Carried::Quic => quic = true,
-        Carried::Other => {}
-    });
-    let most = sizes.into_iter().max_by_key(|(_, size)| *size).filter(|(_, size)| *size > 0);
-    let Some((chosen, _)) = most else {
-        return Err(TraceError::NoConnection { quic });
-    };
+/// It has too many packets.
+pub fn trace(bytes: &[u8], chosen: Ends) -> Result<Trace, TraceError> {
     let mut segments: Vec<(u64, Box<Segment<'_>>)> = Vec::new();
     let mut count = 0;
-    packets(bytes, |packet| {
+    let complete = packets(bytes, |packet| {
         if let Carried::Tcp(segment) = read(&packet)
             && ends(&segment) == chosen
         {
@@ -66,7 +75,11 @@ pub fn trace(bytes: &[u8]) -> Result<Trace, TraceError> {
 
 /// Returns the ends of the connection, in an order that does not depend on the direction.
 fn ends(segment: &Segment<'_>) -> Ends {
-    let Segment { from, to, .. } = *segment;
+    in_order(segment.from, segment.to)
+}
+
+/// Returns two ends in the order of [`Ends`].
+pub fn in_order(from: SocketAddr, to: SocketAddr) -> Ends {
     if from <= to { [from, to] } else { [to, from] }
 }
 
@@ -174,11 +187,7 @@ fn connection(segments: &[(u64, Box<Segment<'_>>)], unreadable: usize) -> Trace 
                 .to_owned(),
         );
     } else if !is_near {
-        notes.push(
-            "the capture was made between the ends: RTTs are those of the part of the path \
-             beyond it, seen from the nearer end"
-                .to_owned(),
-        );
+        notes.push(BETWEEN.to_owned());
     }
     Trace { title: ports.unwrap_or_default(), side, events, unreadable, notes }
 }
@@ -259,8 +268,7 @@ impl Opening {
     }
 }
 
-/// Returns the end that is nearer to the capture, and whether it is near: the RTT of the handshake
-/// has two parts, one on each side of the capture.
+/// Returns the end that is nearer to the capture, and whether it is near.
 fn vantage(segments: &[(u64, Box<Segment<'_>>)], client: SocketAddr) -> (Side, bool) {
     let time = |is: &dyn Fn(&Segment<'_>) -> bool| {
         segments.iter().find(|(_, one)| is(one)).map(|(at, _)| *at)
@@ -270,10 +278,17 @@ fn vantage(segments: &[(u64, Box<Segment<'_>>)], client: SocketAddr) -> (Side, b
     let third = segments.iter().find(|(at, one)| {
         answer.is_some_and(|answer| *at >= answer) && one.from == client && !one.syn
     });
-    let (Some(syn), Some(answer), Some((third, _))) = (syn, answer, third) else {
+    near_end(syn, answer, third.map(|(at, _)| *at))
+}
+
+/// Returns the end that is nearer to the capture, and whether it is near: the RTT of the handshake
+/// has two parts, one on each side of the capture. The times are those of the client's first
+/// packet, of the answer, and of the client's answer to that.
+pub fn near_end(first: Option<u64>, answer: Option<u64>, third: Option<u64>) -> (Side, bool) {
+    let (Some(first), Some(answer), Some(third)) = (first, answer, third) else {
         return (Side::Client, false);
     };
-    let to_server = answer.saturating_sub(syn) as f64;
+    let to_server = answer.saturating_sub(first) as f64;
     let to_client = third.saturating_sub(answer) as f64;
     let near = to_server.min(to_client) <= NEAR * (to_server + to_client);
     (if to_server < to_client { Side::Server } else { Side::Client }, near)

@@ -7,6 +7,9 @@ const MAX_INTERFACES: usize = 1024;
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
+/// Decryption Secrets Block, and the type of those of TLS.
+const SECRETS: u32 = 10;
+const TLS_KEY_LOG: u32 = 0x544c_534b;
 const TIME_RESOLUTION: u16 = 9;
 
 /// A packet of a capture.
@@ -18,6 +21,15 @@ pub struct CapturedPacket<'a> {
     pub link_type: u32,
     /// The bytes that were kept.
     pub data: &'a [u8],
+}
+
+/// What a file has.
+#[derive(Debug, Clone, Copy)]
+pub enum Record<'a> {
+    /// A packet.
+    Packet(CapturedPacket<'a>),
+    /// Secrets of TLS in the form of `SSLKEYLOGFILE`.
+    KeyLog(&'a [u8]),
 }
 
 /// Byte order and kind of a file.
@@ -75,18 +87,29 @@ struct Interface {
 /// Calls `each` with every packet. Returns false if the file ends within a record or has one that
 /// cannot be read, after which it is not read further.
 pub fn packets<'a>(bytes: &'a [u8], mut each: impl FnMut(CapturedPacket<'a>)) -> bool {
+    records(bytes, |record| {
+        if let Record::Packet(packet) = record {
+            each(packet);
+        }
+    })
+}
+
+/// Calls `each` with every packet and every key log, as [`packets`] does.
+pub fn records<'a>(bytes: &'a [u8], mut each: impl FnMut(Record<'a>)) -> bool {
     match Format::of(bytes) {
         Some(Format::Pcapng) => blocks(bytes, &mut each).is_some(),
-        Some(Format::Pcap { big, unit }) => records(bytes, Order(big), unit, &mut each).is_some(),
+        Some(Format::Pcap { big, unit }) => {
+            pcap_records(bytes, Order(big), unit, &mut each).is_some()
+        }
         None => false,
     }
 }
 
-fn records<'a>(
+fn pcap_records<'a>(
     bytes: &'a [u8],
     order: Order,
     unit: u64,
-    each: &mut impl FnMut(CapturedPacket<'a>),
+    each: &mut impl FnMut(Record<'a>),
 ) -> Option<()> {
     // The upper bits have the length of the frame check sequence.
     let link_type = order.u32(bytes, 20)? & 0xffff;
@@ -96,13 +119,13 @@ fn records<'a>(
         let length = order.u32(rest, 8)? as usize;
         let data = rest.get(16..)?.get(..length)?;
         let at = u64::from(seconds) * SECOND as u64 + u64::from(part) * unit;
-        each(CapturedPacket { at, link_type, data });
+        each(Record::Packet(CapturedPacket { at, link_type, data }));
         rest = rest.get(16 + length..)?;
     }
     Some(())
 }
 
-fn blocks<'a>(bytes: &'a [u8], each: &mut impl FnMut(CapturedPacket<'a>)) -> Option<()> {
+fn blocks<'a>(bytes: &'a [u8], each: &mut impl FnMut(Record<'a>)) -> Option<()> {
     let mut order = Order(false);
     let mut interfaces: Vec<Interface> = Vec::new();
     let mut rest = bytes;
@@ -134,8 +157,12 @@ fn blocks<'a>(bytes: &'a [u8], each: &mut impl FnMut(CapturedPacket<'a>)) -> Opt
                 if let Some(&Interface { link_type, units: of_second }) = found {
                     let at = u128::from(units) * SECOND / u128::from(of_second.max(1));
                     let at = u64::try_from(at).unwrap_or(u64::MAX);
-                    each(CapturedPacket { at, link_type, data });
+                    each(Record::Packet(CapturedPacket { at, link_type, data }));
                 }
+            }
+            SECRETS if order.u32(body, 0)? == TLS_KEY_LOG => {
+                let length = order.u32(body, 4)? as usize;
+                each(Record::KeyLog(body.get(8..)?.get(..length)?));
             }
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! The TCP segment in a captured packet.
+//! The TCP segment or UDP datagram in a captured packet.
 
 use super::file::CapturedPacket;
 use std::net::{IpAddr, SocketAddr};
@@ -11,10 +11,23 @@ const MAX_SACK: usize = 4;
 pub enum Carried<'a> {
     /// A TCP segment.
     Tcp(Box<Segment<'a>>),
-    /// A UDP datagram to or from port 443: QUIC, as far as headers say.
-    Quic,
+    /// A UDP datagram.
+    Udp(Datagram<'a>),
     /// Anything else.
     Other,
+}
+
+/// A UDP datagram (RFC 768).
+#[derive(Debug, Clone, Copy)]
+pub struct Datagram<'a> {
+    /// Where it comes from.
+    pub from: SocketAddr,
+    /// Where it goes.
+    pub to: SocketAddr,
+    /// Its content, as far as it was kept.
+    pub data: &'a [u8],
+    /// True if all of it was kept.
+    pub is_whole: bool,
 }
 
 /// A TCP segment (RFC 9293 §3.1).
@@ -106,10 +119,16 @@ fn transport(ip: &[u8]) -> Option<Carried<'_>> {
     }
     let payload = ip.get(header..)?;
     let ports = [u16_at(payload, 0)?, u16_at(payload, 2)?];
+    let [from, to] = [0, 1].map(|end| SocketAddr::new(addresses[end], ports[end]));
     match protocol {
-        17 if ports.contains(&443) => Some(Carried::Quic),
+        17 => {
+            // The rest of a frame may be padding.
+            let length = usize::from(u16_at(payload, 4)?).checked_sub(8)?;
+            let kept = payload.get(8..)?;
+            let (data, is_whole) = kept.get(..length).map_or((kept, false), |data| (data, true));
+            Some(Carried::Udp(Datagram { from, to, data, is_whole }))
+        }
         6 => {
-            let [from, to] = [0, 1].map(|end| SocketAddr::new(addresses[end], ports[end]));
             // Large sends that the card divides later have no length.
             let ip_bytes = if ip_bytes == 0 { ip.len() as u64 } else { ip_bytes };
             let of_tcp = ip_bytes.checked_sub(header as u64)?;

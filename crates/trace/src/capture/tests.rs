@@ -157,7 +157,7 @@ fn download(count: u32) -> Vec<Sent> {
 fn a_download_is_explained_from_headers() {
     let sent = download(400);
     for bytes in [pcap(&sent), pcapng(&sent)] {
-        let trace = Trace::parse(&bytes).unwrap();
+        let trace = Trace::parse(&bytes, &[]).unwrap();
         assert_eq!((trace.side, trace.unreadable), (Side::Server, 0));
         assert_eq!(trace.title, "TCP from 10.0.0.1:50000 to 10.0.0.2:80");
         let recorded = account(&trace, None).unwrap();
@@ -195,7 +195,7 @@ fn repeated_data_is_a_loss_and_sack_acknowledges() {
         ..Sent::default()
     });
     sent.push(again);
-    let trace = Trace::parse(&pcap(&sent)).unwrap();
+    let trace = Trace::parse(&pcap(&sent), &[]).unwrap();
     let lost: Vec<_> =
         trace.events.iter().filter(|(_, event)| matches!(event, Event::Lost(_))).collect();
     assert_eq!(lost.len(), 1);
@@ -220,25 +220,27 @@ fn the_handshake_of_tls_is_not_the_application() {
     let begins = finished.at;
     sent.push(finished);
     sent.sort_by_key(|one| one.at);
-    let trace = Trace::parse(&pcap(&sent)).unwrap();
+    let trace = Trace::parse(&pcap(&sent), &[]).unwrap();
     let first = trace.first_application().unwrap();
     assert_eq!(first.since_start(), Span::from_micros(begins));
 }
 
 #[test]
 fn what_cannot_be_explained_is_said() {
-    let empty = Trace::parse(&pcap(&[])).unwrap_err();
-    assert!(matches!(empty, TraceError::NoConnection { quic: false }), "{empty}");
-    // A datagram from port 443.
+    let empty = Trace::parse(&pcap(&[]), &[]).unwrap_err();
+    assert!(matches!(empty, TraceError::NoConnection), "{empty}");
+    // A datagram that begins as QUIC does, of a connection without keys.
     let mut file = pcap(&download(1)[..1]);
-    let at = 24 + 16;
-    file[at + 9] = 17;
-    file[at + 20..at + 22].copy_from_slice(&443_u16.to_be_bytes());
-    let quic = Trace::parse(&file).unwrap_err().to_string();
-    assert!(quic.contains("QUIC in captures is not decrypted"), "{quic}");
+    let ip = 24 + 16;
+    file[ip + 9] = 17;
+    let length = (file.len() - ip - 20) as u16;
+    file[ip + 24..ip + 26].copy_from_slice(&length.to_be_bytes());
+    file[ip + 28..ip + 38].copy_from_slice(&[0xc0, 0, 0, 0, 1, 0, 0, 0, 1, 9]);
+    let quic = Trace::parse(&file, &[]).unwrap_err().to_string();
+    assert!(quic.contains("no keys") && quic.contains("`--keys FILE`"), "{quic}");
     // Without its begin, and cut within a packet.
     let late = pcap(&download(30)[3..]);
-    let trace = Trace::parse(&late[..late.len() - 3]).unwrap();
+    let trace = Trace::parse(&late[..late.len() - 3], &[]).unwrap();
     assert_eq!(trace.unreadable, 1);
     assert!(trace.notes[0].contains("does not begin with the connection"));
 }
@@ -257,7 +259,7 @@ proptest! {
             bytes[at] = byte;
         }
         bytes.truncate(cut.index(bytes.len()) + 1);
-        if let Ok(trace) = Trace::parse(&bytes) {
+        if let Ok(trace) = Trace::parse(&bytes, &[]) {
             prop_assert!(trace.events.is_sorted_by_key(|(at, _)| *at));
             if let Ok(recorded) = account(&trace, None) {
                 let total = recorded.completion.as_secs_f64();
