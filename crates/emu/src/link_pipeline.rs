@@ -6,6 +6,7 @@
 
 use crate::delay_changes::DelayChange;
 use crate::loss_cause::LossCause;
+use crate::packet_log::PathService;
 use crate::report::LinkReport;
 use bentpipe_link::{DirectionModel, DropCause, Enqueue, Event, Link, LinkContext, Packet};
 use bentpipe_recorder::LinkRecorder;
@@ -20,6 +21,8 @@ pub struct Addressed<P> {
     pub terminal: usize,
     /// The payload.
     pub payload: P,
+    /// What the links have done with the packet so far.
+    pub service: PathService,
 }
 
 /// A packet in a pipeline.
@@ -46,6 +49,7 @@ struct HopLinks<P> {
     links: Vec<Link<Addressed<P>>>,
     names: Vec<String>,
     shared: bool,
+    has_outages: bool,
     has_delay_changes: bool,
     /// Delay changes with their terminal, in ascending order of time.
     delay_changes: VecDeque<(Time, usize, LinearDelay)>,
@@ -93,6 +97,7 @@ impl<P> LinkPipeline<P> {
             links: names.iter().map(link).collect(),
             names,
             shared,
+            has_outages: model.has_outages(),
             min_delay,
             min_delay_after: Span::ZERO,
             has_delay_changes: false,
@@ -175,11 +180,13 @@ impl<P> LinkPipeline<P> {
             stage.record_queue(index, at);
             match event {
                 None => {}
-                Some(Event::Lost { cause, packet, .. }) => {
+                Some(Event::Lost { cause, mut packet, service, .. }) => {
+                    packet.payload.service.add(service, stage.has_outages);
                     stage.dropped(index, at, cause);
                     return Some(Outcome::Lost(LossCause::Link(cause), packet));
                 }
-                Some(Event::Delivered { packet, .. }) => {
+                Some(Event::Delivered { mut packet, service, .. }) => {
+                    packet.payload.service.add(service, stage.has_outages);
                     if let Some(recorder) = stage.recorders.get_mut(index) {
                         recorder.delivered(at, packet.bytes);
                     }
@@ -308,7 +315,8 @@ mod tests {
     }
 
     fn packet(number: u64, terminal: usize) -> PipelinePacket<u64> {
-        Packet { bytes: 1500, ecn: Ecn::NotEct, payload: Addressed { terminal, payload: number } }
+        let payload = Addressed { terminal, payload: number, service: PathService::default() };
+        Packet { bytes: 1500, ecn: Ecn::NotEct, payload }
     }
 
     fn out(pipeline: &mut LinkPipeline<u64>, now: Time, all: &mut Vec<(Time, usize, u64)>) {

@@ -3,6 +3,7 @@
 use crate::capture::CaptureConfig;
 use crate::gso::ends;
 use crate::loss_cause::LossCause;
+use crate::packet_log::{PacketLog, PacketRecord, PathService};
 use bentpipe_link::DropCause;
 use bentpipe_series::SeriesLimit;
 use bentpipe_units::{Span, Time};
@@ -25,6 +26,9 @@ pub struct Monitor {
     pub idle_time: Span,
     /// Largest number of points of each time series of the links, if series are recorded.
     pub series: Option<SeriesLimit>,
+    /// Largest number of packets of each port that its log has; 0 for no log. Segments of a path
+    /// with routers do not know each other's packets: those have none.
+    pub packet_log: usize,
     /// Capture files.
     pub capture: CaptureConfig,
 }
@@ -79,6 +83,8 @@ pub struct PortCounters {
     pub only_acknowledging: u64,
     /// Number of pure ACKs by size of their options in bytes.
     pub option_bytes: BTreeMap<u32, u64>,
+    /// The packets, if they are logged.
+    pub log: PacketLog,
 }
 
 /// Header and payload sizes of a packet, and its ports.
@@ -139,6 +145,7 @@ pub(crate) struct PortMonitor {
     idle_time: Span,
     /// True if the server's port is the source port.
     from_server: bool,
+    packet_log: usize,
 }
 
 impl PortMonitor {
@@ -148,7 +155,8 @@ impl PortMonitor {
             ports.iter().map(|&port| PortCounters { port, ..PortCounters::default() }).collect();
         let current =
             (0..ports.len()).map(|index| !ports[..index].contains(&ports[index])).collect();
-        Self { ports, current, idle_time: monitor.idle_time, from_server }
+        let &Monitor { idle_time, packet_log, .. } = monitor;
+        Self { ports, current, idle_time, from_server, packet_log }
     }
 
     /// Switches to the next counters of `port`, if there are any and the current ones have been
@@ -205,17 +213,31 @@ impl PortMonitor {
         }
     }
 
-    /// Counts a delivered packet.
-    pub fn delivered(&mut self, packet: &[u8]) {
+    /// Counts a delivered packet, with the times at which it entered the path and was due.
+    pub fn delivered(&mut self, times: (Time, Time), service: &PathService, packet: &[u8]) {
+        let limit = self.packet_log;
         let Some((counters, parts)) = self.find(packet) else { return };
+        if limit > 0 {
+            counters.log.add(record(times, service, packet, &parts, false), limit);
+        }
         counters.delivered += 1;
         counters.delivered_bytes += packet.len() as u64;
         counters.delivered_data += u64::from(parts.payload > 0);
     }
 
-    /// Counts a lost packet.
-    pub fn lost(&mut self, cause: LossCause, packet: &[u8]) {
-        let Some((counters, _)) = self.find(packet) else { return };
+    /// Counts a lost packet, with the times at which it entered the path and was lost.
+    pub fn lost(
+        &mut self,
+        cause: LossCause,
+        times: (Time, Time),
+        service: &PathService,
+        packet: &[u8],
+    ) {
+        let limit = self.packet_log;
+        let Some((counters, parts)) = self.find(packet) else { return };
+        if limit > 0 {
+            counters.log.add(record(times, service, packet, &parts, true), limit);
+        }
         match cause {
             LossCause::Link(DropCause::Policer) => counters.lost_policer += 1,
             LossCause::Link(DropCause::QueueFull | DropCause::Aqm) => counters.lost_queue += 1,
@@ -229,9 +251,28 @@ impl PortMonitor {
     }
 }
 
+fn record(
+    (entered, left): (Time, Time),
+    service: &PathService,
+    packet: &[u8],
+    parts: &Parts,
+    is_lost: bool,
+) -> PacketRecord {
+    PacketRecord {
+        entered,
+        left,
+        bytes: packet.len() as u32,
+        payload: parts.payload as u32,
+        is_lost,
+        service: *service,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const TIMES: (Time, Time) = (Time::ZERO, Time::from_millis(5));
 
     /// A TCP segment over IPv4 from port `from` to port `to`, with 12 bytes of options.
     fn segment(from: u16, to: u16, flags: u8, payload: usize) -> Vec<u8> {
@@ -257,7 +298,7 @@ mod tests {
         for ms in [0, 1900, 4000, 9000] {
             up.entered(Time::from_millis(ms), &segment(5000, 81, ACK, 1));
         }
-        up.delivered(&segment(5000, 81, ACK, 1));
+        up.delivered(TIMES, &PathService::default(), &segment(5000, 81, ACK, 1));
         let ports = up.into_ports();
         assert_eq!(ports.iter().map(|port| port.packets).collect::<Vec<_>>(), [2, 2]);
         assert_eq!((ports[0].delivered, ports[1].delivered), (0, 1));
@@ -272,8 +313,13 @@ mod tests {
         up.entered(at(2), &segment(5000, 81, ACK, 17));
         up.entered(at(3), &segment(5000, 81, ACK, 0));
         up.entered(at(4), &segment(81, 5000, ACK, 0));
-        up.delivered(&segment(5000, 81, ACK, 17));
-        up.lost(LossCause::Link(DropCause::QueueFull), &segment(5000, 81, ACK, 0));
+        up.delivered(TIMES, &PathService::default(), &segment(5000, 81, ACK, 17));
+        up.lost(
+            LossCause::Link(DropCause::QueueFull),
+            TIMES,
+            &PathService::default(),
+            &segment(5000, 81, ACK, 0),
+        );
         let ports = up.into_ports();
         assert_eq!(ports[0], PortCounters { port: 80, ..PortCounters::default() });
         let port = &ports[1];

@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn packet(number: u32) -> PipelinePacket<u32> {
-        let payload = Addressed { terminal: 0, payload: number };
+        let payload = Addressed { terminal: 0, payload: number, service: Default::default() };
         Packet { bytes: 100, ecn: Ecn::NotEct, payload }
     }
 

@@ -10,6 +10,7 @@ use crate::gro::{PacketTimes, SuperPacket};
 use crate::gso::{self, HEADER, LARGEST, Rejected};
 use crate::link_pipeline::{Addressed, Outcome};
 use crate::monitor::PortMonitor;
+use crate::packet_log::PathService;
 use crate::report::{DirectionReport, LatenessHistogram};
 use crate::settings::Settings;
 use crate::stats::{DirectionStats, StatsCell};
@@ -224,16 +225,17 @@ impl Worker {
     fn settle(&mut self, segment: usize, outcome: Outcome<TunPacket>, state: &mut State) {
         match outcome {
             Outcome::Lost(cause, packet) => {
-                self.monitor.lost(cause, &packet.payload.payload.whole[HEADER..]);
+                let Addressed { service, payload: TunPacket { entered, whole }, .. } =
+                    &packet.payload;
+                let (entered, now) = (*entered, self.clock.now());
+                self.monitor.lost(cause, (entered, now), service, &whole[HEADER..]);
                 state.report.lost += 1;
                 state.memory -= cost(&packet);
                 if let Some(tap) = &self.taps.lost {
-                    let TunPacket { entered, whole } = &packet.payload.payload;
-                    let now = self.clock.now();
                     tap.capture(
                         now,
                         usize::from(!self.from_server),
-                        PacketEvent::Lost(cause, now.since(*entered)),
+                        PacketEvent::Lost(cause, now.since(entered)),
                         whole,
                     );
                 }
@@ -242,7 +244,8 @@ impl Worker {
                 state.memory -= cost(&packet);
                 let Packet {
                     ecn,
-                    payload: Addressed { terminal, payload: TunPacket { entered, mut whole } },
+                    payload:
+                        Addressed { terminal, service, payload: TunPacket { entered, mut whole } },
                     ..
                 } = packet;
                 let times = PacketTimes { due: at, entered };
@@ -250,7 +253,7 @@ impl Worker {
                     gso::mark_ce(&mut whole[HEADER..]);
                 }
                 if self.is_last(segment) {
-                    self.monitor.delivered(&whole[HEADER..]);
+                    self.monitor.delivered((entered, at), &service, &whole[HEADER..]);
                 }
                 if let Err(whole) = state.super_packets[segment].push(times, terminal, whole) {
                     self.flush(segment, state);
@@ -395,7 +398,11 @@ impl Worker {
         let packet = Packet {
             bytes,
             ecn,
-            payload: Addressed { terminal, payload: TunPacket { entered: now, whole } },
+            payload: Addressed {
+                terminal,
+                payload: TunPacket { entered: now, whole },
+                service: PathService::default(),
+            },
         };
         let memory = state.memory + cost(&packet);
         if memory > self.settings.memory.get() {

@@ -1,4 +1,4 @@
-//! The same runs on both clocks: datagrams and paths over constellations.
+//! The same runs on both clocks: datagrams, paths over constellations, time budgets.
 //!
 //! Without root, which namespaces need in a process of several threads, the tests print the reason
 //! and pass.
@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bentpipe_lab::{Changes, Plan, RealClock, RunError, Runner, Simulator, Task};
-use bentpipe_sim::{FlowOutcome, RunOutcome};
+use bentpipe_sim::{FlowOutcome, RunOutcome, TimePart};
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -200,4 +200,53 @@ fn datagrams_without_space_for_their_time_are_refused() {
     let plan = Plan::parse("test.toml", text, Path::new("."), &Changes::default()).unwrap();
     let error = plan.on_real_clock().unwrap_err().to_string();
     assert!(error.contains("29 B") && error.contains("allowed"), "{error}");
+}
+
+/// A download over the kernel's TCP, for whose windows there is room everywhere.
+const TCP: &str = r#"
+name = "budget"
+time_limit = "30 s"
+[workload]
+download = "2 MB"
+[defaults]
+transport = "tcp"
+http = "raw"
+slow_start = "standard"
+congestion = "newreno"
+tcp.receive_autotune = false
+tcp.receive_buffer = "64 MB"
+flow_control.send_buffer = "64 MB"
+[path]
+return = { rate = "10 Mbps", delay = "50 ms" }
+"#;
+
+fn parts_are_alike(simulated: &RunOutcome, real: &RunOutcome) {
+    let [one, other] = [simulated, real].map(|outcome| &outcome.flows[0]);
+    let (known, told) = (one.time_budget.unwrap(), other.time_budget.unwrap());
+    assert_eq!(Some(told.total()), other.completion, "the parts add up");
+    for part in TimePart::ALL {
+        let (one, other) = (known.get(part), told.get(part));
+        let tolerated = Span::from_millis(40).max(one / 10);
+        let difference = one.max(other).saturating_sub(one.min(other));
+        assert!(difference <= tolerated, "{part:?}: {one} and {other}");
+    }
+}
+
+#[test]
+fn time_on_the_real_clock_is_spent_on_the_same_parts() {
+    let forward = "forward = { rate = \"10 Mbps\", delay = \"50 ms\", queue = \"2 BDP\" }\n";
+    compare(&format!("{TCP}{forward}"), parts_are_alike);
+}
+
+#[test]
+fn an_outage_on_the_real_clock_has_its_time() {
+    let forward = "forward = { rate = { schedule = [{ at = \"0 s\", rate = \"10 Mbps\" }, \
+        { at = \"1 s\", rate = \"0 bps\" }, { at = \"2.5 s\", rate = \"10 Mbps\" }] }, \
+        delay = \"50 ms\", queue = \"4 BDP\" }\n";
+    compare(&format!("{TCP}{forward}"), |simulated, real| {
+        for outcome in [simulated, real] {
+            let outage = outcome.flows[0].time_budget.unwrap().get(TimePart::Outage);
+            assert!((1.35..1.55).contains(&outage.as_secs_f64()), "{outage}");
+        }
+    });
 }

@@ -25,7 +25,7 @@ mod simulation;
 mod spec;
 mod tcp_connections;
 mod tcp_log;
-mod time_budget;
+pub mod time_budget;
 mod timing_wheel;
 mod visit_progress;
 

@@ -222,6 +222,18 @@ impl Stack {
         Self::Quic(Box::new(settings))
     }
 
+    /// Returns the round trips of the handshake of a visit without losses; `None` for datagrams
+    /// and programs, of which nothing is known.
+    pub fn handshake_round_trips(&self, visit: &Visit) -> Option<u32> {
+        match self {
+            Self::Quic(_) => Some(1),
+            Self::Tcp(stack) if stack.http.version == tcp::http::Version::Raw => Some(1),
+            Self::Tcp(_) if visit.handshake == Handshake::ZeroRtt => Some(1),
+            Self::Tcp(_) => Some(2),
+            Self::DatagramTraffic(_) | Self::Program(_) => None,
+        }
+    }
+
     /// Returns the QUIC settings, if the transport is QUIC.
     pub fn quic_mut(&mut self) -> Option<&mut Settings> {
         match self {

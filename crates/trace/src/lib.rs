@@ -21,6 +21,7 @@ mod read;
 mod received;
 mod recorded;
 mod sender_account;
+mod sender_limits;
 mod sent;
 
 pub use account::account;
@@ -28,3 +29,4 @@ pub use error::TraceError;
 pub use event::{Event, Packet, Side, StreamPart, Trace};
 pub use path::PathEstimate;
 pub use recorded::Recorded;
+pub use sender_limits::{LimitChange, SenderLimit, sender_limits};

@@ -32,12 +32,12 @@ enum Wait {
 
 /// What a sender was allowed to do, as far as its trace says.
 #[derive(Debug)]
-struct SenderState {
+pub struct SenderState {
     window: Option<Bytes>,
     ssthresh: Option<Bytes>,
     /// Bytes of data packets that are neither acknowledged nor declared lost.
     in_flight: u64,
-    slow_start: bool,
+    pub slow_start: bool,
     /// True if the file names the states of the controller: losses then do not end slow start, as
     /// in BBR's Startup.
     names_states: bool,
@@ -46,16 +46,16 @@ struct SenderState {
     connection_limit: Option<u64>,
     stream_limit: Option<u64>,
     stream_limits: BTreeMap<u64, u64>,
-    offsets: BTreeMap<u64, u64>,
+    pub offsets: BTreeMap<u64, u64>,
     /// After the previous data packet: its time, whether the window was full, and whether flow
     /// control left no room.
     previous: Time,
-    window_was_full: bool,
-    credit_was_used: bool,
+    pub window_was_full: bool,
+    pub credit_was_used: bool,
 }
 
 impl SenderState {
-    fn new(start: Time) -> Self {
+    pub fn new(start: Time) -> Self {
         Self {
             window: None,
             ssthresh: None,
@@ -70,6 +70,29 @@ impl SenderState {
             previous: start,
             window_was_full: false,
             credit_was_used: false,
+        }
+    }
+
+    /// Handles an event other than a packet that was sent.
+    pub fn handle(&mut self, now: Time, event: &Event, sent: &Sent, flight: &mut Flight) {
+        match event {
+            Event::Metrics(metrics) => self.update(metrics),
+            Event::State(name) => self.enter(name),
+            Event::Lost(number) if sent.numbers.contains_key(number) => {
+                self.slow_start &= self.names_states;
+                self.in_flight -= flight.leave(*number).min(self.in_flight);
+            }
+            Event::PeerLimits { connection, stream } => {
+                self.connection_limit = self.connection_limit.max(Some(*connection));
+                self.stream_limit = Some(*stream);
+            }
+            Event::Received(packet) if packet.is_application => {
+                self.arrived(now, packet);
+                for range in &packet.acknowledged {
+                    self.in_flight -= flight.leave_range(*range).min(self.in_flight);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -107,7 +130,7 @@ impl SenderState {
     }
 
     /// Handles that a data packet has left.
-    fn sent(&mut self, now: Time, packet: &Packet) {
+    pub fn sent(&mut self, now: Time, packet: &Packet) {
         self.in_flight = self.in_flight.saturating_add(packet.bytes);
         for part in &packet.data {
             let end = self.offsets.entry(part.stream).or_default();
@@ -252,22 +275,6 @@ fn walk(trace: &Trace, sent: &Sent, rate: Rate, until: Time, budget: &mut TimeBu
     let mut flight = Flight::default();
     for (now, event) in &trace.events {
         match event {
-            Event::Metrics(metrics) => state.update(metrics),
-            Event::State(name) => state.enter(name),
-            Event::Lost(number) if sent.numbers.contains_key(number) => {
-                state.slow_start &= state.names_states;
-                state.in_flight -= flight.leave(*number).min(state.in_flight);
-            }
-            Event::PeerLimits { connection, stream } => {
-                state.connection_limit = state.connection_limit.max(Some(*connection));
-                state.stream_limit = Some(*stream);
-            }
-            Event::Received(packet) if packet.is_application => {
-                state.arrived(*now, packet);
-                for range in &packet.acknowledged {
-                    state.in_flight -= flight.leave_range(*range).min(state.in_flight);
-                }
-            }
             Event::Sent(packet) if packet.is_application => {
                 let data = sent.numbers.get(&packet.number).and_then(|at| sent.packets.get(*at));
                 let Some(data) = data else {
@@ -301,7 +308,7 @@ fn walk(trace: &Trace, sent: &Sent, rate: Rate, until: Time, budget: &mut TimeBu
                 state.sent(*now, packet);
                 flight.add(packet.number, packet.bytes);
             }
-            _ => {}
+            event => state.handle(*now, event, sent, &mut flight),
         }
     }
     carried.data = sent.bytes.min(data_arrived);
@@ -330,21 +337,21 @@ fn spend(budget: &mut TimeBudget, wait: Wait, slow_start: bool, seconds: f64) {
 }
 
 /// The sizes of packets in flight.
-#[derive(Default)]
-struct Flight {
+#[derive(Debug, Default)]
+pub struct Flight {
     sizes: BTreeMap<u64, u64>,
 }
 
 impl Flight {
-    fn add(&mut self, number: u64, bytes: u64) {
+    pub fn add(&mut self, number: u64, bytes: u64) {
         self.sizes.insert(number, bytes);
     }
 
-    fn leave(&mut self, number: u64) -> u64 {
+    pub fn leave(&mut self, number: u64) -> u64 {
         self.sizes.remove(&number).unwrap_or_default()
     }
 
-    fn leave_range(&mut self, (first, last): (u64, u64)) -> u64 {
+    pub fn leave_range(&mut self, (first, last): (u64, u64)) -> u64 {
         let found: Vec<u64> = self.sizes.range(first..=last).map(|(at, _)| *at).collect();
         found.into_iter().map(|number| self.leave(number)).sum()
     }

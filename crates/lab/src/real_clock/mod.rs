@@ -18,9 +18,11 @@ mod program;
 mod program_files;
 mod proxies;
 mod quic;
+mod send_limits;
 mod stats;
 mod supported;
 mod tcp;
+mod time_budget;
 mod visit_outcome;
 mod visit_report;
 mod visit_runner;
@@ -88,6 +90,7 @@ impl Runner for RealClock {
             ports: ports(spec),
             idle_time: min_idle_gap(spec),
             series: spec.trace,
+            packet_log: if time_budget::is_possible(spec) { time_budget::MAX_PACKETS } else { 0 },
             capture,
         };
         let invalid = |error: SimError| RunError::Failed(error.to_string());

@@ -2,6 +2,7 @@
 
 use super::link_outcome::{link_outcome, link_traces};
 use super::ports::ports;
+use super::time_budget::account;
 use super::visit_outcome::VisitOutcome;
 use super::visit_report::VisitReport;
 use bentpipe_emu::Report;
@@ -14,6 +15,8 @@ use bentpipe_units::Time;
 /// `visits` is in the order of `spec`. If a flow was interrupted, its last visits are missing.
 pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> RunOutcome {
     let (mut reports, mut qlog) = (Vec::new(), Vec::new());
+    let mut visits = visits;
+    let limits: Vec<_> = visits.iter_mut().map(|visit| std::mem::take(&mut visit.limits)).collect();
     let mut visits = visits.into_iter().peekable();
     let ports = ports(spec);
     let mut index = 0;
@@ -24,6 +27,7 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
             index += 1;
             let Some(visit_outcome) = visits.next_if(|next| next.port == port) else { continue };
             qlog.extend(visit_outcome.qlog);
+            let limits = limits.get(reports.len()).map_or(&[][..], Vec::as_slice);
             let (data, reverse) = match visit.direction {
                 Direction::Download => (forward.clone(), reverse.clone()),
                 Direction::Upload => (reverse.clone(), forward.clone()),
@@ -35,6 +39,7 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
                 number: number + 1,
                 ends: visit_outcome.outcome,
                 client_times: visit_outcome.client_times,
+                limits,
                 data,
                 reverse,
             });
@@ -50,13 +55,16 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
         .map(|(direction, link)| link_outcome(direction, link, &reports, measured_from))
         .collect();
     let measured = || reports.iter().filter(|report| report.visit.measured);
+    let accounts: Vec<_> =
+        measured().map(|visit| account(visit, spec, spec.trace.is_some())).collect();
+    let with_accounts = || measured().zip(accounts.iter().map(Option::as_ref));
     let trace = spec.trace.map(|limit| RunTrace {
-        flows: measured().map(|visit| visit.trace(limit)).collect(),
+        flows: with_accounts().map(|(visit, account)| visit.trace(limit, account)).collect(),
         links: link_traces(spec, &report),
         paths: Vec::new(),
     });
     RunOutcome {
-        flows: measured().map(VisitReport::outcome).collect(),
+        flows: with_accounts().map(|(visit, account)| visit.outcome(account)).collect(),
         links,
         trace,
         qlog,

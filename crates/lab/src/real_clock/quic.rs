@@ -6,6 +6,7 @@
 
 use super::program::{CommandOutcome, DISCARDS, commands};
 use super::program_files::OBJECT;
+use super::send_limits::of_qlog;
 use super::visit_outcome::{ClientTimes, VisitOutcome};
 use super::visit_runner::VisitRunner;
 use bentpipe_emu::{EmuError, ObjectOutcome, TransferOutcome};
@@ -104,9 +105,13 @@ pub fn visits(
         .map(|output: GetOutput| output.downloads)
         .unwrap_or_default();
     let first_start = downloads.first().and_then(|download| download.start_s).unwrap_or_default();
-    let mut qlog = Vec::new();
+    let (mut qlog, mut limits) = (Vec::new(), Vec::new());
     for role in ["client", "server"] {
         let files = qlog_path(role).map(|path| read_files(&path)).unwrap_or_default();
+        // The server sends the data. With other numbers, files belong to no visit.
+        if role == "server" && files.len() == flow.visits.len() {
+            limits = files.iter().map(|[current, _]| of_qlog(current)).collect();
+        }
         qlog.extend(name_qlog(files, flow, role));
         if !runner.spec.qlog.current {
             qlog.iter_mut().for_each(|file: &mut QlogFile| file.current.clear());
@@ -119,7 +124,8 @@ pub fn visits(
         let begin = whole.begin + span(start_s - first_start);
         let outcome = visit_outcome(&whole, begin, client_times, download, visit);
         let qlog = if index == 0 { std::mem::take(&mut qlog) } else { Vec::new() };
-        VisitOutcome { port, outcome, client_times, qlog }
+        let limits = limits.get_mut(index).map(std::mem::take).unwrap_or_default();
+        VisitOutcome { port, outcome, client_times, limits, qlog }
     });
     Ok(outcomes.collect())
 }

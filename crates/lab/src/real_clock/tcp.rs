@@ -102,6 +102,7 @@ pub fn visit(
         port,
         outcome,
         client_times: None,
+        limits: Vec::new(),
         qlog: Vec::new(),
     })
 }

@@ -2,6 +2,7 @@
 
 use bentpipe_emu::TransferOutcome;
 use bentpipe_sim::QlogFile;
+use bentpipe_trace::LimitChange;
 use bentpipe_units::Span;
 
 /// Outcome of one visit, as its ends observed it.
@@ -12,6 +13,8 @@ pub struct VisitOutcome {
     pub outcome: TransferOutcome,
     /// Times that `bentpipe get` measured. `None` for other clients.
     pub client_times: Option<ClientTimes>,
+    /// What limited the sender of QUIC, if it says.
+    pub limits: Vec<LimitChange>,
     /// qlog files. The first visit of a flow has those of all its visits.
     pub qlog: Vec<QlogFile>,
 }

@@ -6,10 +6,12 @@ use bentpipe_quic::ResumeVia;
 use bentpipe_quic::observer::Sizes;
 use bentpipe_recorder::{FlowTrace, Series};
 use bentpipe_series::{BoundedSeries, SeriesLimit};
+use bentpipe_sim::time_budget::ClosedAccount;
 use bentpipe_sim::{
     Acknowledgements, Direction, FlowOutcome, FlowSpec, ObjectOutcome, PathOutcome, ReverseBytes,
     Stack, Visit,
 };
+use bentpipe_trace::LimitChange;
 use bentpipe_units::{Span, Time};
 
 /// One visit, as its ends and the emulator observed it.
@@ -22,6 +24,8 @@ pub(super) struct VisitReport<'a> {
     pub number: usize,
     pub ends: TransferOutcome,
     pub client_times: Option<ClientTimes>,
+    /// What limited the sender of QUIC, if it says.
+    pub limits: &'a [LimitChange],
     /// Packets in the direction of the data.
     pub data: PortCounters,
     /// Packets in the opposite direction.
@@ -38,27 +42,39 @@ impl VisitReport<'_> {
         client.first.unwrap_or(self.ends.begin)
     }
 
-    /// Returns the outcome for the results.
-    pub fn outcome(&self) -> FlowOutcome {
-        let (ends, data, reverse) = (&self.ends, &self.data, &self.reverse);
-        let start = self.start();
-        let since = |at: Time| at.since(start);
-        let received: u64 = ends.objects.iter().map(|object| object.received).sum();
+    /// Returns the time until the handshake was complete.
+    pub fn handshake(&self) -> Option<Span> {
+        match self.client_times {
+            Some(client) => client.handshake,
+            None => self.ends.open.map(|at| at.since(self.start())),
+        }
+    }
+
+    /// Returns the time until all data had arrived, or the fixed duration had passed.
+    pub fn completion(&self) -> Option<Span> {
+        let ends = &self.ends;
         let full_duration = self
             .visit
             .duration
             .filter(|duration| ends.end >= ends.begin + *duration && ends.error.is_none());
+        if full_duration.is_some() {
+            return full_duration;
+        }
         let all =
             ends.objects.iter().all(|object| object.completed.is_some()) && ends.error.is_none();
         let last = ends.objects.iter().filter_map(|object| object.completed).max();
+        let completion = last.filter(|_| all).map(|at| at.since(self.start()));
+        completion.map(|at| self.client_times.map_or(at, |client| client.completion))
+    }
+
+    /// Returns the outcome for the results, with what its time was spent on if that is known.
+    pub fn outcome(&self, account: Option<&ClosedAccount>) -> FlowOutcome {
+        let (ends, data, reverse) = (&self.ends, &self.data, &self.reverse);
+        let start = self.start();
+        let since = |at: Time| at.since(start);
+        let received: u64 = ends.objects.iter().map(|object| object.received).sum();
         let requested: u64 = self.visit.objects.iter().map(|object| object.bytes.get()).sum();
-        let completion = match full_duration {
-            Some(duration) => Some(duration),
-            None => {
-                let completion = last.filter(|_| all).map(since);
-                completion.map(|at| self.client_times.map_or(at, |client| client.completion))
-            }
-        };
+        let completion = self.completion();
         let rtts = sorted_rtts(ends);
         let at_end = ends.samples.last().map(|(_, state)| state);
         let stack = self.flow.stack.congestion();
@@ -69,8 +85,8 @@ impl VisitReport<'_> {
             count(data) + if ends.rtts.is_empty() { 0 } else { count(reverse) }
         };
         FlowOutcome {
-            time_budget: None,
-            episodes: Vec::new(),
+            time_budget: account.map(|account| account.budget),
+            episodes: account.map(|account| account.episodes.clone()).unwrap_or_default(),
             name: self.flow.name.clone(),
             visit: self.number,
             transport: match &self.flow.stack {
@@ -89,7 +105,7 @@ impl VisitReport<'_> {
             received_by_tenth: ends.received_by_tenth.clone(),
             completed: completion.is_some(),
             start,
-            handshake: self.client_times.map_or(ends.open.map(since), |client| client.handshake),
+            handshake: self.handshake(),
             first_byte: self
                 .client_times
                 .map(|client| client.first_byte)
@@ -162,7 +178,7 @@ impl VisitReport<'_> {
     }
 
     /// Returns the time series for the results, of at most `limit` points each.
-    pub fn trace(&self, limit: SeriesLimit) -> FlowTrace {
+    pub fn trace(&self, limit: SeriesLimit, account: Option<&ClosedAccount>) -> FlowTrace {
         let start = self.start();
         let mut series = Vec::new();
         let mut add = |name, unit, points: BoundedSeries| {
@@ -189,6 +205,9 @@ impl VisitReport<'_> {
         let mut rtts = BoundedSeries::new(limit);
         self.ends.rtts.iter().for_each(|(at, rtt)| rtts.push(*at, rtt.as_millis_f64()));
         add("rtt", "ms", rtts);
+        for (part, points) in account.iter().flat_map(|account| &account.strip) {
+            series.push(Series::new(part.series_name(), "%", points.clone()));
+        }
         let last = self.ends.objects.iter().filter_map(|object| object.completed).max();
         let marks = [
             (self.ends.open, "handshake complete"),

@@ -11,12 +11,11 @@ use crate::spec::{DatagramTraffic, Direction, FlowSpec, Stack, Visit};
 use crate::time_budget::{Account, AccountEnd, ClosedAccount, Trip};
 use crate::visit_progress::VisitProgress;
 use bentpipe_link::{DropCause, Packet};
+use bentpipe_quic::FlowControlReport;
 use bentpipe_quic::congestion::{PathChangeFeed, SendLimits, SenderStats};
 use bentpipe_quic::observer::Layers;
-use bentpipe_quic::{FlowControlReport, Handshake};
 use bentpipe_recorder::{FlowTrace, Series};
 use bentpipe_series::{BinnedSum, BoundedSeries, SeriesLimit};
-use bentpipe_tcp::http::Version;
 use bentpipe_units::{Span, Time};
 
 /// Width of a bin of the reverse rate: a few return frames, and a fraction of a satellite RTT.
@@ -268,13 +267,7 @@ impl FlowProgress {
 
     /// Opens the account of a visit, if it is measured and not of datagrams.
     fn account(&self, visit: &Visit, now: Time, shared: &Shared) -> Option<Box<VisitAccount>> {
-        let handshake = match &self.spec.stack {
-            Stack::Quic(_) => 1,
-            Stack::Tcp(stack) if stack.http.version == Version::Raw => 1,
-            Stack::Tcp(_) if visit.handshake == Handshake::ZeroRtt => 1,
-            Stack::Tcp(_) => 2,
-            Stack::DatagramTraffic(_) | Stack::Program(_) => return None,
-        };
+        let handshake = self.spec.stack.handshake_round_trips(visit)?;
         let (sender, receiver) = match visit.direction {
             Direction::Download => (shared.last_node, 0),
             Direction::Upload => (0, shared.last_node),

@@ -78,7 +78,7 @@ pub fn visit(
     });
     fetched.and(served)?;
     let outcome = exchange.take();
-    Ok(VisitOutcome { port, outcome, client_times: None, qlog: Vec::new() })
+    Ok(VisitOutcome { port, outcome, client_times: None, limits: Vec::new(), qlog: Vec::new() })
 }
 
 fn runtime() -> Result<Runtime, EmuError> {
