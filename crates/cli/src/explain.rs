@@ -38,7 +38,8 @@ pub fn run(args: &Explain) -> Result<u8, LabError> {
     let all = accounts(&results);
     if all.is_empty() {
         let reason = "its results have no time budgets: no transfer is complete, or the runs were \
-            in real time over proxies or orbits, or by an older version; allowed: a directory of `bentpipe run`";
+            in real time over proxies or orbits, or by an older version; allowed: a directory of \
+            `bentpipe run`";
         return Err(LabError::Usage { argument: "DIR", reason: reason.to_owned() });
     }
     let chosen = choose(all, &args.variant)?;

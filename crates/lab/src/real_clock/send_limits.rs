@@ -115,7 +115,7 @@ pub fn with_timeouts(
             current = Some(limit);
             all.set(0, at, limit);
         }
-        // Of a sender that says nothing, the time after its silence is unknown: so is this.
+        // Without the sender's word, the time after its silence is unknown: so is this.
         let Some(before) = current else { continue };
         all.set(0, from, SendLimit::Timeout);
         while let Some((_, limit)) = changes.next_if(|(at, _)| *at <= to) {
@@ -202,6 +202,6 @@ mod tests {
             [(SendLimit::SlowStart, 500), (SendLimit::Application, 500)]
         );
         let unknown = with_timeouts(Vec::new(), &data, &back, rtt, &[]);
-        assert_eq!(taken(&unknown, 1000), [], "of a sender that says nothing");
+        assert_eq!(taken(&unknown, 1000), [], "without the sender's word");
     }
 }
