@@ -3,6 +3,7 @@
 use super::end_log::log_end;
 use super::state::{State, Watermark};
 use super::waiters::{StreamWaiters, wake_all};
+use bytes::Bytes;
 use noq_proto::{ConnectionError, Dir, Event, StreamEvent, StreamId, VarInt};
 use std::task::Waker;
 
@@ -97,6 +98,14 @@ impl State {
 
     /// Ends the connection for `reason` and wakes all tasks that wait. `local`: code and reason of
     /// an application that closes it here.
+    /// Ends the connection with an application error code; the peer receives `reason`.
+    pub(super) fn close(&mut self, code: u64, reason: &[u8]) {
+        let at = self.clock.instant(self.now);
+        let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
+        self.quic.close(at, code, Bytes::copy_from_slice(reason));
+        self.end(ConnectionError::LocallyClosed, Some((code.into_inner(), reason)));
+    }
+
     pub(super) fn end(&mut self, reason: ConnectionError, local: Option<(u64, &[u8])>) {
         if self.closed.is_none() {
             if let Some(qlog) = self.qlog() {

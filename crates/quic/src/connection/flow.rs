@@ -2,7 +2,7 @@
 
 use super::handle::Conn;
 use super::state::State;
-use crate::flow_control::FlowControlRule;
+use crate::flow_control::{FlowControlRule, Waiting};
 use bentpipe_units::Bytes;
 use noq_proto::StreamId;
 
@@ -38,11 +38,15 @@ impl Conn {
         self.lock().flow_control.bound()
     }
 
-    /// Updates the bytes that a reader has waiting behind a gap, from `reported` to `waiting`.
-    pub(crate) fn set_waiting(&self, reported: &mut u64, waiting: u64) {
+    /// Updates what a reader has waiting behind gaps, from `reported` to `waiting`. Closes the
+    /// connection if its streams have too many chunks there.
+    pub(crate) fn set_waiting(&self, reported: &mut Waiting, waiting: Waiting) {
         if *reported != waiting {
-            let State { flow_control, quic, .. } = &mut *self.lock();
-            flow_control.set_waiting(reported, waiting, quic);
+            let mut state = self.lock();
+            let State { flow_control, gap_chunks, quic, .. } = &mut *state;
+            flow_control.set_waiting(&mut reported.bytes, waiting.bytes, quic);
+            gap_chunks.update(&mut reported.chunks, waiting.chunks);
+            state.close_if_fragmented();
         }
     }
 

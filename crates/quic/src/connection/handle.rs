@@ -3,8 +3,7 @@
 use super::state::State;
 use crate::clock::Clock;
 use bentpipe_units::Time;
-use bytes::Bytes;
-use noq_proto::{Connection, ConnectionError, VarInt};
+use noq_proto::Connection;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A handle of one connection. Clones are handles of the same connection.
@@ -46,10 +45,6 @@ impl Conn {
 
     /// Ends the connection with an application error code; the peer receives `reason`.
     pub fn close(&self, code: u64, reason: &[u8]) {
-        let mut state = self.lock();
-        let at = state.clock.instant(state.now);
-        let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
-        state.quic.close(at, code, Bytes::copy_from_slice(reason));
-        state.end(ConnectionError::LocallyClosed, Some((code.into_inner(), reason)));
+        self.lock().close(code, reason);
     }
 }

@@ -4,7 +4,7 @@ use super::task::Task;
 use super::waiters::{StreamWaiters, wake_all};
 use crate::ack::Arrivals;
 use crate::clock::Clock;
-use crate::flow_control::{FlowControl, FlowControlReport};
+use crate::flow_control::{FlowControl, FlowControlReport, GapChunks};
 use crate::observer::SmallFrames;
 use crate::path_memory::token::Tokens;
 use crate::stream::overflow::OverflowBuffer;
@@ -73,6 +73,8 @@ pub(crate) struct State {
     pub(super) tokens: Option<(Tokens, bool)>,
     pub(super) arrivals: Arrivals,
     pub(super) flow_control: FlowControl,
+    /// Chunks that wait behind gaps, in all streams.
+    pub(super) gap_chunks: GapChunks,
     /// Receives its events.
     qlog: Option<QlogSink>,
 }
@@ -104,6 +106,7 @@ impl State {
             tokens: None,
             arrivals: Arrivals::default(),
             flow_control: FlowControl::default(),
+            gap_chunks: GapChunks::default(),
             qlog: None,
         }
     }

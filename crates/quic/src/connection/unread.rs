@@ -2,8 +2,10 @@
 
 use super::outcome::Read;
 use super::state::State;
+use crate::flow_control::Waiting;
 use crate::observer::StreamFrame;
 use bytes::Bytes;
+use h3::error::Code;
 use noq_proto::{ReadError, StreamId};
 
 /// Frames of a stream that may wait in the stack, unread: with those of another packet, fewer than
@@ -49,8 +51,17 @@ impl State {
                 break;
             }
         }
-        let held = overflow.held.held();
-        self.flow_control.set_waiting(&mut overflow.reported, held, &mut self.quic);
+        let Waiting { bytes, chunks } = overflow.held.waiting();
+        self.flow_control.set_waiting(&mut overflow.reported.bytes, bytes, &mut self.quic);
+        self.gap_chunks.update(&mut overflow.reported.chunks, chunks);
+        self.close_if_fragmented();
+    }
+
+    /// Closes the connection if too many chunks wait behind gaps: the peer sends crumbs.
+    pub(super) fn close_if_fragmented(&mut self) {
+        if self.closed.is_none() && self.gap_chunks.exceed(self.flow_control.bound()) {
+            self.close(Code::H3_EXCESSIVE_LOAD.value(), b"too many chunks behind gaps");
+        }
     }
 
     /// Gives stream data that the stack may have lost to its readers.
@@ -63,8 +74,11 @@ impl State {
             overflow.final_size = overflow.final_size.or(final_size);
             if let Some(data) = data {
                 overflow.held.insert(offset, data);
+                let chunks = overflow.held.waiting().chunks;
+                self.gap_chunks.update(&mut overflow.reported.chunks, chunks);
             }
         }
+        self.close_if_fragmented();
     }
 
     /// Passes the buffered bytes of a stream to `sink`, and returns what comes next. `None` if
@@ -79,7 +93,8 @@ impl State {
         if overflow.held.held() == 0 {
             return overflow.end.take();
         }
-        self.flow_control.set_waiting(&mut overflow.reported, 0, &mut self.quic);
+        self.flow_control.set_waiting(&mut overflow.reported.bytes, 0, &mut self.quic);
+        self.gap_chunks.update(&mut overflow.reported.chunks, 0);
         std::mem::take(&mut overflow.held)
             .into_chunks()
             .for_each(|(offset, bytes)| sink(offset, bytes));
@@ -89,7 +104,8 @@ impl State {
     /// Removes the buffer of a stream that nobody reads any more.
     pub(super) fn remove_overflow(&mut self, id: StreamId) {
         let Some(mut overflow) = self.overflow.remove(&id) else { return };
-        self.flow_control.set_waiting(&mut overflow.reported, 0, &mut self.quic);
+        self.flow_control.set_waiting(&mut overflow.reported.bytes, 0, &mut self.quic);
+        self.gap_chunks.update(&mut overflow.reported.chunks, 0);
         self.flow_control.consumed(overflow.held.held());
     }
 }

@@ -22,10 +22,12 @@ mod arrival_rate;
 mod control;
 mod report;
 mod rule;
+mod waiting;
 mod window;
 
 pub use arrival_rate::{GAIN, PARTS};
 pub(crate) use control::FlowControl;
 pub use report::{FlowControlReport, FlowControlSeries, FlowControlStats};
 pub use rule::FlowControlRule;
+pub(crate) use waiting::{GapChunks, Waiting};
 pub use window::FlowControlWindow;

@@ -2,6 +2,7 @@
 
 use super::reassembler::Reassembler;
 use crate::connection::Read;
+use crate::flow_control::Waiting;
 
 /// What was read of a stream while its reader was busy.
 ///
@@ -14,8 +15,8 @@ pub(crate) struct OverflowBuffer {
     /// Frames that arrived since the reader last read.
     pub unread: u32,
     pub held: Reassembler,
-    /// Of the bytes held, those reported to flow control as waiting.
-    pub reported: u64,
+    /// Of what is held, what was reported to the connection as waiting.
+    pub reported: Waiting,
     pub end: Option<Read>,
     /// Size of the stream, once its end has arrived.
     pub final_size: Option<u64>,

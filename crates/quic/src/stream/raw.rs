@@ -2,6 +2,7 @@
 
 use super::reassembler::Reassembler;
 use crate::connection::{Conn, Read, StreamFailure};
+use crate::flow_control::Waiting;
 use bytes::Bytes;
 use noq_proto::{ConnectionError, Dir, StreamId};
 use std::fmt;
@@ -15,13 +16,13 @@ pub struct RawStream {
     id: StreamId,
     reader: Reassembler,
     ended: bool,
-    /// Bytes behind a gap that were reported to flow control.
-    reported: u64,
+    /// What waits behind gaps and was reported to the connection.
+    reported: Waiting,
 }
 
 impl Drop for RawStream {
     fn drop(&mut self) {
-        self.conn.set_waiting(&mut self.reported, 0);
+        self.conn.set_waiting(&mut self.reported, Waiting::default());
         self.conn.unsubscribe(self.id, self.reader.held());
         // The owner has finished or abandoned the stream.
         self.conn.release_write(self.id);
@@ -65,7 +66,13 @@ impl fmt::Display for StreamEnd {
 
 impl RawStream {
     fn new(conn: Conn, id: StreamId) -> Self {
-        Self { conn, id, reader: Reassembler::default(), ended: false, reported: 0 }
+        Self {
+            conn,
+            id,
+            reader: Reassembler::default(),
+            ended: false,
+            reported: Waiting::default(),
+        }
     }
 
     /// Opens a stream, waiting while the peer's stream limit is reached.
@@ -165,7 +172,7 @@ impl RawStream {
                 reader.insert(offset, bytes);
             });
             if read.is_pending() {
-                self.conn.set_waiting(&mut self.reported, self.reader.held());
+                self.conn.set_waiting(&mut self.reported, self.reader.waiting());
             }
             match ready!(read)? {
                 Read::More => {}

@@ -4,6 +4,7 @@
 //! long path a single loss is enough for that. So every stream is read out of order and reassembled
 //! here.
 
+use crate::flow_control::Waiting;
 use bytes::{Bytes, BytesMut};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -45,6 +46,12 @@ impl Reassembler {
     /// Returns the number of bytes that wait here.
     pub fn held(&self) -> u64 {
         self.held
+    }
+
+    /// Returns what waits behind gaps once all bytes in order were delivered. Without gaps, each
+    /// chunk but the last has at least 512 bytes.
+    pub(crate) fn waiting(&self) -> Waiting {
+        Waiting { bytes: self.held, chunks: self.chunks.len() as u64 }
     }
 
     /// Returns the number of chunks that wait here.

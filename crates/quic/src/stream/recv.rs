@@ -5,6 +5,7 @@ use super::frame_filter::{FrameError, FrameFilter};
 use super::header_memory::HeaderMemory;
 use super::reassembler::Reassembler;
 use crate::connection::{Conn, Read};
+use crate::flow_control::Waiting;
 use bytes::Bytes;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming};
 use noq_proto::StreamId;
@@ -20,8 +21,8 @@ pub struct RecvStream {
     pub(super) framing: Option<Framing>,
     limit: u64,
     ended: bool,
-    /// Bytes behind a gap that were reported to flow control.
-    reported: u64,
+    /// What waits behind gaps and was reported to the connection.
+    reported: Waiting,
 }
 
 /// The frames of a stream, and the flow control of the bytes of incomplete frames.
@@ -71,7 +72,7 @@ impl Drop for RecvStream {
             held += framing.withheld;
             self.conn.withhold(framing.withheld, 0);
         }
-        self.conn.set_waiting(&mut self.reported, 0);
+        self.conn.set_waiting(&mut self.reported, Waiting::default());
         self.conn.unsubscribe(self.id, held);
         if !self.ended {
             self.conn.abandon_read(self.id, h3::error::Code::H3_REQUEST_CANCELLED.value());
@@ -89,7 +90,7 @@ impl RecvStream {
             framing: None,
             limit,
             ended: false,
-            reported: 0,
+            reported: Waiting::default(),
         }
     }
 
@@ -165,7 +166,7 @@ impl quic::RecvStream for RecvStream {
                 .poll_read(self.id, next, room, cx, |offset, bytes| reader.insert(offset, bytes));
             if read.is_pending() {
                 // Everything in order was taken: the rest waits behind a gap.
-                self.conn.set_waiting(&mut self.reported, self.reader.held());
+                self.conn.set_waiting(&mut self.reported, self.reader.waiting());
             }
             match ready!(read).map_err(stream_error)? {
                 Read::More => {}

@@ -40,3 +40,12 @@ fn the_corpus_of_the_fuzz_target_finds_nothing() {
         world::play(&kit, &decode(&bytes));
     }
 }
+
+#[test]
+fn bytes_with_gaps_between_them_end_the_connection_and_lost_packets_do_not() {
+    let kit = Kit::greedy();
+    // A chunk of one byte takes about a hundred: 646 of them fit this server's window.
+    assert!(!world::upload_with_gaps(&kit, 4000, 1));
+    assert!(world::upload_with_gaps(&kit, 1000, 1));
+    assert!(world::upload_with_gaps(&kit, 50, 1000));
+}

@@ -40,11 +40,20 @@ pub struct Kit {
 
 impl Kit {
     pub fn new() -> Self {
+        Self::with(Settings::default())
+    }
+
+    /// Clients that send as much as flow control permits, at once.
+    pub fn greedy() -> Self {
+        Self::with(Settings { initial_window: 10_000, pacing: false, ..Settings::default() })
+    }
+
+    fn with(settings: Settings) -> Self {
         let clock = Clock::new();
         let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
         let epoch = EpochClock::new(1_767_225_600);
         let tls = Client::new(&identity, tls::ALPN_H3, Randomness::System, epoch).unwrap();
-        let config = ConnectionConfig::new(Settings::default(), clock).unwrap();
+        let config = ConnectionConfig::new(settings, clock).unwrap();
         let (client, _) = config.client(Arc::new(tls.quic(false).unwrap()));
         Self { clock, identity, client }
     }
@@ -68,15 +77,7 @@ struct World {
 
 /// Plays `steps` against a new server, then checks that it is as good as new.
 pub fn play(kit: &Kit, steps: &[Step]) {
-    let mut world = World {
-        now: Time::ZERO,
-        server: Server::new(kit.clock, &kit.identity),
-        peers: vec![kit.peer(ATTACKER, Time::ZERO)],
-        wire: Vec::new(),
-        losing: (0, 0),
-        sent: Vec::new(),
-    };
-    world.run(Span::from_millis(100));
+    let mut world = World::new(kit);
     for step in steps {
         world.take(step);
     }
@@ -96,7 +97,47 @@ fn may_lose_its_new_path(steps: &[Step]) -> bool {
     has(|step| matches!(step, Step::Rebind)) && has(|step| matches!(step, Step::Lose { .. }))
 }
 
+/// Uploads `pieces` of `size` bytes, each in a datagram of its own, of which every second one is
+/// lost. Then nothing is lost, and the upload ends. Returns whether the server has responded; if
+/// not, it has closed the connection. Others are served in both cases.
+pub fn upload_with_gaps(kit: &Kit, pieces: usize, size: usize) -> bool {
+    let mut world = World::new(kit);
+    let peer = &mut world.peers[0];
+    let id = peer.open(Dir::Bi).unwrap();
+    peer.write(id, &frames::encode(&Content::Put));
+    let declared = u32::try_from(pieces * size).unwrap();
+    peer.write(id, &frames::encode(&Content::Data { declared, sent: 0 }));
+    world.run(Span::from_millis(100));
+    for piece in 0..pieces {
+        let peer = &mut world.peers[0];
+        peer.write(id, &vec![b'd'; size]);
+        let datagrams = peer.transmit(world.now);
+        datagrams.into_iter().filter(|_| piece % 2 == 1).for_each(|data| world.inject(data));
+    }
+    world.peers[0].finish(id);
+    world.run(LATER);
+    let responded = world.peers[0].read(id) && world.peers[0].received.contains_key(&id);
+    assert_ne!(responded, world.peers[0].connection.is_closed());
+    world.others_are_served(kit);
+    world.nothing_is_left();
+    responded
+}
+
 impl World {
+    /// The attacker has connected.
+    fn new(kit: &Kit) -> Self {
+        let mut world = Self {
+            now: Time::ZERO,
+            server: Server::new(kit.clock, &kit.identity),
+            peers: vec![kit.peer(ATTACKER, Time::ZERO)],
+            wire: Vec::new(),
+            losing: (0, 0),
+            sent: Vec::new(),
+        };
+        world.run(Span::from_millis(100));
+        world
+    }
+
     fn take(&mut self, step: &Step) {
         match step {
             Step::Wait(span) => return self.run(*span),
