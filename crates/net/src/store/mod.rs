@@ -9,6 +9,7 @@ mod pending;
 mod server_file;
 mod sqlite;
 mod token_file;
+mod waiting_tokens;
 mod write_behind;
 
 pub use default_path::{default_keys, default_store, default_tokens};

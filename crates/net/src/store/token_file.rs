@@ -1,6 +1,7 @@
 //! A client's tokens in a file.
 
 use super::database::{failed, open, storage};
+use super::waiting_tokens::{Kind, Token, WaitingTokens};
 use bentpipe_quic::noq_proto::TokenStore;
 use bentpipe_quic::path_memory::StoreError;
 use bentpipe_quic::path_memory::token::{Malformed, PathTokenStore, ReadToken};
@@ -33,7 +34,14 @@ CREATE TABLE IF NOT EXISTS address_token (
 /// Tokens in an SQLite file that only its owner may read. Programs may share the file; each token
 /// is taken by one of them.
 #[derive(Debug, Clone)]
-pub struct TokenFile(Arc<Mutex<Connection>>);
+pub struct TokenFile(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    database: Mutex<Connection>,
+    /// Not yet in the database. If both are locked, the database is locked first.
+    waiting: Mutex<WaitingTokens>,
+}
 
 impl TokenFile {
     /// Opens `file`. Creates it and its directories if necessary.
@@ -59,7 +67,8 @@ impl TokenFile {
             database.pragma_update(None, "secure_delete", "ON")
         };
         prepare().map_err(failed)?;
-        Ok(Self(Arc::new(Mutex::new(database))))
+        let (database, waiting) = (Mutex::new(database), Mutex::default());
+        Ok(Self(Arc::new(Shared { database, waiting })))
     }
 
     /// Returns the store of path tokens in the file.
@@ -67,52 +76,104 @@ impl TokenFile {
         self.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Connection> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn database(&self) -> MutexGuard<'_, Connection> {
+        self.0.database.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, WaitingTokens> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs `change`. A failure is logged and has no other effect, because a client does not depend
     /// on tokens.
     fn attempt<T>(&self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Option<T> {
-        change(&self.lock()).inspect_err(|error| tracing::warn!(%error, "token file")).ok()
+        log(change(&self.database()))
     }
 
-    /// Changes the file on a thread that may wait for the disk if there is a runtime, because the
+    /// Writes a token, on a thread that may wait for the disk if there is a runtime, because the
     /// caller is a connection's task.
-    fn later(&self, change: impl FnOnce(&Connection) -> rusqlite::Result<usize> + Send + 'static) {
+    fn write_later(&self, token: Token) {
+        if !self.waiting().put(token) {
+            return;
+        }
         let file = self.clone();
-        let work = move || {
-            file.attempt(change);
-        };
+        let write = move || while file.write() {};
         match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(work)),
-            Err(_) => work(),
+            Ok(runtime) => drop(runtime.spawn_blocking(write)),
+            Err(_) => write(),
         }
     }
+
+    /// Writes the tokens that wait. Returns false if there are none.
+    fn write(&self) -> bool {
+        // Whoever takes a token finds it in one of the two.
+        let database = self.database();
+        let tokens = self.waiting().next();
+        log(write_all(&database, &tokens));
+        !tokens.is_empty()
+    }
+}
+
+fn log<T>(result: rusqlite::Result<T>) -> Option<T> {
+    result.inspect_err(|error| tracing::warn!(%error, "token file")).ok()
+}
+
+fn write_all(database: &Connection, tokens: &[Token]) -> rusqlite::Result<()> {
+    if tokens.is_empty() {
+        return Ok(());
+    }
+    let transaction = database.unchecked_transaction()?;
+    for Token { kind, server, token, received_ms, expires_ms } in tokens {
+        match kind {
+            Kind::Address => {
+                let put = "INSERT OR REPLACE INTO address_token (server, token) VALUES (?1, ?2)";
+                transaction.execute(put, params![server, token])?;
+            }
+            Kind::Path => {
+                transaction
+                    .execute("DELETE FROM path_token WHERE expires_ms <= ?1", [received_ms])?;
+                let put = "INSERT OR REPLACE INTO path_token (server, token, expires_ms) VALUES \
+                    (?1, ?2, ?3)";
+                transaction.execute(put, params![server, token, expires_ms])?;
+            }
+        }
+    }
+    for fewer in [
+        "DELETE FROM address_token WHERE number NOT IN
+            (SELECT number FROM address_token ORDER BY number DESC LIMIT ?1)",
+        "DELETE FROM path_token WHERE server NOT IN
+            (SELECT server FROM path_token ORDER BY expires_ms DESC LIMIT ?1)",
+    ] {
+        transaction.execute(fewer, [MAX_SERVERS])?;
+    }
+    transaction.commit()
+}
+
+/// A time of the database.
+fn millis(epoch: Epoch) -> i64 {
+    i64::try_from(epoch.as_unix_millis()).unwrap_or(i64::MAX)
 }
 
 impl PathTokenStore for TokenFile {
     fn put(&mut self, server: &str, token: &[u8], now: Epoch) -> Result<(), Malformed> {
         let read = ReadToken::parse(token)?;
-        let millis = |epoch: Epoch| i64::try_from(epoch.as_unix_millis()).unwrap_or(i64::MAX);
-        let (server, token) = (server.to_owned(), token.to_vec());
-        self.later(move |database| {
-            database.execute("DELETE FROM path_token WHERE expires_ms <= ?1", [millis(now)])?;
-            if now < read.expires && server.len() <= 261 {
-                let put = "INSERT OR REPLACE INTO path_token (server, token, expires_ms) VALUES \
-                    (?1, ?2, ?3)";
-                database.execute(put, params![server, token, millis(read.expires)])?;
-            }
-            let fewer = "DELETE FROM path_token WHERE server NOT IN
-                (SELECT server FROM path_token ORDER BY expires_ms DESC LIMIT ?1)";
-            database.execute(fewer, [MAX_SERVERS])
-        });
+        if now < read.expires && server.len() <= 261 {
+            self.write_later(Token {
+                kind: Kind::Path,
+                server: server.to_owned(),
+                token: token.to_vec(),
+                received_ms: millis(now),
+                expires_ms: millis(read.expires),
+            });
+        }
         Ok(())
     }
 
     fn take(&mut self, server: &str, now: Epoch) -> Option<Vec<u8>> {
-        let now = i64::try_from(now.as_unix_millis()).unwrap_or(i64::MAX);
+        let now = millis(now);
         let take = "DELETE FROM path_token WHERE server = ?1 RETURNING token, expires_ms";
+        let newest = self.waiting().take(Kind::Path, server);
+        // An older one goes too.
         let taken = self.attempt(|database| {
             database
                 .query_row(take, [server], |row| {
@@ -120,40 +181,69 @@ impl PathTokenStore for TokenFile {
                 })
                 .optional()
         });
-        taken.flatten().filter(|(_, expires)| now < *expires).map(|(token, _)| token)
+        let newest = newest.map(|newest| (newest.token, newest.expires_ms));
+        newest.or(taken.flatten()).filter(|(_, expires)| now < *expires).map(|(token, _)| token)
     }
 
     fn forget(&mut self, server: &str) {
+        self.waiting().take(Kind::Path, server);
         self.attempt(|database| {
             database.execute("DELETE FROM path_token WHERE server = ?1", [server])
         });
     }
 
     fn forget_all(&mut self) {
+        self.waiting().forget(Kind::Path);
         self.attempt(|database| database.execute("DELETE FROM path_token", []));
     }
 }
 
 impl TokenStore for TokenFile {
     fn insert(&self, server_name: &str, token: Bytes) {
-        if token.len() > MAX_TOKEN || server_name.len() > 255 {
-            return;
+        if token.len() <= MAX_TOKEN && server_name.len() <= 255 {
+            self.write_later(Token {
+                kind: Kind::Address,
+                server: server_name.to_owned(),
+                // A copy, because the token is a part of its datagram.
+                token: token.to_vec(),
+                received_ms: 0,
+                expires_ms: 0,
+            });
         }
-        let server_name = server_name.to_owned();
-        self.later(move |database| {
-            let put = "INSERT OR REPLACE INTO address_token (server, token) VALUES (?1, ?2)";
-            database.execute(put, params![server_name, &token[..]])?;
-            let fewer = "DELETE FROM address_token WHERE number NOT IN
-                (SELECT number FROM address_token ORDER BY number DESC LIMIT ?1)";
-            database.execute(fewer, [MAX_SERVERS])
-        });
     }
 
     fn take(&self, server_name: &str) -> Option<Bytes> {
         let take = "DELETE FROM address_token WHERE server = ?1 RETURNING token";
+        let newest = self.waiting().take(Kind::Address, server_name).map(|waiting| waiting.token);
         let taken = self.attempt(|database| {
             database.query_row(take, [server_name], |row| row.get::<_, Vec<u8>>(0)).optional()
         });
-        taken.flatten().map(Bytes::from)
+        newest.or(taken.flatten()).map(Bytes::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn of_a_flood_of_tokens_the_newest_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("tokens.sqlite");
+        let file = TokenFile::open(&path).unwrap();
+        let number = |number: u32| Bytes::copy_from_slice(&number.to_be_bytes());
+        (0..20_000).for_each(|count| file.insert("server", number(count)));
+        // Whether it is written by now or not.
+        assert_eq!(TokenStore::take(&file, "server"), Some(number(19_999)));
+        assert_eq!(TokenStore::take(&file, "server"), None);
+        file.insert("server", number(1));
+        let written = || {
+            let other = Connection::open(&path).unwrap();
+            let count = "SELECT count(*) FROM address_token";
+            other.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap_or(0)
+        };
+        while written() == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
     }
 }
