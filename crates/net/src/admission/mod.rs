@@ -10,7 +10,7 @@
 //! - [`addresses`] are rules about who may connect and where to;
 //! - [`buffers`] divides memory among the connections of the TCP proxy;
 //! - [`send_memory`] divides the server's memory among the responses under way;
-//! - [`open_files`] bounds the files that are open for responses;
+//! - [`slots`] bounds the files that are open for responses, and requests of an upstream;
 //! - [`descriptors`] checks all of it against the limit of the process.
 
 pub mod addresses;
@@ -18,6 +18,6 @@ pub mod buffers;
 pub mod client;
 pub mod control;
 pub mod descriptors;
-pub mod open_files;
 pub mod quic;
 pub mod send_memory;
+pub mod slots;

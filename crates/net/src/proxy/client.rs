@@ -6,6 +6,8 @@ use super::response_body::ResponseBody;
 use super::upload::{Fault, Upload};
 use super::upstream::{HealthCheck, Upstream, UpstreamServer};
 use super::websocket::{Handshake, WebSocket, asks_for_websocket};
+use crate::admission::client::CLIENT_SHARE;
+use crate::admission::slots::Slots;
 use bentpipe_units::Bytes as Size;
 use futures_util::future::join_all;
 use http::header::{EXPECT, HOST, UPGRADE};
@@ -26,7 +28,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
 /// Time limit for a connection to the upstream. Our choice.
@@ -42,13 +43,22 @@ const MAX_ATTEMPTS: usize = 3;
 /// Longest time of a health check. Our choice.
 const CHECK_TIME: Duration = Duration::from_secs(5);
 
+/// Requests that one client may have at an upstream at least, if that is at most half of what the
+/// upstream takes. Our choice: those of one connection.
+const CLIENT_REQUESTS: usize = 100;
+
+/// Returns how many of `connections` requests at a time one client may have.
+fn per_client(connections: usize) -> usize {
+    (connections / CLIENT_SHARE).max(CLIENT_REQUESTS).min(connections / 2).max(1)
+}
+
 /// Forwards requests to an upstream, over connections that it keeps.
 #[derive(Debug)]
 pub(crate) struct UpstreamClient {
     upstream: Upstream,
     pool: Pool,
     client: Client<HttpsConnector<HttpConnector>, Upload>,
-    slots: Arc<Semaphore>,
+    slots: Slots,
 }
 
 /// What the upstream responded.
@@ -100,7 +110,8 @@ impl UpstreamClient {
             .pool_max_idle_per_host(upstream.connections.min(64))
             .http1_max_buf_size(BUFFER)
             .build(connector.wrap_connector(tcp));
-        let slots = Arc::new(Semaphore::new(upstream.connections.min(Semaphore::MAX_PERMITS)));
+        // What waits is bounded by the connections of a client and their requests.
+        let slots = Slots::new(upstream.connections, per_client(upstream.connections), usize::MAX);
         let pool = Pool::new(&upstream.servers, counts);
         Ok(Self { upstream, pool, client, slots })
     }
@@ -185,8 +196,7 @@ impl UpstreamClient {
             return Err(StatusCode::PAYLOAD_TOO_LARGE);
         }
         upload.peek().await.map_err(fault_status)?;
-        let place = timeout(limit, self.slots.clone().acquire_owned()).await;
-        let Ok(Ok(place)) = place else { return Err(StatusCode::SERVICE_UNAVAILABLE) };
+        let place = self.slots.slot(client, limit).await.ok_or(StatusCode::SERVICE_UNAVAILABLE)?;
         let handshake = Handshake::of(request);
         let mut headers = fields::request(request, &forwarding);
         if let Some(handshake) = &handshake {

@@ -1,11 +1,11 @@
 //! The servers of an upstream: which of them gets a request, and which of them are down.
 
 use super::upstream::UpstreamServer;
+use crate::admission::slots::ClientSlot;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 /// Time for which a server that refuses connections gets no requests. Our choice: a restart.
@@ -92,12 +92,12 @@ impl Drop for ActiveRequest {
 /// A place among the requests of the upstream, and of the server that has this one.
 #[derive(Debug)]
 pub(super) struct Slot {
-    _place: OwnedSemaphorePermit,
+    _place: ClientSlot,
     _request: ActiveRequest,
 }
 
 impl Slot {
-    pub fn new(place: OwnedSemaphorePermit, request: ActiveRequest) -> Self {
+    pub fn new(place: ClientSlot, request: ActiveRequest) -> Self {
         Self { _place: place, _request: request }
     }
 }

@@ -159,7 +159,7 @@ impl Upstream {
     }
 
     /// Sets the number of concurrent requests, each on a connection of its own. Further requests
-    /// wait. Defaults to 512.
+    /// wait. One client may have an eighth of them; at least 100, at most half. Defaults to 512.
     #[must_use]
     pub fn connections(mut self, limit: usize) -> Self {
         self.connections = limit;

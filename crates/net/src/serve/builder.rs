@@ -14,8 +14,8 @@ use super::tuning::{HEADER_MEMORY, Tuning};
 use super::upstream_health;
 use super::workers;
 use crate::admission::control::{AdmissionControl, AdmissionLimits};
-use crate::admission::open_files::OpenFiles;
 use crate::admission::send_memory::SendMemory;
+use crate::admission::slots::Slots;
 use crate::clock::RealClock;
 use crate::driver::server_endpoint_config;
 use crate::http::Root;
@@ -262,7 +262,11 @@ impl ServerBuilder {
                 memory: Bytes::MAX,
             }),
             send_memory: SendMemory::new(limits.send_memory),
-            files: OpenFiles::new(limits.open_files, limits.open_files_per_client),
+            files: Slots::new(
+                limits.open_files,
+                limits.open_files_per_client,
+                limits.open_files_per_client,
+            ),
             metrics,
             errors: ErrorLog::new(errors),
             access_log,

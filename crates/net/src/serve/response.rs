@@ -1,7 +1,7 @@
 //! Responses with content that is read while it is sent, for all versions of HTTP.
 
 use super::shared::Shared;
-use crate::admission::open_files::FileSlot;
+use crate::admission::slots::ClientSlot;
 use crate::http::{Body, FileResponse, RETRY, Root, respond, status_text};
 use crate::proxy::{Forwarded, ResponseBody};
 use bytes::Bytes;
@@ -10,8 +10,12 @@ use http::{HeaderValue, Request, Response, StatusCode};
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tokio::task::spawn_blocking;
+
+/// Time that a request waits for a file's slot before its response is 503. Our choice: a few RTTs
+/// over a GEO satellite, in which other responses to the same client end.
+const SLOT_WAIT: Duration = Duration::from_secs(2);
 
 /// A response whose content is read while it is sent.
 #[derive(Debug)]
@@ -24,7 +28,7 @@ pub(super) struct StreamedResponse {
 #[derive(Debug)]
 pub(super) enum Content {
     /// A file, with its slot until the content is sent.
-    File { body: Body, _slot: Option<FileSlot> },
+    File { body: Body, _slot: Option<ClientSlot> },
     /// The content of an upstream's response.
     Upstream(ResponseBody),
 }
@@ -72,7 +76,7 @@ impl StreamedResponse {
         address: IpAddr,
         now: SystemTime,
     ) -> Self {
-        let Some(slot) = shared.files.slot(address).await else {
+        let Some(slot) = shared.files.slot(address, SLOT_WAIT).await else {
             shared.metrics.busy.fetch_add(1, Relaxed);
             return Self::busy(now);
         };

@@ -7,8 +7,8 @@ use super::metrics::Metrics;
 use super::origin::Origin;
 use super::tuning::Tuning;
 use crate::admission::control::{AdmissionControl, ConnectionGuard};
-use crate::admission::open_files::OpenFiles;
 use crate::admission::send_memory::SendMemory;
+use crate::admission::slots::Slots;
 use crate::clock::RealClock;
 use crate::logging::{ErrorLog, LogWriter};
 use crate::qlog::TraceWriter;
@@ -30,7 +30,7 @@ pub(super) struct Shared {
     pub limits: Limits,
     pub admission: AdmissionControl,
     pub send_memory: SendMemory,
-    pub files: OpenFiles,
+    pub files: Slots,
     pub metrics: Arc<Metrics>,
     pub errors: ErrorLog,
     pub access_log: Option<LogWriter<AccessLine>>,

@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -98,14 +98,25 @@ fn proof(key: &str) -> String {
 }
 
 async fn connect(proxied: &Proxied, protocol: &[u8]) -> TlsStream<TcpStream> {
-    let stream = TcpStream::connect(proxied.server.address()).await.unwrap();
+    connect_from([127, 0, 0, 1], proxied, protocol).await
+}
+
+/// Connects from an address of the loopback.
+async fn connect_from(source: [u8; 4], proxied: &Proxied, protocol: &[u8]) -> TlsStream<TcpStream> {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((source, 0).into()).unwrap();
+    let stream = socket.connect(proxied.server.address()).await.unwrap();
     let connector = TlsConnector::from(Arc::new(tls(&proxied.trust, protocol)));
     connector.connect("localhost".try_into().unwrap(), stream).await.unwrap()
 }
 
 /// Asks for a WebSocket over HTTP/1.1, and returns the connection and the head of the response.
 async fn over_http1(proxied: &Proxied, path: &str) -> (TlsStream<TcpStream>, String) {
-    let mut stream = connect(proxied, b"http/1.1").await;
+    ask_over(connect(proxied, b"http/1.1").await, path).await
+}
+
+/// Asks for a WebSocket on a connection of HTTP/1.1.
+async fn ask_over(mut stream: TlsStream<TcpStream>, path: &str) -> (TlsStream<TcpStream>, String) {
     let request = format!(
         "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: keep-alive, Upgrade\r\n\
          upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: {KEY}\r\n\
@@ -262,4 +273,21 @@ async fn other_upgrades_and_a_server_of_files_refuse() {
     let request = Request::get("/ws").header("sec-websocket-key", KEY).body(vec![]).unwrap();
     // Over HTTP/3 nothing asks for an upgrade; the upstream decides.
     assert_eq!(over_http3(&proxied, request).await.unwrap().head.status(), 502);
+}
+
+#[tokio::test]
+async fn one_client_does_not_get_all_places_of_the_upstream() {
+    let echo = Echo::new().await;
+    let proxied = Proxied::of(echo.address, |upstream| upstream.connections(4)).await;
+    let held = [over_http1(&proxied, "/ws").await, over_http1(&proxied, "/ws").await];
+    // Its half is taken, so its next request waits, also if it is another.
+    let third = connect(&proxied, b"http/1.1").await;
+    let mut waiting = Box::pin(ask_over(third, "/other"));
+    assert!(tokio::time::timeout(Duration::from_millis(300), &mut waiting).await.is_err());
+    let other = connect_from([127, 0, 0, 2], &proxied, b"http/1.1").await;
+    let (_, head) = soon(ask_over(other, "/ws")).await;
+    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+    drop(held);
+    let (_, head) = soon(waiting).await;
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
 }
