@@ -225,6 +225,9 @@ async fn measure(command: &Path, what: Attack) -> Result<()> {
     tokio::time::sleep(Duration::from_secs(3)).await;
     let (times, failed) = probe(&server, &trust).await?;
     let alive = held.iter().filter(|connection| connection.close_reason().is_none()).count();
+    if let Some(reason) = held.iter().find_map(Connection::close_reason) {
+        println!("{what:?}: the first connection that ended: {reason}");
+    }
     let p50 = |times: &[Duration]| {
         times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e3)
     };
