@@ -17,6 +17,10 @@ const LEAST_BYTES: usize = 3;
 const EXPECTED_BYTES: f64 = 4.5;
 /// Size of binary data that is not compressed.
 const SMALL: usize = 1 << 20;
+/// Header of a zlib stream (RFC 1950 §2.2): deflate, a window of 32 kB, the fastest algorithm.
+const ZLIB_HEADER: [u8; 2] = [0x78, 0x01];
+/// Largest block without compression.
+const MAX_STORED: usize = u16::MAX as usize;
 /// Attempts to fit the series into the page, each with fewer points.
 const ATTEMPTS: usize = 6;
 
@@ -123,12 +127,32 @@ fn with_limit<'a>(
 fn deflate(blob: &[u8], room: usize) -> Vec<u8> {
     // The digits of times and values hardly repeat: compression saves a third, which is not worth
     // its time in a small page, and higher levels save no more.
-    let small = blob.len() <= SMALL.min(room / 8 * 7);
-    let level = if small { Compression::none() } else { Compression::fast() };
-    let mut encoder = ZlibEncoder::new(Vec::new(), level);
+    if blob.len() <= SMALL.min(room / 8 * 7) {
+        return stored(blob);
+    }
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
     // Writing to memory does not fail.
     let written = encoder.write_all(blob);
     written.and_then(|()| encoder.finish()).unwrap_or_default()
+}
+
+/// Returns `blob` as a zlib stream without compression (RFC 1950, RFC 1951 §3.2.4). The encoder
+/// would copy it byte by byte.
+fn stored(blob: &[u8]) -> Vec<u8> {
+    let blocks = blob.len().div_ceil(MAX_STORED).max(1);
+    let mut stream = Vec::with_capacity(blob.len() + 5 * blocks + 6);
+    stream.extend(ZLIB_HEADER);
+    for index in 0..blocks {
+        let from = index * MAX_STORED;
+        let block = &blob[from..blob.len().min(from + MAX_STORED)];
+        let length = block.len() as u16;
+        stream.push(u8::from(index + 1 == blocks));
+        stream.extend(length.to_le_bytes());
+        stream.extend((!length).to_le_bytes());
+        stream.extend_from_slice(block);
+    }
+    stream.extend(simd_adler32::adler32(&blob).to_be_bytes());
+    stream
 }
 
 #[cfg(test)]
@@ -175,6 +199,16 @@ mod tests {
         let mut blob = Vec::new();
         ZlibDecoder::new(compressed).read_to_end(&mut blob).unwrap();
         blob
+    }
+
+    #[test]
+    fn a_stored_stream_is_one_that_zlib_reads() {
+        for size in [0, 1, MAX_STORED - 1, MAX_STORED, MAX_STORED + 1, 3 * MAX_STORED, SMALL] {
+            let blob: Vec<u8> = (0..size).map(|i| (i.wrapping_mul(40_503) >> 7) as u8).collect();
+            let stream = deflate(&blob, 2 * SMALL);
+            assert!(stream.len() <= size + 5 * (size / MAX_STORED + 1) + 6, "{size}");
+            assert!(inflate(&stream) == blob, "{size}");
+        }
     }
 
     #[test]
