@@ -372,7 +372,7 @@ fn every_column_has_a_meaning_and_a_value_for_each_row() {
         assert!(table.about.ends_with('.') && find_table(table.name).is_some());
         for column in &table.columns {
             assert!(column.about.ends_with('.'), "{} of {}", column.name, table.name);
-            assert_eq!(column.values.len(), table.len(), "{} of {}", column.name, table.name);
+            assert_eq!(column.rows.len(), table.len(), "{} of {}", column.name, table.name);
             let same = table.columns.iter().filter(|other| other.name == column.name).count();
             assert_eq!(same, 1, "{} of {}", column.name, table.name);
         }

@@ -1,7 +1,7 @@
 //! Labelled points in time of a run as a table.
 
 use bentpipe_report::{FlowSeries, Mark, Trace};
-use bentpipe_results::{Column, Table, TableBuilder, Values};
+use bentpipe_results::{Column, Rows, Table, TableBuilder, Values};
 
 /// Returns the labelled points in time of a run's flows, and the phases of their senders.
 pub fn marks(trace: &Trace) -> Table<'_> {
@@ -32,5 +32,5 @@ pub fn column<'a>(
     about: &'static str,
     values: Values<'a>,
 ) -> Column<'a> {
-    Column { name: name.to_owned(), unit, about: about.into(), values }
+    Column { name: name.to_owned(), unit, about: about.into(), rows: Rows::Each(values) }
 }

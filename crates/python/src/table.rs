@@ -163,7 +163,7 @@ impl TableData {
 }
 
 fn column(column: Column<'_>) -> (Field, ArrayRef) {
-    let array: ArrayRef = match column.values {
+    let array: ArrayRef = match column.rows.into_values() {
         Values::Text(values) => Arc::new(StringArray::from_iter(values)),
         Values::Int(values) => Arc::new(Int64Array::from(values)),
         Values::Float(values) => Arc::new(Float64Array::from(values)),

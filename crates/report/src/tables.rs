@@ -1,8 +1,8 @@
 //! Time series as tables in long form, for Parquet and Arrow.
 
 use crate::recording::Recording;
-use crate::traces::{FlowSeries, LinkSeries, SeriesRef, Trace, points};
-use bentpipe_results::{Column, Table, TableBuilder};
+use crate::traces::{FlowSeries, LinkSeries, SeriesRef, Trace, parts};
+use bentpipe_results::{Block, Column, Rows, Table, TableBuilder};
 use std::collections::BTreeMap;
 
 impl Recording {
@@ -30,24 +30,38 @@ impl Recording {
     }
 
     fn series<'a>(&'a self, traces: &[&'a Trace]) -> Vec<Column<'a>> {
-        let rows = traces.iter().flat_map(|&trace| {
-            let flows = trace.flows.iter().map(Source::Flow);
-            let links = trace.links.iter().map(Source::Link);
-            let sources = flows.chain(links).flat_map(|source| {
-                source.series().iter().map(move |(name, series)| (source, name, series))
-            });
-            sources.flat_map(move |(source, name, series)| {
-                let points = points(series, &self.blob).into_iter();
-                points.map(move |(time, value)| Point { trace, source, name, series, time, value })
+        let lines: Vec<Line<'a>> = traces
+            .iter()
+            .flat_map(|&trace| {
+                let flows = trace.flows.iter().map(Source::Flow);
+                let links = trace.links.iter().map(Source::Link);
+                let sources = flows.chain(links).flat_map(|source| {
+                    source.series().iter().map(move |(name, series)| (source, name, series))
+                });
+                sources.map(move |(source, name, series)| {
+                    let (times, values) = parts(series, &self.blob).unwrap_or_default();
+                    Line { trace, source, name, unit: &series.unit, times, values }
+                })
             })
-        });
-        visit(TableBuilder::new(rows), |row| row.trace, |row| row.source.flow())
-            .text("link", "Name of the link; null for a series of a flow.", |row| row.source.link())
-            .text("series", "Name of the series.", |row| Some(row.name))
-            .text("unit", "Unit of the value.", |row| Some(&row.series.unit))
-            .float("time_s", "s", "Time since the start of the run.", |row| Some(row.time))
-            .float("value", "", "Value, exact to 24 bits.", |row| Some(f64::from(row.value)))
-            .finish()
+            .collect();
+        let points: Vec<usize> = lines.iter().map(|line| line.times.len() / 8).collect();
+        let identity =
+            visit(TableBuilder::new(lines.iter()), |line| line.trace, |line| line.source.flow())
+                .text("link", "Name of the link; null for a series of a flow.", |line| {
+                    line.source.link()
+                })
+                .text("series", "Name of the series.", |line| Some(line.name))
+                .text("unit", "Unit of the value.", |line| Some(line.unit));
+        let mut columns = identity.repeated(&points);
+        let mut add = |name: &str, unit, about: &'static str, blocks| {
+            let (name, about) = (name.to_owned(), about.into());
+            columns.push(Column { name, unit, about, rows: Rows::Blocks(blocks) });
+        };
+        let times = lines.iter().map(|line| Block::Double(line.times)).collect();
+        add("time_s", "s", "Time since the start of the run.", times);
+        let values = lines.iter().map(|line| Block::Single(line.values)).collect();
+        add("value", "", "Value, exact to 24 bits.", values);
+        columns
     }
 
     fn phases<'a>(&'a self, traces: &[&'a Trace]) -> Vec<Column<'a>> {
@@ -64,15 +78,14 @@ impl Recording {
     }
 }
 
-/// A point of a time series.
-#[derive(Clone, Copy)]
-struct Point<'a> {
+/// A time series in the blob, and whose it is.
+struct Line<'a> {
     trace: &'a Trace,
     source: Source<'a>,
     name: &'a str,
-    series: &'a SeriesRef,
-    time: f64,
-    value: f32,
+    unit: &'a str,
+    times: &'a [u8],
+    values: &'a [u8],
 }
 
 /// What a time series belongs to.
@@ -127,6 +140,7 @@ mod tests {
     use bentpipe_recorder::{FlowTrace, LinkTrace, RunTrace, Series};
     use bentpipe_results::Values;
     use bentpipe_units::Time;
+    use std::borrow::Cow;
 
     fn recording() -> Recording {
         let series = |name, n: u64| Series {
@@ -171,20 +185,25 @@ mod tests {
         let recording = recording();
         let [series, phases] = recording.tables();
         assert_eq!((series.len(), phases.len()), (20, 4));
-        let text = |name: &str| match &series.column(name).unwrap().values {
-            Values::Text(values) => values.iter().map(Option::as_deref).collect::<Vec<_>>(),
+        let values = |name: &str| series.column(name).unwrap().rows.clone().into_values();
+        let text = |name: &str| match values(name) {
+            Values::Text(values) => {
+                values.into_iter().map(|value| value.map(Cow::into_owned)).collect::<Vec<_>>()
+            }
             other => panic!("{other:?}"),
         };
-        let float = |name: &str| match &series.column(name).unwrap().values {
+        let float = |name: &str| match values(name) {
             Values::Float(values) => values.iter().map(|value| value.unwrap()).collect::<Vec<_>>(),
             other => panic!("{other:?}"),
         };
-        let row = |i: usize| (text("flow")[i], text("link")[i], text("series")[i].unwrap());
-        assert_eq!(row(0), (Some("main"), None, "cwnd"));
-        assert_eq!(row(3), (Some("main"), None, "rtt"));
-        assert_eq!(row(18), (None, Some("access/forward"), "queue"));
+        let row = |i: usize| ["flow", "link", "series"].map(|name| text(name)[i].clone());
+        let own = |texts: [Option<&str>; 3]| texts.map(|text| text.map(str::to_owned));
+        assert_eq!(row(0), own([Some("main"), None, Some("cwnd")]));
+        assert_eq!(row(3), own([Some("main"), None, Some("rtt")]));
+        assert_eq!(row(18), own([None, Some("access/forward"), Some("queue")]));
         assert_eq!((float("time_s")[19], float("value")[19]), (0.001, 1.5));
-        assert_eq!((text("point.loss")[9], text("point.loss")[10]), (Some("0"), Some("0.1 %")));
+        let loss = text("point.loss");
+        assert_eq!((loss[9].as_deref(), loss[10].as_deref()), (Some("0"), Some("0.1 %")));
         assert_eq!(float("point.loss.number")[19], 0.001);
     }
 }

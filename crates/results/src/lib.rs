@@ -52,5 +52,5 @@ pub use run::{Clock, Direction, Distribution, Flow, Link, Object, PathKnowledge,
 pub use schema::json_schema;
 pub use stats::{Stats, quantile};
 pub use summary::{Summary, populations, summarise, values, visits};
-pub use table::{Column, TABLES, Table, TableBuilder, TableKind, Values, find_table};
+pub use table::{Block, Column, Rows, TABLES, Table, TableBuilder, TableKind, Values, find_table};
 pub use time_budget::{Episode, TIME_PARTS, TimeBudget, TimePart};

@@ -11,7 +11,7 @@ mod statistics;
 mod users;
 
 pub use builder::TableBuilder;
-pub use column::{Column, Values};
+pub use column::{Block, Column, Rows, Values};
 
 use crate::document::Results;
 
@@ -31,7 +31,7 @@ pub struct Table<'a> {
 impl<'a> Table<'a> {
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
-        self.columns.first().map_or(0, |column| column.values.len())
+        self.columns.first().map_or(0, |column| column.rows.len())
     }
 
     /// Returns true if there are no rows.

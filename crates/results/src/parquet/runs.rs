@@ -2,15 +2,11 @@
 //!
 //! The column writer of the `parquet` crate looks up every value in its dictionary and encodes it.
 //! Here a run costs the same whatever its length. The column becomes a dictionary page and one data
-//! page of run lengths, without compression ("RLE / Bit-Packing Hybrid" of the Parquet format).
+//! page of run lengths, without compression.
 
-use bytes::Bytes;
+use super::chunk::{Chunk, RowGroup, append_run, levels};
 use parquet::basic::{Compression, Encoding};
-use parquet::column::page::{CompressedPage, Page, PageWriter};
-use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::Result;
-use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -37,31 +33,53 @@ impl Entry for i64 {
     }
 }
 
-/// Returns the runs of equal values with their lengths; `None` if they are too short, or the column
-/// has more rows than a page can have.
-pub(super) fn runs<T: Eq>(
+/// A floating-point number by its bits.
+impl Entry for u64 {
+    fn append(self, page: &mut Vec<u8>) {
+        page.extend(self.to_le_bytes());
+    }
+}
+
+/// Runs of equal values with their lengths.
+pub(super) type Runs<T> = Vec<(Option<T>, usize)>;
+
+/// Returns the runs of equal values; `None` if they are too short to be worth it.
+pub(super) fn worthwhile<T: Eq>(
     values: impl ExactSizeIterator<Item = Option<T>>,
-) -> Option<Vec<(Option<T>, u32)>> {
-    let most = i32::try_from(values.len()).ok()? as usize / WORTH;
-    let mut runs: Vec<(Option<T>, u32)> = Vec::new();
+) -> Option<Runs<T>> {
+    let most = values.len() / WORTH;
+    let mut runs: Runs<T> = Vec::new();
     for value in values {
-        let count = runs.len();
-        match runs.last_mut() {
-            Some((last, length)) if *last == value => *length += 1,
-            _ if count < most => runs.push((value, 1)),
-            _ => return None,
+        add(&mut runs, value, 1);
+        if runs.len() > most {
+            return None;
         }
     }
     Some(runs)
 }
 
+/// Returns the runs of `values`, each of which has as many rows as `rows` says.
+pub(super) fn repeated<T: Eq>(values: impl Iterator<Item = Option<T>>, rows: &[usize]) -> Runs<T> {
+    let mut runs = Runs::new();
+    for (value, &rows) in values.zip(rows).filter(|(_, rows)| **rows > 0) {
+        add(&mut runs, value, rows);
+    }
+    runs
+}
+
+fn add<T: Eq>(runs: &mut Runs<T>, value: Option<T>, rows: usize) {
+    match runs.last_mut() {
+        Some((last, length)) if *last == value => *length += rows,
+        _ => runs.push((value, rows)),
+    }
+}
+
 /// Writes `runs` as the next column of `group`.
 pub(super) fn write<T: Entry>(
-    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+    group: &mut RowGroup<'_>,
     column: ColumnDescPtr,
-    runs: &[(Option<T>, u32)],
+    runs: &[(Option<T>, usize)],
 ) -> Result<()> {
-    let rows: u32 = runs.iter().map(|(_, length)| length).sum();
     let mut entries: HashMap<T, u32> = HashMap::new();
     let mut dictionary = Vec::new();
     let mut indices = Vec::with_capacity(runs.len());
@@ -75,95 +93,28 @@ pub(super) fn write<T: Entry>(
         indices.push((index, length));
     }
     let width = u32::BITS - (entries.len() as u32).saturating_sub(1).leading_zeros();
-
-    let mut levels = Vec::new();
-    for (value, length) in runs {
-        append_run(&mut levels, u32::from(value.is_some()), 1, *length);
-    }
-    let mut page = (levels.len() as u32).to_le_bytes().to_vec();
-    page.append(&mut levels);
+    let mut page = levels(runs.iter().map(|(value, length)| (value.is_some(), *length)));
     page.push(width as u8);
     for (index, length) in indices {
         append_run(&mut page, index, width, length);
     }
-
-    let mut file = TrackedWrite::new(Vec::new());
-    let mut pages = SerializedPageWriter::new(&mut file);
-    let mut uncompressed = 0;
-    let mut add = |page: Page| {
-        let size = page.buffer().len();
-        let written = pages.write_page(CompressedPage::new(page, size))?;
-        uncompressed += written.uncompressed_size as i64;
-        Ok::<_, parquet::errors::ParquetError>(written.offset as i64)
-    };
-    let dictionary_at = add(Page::DictionaryPage {
-        buf: dictionary.into(),
-        num_values: entries.len() as u32,
-        encoding: Encoding::PLAIN,
-        is_sorted: false,
-    })?;
-    let data_at = add(Page::DataPage {
-        buf: page.into(),
-        num_values: rows,
-        encoding: Encoding::RLE_DICTIONARY,
-        def_level_encoding: Encoding::RLE,
-        rep_level_encoding: Encoding::RLE,
-        statistics: None,
-    })?;
-    pages.close()?;
-    let bytes = Bytes::from(file.into_inner()?);
-    let metadata = ColumnChunkMetaData::builder(column)
-        .set_compression(Compression::UNCOMPRESSED)
-        .set_encodings(vec![Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY])
-        .set_total_compressed_size(bytes.len() as i64)
-        .set_total_uncompressed_size(uncompressed)
-        .set_num_values(i64::from(rows))
-        .set_dictionary_page_offset(Some(dictionary_at))
-        .set_data_page_offset(data_at)
-        .build()?;
-    let closed = ColumnCloseResult {
-        bytes_written: bytes.len() as u64,
-        rows_written: u64::from(rows),
-        metadata,
-        bloom_filter: None,
-        column_index: None,
-        offset_index: None,
-    };
-    group.append_column(&bytes, closed)
-}
-
-/// Appends a run of `length` times `value`, which has `width` bits.
-fn append_run(page: &mut Vec<u8>, value: u32, width: u32, length: u32) {
-    // A varint of twice the length.
-    let mut header = u64::from(length) << 1;
-    while header >= 0x80 {
-        page.push(header as u8 | 0x80);
-        header >>= 7;
-    }
-    page.push(header as u8);
-    let bytes = value.to_le_bytes();
-    page.extend(bytes.iter().take(width.div_ceil(8) as usize));
+    let mut chunk = Chunk::new(Compression::UNCOMPRESSED);
+    chunk.add_dictionary(dictionary, entries.len())?;
+    let rows = runs.iter().map(|(_, length)| length).sum();
+    chunk.add_data(page, rows, Encoding::RLE_DICTIONARY)?;
+    let encodings = vec![Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY];
+    chunk.append_to(group, column, encodings)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::parquet::encode;
-    use crate::table::{Column, Table, Values};
-    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use crate::parquet::tests::fields;
+    use crate::table::{Rows, Values};
     use parquet::record::Field;
     use proptest::collection::vec;
     use proptest::option;
     use proptest::prelude::*;
     use std::borrow::Cow;
-
-    fn fields(values: Values<'_>) -> Vec<Field> {
-        let column = Column { name: "own".to_owned(), unit: "", about: "".into(), values };
-        let table = Table { name: "t", about: "", metadata: Vec::new(), columns: vec![column] };
-        let bytes = bytes::Bytes::from(encode(&table).unwrap());
-        let reader = SerializedFileReader::new(bytes).unwrap();
-        let rows = reader.get_row_iter(None).unwrap();
-        rows.map(|row| row.unwrap().get_column_iter().next().unwrap().1.clone()).collect()
-    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
@@ -180,21 +131,39 @@ mod tests {
             let values: Vec<Option<i64>> = first.chain(values).collect();
             let expected = |value: &Option<i64>| value.map_or(Field::Null, Field::Long);
             let wanted: Vec<Field> = values.iter().map(expected).collect();
-            prop_assert_eq!(fields(Values::Int(values.clone())), wanted);
+            prop_assert_eq!(fields(Rows::Each(Values::Int(values.clone()))), wanted);
             let texts: Vec<Option<String>> =
                 values.iter().map(|value| value.map(|value| format!("é{value}"))).collect();
             let expected = |text: &Option<String>| text.clone().map_or(Field::Null, Field::Str);
             let wanted: Vec<Field> = texts.iter().map(expected).collect();
             let texts = texts.iter().map(|text| text.as_deref().map(Cow::Borrowed)).collect();
-            prop_assert_eq!(fields(Values::Text(texts)), wanted);
+            prop_assert_eq!(fields(Rows::Each(Values::Text(texts))), wanted);
+        }
+
+        #[test]
+        fn repeated_values_are_read_once_for_each_row(
+            runs in vec((option::of(0i64..9), 0usize..40), 0..24),
+        ) {
+            let rows: Vec<usize> = runs.iter().map(|(_, rows)| *rows).collect();
+            let text = |value: i64| Some(Cow::from(value.to_string()));
+            for values in [
+                Values::Int(runs.iter().map(|(value, _)| *value).collect()),
+                Values::Text(runs.iter().map(|(value, _)| value.and_then(text)).collect()),
+                Values::Float(runs.iter().map(|(value, _)| value.map(|v| v as f64)).collect()),
+                Values::Bool(runs.iter().map(|(value, _)| value.map(|v| v > 4)).collect()),
+            ] {
+                let repeated = Rows::Repeated(values, rows.as_slice().into());
+                let each = Rows::Each(repeated.clone().into_values());
+                prop_assert_eq!(fields(repeated), fields(each));
+            }
         }
     }
 
     #[test]
     fn short_runs_are_not_worth_it() {
         let alternating = |n: usize, length: usize| (0..n).map(move |i| Some(i / length));
-        assert!(super::runs(alternating(1000, 15)).is_none());
-        assert_eq!(super::runs(alternating(1000, 20)).unwrap().len(), 50);
-        assert!(super::runs(alternating(0, 1)).unwrap().is_empty());
+        assert!(super::worthwhile(alternating(1000, 15)).is_none());
+        assert_eq!(super::worthwhile(alternating(1000, 20)).unwrap().len(), 50);
+        assert!(super::worthwhile(alternating(0, 1)).unwrap().is_empty());
     }
 }

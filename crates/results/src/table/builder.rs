@@ -1,11 +1,12 @@
 //! Building the columns of a table from rows of any type.
 
-use super::column::{Column, Values};
+use super::column::{Column, Rows, Values};
 use crate::metrics::Row;
 use crate::quantity::quantity;
 use crate::run::{Point, Run};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Makes the columns of a table with a row for each value of `rows`.
 #[derive(Debug)]
@@ -25,6 +26,17 @@ impl<'a, T: Copy> TableBuilder<'a, T> {
         self.columns
     }
 
+    /// Returns the columns of a table in which each row stands for as many equal rows as `rows`
+    /// says.
+    pub fn repeated(self, rows: &[usize]) -> Vec<Column<'a>> {
+        let rows: Arc<[usize]> = rows.into();
+        let repeat = |column: Column<'a>| Column {
+            rows: Rows::Repeated(column.rows.into_values(), rows.clone()),
+            ..column
+        };
+        self.columns.into_iter().map(repeat).collect()
+    }
+
     fn push(
         mut self,
         name: &str,
@@ -32,7 +44,8 @@ impl<'a, T: Copy> TableBuilder<'a, T> {
         about: impl Into<Cow<'static, str>>,
         values: Values<'a>,
     ) -> Self {
-        self.columns.push(Column { name: name.to_owned(), unit, about: about.into(), values });
+        let (name, about, rows) = (name.to_owned(), about.into(), Rows::Each(values));
+        self.columns.push(Column { name, unit, about, rows });
         self
     }
 
