@@ -11,7 +11,7 @@ use bentpipe_lab::Lab;
 use bentpipe_link::random::{Stream, stream};
 use bentpipe_results::explanation::{accounts, composition};
 
-/// Scenarios of each kind: 200 in all.
+/// Scenarios of each kind: 256 in all.
 const EACH: u64 = 8;
 /// Share of scenarios whose planted cause must be named first.
 const NAMED_FIRST: f64 = 0.95;
@@ -141,6 +141,18 @@ const KINDS: &[Kind] = &[
     Kind { name: "pacing", parts: &["pacing_s"], words: "", text: pacing },
     Kind { name: "window", parts: &["congestion_window_s"], words: "", text: window },
     Kind { name: "handshake", parts: &["handshake_s"], words: "", text: handshake },
+    Kind { name: "initial window", parts: &["slow_start_s"], words: "", text: initial_window },
+    Kind { name: "HTTP/2 window", parts: &["flow_control_s"], words: "", text: http2_window },
+    Kind { name: "CoDel", parts: AFTER_LOSS, words: "", text: codel },
+    Kind { name: "bursts of others", parts: &["other_flows_s"], words: "", text: bursts },
+    Kind { name: "chain of requests", parts: &["request_s"], words: "", text: request_chain },
+    Kind { name: "lost answer", parts: &["timeout_s"], words: "", text: lost_answer },
+    Kind {
+        name: "slow network behind a proxy",
+        parts: &["proxy_s", "flow_control_s"],
+        words: "",
+        text: slow_lan,
+    },
     Kind { name: "lost SYN", parts: &["timeout_s"], words: "", text: lost_syn },
     Kind { name: "lost tail", parts: AFTER_LOSS, words: "on the channel", text: lost_tail },
     Kind {
@@ -258,7 +270,7 @@ fn handover(draw: &mut Draw) -> String {
          [[path.orbit.station]]\nname = \"gateway\"\nlatitude_deg = 50.33\nlongitude_deg = 8.53\n\
          satellite_selection = \"all\"\nforwards = true\n\
          [[path.orbit.fibre]]\nfrom = \"gateway\"\nto = \"London\"\n\
-         [workload]\nfrom = \"terminal\"\nto = \"London\"\nbulk.duration = \"58 s\"\n{}",
+         [workload]\nfrom = \"terminal\"\nto = \"London\"\nbulk.duration = \"118 s\"\n{}",
         draw.mbps / 4.0,
         draw.open("")
     )
@@ -373,6 +385,89 @@ fn handshake(draw: &mut Draw) -> String {
     draw.quic = false;
     let bytes = draw.between(500.0, 4000.0);
     draw.plain(&format!("[workload]\ndownload = \"{bytes:.0} B\"\n{}", draw.stack("")))
+}
+
+fn initial_window(draw: &mut Draw) -> String {
+    draw.at_least_ms(80.0);
+    let segments = draw.between(1.0, 3.0) as u64;
+    let bytes = draw.between(20_000.0, 200_000.0);
+    let keys = format!("initial_window = {segments}\nslow_start = \"standard\"\n");
+    draw.plain(&format!("[workload]\ndownload = \"{bytes:.0} B\"\n{}", draw.open(&keys)))
+}
+
+fn http2_window(draw: &mut Draw) -> String {
+    draw.quic = false;
+    let window = draw.between(0.1, 0.5) * draw.bdp();
+    let keys = format!(
+        "http = \"h2\"\nflow_control.stream_window = \"{window:.0} B\"\n\
+         flow_control.connection_window = \"200 MB\"\nflow_control.send_buffer = \"200 MB\"\n\
+         {OPEN_TCP}"
+    );
+    draw.plain(&format!("{}{}", draw.download(5.0), draw.stack(&keys)))
+}
+
+fn codel(draw: &mut Draw) -> String {
+    draw.at_least_ms(100.0);
+    let keys = draw.open("congestion = \"newreno\"\nslow_start = \"standard\"\n");
+    let queue = "queue = { limit = \"4 BDP\", aqm = \"codel\" }";
+    let link = draw.link("").replace("queue = \"4 BDP\"", queue);
+    draw.forward(&link, &format!("{}{keys}", draw.download(8.0)))
+}
+
+fn bursts(draw: &mut Draw) -> String {
+    let rate = draw.mbps * draw.between(1.0, 1.5);
+    let on = draw.between(100.0, 400.0);
+    let other = format!(
+        "cbr = {{ rate = \"{rate:.3} Mbps\", duration = \"60 s\", on = \"{on:.0} ms\", \
+         off = \"{on:.0} ms\" }}"
+    );
+    beside(draw, 1, &other)
+}
+
+fn request_chain(draw: &mut Draw) -> String {
+    draw.at_least_ms(50.0);
+    let count = draw.between(8.0, 20.0) as u64;
+    let bytes = draw.between(500.0, 4000.0);
+    let objects: Vec<String> = (0..count)
+        .map(|number| {
+            let after = match number {
+                0 => String::new(),
+                number => format!(", after = [\"o{}\"]", number - 1),
+            };
+            format!("{{ name = \"o{number}\", size = \"{bytes:.0} B\"{after} }}")
+        })
+        .collect();
+    let objects = objects.join(", ");
+    draw.plain(&format!("[workload]\nobjects = [{objects}]\n{}", draw.open("")))
+}
+
+fn lost_answer(draw: &mut Draw) -> String {
+    draw.delay_ms = draw.delay_ms.min(150.0);
+    let until = 1.5 * draw.delay_ms;
+    let link = draw.link(&format!(
+        ", loss = {{ model = \"bernoulli\", ratio = 1, \
+         active = [{{ from = \"0 s\", to = \"{until:.1} ms\" }}] }}"
+    ));
+    let bytes = draw.between(2000.0, 10_000.0);
+    let work = format!("[workload]\ndownload = \"{bytes:.0} B\"\n{}", draw.stack(""));
+    draw.forward(&link, &work)
+}
+
+fn slow_lan(draw: &mut Draw) -> String {
+    draw.quic = false;
+    let slow = draw.mbps * draw.between(0.1, 0.4);
+    let (link, download) = (draw.link(""), draw.download(6.0));
+    format!(
+        "[[path.hop]]\nname = \"lan\"\n\
+         forward = {{ rate = \"{slow:.3} Mbps\", delay = \"1 ms\" }}\n\
+         return = {{ rate = \"{slow:.3} Mbps\", delay = \"1 ms\" }}\n\
+         [[path.hop]]\nname = \"sat\"\nforward = {link}\nreturn = {link}\n\
+         [[path.hop]]\nname = \"far\"\n\
+         forward = {{ rate = \"1 Gbps\", delay = \"2 ms\" }}\n\
+         return = {{ rate = \"1 Gbps\", delay = \"2 ms\" }}\n\
+         [path.pep]\nhop = \"sat\"\n{download}{}",
+        draw.stack("tcp.pep = \"both\"\n")
+    )
 }
 
 fn lost_syn(draw: &mut Draw) -> String {

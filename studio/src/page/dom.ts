@@ -47,6 +47,14 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return el;
 }
 
+/** A text, in which words between backticks are code. */
+export function withCode(text: string): Child {
+  const parts = text.split("`");
+  // A backtick without its pair stays as it is.
+  if (parts.length % 2 === 0) return text;
+  return parts.map((part, i) => (i % 2 === 1 ? h("code", {}, part) : part));
+}
+
 /** Replaces all children. */
 export function replace(el: Element, ...children: Child[]): void {
   el.replaceChildren();

@@ -1,7 +1,7 @@
 import { pathView } from "../charts/static/path-drawing.ts";
 import type { Expectation, Report } from "../data/report.types.ts";
 import { count, NONE, plural, shortest } from "../format/numbers.ts";
-import { type Child, h } from "../page/dom.ts";
+import { type Child, h, withCode } from "../page/dom.ts";
 import { versionOf } from "./parts.ts";
 import { variantSettings } from "./variants.ts";
 
@@ -63,13 +63,13 @@ export function opening(text: string, room = 230): [string, string] {
 function lead(text: string): Child {
   const [first, rest] = opening(text);
   return [
-    h("p", { class: "lead" }, first),
+    h("p", { class: "lead" }, withCode(first)),
     rest &&
       h(
         "details",
         { class: "lead more" },
         h("summary", {}, "More about this scenario"),
-        h("p", {}, rest),
+        h("p", {}, withCode(rest)),
       ),
   ];
 }
@@ -79,7 +79,7 @@ function notes(report: Report): Child {
     ...(report.complete ? [] : ["This report is not complete: the runs were ended early."]),
     ...report.notes,
   ];
-  return list.map((text) => h("p", { class: "note" }, text));
+  return list.map((text) => h("p", { class: "note" }, withCode(text)));
 }
 
 /** The number of runs, and of what they are made up. */

@@ -39,6 +39,12 @@ pub struct Losses {
 }
 
 impl Losses {
+    /// Returns true if packets were dropped because there were too many: no start survives that,
+    /// while some do not end at losses on the channel.
+    pub(super) fn of_congestion(&self) -> bool {
+        self.queue + self.policer > 0.0
+    }
+
     /// Returns the most frequent cause in words, with its packets; `None` without any loss.
     pub(super) fn most(&self) -> Option<(&'static str, f64)> {
         let Self { channel, queue, policer, routing } = *self;

@@ -39,7 +39,9 @@ fn controllers_without_effect(results: &Results, accounts: &[Account<'_>]) -> Op
     let acted = |variant: &str| {
         accounts.iter().filter(|account| account.variant == variant).any(|account| {
             let time = account.time_s("congestion_window_s") + account.time_s("pacing_s");
-            time >= NEVER * account.mean_s() || account.time_s("slow_start_s") == 0.0
+            // A full queue has ended its start, even if it then kept the link busy.
+            let never_started = account.time_s("slow_start_s") == 0.0;
+            time >= NEVER * account.mean_s() || never_started || account.losses.of_congestion()
         })
     };
     let mut names: Vec<&str> = controllers.iter().map(|(name, _)| *name).collect();
@@ -166,6 +168,9 @@ mod tests {
         let acted = TimeBudget { pacing_s: 1.0, slow_start_s: 1.0, ..TimeBudget::default() };
         let found = doubts(&results(&[("a", "cubic", 2.0, start), ("b", "bbr3", 2.0, acted)]));
         assert!(found[0].starts_with("the controller of `a` never left its start"), "{found:?}");
+        let mut dropped = results(&[("a", "cubic", 2.0, start), ("b", "bbr3", 2.0, acted)]);
+        dropped.runs[0].flows[0].metrics.packets_lost_queue = 3;
+        assert!(doubts(&dropped).is_empty(), "a full queue ends a start");
         let found = doubts(&results(&[("a", "cubic", 2.0, acted), ("b", "bbr3", 2.0, acted)]));
         assert!(found.is_empty(), "{found:?}");
         let found = doubts(&results(&[("a", "cubic", 2.0, start), ("b", "cubic", 2.0, start)]));

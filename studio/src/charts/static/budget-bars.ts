@@ -83,9 +83,17 @@ export function budgetBars(rows: BudgetRow[], most: number): HTMLElement {
   return el;
 }
 
+/** The share of the longest bar from which the legend names a part: a pixel or two. */
+const NAMED = 0.002;
+
 /** The legend of stacked bars: what every transfer needs, and causes of slowness. */
 export function budgetLegend(rows: BudgetRow[]): HTMLElement {
-  const used = new Set(rows.flatMap(({ of }) => Object.keys(of.parts)));
+  const least = NAMED * Math.max(...rows.map(({ of }) => of.completion_s));
+  const used = new Set(
+    rows.flatMap(({ of }) =>
+      Object.entries(of.parts).flatMap(([name, time]) => (time >= least ? name : [])),
+    ),
+  );
   const list = (needed: boolean): Child =>
     PARTS.filter((part) => part.needed === needed && used.has(part.name)).map((part) =>
       h(

@@ -17,7 +17,16 @@ import { Dots } from "./points.ts";
 /** Width of the Earth's texture, which is sharper than the screen at the nearest view. */
 const TEXTURE_PX = 4096;
 /** Vertical distance in pixels within which the names of two stations would overlap. */
-const LINE_PX = 22;
+const LINE_PX = 16;
+/** Distance of names from their stations, to the side and above or below: see `.sky-name`. */
+const SIDE_PX = 9;
+/** Where a name may stand, the best first: whether below, and whether left. */
+const PLACES: [boolean, boolean][] = [
+  [false, false],
+  [true, false],
+  [false, true],
+  [true, true],
+];
 /**
  * Distance of the eye from the centre that fills the view, over that of the outermost satellite.
  */
@@ -156,32 +165,38 @@ export class GlobeView implements SkyView {
       .htmlElementVisibilityModifier((el, visible) => el.classList.toggle("behind", !visible));
   }
 
-  /**
-   * Puts each name beside its station, on the side with room, below it if another name is close
-   * above.
-   */
+  /** Puts each name beside its station, above or below, right or left: the first free place. */
   #place(): void {
     const [width, height] = [this.#globe.width(), this.#globe.height()];
     const camera = this.#globe.camera();
     const at = new Vector3();
-    const placed = this.#labels.map((label) => {
+    const labels = this.#labels.map((label) => {
       label.wide ||= label.text.offsetWidth;
       at.fromArray(this.#nodes, (this.scene.satellites + label.station) * 3)
         .applyMatrix4(this.#world.matrix)
         .project(camera);
       return { ...label, x: ((at.x + 1) / 2) * width, y: ((1 - at.y) / 2) * height };
     });
-    for (const p of placed) {
-      if (!Number.isFinite(p.x)) continue;
-      const above = placed.some(
-        (o) =>
-          o !== p &&
-          Math.abs(o.x - p.x) < Math.max(o.wide, p.wide) + 12 &&
-          (o.y < p.y || (o.y === p.y && o.station < p.station)) &&
-          p.y - o.y < LINE_PX,
-      );
-      p.name.classList.toggle("below", above);
-      p.name.classList.toggle("left", p.x + p.wide + 14 > width);
+    // The upper one chooses first, so that names do not cross.
+    labels.sort((a, b) => a.y - b.y || a.station - b.station);
+    const taken: [number, number, number][] = [];
+    for (const { x, y, wide, name } of labels) {
+      if (!Number.isFinite(x) || name.classList.contains("behind")) continue;
+      const place = (below: boolean, left: boolean): [number, number, number] => [
+        left ? x - SIDE_PX - wide : x + SIDE_PX,
+        y + (below ? SIDE_PX : -SIDE_PX),
+        wide,
+      ];
+      const free = ([from, mid]: [number, number, number]): boolean =>
+        from >= 0 &&
+        from + wide + 5 <= width &&
+        taken.every(
+          ([f, m, w]) => Math.abs(m - mid) >= LINE_PX || f > from + wide + 4 || from > f + w + 4,
+        );
+      const chosen = PLACES.find(([below, left]) => free(place(below, left))) ?? PLACES[0]!;
+      taken.push(place(...chosen));
+      name.classList.toggle("below", chosen[0]);
+      name.classList.toggle("left", chosen[1]);
     }
   }
 
