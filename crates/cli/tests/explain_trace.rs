@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
+use std::fs::DirEntry;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -52,6 +53,19 @@ fn explained(directory: &Path, file: &Path) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// Runs a scenario. Returns its runs, and what it wrote for each into the folder of that name.
+fn simulated(directory: &Path, scenario: &str, folder: &str) -> (Vec<Value>, Vec<DirEntry>) {
+    std::fs::write(directory.join("scenario.toml"), scenario).unwrap();
+    let output = bentpipe(directory, &["run", "scenario.toml", "--no-store", "--out", "out"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let results = std::fs::read(directory.join("out/results.json")).unwrap();
+    let results: Value = serde_json::from_slice(&results).unwrap();
+    let written = std::fs::read_dir(directory.join("out").join(folder)).unwrap();
+    let mut written: Vec<_> = written.flatten().collect();
+    written.sort_by_key(DirEntry::file_name);
+    (results["runs"].as_array().unwrap().clone(), written)
+}
+
 /// Asserts that two numbers agree within a share of the larger, or to 30 ms.
 fn close(what: &str, measured: f64, known: f64, share: f64) {
     let tolerated = (share * measured.max(known)).max(0.03);
@@ -62,15 +76,7 @@ fn close(what: &str, measured: f64, known: f64, share: f64) {
 fn traces_of_both_ends_say_what_the_simulation_knows() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
-    std::fs::write(directory.join("traces.toml"), SCENARIO).unwrap();
-    let output = bentpipe(directory, &["run", "traces.toml", "--no-store", "--out", "out"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let results = std::fs::read(directory.join("out/results.json")).unwrap();
-    let results: Value = serde_json::from_slice(&results).unwrap();
-    let runs = results["runs"].as_array().unwrap();
-    let mut folders: Vec<_> =
-        std::fs::read_dir(directory.join("out/qlog")).unwrap().flatten().collect();
-    folders.sort_by_key(std::fs::DirEntry::file_name);
+    let (runs, folders) = simulated(directory, SCENARIO, "qlog");
     assert_eq!((runs.len(), folders.len()), (8, 8));
     for (run, folder) in runs.iter().zip(folders) {
         let flow = &run["flows"][0];
@@ -158,15 +164,7 @@ flow_control.connection_window = "500 kB"
 fn captures_of_quic_say_with_their_keys_what_the_simulation_knows() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
-    std::fs::write(directory.join("captures.toml"), CAPTURED).unwrap();
-    let output = bentpipe(directory, &["run", "captures.toml", "--no-store", "--out", "out"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let results = std::fs::read(directory.join("out/results.json")).unwrap();
-    let results: Value = serde_json::from_slice(&results).unwrap();
-    let runs = results["runs"].as_array().unwrap();
-    let mut captures: Vec<_> =
-        std::fs::read_dir(directory.join("out/captures")).unwrap().flatten().collect();
-    captures.sort_by_key(std::fs::DirEntry::file_name);
+    let (runs, captures) = simulated(directory, CAPTURED, "captures");
     assert_eq!((runs.len(), captures.len()), (6, 6));
     for (run, capture) in runs.iter().zip(&captures) {
         let lossless = run["point"]["path.hop.satellite.forward.loss"] == "0 %";

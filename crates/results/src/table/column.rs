@@ -64,6 +64,7 @@ impl<'a> Block<'a> {
     }
 
     /// Returns the first `n` values and the others.
+    #[cfg(feature = "parquet")]
     pub(crate) fn split_at(self, n: usize) -> (Self, Self) {
         let n = n.min(self.len());
         match self {

@@ -10,8 +10,6 @@ use std::net::SocketAddr;
 
 /// Most connections of a file that are distinguished.
 pub const MAX_CONNECTIONS: usize = 65_536;
-/// Most packets of the connection: about 600 MB without receive offload, and 300 MB of memory.
-pub const MAX_PACKETS: usize = 1_000_000;
 /// Longest trace.
 pub const MAX_SPAN: Span = Span::from_secs(1_000_000);
 /// Bytes that headers of IPv4 and UDP have, which [`Packet::bytes`] leaves out.
@@ -54,22 +52,10 @@ impl Largest {
 /// # Errors
 /// It has too many packets.
 pub fn trace(bytes: &[u8], chosen: Ends) -> Result<Trace, TraceError> {
-    let mut segments: Vec<(u64, Box<Segment<'_>>)> = Vec::new();
-    let mut count = 0;
-    let complete = packets(bytes, |packet| {
-        if let Carried::Tcp(segment) = read(&packet)
-            && ends(&segment) == chosen
-        {
-            count += 1;
-            if segments.len() < MAX_PACKETS {
-                segments.push((packet.at, segment));
-            }
-        }
-    });
-    if count > MAX_PACKETS {
-        return Err(TraceError::TooManyPackets { count, limit: MAX_PACKETS });
-    }
-    segments.sort_by_key(|(at, _)| *at);
+    let (segments, complete) = packets(bytes, |packet| match read(packet) {
+        Carried::Tcp(segment) => (ends(&segment) == chosen).then_some(segment),
+        _ => None,
+    })?;
     Ok(connection(&segments, usize::from(!complete)))
 }
 

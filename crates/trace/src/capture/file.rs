@@ -1,9 +1,13 @@
 //! Packets of capture files: pcapng (draft-ietf-opsawg-pcapng) and pcap (draft-ietf-opsawg-pcap).
 
+use crate::error::TraceError;
+
 /// Nanoseconds of a second.
 const SECOND: u128 = 1_000_000_000;
 /// Interfaces of a section that are kept; packets of others are left out.
 const MAX_INTERFACES: usize = 1024;
+/// Most packets of a connection: about 600 MB without receive offload, and 300 MB of memory.
+const MAX_PACKETS: usize = 1_000_000;
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
@@ -84,17 +88,36 @@ struct Interface {
     units: u64,
 }
 
-/// Calls `each` with every packet. Returns false if the file ends within a record or has one that
-/// cannot be read, after which it is not read further.
-pub fn packets<'a>(bytes: &'a [u8], mut each: impl FnMut(CapturedPacket<'a>)) -> bool {
-    records(bytes, |record| {
-        if let Record::Packet(packet) = record {
-            each(packet);
+/// Returns what `of` makes of the packets of one connection, in the order of their times in ns, and
+/// whether the file was read to its end.
+///
+/// # Errors
+/// There are more than [`MAX_PACKETS`].
+pub fn packets<'a, T>(
+    bytes: &'a [u8],
+    mut of: impl FnMut(&CapturedPacket<'a>) -> Option<T>,
+) -> Result<(Vec<(u64, T)>, bool), TraceError> {
+    let mut kept = Vec::new();
+    let mut count = 0;
+    let complete = records(bytes, |record| {
+        if let Record::Packet(packet) = record
+            && let Some(content) = of(&packet)
+        {
+            count += 1;
+            if kept.len() < MAX_PACKETS {
+                kept.push((packet.at, content));
+            }
         }
-    })
+    });
+    if count > MAX_PACKETS {
+        return Err(TraceError::TooManyPackets { count, limit: MAX_PACKETS });
+    }
+    kept.sort_by_key(|(at, _)| *at);
+    Ok((kept, complete))
 }
 
-/// Calls `each` with every packet and every key log, as [`packets`] does.
+/// Calls `each` with every packet and every key log. Returns false if the file ends within a record
+/// or has one that cannot be read, after which it is not read further.
 pub fn records<'a>(bytes: &'a [u8], mut each: impl FnMut(Record<'a>)) -> bool {
     match Format::of(bytes) {
         Some(Format::Pcapng) => blocks(bytes, &mut each).is_some(),

@@ -4,9 +4,7 @@ use super::frames::add_frames;
 use super::header::{QuicPacket, VERSION_1, VERSION_2, first_packet, version};
 use super::key_log::{KeyLog, Secrets};
 use super::protection::{Keys, SUITES, Suite};
-use crate::capture::connection::{
-    BETWEEN, Ends, MAX_CONNECTIONS, MAX_PACKETS, MAX_SPAN, in_order, near_end,
-};
+use crate::capture::connection::{BETWEEN, Ends, MAX_CONNECTIONS, MAX_SPAN, in_order, near_end};
 use crate::capture::file::packets;
 use crate::capture::segment::{Carried, Datagram, read};
 use crate::error::TraceError;
@@ -82,23 +80,11 @@ impl Largest {
 /// # Errors
 /// It has too many packets, or `keys` do not open it.
 pub fn trace(bytes: &[u8], chosen: Connection, keys: &KeyLog) -> Result<Trace, TraceError> {
-    let mut datagrams: Vec<(u64, Datagram<'_>)> = Vec::new();
     let mut connections = Connections::default();
-    let mut count = 0;
-    let complete = packets(bytes, |packet| {
-        if let Carried::Udp(datagram) = read(&packet)
-            && connections.of(&datagram) == Some(chosen)
-        {
-            count += 1;
-            if datagrams.len() < MAX_PACKETS {
-                datagrams.push((packet.at, datagram));
-            }
-        }
-    });
-    if count > MAX_PACKETS {
-        return Err(TraceError::TooManyPackets { count, limit: MAX_PACKETS });
-    }
-    datagrams.sort_by_key(|(at, _)| *at);
+    let (datagrams, complete) = packets(bytes, |packet| match read(packet) {
+        Carried::Udp(datagram) => (connections.of(&datagram) == Some(chosen)).then_some(datagram),
+        _ => None,
+    })?;
     let opening = Opening::find(&datagrams)?;
     let mut reader = Reader {
         sides: find_keys(&datagrams, &opening, keys)?,
