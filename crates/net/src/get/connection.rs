@@ -16,7 +16,7 @@ use bentpipe_quic::{
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::{Buf, Bytes, BytesMut};
 use h3::client::{RequestStream, SendRequest};
-use http::Request;
+use http::{Request, StatusCode};
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -152,8 +152,19 @@ impl Connection {
         })
     }
 
-    /// Sends a request and waits for the head of its response.
+    /// Sends a request and waits for the head of its response. A request that left as early data
+    /// and is refused for that is sent again after the handshake (RFC 8470 §5.2).
     pub async fn send(&self, request: Request<()>) -> Result<Response, ClientError> {
+        let early = self.conn.has_0rtt() && self.conn.connected_at().is_none();
+        let response = self.exchange(request.clone()).await?;
+        let refused = early && response.head.status() == StatusCode::TOO_EARLY;
+        if refused && self.conn.handshaken().await.is_ok() {
+            return self.exchange(request).await;
+        }
+        Ok(response)
+    }
+
+    async fn exchange(&self, request: Request<()>) -> Result<Response, ClientError> {
         let closed = || connection_closed(Some(&self.conn), &self.server);
         let first = !self.used.swap(true, Ordering::Relaxed);
         let started = if first { self.started } else { self.clock.now() };

@@ -12,6 +12,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -48,15 +49,22 @@ pub async fn over_http1(proxied: &Proxied, request: Request<Vec<u8>>) -> Result<
 
 /// Sends a request over HTTP/3. The length of its content is announced only if the request has it.
 pub async fn over_http3(proxied: &Proxied, request: Request<Vec<u8>>) -> Result<Answer, String> {
-    let address = proxied.server.address();
+    let config = QuicClientConfig::try_from(tls(&proxied.trust, ALPN_H3)).unwrap();
+    early_over_http3(proxied.server.address(), Arc::new(config), request).await
+}
+
+/// Sends a request over HTTP/3, as early data if `config` allows it and has a ticket.
+pub async fn early_over_http3(
+    address: SocketAddr,
+    config: Arc<QuicClientConfig>,
+    request: Request<Vec<u8>>,
+) -> Result<Answer, String> {
     let clock = RealClock::new();
     let socket = Socket::bind(([127, 0, 0, 1], 0).into()).unwrap();
     let endpoint =
         Endpoint::new(EndpointConfig::default(), clock.base(), None, socket.max_segments(1452));
     let (driver, _) = Driver::start(endpoint, socket, clock);
-    let config = ClientConfig::new(Arc::new(
-        QuicClientConfig::try_from(tls(&proxied.trust, ALPN_H3)).unwrap(),
-    ));
+    let config = ClientConfig::new(config);
     let (mut head, body) = request.into_parts();
     let target = head.uri.path_and_query().unwrap().as_str();
     head.uri = format!("https://localhost:{}{target}", address.port()).parse().unwrap();
@@ -80,7 +88,9 @@ pub async fn over_http3(proxied: &Proxied, request: Request<Vec<u8>>) -> Result<
 }
 
 async fn exchange(conn: Conn, request: Request<()>, content: Bytes) -> Result<Answer, String> {
-    conn.handshaken().await.map_err(|error| error.to_string())?;
+    if !conn.has_0rtt() {
+        conn.handshaken().await.map_err(|error| error.to_string())?;
+    }
     let built = h3::client::builder().build::<_, _, Bytes>(Http3::new(conn.clone(), 1 << 20)).await;
     let (mut connection, mut requests) = built.map_err(|error| error.to_string())?;
     conn.spawn(async move {

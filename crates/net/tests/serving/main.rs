@@ -4,6 +4,7 @@
 
 mod conformance;
 mod downloads;
+mod early_data;
 mod exchange;
 mod fallback;
 mod frames;

@@ -1,0 +1,189 @@
+//! Early data (0-RTT, RFC 8470): requests that an attacker sends again, and 425 (Too Early).
+
+use super::content;
+use super::exchange::{early_over_http3, tls};
+use super::kit::{certificate, listener, soon, until};
+use bentpipe_net::Trust;
+use bentpipe_net::get::Client;
+use bentpipe_net::proxy::Upstream;
+use bentpipe_net::serve::Server;
+use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
+use bentpipe_quic::tls::ALPN_H3;
+use bentpipe_units::Span;
+use http::{HeaderMap, Request};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket};
+use tokio::time::sleep;
+
+/// An upstream that keeps the head of each request. It answers 425 to early data.
+struct Counting {
+    address: SocketAddr,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Counting {
+    async fn new() -> Self {
+        let (listener, address) = listener().await;
+        let heads = Arc::new(Mutex::new(Vec::new()));
+        let kept = heads.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(answer(stream, kept.clone()));
+            }
+        });
+        Self { address, heads }
+    }
+
+    /// Returns how many requests began with `line`, and how many of them were marked.
+    fn count(&self, line: &str) -> (usize, usize) {
+        let heads = self.heads.lock().unwrap();
+        let found = heads.iter().filter(|head| head.starts_with(line));
+        (found.clone().count(), found.filter(|head| head.contains("early-data: 1\r\n")).count())
+    }
+
+    async fn proxy(&self, keys: &Path, certificate: bentpipe_net::Certificate) -> Server {
+        let upstream = Upstream::new(&format!("http://{}", self.address)).unwrap();
+        Server::proxy(upstream, certificate).keys(keys).start().await.unwrap()
+    }
+}
+
+async fn answer(mut stream: TcpStream, heads: Arc<Mutex<Vec<String>>>) {
+    let mut received = Vec::new();
+    while !received.windows(4).any(|end| end == b"\r\n\r\n") {
+        if stream.read_buf(&mut received).await.unwrap_or(0) == 0 {
+            return;
+        }
+    }
+    let head = String::from_utf8_lossy(&received).to_lowercase();
+    let status = if head.contains("early-data: 1\r\n") { "425 Too Early" } else { "200 OK" };
+    heads.lock().unwrap().push(head);
+    let answer = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok");
+    let _ = stream.write_all(answer.as_bytes()).await;
+    // The rest of the request, until the proxy closes.
+    let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+}
+
+/// Datagrams between a client and a server, with a delay from the server: it sees a request of the
+/// first flight long before the handshake is complete.
+struct Relay {
+    address: SocketAddr,
+    /// What the client has sent.
+    sent: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl Relay {
+    /// Returns a relay to `server`. Without one, nothing passes.
+    async fn new(server: Option<SocketAddr>) -> Self {
+        let outside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        let inside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        let address = outside.local_addr().unwrap();
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let kept = sent.clone();
+        tokio::spawn(async move {
+            let (mut up, mut down) = ([0; 2048], [0; 2048]);
+            let mut client = None;
+            loop {
+                tokio::select! {
+                    Ok((length, from)) = outside.recv_from(&mut up) => {
+                        client = Some(from);
+                        kept.lock().unwrap().push(up[..length].to_vec());
+                        if let Some(server) = server {
+                            inside.send_to(&up[..length], server).await.unwrap();
+                        }
+                    }
+                    Ok(length) = inside.recv(&mut down) => {
+                        let (outside, data) = (outside.clone(), down[..length].to_vec());
+                        let Some(client) = client else { continue };
+                        tokio::spawn(async move {
+                            sleep(Duration::from_millis(50)).await;
+                            let _ = outside.send_to(&data, client).await;
+                        });
+                    }
+                }
+            }
+        });
+        Self { address, sent }
+    }
+}
+
+/// Sends a recorded flight from an address of its own.
+async fn replay(flight: &[Vec<u8>], server: SocketAddr) {
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    for datagram in flight {
+        socket.send_to(datagram, server).await.unwrap();
+    }
+    // Long enough for a request to reach the upstream.
+    sleep(Duration::from_millis(500)).await;
+}
+
+fn request(method: &str) -> Request<Vec<u8>> {
+    Request::builder().method(method).uri("/order").body(b"one".to_vec()).unwrap()
+}
+
+/// Records the first flight of a client that comes back with a request, and that nobody answers.
+async fn flight(server: SocketAddr, trust: &Trust, method: &'static str) -> Vec<Vec<u8>> {
+    let mut config = tls(trust, ALPN_H3);
+    config.enable_early_data = true;
+    let config = Arc::new(QuicClientConfig::try_from(config).unwrap());
+    let first = early_over_http3(server, config.clone(), request("GET")).await.unwrap();
+    assert_eq!(first.head.status(), 200);
+    let relay = Relay::new(None).await;
+    let client = tokio::spawn(early_over_http3(relay.address, config, request(method)));
+    until("the first flight", || !relay.sent.lock().unwrap().is_empty()).await;
+    // The whole flight. Timeouts repeat parts of it.
+    sleep(Duration::from_millis(500)).await;
+    client.abort();
+    let flight = relay.sent.lock().unwrap();
+    flight.clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replayed_flight_passes_safe_requests_once_and_others_never() {
+    let here = tempfile::tempdir().unwrap();
+    let keys = here.path().join("server.sqlite");
+    let upstream = Counting::new().await;
+    let (certificate, trust) = certificate();
+    let server = upstream.proxy(&keys, certificate.clone()).await;
+    let get = flight(server.address(), &trust, "GET").await;
+    let post = flight(server.address(), &trust, "POST").await;
+    assert_eq!(upstream.count("get /order"), (2, 0), "one visit before each flight");
+    // The early data of the flight is good: a safe request passes, marked. Its session is used up.
+    for _ in 0..3 {
+        replay(&get, server.address()).await;
+    }
+    assert_eq!(upstream.count("get /order"), (3, 1));
+    // The handshake is never completed, so the client is not known to have asked.
+    replay(&post, server.address()).await;
+    replay(&post, server.address()).await;
+    assert_eq!(upstream.count("post /order"), (0, 0));
+    // Another server with the same keys and sessions.
+    soon(server.stop(Span::from_millis(100))).await;
+    let server = upstream.proxy(&keys, certificate).await;
+    replay(&get, server.address()).await;
+    replay(&post, server.address()).await;
+    assert_eq!(upstream.count("get /order"), (3, 1));
+    assert_eq!(upstream.count("post /order"), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_is_too_early_is_sent_again_after_the_handshake() {
+    let here = tempfile::tempdir().unwrap();
+    let upstream = Counting::new().await;
+    let (certificate, trust) = certificate();
+    let server = upstream.proxy(&here.path().join("server.sqlite"), certificate).await;
+    let relay = Relay::new(Some(server.address())).await;
+    let client = Client::builder().trust(trust).build().unwrap();
+    let url = format!("https://{}/file", relay.address).parse().unwrap();
+    for visit in 0..2 {
+        let response = client.get(&url, &HeaderMap::new()).await.unwrap();
+        assert_eq!(response.head.status(), 200, "visit {visit}");
+        assert_eq!(content(response).await.unwrap(), b"ok");
+        sleep(Duration::from_millis(200)).await;
+        client.disconnect().await;
+    }
+    assert_eq!(upstream.count("get /file"), (3, 1), "one of them too early");
+}
