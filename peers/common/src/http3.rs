@@ -1,7 +1,7 @@
 //! HTTP/3 with the crate h3, over any QUIC library that implements its traits.
 
-use crate::{Error, Fetch, Fetched, PIECE, Root};
-use bytes::{Buf, Bytes, BytesMut};
+use crate::{Error, Fetch, Fetched, PIECE, Root, interop};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use h3::quic;
 use http::{Request, Response, StatusCode, header};
 use std::future::{Future, poll_fn};
@@ -37,6 +37,45 @@ where
             }
         }
         fetched.complete(length)
+    };
+    tokio::select! {
+        biased;
+        result = exchange => result,
+        error = poll_fn(|cx| driver.poll_close(cx)) => Err(error.into()),
+    }
+}
+
+/// Downloads files at the same time, over one connection, for the QUIC interop runner.
+///
+/// # Errors
+/// The connection or a request failed, or a file cannot be written.
+pub async fn get_all<C, O>(connection: C, requests: &[interop::Request]) -> Result<(), Error>
+where
+    C: quic::Connection<Bytes, OpenStreams = O> + Send + 'static,
+    C::SendStream: Send,
+    C::RecvStream: Send,
+    O: quic::OpenStreams<Bytes> + Send,
+{
+    let (mut driver, mut sender) = h3::client::new(connection).await?;
+    let exchange = async {
+        let mut streams = Vec::new();
+        for request in requests {
+            let mut stream = sender.send_request(Request::get(request.url()).body(())?).await?;
+            stream.finish().await?;
+            streams.push((stream, request));
+        }
+        for (mut stream, request) in streams {
+            let status = stream.recv_response().await?.status();
+            if status != StatusCode::OK {
+                return Err(format!("{}: status {status}", request.url()).into());
+            }
+            let mut content = Vec::new();
+            while let Some(data) = stream.recv_data().await? {
+                content.put(data);
+            }
+            tokio::fs::write(request.file(), content).await?;
+        }
+        Ok(())
     };
     tokio::select! {
         biased;

@@ -3,12 +3,14 @@
 //!
 //! `client --url https://ADDRESS:PORT/FILE --name NAME --ca CERT --output FILE [--timeout SECONDS]`
 //! prints one line of JSON. Its exit status is 0 only if the whole file was written. `server
-//! --root DIR --address ADDRESS --port PORT --cert FILE --key FILE` serves until it is ended.
+//! --root DIR --address ADDRESS --port PORT --cert FILE --key FILE` serves until it is ended. In
+//! some, `interop` plays a test case of the QUIC interop runner: see [`interop`].
 
 mod arguments;
 mod fetched;
 #[cfg(feature = "h3")]
 pub mod http3;
+pub mod interop;
 mod program;
 mod root;
 

@@ -1,5 +1,7 @@
 //! A small HTTP/3 client and server on quinn and h3, with quinn's default transport settings.
 
+mod interop;
+
 use peer_common::{Error, Fetch, Fetched, Root, Serve, http3, run};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::pki_types::pem::PemObject;
@@ -13,6 +15,9 @@ const ALPN: &[u8] = b"h3";
 #[tokio::main]
 async fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
+    if std::env::args().nth(1).as_deref() == Some("interop") {
+        return interop::run().await;
+    }
     run(get, serve).await
 }
 

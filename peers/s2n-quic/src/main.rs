@@ -2,6 +2,7 @@
 //! `adapter` joins the two, because no published crate does.
 
 mod adapter;
+mod interop;
 
 use peer_common::{Error, Fetch, Fetched, Root, Serve, http3, run};
 use s2n_quic::client::Connect;
@@ -9,6 +10,9 @@ use std::process::ExitCode;
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some("interop") {
+        return interop::run().await;
+    }
     run(get, serve).await
 }
 
