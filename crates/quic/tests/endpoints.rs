@@ -289,6 +289,29 @@ fn a_server_opens_streams_in_its_first_flight_though_the_hello_takes_two_packets
 }
 
 #[test]
+fn a_server_ignores_a_retry_which_nobody_has_authenticated() {
+    let (mut pair, config) = pair(Clock::new());
+    let (conn, answer) = ask(&mut pair, config, b"question".to_vec(), None);
+    // The client's second flight is on the wire.
+    pair.run(Time::ZERO + DELAY + DELAY);
+    let forged: Vec<_> = pair
+        .wire
+        .iter()
+        .filter(|(_, to_server, data)| *to_server && data[0] & 0x80 != 0)
+        .map(|(time, _, data)| {
+            let mut retry = data.clone();
+            retry[0] |= 0x30;
+            (*time, true, retry)
+        })
+        .collect();
+    assert!(!forged.is_empty());
+    pair.wire.splice(0..0, forged);
+    pair.run(Time::ZERO + Span::from_secs(2));
+    assert_eq!(conn.closed(), None);
+    assert_eq!(answer.lock().unwrap().as_deref(), Some(&b"question"[..]));
+}
+
+#[test]
 fn a_closed_connection_is_forgotten_by_both_ends() {
     let (mut pair, config) = pair(Clock::new());
     let (conn, _) = ask(&mut pair, config, vec![1], None);

@@ -4,6 +4,7 @@ use super::accept::{Accept, Acceptor, Admission, Gatekeeper, PanicHandler};
 use super::attachments::Attachments;
 use super::batches::Batches;
 use super::entry::Entry;
+use super::retry_packets;
 use super::transmit::Transmit;
 use super::wake::{ConnectionWaker, WokenConnections};
 use crate::ack::AckScheduler;
@@ -60,7 +61,8 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that begins connections and, with a `server`, accepts them too.
+    /// An endpoint that begins connections or, with a `server`, accepts them. One that accepts
+    /// ignores Retry packets, so connections that it begins to a server that sends one fail.
     ///
     /// `max_segments`: most datagrams in one [`Transmit`].
     pub fn new(
@@ -211,11 +213,19 @@ impl Endpoint {
         remote: SocketAddr,
         local: Option<IpAddr>,
         ecn: Option<EcnCodepoint>,
-        data: BytesMut,
+        mut data: BytesMut,
     ) {
         let instant = self.clock.instant(now);
         let path = FourTuple::new(remote, local);
         let bytes = data.len() as u64;
+        if self.acceptor.is_some()
+            && let Some(begin) = retry_packets::position(&data)
+        {
+            if begin == 0 {
+                return;
+            }
+            data.truncate(begin);
+        }
         // RFC 9000 §17.3: the most significant bit.
         let short_header = data.first().is_some_and(|first| first & 0x80 == 0);
         self.scratch.clear();
