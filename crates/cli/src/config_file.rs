@@ -5,10 +5,12 @@ use crate::args::Cli;
 use clap::error::{ContextKind, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
+use nix::unistd::{getegid, geteuid};
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -53,15 +55,55 @@ fn names_file(arg: &OsStr) -> bool {
 fn read(file: &Path) -> Result<String, String> {
     let failed = |reason: &dyn std::fmt::Display| format!("{}: {reason}", file.display());
     let opened = File::open(file).map_err(|error| failed(&error))?;
-    if !opened.metadata().map_err(|error| failed(&error))?.is_file() {
+    let metadata = opened.metadata().map_err(|error| failed(&error))?;
+    if !metadata.is_file() {
         return Err(failed(&"it is not a regular file"));
     }
+    trusted(&Rights::of(&metadata), (geteuid().as_raw(), getegid().as_raw()))
+        .map_err(|why| failed(&why))?;
     let mut text = String::new();
     opened.take(MAX_SIZE + 1).read_to_string(&mut text).map_err(|error| failed(&error))?;
     if text.len() as u64 > MAX_SIZE {
         return Err(failed(&format_args!("it is larger than {MAX_SIZE} bytes")));
     }
     Ok(text)
+}
+
+/// Who may change a file.
+#[derive(Debug, Clone, Copy)]
+struct Rights {
+    owner: u32,
+    group: u32,
+    mode: u32,
+}
+
+impl Rights {
+    fn of(metadata: &Metadata) -> Self {
+        let mode = metadata.permissions().mode() & 0o777;
+        Self { owner: metadata.uid(), group: metadata.gid(), mode }
+    }
+}
+
+/// Checks that only root and this process, with its `user` and its `group`, may change a file:
+/// whoever can, chooses the files that a server reads and publishes with its rights.
+///
+/// # Errors
+/// Somebody else may: who, and what is allowed.
+fn trusted(rights: &Rights, (user, group): (u32, u32)) -> Result<(), String> {
+    let Rights { owner, group: owners, mode } = *rights;
+    if owner != 0 && owner != user {
+        return Err(format!(
+            "user {owner} owns it and may change it; allowed: root, and the user of the server \
+             ({user})"
+        ));
+    }
+    let by_group = mode & 0o020 != 0 && owners != 0 && owners != group;
+    if by_group || mode & 0o002 != 0 {
+        return Err(format!(
+            "its mode {mode:04o} lets other users change it; allowed: 0644 or stricter (chmod go-w)"
+        ));
+    }
+    Ok(())
 }
 
 /// Reads a configuration file for a command.
@@ -252,5 +294,32 @@ mod tests {
         assert!(expand(device.to_vec()).unwrap_err().ends_with("it is not a regular file"));
         let large = expanded("serve", &"#".repeat(1024 * 1024 + 1)).unwrap_err();
         assert!(large.ends_with("it is larger than 1048576 bytes"), "{large}");
+    }
+
+    #[test]
+    fn a_file_that_others_may_change_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("c.toml");
+        std::fs::write(&file, "threads = 2\n").unwrap();
+        let args = ["bentpipe", "serve", "--config", file.to_str().unwrap()].map(OsString::from);
+        for (mode, accepted) in
+            [(0o600, true), (0o644, true), (0o664, true), (0o646, false), (0o666, false)]
+        {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            match expand(args.to_vec()) {
+                Ok(_) => assert!(accepted, "{mode:o}"),
+                Err(error) => {
+                    assert!(!accepted, "{mode:o}: {error}");
+                    assert!(error.contains(&format!("its mode {mode:04o} ")), "{error}");
+                }
+            }
+        }
+        let of = |owner, group, mode| trusted(&Rights { owner, group, mode }, (1234, 567));
+        assert_eq!(of(0, 99, 0o644), Ok(()));
+        assert_eq!(of(1234, 0, 0o660), Ok(()));
+        assert_eq!(of(1234, 567, 0o660), Ok(()), "the group of this process");
+        assert!(of(1234, 99, 0o660).unwrap_err().starts_with("its mode 0660 "));
+        let error = of(4321, 567, 0o600).unwrap_err();
+        assert!(error.starts_with("user 4321 owns it"), "{error}");
     }
 }
