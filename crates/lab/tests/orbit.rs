@@ -197,6 +197,40 @@ fn a_station_without_coverage_gives_notes_and_no_error() {
 }
 
 #[test]
+fn coverage_is_sampled_until_the_last_flow_ends() {
+    const POLE: &str = "[[path.orbit.station]]\nname = \"pole\"\nlatitude_deg = 90\n\
+        longitude_deg = 0\n";
+    let text = |duration: &str| {
+        format!(
+            "name = \"pole\"\ntime_limit = \"10 min\"\n[path.orbit]\n\
+             constellation = \"kuiper-630\"\nlinks.all = {{ rate = \"1 Mbps\" }}\n{POLE}\
+             [[flow]]\nname = \"a\"\nfrom = \"pole\"\nto = \"Tokyo\"\n\
+             bulk.duration = \"{duration}\"\n[[flow]]\nname = \"b\"\nfrom = \"Osaka\"\n\
+             to = \"Tokyo\"\nstart_time = \"5 s\"\nstart_jitter = \"1 s\"\n\
+             bulk.duration = \"{duration}\"\n"
+        )
+    };
+    // A sample each 10 s: the last flow ends at 16, 31 or 606 s, after the last sample.
+    let periods = [("10 s", "from 0 s to 10 s"), ("25 s", "from 0 s to 30 s")];
+    for (duration, period) in periods.into_iter().chain([("10 min", "from 0 s to 600 s")]) {
+        let notes = read(&text(duration), &[]).unwrap().notes;
+        let station = format!("station `pole` sees no satellite {period} (sampled every 10 s)");
+        let flow = format!("flow `a` has no route {period}");
+        assert!(notes.contains(&station) && notes.contains(&flow), "{duration}: {notes:?}");
+    }
+    let notes = read(&text("1 s"), &["flow.b.start_time=0 s"]).unwrap().notes;
+    assert!(
+        notes.iter().any(|note| note == "station `pole` sees no satellite at 0 s"),
+        "{notes:?}"
+    );
+    assert!(notes.iter().any(|note| note == "flow `a` has no route at 0 s"), "{notes:?}");
+    // A flow of a given size may take until the time limit.
+    let sized = text("1 s").replacen("bulk.duration = \"1 s\"", "upload = \"1 kB\"", 1);
+    let notes = read(&sized, &[]).unwrap().notes;
+    assert!(notes.iter().any(|note| note.contains("from 0 s to 600 s")), "{notes:?}");
+}
+
+#[test]
 fn a_scenario_can_define_a_small_constellation() {
     for (planes, per_plane) in [(1, 1), (2, 3), (1, 8)] {
         let text = format!(

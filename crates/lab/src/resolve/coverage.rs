@@ -18,13 +18,16 @@ pub(super) struct Coverage {
     pub notes: Vec<String>,
 }
 
-/// Samples coverage at the start and then evenly over `length`, up to ten minutes.
+/// Samples coverage at the start and then evenly over `length`, up to ten minutes, but not beyond
+/// `end`, after which no flow is left.
 pub(super) fn coverage(
     network: &Network,
     flows: &[FlowEnds],
     length: Span,
+    end: Option<Span>,
 ) -> Result<Coverage, OrbitError> {
     let length = length.min(MAX_LENGTH);
+    let end = end.map_or(length, |end| end.min(length));
     // Whole seconds make the notes readable.
     let interval = Span::from_secs((length.as_nanos() / SAMPLES / 1_000_000_000).max(1));
     let mut first_rtts: Vec<Option<(Time, Span)>> = vec![None; flows.len()];
@@ -37,7 +40,7 @@ pub(super) fn coverage(
         for (index, outages) in outages.iter_mut().enumerate() {
             outages.add(at, topology.visible(index).is_empty());
         }
-        if at + interval > Time::ZERO + length {
+        if at + interval > Time::ZERO + end {
             break;
         }
         at += interval;
@@ -53,7 +56,9 @@ pub(super) fn coverage(
     for (flow, first_rtt) in flows.iter().zip(&first_rtts) {
         let name = &flow.name;
         match first_rtt {
-            None => notes.push(format!("flow `{name}` has no route from 0 s to {}", seconds(at))),
+            None => {
+                notes.push(format!("flow `{name}` has no route {}", period(Time::ZERO, at)));
+            }
             Some((first, _)) if *first > Time::ZERO => {
                 notes.push(format!("flow `{name}` has no route before {}", seconds(*first)));
             }
@@ -88,6 +93,12 @@ fn measure_first_rtts(
             .delay(network.station(flow.stations.0), destination)
             .map(|delay| (topology.at(), delay * 2));
     }
+}
+
+/// Returns the time between two samples as text; one sample is a point in time.
+fn period(from: Time, to: Time) -> String {
+    let (begin, end) = (seconds(from), seconds(to));
+    if from == to { format!("at {begin}") } else { format!("from {begin} to {end}") }
 }
 
 fn seconds(at: Time) -> String {
@@ -134,10 +145,11 @@ impl Outages {
             0 | 1 => String::new(),
             count => format!(", and {} more times until {}", count - 1, seconds(end)),
         };
-        let (from, to) = (seconds(from), seconds(to));
-        Some(format!(
-            "station `{name}` sees no satellite from {from} to {to}{again} (sampled every \
-                {interval})"
-        ))
+        let sampled = match end {
+            Time::ZERO => String::new(),
+            _ => format!(" (sampled every {interval})"),
+        };
+        let period = period(from, to);
+        Some(format!("station `{name}` sees no satellite {period}{again}{sampled}"))
     }
 }

@@ -11,6 +11,7 @@ mod orbit_path;
 mod path;
 mod path_summary;
 mod quic;
+mod repeat;
 mod settings;
 mod stations;
 mod tcp;

@@ -3,6 +3,7 @@
 use super::coverage::{Coverage, coverage};
 use super::error_chain::error_chain;
 use super::orbit_path::{LinkKind, LinkKinds, OrbitPath};
+use super::repeat::last_end;
 use super::stations::{StationDefaults, Stations};
 use bentpipe_link::{
     CapacityAllocation, DelayConfig, DirectionConfig, DirectionPatch, InputFiles, PolicerConfig,
@@ -129,9 +130,11 @@ pub(super) fn resolve_orbit(
     };
     path.flows =
         flows.into_iter().map(|(name, from, to)| path.flow_between(name, from, to)).collect();
-    let Coverage { rtt, notes } =
-        coverage(&path.network, &path.flows, length + start_window.unwrap_or_default())
-            .map_err(|error| Problem::new(whole, error.to_string()))?;
+    // A run begins within the window.
+    let window = start_window.unwrap_or_default();
+    let end = last_end(scenario).map(|end| end + window);
+    let Coverage { rtt, notes } = coverage(&path.network, &path.flows, length + window, end)
+        .map_err(|error| Problem::new(whole, error.to_string()))?;
     path.rtt = rtt;
     path.notes.extend(notes);
     Ok(Some(path))

@@ -2,11 +2,12 @@
 
 use super::bottleneck::bottleneck;
 use super::path::ResolvedPath;
+use super::repeat::{handshake, is_repeat};
 use crate::outcome;
 use bentpipe_quic::Handshake;
 use bentpipe_results::Direction;
 use bentpipe_scenario::workload::{PlannedObject, Sequence, Transfer, Visit as VisitSection, Work};
-use bentpipe_scenario::{Flow, MeasuredVisit, Protocol, Scenario};
+use bentpipe_scenario::{Flow, Scenario};
 use bentpipe_sim::{Object, Visit};
 use bentpipe_units::{Bytes, Span};
 
@@ -60,25 +61,6 @@ pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> V
     let Sequence { idle_before, .. } = &flow.sequence;
     let wait = idle_before.as_ref().map_or(DEFAULT_IDLE, |idle| *idle.get_ref());
     vec![first, Visit { idle_before: wait, ..visit }]
-}
-
-/// Returns true if the measured visit of `flow` has an implied first one before it.
-fn is_repeat(flow: &Flow) -> bool {
-    let of_workload = match &flow.work {
-        Work::Visits(_) => false,
-        Work::Once(workload) => !workload.has_own_transport(),
-    };
-    let repeat = handshake(flow) == Handshake::ZeroRtt
-        || flow.transport.visit == Some(MeasuredVisit::Repeat);
-    of_workload && repeat
-}
-
-/// Returns the handshake of the visits of `flow`.
-fn handshake(flow: &Flow) -> Handshake {
-    match flow.protocol {
-        Protocol::Quic(_) | Protocol::Tcp(_) => flow.transport.handshake.unwrap_or_default(),
-        Protocol::Datagrams | Protocol::External => Handshake::OneRtt,
-    }
 }
 
 /// Returns the step of the times at which visits begin, so that variants meet the same conditions
