@@ -16,6 +16,9 @@ const LONGEST: Span = Span::from_secs(10);
 /// milliseconds, with timers, batches and ACKs of ten packets.
 const LEAST_AGGREGATION: Span = Span::from_millis(5);
 
+/// Aggregation time from which on frames cause it: the timers of senders and receivers are shorter.
+const FRAMES: Span = Span::from_millis(15);
+
 /// Losses of a round.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Losses {
@@ -139,7 +142,18 @@ impl Path {
         self.arrivals.note(ack.now, ack.delivered, ack.newest().sent_at);
         self.delay.note(ack.now, ack.rtt, ack.round_start);
         let covered = ack.now.since(self.gap) >= self.tuning.max_ack_aggregation;
-        self.busy |= covered && self.delay.queue() >= self.tuning.calm;
+        self.busy |= covered && self.delay.queue() >= self.calm();
+    }
+
+    /// Returns the RTT increase from which on others use the path. Frames delay ACKs by up to their
+    /// length, and a first burst that is faster than the link queues behind itself.
+    fn calm(&self) -> Span {
+        let alone = if self.round <= 2 || self.ack_aggregation.span() > FRAMES {
+            self.tuning.max_ack_aggregation
+        } else {
+            Span::ZERO
+        };
+        self.tuning.calm.max(alone)
     }
 
     /// Handles a change of the maximum packet size.
@@ -222,8 +236,9 @@ impl Path {
         self.proven / self.bytes_per_ack.max(1.0) * ACK_BITS >= self.tuning.return_doubt
     }
 
-    /// Ends the slow start with the capacity found.
+    /// Ends the slow start with the capacity found, given the window that it had while it settled.
     pub(super) fn found(&mut self, window: Bytes, recovery_start: u64) -> Progress {
+        let window = window.mul_f64(self.tuning.margin / self.tuning.settle);
         self.window = window.max(minimum_window(self.mtu));
         let rate = Some(Rate::from_bps((self.proven * 8.0) as u64)).filter(|rate| !rate.is_zero());
         Progress::Found(CapacityEstimate {

@@ -75,8 +75,8 @@ impl Settling {
     }
 
     fn send(&self, path: &mut Path) {
-        let margin = path.tuning.margin;
-        path.send(margin * path.proven * path.base(), margin * path.proven);
+        let rate = path.tuning.settle * path.proven;
+        path.send(rate * path.base(), rate);
     }
 
     /// Returns the highest rate that was proven, in bytes per second. What is left of the first
@@ -169,7 +169,7 @@ impl Verifying {
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
         if ack.now >= self.until {
-            path.rate = path.rate.map(|rate| rate.min(path.proven * path.tuning.margin));
+            path.rate = path.rate.map(|rate| rate.min(path.proven * path.tuning.settle));
         }
         let Some((since, delivered)) = self.since else {
             if ack.newest().number >= self.first {
