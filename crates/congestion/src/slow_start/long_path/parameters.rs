@@ -19,8 +19,8 @@ parameters! {
              follows at `pace`";
         pace: 1.0, 1.0 => 2.0, "", "rate after a burst relative to the window per RTT";
         calm: 30.0, 1.0 => 1000.0, "ms",
-            "RTT increase from which on others use the path; for the first burst, and where frames \
-             aggregate ACKs, at least `max_ack_aggregation`";
+            "RTT increase from which on others use the path; for the first burst, and where \
+             frames aggregate ACKs, at least `max_ack_aggregation`";
         busy_gain: 1.25, 1.0 => 16.0, "", "`gain` on a path that others use";
         busy_growth: 2.0, 1.0 => 64.0, "", "`max_growth` on a path that others use";
         doubt: 1.0, 0.0 => 1.0, "",
@@ -37,8 +37,8 @@ parameters! {
             "smallest RTT increase that counts as a queue, relative to the RTT";
         max_loss: 0.05, 0.001 => 1.0, "", "losses of a round that end the bursts";
         settle: 1.1, 0.5 => 2.0, "",
-            "window between bursts and end of the slow start, relative to the proven rate times the \
-             RTT";
+            "window between bursts and end of the slow start, relative to the proven rate times \
+             the RTT";
         margin: 1.1, 0.5 => 2.0, "",
             "window after slow start, relative to the proven rate times the RTT";
         return_doubt: 0.4, 0.0 => 1000.0, "Mbps",
