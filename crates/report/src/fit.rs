@@ -103,7 +103,7 @@ impl Selection {
             // Series of equal length repeat times and values at equal distances. Samples at equal
             // distances could have only one of them.
             let place = (index as u32).wrapping_mul(GOLDEN) >> 16;
-            let from = (STRETCH - SAMPLE) * place as usize >> 16;
+            let from = ((STRETCH - SAMPLE) * place as usize) >> 16;
             let sample = &stretch[from..from + SAMPLE];
             // Writing to memory does not fail.
             encoder.write_all(sample).ok()?;
