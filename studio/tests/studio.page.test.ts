@@ -181,10 +181,11 @@ describe.skipIf(skipped(noCommand))("the studio", () => {
     await notice(page, /[1-9]\d* of 200.000 runs/);
     const { p95, text } = await keyTimes(page, 150);
     console.log(`typing while runs go on in the studio: ${text}`);
-    expect(p95).toBeLessThan(50);
+    // Before the figure is judged: the other tests would wait for runs that go on.
     await page.getByRole("button", { name: "Cancel" }).click();
     await notice(page, /cancelled/);
     await page.close();
+    expect(p95).toBeLessThan(50);
   });
 
   it.skipIf(noEngine !== null)("exports a report that opens offline and runs there", async () => {
