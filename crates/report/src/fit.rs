@@ -172,15 +172,11 @@ fn with_limit(recording: &Recording, kept: &[usize], limit: usize) -> Selection 
     Selection { traces, constellations, blob, note }
 }
 
-/// Returns true if binary data is not worth the time of its compression. The digits of times and
-/// values hardly repeat: compression saves a third, and higher levels save no more.
-fn is_small(blob: &[u8], room: usize) -> bool {
-    blob.len() <= SMALL.min(room / 8 * 7)
-}
-
 /// Returns `blob` as a zlib stream, of at most `room` bytes if possible.
 fn deflate(blob: &[u8], room: usize) -> Vec<u8> {
-    if is_small(blob, room) {
+    // The digits of times and values hardly repeat: compression saves a third, which is not worth
+    // its time in a small page, and higher levels save no more.
+    if blob.len() <= SMALL.min(room / 8 * 7) {
         return stored(blob);
     }
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());

@@ -5,7 +5,7 @@
 //! can forge one. noq-proto closes a connection over it (PROTOCOL_VIOLATION), so it must not get
 //! any.
 
-/// Versions whose long headers are parsed: the stack has no other (RFC 9000 §15).
+/// Version whose long headers are parsed: the stack has no other (RFC 9000 §15).
 const VERSION_1: u32 = 1;
 /// Types of packets with long headers (RFC 9000 §17.2).
 const INITIAL: u8 = 0;
