@@ -10,6 +10,7 @@ mod arrivals;
 mod delay;
 mod parameters;
 mod path;
+mod sharing;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -128,6 +129,7 @@ impl SlowStart for LongPath {
         }
         let path = &mut self.path;
         path.losses.note(loss);
+        path.sharing.on_loss();
         let next = match &mut self.step {
             Step::Waiting => Next::Over(Progress::Congested),
             Step::Growing(_)

@@ -18,11 +18,15 @@ parameters! {
             "volume of a burst relative to the proven rate times the RTT; the rest of a round \
              follows at `pace`";
         pace: 1.0, 1.0 => 2.0, "", "rate after a burst relative to the window per RTT";
-        calm: 30.0, 1.0 => 1000.0, "ms",
-            "RTT increase from which on others use the path; for the first burst, and where \
+        calm: 10.0, 1.0 => 1000.0, "ms",
+            "RTT increase from which on others may use the path; for the first burst, and where \
              frames aggregate ACKs, at least `max_ack_aggregation`";
-        busy_gain: 1.25, 1.0 => 16.0, "", "`gain` on a path that others use";
-        busy_growth: 2.0, 1.0 => 64.0, "", "`max_growth` on a path that others use";
+        share: 0.9, 0.0 => 2.0, "",
+            "rate while packets queue, relative to the highest proven rate, below which others \
+             use the path";
+        shared_margin: 0.5, 0.1 => 2.0, "", "`settle` and `margin` on a path that others use";
+        busy_gain: 1.25, 1.0 => 16.0, "", "`gain` on a path that others may use";
+        busy_growth: 2.0, 1.0 => 64.0, "", "`max_growth` on a path that others may use";
         doubt: 1.0, 0.0 => 1.0, "",
             "losses of the bursts, relative to the window, beyond which no more capacity is sought";
         excess: 0.1, 0.0 => 2.0, "",
@@ -58,6 +62,8 @@ pub(super) struct Tuning {
     pub(super) burst: f64,
     pub(super) pace: f64,
     pub(super) calm: Span,
+    pub(super) share: f64,
+    pub(super) shared_margin: f64,
     pub(super) busy_gain: f64,
     pub(super) busy_growth: f64,
     pub(super) doubt: f64,
@@ -85,6 +91,8 @@ impl Tuning {
             burst: parameters.burst,
             pace: parameters.pace,
             calm: span(parameters.calm),
+            share: parameters.share,
+            shared_margin: parameters.shared_margin,
             busy_gain: parameters.busy_gain,
             busy_growth: parameters.busy_growth,
             doubt: parameters.doubt,

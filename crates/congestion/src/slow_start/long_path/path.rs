@@ -5,6 +5,7 @@ use super::ack_aggregation::AckAggregation;
 use super::arrivals::Arrivals;
 use super::delay::Delay;
 use super::parameters::Tuning;
+use super::sharing::Sharing;
 use crate::controller::minimum_window;
 use crate::controller::{Ack, ControllerConfig, Loss};
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -54,8 +55,10 @@ pub(super) struct Path {
     pub(super) sharers: u64,
     /// Bytes sent in this round; `None` until the first burst is acknowledged.
     pub(super) burst: Option<Bytes>,
-    /// True if the RTT has shown that others use the path.
+    /// True if the RTT has shown that others may use the path.
     pub(super) busy: bool,
+    /// Whether rates have shown that they do.
+    pub(super) sharing: Sharing,
     /// First RTT: the scale of all times.
     pub(super) scale: Span,
     pub(super) arrivals: Arrivals,
@@ -89,6 +92,7 @@ impl Path {
             sharers: 1,
             burst: None,
             busy: false,
+            sharing: Sharing::new(tuning.share, Span::ZERO),
             scale: Span::ZERO,
             arrivals: Arrivals::new(Span::ZERO),
             delay: Delay::new(Span::MAX, tuning.max_ack_aggregation),
@@ -110,6 +114,7 @@ impl Path {
     pub(super) fn begin(&mut self, ack: &Ack<'_>) {
         self.scale = ack.rtt.min(LONGEST);
         self.arrivals = Arrivals::new(self.scale);
+        self.sharing = Sharing::new(self.tuning.share, self.scale);
         self.round_delivered = ack.delivered;
         let burst = (10.0 * self.scale.as_secs_f64() / 0.05).min(self.tuning.first_flight);
         let window = self.mtu.mul_f64(burst / self.sharers.max(1) as f64).max(self.window);
@@ -142,7 +147,16 @@ impl Path {
         self.arrivals.note(ack.now, ack.delivered, ack.newest().sent_at);
         self.delay.note(ack.now, ack.rtt, ack.round_start);
         let covered = ack.now.since(self.gap) >= self.tuning.max_ack_aggregation;
-        self.busy |= covered && self.delay.queue() >= self.calm();
+        let queueing = self.delay.queue() >= self.calm();
+        self.busy |= covered && queueing;
+        self.sharing.note(
+            ack,
+            quiet,
+            ack.rtt.saturating_sub(self.delay.base()),
+            queueing,
+            self.ack_aggregation.span(),
+            self.proven,
+        );
     }
 
     /// Returns the RTT increase from which on others use the path. Frames delay ACKs by up to their
@@ -175,7 +189,13 @@ impl Path {
 
     /// Returns the maximum growth of the window per round.
     pub(super) fn max_growth(&self) -> f64 {
-        if self.busy { self.tuning.busy_growth } else { self.tuning.max_growth }
+        if self.sharing.found() {
+            1.0
+        } else if self.busy {
+            self.tuning.busy_growth
+        } else {
+            self.tuning.max_growth
+        }
     }
 
     /// Sets the rate of the bursts: that of a burst until its volume is sent, then that of the
@@ -219,8 +239,8 @@ impl Path {
     /// Returns true if the RTT has grown by more than the variation of the path itself.
     pub(super) fn is_queueing(&self) -> bool {
         let swing = self.swing.unwrap_or(self.delay.swing()).mul_f64(1.5).min(self.scale / 4);
-        self.delay.queue()
-            >= self.tuning.rise.max(self.scale.mul_f64(self.tuning.rise_share)).max(swing)
+        let share = if self.sharing.found() { 0.0 } else { self.tuning.rise_share };
+        self.delay.queue() >= self.tuning.rise.max(self.scale.mul_f64(share)).max(swing)
     }
 
     /// Returns true if the RTT is at its minimum, up to the effect of frames.
@@ -236,9 +256,20 @@ impl Path {
         self.proven / self.bytes_per_ack.max(1.0) * ACK_BITS >= self.tuning.return_doubt
     }
 
+    /// Returns the window between the bursts and the end of the slow start, relative to the proven
+    /// rate times the RTT.
+    pub(super) fn settle(&self) -> f64 {
+        if self.sharing.found() { self.tuning.shared_margin } else { self.tuning.settle }
+    }
+
+    /// Returns the window after the slow start, relative to the proven rate times the RTT.
+    fn margin(&self) -> f64 {
+        if self.sharing.found() { self.tuning.shared_margin } else { self.tuning.margin }
+    }
+
     /// Ends the slow start with the capacity found, given the window that it had while it settled.
     pub(super) fn found(&mut self, window: Bytes, recovery_start: u64) -> Progress {
-        let window = window.mul_f64(self.tuning.margin / self.tuning.settle);
+        let window = window.mul_f64(self.margin() / self.settle());
         self.window = window.max(minimum_window(self.mtu));
         let rate = Some(Rate::from_bps((self.proven * 8.0) as u64)).filter(|rate| !rate.is_zero());
         Progress::Found(CapacityEstimate {

@@ -75,7 +75,7 @@ impl Settling {
     }
 
     fn send(&self, path: &mut Path) {
-        let rate = path.tuning.settle * path.proven;
+        let rate = path.settle() * path.proven;
         path.send(rate * path.base(), rate);
     }
 
@@ -169,7 +169,7 @@ impl Verifying {
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
         if ack.now >= self.until {
-            path.rate = path.rate.map(|rate| rate.min(path.proven * path.tuning.settle));
+            path.rate = path.rate.map(|rate| rate.min(path.proven * path.settle()));
         }
         let Some((since, delivered)) = self.since else {
             if ack.newest().number >= self.first {
