@@ -164,7 +164,7 @@ mod tests {
             &format!("{right256};q=1, unixsum=:AAAA:"),
             // These are ignored.
             &wrong256.replace("=:", "="),
-            &wrong256[..wrong256.len() - 1].to_owned(),
+            &wrong256[..wrong256.len() - 1],
             &wrong512.replace("sha-512", "sha-256"),
             "sha-256=:AAAA:",
             "sha-256",
