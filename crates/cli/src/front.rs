@@ -6,11 +6,11 @@ use crate::status::{FAILED, OK, USAGE};
 use crate::stop::{ServiceSignal, StopSignals};
 use bentpipe_net::serve::{CertificateResolver, Limits, ServerBuilder};
 use bentpipe_net::store::{default_keys, default_store};
-use bentpipe_net::{Certificate, raise_descriptor_limit};
+use bentpipe_net::{Certificate, CertificateError, raise_descriptor_limit};
 use bentpipe_quic::congestion::CongestionConfig;
 use serde_json::json;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Open descriptors of a thread: its socket, and its runtime's epoll, eventfd and signal pipe.
@@ -74,7 +74,7 @@ async fn serve(
     let usage = |error: &dyn std::fmt::Display| (error.to_string(), USAGE);
     let failed = |error: &dyn std::fmt::Display| (error.to_string(), FAILED);
     let certificate = match (&args.cert, &args.key) {
-        (Some(chain), Some(key)) => Certificate::from_pem(chain, key),
+        (Some(chain), Some(key)) => load(chain, key),
         _ if args.self_signed => Certificate::self_signed(&names(args.listen.ip(), &args.name)),
         _ => {
             return Err((
@@ -182,10 +182,20 @@ fn sessions(args: &Front) -> Option<PathBuf> {
     args.sessions.clone().or_else(default)
 }
 
+/// Loads the certificate, and warns if other users may read its private key. That is no error:
+/// some systems hand out keys with mode 0644 in a directory that only the server may enter.
+fn load(chain: &Path, key: &Path) -> Result<Certificate, CertificateError> {
+    let certificate = Certificate::from_pem(chain, key)?;
+    if let Some(warning) = certificate.warning() {
+        eprintln!("warning: {warning}");
+    }
+    Ok(certificate)
+}
+
 /// Reads the certificate again. If that fails, the server continues with the one that it has.
 fn reload(args: &Front, certificates: &CertificateResolver) {
     let (Some(chain), Some(key)) = (&args.cert, &args.key) else { return };
-    let loaded = Certificate::from_pem(chain, key).map_err(|error| error.to_string());
+    let loaded = load(chain, key).map_err(|error| error.to_string());
     let replaced = loaded.and_then(|certificate| {
         let fingerprint = certificate.fingerprint();
         certificates.replace(&certificate).map_err(|error| error.to_string())?;

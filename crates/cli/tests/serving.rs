@@ -6,9 +6,13 @@
 
 mod running;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use running::{Running, bentpipe, refused};
 use serde_json::Value;
-use std::process::Output;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -137,6 +141,52 @@ fn a_client_without_tokens_resumes_no_path() {
     while paths(&["--tokens", "tokens.sqlite"]).iter().all(|path| path == "unknown") {
         assert!(Instant::now() < until, "no visit presents a token");
     }
+}
+
+#[test]
+fn a_private_key_that_every_user_may_read_is_served_with_a_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    let pem = |name: &str, label: &str, der: &[u8]| {
+        let encoded = STANDARD.encode(der);
+        let text = format!("-----BEGIN {label}-----\n{encoded}\n-----END {label}-----\n");
+        std::fs::write(dir.path().join(name), text).unwrap();
+    };
+    let made = rcgen::generate_simple_self_signed(["server.test".to_owned()]).unwrap();
+    pem("chain.pem", "CERTIFICATE", made.cert.der());
+    pem("key.pem", "PRIVATE KEY", &made.signing_key.serialize_der());
+    let key = dir.path().join("key.pem");
+    let allow = |mode| std::fs::set_permissions(&key, Permissions::from_mode(mode)).unwrap();
+    let warned = |running: &Running| running.errors().matches("warning: private key in ").count();
+    // Loads the files again, and waits until the server says so for the `time`-th time.
+    let reload = |running: &Running, time: usize| {
+        let sent = Command::new("kill").args(["-HUP", &running.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        let until = Instant::now() + Duration::from_secs(20);
+        while running.errors().matches("new certificate").count() < time {
+            assert!(Instant::now() < until, "{}", running.errors());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+
+    allow(0o640);
+    let serve = ["serve", ".", "--listen", "127.0.0.1:0", "--no-store"];
+    let files = ["--cert", "chain.pem", "--key", "key.pem"];
+    let mut running = Running::start(dir.path(), &[&serve[..], &files].concat());
+    assert_eq!(warned(&running), 0, "{}", running.errors());
+    allow(0o644);
+    reload(&running, 1);
+    assert_eq!(warned(&running), 1, "{}", running.errors());
+    assert!(running.errors().contains("key.pem: its mode 0644 lets other users read or change it"));
+    assert!(running.errors().contains("chmod 640"), "{}", running.errors());
+    allow(0o600);
+    reload(&running, 2);
+    assert_eq!(warned(&running), 1, "{}", running.errors());
+    assert_eq!(running.terminate(), Some(0));
+
+    allow(0o644);
+    let mut running = Running::start(dir.path(), &[&serve[..], &files].concat());
+    assert_eq!(warned(&running), 1, "{}", running.errors());
+    assert_eq!(running.terminate(), Some(0));
 }
 
 #[test]

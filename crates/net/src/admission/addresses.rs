@@ -104,4 +104,45 @@ mod tests {
         let error = "example.org".parse::<Addresses>().unwrap_err().to_string();
         assert!(error.contains("example.org") && error.contains("192.168.0.0/16"), "{error}");
     }
+
+    #[test]
+    fn a_set_contains_its_own_addresses() {
+        let contains = |set: &str, address: &str| {
+            set.parse::<Addresses>().unwrap().contains(address.parse().unwrap())
+        };
+        for address in ["10.0.0.1", "1.1.1.1", "::", "ff02::1"] {
+            assert!(contains("any", address), "{address}");
+        }
+        assert!(contains("10.1.0.0/16", "10.1.255.255") && !contains("10.1.0.0/16", "10.2.0.0"));
+        assert!(contains("public", "1.1.1.1") && !contains("public", "10.1.0.0"));
+    }
+
+    #[test]
+    fn special_networks_end_where_the_registries_say() {
+        // The last address, or the first one, of a special network, and its public neighbour.
+        for (special, public) in [
+            ("0.255.255.255", "1.0.0.0"),
+            ("100.64.0.0", "100.63.255.255"),
+            ("100.127.255.255", "100.128.0.0"),
+            ("192.0.0.255", "192.0.1.0"),
+            ("198.18.0.0", "198.17.255.255"),
+            ("198.19.255.255", "198.20.0.0"),
+            ("224.0.0.0", "223.255.255.255"),
+            ("240.0.0.0", "199.19.0.0"),
+            ("192.0.2.0", "193.0.0.0"),
+            ("100.100.0.0", "101.64.0.0"),
+            ("1fff:ffff::", "2000::"),
+            ("4000::", "3ffe:ffff::"),
+            ("2001:1ff:ffff::", "2001:200::"),
+            ("2001:db8:ffff::", "2001:db9::"),
+            ("2001:db8::", "2001:db7:ffff::"),
+            ("2001::", "2000:ffff::"),
+            ("2002:ffff::", "2003::"),
+            ("3fff:fff:ffff::", "3fff:1000::"),
+            ("3fff::", "2a00:db8::"),
+        ] {
+            assert!(!is_public(special.parse().unwrap()), "{special}");
+            assert!(is_public(public.parse().unwrap()), "{public}");
+        }
+    }
 }

@@ -121,6 +121,47 @@ mod tests {
     }
 
     #[test]
+    fn a_new_connection_gets_a_sixteenth_of_what_is_free() {
+        let min = Buffers::of(MIN_BUFFER, MIN_BUFFER).bytes();
+        let bytes = |memory, connections| {
+            let available = Available { memory, connections };
+            Buffers::allocate(available, (Bytes::from_mb(800), Bytes::from_mb(100)))
+                .map(|buffers| buffers.bytes())
+        };
+        // The minimum of all connections to come is left to them.
+        for (spare, connections) in [(1_600_000_000, 1), (160_000_000, 100)] {
+            let share = min + spare / 16;
+            let taken = bytes(connections * min + spare, connections).unwrap();
+            assert!(taken <= share && share - taken < 64, "{taken} of {share}");
+        }
+        assert_eq!(bytes(100 * min, 100), Some(min));
+        assert_eq!(bytes(min, 100), Some(min), "the last one is admitted all the same");
+        assert_eq!(bytes(min - 1, 1), None);
+    }
+
+    #[test]
+    fn scarce_memory_is_used_up_in_proportion_to_what_is_wanted() {
+        let wanted = (8_000_000, 1_000_000);
+        let all = Buffers::of(wanted.0, wanted.1);
+        assert_eq!(all.bytes(), 4 * 9_000_000 + 2 * 64 * 1024);
+        assert_eq!(Buffers::within(all.bytes(), wanted), Some(all));
+        let half = Buffers::within(18_000_000, wanted).unwrap();
+        let (satellite, other) = (half.satellite.get(), half.other.get());
+        assert!(18_000_000 - half.bytes() < 64, "{half:?}");
+        assert!(satellite.abs_diff(8 * other) < 16, "{half:?}");
+        // Between an eighth of the larger socket buffer and the bounds.
+        let relay = |satellite, other| Buffers::of(satellite, other).relay.get();
+        assert_eq!((relay(300_000, 100_000), relay(100_000, 300_000)), (37_500, 37_500));
+        assert_eq!((relay(40_000, 40_000), relay(1 << 20, 0)), (16 * 1024, 64 * 1024));
+        // Of little memory, an eighth is left for each relay buffer.
+        let little = Buffers::within(400_000, (8_000_000, 8_000_000));
+        assert_eq!(little, Some(Buffers::of(37_500, 37_500)));
+        // If the smaller buffer's minimum does not fit beside the larger one's share, both have it.
+        let few = Buffers::within(600_000, (8_000_000, 1));
+        assert_eq!(few, Some(Buffers::of(MIN_BUFFER, MIN_BUFFER)));
+    }
+
+    #[test]
     fn the_first_connections_get_what_they_want() {
         let control = control(1024, Bytes::from_mb(1000));
         let eight: Vec<_> = (0..8).map(|_| admit(&control).unwrap()).collect();

@@ -87,6 +87,7 @@ mod tests {
             .for_each(|(client, validated)| counts.add(client, validated));
         assert_eq!(counts.of(&one), ClientCount { validated: 1, unvalidated: 1 });
         assert_eq!((counts.total(), counts.of(&other).total()), (3, 1));
+        assert_eq!(counts.of(&one).total(), 2);
         counts.remove(&one, true);
         counts.remove(&one, false);
         // No connection is left.

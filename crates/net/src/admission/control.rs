@@ -287,7 +287,9 @@ mod tests {
         drop((guards, third));
         assert_eq!((control.connections(), control.state().handshakes), (0, 0));
         drop(admit(&control, ip(1)).unwrap());
+        assert!(!control.is_closed());
         control.close();
+        assert!(control.is_closed());
         assert_eq!(denied(admit(&control, ip(1))), Denial::Refuse(Full::Closed));
     }
 
@@ -341,6 +343,13 @@ mod tests {
         let guard = control.reserve(ip(1), half).unwrap_or_else(|full| panic!("{full:?}"));
         assert_eq!((guard.reservation().bytes(), control.memory()), (50, Bytes::new(50)));
         assert!(matches!(control.reserve(ip(1), half), Err(Full::Memory)));
+        let mut seen = None;
+        let refused = control.reserve(ip(1), |free| {
+            seen = Some((free.memory, free.connections));
+            None::<Half>
+        });
+        assert!(matches!(refused, Err(Full::Memory)));
+        assert_eq!(seen, Some((50, 2)), "half of the memory and two of three places are free");
         drop(guard);
         assert_eq!((control.memory(), control.connections()), (Bytes::new(0), 0));
     }

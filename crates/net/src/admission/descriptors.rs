@@ -60,7 +60,11 @@ mod tests {
 
     #[test]
     fn the_soft_limit_becomes_the_hard_limit() {
+        let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+        // Other tests of this process need almost all of it.
+        setrlimit(Resource::RLIMIT_NOFILE, hard - 1, hard).unwrap();
         let limit = raise_descriptor_limit();
+        assert_eq!(limit, hard);
         assert_eq!(getrlimit(Resource::RLIMIT_NOFILE).unwrap(), (limit, limit));
     }
 
@@ -72,5 +76,7 @@ mod tests {
         assert_eq!((error.needed, error.fitting), (8420, 398));
         assert!(error.to_string().contains("--max-connections"), "{error}");
         assert_eq!(check_descriptors(64, 1, 1, 0).unwrap_err().fitting, 0);
+        assert_eq!(check_descriptors(1024, 797, 1, 100).unwrap_err().fitting, 796);
+        assert_eq!(check_descriptors(1024, 796, 1, 100), Ok(()));
     }
 }

@@ -36,3 +36,32 @@ impl QuicGate {
         self.admitted.take()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::control::AdmissionLimits;
+    use super::*;
+    use bentpipe_units::Bytes;
+
+    #[test]
+    fn the_guard_of_an_admitted_connection_is_taken_once() {
+        let ip = |last: u8| IpAddr::from([192, 0, 2, last]);
+        let limits = AdmissionLimits { connections: 9, per_client: 9, memory: Bytes::ZERO };
+        let control = AdmissionControl::new(limits);
+        let handshakes = HandshakeLimits { retry_from: 1, refuse_from: 2 };
+        let mut gate = QuicGate::new(control.clone(), handshakes);
+        assert!(gate.take().is_none(), "nothing was asked");
+        assert!(matches!(gate.decide(ip(1), false), Admission::Admit));
+        let first = gate.take();
+        assert!(first.is_some() && gate.take().is_none());
+        assert!(matches!(gate.decide(ip(2), false), Admission::Retry));
+        assert!(gate.take().is_none(), "a Retry admits nothing");
+        assert!(matches!(gate.decide(ip(2), true), Admission::Admit));
+        let second = gate.take();
+        assert!(matches!(gate.decide(ip(3), true), Admission::Refuse));
+        assert!(gate.take().is_none(), "a refusal admits nothing");
+        assert_eq!(control.connections(), 2);
+        drop((first, second));
+        assert_eq!(control.connections(), 0);
+    }
+}

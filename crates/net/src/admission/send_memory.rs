@@ -186,6 +186,14 @@ mod tests {
     }
 
     #[test]
+    fn one_client_gets_an_eighth_of_a_large_memory() {
+        let memory = SendMemory::new(Bytes::from_mb(1024));
+        let mut grants: Vec<SendBufferGrant> = (0..4).map(|_| memory.register(ip(1))).collect();
+        let buffers: Vec<u64> = grants.iter_mut().map(|grant| grant.buffer(u64::MAX)).collect();
+        assert_eq!(buffers, [32_000_000; 4]);
+    }
+
+    #[test]
     fn grants_add_up_while_responses_come_and_go() {
         let total = 64 * 1024 * 1024;
         let memory = SendMemory::new(Bytes::new(total));

@@ -1,10 +1,12 @@
 //! The server's certificate: from files, or self-signed.
 
+use super::open_to_others;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::digest::{SHA256, digest};
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -36,11 +38,13 @@ pub enum CertificateError {
 pub struct Certificate {
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: PrivateKeyDer<'static>,
+    warning: Option<String>,
 }
 
 impl Clone for Certificate {
     fn clone(&self) -> Self {
-        Self { chain: self.chain.clone(), key: self.key.clone_key() }
+        let Self { chain, key, warning } = self;
+        Self { chain: chain.clone(), key: key.clone_key(), warning: warning.clone() }
     }
 }
 
@@ -52,9 +56,20 @@ impl Certificate {
     /// A file that cannot be read, or that holds no certificate or no key.
     pub fn from_pem(chain: &Path, key: &Path) -> Result<Self, CertificateError> {
         let certificates = certificates(chain)?;
-        let key = PrivateKeyDer::from_pem_file(key)
-            .map_err(|error| unusable("private key", key, error.to_string()))?;
-        Ok(Self { chain: certificates, key })
+        let fail = |error: pem::Error| unusable("private key", key, error.to_string());
+        let opened = File::open(key).map_err(|error| fail(pem::Error::Io(error)))?;
+        // Of the open file, so that it describes what is read.
+        let metadata = opened.metadata().map_err(|error| fail(pem::Error::Io(error)))?;
+        let warning = open_to_others(&metadata)
+            .map(|why| format!("private key in {}: {why} (chmod 640 {0})", key.display()));
+        let key = PrivateKeyDer::from_pem_reader(opened).map_err(fail)?;
+        Ok(Self { chain: certificates, key, warning })
+    }
+
+    /// Returns a warning, with what to do, if other users may read or change the file that the
+    /// private key was loaded from: whoever reads it can pass for this server.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
     }
 
     /// Makes a self-signed certificate for `names`, which are host names or addresses. For tests.
@@ -66,7 +81,8 @@ impl Certificate {
         let fail = |source| CertificateError::SelfSigned { names: names.join(", "), source };
         let made = rcgen::generate_simple_self_signed(names.to_vec()).map_err(fail)?;
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-        Ok(Self { chain: vec![made.cert.der().clone()], key: PrivateKeyDer::Pkcs8(key) })
+        let chain = vec![made.cert.der().clone()];
+        Ok(Self { chain, key: PrivateKeyDer::Pkcs8(key), warning: None })
     }
 
     /// Returns the SHA-256 fingerprint of the server's own certificate, in hexadecimal.
@@ -117,6 +133,8 @@ pub(crate) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn certificates_are_read_back_and_other_files_are_refused() {
@@ -132,5 +150,39 @@ mod tests {
         std::fs::write(&file, "nothing").unwrap();
         assert!(certificates(&file).unwrap_err().to_string().contains("the file holds none"));
         assert!(certificates(&directory.path().join("absent")).is_err());
+    }
+
+    #[test]
+    fn a_private_key_that_others_may_read_or_change_is_loaded_with_a_warning() {
+        let directory = tempfile::tempdir().unwrap();
+        let [chain, key] = ["chain.pem", "key.pem"].map(|name| directory.path().join(name));
+        let made = Certificate::self_signed(&["server.test".to_owned()]).unwrap();
+        assert_eq!(made.warning(), None, "it is in memory only");
+        std::fs::write(&chain, made.pem()).unwrap();
+        let encoded = STANDARD.encode(made.key.secret_der());
+        let text = format!("-----BEGIN PRIVATE KEY-----\n{encoded}\n-----END PRIVATE KEY-----\n");
+        std::fs::write(&key, text).unwrap();
+        // The chain is public: its mode does not matter.
+        std::fs::set_permissions(&chain, Permissions::from_mode(0o644)).unwrap();
+        for (mode, warned) in [
+            (0o400, false),
+            (0o600, false),
+            (0o640, false),
+            (0o660, true),
+            (0o644, true),
+            (0o604, true),
+            (0o602, true),
+        ] {
+            std::fs::set_permissions(&key, Permissions::from_mode(mode)).unwrap();
+            let loaded = Certificate::from_pem(&chain, &key).unwrap();
+            assert_eq!(loaded.key, made.key);
+            let warning = loaded.warning().unwrap_or_default();
+            assert_eq!(!warning.is_empty(), warned, "{mode:o}: {warning}");
+            let named = format!("its mode {mode:04o} ");
+            assert!(
+                !warned || warning.contains(&named) && warning.contains("key.pem"),
+                "{warning}"
+            );
+        }
     }
 }

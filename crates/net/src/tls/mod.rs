@@ -1,7 +1,9 @@
 //! Certificates of servers, and the certificates that clients trust.
 
 mod certificate;
+mod secret_file;
 mod trust;
 
 pub use certificate::{Certificate, CertificateError};
+pub(crate) use secret_file::open_to_others;
 pub use trust::Trust;

@@ -274,6 +274,7 @@ async fn the_length_of_the_partial_file_has_precedence_over_the_record() {
         ("a part of unknown length", &content[..100_000], None, 100_000),
         ("nothing", &content[..0], Some(300_000), 0),
         ("more than the file", &longer, Some(300_000), 0),
+        ("more than a file of unknown length", &longer, None, 0),
         ("more than was announced then", &content[..100_000], Some(50_000), 0),
     ] {
         let downloads = DownloadDir::interrupted(&url, part, length);

@@ -142,6 +142,97 @@ mod tests {
         }
     }
 
+    fn head(status: u16, fields: &[(HeaderName, &str)]) -> Response<()> {
+        let mut head = Response::builder().status(status).body(()).unwrap();
+        for (name, value) in fields {
+            head.headers_mut().append(name, value.parse().unwrap());
+        }
+        head
+    }
+
+    fn url() -> Uri {
+        Uri::from_static("https://server.test/file")
+    }
+
+    #[test]
+    fn a_whole_file_is_recorded_if_its_version_has_a_strong_tag() {
+        let whole = Announced::whole(&url(), &head(200, &[(CONTENT_LENGTH, "7"), (ETAG, "\"v\"")]));
+        let whole = whole.unwrap();
+        assert_eq!((whole.begin, whole.end, whole.total), (0, Some(7), Some(7)));
+        let elsewhere = Uri::from_static("https://server.test/mirror");
+        let record = whole.record(&url(), &elsewhere).unwrap();
+        assert_eq!(record.url, "https://server.test/file");
+        assert_eq!(record.location, "https://server.test/mirror");
+        assert_eq!((record.etag.as_str(), record.length), ("\"v\"", Some(7)));
+        for fields in [&[][..], &[(ETAG, "W/\"v\"")], &[(ETAG, "\"v\""), (ETAG, "\"w\"")]] {
+            let whole = Announced::whole(&url(), &head(200, fields)).unwrap();
+            assert_eq!((whole.end, whole.total), (None, None));
+            assert_eq!(whole.record(&url(), &url()), None, "{fields:?}");
+        }
+        for (status, fields) in [(206, &[][..]), (404, &[]), (200, &[(CONTENT_LENGTH, "x")])] {
+            assert!(Announced::whole(&url(), &head(status, fields)).is_err(), "{status}");
+        }
+    }
+
+    #[test]
+    fn a_part_continues_the_file_or_is_none() {
+        let record = |length| {
+            let (url, etag) = (url().to_string(), "\"v\"".to_owned());
+            Record { url: url.clone(), location: url, etag, length }
+        };
+        let rest = |fields: &[(HeaderName, &str)], length| {
+            Announced::rest(&head(206, fields), &Resume::new(3, record(length)).unwrap())
+        };
+        let range = (CONTENT_RANGE, "bytes 3-6/7");
+        let tag = (ETAG, "\"v\"");
+        for (fields, length) in [
+            (&[range.clone(), tag.clone()][..], Some(7)),
+            (&[range.clone(), tag.clone()], None),
+            (&[range.clone(), tag.clone(), (CONTENT_LENGTH, "4")], Some(7)),
+        ] {
+            let rest = rest(fields, length).unwrap();
+            assert_eq!((rest.begin, rest.end, rest.total), (3, Some(7), Some(7)));
+            assert_eq!(rest.record(&url(), &url()), Some(record(Some(7))));
+        }
+        for (why, fields) in [
+            ("another length", &[range.clone(), tag.clone(), (CONTENT_LENGTH, "5")][..]),
+            (
+                "two lengths",
+                &[range.clone(), tag.clone(), (CONTENT_LENGTH, "4"), (CONTENT_LENGTH, "5")],
+            ),
+            ("another first byte", &[(CONTENT_RANGE, "bytes 2-6/7"), tag.clone()]),
+            ("another file", &[(CONTENT_RANGE, "bytes 3-6/8"), tag.clone()]),
+            ("another version", &[range.clone(), (ETAG, "\"w\"")]),
+            ("no version", std::slice::from_ref(&range)),
+            ("two ranges", &[range.clone(), range.clone(), tag.clone()]),
+        ] {
+            assert_eq!(rest(fields, Some(7)), None, "{why}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_complete_at_its_announced_end_only() {
+        let announced = |end, total| Announced { begin: 0, end, total, etag: None };
+        let checked = |end, total, have| {
+            let checked = announced(end, total).check_complete(&url(), have);
+            checked.map_err(|error| error.to_string())
+        };
+        for (end, total, have) in
+            [(None, None, 5), (Some(7), Some(7), 7), (None, Some(7), 7), (Some(7), None, 7)]
+        {
+            assert_eq!(checked(end, total, have), Ok(()), "{end:?} {total:?} {have}");
+        }
+        for have in [6, 8] {
+            let named = format!("received {have} bytes; 7 were announced");
+            assert!(checked(Some(7), Some(7), have).unwrap_err().contains(&named));
+            assert!(checked(None, Some(7), have).unwrap_err().contains(&format!("{have} of 7")));
+        }
+        let part = checked(Some(5), Some(7), 5).unwrap_err();
+        assert!(part.contains("ends at byte 5 of 7"), "{part}");
+        let more = announced(Some(7), Some(7)).too_much(&url()).to_string();
+        assert!(more.contains("https://server.test/file") && more.contains("the 7 announced"));
+    }
+
     #[test]
     fn a_length_is_one_number() {
         let length = |values: &[&str]| {

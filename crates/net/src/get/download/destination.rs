@@ -180,3 +180,122 @@ fn directory(path: &Path) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+    use std::fs::Permissions;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    fn refused(path: &Path) -> String {
+        Destination::of(path).map_or_else(|error| error.to_string(), |found| panic!("{found:?}"))
+    }
+
+    #[test]
+    fn the_directory_of_a_name_is_the_current_one() {
+        for (path, directory) in [("a", "."), ("d/a", "d"), ("/a", "/"), ("/", "/"), ("./a", ".")] {
+            assert_eq!(parent(Path::new(path)), Path::new(directory), "{path}");
+        }
+        assert!(refused(Path::new("")).contains("the path is empty"));
+        let suggested = refused(Path::new("new/"));
+        assert!(suggested.contains("it is a directory") && suggested.contains("new/FILE"));
+    }
+
+    #[test]
+    fn files_are_told_from_streams() {
+        let directory = tempfile::tempdir().unwrap();
+        let [file, new, fifo] = ["file", "new", "fifo"].map(|name| directory.path().join(name));
+        fs::write(&file, "old").unwrap();
+        mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+        for (path, expected) in [(&file, true), (&new, false)] {
+            let Destination::File { path: found, exists } = Destination::of(path).unwrap() else {
+                panic!("{}", path.display());
+            };
+            assert_eq!((&found, exists), (path, expected));
+        }
+        assert!(refused(&file.join("below")).contains("Not a directory"));
+        let Destination::Stream(stream) = Destination::of(&fifo).unwrap() else {
+            panic!("a FIFO is a file");
+        };
+        assert_eq!(stream.path(), fifo);
+        // It may change before the response arrives.
+        fs::remove_file(&fifo).unwrap();
+        fs::write(&fifo, "planted").unwrap();
+        assert!(stream.open().unwrap_err().to_string().contains("become a regular file"));
+        fs::remove_file(&fifo).unwrap();
+        symlink(&file, &fifo).unwrap();
+        assert!(stream.open().is_err(), "a link is not followed");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+        let Destination::Stream(output) = Destination::of(Path::new("/dev/stdout")).unwrap() else {
+            panic!("the standard output is a file");
+        };
+        assert_eq!(output.path(), Path::new("/dev/stdout"));
+        output.open().unwrap();
+    }
+
+    #[test]
+    fn an_open_descriptor_is_written_from_its_beginning() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"older and longer").unwrap();
+        let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let Destination::Stream(stream) = Destination::of(&path).unwrap() else {
+            panic!("a descriptor is a path");
+        };
+        stream.open().unwrap().write_all(b"new").unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn forty_links_in_a_row_are_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("0"), "old").unwrap();
+        for link in 1..=MAX_LINKS + 1 {
+            symlink((link - 1).to_string(), at(&link.to_string())).unwrap();
+        }
+        let Destination::File { path, exists: true } = Destination::of(&at("40")).unwrap() else {
+            panic!("not the file");
+        };
+        assert_eq!(path, at("0"));
+        assert!(refused(&at("41")).contains("Too many levels of symbolic links"));
+    }
+
+    #[test]
+    fn files_of_others_are_refused_only_in_directories_that_all_may_write() {
+        if !geteuid().is_root() {
+            return eprintln!("skipped: only root can give files away");
+        }
+        let root = tempfile::tempdir().unwrap();
+        // Mode and owner of the directory, and owner of the file.
+        for (mode, owner, theirs, allowed) in [
+            (0o1777, 0, 12_345, false),
+            (0o1777, 0, 0, true),
+            (0o1777, 12_345, 0, true),
+            (0o1777, 12_345, 12_345, true),
+            (0o1777, 12_345, 54_321, false),
+            (0o0777, 0, 12_345, true),
+            (0o1755, 0, 12_345, true),
+            (0o0755, 0, 12_345, true),
+        ] {
+            let directory = root.path().join(format!("{mode:o}-{owner}-{theirs}"));
+            let file = directory.join("file");
+            fs::create_dir(&directory).unwrap();
+            fs::write(&file, "old").unwrap();
+            chown(&file, Some(theirs), None).unwrap();
+            chown(&directory, Some(owner), None).unwrap();
+            fs::set_permissions(&directory, Permissions::from_mode(mode)).unwrap();
+            match Destination::of(&file) {
+                Ok(_) => assert!(allowed, "{}", directory.display()),
+                Err(error) => {
+                    let named = error.to_string().contains(&format!("belongs to user {theirs}"));
+                    assert!(!allowed && named, "{error}");
+                }
+            }
+            assert!(Destination::of(&directory.join("new")).is_ok());
+        }
+    }
+}

@@ -99,3 +99,82 @@ fn strongest(
         Some((name, algorithm, value))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderName;
+    use ring::digest::digest;
+    use std::io::Write;
+
+    fn fields(fields: &[(&'static str, &str)]) -> HeaderMap {
+        let field = |(name, value): &(&'static str, &str)| {
+            (HeaderName::from_static(name), value.parse().unwrap())
+        };
+        fields.iter().map(field).collect()
+    }
+
+    fn of(name: &str, algorithm: &'static Algorithm, content: &[u8]) -> String {
+        format!("{name}=:{}:", STANDARD.encode(digest(algorithm, content)))
+    }
+
+    /// Checks a file against a header, and against the same fields in trailers.
+    fn check(content: &[u8], begin: u64, given: &[(&'static str, &str)]) -> Option<String> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(content).unwrap();
+        let (given, none) = (fields(given), HeaderMap::new());
+        let [header, trailers] = [Digests::new(&given, None), Digests::new(&none, Some(&given))]
+            .map(|digests| digests.check(&file, begin).unwrap());
+        assert_eq!(header, trailers);
+        header
+    }
+
+    #[test]
+    fn the_whole_file_and_the_content_are_checked_apart() {
+        // Longer than one read.
+        let file: Vec<u8> = (0..CHUNK + 1000).map(|index| (index % 251) as u8).collect();
+        let [whole, rest, part] = [&file[..], &file[1000..], &file[..CHUNK]]
+            .map(|content| of("sha-256", &SHA256, content));
+        assert_eq!(check(&file, 1000, &[("repr-digest", &whole)]), None);
+        assert_eq!(check(&file, 1000, &[("content-digest", &rest)]), None);
+        assert_eq!(check(&file, 1000, &[("repr-digest", &whole), ("content-digest", &rest)]), None);
+        assert_eq!(check(&file, 0, &[("content-digest", &whole)]), None);
+        for (field, value) in [
+            ("repr-digest", &rest),
+            ("repr-digest", &part),
+            ("content-digest", &whole),
+            ("content-digest", &part),
+        ] {
+            let mismatch = check(&file, 1000, &[(field, value)]).unwrap();
+            assert!(mismatch.contains("sha-256") && mismatch.contains(field), "{mismatch}");
+        }
+    }
+
+    #[test]
+    fn the_strongest_known_digest_counts_and_malformed_ones_do_not() {
+        let (right, wrong) = (&b"content"[..], &b"other"[..]);
+        let [right256, wrong256] = [right, wrong].map(|content| of("sha-256", &SHA256, content));
+        let [right512, wrong512] = [right, wrong].map(|content| of("sha-512", &SHA512, content));
+        let checked = |value: &str| check(right, 0, &[("repr-digest", value)]);
+        for accepted in [
+            &format!("{wrong256}, {right512}"),
+            &format!("{right512},{wrong256}"),
+            // The last member of a name counts.
+            &format!("{wrong256}, {right256}"),
+            &format!("{right256};q=1, unixsum=:AAAA:"),
+            // These are ignored.
+            &wrong256.replace("=:", "="),
+            &wrong256[..wrong256.len() - 1],
+            &wrong512.replace("sha-512", "sha-256"),
+            "sha-256=:AAAA:",
+            "sha-256",
+        ] as [&str; 9]
+        {
+            assert_eq!(checked(accepted), None, "{accepted}");
+        }
+        for refused in [&wrong256, &format!("{right256}, {wrong512}"), &format!("x=1, {wrong256}")]
+        {
+            assert!(checked(refused).is_some(), "{refused}");
+        }
+    }
+}

@@ -46,6 +46,12 @@ pub(super) struct Resume {
 }
 
 impl Resume {
+    /// Returns the point at byte `at`, or `None` if the entity tag cannot be sent.
+    pub fn new(at: u64, record: Record) -> Option<Self> {
+        let etag = record.etag.parse().ok()?;
+        Some(Self { at, record, etag })
+    }
+
     /// Returns the header fields that request the rest of the same version (RFC 9110 §13.1.5).
     pub fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::from_iter([(IF_RANGE, self.etag.clone())]);
@@ -128,11 +134,10 @@ impl PartialFile {
         let at = self.length()?;
         // An unreadable record counts as none.
         let Ok(record) = serde_json::from_slice::<Record>(&text) else { return Ok(None) };
-        let Ok(etag) = record.etag.parse() else { return Ok(None) };
         let fits = record.url == url.to_string()
             && at > 0
             && record.length.is_none_or(|length| at <= length);
-        Ok(fits.then_some(Resume { at, record, etag }))
+        Ok(Some(record).filter(|_| fits).and_then(|record| Resume::new(at, record)))
     }
 
     /// Prepares to write from byte `at`, and saves `record` for a later download.
@@ -313,5 +318,195 @@ fn remove(file: &Path) -> io::Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    fn directory() -> (TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let copy = directory.path().join("copy");
+        (directory, copy)
+    }
+
+    fn record(length: Option<u64>) -> Record {
+        let url = "https://server.test/file".to_owned();
+        Record { url: url.clone(), location: url, etag: "\"v\"".to_owned(), length }
+    }
+
+    fn names(directory: &TempDir) -> Vec<String> {
+        let entries = fs::read_dir(directory.path()).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn write(partial: &PartialFile, content: &str) {
+        let mut file: &File = partial.file();
+        file.write_all(content.as_bytes()).unwrap();
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn one_download_at_a_time_has_the_file() {
+        let (_directory, copy) = directory();
+        let first = PartialFile::open(&copy, false).unwrap();
+        assert_eq!(first.path(), copy.with_extension("part"));
+        let second = PartialFile::open(&copy, false).unwrap_err().to_string();
+        assert!(second.contains("copy.part: another download is writing it"), "{second}");
+        drop(first);
+        PartialFile::open(&copy, false).unwrap();
+    }
+
+    #[test]
+    fn a_download_that_has_received_nothing_leaves_nothing() {
+        let (directory, copy) = directory();
+        drop(PartialFile::open(&copy, false).unwrap());
+        assert!(names(&directory).is_empty());
+        // The record may be that of another download.
+        fs::write(copy.with_extension("part.json"), "{}").unwrap();
+        drop(PartialFile::open(&copy, false).unwrap());
+        assert_eq!(names(&directory), ["copy.part", "copy.part.json"]);
+        fs::remove_file(copy.with_extension("part.json")).unwrap();
+        let partial = PartialFile::open(&copy, false).unwrap();
+        write(&partial, "content");
+        drop(partial);
+        assert_eq!(names(&directory), ["copy.part"]);
+        // Another program's file under its name is not removed.
+        let partial = PartialFile::open(&copy, false).unwrap();
+        partial.begin(0, None).unwrap();
+        fs::rename(copy.with_extension("part"), directory.path().join("aside")).unwrap();
+        fs::write(copy.with_extension("part"), "theirs").unwrap();
+        drop(partial);
+        assert_eq!(names(&directory), ["aside", "copy.part"]);
+    }
+
+    #[test]
+    fn a_download_resumes_where_the_same_url_ended() {
+        let (_directory, copy) = directory();
+        let url = Uri::from_static("https://server.test/file");
+        let resumed_at = |content: &str, record: &str| {
+            fs::write(copy.with_extension("part"), content).unwrap();
+            fs::write(copy.with_extension("part.json"), record).unwrap();
+            let partial = PartialFile::open(&copy, false).unwrap();
+            partial.resume(&url).unwrap().map(|resume| {
+                let headers = resume.headers();
+                assert_eq!(headers[IF_RANGE], "\"v\"");
+                assert_eq!(headers[RANGE], format!("bytes={}-", resume.at));
+                resume.at
+            })
+        };
+        let json = |record: &Record| serde_json::to_string(record).unwrap();
+        assert_eq!(resumed_at("content", &json(&record(None))), Some(7));
+        assert_eq!(resumed_at("content", &json(&record(Some(7)))), Some(7));
+        assert_eq!(resumed_at("content", &json(&record(Some(8)))), Some(7));
+        assert_eq!(resumed_at("content", &json(&record(Some(6)))), None, "longer than the file");
+        assert_eq!(resumed_at("", &json(&record(None))), None);
+        let other = Record { url: "https://server.test/other".to_owned(), ..record(None) };
+        assert_eq!(resumed_at("content", &json(&other)), None);
+        let unsendable = Record { etag: "\"\n\"".to_owned(), ..record(None) };
+        assert_eq!(resumed_at("content", &json(&unsendable)), None);
+        assert_eq!(resumed_at("content", "{"), None);
+        let padded = |bytes| format!("{}{}", " ".repeat(bytes), json(&record(None)));
+        assert_eq!(resumed_at("content", &padded(60_000)), Some(7));
+        assert_eq!(resumed_at("content", &padded(66_000)), None, "records are bounded");
+        fs::remove_file(copy.with_extension("part.json")).unwrap();
+        let partial = PartialFile::open(&copy, false).unwrap();
+        assert!(partial.resume(&url).unwrap().is_none());
+    }
+
+    #[test]
+    fn content_begins_where_it_was_asked_for() {
+        let (directory, copy) = directory();
+        let partial = PartialFile::open(&copy, false).unwrap();
+        write(&partial, "content");
+        fs::write(copy.with_extension("part.json.new"), "left by a crash").unwrap();
+        partial.begin(3, Some(&record(Some(9)))).unwrap();
+        write(&partial, "crete");
+        assert_eq!(fs::read_to_string(partial.path()).unwrap(), "concrete");
+        let kept = fs::read(copy.with_extension("part.json")).unwrap();
+        assert_eq!(serde_json::from_slice::<Record>(&kept).unwrap(), record(Some(9)));
+        assert_eq!(mode(&copy.with_extension("part.json")), 0o600);
+        assert_eq!(names(&directory), ["copy.part", "copy.part.json"]);
+        partial.check_length(8).unwrap();
+        let wrong = partial.check_length(7).unwrap_err().to_string();
+        assert!(wrong.contains("it has 8 bytes, but 7 were received"), "{wrong}");
+        partial.begin(0, None).unwrap();
+        assert_eq!(names(&directory), ["copy.part"], "a record without its version");
+        write(&partial, "new");
+        partial.publish().unwrap();
+        assert_eq!(names(&directory), ["copy"]);
+        assert_eq!(fs::read_to_string(&copy).unwrap(), "new");
+    }
+
+    #[test]
+    fn wrong_content_is_removed_with_its_record() {
+        let (directory, copy) = directory();
+        let partial = PartialFile::open(&copy, false).unwrap();
+        partial.begin(0, Some(&record(None))).unwrap();
+        write(&partial, "content");
+        partial.discard().unwrap();
+        partial.discard().unwrap();
+        assert!(names(&directory).is_empty());
+        // What cannot be removed is an error: a later download would resume with it.
+        fs::create_dir(copy.with_extension("part.json")).unwrap();
+        assert!(partial.discard().is_err() && partial.begin(0, None).is_err());
+    }
+
+    #[test]
+    fn the_content_of_a_file_that_is_replaced_is_for_its_owner_until_it_is_whole() {
+        let (directory, copy) = directory();
+        fs::write(&copy, "old").unwrap();
+        fs::set_permissions(&copy, Permissions::from_mode(0o604)).unwrap();
+        // An earlier download into a new file left it.
+        fs::write(copy.with_extension("part"), "").unwrap();
+        fs::set_permissions(copy.with_extension("part"), Permissions::from_mode(0o644)).unwrap();
+        let partial = PartialFile::open(&copy, true).unwrap();
+        assert_eq!(mode(partial.path()), 0o600);
+        write(&partial, "new");
+        partial.publish().unwrap();
+        assert_eq!((mode(&copy), names(&directory).len()), (0o604, 1));
+        assert_eq!(fs::read_to_string(&copy).unwrap(), "new");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_opened_is_named_with_its_reason() {
+        let (directory, copy) = directory();
+        fs::create_dir(copy.with_extension("part")).unwrap();
+        let error = PartialFile::open(&copy, false).unwrap_err().to_string();
+        assert!(error.contains("copy.part: Is a directory"), "{error}");
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink("copy.part", link.with_extension("part")).unwrap();
+        let error = PartialFile::open(&link, false).unwrap_err().to_string();
+        assert!(error.contains("it is a symbolic link; remove it or choose another"), "{error}");
+        let inside = directory.path().join("absent/copy");
+        let error = PartialFile::open(&inside, false).unwrap_err().to_string();
+        assert!(error.contains("copy.part: No such file"), "{error}");
+    }
+
+    #[test]
+    fn only_a_regular_file_is_replaced() {
+        let (directory, copy) = directory();
+        let partial = PartialFile::open(&copy, false).unwrap();
+        write(&partial, "new");
+        fs::create_dir(&copy).unwrap();
+        let error = partial.publish().unwrap_err().to_string();
+        assert!(error.contains("no longer a regular file") && error.contains("copy.part"));
+        assert_eq!(names(&directory), ["copy", "copy.part"]);
+        // Nor is a file that somebody else put in its place published.
+        fs::remove_dir(&copy).unwrap();
+        let partial = PartialFile::open(&copy, false).unwrap();
+        fs::rename(partial.path(), directory.path().join("aside")).unwrap();
+        fs::write(copy.with_extension("part"), "planted").unwrap();
+        let error = partial.publish().unwrap_err().to_string();
+        assert!(error.contains("another file has replaced it"), "{error}");
+        assert_eq!(names(&directory), ["aside", "copy.part"]);
     }
 }

@@ -6,6 +6,7 @@
 //! public key derived from it, so the secret must be hard to guess. It is drawn at random.
 
 use crate::pep::error::PepError;
+use crate::tls::open_to_others;
 use bentpipe_quic::noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use bentpipe_quic::tls::{Identity, Randomness, provider};
 use ring::hkdf::{HKDF_SHA256, Salt};
@@ -14,7 +15,7 @@ use rustls::server::WebPkiClientVerifier;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,10 +23,6 @@ use std::sync::Arc;
 const ALPN: &[u8] = b"bentpipe-pep/1";
 /// Length of a secret, bytes.
 const LENGTH: usize = 32;
-
-/// Mode bits that a secret's file must not have: other users may read or change it, or its group
-/// may change it.
-const OTHERS: u32 = 0o027;
 
 /// Returns what to do about a handshake that failed for `reason`, to append to it.
 pub(super) fn hint(reason: &str) -> &'static str {
@@ -85,13 +82,8 @@ impl Secret {
                     .to_owned(),
             )
         })?;
-        let mode = metadata.permissions().mode() & 0o777;
-        if mode & OTHERS != 0 {
-            return Err(wrong(format!(
-                "its mode {mode:04o} lets other users read or change it; allowed: 0600 or \
-                 stricter, and 0640 (chmod 600 {})",
-                file.display()
-            )));
+        if let Some(why) = open_to_others(&metadata) {
+            return Err(wrong(format!("{why} (chmod 600 {})", file.display())));
         }
         Ok(secret)
     }
@@ -179,6 +171,7 @@ impl Secret {
 mod tests {
     use super::*;
     use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_secret_is_written_once_for_its_owner_only() {
