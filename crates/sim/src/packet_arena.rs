@@ -1,6 +1,7 @@
 //! Storage of packets in flight. Links pass only their IDs.
 
 use crate::datagram::{Body, Datagram, PathDirection};
+use bentpipe_link::Service;
 use bentpipe_units::Span;
 use bytes::BytesMut;
 use std::collections::VecDeque;
@@ -23,13 +24,15 @@ pub struct PacketId {
     hops: u8,
     /// Time on the slowest link so far, in nanoseconds.
     serialised: u32,
+    /// Time that it has waited in queues, in nanoseconds, as far as its trip does not have it yet.
+    queued: u32,
 }
 
 impl PacketId {
     /// Identifies a packet that is stored outside, by its number `place` there.
     pub fn outside(place: u32, flow: u32, to: u16) -> Self {
         let toward = if to == 0 { PathDirection::ToClient } else { PathDirection::ToServer };
-        Self { place, flow, to, toward, hops: 0, serialised: 0 }
+        Self { place, flow, to, toward, hops: 0, serialised: 0, queued: 0 }
     }
 
     /// Returns the place of the packet.
@@ -53,6 +56,28 @@ impl PacketId {
     #[inline]
     pub fn count_serialised(&mut self, nanos: u32) {
         self.serialised = self.serialised.max(nanos);
+    }
+
+    /// Counts the time that the packet has waited for others on a link. Returns false, and counts
+    /// nothing, if it does not fit or the packet has waited for something else too: the trip has
+    /// room for everything, but lies in memory that is not in the CPU's cache.
+    #[inline]
+    pub fn count_queued(&mut self, service: Service) -> bool {
+        let queued = u32::try_from(service.queued.as_nanos()).ok();
+        let sum = queued.and_then(|queued| self.queued.checked_add(queued));
+        match sum {
+            Some(sum) if service.blocked.is_zero() => {
+                self.queued = sum;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the time of [`PacketId::count_queued`].
+    #[inline]
+    pub fn queued(&self) -> Span {
+        Span::from_nanos(u64::from(self.queued))
     }
 
     /// Counts one more link. Returns the number of links that the packet has entered.
@@ -102,7 +127,7 @@ impl PacketArena {
                 datagrams.len() as u32 - 1
             }
         };
-        PacketId { place, flow, to, toward, hops: 0, serialised: 0 }
+        PacketId { place, flow, to, toward, hops: 0, serialised: 0, queued: 0 }
     }
 
     /// Returns the packet.
@@ -160,6 +185,23 @@ mod tests {
         assert_eq!((first.count_hop(), first.count_hop()), (1, 2));
         packet_arena.remove(first);
         assert_eq!(packet_arena.put(datagram(2)).count_hop(), 1);
+    }
+
+    #[test]
+    fn waits_that_do_not_fit_are_left_to_the_trip() {
+        let mut packet_arena = PacketArena::default();
+        let mut packet_id = packet_arena.put(datagram(1));
+        let waits = |queued: u64, blocked: u64| Service {
+            queued: Span::from_millis(queued),
+            blocked: Span::from_millis(blocked),
+            serialised_ns: 0,
+        };
+        assert!(packet_id.count_queued(waits(3000, 0)));
+        assert!(!packet_id.count_queued(waits(2000, 0)), "more than 4.29 s together");
+        assert!(!packet_id.count_queued(waits(5000, 0)));
+        assert!(!packet_id.count_queued(waits(100, 40)), "the link could not send");
+        assert!(packet_id.count_queued(waits(1000, 0)));
+        assert_eq!(packet_id.queued(), Span::from_millis(4000));
     }
 
     #[test]
