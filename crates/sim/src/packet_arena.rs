@@ -1,9 +1,9 @@
 //! Storage of packets in flight. Links pass only their IDs.
 
 use crate::datagram::{Body, Datagram, PathDirection};
+use crate::udp_payload::UdpPayload;
 use bentpipe_link::Service;
 use bentpipe_units::Span;
-use bytes::BytesMut;
 use std::collections::VecDeque;
 
 /// Identifies a packet in flight, from [`PacketArena::put`] until [`PacketArena::remove`], and
@@ -143,8 +143,8 @@ impl PacketArena {
     /// Removes the packet. Its place, which keeps no allocation, will be reused.
     pub fn remove(&mut self, packet_id: PacketId) {
         // Frees the payload of a lost packet now.
-        if let Body::Udp(data) = &mut self.get_mut(packet_id).body {
-            *data = BytesMut::new();
+        if let Body::Udp(payload) = &mut self.get_mut(packet_id).body {
+            *payload = UdpPayload::default();
         }
         self.places[packet_id.toward as usize].free.push_back(packet_id.place);
     }
@@ -156,7 +156,7 @@ mod tests {
     use crate::time_budget::Trip;
 
     fn datagram(visit: u32) -> Datagram {
-        let body = Body::Udp(BytesMut::from(&b"data"[..]));
+        let body = Body::Udp(UdpPayload::new(b"data"));
         Datagram {
             flow: 0,
             visit,
@@ -218,7 +218,7 @@ mod tests {
         let mut packet_arena = PacketArena::default();
         let packet_id = packet_arena.put(datagram(1));
         packet_arena.remove(packet_id);
-        let Body::Udp(data) = &packet_arena.get(packet_id).body else { panic!("not UDP") };
-        assert_eq!(data.capacity(), 0);
+        let Body::Udp(payload) = &packet_arena.get(packet_id).body else { panic!("not UDP") };
+        assert!(payload.bytes().is_empty());
     }
 }
