@@ -63,10 +63,11 @@ impl Capture {
         let (mut from, mut to) =
             (socket(flow, side, terminal), socket(flow, side.peer(), terminal));
         let bytes = match &datagram.body {
-            Body::Udp(data) => {
+            Body::Udp(payload) => {
+                let data = payload.bytes();
                 let mut bytes = ip_header(from, to, ecn, UDP, UDP_HEADER as usize + data.len());
                 bytes.extend_from_slice(&udp_header(from, to, data.len()));
-                bytes.extend_from_slice(data);
+                bytes.extend_from_slice(&data);
                 bytes
             }
             Body::Filler(filler) => filler_packet(filler, from, to, ecn, datagram.flow),

@@ -2,11 +2,11 @@
 
 use crate::spec::Direction;
 use crate::time_budget::Trip;
+use crate::udp_payload::UdpPayload;
 use bentpipe_link::Ecn;
 use bentpipe_quic::noq_proto::EcnCodepoint;
 use bentpipe_tcp::Segment;
 use bentpipe_units::Time;
-use bytes::BytesMut;
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// One end of a flow.
@@ -95,7 +95,7 @@ pub struct Datagram {
 #[derive(Debug)]
 pub enum Body {
     /// A UDP payload.
-    Udp(BytesMut),
+    Udp(UdpPayload),
     /// A TCP segment.
     Tcp {
         /// Number of the connection within the flow.

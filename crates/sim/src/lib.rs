@@ -27,6 +27,7 @@ mod tcp_connections;
 mod tcp_log;
 pub mod time_budget;
 mod timing_wheel;
+mod udp_payload;
 mod visit_progress;
 
 pub use error::SimError;

@@ -140,12 +140,21 @@ impl LinkState {
     }
 
     /// Records the queue at `now` and the terminals' shares of frames.
+    #[inline]
     fn note(&mut self, now: Time) {
         if let Some(recorder) = &mut self.recorder {
             recorder.queue(now, self.link.queue_bytes());
             if self.records_frames {
-                recorder.frames(self.link.take_frame_shares(now));
+                self.note_frames(now);
             }
+        }
+    }
+
+    /// Records the terminals' shares of frames. Few links have any.
+    #[cold]
+    fn note_frames(&mut self, now: Time) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.frames(self.link.take_frame_shares(now));
         }
     }
 

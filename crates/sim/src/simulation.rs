@@ -226,7 +226,7 @@ impl<N: PacketNetwork> Simulation<N> {
             match event {
                 Event::Delivered { mut packet, port, service, .. } => {
                     packet.payload.count_serialised(service.serialised_ns);
-                    if !service.queued.is_zero() {
+                    if !service.queued.is_zero() && !packet.payload.count_queued(service) {
                         let trip = &mut self.packet_arena.get_mut(packet.payload).trip;
                         trip.add(service, state.has_outages);
                     }
@@ -282,6 +282,7 @@ impl<N: PacketNetwork> Simulation<N> {
             NextHop::Lost(lost) => self.lost(packet.payload, lost, self.now),
             NextHop::Arrived(node) => {
                 let datagram = self.packet_arena.get_mut(packet.payload);
+                datagram.trip.queued += packet.payload.queued();
                 let index = packet.payload.flow as usize;
                 let flow = &mut self.flows[index];
                 flow.deliver(self.now, node, packet.ecn, datagram);

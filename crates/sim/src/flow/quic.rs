@@ -9,6 +9,7 @@ use crate::error::SimError;
 use crate::outcome::{Acknowledgements, PathOutcome, QlogFile, ReverseBytes};
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{Direction, FlowSpec};
+use crate::udp_payload::UdpPayload;
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::congestion::ResumeHandle;
 use bentpipe_quic::noq_proto::{
@@ -26,7 +27,6 @@ use bentpipe_quic::{
 use bentpipe_recorder::Series;
 use bentpipe_series::{BoundedSeries, Points, SeriesLimit};
 use bentpipe_units::Time;
-use bytes::BytesMut;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -88,7 +88,10 @@ struct ConnectionTraffic {
 
 /// Datagrams in one buffer.
 struct Batch {
-    data: BytesMut,
+    /// The buffer, which is [`PacketArena::scratch`] again afterwards.
+    data: Vec<u8>,
+    /// Start of the datagrams that are not yet sent.
+    from: usize,
     transmit: Transmit,
     /// Bytes that the connection had sent with the last of them.
     position: f64,
@@ -489,8 +492,8 @@ impl Flow for QuicFlow {
     }
 
     fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram) {
-        let Body::Udp(data) = &mut datagram.body else { return };
-        let data = std::mem::take(data);
+        let Body::Udp(payload) = &mut datagram.body else { return };
+        let data = payload.take();
         let source = self.socket(self.side(node).peer());
         self.epoch.set(now);
         self.endpoint(node).handle_datagram(now, source, ecn_from_link(ecn), data);
@@ -531,21 +534,27 @@ impl Flow for QuicFlow {
             buffer.clear();
             let transmit = self.endpoint(node).poll_transmit(now, buffer);
             let batch = transmit.map(|transmit| Batch {
-                data: BytesMut::from(&buffer[..]),
+                data: std::mem::take(buffer),
+                from: 0,
                 transmit,
                 position: self.position(toward),
             });
             self.batch = batch;
         }
         let batch = self.batch.as_mut()?;
-        let segment = batch.data.split_to(batch.transmit.segment_size.min(batch.data.len()));
-        let (ecn, position) =
-            (ecn_to_link(batch.transmit.ecn), batch.position - batch.data.len() as f64);
-        if batch.data.is_empty() {
-            self.batch = None;
+        let unsent = &batch.data[batch.from..];
+        let segment = &unsent[..batch.transmit.segment_size.min(unsent.len())];
+        let (size, left) = (segment.len(), unsent.len() - segment.len());
+        let segment = UdpPayload::new(segment);
+        let (ecn, position) = (ecn_to_link(batch.transmit.ecn), batch.position - left as f64);
+        batch.from += size;
+        if left == 0
+            && let Some(batch) = self.batch.take()
+        {
+            packet_arena.scratch = batch.data;
         }
-        let quic = segment.len() as u64;
-        let bytes = segment.len() as u32 + IP_UDP_HEADER;
+        let quic = size as u64;
+        let bytes = size as u32 + IP_UDP_HEADER;
         let layers = ReverseBytes {
             ip: u64::from(IP_HEADER),
             udp: u64::from(UDP_HEADER),

@@ -110,6 +110,16 @@ impl Reassembly {
             self.next = end;
             return Arrival::InOrder;
         }
+        // The usual case beyond a gap: the segment continues the last range, which touches no other.
+        if let Some(mut last) = self.waiting.last_entry()
+            && *last.get() == start
+        {
+            *last.get_mut() = end;
+            let low = *last.key();
+            self.note_duplicate(below, (0, 0));
+            self.note_newest(low, end);
+            return Arrival::BeyondGap;
+        }
         let (mut low, mut high) = (start, end);
         let (mut merged, mut again) = (false, (0, 0));
         // Starts with the last range that it may touch. Each range is passed over once, and is then

@@ -177,7 +177,7 @@ impl Scoreboard {
     /// Marks the range from `start` up to but excluding `end` as received by the peer. Adds the
     /// newly covered segments, in their previous state, to `newly`.
     pub(crate) fn sack(&mut self, start: u64, end: u64, newly: &mut Vec<(u64, Sent)>) {
-        if self.sacked.covers(start, end) {
+        if self.sacked.is_known(start, end) {
             return;
         }
         let Self { segments, base, sacked, sacked_segments, sacked_bytes, lost, parts, .. } = self;
