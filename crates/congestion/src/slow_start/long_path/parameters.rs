@@ -18,12 +18,12 @@ parameters! {
             "volume of a burst relative to the proven rate times the RTT; the rest of a round \
              follows at `pace`";
         pace: 1.0, 1.0 => 2.0, "", "rate after a burst relative to the window per RTT";
-        calm: 10.0, 1.0 => 1000.0, "ms",
+        calm: 30.0, 1.0 => 1000.0, "ms",
             "RTT increase from which on others may use the path; for the first burst, and where \
              frames aggregate ACKs, at least `max_ack_aggregation`";
-        share: 0.9, 0.0 => 2.0, "",
+        share: 0.0, 0.0 => 2.0, "",
             "rate while packets queue, relative to the highest proven rate, below which others \
-             use the path";
+             use the path; 0 leaves rates out of account";
         shared_margin: 0.5, 0.1 => 2.0, "", "`settle` and `margin` on a path that others use";
         busy_gain: 1.25, 1.0 => 16.0, "", "`gain` on a path that others may use";
         busy_growth: 2.0, 1.0 => 64.0, "", "`max_growth` on a path that others may use";
