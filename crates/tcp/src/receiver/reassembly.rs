@@ -110,7 +110,7 @@ impl Reassembly {
             self.next = end;
             return Arrival::InOrder;
         }
-        // The usual case beyond a gap: the segment continues the last range, which touches no other.
+        // Usually the segment beyond a gap continues the last range, which touches no other.
         if let Some(mut last) = self.waiting.last_entry()
             && *last.get() == start
         {
