@@ -18,6 +18,8 @@ struct BusyPeriod {
     /// Bytes delivered at its start.
     delivered: Bytes,
     acks: u32,
+    /// Longest time between two ACKs.
+    pause: Span,
 }
 
 /// Evidence that others use the bottleneck.
@@ -70,10 +72,19 @@ impl Sharing {
             began: ack.now,
             delivered: ack.delivered,
             acks: 0,
+            pause: Span::ZERO,
         });
+        if period.acks > 0 {
+            period.pause = period.pause.max(since);
+        }
         period.acks += 1;
         let time = ack.now.since(period.began);
         if period.acks <= LEAST_ACKS || time < self.length.max(aggregation * 2) + aggregation {
+            return;
+        }
+        // The receiver's timer delays the last ACK of a burst, which says nothing of the link.
+        if period.pause * u64::from(LEAST_ACKS) > time {
+            self.busy_period = None;
             return;
         }
         // ACKs of the last `aggregation` may still be held back.
@@ -103,24 +114,31 @@ mod tests {
     /// ACKs of one packet every `every` milliseconds for 400 ms, on a path of 600 ms. Each packet
     /// queued for `queued` milliseconds. A rate of a packet per millisecond was proven before.
     fn sharing(every: u64, queued: u64) -> Sharing {
+        sharing_of(&(1..400 / every).map(|step| every * step).collect::<Vec<_>>(), queued)
+    }
+
+    /// The same for ACKs that come at `times` milliseconds.
+    fn sharing_of(times: &[u64], queued: u64) -> Sharing {
         let mut sharing = Sharing::new(0.9, Span::from_millis(600));
         let mut sent_packets = SentPackets::new();
-        for step in 0..400 / every {
-            sent_packets.on_sent(Time::from_millis(step), MTU);
+        for &time in times {
+            sent_packets.on_sent(Time::from_millis(time), MTU);
         }
-        for step in 0..400 / every {
-            let now = Time::from_millis(600 + every * step);
-            sent_packets.on_acked(now, step);
+        let mut before = 0;
+        for (number, &time) in (0..).zip(times) {
+            let now = Time::from_millis(600 + time);
+            sent_packets.on_acked(now, number);
             sent_packets.report_ack(now, false, |ack| {
                 sharing.note(
                     ack,
-                    Span::from_millis(every),
+                    Span::from_millis(time - before),
                     Span::from_millis(queued),
                     queued >= 10,
                     Span::from_millis(5),
                     1000.0 * MTU.get() as f64,
                 );
             });
+            before = time;
         }
         sharing
     }
@@ -138,6 +156,15 @@ mod tests {
     #[test]
     fn a_lower_rate_without_a_queue_is_a_slower_sender() {
         assert!(!sharing(2, 0).found());
+    }
+
+    #[test]
+    fn the_ack_of_a_burst_that_waited_for_the_timer_is_not_counted() {
+        for burst in 9..50 {
+            let mut times: Vec<u64> = (1..=burst).collect();
+            times.push(burst + 25);
+            assert!(!sharing_of(&times, 50).found(), "{burst}");
+        }
     }
 
     #[test]
