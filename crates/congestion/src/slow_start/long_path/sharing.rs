@@ -82,7 +82,7 @@ impl Sharing {
         if period.acks <= LEAST_ACKS || time < self.length.max(aggregation * 2) + aggregation {
             return;
         }
-        // The receiver's timer delays the last ACK of a burst, which says nothing of the link.
+        // A pause is the receiver's timer, which delays the last ACK of a burst, and not the link.
         if period.pause * u64::from(LEAST_ACKS) > time {
             self.busy_period = None;
             return;
