@@ -9,7 +9,7 @@ const RECENT: usize = 4;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ranges {
     all: BTreeMap<u64, u64>,
-    /// Parts of `all` that were added or looked for last, or empty ranges. Most blocks of an ACK
+    /// Parts of `all` that [`Ranges::insert`] returned last, or empty ranges. Most blocks of an ACK
     /// repeat those of the ACK before.
     recent: [(u64, u64); RECENT],
     /// The one to be replaced next.
@@ -37,7 +37,7 @@ impl Ranges {
         (first, last)
     }
 
-    /// Adds a range as [`Self::insert`] does.
+    /// Adds a range as [`Self::insert`] does, which also remembers it.
     fn join(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) -> (u64, u64) {
         let (mut first, mut last, mut at) = (start, end, start);
         if let Some((&before, &until)) = self.all.range(..=start).next_back()

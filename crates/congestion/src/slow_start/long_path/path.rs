@@ -159,8 +159,8 @@ impl Path {
         );
     }
 
-    /// Returns the RTT increase from which on others use the path. Frames delay ACKs by up to their
-    /// length, and a first burst that is faster than the link queues behind itself.
+    /// Returns the RTT increase from which on others may use the path. Frames delay ACKs by up to
+    /// their length, and a first burst that is faster than the link queues behind itself.
     fn calm(&self) -> Span {
         let alone = if self.round <= 2 || self.ack_aggregation.span() > FRAMES {
             self.tuning.max_ack_aggregation
@@ -239,8 +239,8 @@ impl Path {
     /// Returns true if the RTT has grown by more than the variation of the path itself.
     pub(super) fn is_queueing(&self) -> bool {
         let swing = self.swing.unwrap_or(self.delay.swing()).mul_f64(1.5).min(self.scale / 4);
-        let share = if self.sharing.found() { 0.0 } else { self.tuning.rise_share };
-        self.delay.queue() >= self.tuning.rise.max(self.scale.mul_f64(share)).max(swing)
+        let rise_share = if self.sharing.found() { 0.0 } else { self.tuning.rise_share };
+        self.delay.queue() >= self.tuning.rise.max(self.scale.mul_f64(rise_share)).max(swing)
     }
 
     /// Returns true if the RTT is at its minimum, up to the effect of frames.
