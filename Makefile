@@ -125,7 +125,7 @@ check-site: site ## Check the site's links, and every page of it in Chromium
 docs-check: build ## Check the book's outputs against the command, and its links
 	scripts/docs-check --bentpipe $(BENTPIPE)
 
-bench: ## Speed: criterion benches, then whole commands beside picoquic
+bench: page ## Speed: criterion benches, then whole commands beside picoquic
 	cargo bench --locked -p bentpipe-sim
 	cargo run --release --locked -p bentpipe-orbit --example steps
 	scripts/bench

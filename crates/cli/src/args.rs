@@ -35,6 +35,8 @@ pub use run::{Merge, Replay, Run};
 #[cfg(feature = "studio")]
 pub use studio::Studio;
 pub use study::{Check, Init};
+#[cfg(feature = "product")]
+pub use values::set_parameters;
 
 use bentpipe_units::Span;
 use clap::{Args, Parser, Subcommand, ValueEnum};

@@ -1,6 +1,6 @@
 //! Client side of `bentpipe serve` and `bentpipe proxy`, from start to end.
 
-use crate::args::{Front, LogStyle};
+use crate::args::{Front, LogStyle, set_parameters};
 use crate::output;
 use crate::status::{FAILED, OK, USAGE};
 use crate::stop::{ServiceSignal, StopSignals};
@@ -91,12 +91,13 @@ async fn serve(
         std::fs::write(file, certificate.pem())
             .map_err(|error| (format!("{}: {error}", file.display()), USAGE))?;
     }
-    let congestion = CongestionConfig {
+    let mut congestion = CongestionConfig {
         controller: args.congestion,
         slow_start: args.start,
         resume: args.resume,
         ..CongestionConfig::default()
     };
+    set_parameters(&mut congestion, &args.parameters);
     let mut builder = begin(certificate).listen(args.listen).limits(limits).congestion(congestion);
     builder = builder.threads(args.threads());
     builder = builder.error_log(Box::new(std::io::stderr()));

@@ -1,7 +1,7 @@
 //! The command line of `bentpipe serve`, `bentpipe proxy` and `bentpipe get`.
 
 use super::suggest::{controller_names, parsed, resume_names, slow_start_names};
-use super::values::{at_least_one, nonzero_time, socket_address};
+use super::values::{ParameterValue, at_least_one, nonzero_time, parameter, socket_address};
 use bentpipe_net::{LogFormat, Qlog};
 use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
 use bentpipe_units::{Bytes, Span};
@@ -174,6 +174,10 @@ pub struct Front {
         hide_possible_values = true
     )]
     pub resume: ResumeName,
+    /// Parameter of a controller, a slow start or resumption, such as long-path.first_flight=60
+    /// (see `bentpipe controllers`); may be repeated
+    #[arg(long = "parameter", value_name = "NAME.KEY=NUMBER", value_parser = parameter)]
+    pub parameters: Vec<ParameterValue>,
     /// Serve Prometheus metrics (/metrics, plain HTTP) at this address [default: off]
     #[arg(long, value_name = "ADDR:PORT", value_parser = socket_address)]
     pub metrics: Option<SocketAddr>,

@@ -18,8 +18,6 @@ struct BusyPeriod {
     /// Bytes delivered at its start.
     delivered: Bytes,
     acks: u32,
-    /// Longest time between two ACKs.
-    pause: Span,
 }
 
 /// Evidence that others use the bottleneck.
@@ -61,6 +59,9 @@ impl Sharing {
         aggregation: Span,
         proven: f64,
     ) {
+        if self.share <= 0.0 {
+            return;
+        }
         self.highest = self.highest.max(proven);
         // A packet that queued for less than the time since the one before may have found an idle
         // link.
@@ -72,19 +73,16 @@ impl Sharing {
             began: ack.now,
             delivered: ack.delivered,
             acks: 0,
-            pause: Span::ZERO,
         });
-        if period.acks > 0 {
-            period.pause = period.pause.max(since);
-        }
         period.acks += 1;
         let time = ack.now.since(period.began);
         if period.acks <= LEAST_ACKS || time < self.length.max(aggregation * 2) + aggregation {
             return;
         }
-        // A pause is the receiver's timer, which delays the last ACK of a burst, and not the link.
-        if period.pause * u64::from(LEAST_ACKS) > time {
-            self.busy_period = None;
+        // After a pause, either others' packets came first, or the receiver's timer held back the
+        // ACK of a burst's last packet. The next ACK tells: without others, its packet has found
+        // a shorter queue or none.
+        if since * u64::from(LEAST_ACKS) > time {
             return;
         }
         // ACKs of the last `aggregation` may still be held back.
@@ -165,6 +163,13 @@ mod tests {
             times.push(burst + 25);
             assert!(!sharing_of(&times, 50).found(), "{burst}");
         }
+    }
+
+    #[test]
+    fn pauses_before_packets_that_still_queue_reveal_others() {
+        let times: Vec<u64> =
+            (0..10).flat_map(|burst| (1..=20).map(move |t| 40 * burst + t)).collect();
+        assert!(sharing_of(&times, 50).found());
     }
 
     #[test]
