@@ -1,6 +1,7 @@
 //! The command line.
 
 mod compare;
+mod count;
 mod explain;
 #[cfg(feature = "real-clock")]
 pub mod interop;
@@ -39,6 +40,7 @@ pub use values::set_parameters;
 
 use bentpipe_units::Span;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use count::count;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use suggest::{controller_names, entry_names, text};
@@ -272,7 +274,7 @@ pub struct Matrix {
     #[arg(long, value_name = "N")]
     pub repeat: Option<u64>,
     /// Number of parallel runs [default: number of CPUs]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,
     /// Parent of the run directories, which are named after the scenarios [default: out]
     #[arg(long, value_name = "DIR")]

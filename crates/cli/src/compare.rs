@@ -134,13 +134,9 @@ fn save(args: &Compare, source: &Source, file: &Path) -> Result<u8, LabError> {
     }
     let text = samples.to_json().map_err(|error| LabError::write(file, error))?;
     replace_file(file, text.as_bytes())?;
-    output::print(&format!(
-        "{}: {} cases of {}\n",
-        file.display(),
-        samples.cases.len(),
-        samples.metrics().join(", ")
-    ))
-    .map(|_| OK)
+    let cases = output::counted(samples.cases.len(), "case");
+    let metrics = samples.metrics().join(", ");
+    output::print(&format!("{}: {cases} of {metrics}\n", file.display())).map(|_| OK)
 }
 
 fn samples(source: &Source, metrics: &[&str], usual: bool) -> Samples {

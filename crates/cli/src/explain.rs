@@ -33,6 +33,15 @@ pub fn run(args: &Explain) -> Result<u8, LabError> {
             return Err(LabError::Usage { argument, reason });
         }
     }
+    if !args.path.is_dir() {
+        let reason = match args.path.metadata() {
+            Err(error) => error.to_string(),
+            Ok(_) => "it is neither a file nor a directory".to_owned(),
+        };
+        let allowed = "allowed: a directory that `bentpipe run` wrote, a qlog file, or a pcap or \
+            pcapng capture";
+        return Err(LabError::read(&args.path, format!("{reason}; {allowed}")));
+    }
     let directory = RunDirectory::open(&args.path)?;
     let results = directory.results()?;
     let all = accounts(&results);

@@ -17,6 +17,9 @@ use std::time::Duration;
 /// Standard output, by the name that the library expects.
 const STANDARD_OUTPUT: &str = "/dev/stdout";
 
+/// What rustls says of a certificate that is not trusted.
+const UNTRUSTED: &str = "invalid peer certificate";
+
 /// Error message and exit status.
 type Failed = (String, u8);
 
@@ -85,7 +88,9 @@ fn wanted(args: &Get) -> Result<Vec<Target>, Failed> {
     }
     let read = args.urls.iter().map(|url| {
         let parsed: Uri =
-            url.parse().map_err(|error| usage(format!("`{url}` is not a URL: {error}")))?;
+            url.parse().ok().filter(|parsed: &Uri| parsed.scheme().is_some()).ok_or_else(|| {
+                usage(format!("`{url}` is not a URL; allowed: https://HOST[:PORT]/PATH"))
+            })?;
         let file = match output {
             _ if args.discard => None,
             Some(file) => Some(file.to_owned()),
@@ -189,7 +194,11 @@ fn failed(error: &DownloadError) -> Failed {
         DownloadError::Client(ClientError::Url { .. }) | DownloadError::Destination { .. } => USAGE,
         _ => FAILED,
     };
-    (error.to_string(), status)
+    let mut text = error.to_string();
+    if text.contains(UNTRUSTED) {
+        text.push_str("; --ca FILE trusts the certificate in FILE, and --insecure any, for tests");
+    }
+    (text, status)
 }
 
 fn summary_line(what: &Target, outcome: &Outcome) -> String {

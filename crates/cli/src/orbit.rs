@@ -86,6 +86,9 @@ fn path(args: &Orbit) -> Result<(Plan, OrbitPath), LabError> {
             cities::find(city).map_err(|error| usage(option, error))?;
         }
         Plan::parse(&name, &constellation_scenario(&name, from, to), Path::new(""), &changes)?
+    } else if let Err(error) = args.scenario.metadata() {
+        let allowed = "allowed: a scenario file, or a name that `bentpipe constellations` lists";
+        return Err(LabError::read(&args.scenario, format!("{error}; {allowed}")));
     } else {
         Plan::read(&args.scenario, &changes)?
     };

@@ -2,7 +2,7 @@
 
 use crate::args::Studio as Arguments;
 use crate::output;
-use crate::status::{FAILED, OK};
+use crate::status::{FAILED, OK, USAGE};
 use crate::stop::StopSignals;
 use crate::study::jobs;
 use bentpipe_lab::LabError;
@@ -13,6 +13,10 @@ use std::sync::Arc;
 
 /// Serves the page until a signal stops it.
 pub fn run(args: &Arguments) -> Result<u8, LabError> {
+    if !args.dir.is_dir() {
+        let reason = "it is not a directory; allowed: one with scenarios, or for new ones";
+        return Ok(output::refuse(&format!("{}: {reason}", args.dir.display()), USAGE));
+    }
     let store = crate::store::open(&args.store)?;
     let config = StudioConfig {
         directory: args.dir.clone(),

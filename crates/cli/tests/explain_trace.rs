@@ -229,14 +229,35 @@ fn without_keys(file: &[u8]) -> (Vec<u8>, Vec<u8>) {
     (keys, rest)
 }
 
+/// A trace in which packets of 20 MB arrive a nanosecond apart.
+fn faster_than_any_link() -> String {
+    let frame = r#"{"frame_type":"stream","stream_id":0,"offset":0,"length":65000}"#;
+    let frames = vec![frame; 300].join(",");
+    let packet = |kind: &str, number: u32, time: f64, frames: &str| {
+        format!(
+            r#"{{"name":"packet_{kind}","time":{time:.6},"data":{{"header":{{"packet_number":{number},
+            "packet_type":"1RTT"}},"frames":[{frames}]}}}}"#
+        )
+    };
+    let ack = r#"{"frame_type":"ack","acked_ranges":[[0]]}"#;
+    let mut events = vec![packet("sent", 0, 0.0, ""), packet("received", 0, 1.0, ack)];
+    events.extend(
+        (1..41).map(|number| packet("received", number, 2.0 + f64::from(number) * 1e-6, &frames)),
+    );
+    format!(r#"{{"qlog_version":"0.3","traces":[{{"events":[{}]}}]}}"#, events.join(","))
+}
+
 #[test]
 fn wrong_files_are_refused_with_what_is_allowed() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let empty = "{\"qlog_version\":\"0.3\",\"traces\":[{\"events\":[]}]}";
-    for (name, text, reason) in
-        [("text", "not JSON", "allowed: qlog as JSON"), ("empty.qlog", empty, "no stream data")]
-    {
+    let fast = faster_than_any_link();
+    for (name, text, reason) in [
+        ("text", "not JSON", "allowed: qlog as JSON"),
+        ("empty.qlog", empty, "no stream data"),
+        ("fast.qlog", &fast, "the path that it shows cannot be simulated: "),
+    ] {
         std::fs::write(directory.join(name), text).unwrap();
         let output = bentpipe(directory, &["explain", name]);
         let errors = String::from_utf8_lossy(&output.stderr);

@@ -186,6 +186,17 @@ fn a_closed_standard_output_is_an_error() {
 }
 
 #[test]
+fn an_untrusted_certificate_is_an_error_that_names_the_options() {
+    let site = Fixture::new();
+    let mut command = bentpipe(site.dir.path());
+    let output = command.args(["get", "--no-tokens", "--discard", &site.url]).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    assert!(errors.contains("invalid peer certificate"), "{errors}");
+    assert!(errors.contains("--ca FILE") && errors.contains("--insecure"), "{errors}");
+}
+
+#[test]
 fn directories_and_files_in_missing_directories_are_rejected() {
     let fixture = Fixture::new();
     fs::create_dir(fixture.path("directory")).unwrap();

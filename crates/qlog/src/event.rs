@@ -121,7 +121,8 @@ pub enum Initiator {
     Remote,
 }
 
-/// QUIC transport parameters (RFC 9000 §18.2), those that are present.
+/// QUIC transport parameters (RFC 9000 §18.2), those that are present, except the stateless reset
+/// token: whoever reads it could end the connection (RFC 9000 §10.3).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parameters {
     /// original_destination_connection_id.
@@ -130,8 +131,6 @@ pub struct Parameters {
     pub initial_source_connection_id: Option<Vec<u8>>,
     /// retry_source_connection_id.
     pub retry_source_connection_id: Option<Vec<u8>>,
-    /// stateless_reset_token.
-    pub stateless_reset_token: Option<Vec<u8>>,
     /// disable_active_migration.
     pub disable_active_migration: bool,
     /// grease_quic_bit (RFC 9287).

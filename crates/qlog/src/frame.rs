@@ -93,7 +93,8 @@ pub enum Frame<'a> {
         /// The limit that blocks.
         limit: u64,
     },
-    /// NEW_CONNECTION_ID.
+    /// NEW_CONNECTION_ID, without its stateless reset token: whoever reads it could end the
+    /// connection (RFC 9000 §10.3).
     NewConnectionId {
         /// Sequence number of the connection ID.
         sequence_number: u64,
@@ -101,8 +102,6 @@ pub enum Frame<'a> {
         retire_prior_to: u64,
         /// The connection ID.
         connection_id: &'a [u8],
-        /// Its stateless reset token.
-        stateless_reset_token: &'a [u8],
     },
     /// RETIRE_CONNECTION_ID.
     RetireConnectionId {
@@ -266,17 +265,11 @@ impl Frame<'_> {
                 object.name("stream_type", stream_type(bidirectional));
                 object.uint("limit", limit);
             }
-            Self::NewConnectionId {
-                sequence_number,
-                retire_prior_to,
-                connection_id,
-                stateless_reset_token,
-            } => {
+            Self::NewConnectionId { sequence_number, retire_prior_to, connection_id } => {
                 object.uint("sequence_number", sequence_number);
                 object.uint("retire_prior_to", retire_prior_to);
                 object.uint("connection_id_length", connection_id.len() as u64);
                 object.hex("connection_id", connection_id);
-                object.hex("stateless_reset_token", stateless_reset_token);
             }
             Self::RetireConnectionId { sequence_number } => {
                 object.uint("sequence_number", sequence_number);

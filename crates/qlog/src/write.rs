@@ -168,7 +168,6 @@ fn all_parameters(parameters: &Parameters, form: Form, object: &mut Object<'_>) 
         ("original_destination_connection_id", &parameters.original_destination_connection_id),
         ("initial_source_connection_id", &parameters.initial_source_connection_id),
         ("retry_source_connection_id", &parameters.retry_source_connection_id),
-        ("stateless_reset_token", &parameters.stateless_reset_token),
     ] {
         object.hex_if(key, value.as_deref());
     }

@@ -76,6 +76,9 @@ impl Problem {
             let candidates: Vec<&str> = names.collect();
             nearest(given, &candidates).map(|near| format!("did you mean `{near}`?"))
         });
+        // The only key that every scenario needs.
+        let path = (message == "missing key `path`").then_some("[path]\nprofile = \"geo-50-10\"");
+        let help = help.or_else(|| path.map(str::to_owned));
         Self { message, help, span }
     }
 

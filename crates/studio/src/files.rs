@@ -4,6 +4,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
 /// Largest text of a scenario, in bytes.
@@ -52,6 +53,8 @@ impl FileError {
 pub struct Directory {
     dir: Dir,
     path: PathBuf,
+    /// Held while a file is written: two writers of one file would share its partial file.
+    writing: Mutex<()>,
 }
 
 impl Directory {
@@ -64,7 +67,7 @@ impl Directory {
         let path = path.canonicalize().map_err(FileError::io(&name))?;
         let dir =
             Dir::open_ambient_dir(&path, ambient_authority()).map_err(FileError::io(&name))?;
-        Ok(Self { dir, path })
+        Ok(Self { dir, path, writing: Mutex::default() })
     }
 
     /// Returns its path.
@@ -109,6 +112,7 @@ impl Directory {
         if self.dir.symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(FileError::content(name, "is not a regular file"));
         }
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let file_name = path.file_name().unwrap_or_default().to_string_lossy();
         let partial = path.with_file_name(format!(".{file_name}.partial-{}", std::process::id()));
         let written = self
@@ -238,5 +242,24 @@ mod tests {
         assert_eq!(directory.read("a.toml").unwrap(), "new");
         let names = fs::read_dir(outer.path().join("inner")).unwrap().count();
         assert_eq!(names, 3, "a partial file is left");
+    }
+
+    #[test]
+    fn writers_of_one_file_do_not_mix() {
+        let (_outer, directory) = directory();
+        let directory = &directory;
+        std::thread::scope(|scope| {
+            for (length, letter) in [(1, "a"), (100_000, "b"), (50_000, "c"), (200_000, "d")] {
+                let text = letter.repeat(length);
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        directory.write("a.toml", &text).unwrap();
+                        let read = directory.read("a.toml").unwrap();
+                        let whole = [1, 100_000, 50_000, 200_000].contains(&read.len());
+                        assert!(whole && read.bytes().all(|byte| byte == read.as_bytes()[0]));
+                    }
+                });
+            }
+        });
     }
 }

@@ -7,6 +7,10 @@ use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::marker::PhantomData;
 
+/// Largest packet, and so the most data of a frame, in bytes (RFC 768). The account and the
+/// simulation take as long as the data that a file names, so that it must not name any amount.
+const MAX_PACKET: u64 = 65_535;
+
 /// A number, written as number or as text; a text; or something else.
 #[derive(Debug, Clone, Default)]
 pub enum Scalar {
@@ -280,7 +284,7 @@ impl RawData {
             frame.0.add_to(&mut packet);
         }
         let sizes = [&self.raw.0.length, &header.packet_size, &self.packet_size];
-        let size = sizes.into_iter().find_map(Scalar::integer);
+        let size = sizes.into_iter().find_map(Scalar::integer).filter(|size| *size <= MAX_PACKET);
         // Without a size: the stream data, a short header and the tag.
         packet.bytes = size.unwrap_or_else(|| packet.stream_bytes() + 40);
         Some(packet)
@@ -292,7 +296,7 @@ impl RawFrame {
         let length = || {
             let raw = &self.raw.0;
             let lengths = [&raw.payload_length, &self.length, &self.payload_length, &raw.length];
-            lengths.into_iter().find_map(Scalar::integer)
+            lengths.into_iter().find_map(Scalar::integer).filter(|length| *length <= MAX_PACKET)
         };
         match self.frame_type.text().unwrap_or_default() {
             "stream" => packet.data.extend(self.stream_id.integer().zip(length()).map(

@@ -256,6 +256,39 @@ mod tests {
         }
     }
 
+    /// Returns the bytes of a transfer of 40 packets of 1200 bytes and one other frame of data.
+    fn recorded_bytes(offset: u64, length: u64) -> u64 {
+        let packet = |kind: &str, number: u64, time: u64, frames: &str| {
+            format!(
+                "{{\"name\":\"packet_{kind}\",\"time\":{time},\"data\":{{\"header\":\
+                 {{\"packet_type\":\"1RTT\",\"packet_number\":{number}}},\"frames\":[{frames}]}}}}"
+            )
+        };
+        let data = |offset: u64, length: u64| {
+            format!(
+                "{{\"frame_type\":\"stream\",\"stream_id\":0,\"offset\":{offset},\
+                 \"length\":{length}}}"
+            )
+        };
+        let ack = "{\"frame_type\":\"ack\",\"acked_ranges\":[[0]]}";
+        let mut events = vec![packet("sent", 0, 0, ""), packet("received", 0, 600, ack)];
+        let parts = (0..40).map(|index| (index * 1200, 1200)).chain([(offset, length)]);
+        for (number, (offset, length)) in (1..).zip(parts) {
+            events.push(packet("received", number, 600 + number, &data(offset, length)));
+        }
+        let events = events.join(",");
+        let file = format!("{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{events}]}}]}}");
+        let trace = Trace::parse(file.as_bytes(), &[]).unwrap();
+        crate::account(&trace, None).unwrap().bytes.get()
+    }
+
+    #[test]
+    fn a_file_cannot_name_more_data_than_it_records() {
+        assert_eq!(recorded_bytes(48_000, 1000), 49_000);
+        assert_eq!(recorded_bytes(48_000, u64::MAX), 48_000, "no frame has this length");
+        assert_eq!(recorded_bytes(1 << 60, 1000), 49_000, "its offset leaves a gap");
+    }
+
     proptest! {
         #[test]
         fn hostile_files_are_read_or_refused(

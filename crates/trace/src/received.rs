@@ -103,6 +103,8 @@ impl Received {
         let Some(first) = arrivals.first().map(|arrival: &Arrival| arrival.at) else {
             return Err(TraceError::Empty("it has no data that was received"));
         };
+        // An offset says how much was sent before it, which the file need not have.
+        let bytes = arrivals.iter().map(|arrival| arrival.data).sum::<u64>().min(bytes);
         let handshake = trace.first_application().unwrap_or(first).min(first);
         Ok(Self {
             bytes,

@@ -47,6 +47,8 @@ pub struct SenderState {
     stream_limit: Option<u64>,
     stream_limits: BTreeMap<u64, u64>,
     pub offsets: BTreeMap<u64, u64>,
+    /// Sum of `offsets`.
+    sent_bytes: u64,
     /// After the previous data packet: its time, whether the window was full, and whether flow
     /// control left no room.
     previous: Time,
@@ -67,6 +69,7 @@ impl SenderState {
             stream_limit: None,
             stream_limits: BTreeMap::new(),
             offsets: BTreeMap::new(),
+            sent_bytes: 0,
             previous: start,
             window_was_full: false,
             credit_was_used: false,
@@ -134,7 +137,9 @@ impl SenderState {
         self.in_flight = self.in_flight.saturating_add(packet.bytes);
         for part in &packet.data {
             let end = self.offsets.entry(part.stream).or_default();
-            *end = (*end).max(part.offset.saturating_add(part.length));
+            let before =
+                std::mem::replace(end, (*end).max(part.offset.saturating_add(part.length)));
+            self.sent_bytes = self.sent_bytes.saturating_add(*end - before);
         }
         self.previous = now;
         self.window_was_full =
@@ -143,14 +148,14 @@ impl SenderState {
     }
 
     fn has_no_credit(&self, packet: &Packet) -> bool {
-        let sent = self.offsets.values().fold(0_u64, |sum, end| sum.saturating_add(*end));
         let is_short = |limit: u64, sent: u64| sent.saturating_add(PACKET) > limit;
         let stream_short = packet.data.iter().any(|part| {
             let limit = self.stream_limits.get(&part.stream).copied().or(self.stream_limit);
             let sent = self.offsets.get(&part.stream).copied().unwrap_or_default();
             limit.is_some_and(|limit| is_short(limit, sent))
         });
-        stream_short || self.connection_limit.is_some_and(|limit| is_short(limit, sent))
+        let limit = self.connection_limit;
+        stream_short || limit.is_some_and(|limit| is_short(limit, self.sent_bytes))
     }
 
     fn arrived(&mut self, now: Time, packet: &Packet) {

@@ -146,6 +146,8 @@ impl Sent {
         else {
             return Err(TraceError::Empty("it has no data that was sent and acknowledged"));
         };
+        // An offset says how much was sent before it, which the file need not have.
+        let bytes = packets.iter().map(|packet| packet.data).sum::<u64>().min(bytes);
         let end = packets.iter().filter_map(|packet| packet.acknowledged).max().unwrap_or(first);
         let handshake = trace.first_application().unwrap_or(first).min(first);
         let request = request.unwrap_or(handshake).clamp(handshake, first);

@@ -1,5 +1,6 @@
 //! The command line of `bentpipe interop`.
 
+use super::count::count;
 use super::suggest::{profile_names, text};
 use bentpipe_interop::Protocol;
 use bentpipe_units::Bytes;
@@ -62,10 +63,10 @@ pub struct Interop {
     )]
     pub sizes: Vec<Bytes>,
     /// Downloads per pairing
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     pub repeat: NonZeroUsize,
     /// Number of parallel downloads; more than one needs an idle machine and low rates
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     pub jobs: NonZeroUsize,
     /// Seed of the links' random draws
     #[arg(long, value_name = "N", default_value_t = 1)]

@@ -2,7 +2,7 @@
 
 use super::LogStyle;
 use super::suggest::{controller_names, profile_names, text};
-use super::values::{at_least_one, nonzero_time};
+use super::values::{at_least_one, nonzero_time, socket_address};
 use bentpipe_net::pep::Addresses;
 use bentpipe_units::{Bytes, Rate, Span};
 use clap::{Args, ValueEnum};
@@ -36,7 +36,12 @@ pub struct Pep {
     #[arg(long, value_enum, default_value_t = Mode::Explicit)]
     pub mode: Mode,
     /// TCP address and port to listen on; port 0 picks a free port
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080")]
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        default_value = "127.0.0.1:1080",
+        value_parser = socket_address
+    )]
     pub listen: SocketAddr,
     /// Clients that may use the proxy: `any`, `public`, an address or a network [default: this
     /// machine; any with --mode transparent and redirect]
@@ -90,6 +95,7 @@ pub struct Pep {
     #[arg(
         long,
         value_name = "ADDR:PORT",
+        value_parser = socket_address,
         requires = "secret",
         conflicts_with_all = ["listen", "mode", "clients", "credentials"]
     )]
@@ -107,7 +113,7 @@ pub struct Pep {
     #[arg(long, value_name = "NAME", value_parser = interface)]
     pub interface: Option<String>,
     /// Serve Prometheus metrics (/metrics, plain HTTP) at this address [default: off]
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = socket_address)]
     pub metrics: Option<SocketAddr>,
     /// Format of the access log on standard output, with one line per connection
     #[arg(long, value_enum, default_value_t = LogStyle::Text)]

@@ -1,7 +1,7 @@
 //! The command line of `bentpipe serve`, `bentpipe proxy` and `bentpipe get`.
 
 use super::suggest::{controller_names, parsed, resume_names, slow_start_names};
-use super::values::{ParameterValue, at_least_one, nonzero_time, parameter};
+use super::values::{ParameterValue, at_least_one, nonzero_time, parameter, socket_address};
 use bentpipe_net::{LogFormat, Qlog};
 use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
 use bentpipe_units::{Bytes, Span};
@@ -122,7 +122,12 @@ pub struct Front {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Address and port to listen on, for UDP and TCP; port 0 picks a free port
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4433")]
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        default_value = "127.0.0.1:4433",
+        value_parser = socket_address
+    )]
     pub listen: SocketAddr,
     /// Certificate chain (PEM), the server's own certificate first
     #[arg(long, value_name = "FILE", requires = "key", conflicts_with = "self_signed")]
@@ -174,7 +179,7 @@ pub struct Front {
     #[arg(long = "parameter", value_name = "NAME.KEY=NUMBER", value_parser = parameter)]
     pub parameters: Vec<ParameterValue>,
     /// Serve Prometheus metrics (/metrics, plain HTTP) at this address [default: off]
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = socket_address)]
     pub metrics: Option<SocketAddr>,
     /// Format of the access log on standard output, with one line per request
     #[arg(long, value_enum, default_value_t = LogStyle::Text)]

@@ -1,5 +1,6 @@
 //! Arguments of `bentpipe run`, and of the other commands that run or reuse runs.
 
+use super::count::count;
 use super::{Clock, RUN_EXAMPLES};
 use bentpipe_lab::Shard;
 use clap::Args;
@@ -23,7 +24,7 @@ pub struct Run {
     #[arg(long, value_name = "N")]
     pub repeat: Option<u64>,
     /// Number of parallel runs [default: number of CPUs; 1 with `--clock real`]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,
     /// Run directory to write, or the parent of the run directories if there are several files
     /// [default: out/NAME]

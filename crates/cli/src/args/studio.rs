@@ -1,6 +1,7 @@
 //! Arguments of `bentpipe studio`.
 
 use super::StoreArgs;
+use super::count::count;
 use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ pub struct Studio {
     #[arg(long, default_value_t = 0)]
     pub port: u16,
     /// Number of parallel runs [default: number of CPUs]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,
     /// The result store.
     #[command(flatten)]

@@ -35,7 +35,14 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
         std::fs::write(file, &scenario)
             .map_err(|error| LabError::Write { path: file.clone(), reason: error.to_string() })?;
     }
-    let results = Lab::new().run(&scenario)?;
+    let results = Lab::new().run(&scenario).map_err(|error| match error {
+        // The user has not written it.
+        LabError::Scenario(error) => LabError::Read {
+            path: args.path.clone(),
+            reason: format!("the path that it shows cannot be simulated: {}", error.message),
+        },
+        other => other,
+    })?;
     let point = Point::new();
     let of_file = Account {
         variant: RECORDED,

@@ -1,11 +1,11 @@
 //! Invalid command lines.
 
 /// Invalid command lines: title, arguments, and parts of the message.
-pub const COMMAND_LINES: [(&str, &[&str], &[&str]); 19] = [
+pub const COMMAND_LINES: [(&str, &[&str], &[&str]); 24] = [
     (
         "orbit of a missing scenario",
         &["orbit", "kuiper-631"],
-        &["cannot read kuiper-631", "No such file"],
+        &["cannot read kuiper-631", "No such file", "`bentpipe constellations`"],
     ),
     (
         "orbit of a constellation without ends",
@@ -36,6 +36,31 @@ pub const COMMAND_LINES: [(&str, &[&str], &[&str]); 19] = [
             "long-path",
             "careful",
         ],
+    ),
+    (
+        "an explanation of nothing",
+        &["explain", "none"],
+        &["cannot read none: No such file", "allowed: a directory", "qlog file", "capture"],
+    ),
+    (
+        "a studio of nothing",
+        &["studio", "none", "--no-open"],
+        &["none: it is not a directory", "allowed: one with scenarios"],
+    ),
+    (
+        "no parallel runs",
+        &["run", "good.toml", "--jobs", "0"],
+        &["'0' for '--jobs <N>': allowed: at least 1"],
+    ),
+    (
+        "a port without an address",
+        &["serve", ".", "--listen", "4433"],
+        &["'4433' for '--listen <ADDR:PORT>': allowed:", "such as 127.0.0.1:4433"],
+    ),
+    (
+        "a URL without a scheme",
+        &["get", "localhost/file"],
+        &["`localhost/file` is not a URL", "allowed: https://HOST[:PORT]/PATH"],
     ),
     ("a missing scenario", &["run", "none.toml"], &["cannot read none.toml", "No such file"]),
     (

@@ -29,7 +29,12 @@ pub fn cases() -> Vec<Case> {
             10,
             &["unknown key `worklod`", "`workload`"],
         ),
-        case("an invalid name", "name = \"My Scenario\"\n", 1, &["missing key `path`"]),
+        case(
+            "an invalid name",
+            "name = \"My Scenario\"\n",
+            1,
+            &["missing key `path`", "profile ="],
+        ),
         case(
             "a name with a slash",
             format!("name = \"../up\"\n[path]\nprofile = \"geo-50-10\"\n{WORK}"),

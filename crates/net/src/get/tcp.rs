@@ -6,6 +6,7 @@ use super::host_port::HostPort;
 use super::response::{PARTS, Part, Response, stalled};
 use crate::clock::RealClock;
 use bentpipe_units::{Span, Time};
+use futures_util::future::Either;
 use http::header::{HOST, HeaderValue, TE};
 use http::{Request, Response as HttpResponse, Uri};
 use http_body::Body;
@@ -141,13 +142,14 @@ impl TcpConnection {
             Sender::Http1(sender) => {
                 for_http1(&mut request);
                 sender.ready().await?;
-                sender.send_request(request)
+                Either::Left(sender.send_request(request))
             }
             Sender::Http2(sender) => {
                 sender.ready().await?;
-                return sender.clone().send_request(request).await;
+                Either::Right(sender.send_request(request))
             }
         };
+        // Without the lock: other requests of HTTP/2 do not wait for this response.
         response.await
     }
 

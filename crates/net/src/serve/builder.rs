@@ -279,22 +279,16 @@ impl ServerBuilder {
             shutdown: shutdown.signal(),
             clock: clock.clone(),
         });
-
         for warning in warnings {
             shared.report(&warning);
         }
         let steering = Steering::new(threads.get().into()).map_err(system)?;
         let (sockets, listener) = sockets(address, &steering, &shared).await?;
         let bound = listener.local_addr().map_err(system)?;
-        let metrics_listener =
-            match metrics_at {
-                Some(address) => {
-                    Some(MetricsListener::bind(address).await.map_err(|source| {
-                        ServerError::Listen { address, protocol: "TCP", source }
-                    })?)
-                }
-                None => None,
-            };
+        let metrics_listener = match metrics_at {
+            Some(address) => Some(listen_for_metrics(address).await?),
+            None => None,
+        };
         let metrics_address = metrics_listener.as_ref().map(MetricsListener::address);
 
         let mut config = EndpointConfig::new(keys.reset_key(bound));
@@ -326,6 +320,11 @@ impl ServerBuilder {
             traces,
         })
     }
+}
+
+async fn listen_for_metrics(address: SocketAddr) -> Result<MetricsListener, ServerError> {
+    let bound = MetricsListener::bind(address).await;
+    bound.map_err(|source| ServerError::Listen { address, protocol: "TCP", source })
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {

@@ -33,7 +33,8 @@ pub(super) struct ServerKeys {
 
 impl ServerKeys {
     /// Returns the keys in `file`, or new ones that last until the program ends. A file that is
-    /// damaged or on a full disk does not keep the server from starting: `warnings` says so.
+    /// damaged or on a full disk does not keep the server from starting: `warnings` says so, and
+    /// also if other users may read the file.
     /// `settings` describes the transport settings, which sessions are bound to.
     pub fn open(
         file: Option<&Path>,
@@ -42,10 +43,13 @@ impl ServerKeys {
     ) -> Result<Self, ServerError> {
         let Some(file) = file else { return Self::draw() };
         let error = match ServerFile::open(file) {
-            Ok(opened) => match Self::read(opened, settings, clock) {
-                Ok(keys) => return Ok(keys),
-                Err(error) => error,
-            },
+            Ok(opened) => {
+                warnings.extend(opened.warning());
+                match Self::read(opened, settings, clock) {
+                    Ok(keys) => return Ok(keys),
+                    Err(error) => error,
+                }
+            }
             Err(OpenError::Refused(error)) => return Err(error.into()),
             Err(OpenError::Unavailable(error)) => error,
         };
@@ -138,6 +142,30 @@ impl HandshakeTokenKey for AddressTokenKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::{File, Permissions};
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    #[test]
+    fn a_file_that_others_may_read_is_reported() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("server.sqlite");
+        let warnings = || {
+            let mut warnings = Vec::new();
+            ServerKeys::open(Some(&file), ("", &RealClock::new()), &mut warnings).unwrap();
+            warnings
+        };
+        assert_eq!(warnings(), [""; 0], "a new file");
+        for (mode, reported) in [(0o644, true), (0o660, true), (0o640, false), (0o600, false)] {
+            File::open(&file).unwrap().set_permissions(Permissions::from_mode(mode)).unwrap();
+            let warnings = warnings();
+            assert_eq!(warnings.len(), usize::from(reported), "{mode:04o}: {warnings:?}");
+            assert!(warnings.iter().all(|text| text.contains(&format!("its mode {mode:04o} "))));
+        }
+        // Only root can give it to another user.
+        if chown(&file, Some(1234), None).is_ok() {
+            assert!(warnings()[0].contains("user 1234 owns it"));
+        }
+    }
 
     #[test]
     fn a_token_opens_with_its_key_and_number_only() {

@@ -3,6 +3,7 @@
 
 use super::database::{damaged, failed, open, storage};
 use super::open_error::OpenError;
+use crate::tls::foreign_or_open;
 use bentpipe_quic::EpochClock;
 use bentpipe_quic::path_memory::StoreError;
 use bentpipe_quic::tls::Randomness;
@@ -71,6 +72,18 @@ impl ServerFile {
         };
         prepare().map_err(fails)?;
         Ok(Self { file: file.to_owned(), database })
+    }
+
+    /// Returns a warning, with what to do, if other users may read or change the file: it may have
+    /// existed before, or come from a backup.
+    pub fn warning(&self) -> Option<String> {
+        let why = foreign_or_open(&std::fs::metadata(&self.file).ok()?)?;
+        let file = self.file.display();
+        Some(format!(
+            "keys of tokens and TLS sessions in {file}: {why}; if others may have read them, \
+             delete {file} and all files whose names begin with its name, for new keys, else \
+             chmod 600 them"
+        ))
     }
 
     /// Returns the secret of that name. Draws it the first time.

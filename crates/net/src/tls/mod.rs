@@ -5,5 +5,5 @@ mod secret_file;
 mod trust;
 
 pub use certificate::{Certificate, CertificateError};
-pub(crate) use secret_file::open_to_others;
+pub(crate) use secret_file::{foreign_or_open, open_to_others};
 pub use trust::Trust;

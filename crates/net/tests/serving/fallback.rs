@@ -5,11 +5,12 @@ use super::{TestServer, content};
 use bentpipe_net::Trust;
 use bentpipe_net::get::{Client, ClientError, discard};
 use bentpipe_units::Span;
+use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, Uri, Version};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -45,8 +47,10 @@ async fn tcp_only(site: &TestServer) -> (SocketAddr, Arc<AtomicUsize>) {
     (address, count)
 }
 
-/// Starts a server of HTTP/1.1 alone, each connection of which `serve` serves.
-async fn http1_only<F>(
+/// Starts a server of TCP that knows these `protocols` (ALPN), each connection of which `serve`
+/// serves.
+async fn server_of<F>(
+    protocols: &[&[u8]],
     serve: impl Fn(TlsStream<TcpStream>) -> F + Send + 'static,
 ) -> (SocketAddr, Trust)
 where
@@ -55,12 +59,13 @@ where
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS12])
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], PrivateKeyDer::Pkcs8(key))
         .unwrap();
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let (listener, address) = listener().await;
     tokio::spawn(async move {
@@ -95,6 +100,38 @@ async fn without_quic_http2_is_used_over_one_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_over_http2_do_not_wait_for_each_other() {
+    let second_came = Arc::new(Notify::new());
+    let serve = move |stream| {
+        let second_came = second_came.clone();
+        async move {
+            let service = service_fn(move |request: Request<Incoming>| {
+                let second_came = second_came.clone();
+                async move {
+                    match request.uri().path() {
+                        "/first" => second_came.notified().await,
+                        _ => second_came.notify_one(),
+                    }
+                    Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(b"hello"))))
+                }
+            });
+            let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+        }
+    };
+    let (address, trust) = server_of(&[b"h2"], serve).await;
+    let client = client(&trust);
+    let (none, [first, second]) =
+        (HeaderMap::new(), ["/first", "/second"].map(|path| url(address, path)));
+    let both = async { tokio::join!(client.get(&first, &none), client.get(&second, &none)) };
+    let (first, second) = soon(both).await;
+    assert_eq!(
+        (first.unwrap().version(), second.unwrap().version()),
+        (Version::HTTP_2, Version::HTTP_2)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http3_is_used_where_it_is() {
     let site = TestServer::new().await;
     let client = client(&site.trust);
@@ -110,12 +147,12 @@ async fn http1_is_used_where_there_is_nothing_newer() {
         let service = service_fn(|request: Request<Incoming>| async move {
             assert!(request.headers().contains_key("host") && request.uri().host().is_none());
             let length = request.uri().path()[1..].parse().unwrap();
-            Ok::<_, Infallible>(Response::new(Full::new(bytes::Bytes::from(noise(length)))))
+            Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(noise(length)))))
         });
         let builder = hyper::server::conn::http1::Builder::new();
         let _ = builder.serve_connection(TokioIo::new(stream), service).await;
     };
-    let (address, trust) = http1_only(serve).await;
+    let (address, trust) = server_of(&[], serve).await;
     let client = client(&trust);
     for length in [3_000_000, 0, 5] {
         let target = url(address, &format!("/{length}"));
@@ -133,7 +170,7 @@ async fn content_that_is_cut_off_is_an_error() {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nfour").await;
         let _ = stream.shutdown().await;
     };
-    let (address, trust) = http1_only(serve).await;
+    let (address, trust) = server_of(&[], serve).await;
     let response = client(&trust).get(&url(address, "/"), &HeaderMap::new()).await.unwrap();
     let error = soon(content(response)).await.unwrap_err();
     assert!(matches!(error, ClientError::ExchangeOverTcp { .. }), "{error}");

@@ -73,12 +73,10 @@ fn frame<'a>(
         0x18 => {
             let (sequence_number, retire_prior_to) = (rest.varint()?, rest.varint()?);
             let length = *rest.bytes(1)?.first()?;
-            Frame::NewConnectionId {
-                sequence_number,
-                retire_prior_to,
-                connection_id: rest.bytes(u64::from(length))?,
-                stateless_reset_token: rest.bytes(16)?,
-            }
+            let connection_id = rest.bytes(u64::from(length))?;
+            // The stateless reset token.
+            rest.bytes(16)?;
+            Frame::NewConnectionId { sequence_number, retire_prior_to, connection_id }
         }
         0x19 => Frame::RetireConnectionId { sequence_number: rest.varint()? },
         0x1a => Frame::PathChallenge { data: rest.bytes(8)? },

@@ -40,7 +40,8 @@ fn parse(encoded: &[u8]) -> Option<Parameters> {
         let bytes = Some(value.to_vec());
         match id {
             0x00 => parameters.original_destination_connection_id = bytes,
-            0x02 => parameters.stateless_reset_token = bytes,
+            // The stateless reset token: a secret.
+            0x02 => {}
             0x0c => parameters.disable_active_migration = true,
             0x0f => parameters.initial_source_connection_id = bytes,
             0x10 => parameters.retry_source_connection_id = bytes,

@@ -59,6 +59,9 @@ const CODES: [(u8, u32, u32); 16] = [
     (b'y', 0x7a, 7),
 ];
 
+/// Bits that the bytes of an integer after the first may have, in the `h3` crate.
+const MAX_SHIFT: u32 = 63;
+
 /// Checks a field section encoded by QPACK (RFC 9204 §4.5) without a dynamic table, which we do
 /// not offer. A section that cannot be parsed is left to the library.
 ///
@@ -95,25 +98,29 @@ pub(super) fn check(fields: &[u8], section: Section) -> Result<(), MalformedSect
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// Reads an integer whose first `bits` bits end the next byte (RFC 7541 §5.1).
+    /// Reads an integer whose first `bits` bits end the next byte (RFC 7541 §5.1), of as many bytes
+    /// as the library accepts: what only the library could read would pass unchecked.
     fn integer(&mut self, bits: u32) -> Option<usize> {
         let (first, mut rest) = self.0.split_first()?;
-        let mask = (1usize << bits) - 1;
-        let mut value = usize::from(*first) & mask;
+        let mask = (1u64 << bits) - 1;
+        let mut value = u64::from(*first) & mask;
         if value == mask {
-            for shift in (0..28).step_by(7) {
+            let mut shift = 0;
+            loop {
                 let (byte, after) = rest.split_first()?;
                 rest = after;
-                value += usize::from(byte & 0x7f) << shift;
+                value += u64::from(byte & 0x7f) << shift;
+                shift += 7;
                 if byte & 0x80 == 0 {
-                    self.0 = rest;
-                    return Some(value);
+                    break;
+                }
+                if shift >= MAX_SHIFT {
+                    return None;
                 }
             }
-            return None;
         }
         self.0 = rest;
-        Some(value)
+        usize::try_from(value).ok()
     }
 
     /// Reads a string whose length has `bits` bits in the next byte, after the Huffman bit.
@@ -223,6 +230,23 @@ mod tests {
         assert_eq!(check(&late, Section::Request), Err(MalformedSection::Late));
         for twice in [section(&[&get, &path, &path]), section(&[&get, &path, &literal(b":path")])] {
             assert_eq!(check(&twice, Section::Request), Err(MalformedSection::Repeated));
+        }
+    }
+
+    #[test]
+    fn padded_integers_hide_nothing() {
+        let (get, path) = ([0xc0 | 17], [0x51, 2, b'/', b'a']);
+        for zeros in 0..9 {
+            // The longest encodings of an integer that add nothing to its first byte.
+            let padding = [&[0x80].repeat(zeros)[..], &[0]].concat();
+            let lines = [&get[..], &path, &path].concat();
+            let base = [&[0, 0x7f], &padding[..], &lines].concat();
+            assert_eq!(check(&base, Section::Request), Err(MalformedSection::Repeated), "{zeros}");
+            let count = [&[0xff], &padding[..], &[0], &lines].concat();
+            assert_eq!(check(&count, Section::Request), Err(MalformedSection::Repeated), "{zeros}");
+            let name = [&[0x27], &padding[..], b"x-other", &[1, b'v']].concat();
+            let late = section(&[&get, &name, &path]);
+            assert_eq!(check(&late, Section::Request), Err(MalformedSection::Late), "{zeros}");
         }
     }
 

@@ -93,8 +93,9 @@ fn stream<'a>(bytes: &'a [u8], kind: u64, packet: &mut Packet) -> Option<&'a [u8
     let (stream, rest) = integer(bytes)?;
     let (offset, rest) = if kind & 4 != 0 { integer(rest)? } else { (0, rest) };
     let (length, rest) = if kind & 2 != 0 { integer(rest)? } else { (rest.len() as u64, rest) };
+    let after = rest.get(usize::try_from(length).ok()?..)?;
     packet.data.push(StreamPart { stream, offset, length });
-    rest.get(usize::try_from(length).ok()?..)
+    Some(after)
 }
 
 #[cfg(test)]
@@ -135,7 +136,9 @@ mod tests {
         };
         assert_eq!(packet, expected);
         for wrong in [&[0x2f][..], &[6, 0, 9, 1], &[2, 5, 0, 0, 9], &[0x0e, 4, 9, 50, 1]] {
-            assert_eq!(add_frames(wrong, &mut Packet::default()), None, "{wrong:?}");
+            let mut packet = Packet::default();
+            assert_eq!(add_frames(wrong, &mut packet), None, "{wrong:?}");
+            assert_eq!(packet.data, [], "a frame has the data that it declares: {wrong:?}");
         }
     }
 }
