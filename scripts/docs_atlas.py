@@ -186,7 +186,11 @@ def count(text, low, high, rows, every):
 def moved_figures(text):
     """Yields what a sentence says and what the results say now, where they differ."""
     for match in FIGURE.finditer(text):
-        now = figure(match[1])
+        line = text.count("\n", 0, match.start()) + 1
+        try:
+            now = figure(match[1])
+        except WrongMarker as wrong:
+            yield f"line {line}: `{match[2]}` cannot be quoted: {wrong}"
+            continue
         if match[2] != now:
-            line = text.count("\n", 0, match.start()) + 1
             yield f"line {line}: `{match[2]}` is {now} now ({match[1]}): read the sentence again"
