@@ -161,6 +161,20 @@ def table(body):
     return "\n".join([text[0], "|" + "---|" * len(grid[0]), *text[1:]])
 
 
+def unmet(body):
+    """Returns a table of the scenarios in some folders whose expectations are not all met."""
+    lines, failed, total = [], 0, 0
+    for folder in split([body]):
+        for path in sorted((ATLAS / folder).glob("*.json")):
+            rows = json.loads(path.read_text())["expectations"]
+            count = sum(not row["passed"] for row in rows)
+            failed, total = failed + count, total + len(rows)
+            if count:
+                lines.append(f"| `scenarios/{folder}/{path.stem}.toml` | {count} of {len(rows)} |")
+    head = ["| scenario | not met |", "|---|---|"]
+    return "\n".join([*head, *lines, f"| all | {failed} of {total} |"])
+
+
 def figure(body):
     """Returns the figure `SCENARIO; KEY = VALUE; …; CELL` of a sentence."""
     scenario, *conditions, cell = (part.strip() for part in body.split(";"))

@@ -103,6 +103,20 @@ class Figures(unittest.TestCase):
         self.assertEqual(docs_atlas.figure(count.format("-4 to 11")), "1")
         self.assertEqual(docs_atlas.figure(count.format("-4 to 9")), "0")
 
+    def test_expectations_that_are_not_met_are_listed(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(setattr, docs_atlas, "ATLAS", docs_atlas.ATLAS)
+        docs_atlas.ATLAS = pathlib.Path(folder.name)
+        (docs_atlas.ATLAS / "safety").mkdir()
+        for name, passed in (("good", [True]), ("bad", [True, False])):
+            document = {"expectations": [{"passed": one} for one in passed]}
+            (docs_atlas.ATLAS / "safety" / f"{name}.json").write_text(json.dumps(document))
+        table = docs_atlas.unmet("safety")
+        self.assertIn("| `scenarios/safety/bad.toml` | 1 of 2 |", table)
+        self.assertNotIn("good", table)
+        self.assertIn("| all | 1 of 3 |", table)
+
 
 if __name__ == "__main__":
     unittest.main()
