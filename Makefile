@@ -123,6 +123,7 @@ check-site: site ## Check the site's links, and every page of it in Chromium
 		npx vitest run --project page tests/site.page.test.ts
 
 docs-check: build ## Check the book's outputs against the command, and its links
+	python3 -B scripts/tests/test_atlas.py --quiet
 	scripts/docs-check --bentpipe $(BENTPIPE)
 
 bench: page ## Speed: criterion benches, then whole commands beside picoquic
@@ -152,13 +153,12 @@ atlas: page ## Run all published, safety and validation scenarios; say what move
 	cargo build --release --locked -p bentpipe-cli
 	scripts/atlas --bentpipe $(or $(CARGO_TARGET_DIR),target)/release/bentpipe
 
-# Takes half an hour with one run at a time. Needs the command, which is both QUIC endpoints on the
-# real clock.
-clocks: build ## Compare both clocks in a table: the kernel's TCP and our QUIC, real and simulated
-	cargo run --locked --quiet -p bentpipe-lab --example clocks -- scenarios/validation/clocks-tcp*.toml scenarios/validation/clocks-quic*.toml --jobs $(or $(JOBS),1)
+# Takes half an hour with one run at a time.
+clocks: build ## Run the scenarios that compare both clocks in real time: the kernel's TCP and our QUIC
+	scripts/clocks --bentpipe $(BENTPIPE) --jobs $(or $(JOBS),1)
 
 # Goes on where an earlier call ended. Needs root, nft, Chromium and playwright-core (`make setup`).
-hughes: build ## The Hughes study with Chromium and bentpipe pep, beside a simulation (an hour)
+hughes: build ## The Hughes study with Chromium and bentpipe pep (an hour in real time)
 	scripts/hughes --bentpipe $(BENTPIPE)
 
 fuzz: ## A minute of fuzzing for each parser of untrusted input

@@ -4,12 +4,22 @@ import hashlib
 import json
 
 
-def digest(file, directory):
-    """Returns a digest of the scenario and of the files that it names."""
+def head(root, file, directory):
+    """The first entries of the results in `directory`, which are of the scenario in `file`.
+
+    They name the scenario, the files that it names, and the digest of both.
+    """
     manifest = json.loads((directory / "manifest.json").read_text())
+    inputs = [entry["name"] for entry in manifest.get("inputs", [])]
+    named = {"inputs": inputs} if inputs else {}
+    return {"scenario": str(file.relative_to(root)), "digest": digest(file, inputs), **named}
+
+
+def digest(file, inputs):
+    """Returns a digest of the scenario in `file` and of `inputs`, the files that it names."""
     total = hashlib.sha256(file.read_bytes())
-    for entry in manifest.get("inputs", []):
-        total.update((directory / entry["file"]).read_bytes())
+    for name in inputs:
+        total.update((file.parent / name).read_bytes())
     return total.hexdigest()[:16]
 
 

@@ -10,6 +10,8 @@ from docs_tables import WrongMarker
 ATLAS = pathlib.Path(__file__).resolve().parent.parent / "atlas"
 # A figure in a sentence, behind the marker that says what it is.
 FIGURE = re.compile(r"<!-- figure: ([^\n]*?) -->(.*?)<!-- end -->", re.DOTALL)
+# A figure that counts cells between two bounds.
+COUNT = re.compile(r"count (.*) from (-?[\d.]+) to (-?[\d.]+)")
 OPTIONS = (
     "rows", "columns", "cell", "cells", "only", "name", "head", "interval", "transpose", "format",
 )
@@ -97,11 +99,16 @@ def keys(texts, rows):
     return [key for text in texts for key in ([text] if text in swept else split([text]))]
 
 
+def loaded(names):
+    """Returns the committed rows of several scenarios."""
+    every = [row for name in names for row in load(name)]
+    return [{**row, "several": len(names) > 1} for row in every]
+
+
 def table(body):
     """Returns the table that a marker describes."""
     scenarios, found = options(body)
-    every = [row for name in scenarios for row in load(name)]
-    every = [{**row, "several": len(scenarios) > 1} for row in every]
+    every = loaded(scenarios)
     conditions = selection(found.get("only", []))
     rows = selected(every, conditions)
     names = renamed(found.get("name", []))
@@ -154,20 +161,50 @@ def table(body):
     return "\n".join([text[0], "|" + "---|" * len(grid[0]), *text[1:]])
 
 
+def unmet(body):
+    """Returns a table of the scenarios in some folders whose expectations are not all met."""
+    lines, failed, total = [], 0, 0
+    for folder in split([body]):
+        for path in sorted((ATLAS / folder).glob("*.json")):
+            rows = json.loads(path.read_text())["expectations"]
+            count = sum(not row["passed"] for row in rows)
+            failed, total = failed + count, total + len(rows)
+            if count:
+                lines.append(f"| `scenarios/{folder}/{path.stem}.toml` | {count} of {len(rows)} |")
+    head = ["| scenario | not met |", "|---|---|"]
+    return "\n".join([*head, *lines, f"| all | {failed} of {total} |"])
+
+
 def figure(body):
     """Returns the figure `SCENARIO; KEY = VALUE; …; CELL` of a sentence."""
     scenario, *conditions, cell = (part.strip() for part in body.split(";"))
-    every = load(scenario)
-    shown = Cell(cell).show(selected(every, selection(conditions)), every)
+    every = loaded(split([scenario]))
+    rows = selected(every, selection(conditions))
+    if counted := COUNT.fullmatch(cell):
+        return count(counted[1], float(counted[2]), float(counted[3]), rows, every)
+    shown = Cell(cell).show(rows, every)
     if shown == "–":
         raise WrongMarker(f"no value fits `{body}`")
     return shown
 
 
+def count(text, low, high, rows, every):
+    """How many of `rows` have a cell `text` from `low` to `high`."""
+    cell = Cell(text)
+    values = [cell.value([row], every) for row in rows if row["metric"] == cell.metric]
+    if not values or None in values:
+        raise WrongMarker(f"`count {text}` needs a value in every row")
+    return str(sum(low <= value <= high for value in values))
+
+
 def moved_figures(text):
     """Yields what a sentence says and what the results say now, where they differ."""
     for match in FIGURE.finditer(text):
-        now = figure(match[1])
+        line = text.count("\n", 0, match.start()) + 1
+        try:
+            now = figure(match[1])
+        except WrongMarker as wrong:
+            yield f"line {line}: `{match[2]}` cannot be quoted: {wrong}"
+            continue
         if match[2] != now:
-            line = text.count("\n", 0, match.start()) + 1
             yield f"line {line}: `{match[2]}` is {now} now ({match[1]}): read the sentence again"

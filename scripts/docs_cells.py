@@ -26,6 +26,8 @@ OPERATIONS = {
     "saves": lambda own, other: 100 * (1 - own / other),
     "minus": lambda own, other: own - other,
     "below": lambda own, other: other - own,
+    "exceeds": lambda own, other: 100 * (own / other - 1),
+    "of": lambda _, other: other,
 }
 
 
@@ -55,7 +57,7 @@ class Cell:
         if operation:
             text, self.operation = text[: operation.start()], OPERATIONS[operation[1]]
             parts = [part.partition("=") for part in operation[2].split("&")]
-            self.others = {key.strip(): value.strip() for key, _, value in parts}
+            self.others = {key.strip(): value.strip().split("|") for key, _, value in parts}
         self.metric, *words = text.split()
         self.statistic, self.digits, self.factor, self.aggregate = "median", 2, 1.0, None
         self.offset = 0.0
@@ -80,13 +82,14 @@ class Cell:
         if own is None or not self.operation:
             return own
         row = rows[0]
-        if all(field(row, key) == value for key, value in self.others.items()):
+        if all(field(row, key) in values for key, values in self.others.items()):
             return None
         fits = [
             other
             for other in every
-            if other["flow"] == row["flow"] and other["scenario"] == row["scenario"]
-            and all(field(other, key) == value for key, value in self.others.items())
+            if other["flow"] == row["flow"]
+            and ("scenario" in self.others or other["scenario"] == row["scenario"])
+            and all(field(other, key) in values for key, values in self.others.items())
             and all(key in self.others or swept(value) == field(row, key)
                     for key, value in other["point"].items())
             and ("variant" in self.others or other["variant"] == row["variant"])
@@ -132,4 +135,5 @@ class Cell:
     def show(self, rows, every):
         """The value as it stands in a page."""
         value = self.value(rows, every)
-        return "–" if value is None else f"{value * self.factor:.{self.digits}f}"
+        sign = "+" if self.operation is OPERATIONS["exceeds"] else ""
+        return "–" if value is None else f"{value * self.factor:{sign}.{self.digits}f}"

@@ -2,7 +2,7 @@
 //! CUBIC without resumption, one download at a time, the same path and seed for both.
 //!
 //! ```text
-//! cargo run --release -p bentpipe-lab --example random-paths -- --cases 500 --seed 7 --jobs 2
+//! cargo run --release -p bentpipe-lab --example random-paths -- --cases 500 --seed 7 >CASES
 //! cargo run --release -p bentpipe-lab --example random-paths -- --seed 7 --case 12
 //! ```
 //!
@@ -16,11 +16,13 @@
 //! - acknowledgements: one for two packets (`stack`) or one for ten (`1:10`)
 //! - download: 0.1 to 100 MB, if the rate can carry it in the limit of 120 s of virtual time
 //!
-//! `--case` prints one case as a scenario for `bentpipe run`, with its results.
+//! A study prints each case as a line of JSON, from which `scripts/random-paths-rows` makes the
+//! results of the book. `--case` prints one case as a scenario for `bentpipe run`, with its
+//! results.
 
 mod draw;
+mod lines;
 mod measure;
-mod table;
 
 use draw::Case;
 use measure::{Measured, measure};
@@ -75,7 +77,7 @@ fn main() -> ExitCode {
     let case = Case::draw(options.seed, number);
     match measure(&case) {
         Ok(measured) => {
-            table::print_case(&case, &measured);
+            lines::print_case(&case, &measured);
             ExitCode::SUCCESS
         }
         Err(problem) => {
@@ -110,18 +112,15 @@ fn study(options: &Options) -> ExitCode {
     });
     let mut all = results.into_inner().unwrap_or_default();
     all.sort_by_key(|(case, _)| case.number);
-    let mut successful = Vec::new();
     let mut failed = 0u64;
-    for (case, measured) in all {
+    for (case, measured) in &all {
         match measured {
-            Ok(measured) => successful.push((case, measured)),
+            Ok(measured) => lines::print(case, measured),
             Err(problem) => {
                 failed += 1;
-                println!("case {} failed: {problem}; {case}", case.number);
+                eprintln!("case {} failed: {problem}; {case}", case.number);
             }
         }
     }
-    println!("{} cases, seed {}, {failed} failed\n", options.cases, options.seed);
-    table::print(&successful);
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

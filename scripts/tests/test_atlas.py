@@ -1,0 +1,122 @@
+"""Tests of the checks of committed results: stale ones, and figures that moved."""
+
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import atlas_digests
+import docs_atlas
+
+
+class Digests(unittest.TestCase):
+    """A repository of one scenario, which reads a file, and its results."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for name in ("scenarios/published", "atlas/published", "atlas/measured"):
+            (self.root / name).mkdir(parents=True)
+        self.scenario = self.root / "scenarios/published/one.toml"
+        self.results = self.root / "atlas/published/one.json"
+        self.scenario.write_text("seed = 1\n")
+        self.trace = self.scenario.parent / "trace.txt"
+        self.trace.write_text("1 2 3\n")
+        digest = atlas_digests.digest(self.scenario, ["trace.txt"])
+        document = {"scenario": "scenarios/published/one.toml", "digest": digest}
+        self.results.write_text(json.dumps({**document, "inputs": ["trace.txt"]}))
+
+    def found(self):
+        return atlas_digests.check(self.root)
+
+    def test_results_of_the_scenario_as_it_is_pass(self):
+        self.assertEqual(self.found(), [])
+
+    def test_a_changed_scenario_is_named_with_the_command_that_renews_its_results(self):
+        self.scenario.write_text("seed = 2\n")
+        [problem] = self.found()
+        self.assertIn("scenarios/published/one.toml", problem)
+        self.assertTrue(problem.endswith(": scripts/atlas one"), problem)
+
+    def test_a_changed_or_missing_input_is_found(self):
+        self.trace.write_text("1 2 4\n")
+        self.assertEqual(len(self.found()), 1)
+        self.trace.unlink()
+        self.assertEqual(len(self.found()), 1)
+
+    def test_a_scenario_without_results_and_results_without_a_scenario_are_found(self):
+        self.scenario.rename(self.scenario.with_name("two.toml"))
+        problems = "\n".join(self.found())
+        self.assertIn("atlas/published/one.json: no scenario", problems)
+        self.assertIn("scenarios/published/two.toml: no results", problems)
+
+    def test_measured_scenarios_are_compared(self):
+        measured = self.root / "atlas/measured/clocks.json"
+        folder = self.root / "scenarios/validation"
+        folder.mkdir()
+        (folder / "timed.toml").write_text("seed = 1\n")
+        (self.root / "atlas/validation").mkdir()
+        digest = atlas_digests.digest(folder / "timed.toml", [])
+        own = {"scenario": "scenarios/validation/timed.toml", "digest": digest}
+        (self.root / "atlas/validation/timed.json").write_text(json.dumps(own))
+        document = {"measured_by": "scripts/clocks", "scenarios": {"timed": digest}}
+        measured.write_text(json.dumps(document))
+        self.assertEqual(self.found(), [])
+        document["scenarios"]["timed"] = "0"
+        measured.write_text(json.dumps(document))
+        [problem] = self.found()
+        self.assertTrue(problem.endswith(": scripts/clocks"), problem)
+
+
+def row(scenario, variant, median):
+    """A row of committed results."""
+    place = {"variant": variant, "point": {}, "flow": "main", "visit": 1, "scenario": scenario}
+    return {**place, "metric": "completion_s", "median": median, "several": False}
+
+
+class Figures(unittest.TestCase):
+    """Figures of sentences, from rows of two scenarios."""
+
+    def setUp(self):
+        docs_atlas.LOADED["model"] = [row("model", "a", 10.0), row("model", "b", 20.0)]
+        docs_atlas.LOADED["real"] = [row("real", "a", 11.0), row("real", "b", 19.0)]
+        self.addCleanup(docs_atlas.LOADED.clear)
+
+    def test_a_figure_that_moved_is_named_with_its_line(self):
+        text = "Two lines.\n<!-- figure: real; variant = a; completion_s 1 -->11.2<!-- end --> s.\n"
+        [problem] = docs_atlas.moved_figures(text)
+        self.assertIn("line 2: `11.2` is 11.0 now", problem)
+        self.assertEqual(list(docs_atlas.moved_figures(text.replace("11.2", "11.0"))), [])
+
+    def test_a_figure_compares_two_scenarios(self):
+        both = "real, model; scenario = real; variant = {}; completion_s 0 exceeds scenario=model"
+        self.assertEqual(docs_atlas.figure(both.format("a")), "+10")
+        self.assertEqual(docs_atlas.figure(both.format("b")), "-5")
+
+    def test_cells_between_two_bounds_are_counted(self):
+        count = "real, model; scenario = real; count completion_s exceeds scenario=model from {}"
+        self.assertEqual(docs_atlas.figure(count.format("-6 to 11")), "2")
+        self.assertEqual(docs_atlas.figure(count.format("-4 to 11")), "1")
+        self.assertEqual(docs_atlas.figure(count.format("-4 to 9")), "0")
+
+    def test_expectations_that_are_not_met_are_listed(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(setattr, docs_atlas, "ATLAS", docs_atlas.ATLAS)
+        docs_atlas.ATLAS = pathlib.Path(folder.name)
+        (docs_atlas.ATLAS / "safety").mkdir()
+        for name, passed in (("good", [True]), ("bad", [True, False])):
+            document = {"expectations": [{"passed": one} for one in passed]}
+            (docs_atlas.ATLAS / "safety" / f"{name}.json").write_text(json.dumps(document))
+        table = docs_atlas.unmet("safety")
+        self.assertIn("| `scenarios/safety/bad.toml` | 1 of 2 |", table)
+        self.assertNotIn("good", table)
+        self.assertIn("| all | 1 of 3 |", table)
+
+
+if __name__ == "__main__":
+    unittest.main()
