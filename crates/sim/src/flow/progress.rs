@@ -8,7 +8,7 @@ use crate::outcome::{
 };
 use crate::packet_arena::PacketId;
 use crate::spec::{DatagramTraffic, Direction, FlowSpec, Stack, Visit};
-use crate::time_budget::{Account, AccountEnd, ClosedAccount, Trip};
+use crate::time_budget::{Account, AccountEnd, AckWait, ClosedAccount, Trip};
 use crate::visit_progress::VisitProgress;
 use bentpipe_link::{DropCause, Packet};
 use bentpipe_quic::FlowControlReport;
@@ -274,7 +274,7 @@ impl FlowProgress {
         };
         let limits = SendLimits::default();
         let mut account =
-            Account::new(now, shared.base_rtt, handshake, limits.clone(), shared.alone);
+            Account::new(now, shared.base_rtt, handshake, limits.clone(), shared.sharing);
         if shared.series_of(self.recorded(), visit).is_some() {
             account.record_strip();
         }
@@ -303,7 +303,7 @@ impl FlowProgress {
     pub fn trip(&self, now: Time, node: u16) -> Trip {
         match self.current.as_ref().and_then(|visit| visit.account.as_ref()) {
             Some(kept) if kept.sender == node => kept.account.trip(now),
-            _ => Trip::start(now, Span::ZERO),
+            _ => Trip::start(now, AckWait::default()),
         }
     }
 
@@ -523,7 +523,7 @@ impl FlowProgress {
         counters.no_route += u64::from(lost == LossReason::NoRoute);
         if let Some(kept) = &mut current.account {
             match lost {
-                _ if toward != current.data_direction => kept.account.ack_lost(),
+                _ if toward != current.data_direction => kept.account.ack_lost(now),
                 LossReason::OnLink(DropCause::Loss(_)) => kept.account.lost(now, carried, false),
                 LossReason::OnLink(_) => kept.account.lost(now, Span::ZERO, false),
                 LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => {
