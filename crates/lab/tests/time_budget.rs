@@ -257,6 +257,27 @@ fn a_pause_of_the_application_is_seen_over_quic_too() {
     assert!((time(&flow, TimePart::Request) - 2.0 * RTT).abs() < 0.004, "{}", parts(&flow));
 }
 
+#[test]
+fn a_chain_of_requests_costs_a_round_trip_for_each() {
+    // Each response is one packet, which the next request follows at once.
+    let objects: Vec<String> = (0..10)
+        .map(|number| match number {
+            0 => "{ name = \"o0\", size = \"700 B\" }".to_owned(),
+            _ => format!(
+                "{{ name = \"o{number}\", size = \"700 B\", after = [\"o{}\"] }}",
+                number - 1
+            ),
+        })
+        .collect();
+    let workload = format!("objects = [{}]", objects.join(", "));
+    for case in [at_rate(FULL, 0), Case::at_once(0)] {
+        let flow = case.workload(&workload).run();
+        let requests = time(&flow, TimePart::Request);
+        assert!((requests - 10.0 * RTT).abs() <= 0.1 * RTT, "{}", parts(&flow));
+        assert!(time(&flow, TimePart::Application) < 0.01 * requests, "{}", parts(&flow));
+    }
+}
+
 const OUTAGE: &str = "rate = { schedule = [{ at = \"0 s\", rate = \"12 Mbps\" }, \
     { at = \"1 s\", rate = \"0 bps\" }, { at = \"3 s\", rate = \"12 Mbps\" }] }, \
     delay = \"100 ms\", queue = \"50 MB\"";

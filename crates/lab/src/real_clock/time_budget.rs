@@ -84,10 +84,10 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
     }
     events.sort_by_key(|(at, order, index, _)| (*at, *order, *index));
     let requests = |now: Time| Requests {
-        latest: requested.iter().copied().filter(|at| *at <= now).max(),
+        latest: requested.iter().copied().filter(|at| *at < now).max(),
         is_upload: visit.visit.direction == Direction::Upload,
         all_made: requested.len() == visit.ends.objects.len()
-            && requested.iter().all(|at| *at <= now),
+            && requested.iter().all(|at| *at < now),
     };
     let mut trips = vec![Trip::default(); packets.len()];
     for (at, _, index, event) in events {

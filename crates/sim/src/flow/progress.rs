@@ -331,7 +331,7 @@ impl FlowProgress {
             {
                 kept.account.data_begins(from);
             }
-            let requests = || progress.requests();
+            let requests = || progress.requests(now);
             let serialised = packet.payload.serialised();
             kept.account.arrived(now, trip, serialised, packet.bytes, requests);
         }
