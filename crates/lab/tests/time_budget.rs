@@ -375,6 +375,11 @@ fn half_window() -> Case {
     }
 }
 
+/// The same over QUIC.
+fn half_window_of_quic() -> Case {
+    at_rate(FULL, 2000).with(&format!("max_window = \"{} B\"", segments(100)))
+}
+
 #[test]
 fn acknowledgements_that_wait_cost_what_they_delay() {
     // An upload that sends 300 segments at once, for 300 ms of the return link.
@@ -403,6 +408,19 @@ fn acknowledgements_that_wait_for_the_end_of_an_outage_cost_an_outage() {
     assert!(more > 0.14, "{more} s");
     assert!((found - more).abs() <= more / 100.0, "{found} s of {more} s\n{}", parts(&flow));
     assert!(time(&flow, TimePart::ReturnLink) < more / 100.0, "{}", parts(&flow));
+}
+
+#[test]
+fn timeouts_while_an_outage_holds_the_acknowledgements_are_the_outage() {
+    // Acknowledgements that leave after 1 s wait until 6 s.
+    for case in [half_window(), half_window_of_quic()] {
+        let plain = case.run();
+        let flow = Case { reverse: stopped(1000, 6000), ..case }.run();
+        let more = longer(&flow, &plain);
+        let found = time(&flow, TimePart::Outage);
+        assert!(more > 4.9, "{more} s");
+        assert!((found - more).abs() <= more / 100.0, "{found} s of {more} s\n{}", parts(&flow));
+    }
 }
 
 /// The plain link, at rate zero between these times in milliseconds.

@@ -95,7 +95,7 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
             break;
         }
         match event {
-            Event::Back(trip) => account.ack_arrived(&trip),
+            Event::Back(trip) => account.ack_arrived(at, &trip),
             Event::BackLost => account.ack_lost(at),
             Event::Sent => {
                 trips[index] = trip(packets[index], account.trip(at).ack);

@@ -323,7 +323,7 @@ impl FlowProgress {
         let Some(kept) = &mut current.account else { return };
         let toward = packet.payload.toward;
         if node == kept.sender && toward != current.data_direction {
-            kept.account.ack_arrived(trip);
+            kept.account.ack_arrived(now, trip);
         } else if node == kept.receiver && toward == current.data_direction {
             let progress = &current.progress;
             if kept.account.needs_data_begin()

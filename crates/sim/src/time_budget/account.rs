@@ -56,10 +56,13 @@ pub struct Account {
     /// Packets lost on the channel since the last arrival.
     lost_in_a_row: LostInARow,
     /// Time at which the current round trip of the sender began, and how much of its idle time
-    /// acknowledgements that waited may still explain.
-    round: (Time, AckWait),
+    /// may still be the return link's.
+    round: (Time, Span),
     /// How long the latest acknowledgement or request has waited on its way.
     ack: AckWait,
+    /// Intervals since the latest acknowledgement in which the sender was idle with data to send,
+    /// with what limited it.
+    silence: Vec<(TimePart, Time, Time)>,
     /// Bytes of the packets that have arrived, headers included.
     bytes: u64,
 }
@@ -131,8 +134,9 @@ impl Account {
             opening: None,
             outage: None,
             lost_in_a_row: LostInARow::default(),
-            round: (start, AckWait::default()),
+            round: (start, Span::ZERO),
             ack: AckWait::default(),
+            silence: Vec::new(),
             bytes: 0,
         }
     }
@@ -163,10 +167,34 @@ impl Account {
     }
 
     /// Handles the arrival of a packet at the data's sender.
-    pub fn ack_arrived(&mut self, trip: &Trip) {
-        self.ack = AckWait { whole: trip.waited(), outage: trip.outage };
+    pub fn ack_arrived(&mut self, now: Time, trip: &Trip) {
+        self.ack = AckWait { whole: trip.waited(), outage: trip.outage, arrival: now };
         if self.opening.is_none() {
             self.early.arrived(UP, trip, self.rtt);
+        }
+        if !self.silence.is_empty() {
+            self.explain_silence();
+        }
+    }
+
+    /// Handles the arrival of an acknowledgement after idle time: what an outage that held it has
+    /// cost so far, with probes in between, is the outage's.
+    fn explain_silence(&mut self) {
+        if self.ack.outage.is_zero() {
+            return self.silence.clear();
+        }
+        for (old, from, to) in self.silence.drain(..) {
+            let span = self.ack.held(from, to).min(self.spending.budget.get(old));
+            if span.is_zero() {
+                continue;
+            }
+            let new = TimePart::Outage;
+            self.spending.budget.transfer(old, new, span);
+            let times = (self.start, from, to);
+            self.episodes.rename(old, new, span, times);
+            if let Some(strip) = &mut self.strip {
+                strip.rename(old, new, times);
+            }
         }
     }
 
@@ -247,7 +275,7 @@ impl Account {
             gap.take(&mut self.spending, part, trip.queued);
         }
         if self.opening.is_none() {
-            self.round = (trip.sent, AckWait::default());
+            self.round = (trip.sent, Span::ZERO);
             self.early.end_of_losses(DOWN, self.rtt);
             self.opening = Some((gap, *trip));
         } else {
@@ -306,13 +334,13 @@ impl Account {
 
     /// Divides what is left of a gap by what limited the sender before it sent the packet.
     fn idle(&mut self, gap: Gap, trip: &Trip, transit: Span, requests: Requests) {
-        let Self { limits, spending, round, rtt, behind_proxy, .. } = self;
+        let Self { limits, spending, round, rtt, behind_proxy, silence, .. } = self;
         // A round trip of the sender: an acknowledgement that waited delays each one once.
-        let round_trip = (*rtt).max(transit) + trip.waited() + trip.ack.whole;
+        let ack_waited = trip.ack.whole.saturating_sub(trip.ack.outage);
+        let round_trip = (*rtt).max(transit) + trip.waited() + ack_waited;
         if trip.sent.since(round.0) >= round_trip {
-            *round = (trip.sent, trip.ack);
+            *round = (trip.sent, ack_waited);
         }
-        let waited = &mut round.1;
         // Before a request the application pauses; then the request is on its way for a round trip
         // at most.
         let (mut pause, mut request) = (Span::ZERO, Span::ZERO);
@@ -336,6 +364,12 @@ impl Account {
         limits.take(from, trip.sent, |limit, span| {
             left -= span;
             let part = TimePart::from(limit);
+            let end = Time::ZERO + trip.sent.since_start().saturating_sub(left);
+            let begin = Time::ZERO + end.since_start().saturating_sub(span);
+            if part != TimePart::Application {
+                silence.push((part, begin, end));
+            }
+            let held = trip.ack.held(begin, end);
             let mut rest = span;
             let mut take = |part: TimePart, most: Span| {
                 let taken = rest.min(most);
@@ -345,13 +379,16 @@ impl Account {
             };
             match part {
                 TimePart::SlowStart | TimePart::CongestionWindow | TimePart::FlowControl => {
-                    let outage = take(TimePart::Outage, waited.outage);
-                    waited.outage -= outage;
-                    waited.whole -= outage;
-                    waited.whole -= take(TimePart::ReturnLink, waited.whole - waited.outage);
+                    take(TimePart::Outage, held);
+                    round.1 -= take(TimePart::ReturnLink, round.1);
+                    take(part, Span::MAX);
+                }
+                TimePart::Timeout => {
+                    take(TimePart::Outage, held);
                     take(part, Span::MAX);
                 }
                 TimePart::Application => {
+                    request -= take(TimePart::Outage, held.min(request));
                     request -= take(TimePart::Request, request);
                     pause -= take(TimePart::Application, pause);
                     take(starved, Span::MAX);

@@ -23,7 +23,7 @@
 //!
 //! Idle time that an acknowledgement could have ended earlier counts as [`TimePart::ReturnLink`],
 //! per round trip up to the time that the acknowledgement had waited on its way; as
-//! [`TimePart::Outage`], if it waited for the end of one.
+//! [`TimePart::Outage`], if it waited for the end of one, with the timeouts meanwhile.
 //!
 //! Before the first data packet, the handshake and the round trip of the request are the parts.
 //! What exceeds the round trips that they need is the outage's, the return link's or the queue's as

@@ -27,6 +27,17 @@ pub struct AckWait {
     pub whole: Span,
     /// The part of it for a link at rate zero, or for the end of a handover.
     pub outage: Span,
+    /// Time at which it arrived.
+    pub arrival: Time,
+}
+
+impl AckWait {
+    /// Returns how much of the time between `from` and `to` an outage has kept it from arriving.
+    pub fn held(&self, from: Time, to: Time) -> Span {
+        let begin = Time::ZERO + self.arrival.since_start().saturating_sub(self.outage);
+        let (from, to) = (from.max(begin), to.min(self.arrival));
+        if from < to { to.since(from) } else { Span::ZERO }
+    }
 }
 
 impl Trip {
