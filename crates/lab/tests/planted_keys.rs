@@ -11,7 +11,7 @@ use bentpipe_lab::Lab;
 use bentpipe_link::random::{Stream, stream};
 use bentpipe_results::explanation::{accounts, composition};
 
-/// Scenarios of each kind: 256 in all.
+/// Scenarios of each kind: 272 in all.
 const EACH: u64 = 8;
 /// Share of scenarios whose planted cause must be named first.
 const NAMED_FIRST: f64 = 0.95;
@@ -127,6 +127,8 @@ const KINDS: &[Kind] = &[
     Kind { name: "small queue", parts: AFTER_LOSS, words: "at a full queue", text: small_queue },
     Kind { name: "policer", parts: AFTER_LOSS, words: "at the policer", text: policer },
     Kind { name: "outage", parts: &["outage_s"], words: "", text: outage },
+    Kind { name: "return outage", parts: &["outage_s"], words: "", text: return_outage },
+    Kind { name: "early outage", parts: &["outage_s"], words: "", text: early_outage },
     Kind { name: "blockage", parts: &["outage_s", "timeout_s"], words: "", text: blockage },
     Kind { name: "opportunities", parts: &["outage_s"], words: "", text: opportunities },
     Kind { name: "handover", parts: &["outage_s"], words: "", text: handover },
@@ -238,6 +240,26 @@ fn outage(draw: &mut Draw) -> String {
     let to = from + draw.between(4.0, 15.0);
     let forward = draw.schedule(&[(0.0, 1.0), (from, 0.0), (to, 1.0)], "");
     draw.forward(&forward, &format!("{}{}", draw.download(8.0), draw.open("")))
+}
+
+fn return_outage(draw: &mut Draw) -> String {
+    let from = draw.between(1.0, 4.0);
+    let to = from + draw.between(6.0, 15.0);
+    let reverse = draw.schedule(&[(0.0, 1.0), (from, 0.0), (to, 1.0)], "");
+    let rest = format!("{}{}", draw.download(6.0), draw.open(""));
+    draw.path(&draw.link(""), &reverse, &rest)
+}
+
+fn early_outage(draw: &mut Draw) -> String {
+    let to = draw.between(3.0, 8.0);
+    let outage = draw.schedule(&[(0.0, 0.0), (to, 1.0)], "");
+    let bytes = draw.between(10_000.0, 500_000.0);
+    let rest = format!("[workload]\ndownload = \"{bytes:.0} B\"\n{}", draw.open(""));
+    if draw.random.unit() < 0.5 {
+        draw.forward(&outage, &rest)
+    } else {
+        draw.path(&draw.link(""), &outage, &rest)
+    }
 }
 
 fn blockage(draw: &mut Draw) -> String {

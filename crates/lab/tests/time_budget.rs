@@ -257,6 +257,27 @@ fn a_pause_of_the_application_is_seen_over_quic_too() {
     assert!((time(&flow, TimePart::Request) - 2.0 * RTT).abs() < 0.004, "{}", parts(&flow));
 }
 
+#[test]
+fn a_chain_of_requests_costs_a_round_trip_for_each() {
+    // Each response is one packet, which the next request follows at once.
+    let objects: Vec<String> = (0..10)
+        .map(|number| match number {
+            0 => "{ name = \"o0\", size = \"700 B\" }".to_owned(),
+            _ => format!(
+                "{{ name = \"o{number}\", size = \"700 B\", after = [\"o{}\"] }}",
+                number - 1
+            ),
+        })
+        .collect();
+    let workload = format!("objects = [{}]", objects.join(", "));
+    for case in [at_rate(FULL, 0), Case::at_once(0)] {
+        let flow = case.workload(&workload).run();
+        let requests = time(&flow, TimePart::Request);
+        assert!((requests - 10.0 * RTT).abs() <= 0.1 * RTT, "{}", parts(&flow));
+        assert!(time(&flow, TimePart::Application) < 0.01 * requests, "{}", parts(&flow));
+    }
+}
+
 const OUTAGE: &str = "rate = { schedule = [{ at = \"0 s\", rate = \"12 Mbps\" }, \
     { at = \"1 s\", rate = \"0 bps\" }, { at = \"3 s\", rate = \"12 Mbps\" }] }, \
     delay = \"100 ms\", queue = \"50 MB\"";
@@ -346,19 +367,114 @@ fn an_upload_over_a_quarter_of_the_carrier_waits_for_capacity_three_quarters_of_
     assert!((capacity - 6.0).abs() <= 0.06, "{}", parts(&flow));
 }
 
-#[test]
-fn acknowledgements_that_wait_cost_what_they_delay() {
-    // A window of half a BDP, and a return link that stands still for 150 ms.
-    let case = || Case {
+/// A window of half a BDP.
+fn half_window() -> Case {
+    Case {
         defaults: AT_ONCE.replace("200 MB", &format!("{} B", 2 * segments(100))),
         ..Case::at_once(2000)
-    };
-    let plain = case().run();
-    let outage = OUTAGE.replace("3 s", "1150 ms");
-    let flow = case().reverse(&outage).run();
+    }
+}
+
+/// The same over QUIC.
+fn half_window_of_quic() -> Case {
+    at_rate(FULL, 2000).with(&format!("max_window = \"{} B\"", segments(100)))
+}
+
+#[test]
+fn acknowledgements_that_wait_cost_what_they_delay() {
+    // An upload that sends 300 segments at once, for 300 ms of the return link.
+    let flows = format!(
+        "[[flow]]\nname = \"main\"\ndownload = \"{} B\"\n\
+         [[flow]]\nname = \"cross\"\nstart_time = \"1 s\"\nupload = \"{} B\"\n\
+         tcp.receive_buffer = \"200 MB\"\n",
+        segments(2000),
+        segments(300)
+    );
+    let plain = half_window().run();
+    let flow = half_window().flows(&flows).run();
     let more = longer(&flow, &plain);
     let found = time(&flow, TimePart::ReturnLink);
+    assert!(more > 0.2, "{more} s");
     assert!((found - more).abs() <= more / 100.0, "{found} s of {more} s\n{}", parts(&flow));
+}
+
+#[test]
+fn acknowledgements_that_wait_for_the_end_of_an_outage_cost_an_outage() {
+    let outage = OUTAGE.replace("3 s", "1150 ms");
+    let plain = half_window().run();
+    let flow = half_window().reverse(&outage).run();
+    let more = longer(&flow, &plain);
+    let found = time(&flow, TimePart::Outage);
+    assert!(more > 0.14, "{more} s");
+    assert!((found - more).abs() <= more / 100.0, "{found} s of {more} s\n{}", parts(&flow));
+    assert!(time(&flow, TimePart::ReturnLink) < more / 100.0, "{}", parts(&flow));
+}
+
+#[test]
+fn timeouts_while_an_outage_holds_the_acknowledgements_are_the_outage() {
+    // Acknowledgements that leave after 1 s wait until 6 s.
+    for case in [half_window(), half_window_of_quic()] {
+        let plain = case.run();
+        let flow = Case { reverse: stopped(1000, 6000), ..case }.run();
+        let more = longer(&flow, &plain);
+        let found = time(&flow, TimePart::Outage);
+        assert!(more > 4.9, "{more} s");
+        assert!((found - more).abs() <= more / 100.0, "{found} s of {more} s\n{}", parts(&flow));
+    }
+}
+
+/// The plain link, at rate zero between these times in milliseconds.
+fn stopped(from: u32, to: u32) -> String {
+    let first = if from == 0 { "" } else { "{ at = \"0 s\", rate = \"12 Mbps\" }, " };
+    format!(
+        "rate = {{ schedule = [{first}{{ at = \"{from} ms\", rate = \"0 bps\" }}, \
+         {{ at = \"{to} ms\", rate = \"12 Mbps\" }}] }}, delay = \"100 ms\", queue = \"50 MB\""
+    )
+}
+
+#[test]
+fn an_outage_that_holds_a_syn_costs_the_wait_for_its_end() {
+    // The SYN is sent at once, before the timer of a second expires.
+    let flow = Case::at_once(2000).reverse(&stopped(0, 500)).run();
+    check(&flow, &plain_and(&[(TimePart::Outage, 0.5)]));
+}
+
+#[test]
+fn an_outage_that_holds_a_syn_ack_costs_the_wait_for_its_end() {
+    // The SYN-ACK is sent after 100 ms. Repetitions of the SYN come through.
+    let flow = Case::at_once(2000).forward(&stopped(50, 2100)).run();
+    check(&flow, &plain_and(&[(TimePart::Outage, 2.0)]));
+}
+
+#[test]
+fn an_outage_that_holds_a_quic_handshake_costs_the_wait_for_its_end() {
+    for (case, waits) in [
+        (at_rate(FULL, 2000).forward(&stopped(50, 2100)), 2.0),
+        (at_rate(FULL, 2000).reverse(&stopped(0, 2000)), 2.0),
+    ] {
+        let flow = case.run();
+        let found = time(&flow, TimePart::Outage);
+        assert!((found - waits).abs() <= waits / 100.0, "{found} s\n{}", parts(&flow));
+        assert_eq!(time(&flow, TimePart::Capacity), 0.0, "{}", parts(&flow));
+    }
+}
+
+#[test]
+fn an_outage_that_holds_a_request_costs_the_wait_for_its_end() {
+    // The request is sent after 200 ms, together with the ACK of the handshake.
+    let flow = Case::at_once(2000).reverse(&stopped(150, 700)).run();
+    check(&flow, &plain_and(&[(TimePart::Outage, 0.5)]));
+}
+
+#[test]
+fn a_path_that_loses_every_syn_costs_an_outage_and_then_a_timeout() {
+    // SYNs at 0, 1 and 3 s are lost, and that at 7 s arrives.
+    let link = format!(
+        "{LINK}, loss = {{ model = \"bernoulli\", ratio = 1, \
+         active = [{{ from = \"0 s\", to = \"5 s\" }}] }}"
+    );
+    let flow = Case::at_once(2000).reverse(&link).run();
+    check(&flow, &plain_and(&[(TimePart::Outage, 3.0), (TimePart::Timeout, 4.0)]));
 }
 
 #[test]

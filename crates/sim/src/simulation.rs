@@ -15,6 +15,7 @@ use crate::outcome::RunOutcome;
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
 use crate::spec::RunSpec;
+use crate::time_budget::Sharing;
 use bentpipe_link::{Event, Packet, random};
 use bentpipe_quic::tls::{self, SecretLog};
 use bentpipe_quic::{Clock, EpochClock};
@@ -88,7 +89,7 @@ impl<N: PacketNetwork> Simulation<N> {
             seed: (spec.seed, spec.run),
             time_limit: spec.time_limit,
             base_rtt: spec.base_rtt,
-            alone: spec.flows.len() == 1,
+            sharing: Sharing::of(spec),
             hosts: Hosts::new(epoch.clone(), (spec.seed, spec.run)),
             epoch,
             last_node,

@@ -36,7 +36,9 @@ pub struct State {
     /// One entry per object.
     pub objects: Vec<ObjectState>,
     /// Time of the client's latest request, or of the latest begin of an upload.
-    pub requested: Option<Time>,
+    requested: Option<Time>,
+    /// The same of the time before that.
+    requested_before: Option<Time>,
     /// Time at which the data's sender began to send it.
     pub data_from: Option<Time>,
     /// First application byte at the data's receiver.
@@ -94,6 +96,7 @@ impl VisitProgress {
             timed: visit.duration.is_some(),
             objects,
             requested: None,
+            requested_before: None,
             data_from: None,
             first_byte: None,
             received: 0,
@@ -175,19 +178,25 @@ impl VisitProgress {
         if let Some(object) = state.objects.get_mut(index) {
             object.start = Some(now);
         }
-        state.requested = Some(now);
+        if state.requested != Some(now) {
+            state.requested_before = state.requested.replace(now);
+        }
         if state.direction == Direction::Upload {
             state.data_from.get_or_insert(now);
         }
     }
 
-    /// Returns the requests so far.
-    pub fn requests(&self) -> Requests {
+    /// Returns the requests before `now`, without those that a packet which arrives now has caused.
+    pub fn requests(&self, now: Time) -> Requests {
         let state = self.state();
+        let is_now = state.requested == Some(now);
         Requests {
-            latest: state.requested,
+            latest: if is_now { state.requested_before } else { state.requested },
             is_upload: state.direction == Direction::Upload,
-            all_made: state.objects.iter().all(|object| object.start.is_some()),
+            all_made: state
+                .objects
+                .iter()
+                .all(|object| object.start.is_some_and(|start| start < now)),
         }
     }
 

@@ -6,7 +6,9 @@
 use super::send_limits::{of_changes, of_samples, with_timeouts};
 use super::visit_report::VisitReport;
 use bentpipe_emu::PacketRecord;
-use bentpipe_sim::time_budget::{Account, AccountEnd, ClosedAccount, Requests, Trip};
+use bentpipe_sim::time_budget::{
+    Account, AccountEnd, AckWait, ClosedAccount, Requests, Sharing, Trip,
+};
 use bentpipe_sim::{Direction, RunSpec, Stack};
 use bentpipe_units::{Span, Time};
 
@@ -26,6 +28,8 @@ pub fn is_possible(spec: &RunSpec) -> bool {
 enum Event {
     /// A packet towards the data's sender has arrived.
     Back(Trip),
+    /// A packet towards the data's sender was lost before it sent data.
+    BackLost,
     /// A data packet is sent.
     Sent,
     /// The data packet with this number has arrived, or was lost.
@@ -57,8 +61,8 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
         _ => of_samples(&visit.ends.samples, controller),
     };
     let limits = with_timeouts(limits, data, back, spec.base_rtt, &requested);
-    let alone = spec.flows.len() == 1;
-    let mut account = Account::new(start, spec.base_rtt, round_trips, limits, alone);
+    let sharing = Sharing::of(spec);
+    let mut account = Account::new(start, spec.base_rtt, round_trips, limits, sharing);
     if strip {
         account.record_strip();
     }
@@ -68,10 +72,10 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
     for packet in back.packets() {
         if packet.is_lost {
             if packet.left < data_from {
-                account.ack_lost();
+                events.push((packet.left, 0, 0, Event::BackLost));
             }
         } else {
-            events.push((packet.left, 0, 0, Event::Back(trip(packet, Span::ZERO))));
+            events.push((packet.left, 0, 0, Event::Back(trip(packet, AckWait::default()))));
         }
     }
     for (index, packet) in packets.iter().enumerate() {
@@ -80,10 +84,10 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
     }
     events.sort_by_key(|(at, order, index, _)| (*at, *order, *index));
     let requests = |now: Time| Requests {
-        latest: requested.iter().copied().filter(|at| *at <= now).max(),
+        latest: requested.iter().copied().filter(|at| *at < now).max(),
         is_upload: visit.visit.direction == Direction::Upload,
         all_made: requested.len() == visit.ends.objects.len()
-            && requested.iter().all(|at| *at <= now),
+            && requested.iter().all(|at| *at < now),
     };
     let mut trips = vec![Trip::default(); packets.len()];
     for (at, _, index, event) in events {
@@ -91,10 +95,10 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
             break;
         }
         match event {
-            Event::Back(trip) => account.ack_arrived(&trip),
+            Event::Back(trip) => account.ack_arrived(at, &trip),
+            Event::BackLost => account.ack_lost(at),
             Event::Sent => {
-                let ack_waited = account.trip(at).ack_waited;
-                trips[index] = trip(packets[index], ack_waited);
+                trips[index] = trip(packets[index], account.trip(at).ack);
             }
             Event::Left => {
                 let packet = packets[index];
@@ -118,9 +122,9 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
     }))
 }
 
-fn trip(packet: &PacketRecord, ack_waited: Span) -> Trip {
+fn trip(packet: &PacketRecord, ack: AckWait) -> Trip {
     let service = packet.service;
-    let mut trip = Trip::start(packet.entered, ack_waited);
+    let mut trip = Trip::start(packet.entered, ack);
     (trip.queued, trip.outage, trip.capacity) = (service.queued, service.outage, service.capacity);
     trip
 }

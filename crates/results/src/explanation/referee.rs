@@ -3,6 +3,7 @@
 use super::account::{Account, accounts, pairs};
 use super::words::difference;
 use crate::document::Results;
+use crate::expect::point_text;
 use std::collections::BTreeSet;
 
 /// Share of the completion time from which a limit that is not the controller's counts as the
@@ -12,13 +13,15 @@ const MOST_OF_THE_TIME: f64 = 0.5;
 const NEVER: f64 = 0.01;
 /// Most doubts of a kind.
 const MOST_DOUBTS: usize = 4;
+/// Most places that a doubt names.
+const MOST_PLACES: usize = 2;
 
 /// Returns reasons to doubt conclusions from `results`, each a sentence.
 pub fn doubts(results: &Results) -> Vec<String> {
     let accounts = accounts(results);
     let mut doubts = Vec::new();
     doubts.extend(controllers_without_effect(results, &accounts));
-    doubts.extend(accounts.iter().flat_map(other_limits).take(MOST_DOUBTS));
+    doubts.extend(other_limits(&accounts));
     doubts.extend(differences_within_the_scatter(&accounts));
     doubts
 }
@@ -79,47 +82,121 @@ pub fn single_runs(results: &Results, is_random: bool) -> Option<String> {
     })
 }
 
-/// Something else than the transport limited a transfer most of the time.
-fn other_limits(account: &Account<'_>) -> Option<String> {
+/// Something else than the transport limited a transfer most of the time: once for each transfer of
+/// a variant and each limit, with the points of the sweep.
+fn other_limits(accounts: &[Account<'_>]) -> Vec<String> {
     let limits = [("flow_control_s", "flow control"), ("application_s", "the application")];
-    limits.into_iter().find_map(|(name, words)| {
-        let share = account.time_s(name) / account.mean_s();
-        (share >= MOST_OF_THE_TIME).then(|| {
-            format!(
-                "variant `{}`, flow `{}`, visit {}: {words} limited the sender for {:.0} % of \
-                 the time",
-                account.variant,
-                account.flow,
-                account.visit,
-                share * 100.0
-            )
-        })
-    })
+    let transfers = grouped(accounts.iter().map(|one| ((one.variant, one.flow, one.visit), one)));
+    let mut texts = Vec::new();
+    for ((variant, flow, visit), transfers) in transfers {
+        for (name, words) in limits {
+            let share = |account: &Account<'_>| account.time_s(name) / account.mean_s();
+            let limited: Vec<&Account<'_>> = transfers
+                .iter()
+                .copied()
+                .filter(|account| share(account) >= MOST_OF_THE_TIME)
+                .collect();
+            let shares = limited.iter().map(|account| format!("{:.0}", share(account) * 100.0));
+            let mut shares: Vec<String> = shares.collect();
+            shares.sort_by_key(|share| (share.len(), share.clone()));
+            let (Some(least), Some(most)) = (shares.first(), shares.last()) else { continue };
+            let span = if least == most { least.clone() } else { format!("{least} to {most}") };
+            let places: Vec<String> = limited.iter().map(|one| point_text(one.point)).collect();
+            texts.push(format!(
+                "variant `{variant}`, flow `{flow}`, visit {visit}{}: {words} limited the sender \
+                 for {span} % of the time",
+                match places_text(&places, transfers.len(), "at every point") {
+                    text if text.is_empty() => text,
+                    text => format!(", {text}"),
+                }
+            ));
+        }
+    }
+    texts.truncate(MOST_DOUBTS);
+    texts
 }
 
-/// Differences that the scatter of the runs explains as well.
+/// Differences that the scatter of the runs explains as well: each pair of variants once, with the
+/// points and flows for which that is so.
 fn differences_within_the_scatter(accounts: &[Account<'_>]) -> Option<String> {
-    let doubtful: Vec<String> = pairs(accounts)
-        .into_iter()
-        .filter(|(base, other)| base.variant != other.variant)
-        .filter(|(base, other)| {
+    let several_flows = accounts.iter().any(|account| account.flow != accounts[0].flow);
+    let visits_differ = |a: &Account<'_>, b: &Account<'_>| {
+        (a.variant, a.point, a.flow) == (b.variant, b.point, b.flow) && a.visit != b.visit
+    };
+    let several_visits = accounts.windows(2).any(|two| visits_differ(&two[0], &two[1]));
+    let compared =
+        pairs(accounts).into_iter().filter(|(base, other)| base.variant != other.variant);
+    let variants = compared.map(|(base, other)| ((base.variant, other.variant), (base, other)));
+    let mut doubtful = Vec::new();
+    for ((base, other), pairs) in grouped(variants) {
+        let within = pairs.iter().filter(|(base, other)| {
             let difference = difference(base, other);
             difference.within_scatter && !difference.is_none()
-        })
-        .map(|(base, other)| format!("`{}` and `{}`", base.variant, other.variant))
-        .collect();
-    let mut names = doubtful.clone();
-    names.dedup();
-    let more = names.len().saturating_sub(MOST_DOUBTS);
-    names.truncate(MOST_DOUBTS);
-    let more = if more > 0 { format!(" and {more} more pairs") } else { String::new() };
-    (!names.is_empty()).then(|| {
+        });
+        let places: Vec<String> = within
+            .map(|(_, other)| {
+                let flow = several_flows.then(|| format!("flow `{}`", other.flow));
+                let visit = several_visits.then(|| format!("visit {}", other.visit));
+                let point = (!other.point.is_empty()).then(|| point_text(other.point));
+                let parts: Vec<String> = [flow, visit, point].into_iter().flatten().collect();
+                parts.join(", ")
+            })
+            .collect();
+        if !places.is_empty() {
+            let everywhere = match (accounts.iter().any(|one| !one.point.is_empty()), several_flows)
+            {
+                (true, true) => "in every flow at every point",
+                (true, false) => "at every point",
+                (false, true) => "in every flow",
+                (false, false) => "in every visit",
+            };
+            let places = places_text(&places, pairs.len(), everywhere);
+            let places = if places.is_empty() { places } else { format!(" ({places})") };
+            doubtful.push(format!("`{base}` and `{other}`{places}"));
+        }
+    }
+    let more = doubtful.len().saturating_sub(MOST_DOUBTS);
+    doubtful.truncate(MOST_DOUBTS);
+    let more = match more {
+        0 => String::new(),
+        1 => " and of 1 more pair".to_owned(),
+        more => format!(" and of {more} more pairs"),
+    };
+    (!doubtful.is_empty()).then(|| {
         format!(
             "the mean completion times of {}{more} differ by less than their runs scatter (95 %): \
              more repeats would decide",
-            names.join(", ")
+            doubtful.join(", of ")
         )
     })
+}
+
+/// Groups values by their keys, in the order of the first of each.
+fn grouped<K: Ord + Copy, V>(values: impl Iterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in values {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, group)) => group.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
+/// Returns the places in words: none if there is only one place at all, `everywhere` if they are
+/// all of several, else the first of them and the number of the others.
+fn places_text(places: &[String], all: usize, everywhere: &str) -> String {
+    match places {
+        _ if all == 1 => String::new(),
+        places if places.len() == all => everywhere.to_owned(),
+        places => {
+            let named = places.iter().take(MOST_PLACES).cloned().collect::<Vec<_>>().join("; ");
+            match places.len().saturating_sub(MOST_PLACES) {
+                0 => named,
+                more => format!("{named}; {more} more of {all}"),
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -208,6 +285,74 @@ mod tests {
         assert!(
             found[0].contains("`a` and `b` differ by less than their runs scatter"),
             "{found:?}"
+        );
+    }
+
+    /// Runs of variants `a`, `b` and `c` at points `loss = 0`, `1` and `2`, with the flows `main`
+    /// and `other`: `b` is as slow as `a` within the scatter everywhere, and `c` at one point in
+    /// one flow.
+    fn sweep() -> Results {
+        let budget = TimeBudget { pacing_s: 1.0, ..TimeBudget::default() };
+        let mut all = results(&[]);
+        for loss in ["0", "1", "2"] {
+            for (variant, more) in [("a", 0.0), ("b", 0.5), ("c", 9.0)] {
+                let rows = [1.0, 3.0].map(|time| (variant, "cubic", time + more, budget));
+                let mut runs = results(&rows).runs;
+                for run in &mut runs {
+                    run.point = [("loss".to_owned(), loss.to_owned())].into();
+                    let mut other = run.flows[0].clone();
+                    other.name = "other".to_owned();
+                    if variant == "c" && loss == "1" {
+                        other.metrics.completion_s =
+                            other.metrics.completion_s.map(|time| time - 8.5);
+                    }
+                    run.flows.push(other);
+                }
+                all.runs.extend(runs);
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn each_pair_within_the_scatter_comes_once_with_its_places() {
+        let found = doubts(&sweep());
+        assert_eq!(
+            found,
+            ["the mean completion times of `a` and `b` (in every flow at every point), of `a` \
+              and `c` (flow `other`, loss = 1) differ by less than their runs scatter (95 %): \
+              more repeats would decide"]
+        );
+        let mut one_flow = sweep();
+        one_flow.runs.iter_mut().for_each(|run| run.flows.truncate(1));
+        let found = doubts(&one_flow);
+        assert!(found[0].contains("of `a` and `b` (at every point) differ"), "{found:?}");
+    }
+
+    #[test]
+    fn a_limit_comes_once_with_its_points() {
+        let mut all = sweep();
+        for run in &mut all.runs {
+            run.flows.truncate(1);
+            let share = match (run.variant.as_str(), run.point["loss"].as_str()) {
+                ("a", "0") => 0.6,
+                ("a", _) => 0.8,
+                ("b", "2") => 0.9,
+                _ => 0.0,
+            };
+            let flow = &mut run.flows[0];
+            let time = flow.metrics.completion_s.unwrap() * share;
+            flow.time_budget = Some(TimeBudget { flow_control_s: time, ..TimeBudget::default() });
+        }
+        let found = doubts(&all);
+        assert_eq!(
+            found[..2],
+            [
+                "variant `a`, flow `main`, visit 1, at every point: flow control limited the \
+                 sender for 60 to 80 % of the time",
+                "variant `b`, flow `main`, visit 1, loss = 2: flow control limited the sender for \
+                 90 % of the time",
+            ]
         );
     }
 }

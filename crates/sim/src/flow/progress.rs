@@ -8,7 +8,7 @@ use crate::outcome::{
 };
 use crate::packet_arena::PacketId;
 use crate::spec::{DatagramTraffic, Direction, FlowSpec, Stack, Visit};
-use crate::time_budget::{Account, AccountEnd, ClosedAccount, Trip};
+use crate::time_budget::{Account, AccountEnd, AckWait, ClosedAccount, Trip};
 use crate::visit_progress::VisitProgress;
 use bentpipe_link::{DropCause, Packet};
 use bentpipe_quic::FlowControlReport;
@@ -274,7 +274,7 @@ impl FlowProgress {
         };
         let limits = SendLimits::default();
         let mut account =
-            Account::new(now, shared.base_rtt, handshake, limits.clone(), shared.alone);
+            Account::new(now, shared.base_rtt, handshake, limits.clone(), shared.sharing);
         if shared.series_of(self.recorded(), visit).is_some() {
             account.record_strip();
         }
@@ -303,7 +303,7 @@ impl FlowProgress {
     pub fn trip(&self, now: Time, node: u16) -> Trip {
         match self.current.as_ref().and_then(|visit| visit.account.as_ref()) {
             Some(kept) if kept.sender == node => kept.account.trip(now),
-            _ => Trip::start(now, Span::ZERO),
+            _ => Trip::start(now, AckWait::default()),
         }
     }
 
@@ -323,7 +323,7 @@ impl FlowProgress {
         let Some(kept) = &mut current.account else { return };
         let toward = packet.payload.toward;
         if node == kept.sender && toward != current.data_direction {
-            kept.account.ack_arrived(trip);
+            kept.account.ack_arrived(now, trip);
         } else if node == kept.receiver && toward == current.data_direction {
             let progress = &current.progress;
             if kept.account.needs_data_begin()
@@ -331,7 +331,7 @@ impl FlowProgress {
             {
                 kept.account.data_begins(from);
             }
-            let requests = || progress.requests();
+            let requests = || progress.requests(now);
             let serialised = packet.payload.serialised();
             kept.account.arrived(now, trip, serialised, packet.bytes, requests);
         }
@@ -523,7 +523,7 @@ impl FlowProgress {
         counters.no_route += u64::from(lost == LossReason::NoRoute);
         if let Some(kept) = &mut current.account {
             match lost {
-                _ if toward != current.data_direction => kept.account.ack_lost(),
+                _ if toward != current.data_direction => kept.account.ack_lost(now),
                 LossReason::OnLink(DropCause::Loss(_)) => kept.account.lost(now, carried, false),
                 LossReason::OnLink(_) => kept.account.lost(now, Span::ZERO, false),
                 LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => {

@@ -2,6 +2,7 @@
 
 use crate::hosts::Hosts;
 use crate::spec::Visit;
+use crate::time_budget::Sharing;
 use bentpipe_link::random;
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::tls::SecretLog;
@@ -27,8 +28,8 @@ pub struct Shared {
     pub seed: (u64, u64),
     /// Time after which a visit is given up.
     pub time_limit: Span,
-    /// True if the run has one flow.
-    pub alone: bool,
+    /// Whose packets share links with the data of a flow.
+    pub sharing: Sharing,
     /// RTT of the unloaded path.
     pub base_rtt: Span,
     /// State of hosts across connections.

@@ -1,9 +1,10 @@
 //! The account of one visit, from which its time budget follows.
 
+use super::early::{DOWN, Early, LostInARow, UP};
 use super::episodes::Episodes;
 use super::part::Spending;
 use super::strip::Strip;
-use super::{Episode, TimeBudget, TimePart, Trip};
+use super::{AckWait, Episode, Sharing, TimeBudget, TimePart, Trip};
 use bentpipe_quic::congestion::SendLimits;
 use bentpipe_series::Points;
 use bentpipe_units::{Span, Time};
@@ -36,12 +37,10 @@ pub struct Account {
     /// Round trips of the handshake on a path without losses, and the RTT of the empty path.
     handshake_round_trips: u32,
     rtt: Span,
-    /// True if a packet was lost before the first data packet arrived.
-    lost_early: bool,
-    /// How long packets towards the data's receiver and its sender had waited before that.
-    waited_early: [Span; 2],
-    /// True if no other flow shares the path.
-    alone: bool,
+    /// What packets met before the first data packet arrived.
+    early: Early,
+    /// Whose packets share the path.
+    sharing: Sharing,
     /// Transmission time of packets that have arrived and of packets that were lost, not yet taken
     /// from a gap.
     unaccounted: Span,
@@ -60,7 +59,10 @@ pub struct Account {
     /// may still be the return link's.
     round: (Time, Span),
     /// How long the latest acknowledgement or request has waited on its way.
-    ack_waited: Span,
+    ack: AckWait,
+    /// Intervals since the latest acknowledgement in which the sender was idle with data to send,
+    /// with what limited it.
+    silence: Vec<(TimePart, Time, Time)>,
     /// Bytes of the packets that have arrived, headers included.
     bytes: u64,
 }
@@ -105,13 +107,13 @@ pub struct AccountEnd {
 impl Account {
     /// Opens the account of a visit that starts at `start` over a path of round-trip time `rtt`,
     /// with a handshake of `handshake_round_trips`. `limits` receives the limits of its senders.
-    /// `alone` is true if no other flow shares the path.
+    /// `sharing` says whose packets share the path.
     pub fn new(
         start: Time,
         rtt: Span,
         handshake_round_trips: u32,
         limits: SendLimits,
-        alone: bool,
+        sharing: Sharing,
     ) -> Self {
         Self {
             limits,
@@ -124,9 +126,8 @@ impl Account {
             data_from: None,
             handshake_round_trips,
             rtt,
-            lost_early: false,
-            waited_early: [Span::ZERO; 2],
-            alone,
+            early: Early::default(),
+            sharing,
             unaccounted: Span::ZERO,
             unaccounted_lost: Span::ZERO,
             transit: LongestTransit::default(),
@@ -134,7 +135,8 @@ impl Account {
             outage: None,
             lost_in_a_row: LostInARow::default(),
             round: (start, Span::ZERO),
-            ack_waited: Span::ZERO,
+            ack: AckWait::default(),
+            silence: Vec::new(),
             bytes: 0,
         }
     }
@@ -161,14 +163,38 @@ impl Account {
 
     /// Returns the start of the trip of a packet that the data's sender sends now.
     pub fn trip(&self, now: Time) -> Trip {
-        Trip::start(now, self.ack_waited)
+        Trip::start(now, self.ack)
     }
 
     /// Handles the arrival of a packet at the data's sender.
-    pub fn ack_arrived(&mut self, trip: &Trip) {
-        self.ack_waited = trip.waited();
+    pub fn ack_arrived(&mut self, now: Time, trip: &Trip) {
+        self.ack = AckWait { whole: trip.waited(), outage: trip.outage, arrival: now };
         if self.opening.is_none() {
-            self.waited_early[1] += trip.waited();
+            self.early.arrived(UP, trip, self.rtt);
+        }
+        if !self.silence.is_empty() {
+            self.explain_silence();
+        }
+    }
+
+    /// Handles the arrival of an acknowledgement after idle time: what an outage that held it has
+    /// cost so far, with probes in between, is the outage's.
+    fn explain_silence(&mut self) {
+        if self.ack.outage.is_zero() {
+            return self.silence.clear();
+        }
+        for (old, from, to) in self.silence.drain(..) {
+            let span = self.ack.held(from, to).min(self.spending.budget.get(old));
+            if span.is_zero() {
+                continue;
+            }
+            let new = TimePart::Outage;
+            self.spending.budget.transfer(old, new, span);
+            let times = (self.start, from, to);
+            self.episodes.rename(old, new, span, times);
+            if let Some(strip) = &mut self.strip {
+                strip.rename(old, new, times);
+            }
         }
     }
 
@@ -177,7 +203,7 @@ impl Account {
     /// whole.
     pub fn lost(&mut self, now: Time, carried: Span, by_outage: bool) {
         if self.opening.is_none() {
-            self.lost_early = true;
+            self.early.lost(DOWN, now);
         } else if by_outage {
             let first = self.outage.map_or(now, |(first, _)| first);
             self.outage = Some((first, now));
@@ -188,8 +214,10 @@ impl Account {
     }
 
     /// Handles the loss of a packet towards the data's sender.
-    pub fn ack_lost(&mut self) {
-        self.lost_early |= self.opening.is_none();
+    pub fn ack_lost(&mut self, now: Time) {
+        if self.opening.is_none() {
+            self.early.lost(UP, now);
+        }
     }
 
     /// Handles the arrival of a packet of `bytes` that has occupied the slowest link for
@@ -204,7 +232,7 @@ impl Account {
     ) {
         if self.data_from.is_none_or(|from| trip.sent < from) {
             if self.opening.is_none() {
-                self.waited_early[0] += trip.waited();
+                self.early.arrived(DOWN, trip, self.rtt);
             }
             return;
         }
@@ -228,7 +256,9 @@ impl Account {
         self.spending.next_gap();
         let mut gap = Gap { begin, left: whole };
         self.unaccounted -= gap.take(&mut self.spending, TimePart::Serialisation, self.unaccounted);
-        if let Some((first, last, carried)) = self.lost_in_a_row.take_outage(self.rtt) {
+        if let Some((first, last, carried)) =
+            self.lost_in_a_row.take_outage(OUTAGE_PACKETS, self.rtt)
+        {
             self.unaccounted_lost = self.unaccounted_lost.saturating_sub(carried);
             let known = self.outage.unwrap_or((first, last));
             self.outage = Some((known.0.min(first), known.1.max(last)));
@@ -241,11 +271,12 @@ impl Account {
         }
         gap.take(&mut self.spending, TimePart::Outage, trip.outage);
         gap.take(&mut self.spending, TimePart::Capacity, trip.capacity);
-        if !self.alone {
-            gap.take(&mut self.spending, TimePart::OtherFlows, trip.queued);
+        if let Some(part) = self.sharing.part() {
+            gap.take(&mut self.spending, part, trip.queued);
         }
         if self.opening.is_none() {
             self.round = (trip.sent, Span::ZERO);
+            self.early.end_of_losses(DOWN, self.rtt);
             self.opening = Some((gap, *trip));
         } else {
             if let Some((first, last)) = self.outage.take() {
@@ -274,18 +305,26 @@ impl Account {
         let handshake =
             handshake.filter(|&at| at <= trip.sent).map_or(Span::ZERO, |at| at.since(gap.begin));
         let (handshake, request) = (handshake.min(whole), whole.saturating_sub(handshake));
-        let [down, up] = self.waited_early;
-        for (span, round_trips, part, down, up) in [
-            (handshake, self.handshake_round_trips, TimePart::Handshake, down, up),
-            (request, 1, TimePart::Request, Span::ZERO, trip.ack_waited),
+        let Early { queued, capacity, mut outage, any_lost, .. } = self.early;
+        let other_flows =
+            if self.sharing == Sharing::OtherFlows { queued[DOWN] } else { Span::ZERO };
+        let in_handshake = [queued[UP] + capacity[UP], capacity[DOWN], other_flows];
+        let in_request = [trip.ack.whole.saturating_sub(trip.ack.outage), Span::ZERO, Span::ZERO];
+        for (span, round_trips, part, waits) in [
+            (handshake, self.handshake_round_trips, TimePart::Handshake, in_handshake),
+            (request, 1, TimePart::Request, in_request),
         ] {
-            // What exceeds the round trips: waits on the way, then timeouts if packets were lost.
+            // What exceeds the round trips: outages and waits on the way, then timeouts if packets
+            // were lost.
             let mut more = span.saturating_sub(self.rtt * u64::from(round_trips));
-            let queue = if self.alone { TimePart::Capacity } else { TimePart::OtherFlows };
-            for (cause, most) in [(TimePart::ReturnLink, up), (queue, down)] {
+            let taken = gap.take(&mut self.spending, TimePart::Outage, more.min(outage));
+            outage -= taken;
+            more -= taken;
+            let causes = [TimePart::ReturnLink, TimePart::Capacity, TimePart::OtherFlows];
+            for (cause, most) in causes.into_iter().zip(waits) {
                 more -= gap.take(&mut self.spending, cause, more.min(most));
             }
-            if self.lost_early {
+            if any_lost {
                 more -= gap.take(&mut self.spending, TimePart::Timeout, more);
             }
             let left = span.min(self.rtt * u64::from(round_trips)) + more;
@@ -295,11 +334,12 @@ impl Account {
 
     /// Divides what is left of a gap by what limited the sender before it sent the packet.
     fn idle(&mut self, gap: Gap, trip: &Trip, transit: Span, requests: Requests) {
-        let Self { limits, spending, round, rtt, behind_proxy, .. } = self;
+        let Self { limits, spending, round, rtt, behind_proxy, silence, .. } = self;
         // A round trip of the sender: an acknowledgement that waited delays each one once.
-        let round_trip = (*rtt).max(transit) + trip.waited() + trip.ack_waited;
+        let ack_waited = trip.ack.whole.saturating_sub(trip.ack.outage);
+        let round_trip = (*rtt).max(transit) + trip.waited() + ack_waited;
         if trip.sent.since(round.0) >= round_trip {
-            *round = (trip.sent, trip.ack_waited);
+            *round = (trip.sent, ack_waited);
         }
         // Before a request the application pauses; then the request is on its way for a round trip
         // at most.
@@ -310,7 +350,7 @@ impl Account {
                 pause = (at + transit).min(end).since(gap.begin);
             } else {
                 pause = at.min(end).since(gap.begin);
-                request = (at + *rtt + trip.ack_waited).min(end).since(at.max(gap.begin));
+                request = (at + *rtt + trip.ack.whole).min(end).since(at.max(gap.begin));
             }
         }
         let starved = match (*behind_proxy, requests.all_made) {
@@ -324,6 +364,12 @@ impl Account {
         limits.take(from, trip.sent, |limit, span| {
             left -= span;
             let part = TimePart::from(limit);
+            let end = Time::ZERO + trip.sent.since_start().saturating_sub(left);
+            let begin = Time::ZERO + end.since_start().saturating_sub(span);
+            if part != TimePart::Application {
+                silence.push((part, begin, end));
+            }
+            let held = trip.ack.held(begin, end);
             let mut rest = span;
             let mut take = |part: TimePart, most: Span| {
                 let taken = rest.min(most);
@@ -333,10 +379,16 @@ impl Account {
             };
             match part {
                 TimePart::SlowStart | TimePart::CongestionWindow | TimePart::FlowControl => {
+                    take(TimePart::Outage, held);
                     round.1 -= take(TimePart::ReturnLink, round.1);
                     take(part, Span::MAX);
                 }
+                TimePart::Timeout => {
+                    take(TimePart::Outage, held);
+                    take(part, Span::MAX);
+                }
                 TimePart::Application => {
+                    request -= take(TimePart::Outage, held.min(request));
                     request -= take(TimePart::Request, request);
                     pause -= take(TimePart::Application, pause);
                     take(starved, Span::MAX);
@@ -397,33 +449,6 @@ impl Account {
             episodes: opening.followed_by(self.episodes).into_longest(),
             strip: self.strip.map(|strip| strip.into_series(self.start)).unwrap_or_default(),
         }
-    }
-}
-
-/// Packets lost on the channel one after the other, without an arrival between them.
-#[derive(Debug, Default)]
-struct LostInARow {
-    count: u32,
-    first: Time,
-    last: Time,
-    carried: Span,
-}
-
-impl LostInARow {
-    fn add(&mut self, now: Time, carried: Span) {
-        if self.count == 0 {
-            *self = Self { first: now, ..Self::default() };
-        }
-        self.count = self.count.saturating_add(1);
-        self.last = now;
-        self.carried += carried;
-    }
-
-    /// Forgets the packets. If they make an outage, returns its beginning, its end, and the time
-    /// on the slowest link that the packets took.
-    fn take_outage(&mut self, rtt: Span) -> Option<(Time, Time, Span)> {
-        let Self { count, first, last, carried } = std::mem::take(self);
-        (count >= OUTAGE_PACKETS && last.since(first) >= rtt).then_some((first, last, carried))
     }
 }
 

@@ -56,6 +56,23 @@ impl Episodes {
         }
     }
 
+    /// Counts `time` of the latest episode of `old`, between `from` and `to`, as `new`.
+    pub(super) fn rename(
+        &mut self,
+        old: TimePart,
+        new: TimePart,
+        time: Span,
+        (start, from, to): (Time, Time, Time),
+    ) {
+        if let Some(index) = self.all.iter().rposition(|episode| episode.part == old) {
+            self.all[index].time = self.all[index].time.saturating_sub(time);
+            if self.all[index].time.is_zero() {
+                self.all.remove(index);
+            }
+        }
+        self.add(&[(new, time)], (start, from, to), Span::ZERO);
+    }
+
     /// Keeps the `count` longest, in the order in which they began.
     fn shorten(&mut self, count: usize) {
         self.all.sort_by_key(|episode| std::cmp::Reverse(episode.time));

@@ -14,18 +14,21 @@
 //! 2. the same of packets of this visit that were lost after their transmission:
 //!    [`TimePart::LostPackets`];
 //! 3. the time that the packet waited because a link could not send ([`TimePart::Outage`],
-//!    [`TimePart::Capacity`]) or sent others' packets ([`TimePart::OtherFlows`]);
+//!    [`TimePart::Capacity`]) or sent others' packets ([`TimePart::OtherFlows`]); if both
+//!    directions share a link, the flow's own acknowledgements are [`TimePart::Headers`];
 //! 4. the growth of the rest of its transit time, compared with the packet before:
 //!    [`TimePart::PathChange`];
 //! 5. what the sender did not use: the time before it sent the packet, by what limited it then
 //!    ([`SendLimit`]).
 //!
 //! Idle time that an acknowledgement could have ended earlier counts as [`TimePart::ReturnLink`],
-//! per round trip up to the time that the acknowledgement had waited on its way.
+//! per round trip up to the time that the acknowledgement had waited on its way; as
+//! [`TimePart::Outage`], if it waited for the end of one, with the timeouts meanwhile.
 //!
 //! Before the first data packet, the handshake and the round trip of the request are the parts.
-//! What exceeds the round trips that they need is the return link's or the queue's as far as
-//! packets waited there, then [`TimePart::Timeout`] if packets were lost.
+//! What exceeds the round trips that they need is the outage's, the return link's or the queue's as
+//! far as packets waited there, then [`TimePart::Timeout`] if packets were lost. Packets in a row
+//! that the path lost, over a round trip or more, make an outage.
 //!
 //! # Approximations
 //!
@@ -35,15 +38,18 @@
 //! the serialisation at any rate.
 
 mod account;
+mod early;
 mod episodes;
 mod part;
+mod sharing;
 mod strip;
 mod trip;
 
 pub use account::{Account, AccountEnd, ClosedAccount, Requests};
 pub use episodes::Episode;
 pub use part::{TimeBudget, TimePart};
-pub use trip::Trip;
+pub use sharing::Sharing;
+pub use trip::{AckWait, Trip};
 
 #[cfg(doc)]
 use bentpipe_quic::congestion::SendLimit;

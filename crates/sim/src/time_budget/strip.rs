@@ -47,6 +47,27 @@ impl Strip {
         }
     }
 
+    /// Counts what was spent on `old` between `from` and `to` as spent on `new`.
+    pub(super) fn rename(
+        &mut self,
+        old: TimePart,
+        new: TimePart,
+        (start, from, to): (Time, Time, Time),
+    ) {
+        let (from, to) = (from.since(start).as_nanos(), to.since(start).as_nanos());
+        let width = self.width.as_nanos();
+        for (index, bin) in self.bins.iter_mut().enumerate().skip((from / width) as usize) {
+            let begin = index as u64 * width;
+            if begin >= to {
+                break;
+            }
+            let within = to.min(begin + width) - from.max(begin);
+            let moved = within.min(bin[old as usize]);
+            bin[old as usize] -= moved;
+            bin[new as usize] += moved;
+        }
+    }
+
     /// Adds what was spent on a gap between `from` and `to` of a visit that began at `start`.
     pub(super) fn add(
         &mut self,

@@ -14,16 +14,36 @@ pub struct Trip {
     pub outage: Span,
     /// Time that it has waited for allocated capacity or an opportunity.
     pub capacity: Span,
-    /// Time that the acknowledgement or request before it had waited on its way.
-    pub ack_waited: Span,
+    /// What the acknowledgement or request before it had waited for on its way.
+    pub ack: AckWait,
     /// Time at which a node began to hold it until the end of a handover.
     held_since: Option<Time>,
 }
 
+/// How long an acknowledgement or a request has waited on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AckWait {
+    /// For whatever reason.
+    pub whole: Span,
+    /// The part of it for a link at rate zero, or for the end of a handover.
+    pub outage: Span,
+    /// Time at which it arrived.
+    pub arrival: Time,
+}
+
+impl AckWait {
+    /// Returns how much of the time between `from` and `to` an outage has kept it from arriving.
+    pub fn held(&self, from: Time, to: Time) -> Span {
+        let begin = Time::ZERO + self.arrival.since_start().saturating_sub(self.outage);
+        let (from, to) = (from.max(begin), to.min(self.arrival));
+        if from < to { to.since(from) } else { Span::ZERO }
+    }
+}
+
 impl Trip {
-    /// Starts at `now`, after an acknowledgement or request that had waited for `ack_waited`.
-    pub fn start(now: Time, ack_waited: Span) -> Self {
-        Self { sent: now, ack_waited, ..Self::default() }
+    /// Starts at `now`, after an acknowledgement or request that had waited for `ack`.
+    pub fn start(now: Time, ack: AckWait) -> Self {
+        Self { sent: now, ack, ..Self::default() }
     }
 
     /// Adds the time on a link that was served as `service` says. `by_outage` tells why the link
