@@ -170,7 +170,7 @@ impl Sender {
             Event::AppLimited => self.sent_packets.set_app_limited(),
             Event::PathChange { ago, rtt_increase } => controller.on_path_change(&PathChange {
                 now: self.now,
-                since: Time::ZERO + self.now.since_start().saturating_sub(ago),
+                since: self.now.saturating_sub(ago),
                 rtt_increase,
             }),
             Event::Mtu(bytes) => {

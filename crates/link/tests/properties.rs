@@ -224,9 +224,7 @@ proptest! {
         let outcomes = run(&mut link(&config, seed, 3), &arrivals, |_| ());
         let delivered: Vec<&PacketOutcome> =
             outcomes.iter().filter(|outcome| outcome.lost.is_none()).collect();
-        let sent = |outcome: &PacketOutcome| {
-            Time::ZERO + outcome.at.since_start().saturating_sub(model.least_delay())
-        };
+        let sent = |outcome: &PacketOutcome| outcome.at.saturating_sub(model.least_delay());
         let mut bytes = 0;
         for outcome in &delivered {
             bytes += u64::from(outcome.bytes);

@@ -145,7 +145,7 @@ fn conservation(link: &LinkAudit<'_>) -> Result<(), SimError> {
 /// Exact for constant and stepped rates without a policer. A policer admits less than this bound,
 /// frames and jitter delay the last packet, and a trace carries 4 bytes less per packet.
 fn rate(link: &LinkAudit<'_>) -> Result<(), SimError> {
-    let through = before(link.last_out, link.model.least_delay());
+    let through = link.last_out.saturating_sub(link.model.least_delay());
     let buffer =
         link.first_in.map_or(Bytes::ZERO, |first| link.model.capacity(first, through)).get();
     let out = link.counters.bytes_out;
@@ -245,7 +245,7 @@ fn completion(visit: &VisitAudit<'_>) -> Result<(), SimError> {
         for link in data_links(visit) {
             let from = begin + passed;
             passed += link.model.least_delay();
-            let to = before(end, least - (passed - link.model.least_delay()));
+            let to = end.saturating_sub(least - (passed - link.model.least_delay()));
             let buffer = link.model.capacity(from, to).get();
             let what = || format!("{} at {completion}: bytes over link {}", what(), link.name);
             require("completion", bytes <= buffer, what, format!("at most {buffer}"), bytes)?;
@@ -328,9 +328,4 @@ fn data_links<'v, 'a>(
 /// Returns the minimum delay over all `links`.
 fn delay(links: &[&LinkAudit<'_>]) -> Span {
     links.iter().fold(Span::ZERO, |sum, link| sum + link.model.least_delay())
-}
-
-/// Returns the time `span` before `at`, but not before the start of the run.
-fn before(at: Time, span: Span) -> Time {
-    Time::ZERO + at.since_start().saturating_sub(span)
 }

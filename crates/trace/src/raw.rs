@@ -284,19 +284,22 @@ impl RawData {
             frame.0.add_to(&mut packet);
         }
         let sizes = [&self.raw.0.length, &header.packet_size, &self.packet_size];
-        let size = sizes.into_iter().find_map(Scalar::integer).filter(|size| *size <= MAX_PACKET);
         // Without a size: the stream data, a short header and the tag.
-        packet.bytes = size.unwrap_or_else(|| packet.stream_bytes() + 40);
+        packet.bytes = size_of(sizes).unwrap_or_else(|| packet.stream_bytes() + 40);
         Some(packet)
     }
+}
+
+/// Returns the first of `numbers` that is one, unless no packet has this size.
+fn size_of<const N: usize>(numbers: [&Scalar; N]) -> Option<u64> {
+    numbers.into_iter().find_map(Scalar::integer).filter(|size| *size <= MAX_PACKET)
 }
 
 impl RawFrame {
     fn add_to(&self, packet: &mut Packet) {
         let length = || {
             let raw = &self.raw.0;
-            let lengths = [&raw.payload_length, &self.length, &self.payload_length, &raw.length];
-            lengths.into_iter().find_map(Scalar::integer).filter(|length| *length <= MAX_PACKET)
+            size_of([&raw.payload_length, &self.length, &self.payload_length, &raw.length])
         };
         match self.frame_type.text().unwrap_or_default() {
             "stream" => packet.data.extend(self.stream_id.integer().zip(length()).map(

@@ -191,7 +191,7 @@ pub fn sender_account(
     let first = packets.first().map_or(*start, |packet| packet.at);
     let unacknowledged = sent.unacknowledged();
     // What is not acknowledged has left the link when the link has sent it.
-    let mut data_end = Time::ZERO + end.since_start().saturating_sub(*rtt);
+    let mut data_end = end.saturating_sub(*rtt);
     if unacknowledged > 0 {
         let mut link = FluidLink::new(rate, first);
         for packet in packets.iter().filter(|packet| !packet.is_lost()) {

@@ -157,6 +157,10 @@ impl Time {
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
+    /// Returns the point `span` earlier, but not before the start of the run.
+    pub const fn saturating_sub(self, span: Span) -> Self {
+        Self(self.0.saturating_sub(span.0))
+    }
     /// Returns the time elapsed since the start of the run.
     pub const fn since_start(self) -> Span {
         Span(self.0)

@@ -1,13 +1,14 @@
 //! Parsers for values of options.
 
-#[cfg(feature = "product")]
+use super::count::count;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_units::Span;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 
 /// Parses a number of at least 1.
 pub fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "allowed: at least 1".to_owned())
+    count(text).map(NonZeroUsize::get)
 }
 
 /// Parses an address with a port.
@@ -24,7 +25,6 @@ pub fn nonzero_time(text: &str) -> Result<Span, String> {
 }
 
 /// Value of a parameter of a congestion controller, a slow start or resumption.
-#[cfg(feature = "product")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParameterValue {
     /// What has the parameter, such as `cubic`.
@@ -37,7 +37,6 @@ pub struct ParameterValue {
 
 /// Parses `cubic.beta=0.7`, and checks that there is such a parameter and that it may have this
 /// value.
-#[cfg(feature = "product")]
 pub fn parameter(text: &str) -> Result<ParameterValue, String> {
     let form = || "allowed: NAME.KEY=NUMBER, such as long-path.first_flight=60".to_owned();
     let (name, value) = text.split_once('=').ok_or_else(form)?;
@@ -51,14 +50,13 @@ pub fn parameter(text: &str) -> Result<ParameterValue, String> {
 }
 
 /// Sets parameters, the later one of the same name last.
-#[cfg(feature = "product")]
 pub fn set_parameters(config: &mut CongestionConfig, values: &[ParameterValue]) {
     for ParameterValue { component, key, value } in values {
         config.parameters.entry(component.clone()).or_default().insert(key.clone(), *value);
     }
 }
 
-#[cfg(all(test, feature = "product"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

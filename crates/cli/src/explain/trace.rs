@@ -24,23 +24,19 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
         let reason = "a trace has no variants; allowed with a directory of `bentpipe run`";
         return Err(LabError::Usage { argument: "--variant", reason: reason.to_owned() });
     }
-    let unreadable = |error: bentpipe_trace::TraceError| LabError::Read {
-        path: args.path.clone(),
-        reason: error.to_string(),
-    };
+    let unreadable = |error: bentpipe_trace::TraceError| LabError::read(&args.path, error);
     let trace = Trace::read(&args.path, args.keys.as_deref()).map_err(unreadable)?;
     let recorded = account(&trace, args.rate).map_err(unreadable)?;
     let scenario = scenario(&recorded);
     if let Some(file) = &args.scenario {
-        std::fs::write(file, &scenario)
-            .map_err(|error| LabError::Write { path: file.clone(), reason: error.to_string() })?;
+        std::fs::write(file, &scenario).map_err(|error| LabError::write(file, error))?;
     }
     let results = Lab::new().run(&scenario).map_err(|error| match error {
         // The user has not written it.
-        LabError::Scenario(error) => LabError::Read {
-            path: args.path.clone(),
-            reason: format!("the path that it shows cannot be simulated: {}", error.message),
-        },
+        LabError::Scenario(error) => {
+            let reason = format!("the path that it shows cannot be simulated: {}", error.message);
+            LabError::read(&args.path, reason)
+        }
         other => other,
     })?;
     let point = Point::new();

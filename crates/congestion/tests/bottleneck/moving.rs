@@ -159,10 +159,7 @@ pub fn run(
     };
     let feed = PathChangeFeed::new();
     for notice in notices {
-        feed.announce(PathChangeNotice {
-            at: Time::ZERO + notice.at.since_start().saturating_sub(path.offset),
-            ..*notice
-        });
+        feed.announce(PathChangeNotice { at: notice.at.saturating_sub(path.offset), ..*notice });
     }
     let factory =
         congestion.factory().expect("defaults are within their ranges").with_path_changes(feed);

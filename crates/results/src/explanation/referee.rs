@@ -96,11 +96,10 @@ fn other_limits(accounts: &[Account<'_>]) -> Vec<String> {
                 .copied()
                 .filter(|account| share(account) >= MOST_OF_THE_TIME)
                 .collect();
-            let shares = limited.iter().map(|account| format!("{:.0}", share(account) * 100.0));
-            let mut shares: Vec<String> = shares.collect();
-            shares.sort_by_key(|share| (share.len(), share.clone()));
-            let (Some(least), Some(most)) = (shares.first(), shares.last()) else { continue };
-            let span = if least == most { least.clone() } else { format!("{least} to {most}") };
+            let percent = |one: &&Account<'_>| (share(one) * 100.0).round_ties_even() as u64;
+            let shares = limited.iter().map(percent);
+            let (Some(least), Some(most)) = (shares.clone().min(), shares.max()) else { continue };
+            let span = if least == most { least.to_string() } else { format!("{least} to {most}") };
             let places: Vec<String> = limited.iter().map(|one| point_text(one.point)).collect();
             texts.push(format!(
                 "variant `{variant}`, flow `{flow}`, visit {visit}{}: {words} limited the sender \

@@ -31,7 +31,7 @@ impl PathPredictor {
     pub fn due(&self) -> Time {
         match self.timeline.next() {
             Time::MAX => Time::MAX,
-            next => Time::ZERO + next.since_start().saturating_sub(self.horizon),
+            next => next.saturating_sub(self.horizon),
         }
     }
 

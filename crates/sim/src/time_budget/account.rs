@@ -62,7 +62,7 @@ pub struct Account {
     ack: AckWait,
     /// Intervals since the latest acknowledgement in which the sender was idle with data to send,
     /// with what limited it.
-    silence: Vec<(TimePart, Time, Time)>,
+    idle_since_ack: Vec<(TimePart, Time, Time)>,
     /// Bytes of the packets that have arrived, headers included.
     bytes: u64,
 }
@@ -136,7 +136,7 @@ impl Account {
             lost_in_a_row: LostInARow::default(),
             round: (start, Span::ZERO),
             ack: AckWait::default(),
-            silence: Vec::new(),
+            idle_since_ack: Vec::new(),
             bytes: 0,
         }
     }
@@ -172,18 +172,18 @@ impl Account {
         if self.opening.is_none() {
             self.early.arrived(UP, trip, self.rtt);
         }
-        if !self.silence.is_empty() {
-            self.explain_silence();
+        if !self.idle_since_ack.is_empty() {
+            self.reassign_idle();
         }
     }
 
     /// Handles the arrival of an acknowledgement after idle time: what an outage that held it has
     /// cost so far, with probes in between, is the outage's.
-    fn explain_silence(&mut self) {
+    fn reassign_idle(&mut self) {
         if self.ack.outage.is_zero() {
-            return self.silence.clear();
+            return self.idle_since_ack.clear();
         }
-        for (old, from, to) in self.silence.drain(..) {
+        for (old, from, to) in self.idle_since_ack.drain(..) {
             let span = self.ack.held(from, to).min(self.spending.budget.get(old));
             if span.is_zero() {
                 continue;
@@ -309,7 +309,7 @@ impl Account {
         let other_flows =
             if self.sharing == Sharing::OtherFlows { queued[DOWN] } else { Span::ZERO };
         let in_handshake = [queued[UP] + capacity[UP], capacity[DOWN], other_flows];
-        let in_request = [trip.ack.whole.saturating_sub(trip.ack.outage), Span::ZERO, Span::ZERO];
+        let in_request = [trip.ack.without_outage(), Span::ZERO, Span::ZERO];
         for (span, round_trips, part, waits) in [
             (handshake, self.handshake_round_trips, TimePart::Handshake, in_handshake),
             (request, 1, TimePart::Request, in_request),
@@ -334,9 +334,9 @@ impl Account {
 
     /// Divides what is left of a gap by what limited the sender before it sent the packet.
     fn idle(&mut self, gap: Gap, trip: &Trip, transit: Span, requests: Requests) {
-        let Self { limits, spending, round, rtt, behind_proxy, silence, .. } = self;
+        let Self { limits, spending, round, rtt, behind_proxy, idle_since_ack, .. } = self;
         // A round trip of the sender: an acknowledgement that waited delays each one once.
-        let ack_waited = trip.ack.whole.saturating_sub(trip.ack.outage);
+        let ack_waited = trip.ack.without_outage();
         let round_trip = (*rtt).max(transit) + trip.waited() + ack_waited;
         if trip.sent.since(round.0) >= round_trip {
             *round = (trip.sent, ack_waited);
@@ -360,14 +360,13 @@ impl Account {
             (false, false) => TimePart::Application,
         };
         let mut left = gap.left;
-        let from = Time::ZERO + trip.sent.since_start().saturating_sub(gap.left);
-        limits.take(from, trip.sent, |limit, span| {
+        limits.take(trip.sent.saturating_sub(left), trip.sent, |limit, span| {
+            let begin = trip.sent.saturating_sub(left);
             left -= span;
+            let end = trip.sent.saturating_sub(left);
             let part = TimePart::from(limit);
-            let end = Time::ZERO + trip.sent.since_start().saturating_sub(left);
-            let begin = Time::ZERO + end.since_start().saturating_sub(span);
             if part != TimePart::Application {
-                silence.push((part, begin, end));
+                idle_since_ack.push((part, begin, end));
             }
             let held = trip.ack.held(begin, end);
             let mut rest = span;

@@ -34,9 +34,13 @@ pub struct AckWait {
 impl AckWait {
     /// Returns how much of the time between `from` and `to` an outage has kept it from arriving.
     pub fn held(&self, from: Time, to: Time) -> Span {
-        let begin = Time::ZERO + self.arrival.since_start().saturating_sub(self.outage);
-        let (from, to) = (from.max(begin), to.min(self.arrival));
-        if from < to { to.since(from) } else { Span::ZERO }
+        let begin = self.arrival.saturating_sub(self.outage);
+        to.min(self.arrival).since(from.max(begin))
+    }
+
+    /// Returns how long it has waited for anything but an outage.
+    pub fn without_outage(&self) -> Span {
+        self.whole.saturating_sub(self.outage)
     }
 }
 
