@@ -2,9 +2,13 @@
 //!
 //! In a simulation nobody reads or forges packets, and encrypting them costs a sixth of its
 //! instructions. With [`null_client`] and [`null_server`] at both ends, 0-RTT and 1-RTT packets
-//! leave in the clear, with a tag of zeros where the AEAD's would be: every length, limit and
-//! decision stays the same. The handshake stays that of TLS, since its messages and keys decide
+//! leave in the clear, with their number in a tag where the AEAD's would be: every length, limit
+//! and decision stays the same. The handshake stays that of TLS, since its messages and keys decide
 //! what the ends accept.
+//!
+//! The number is in the tag because a receiver can take it for another: of a packet that arrives
+//! after 128 later ones, one byte is not enough (RFC 9000 §17.1). The nonce of an AEAD contains the
+//! number, so that such a packet is dropped.
 
 use super::wrapped::{self, WrapKeys};
 use crate::observer::Space;
@@ -47,7 +51,11 @@ impl WrapKeys for NullProtection {
     }
 }
 
-/// Leaves packets as they are, with the lengths and limits of the key that it replaces.
+/// Length of a packet number in the tag.
+const NUMBER_LEN: usize = size_of::<u64>();
+
+/// Leaves packets as they are but for the tag, with the lengths and limits of the key that it
+/// replaces.
 struct NullPacketKey {
     tag_len: usize,
     confidentiality_limit: u64,
@@ -55,17 +63,24 @@ struct NullPacketKey {
 }
 
 impl PacketKey for NullPacketKey {
-    /// The stack has made room for the tag with zeros.
-    fn encrypt(&self, _path_id: PathId, _packet: u64, _buf: &mut [u8], _header_len: usize) {}
+    fn encrypt(&self, _path_id: PathId, packet: u64, buf: &mut [u8], _header_len: usize) {
+        let tag = buf.len() - self.tag_len;
+        if let Some(number) = buf.get_mut(tag..tag + NUMBER_LEN) {
+            number.copy_from_slice(&packet.to_be_bytes());
+        }
+    }
 
     fn decrypt(
         &self,
         _path_id: PathId,
-        _packet: u64,
+        packet: u64,
         _header: &[u8],
         payload: &mut BytesMut,
     ) -> Result<(), CryptoError> {
         let end = payload.len().checked_sub(self.tag_len).ok_or(CryptoError)?;
+        if payload.get(end..end + NUMBER_LEN) != Some(packet.to_be_bytes().as_slice()) {
+            return Err(CryptoError);
+        }
         payload.truncate(end);
         Ok(())
     }
@@ -95,5 +110,25 @@ impl HeaderKey for NullHeaderKey {
 
     fn sample_size(&self) -> usize {
         self.sample_size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_taken_for_another_is_dropped() {
+        let key = NullPacketKey { tag_len: 16, confidentiality_limit: 1, integrity_limit: 1 };
+        let mut packet = b"headerpayload".to_vec();
+        packet.resize(packet.len() + 16, 0);
+        key.encrypt(PathId::ZERO, 9_515, &mut packet, 6);
+        let open = |number| {
+            let mut payload = BytesMut::from(&packet[6..]);
+            key.decrypt(PathId::ZERO, number, b"header", &mut payload).map(|()| payload)
+        };
+        assert_eq!(open(9_515).unwrap(), "payload");
+        // The number that one byte stands for after packet 9,642.
+        assert!(open(9_771).is_err());
     }
 }
