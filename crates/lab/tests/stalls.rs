@@ -71,3 +71,34 @@ fn credit_that_is_lost_on_a_full_return_link_is_sent_again() {
         assert!(run.flows[0].completed, "run {}: {:?}", run.run, run.flows[0].error);
     }
 }
+
+/// noq-proto 1.4 sends no acknowledgement while other frames wait for the congestion window. That of
+/// a client once fell to two packets, since its few frames had proven nothing and waited behind the
+/// download: a probe of its path MTU discovery then held back all acknowledgements for a round trip.
+#[test]
+fn acknowledgements_do_not_wait_for_the_receivers_own_window() {
+    let text = r#"
+        name = "receivers-window"
+        [path]
+        mtu = "1480 B"
+        forward = { rate = "5 Mbps", delay = "325 ms", queue = "1 BDP" }
+        return = { rate = "1 Mbps", delay = "325 ms", queue = "1 BDP" }
+        [workload]
+        download = "2 MB"
+        [defaults]
+        resume = "none"
+        [[variant]]
+        name = "small"
+        quic.initial_mtu = "1200 B"
+        [[variant]]
+        name = "probing"
+        quic.mtu_discovery = true
+    "#;
+    let results = Lab::new().run(text).unwrap();
+    let seconds = |variant: &str| {
+        let run = results.runs.iter().find(|run| run.variant == variant).unwrap();
+        run.flows[0].metrics.completion_s.unwrap()
+    };
+    let (small, probing) = (seconds("small"), seconds("probing"));
+    assert!(probing < small + 0.1, "{probing} s, without probes {small} s");
+}

@@ -129,6 +129,7 @@ impl SlowStart for LongPath {
         }
         let path = &mut self.path;
         path.losses.note(loss);
+        path.lossless = false;
         path.sharing.on_loss();
         let next = match &mut self.step {
             Step::Waiting => Next::Over(Progress::Congested),

@@ -18,10 +18,10 @@ parameters! {
             "volume of a burst relative to the proven rate times the RTT; the rest of a round \
              follows at `pace`";
         pace: 1.0, 1.0 => 2.0, "", "rate after a burst relative to the window per RTT";
-        calm: 30.0, 1.0 => 1000.0, "ms",
+        calm: 10.0, 1.0 => 1000.0, "ms",
             "RTT increase from which on others may use the path; for the first burst, and where \
              frames aggregate ACKs, at least `max_ack_aggregation`";
-        share: 0.0, 0.0 => 2.0, "",
+        share: 0.9, 0.0 => 2.0, "",
             "rate while packets queue, relative to the highest proven rate, below which others \
              use the path; 0 leaves rates out of account";
         shared_margin: 0.5, 0.1 => 2.0, "", "`settle` and `margin` on a path that others use";
@@ -37,10 +37,10 @@ parameters! {
             "maximum time over which a path aggregates ACKs: slightly more than a DVB-RCS2 return \
              frame (26.5 ms)";
         rise: 45.0, 1.0 => 1000.0, "ms", "smallest RTT increase that counts as a queue";
-        rise_share: 0.125, 0.01 => 1.0, "",
+        rise_share: 0.05, 0.01 => 1.0, "",
             "smallest RTT increase that counts as a queue, relative to the RTT";
         max_loss: 0.05, 0.001 => 1.0, "", "losses of a round that end the bursts";
-        settle: 1.1, 0.5 => 2.0, "",
+        settle: 1.0, 0.5 => 2.0, "",
             "window between bursts and end of the slow start, relative to the proven rate times \
              the RTT";
         margin: 1.1, 0.5 => 2.0, "",

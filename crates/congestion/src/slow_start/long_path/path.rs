@@ -45,8 +45,9 @@ impl Losses {
 pub(super) struct Path {
     pub(super) tuning: Tuning,
     mtu: Bytes,
-    /// Congestion window.
+    /// Congestion window, and the initial one.
     pub(super) window: Bytes,
+    initial_window: Bytes,
     /// Pacing rate in bytes per second.
     pub(super) rate: Option<f64>,
     /// Bytes of the first burst.
@@ -73,6 +74,8 @@ pub(super) struct Path {
     round_delivered: Bytes,
     acks: u64,
     pub(super) losses: Losses,
+    /// True until the first loss.
+    pub(super) lossless: bool,
     /// Fraction of losses that the controller tolerates.
     pub(super) chance: f64,
     /// Variation of the RTT by itself, fixed once the bursts have ended.
@@ -84,9 +87,11 @@ pub(super) struct Path {
 impl Path {
     /// Creates the measurements before the first RTT.
     pub(super) fn new(config: &ControllerConfig, tuning: Tuning) -> Self {
+        let initial_window = config.initial_window.max(minimum_window(config.mtu));
         Self {
             mtu: config.mtu,
-            window: config.initial_window.max(minimum_window(config.mtu)),
+            window: initial_window,
+            initial_window,
             rate: None,
             first_flight: Bytes::ZERO,
             sharers: 1,
@@ -103,6 +108,7 @@ impl Path {
             round_delivered: Bytes::ZERO,
             acks: 0,
             losses: Losses::default(),
+            lossless: true,
             chance: 0.0,
             swing: None,
             bytes_per_ack: f64::INFINITY,
@@ -176,9 +182,16 @@ impl Path {
         self.window = self.window.max(minimum_window(mtu));
     }
 
+    /// Returns the smallest window: the initial one until a loss. Who has little to send proves
+    /// little; a window of that would stop the acknowledgements too, which a stack holds back with
+    /// the frames that do not fit.
+    fn least_window(&self) -> Bytes {
+        if self.lossless { self.initial_window } else { minimum_window(self.mtu) }
+    }
+
     /// Sets the window in bytes and the rate in bytes per second.
     pub(super) fn send(&mut self, window: f64, rate: f64) {
-        self.window = Bytes::new(window as u64).max(minimum_window(self.mtu));
+        self.window = Bytes::new(window as u64).max(self.least_window());
         self.rate = Some(rate.max(1.0));
     }
 
@@ -270,7 +283,7 @@ impl Path {
     /// Ends the slow start with the capacity found, given the window that it had while it settled.
     pub(super) fn found(&mut self, window: Bytes, recovery_start: u64) -> Progress {
         let window = window.mul_f64(self.margin() / self.settle());
-        self.window = window.max(minimum_window(self.mtu));
+        self.window = window.max(self.least_window());
         let rate = Some(Rate::from_bps((self.proven * 8.0) as u64)).filter(|rate| !rate.is_zero());
         Progress::Found(CapacityEstimate {
             window: self.window,
