@@ -21,7 +21,7 @@ parameters! {
         calm: 10.0, 1.0 => 1000.0, "ms",
             "RTT increase from which on others may use the path; for the first burst, and where \
              frames aggregate ACKs, at least `max_ack_aggregation`";
-        share: 0.9, 0.0 => 2.0, "",
+        share: 0.0, 0.0 => 2.0, "",
             "rate while packets queue, relative to the highest proven rate, below which others \
              use the path; 0 leaves rates out of account";
         shared_margin: 0.5, 0.1 => 2.0, "", "`settle` and `margin` on a path that others use";
