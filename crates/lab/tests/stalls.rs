@@ -72,9 +72,9 @@ fn credit_that_is_lost_on_a_full_return_link_is_sent_again() {
     }
 }
 
-/// noq-proto 1.4 sends no acknowledgement while other frames wait for the congestion window. That of
-/// a client once fell to two packets, since its few frames had proven nothing and waited behind the
-/// download: a probe of its path MTU discovery then held back all acknowledgements for a round trip.
+/// noq-proto 1.4 sends no acknowledgement while other frames wait for the congestion window. That
+/// of a client once fell to two packets, since its few frames had proven nothing and waited behind
+/// the download: a probe of its MTU then held back all acknowledgements for a round trip.
 #[test]
 fn acknowledgements_do_not_wait_for_the_receivers_own_window() {
     let text = r#"
