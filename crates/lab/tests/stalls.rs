@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bentpipe_lab::Lab;
+use bentpipe_results::Results;
 
 /// The start of BBRv1 loses 14,000 packets. What was left of them is sent again in packets of up to
 /// a hundred small frames, of which noq-proto 1.4 loses data if streams are read out of order.
@@ -95,10 +96,37 @@ fn acknowledgements_do_not_wait_for_the_receivers_own_window() {
         quic.mtu_discovery = true
     "#;
     let results = Lab::new().run(text).unwrap();
-    let seconds = |variant: &str| {
-        let run = results.runs.iter().find(|run| run.variant == variant).unwrap();
-        run.flows[0].metrics.completion_s.unwrap()
-    };
-    let (small, probing) = (seconds("small"), seconds("probing"));
+    let (small, probing) = (seconds(&results, "small"), seconds(&results, "probing"));
     assert!(probing < small + 0.1, "{probing} s, without probes {small} s");
+}
+
+/// The server of a page sends little and pauses, and what it proves may be a few bytes per second.
+/// Paced at that rate, one packet once took 24 minutes.
+#[test]
+fn a_page_with_pauses_is_not_paced_at_the_rate_of_a_pause() {
+    let text = r#"
+        name = "pauses"
+        [path]
+        forward = { rate = "50 Mbps", delay = "300 ms" }
+        return = { rate = "10 Mbps", delay = "300 ms", capacity_allocation = { rbdc = "10 Mbps" } }
+        [workload]
+        web_page = 50
+        [defaults]
+        ack = "stack"
+        http = "h1"
+        [[variant]]
+        name = "auto"
+        [[variant]]
+        name = "standard"
+        slow_start = "standard"
+    "#;
+    let results = Lab::new().run(text).unwrap();
+    let (auto, standard) = (seconds(&results, "auto"), seconds(&results, "standard"));
+    assert!(auto < 1.1 * standard, "{auto} s, with standard slow start {standard} s");
+}
+
+/// Returns the completion time of a variant in seconds.
+fn seconds(results: &Results, variant: &str) -> f64 {
+    let run = results.runs.iter().find(|run| run.variant == variant).unwrap();
+    run.flows[0].metrics.completion_s.unwrap()
 }

@@ -192,7 +192,13 @@ impl Path {
     /// Sets the window in bytes and the rate in bytes per second.
     pub(super) fn send(&mut self, window: f64, rate: f64) {
         self.window = Bytes::new(window as u64).max(self.least_window());
-        self.rate = Some(rate.max(1.0));
+        self.pace(rate);
+    }
+
+    /// Sets the rate in bytes per second, at least that of the smallest window. After pauses, what
+    /// was proven may be a few bytes per second, and a packet would take minutes.
+    pub(super) fn pace(&mut self, rate: f64) {
+        self.rate = Some(rate.max(self.least_window().get() as f64 / self.base()));
     }
 
     /// Returns the rate of bursts relative to the proven rate.

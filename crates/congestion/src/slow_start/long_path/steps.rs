@@ -169,7 +169,8 @@ impl Verifying {
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
         if ack.now >= self.until {
-            path.rate = path.rate.map(|rate| rate.min(path.proven * path.settle()));
+            let proven = path.proven * path.settle();
+            path.pace(path.rate.map_or(proven, |rate| rate.min(proven)));
         }
         let Some((since, delivered)) = self.since else {
             if ack.newest().number >= self.first {

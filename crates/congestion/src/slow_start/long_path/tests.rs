@@ -145,6 +145,9 @@ fn a_sender_with_little_to_send_keeps_the_initial_window_until_a_loss() {
         sender.send(sent_at, 1);
         sender.ack(sent_at + 600 + 10 * number, number, true);
         assert!(sender.slow_start.window() >= config().initial_window, "packet {number}");
+        // 10,000 bytes in 600 ms.
+        let rate = sender.slow_start.pacing_rate().unwrap();
+        assert!(rate >= Rate::from_bps(133_000), "packet {number}: {rate}");
     }
     assert_ne!(sender.slow_start.phase(), "bursts");
     let mut sender = Sender::begun();
