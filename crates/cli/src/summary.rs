@@ -232,6 +232,7 @@ mod tests {
                     flow_control_blocked_longest: None,
                     flow_control: None,
                     reverse_packets: 500,
+                    reverse_packets_lost: 0,
                     reverse_bytes: ReverseBytes::default(),
                     time_budget: None,
                     episodes: Vec::new(),

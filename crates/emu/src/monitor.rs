@@ -87,6 +87,13 @@ pub struct PortCounters {
     pub log: PacketLog,
 }
 
+impl PortCounters {
+    /// Returns the number of packets lost or dropped, for whatever reason.
+    pub fn lost(&self) -> u64 {
+        self.lost_policer + self.lost_queue + self.lost_random + self.lost_routing
+    }
+}
+
 /// Header and payload sizes of a packet, and its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Parts {

@@ -89,6 +89,7 @@ fn metrics(flow: &sim::FlowOutcome) -> FlowMetrics {
         receive_buffer_max_bytes: flow.flow_control.map(|stats| stats.max_held.get()),
         receive_window_max_bytes: flow.flow_control.map(|stats| stats.max_window.get()),
         reverse_packets: flow.reverse_packets,
+        reverse_packets_lost: flow.reverse_packets_lost,
         reverse_overhead_percent: (flow.bytes_sent > 0)
             .then(|| reverse as f64 / flow.bytes_sent as f64 * 100.0),
         reverse_acks: acks.map(|acks| acks.packets),

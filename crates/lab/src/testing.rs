@@ -153,6 +153,7 @@ pub fn flow_outcome(
         flow_control_blocked_longest: None,
         flow_control: None,
         reverse_packets: bytes / 2800,
+        reverse_packets_lost: 0,
         reverse_bytes: ReverseBytes {
             ip: 20,
             udp: 8,

@@ -478,6 +478,19 @@ fn a_path_that_loses_every_syn_costs_an_outage_and_then_a_timeout() {
 }
 
 #[test]
+fn losses_in_a_row_by_chance_are_no_outage() {
+    let case = Case::at_once(2000).reverse(&format!("{LINK}, loss = 0.3"));
+    let flows: Vec<FlowOutcome> =
+        (1..=30).map(|seed| run_text(&format!("seed = {seed}\n{}", case.text()))).collect();
+    for flow in &flows {
+        assert_eq!(time(flow, TimePart::Outage), 0.0, "{}", parts(flow));
+    }
+    // Two SYNs in a row are lost in one of eleven runs: timeouts of 1 and 2 s.
+    let twice = flows.iter().filter(|flow| time(flow, TimePart::Timeout) > 2.9).count();
+    assert!(twice > 0);
+}
+
+#[test]
 fn a_proxy_with_a_slow_server_starves() {
     let text = format!(
         r#"
@@ -508,7 +521,7 @@ tcp.pep = "both"
     let flow = run_text(&text);
     // The server's hop takes 8 s for what the satellite sends in 2 s.
     let starved = time(&flow, TimePart::Proxy);
-    assert!((starved - 6.0).abs() <= 0.12, "{}", parts(&flow));
+    assert!((starved - 6.0).abs() <= 0.06, "{}", parts(&flow));
 }
 
 #[test]
@@ -520,7 +533,7 @@ fn reordering_costs_the_capacity_of_spurious_retransmissions() {
     let repeated = flow.packets_sent.saturating_sub(4001) as f64 * 0.001;
     assert!(repeated > 0.1, "{repeated} s\n{}", parts(&flow));
     let found = time(&flow, TimePart::Duplicates);
-    assert!((found - repeated).abs() <= 0.05 * repeated, "{repeated} s\n{}", parts(&flow));
+    assert!((found - repeated).abs() <= 0.01 * repeated, "{repeated} s\n{}", parts(&flow));
 }
 
 #[test]

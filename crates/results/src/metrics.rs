@@ -53,6 +53,8 @@ metrics! {
     "Largest receive window", "bytes", Neither: receive_window_max_bytes: Option<u64>,
     /// Packets of the reverse direction, from the receiver of the data to its sender.
     "Reverse packets", "packets", Lower: reverse_packets: u64,
+    /// Of these, those that were lost or dropped on their way.
+    "Lost reverse packets", "packets", Lower: reverse_packets_lost: u64,
     /// Bytes of the reverse direction in percent of `bytes_sent`.
     "Reverse overhead", "%", Lower: reverse_overhead_percent: Option<f64>,
     /// Packets of the reverse direction with an ACK; `null` for datagrams.

@@ -220,6 +220,8 @@ pub struct FlowOutcome {
     pub flow_control: Option<FlowControlStats>,
     /// Packets of the reverse direction.
     pub reverse_packets: u64,
+    /// Of these, packets lost or dropped for whatever reason.
+    pub reverse_packets_lost: u64,
     /// Bytes of these.
     pub reverse_bytes: ReverseBytes,
     /// ACK counters; `None` for datagrams.

@@ -71,9 +71,7 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
     let mut events: Vec<(Time, u8, usize, Event)> = Vec::with_capacity(3 * packets.len());
     for packet in back.packets() {
         if packet.is_lost {
-            if packet.left < data_from {
-                events.push((packet.left, 0, 0, Event::BackLost));
-            }
+            events.push((packet.left, 0, 0, Event::BackLost));
         } else {
             events.push((packet.left, 0, 0, Event::Back(trip(packet, AckWait::default()))));
         }

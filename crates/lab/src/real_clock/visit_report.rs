@@ -122,6 +122,7 @@ impl VisitReport<'_> {
             flow_control_blocked_longest: None,
             flow_control: None,
             reverse_packets: reverse.packets,
+            reverse_packets_lost: reverse.lost(),
             reverse_bytes: ReverseBytes {
                 ip: reverse.layers.ip,
                 udp: reverse.layers.udp,

@@ -21,11 +21,12 @@ pub struct Account<'a> {
     pub completions: Vec<(u64, f64)>,
     /// Mean time of each part, in the order of [`TIME_PARTS`].
     pub parts: Vec<f64>,
-    /// Mean number of packets of the data that were lost, by cause.
+    /// Mean number of packets that were lost, by cause.
     pub losses: Losses,
 }
 
-/// Packets of a transfer's data that were lost.
+/// Packets of a transfer that were lost: those of its data by cause, and those of the reverse
+/// direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Losses {
     /// Lost by loss processes of links.
@@ -36,6 +37,8 @@ pub struct Losses {
     pub policer: f64,
     /// Lost in handovers or without a route.
     pub routing: f64,
+    /// Packets of the reverse direction, lost for whatever reason.
+    pub reverse: f64,
 }
 
 impl Losses {
@@ -45,9 +48,10 @@ impl Losses {
         self.queue + self.policer > 0.0
     }
 
-    /// Returns the most frequent cause in words, with its packets; `None` without any loss.
+    /// Returns the most frequent cause in words, with its packets: the way to the sender, if
+    /// no packet of the data was lost; `None` without any loss.
     pub(super) fn most(&self) -> Option<(&'static str, f64)> {
-        let Self { channel, queue, policer, routing } = *self;
+        let Self { channel, queue, policer, routing, reverse } = *self;
         let all = [
             ("on the channel", channel),
             ("at a full queue", queue),
@@ -55,7 +59,8 @@ impl Losses {
             ("in route changes", routing),
         ];
         let most = all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
-        most.filter(|(_, packets)| *packets > 0.0)
+        let reverse = ("on the way to the sender", reverse);
+        [most?, reverse].into_iter().find(|(_, packets)| *packets > 0.0)
     }
 }
 
@@ -131,6 +136,7 @@ pub fn accounts(results: &Results) -> Vec<Account<'_>> {
                 account.losses.queue += lost.packets_lost_queue as f64;
                 account.losses.policer += lost.packets_lost_policer as f64;
                 account.losses.routing += lost.packets_lost_routing as f64;
+                account.losses.reverse += lost.reverse_packets_lost as f64;
                 for (sum, part) in account.parts.iter_mut().zip(TIME_PARTS) {
                     *sum += (part.read)(budget);
                 }
@@ -140,8 +146,8 @@ pub fn accounts(results: &Results) -> Vec<Account<'_>> {
     for account in &mut accounts {
         let n = account.completions.len().max(1) as f64;
         account.parts.iter_mut().for_each(|sum| *sum /= n);
-        let Losses { channel, queue, policer, routing } = &mut account.losses;
-        [channel, queue, policer, routing].into_iter().for_each(|sum| *sum /= n);
+        let Losses { channel, queue, policer, routing, reverse } = &mut account.losses;
+        [channel, queue, policer, routing, reverse].into_iter().for_each(|sum| *sum /= n);
     }
     accounts
 }

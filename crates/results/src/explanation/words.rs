@@ -224,6 +224,14 @@ mod tests {
             "6.00 s: 3.00 s congestion window after losses on the channel (37 packets), \
              1.00 s timeouts; 2.00 s time to send the data"
         );
+        let parts = [("timeout_s", 1.0), ("serialisation_s", 2.0)];
+        let mut silent = account("a", &point, &[3.0], &parts);
+        silent.losses.reverse = 12.0;
+        assert_eq!(
+            composition(&silent),
+            "3.00 s: 1.00 s timeouts after losses on the way to the sender (12 packets); \
+             2.00 s time to send the data"
+        );
         let mut starting = account("a", &point, &[6.0], &[("slow_start_s", 6.0)]);
         starting.losses.policer = 1.0;
         assert_eq!(composition(&starting), "6.00 s: 6.00 s slow start");

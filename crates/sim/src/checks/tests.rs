@@ -73,6 +73,7 @@ fn outcome() -> FlowOutcome {
         flow_control_blocked_longest: None,
         flow_control: None,
         reverse_packets: 1000,
+        reverse_packets_lost: 0,
         reverse_bytes: ReverseBytes::default(),
         acknowledgements: None,
         rtt_min: Some(Span::from_millis(600)),

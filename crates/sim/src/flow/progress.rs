@@ -82,6 +82,7 @@ struct VisitCounters {
     /// Packets of both directions without a route.
     no_route: u64,
     reverse_packets: u64,
+    reverse_lost: u64,
     reverse_bytes: ReverseBytes,
     series: Option<CounterSeries>,
 }
@@ -463,6 +464,7 @@ impl FlowProgress {
             flow_control_blocked_longest: Some(record.window_blocked_longest),
             flow_control: report.flow_control.as_ref().map(FlowControlReport::stats),
             reverse_packets: counters.reverse_packets,
+            reverse_packets_lost: counters.reverse_lost,
             reverse_bytes: counters.reverse_bytes,
             acknowledgements: report.reverse.acknowledgements.clone(),
             rtt_min: record.rtt_min(),
@@ -531,8 +533,11 @@ impl FlowProgress {
                 }
             }
         }
-        if toward != current.data_direction && !both_directions {
-            return;
+        if toward != current.data_direction {
+            counters.reverse_lost += 1;
+            if !both_directions {
+                return;
+            }
         }
         let series = counters.series.as_mut();
         let (count, series) = match lost {

@@ -20,7 +20,7 @@ use bentpipe_quic::qlog::{Forms, QlogSink};
 use bentpipe_quic::{Handshake, PathLease, StartLease};
 use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::http::{self, Exchange, ExchangeEvent, Opening};
-use bentpipe_tcp::{CloseReason, MakeController};
+use bentpipe_tcp::{CloseReason, MakeController, Segment};
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 
@@ -357,9 +357,10 @@ impl Flow for TcpFlow {
         self.has_ticket |= running.ready.is_some();
         let reverse = running.segments.reverse(record.series.as_mut());
         let duplicates = self.tcp_connections.duplicates(running.starting.direction);
+        let full = Segment { len: self.stack.tcp.segment, ..Segment::default() };
         let report = VisitReport {
             transport: "tcp",
-            duplicate_bytes: duplicates * u64::from(self.stack.tcp.segment),
+            duplicate_bytes: duplicates * u64::from(full.bytes()),
             connections: self.tcp_connections.len(),
             handshake: running.ready,
             record: &mut record,

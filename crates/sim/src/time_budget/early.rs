@@ -3,10 +3,12 @@
 use super::Trip;
 use bentpipe_units::{Span, Time};
 
-/// Packets in a row whose loss makes an outage before the first data packet, when few are sent and
-/// each repetition waits for a timer. Our choice: at 1 % of random loss, one handshake in ten
-/// thousand loses two in a row.
+/// Packets in a row whose loss may make an outage before the first data packet, when few are sent
+/// and each repetition waits for a timer.
 const EARLY_PACKETS: u32 = 2;
+/// Probability above which as many losses in a row are chance, at the share of the direction's other
+/// packets that were lost. Our choice: two in a row are an outage unless 3 % of the others are lost.
+const CHANCE: f64 = 1e-3;
 
 /// The directions of [`Early`]: towards the data's receiver and its sender.
 pub(super) const DOWN: usize = 0;
@@ -18,13 +20,31 @@ pub(super) struct Early {
     /// How long those that arrived had waited for other packets and for capacity, added up.
     pub(super) queued: [Span; 2],
     pub(super) capacity: [Span; 2],
-    /// Time of outages: of waits for their ends, and of packets lost in a row.
-    pub(super) outage: Span,
+    /// Time of waits for the ends of outages.
+    outage: Span,
     /// End of the wait for an outage that was counted last.
     outage_until: [Time; 2],
     lost: [LostInARow; 2],
+    /// Direction, number, and time from the first to the last, of packets lost in a row.
+    rows: Vec<(usize, u32, Span)>,
     /// True if a packet was lost.
     pub(super) any_lost: bool,
+}
+
+/// Packets of a direction in the whole visit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Fates {
+    pub(super) arrived: u32,
+    pub(super) lost: u32,
+}
+
+impl Fates {
+    /// Returns true if `count` losses in a row are to be expected at the rate of the others.
+    fn explain(self, count: u32) -> bool {
+        let others = self.lost.saturating_sub(count);
+        let rate = f64::from(others) / f64::from(self.arrived.saturating_add(others).max(1));
+        rate.powf(f64::from(count)) > CHANCE
+    }
 }
 
 impl Early {
@@ -48,9 +68,18 @@ impl Early {
 
     /// Handles the arrival of any packet.
     pub(super) fn end_of_losses(&mut self, direction: usize, rtt: Span) {
-        if let Some((first, last, _)) = self.lost[direction].take_outage(EARLY_PACKETS, rtt) {
-            self.outage += last.since(first);
+        let row = &mut self.lost[direction];
+        let count = row.count;
+        if let Some((first, last, _)) = row.take_outage(EARLY_PACKETS, rtt) {
+            self.rows.push((direction, count, last.since(first)));
         }
+    }
+
+    /// Returns the time of outages, if these are the packets of the visit in both directions.
+    pub(super) fn outages(&self, fates: [Fates; 2]) -> Span {
+        let rows = self.rows.iter();
+        let of_outages = rows.filter(|(direction, count, _)| !fates[*direction].explain(*count));
+        of_outages.fold(self.outage, |sum, (_, _, span)| sum + *span)
     }
 }
 
