@@ -47,12 +47,42 @@ pub fn text(plan: &Plan, colour: bool) -> String {
         return text;
     }
     let mut table = Table::new(&[("variant", Align::Left)]);
+    let names_flows = variants.iter().any(|variant| variant.flows.len() > 1);
+    if names_flows {
+        table.column("flow".to_owned(), Align::Left);
+    }
     for (head, _) in &different {
         table.column((*head).to_owned(), Align::Left);
     }
     for (variant, flow) in rows {
+        let names = names_flows.then(|| names(&flow.flows));
         let cells = different.iter().map(|(_, read)| read(flow).unwrap_or("–").to_owned());
-        table.row([variant.to_owned()].into_iter().chain(cells));
+        table.row([variant.to_owned()].into_iter().chain(names).chain(cells));
     }
     text + &table.render(colour)
+}
+
+/// Most names of flows that a row lists.
+const MOST_NAMES: usize = 3;
+
+/// Returns the names of flows, shortened if they are many.
+fn names(flows: &[String]) -> String {
+    match flows.get(..MOST_NAMES) {
+        Some(first) if flows.len() > MOST_NAMES => {
+            format!("{} and {} more", first.join(", "), flows.len() - MOST_NAMES)
+        }
+        _ => flows.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_flows_are_counted() {
+        let flows: Vec<String> = (1..=9).map(|i| format!("user {i}")).collect();
+        assert_eq!(names(&flows), "user 1, user 2, user 3 and 6 more");
+        assert_eq!(names(&flows[..2]), "user 1, user 2");
+    }
 }

@@ -34,7 +34,9 @@ pub enum ResumptionError {
 ///
 /// A program with a noq endpoint of its own calls [`Resumption::connection`] for each connection.
 /// It returns a configuration to accept the connection with, and a [`PathUse`] that has to live as
-/// long as the connection. Dropping that saves what was learned of the path.
+/// long as the connection. Dropping that saves what was learned of the path. What is remembered of
+/// a path is for one connection at a time: an address that may be forged should be validated first
+/// (`Incoming::retry`).
 ///
 /// A client that migrates to another address gets a new congestion controller, which does not use
 /// what is remembered. What the old path carried is saved then; of the new path nothing is, unless
@@ -132,6 +134,13 @@ impl Resumption {
     ) -> (Arc<ServerConfig>, PathUse) {
         let (started, path_lease, start_lease) =
             self.start(self.config.clone(), remote.ip().to_canonical());
+        // The program's endpoint does not say here when the handshake is complete.
+        if let Some(Err(error)) = path_lease.as_ref().map(|lease| lease.confirm(self.clock.now())) {
+            tracing::warn!(%error, "path store");
+        }
+        if let Some(lease) = &start_lease {
+            lease.confirm();
+        }
         let mut transport = base.transport.as_ref().clone();
         transport.congestion_controller_factory(started.sender());
         let mut config = base.clone();
@@ -156,7 +165,6 @@ impl Resumption {
         config: ConnectionConfig,
         remote: IpAddr,
     ) -> (ConnectionConfig, Option<PathLease>, Option<StartLease>) {
-        let now = self.clock.now();
         let factory = self.config.controller();
         let path_lease = factory.resumes().then(|| {
             let Some(memory) = &self.memory else { return PathLease::without_store() };
@@ -165,14 +173,15 @@ impl Resumption {
             if SystemRandom::new().fill(&mut holder).is_err() {
                 return PathLease::without_store();
             }
-            memory.begin(remote, Holder(u64::from_ne_bytes(holder)), now).unwrap_or_else(|error| {
+            let holder = Holder(u64::from_ne_bytes(holder));
+            memory.begin_unconfirmed(remote, holder).unwrap_or_else(|error| {
                 tracing::warn!(%error, "path store");
                 PathLease::without_store()
             })
         });
         let start_lease = factory
             .needs_start_slot()
-            .then(|| self.simultaneous_starts.lease(Prefixes::default().of(remote)));
+            .then(|| self.simultaneous_starts.lease_unconfirmed(Prefixes::default().of(remote)));
         let config = config
             .with_controller(factory.clone())
             .with_metrics(SenderMetrics::new(None))

@@ -79,6 +79,9 @@ pub struct VariantSettings {
 /// The settings of a flow that affect its results most.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowSettings {
+    /// Names of the flows that have them.
+    #[serde(default)]
+    pub flows: Vec<String>,
     /// `quic` or `tcp`; otherwise the kind of workload.
     pub transport: String,
     /// Congestion controller.

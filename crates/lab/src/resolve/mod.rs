@@ -91,10 +91,7 @@ pub(crate) fn resolve(
     let mut settings = Vec::new();
     for keys in &variant.flows {
         let flow = flow(keys, path, scenario)?;
-        let flow_settings = settings::settings(keys, &flow);
-        if !settings.contains(&flow_settings) {
-            settings.push(flow_settings);
-        }
+        settings::add(&mut settings, keys, &flow);
         flows.push(flow);
         jitters.push(keys.ends.start_jitter.unwrap_or_default());
     }

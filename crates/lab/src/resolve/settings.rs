@@ -6,8 +6,19 @@ use bentpipe_results::FlowSettings;
 use bentpipe_scenario as scenario;
 use bentpipe_sim::{DatagramTraffic, FlowSpec, Stack};
 
-/// Returns the settings of a flow as results show them.
-pub(super) fn settings(flow: &scenario::Flow, spec: &FlowSpec) -> FlowSettings {
+/// Adds the settings of a flow to those of a variant's flows, each listed once.
+pub(super) fn add(all: &mut Vec<FlowSettings>, flow: &scenario::Flow, spec: &FlowSpec) {
+    let new = settings(flow, spec);
+    let is_same =
+        |old: &&mut FlowSettings| FlowSettings { flows: Vec::new(), ..(**old).clone() } == new;
+    match all.iter_mut().find(is_same) {
+        Some(old) => old.flows.push(flow.name().to_owned()),
+        None => all.push(FlowSettings { flows: vec![flow.name().to_owned()], ..new }),
+    }
+}
+
+/// Returns the settings of a flow as results show them, without its name.
+fn settings(flow: &scenario::Flow, spec: &FlowSpec) -> FlowSettings {
     let congestion = spec.stack.congestion();
     let (transport, ack) = match &spec.stack {
         Stack::Quic(quic) => ("quic", Some(quic.ack.to_string())),
@@ -31,6 +42,7 @@ pub(super) fn settings(flow: &scenario::Flow, spec: &FlowSpec) -> FlowSettings {
         format!("{}{}", congestion.resume, if by_token && used { " by token" } else { "" })
     });
     FlowSettings {
+        flows: Vec::new(),
         transport: transport.to_owned(),
         congestion: congestion.map(|congestion| congestion.controller.to_string()),
         slow_start: congestion.map(|congestion| congestion.slow_start.to_string()),

@@ -50,8 +50,9 @@ pub type MakeController =
 pub struct HandshakeComplete(Arc<AtomicBool>);
 
 impl HandshakeComplete {
-    pub(crate) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+    /// Returns true if it was not known before.
+    pub(crate) fn set(&self) -> bool {
+        !self.0.swap(true, Ordering::Relaxed)
     }
 
     fn get(&self) -> bool {

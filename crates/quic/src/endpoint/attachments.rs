@@ -9,7 +9,7 @@ use crate::path_memory::PathLease;
 use crate::path_memory::token::Tokens;
 use bentpipe_congestion::SenderMetrics;
 use bentpipe_qlog::QlogSink;
-use bentpipe_units::Bytes;
+use bentpipe_units::{Bytes, Time};
 
 /// The parts of a connection outside the stack, besides its application.
 /// [`crate::ConnectionConfig`] builds it together with the stack's configuration.
@@ -47,4 +47,17 @@ pub struct Attachments {
     pub flow_control_received: Option<FlowControlReport>,
     /// Records the flow control of the data it sends.
     pub flow_control_sent: Option<FlowControlReport>,
+}
+
+impl Attachments {
+    /// Handles the end of the handshake at `now`: the peer receives at its address.
+    pub(super) fn confirm_address(&self, now: Time) {
+        if let Some(lease) = &self.start_lease {
+            lease.confirm();
+        }
+        // Without the store, the connection continues as on an unknown path.
+        if let Some(Err(error)) = self.path_lease.as_ref().map(|lease| lease.confirm(now)) {
+            tracing::warn!(%error, "path memory");
+        }
+    }
 }

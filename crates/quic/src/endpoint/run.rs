@@ -93,8 +93,8 @@ impl Endpoint {
             }
             exchange_events(&mut self.noq, key, &mut state);
             state.dispatch_events();
-            if state.connected().is_some() {
-                entry.attachments.handshake.set();
+            if state.connected().is_some() && entry.attachments.handshake.set() {
+                entry.attachments.confirm_address(now);
             }
             if state.connected().is_some() && !entry.early.is_empty() {
                 for event in std::mem::take(&mut entry.early) {

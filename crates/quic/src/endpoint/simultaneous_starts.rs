@@ -20,9 +20,18 @@ pub struct SimultaneousStarts<K: Ord>(Arc<Mutex<Entries<K>>>);
 
 #[derive(Debug)]
 struct Entries<K: Ord> {
-    /// Starts of each client: number, and time from which it counts as over.
-    starts: BTreeMap<K, Vec<(u64, Time)>>,
+    /// Starts of each client.
+    starts: BTreeMap<K, Vec<Start>>,
     next: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    id: u64,
+    /// Time from which it counts as over.
+    until: Time,
+    /// True if the client has shown that it receives at its address.
+    confirmed: bool,
 }
 
 impl<K: Ord> Default for SimultaneousStarts<K> {
@@ -34,45 +43,52 @@ impl<K: Ord> Default for SimultaneousStarts<K> {
 impl<K: Ord + Clone + Debug + Send + Sync + 'static> SimultaneousStarts<K> {
     /// Returns the lease of a connection of the client `key`.
     pub fn lease(&self, key: K) -> StartLease {
-        let entered = Arc::new(Mutex::new(Vec::new()));
-        let (starts, mine) = (self.clone(), entered.clone());
-        let (leaving, left) = (self.clone(), key.clone());
-        StartLease {
-            enter: Arc::new(move |now| {
-                let id = starts.enter(&key, now);
-                mine.lock().unwrap_or_else(PoisonError::into_inner).push(id);
-                let guard = Guard { starts: starts.clone(), key: key.clone(), id };
-                FastStart::Allowed(Some(StartSlot::new(guard)))
-            }),
-            leave: Arc::new(move || {
-                for id in entered.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-                    leaving.leave(&left, id);
-                }
-            }),
-        }
+        let lease = self.lease_unconfirmed(key);
+        lease.confirm();
+        lease
+    }
+
+    /// Returns the lease of a connection whose client has not shown yet that it receives at its
+    /// address. Until [`StartLease::confirm`], all such starts of the client together count as one
+    /// for others: whoever sends first packets with forged addresses could slow others down.
+    pub fn lease_unconfirmed(&self, key: K) -> StartLease {
+        StartLease(Arc::new(Part {
+            starts: self.clone(),
+            key,
+            state: Mutex::new(PartState::default()),
+        }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries<K>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(&self, key: &K, now: Time) -> u64 {
+    fn enter(&self, key: &K, now: Time, confirmed: bool) -> u64 {
         let mut entries = self.lock();
         // Removes expired starts, so there are never more entries than starts under way.
         entries.starts.retain(|_, starts| {
-            starts.retain(|&(_, until)| now < until);
+            starts.retain(|start| now < start.until);
             !starts.is_empty()
         });
         let id = entries.next;
         entries.next += 1;
-        entries.starts.entry(key.clone()).or_default().push((id, now + LONGEST_START));
+        let start = Start { id, until: now + LONGEST_START, confirmed };
+        entries.starts.entry(key.clone()).or_default().push(start);
         id
+    }
+
+    fn confirm(&self, key: &K, id: u64) {
+        let mut entries = self.lock();
+        let starts = entries.starts.get_mut(key).into_iter().flatten();
+        for start in starts.filter(|start| start.id == id) {
+            start.confirmed = true;
+        }
     }
 
     fn leave(&self, key: &K, id: u64) {
         let mut entries = self.lock();
         let Some(starts) = entries.starts.get_mut(key) else { return };
-        starts.retain(|&(other, _)| other != id);
+        starts.retain(|start| start.id != id);
         if starts.is_empty() {
             entries.starts.remove(key);
         }
@@ -89,8 +105,11 @@ struct Guard<K: Ord + Clone + Debug + Send + Sync + 'static> {
 impl<K: Ord + Clone + Debug + Send + Sync + 'static> StartGuard for Guard<K> {
     fn sharers(&self, now: Time) -> u64 {
         let entries = self.starts.lock();
-        let starts = entries.starts.get(&self.key).into_iter().flatten();
-        (starts.filter(|&&(id, until)| id == self.id || now < until).count() as u64).max(1)
+        let others = entries.starts.get(&self.key).into_iter().flatten();
+        let others = others.filter(|start| start.id != self.id && now < start.until);
+        let (confirmed, unconfirmed): (Vec<Start>, Vec<Start>) =
+            others.partition(|start| start.confirmed);
+        1 + confirmed.len() as u64 + u64::from(!unconfirmed.is_empty())
     }
 }
 
@@ -100,12 +119,60 @@ impl<K: Ord + Clone + Debug + Send + Sync + 'static> Drop for Guard<K> {
     }
 }
 
+/// One connection's part in a [`SimultaneousStarts`].
+struct Part<K: Ord> {
+    starts: SimultaneousStarts<K>,
+    key: K,
+    state: Mutex<PartState>,
+}
+
+#[derive(Default)]
+struct PartState {
+    confirmed: bool,
+    /// Numbers of its starts.
+    entered: Vec<u64>,
+}
+
+impl<K: Ord> Part<K> {
+    fn state(&self) -> MutexGuard<'_, PartState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a [`StartLease`] does, for clients of any kind.
+trait Lease: Send + Sync {
+    fn enter(&self, now: Time) -> FastStart;
+    fn confirm(&self);
+    fn leave(&self);
+}
+
+impl<K: Ord + Clone + Debug + Send + Sync + 'static> Lease for Part<K> {
+    fn enter(&self, now: Time) -> FastStart {
+        let mut state = self.state();
+        let id = self.starts.enter(&self.key, now, state.confirmed);
+        state.entered.push(id);
+        let (starts, key) = (self.starts.clone(), self.key.clone());
+        FastStart::Allowed(Some(StartSlot::new(Guard { starts, key, id })))
+    }
+
+    fn confirm(&self) {
+        let mut state = self.state();
+        state.confirmed = true;
+        for id in &state.entered {
+            self.starts.confirm(&self.key, *id);
+        }
+    }
+
+    fn leave(&self) {
+        for id in self.state().entered.drain(..) {
+            self.starts.leave(&self.key, id);
+        }
+    }
+}
+
 /// One connection's part in a [`SimultaneousStarts`]. Clones are the same part.
 #[derive(Clone)]
-pub struct StartLease {
-    enter: Arc<dyn Fn(Time) -> FastStart + Send + Sync>,
-    leave: Arc<dyn Fn() + Send + Sync>,
-}
+pub struct StartLease(Arc<dyn Lease>);
 
 impl Debug for StartLease {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -116,12 +183,17 @@ impl Debug for StartLease {
 impl StartLease {
     /// Enters a start that begins at `now`.
     pub fn enter(&self, now: Time) -> FastStart {
-        (self.enter)(now)
+        self.0.enter(now)
+    }
+
+    /// Handles that the client receives at its address: after the handshake.
+    pub fn confirm(&self) {
+        self.0.confirm();
     }
 
     /// Ends the start, because the connection has ended.
     pub fn leave(&self) {
-        (self.leave)();
+        self.0.leave();
     }
 }
 
@@ -147,6 +219,23 @@ mod tests {
         assert_eq!((counts(), second.sharers(Time::ZERO)), ([2, 1], 2));
         drop(second);
         assert_eq!(counts(), [1, 1]);
+    }
+
+    #[test]
+    fn starts_of_unconfirmed_clients_count_as_one() {
+        let starts = SimultaneousStarts::default();
+        let leases: Vec<StartLease> = (0..50).map(|_| starts.lease_unconfirmed("a")).collect();
+        let slots: Vec<StartSlot> =
+            leases.iter().map(|lease| slot(lease.enter(Time::ZERO))).collect();
+        let sharers = || slots[0].sharers(Time::ZERO);
+        assert_eq!(sharers(), 2);
+        leases[0].confirm();
+        assert_eq!(sharers(), 2);
+        leases[1].confirm();
+        leases[2].confirm();
+        assert_eq!(sharers(), 4);
+        leases[1].leave();
+        assert_eq!(sharers(), 3);
     }
 
     #[test]

@@ -73,18 +73,28 @@ impl PathMemory {
         holder: Holder,
         clock: Time,
     ) -> Result<PathLease, PathMemoryError> {
-        let place = self.place(remote)?;
-        let resume_handle = ResumeHandle::new();
-        match self.borrow(&place.key, holder, clock)? {
-            Borrowed::Set(saved) => drop(resume_handle.offer(saved)),
-            Borrowed::InUse => resume_handle.refuse(Refusal::InUse),
-            Borrowed::Nothing => {}
-        }
-        let state = LeaseState { place: Some(place), ..LeaseState::default() };
+        let lease = self.begin_unconfirmed(remote, holder)?;
+        lease.confirm(clock)?;
+        Ok(lease)
+    }
+
+    /// Like [`PathMemory::begin`], for a connection whose client has not shown yet that it receives
+    /// at `remote`: it leases the set with [`PathLease::confirm`]. Otherwise whoever sends a first
+    /// packet with a forged address could keep the clients there from using the set.
+    ///
+    /// # Errors
+    /// The interface name is invalid. The connection can do without a lease.
+    pub fn begin_unconfirmed(
+        &self,
+        remote: IpAddr,
+        holder: Holder,
+    ) -> Result<PathLease, PathMemoryError> {
+        let place = Some(self.place(remote)?);
+        let state = LeaseState { place, is_unconfirmed: true, ..LeaseState::default() };
         Ok(PathLease {
             source: Some((self.clone(), holder)),
             state: Arc::new(Mutex::new(state)),
-            resume_handle,
+            resume_handle: ResumeHandle::new(),
         })
     }
 
@@ -136,6 +146,8 @@ struct LeaseState {
     place: Option<Place>,
     /// True if the connection has migrated to an address that is not known here yet.
     moved: bool,
+    /// True until the client has shown that it receives at its address.
+    is_unconfirmed: bool,
 }
 
 /// The place of a path in a store.
@@ -166,6 +178,26 @@ impl PathLease {
         self.resume_handle.clone()
     }
 
+    /// Leases the saved set, since the client receives at its address: after the handshake. Only the
+    /// first call counts.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub fn confirm(&self, clock: Time) -> Result<(), StoreError> {
+        let Some((memory, holder)) = &self.source else { return Ok(()) };
+        let mut state = self.lock();
+        if !std::mem::take(&mut state.is_unconfirmed) {
+            return Ok(());
+        }
+        let Some(place) = &state.place else { return Ok(()) };
+        match memory.borrow(&place.key, *holder, clock)? {
+            Borrowed::Set(saved) => drop(self.resume_handle.offer(saved)),
+            Borrowed::InUse => self.resume_handle.refuse(Refusal::InUse),
+            Borrowed::Nothing => {}
+        }
+        Ok(())
+    }
+
     /// Handles a migration: the stack makes a new controller, whose handle this returns. The store
     /// is updated with what was learned of the old path. What the new path carries is not saved
     /// before [`PathLease::set_remote`] says where it leads.
@@ -174,7 +206,7 @@ impl PathLease {
         if let Err(error) = self.flush(true) {
             tracing::warn!(%error, "path memory");
         }
-        *self.lock() = LeaseState { place: None, moved: true };
+        *self.lock() = LeaseState { moved: true, ..LeaseState::default() };
         self.resume_handle.begin_path()
     }
 
@@ -201,7 +233,7 @@ impl PathLease {
             self.resume_handle.offer(saved);
             memory.store().release(&place.key, *holder)?;
         }
-        *self.lock() = LeaseState { place: Some(place), moved: false };
+        *self.lock() = LeaseState { place: Some(place), ..LeaseState::default() };
         Ok(())
     }
 
@@ -218,6 +250,9 @@ impl PathLease {
     pub fn flush(&self, over: bool) -> Result<(), StoreError> {
         let Some((memory, holder)) = &self.source else { return Ok(()) };
         let mut state = self.lock();
+        if state.is_unconfirmed {
+            return Ok(());
+        }
         let Some(Place { key, flushed, .. }) = &mut state.place else { return Ok(()) };
         let now = memory.epoch.epoch();
         let mut store = memory.store();
