@@ -87,8 +87,10 @@ impl Net {
         let (client_config, _) = config.clone().client(Arc::new(client_tls.quic(false).unwrap()));
         let handle = Arc::new(Mutex::new(None));
         let (base, paths, leased) = (server_config.clone(), memory.clone(), handle.clone());
+        let mut connections = 0;
         let acceptor = Box::new(move |remote: SocketAddr| {
-            let lease = paths.begin(remote.ip(), Holder(1), Time::ZERO).unwrap();
+            connections += 1;
+            let lease = paths.begin_unconfirmed(remote.ip(), Holder(connections)).unwrap();
             *leased.lock().unwrap() = Some(lease.resume_handle());
             let config = config.clone().with_path_lease(Some(lease));
             let (config, attachments) = config.server(&base);
@@ -227,6 +229,19 @@ fn a_jump_is_not_repeated_on_the_path_of_another_address() {
     let after = net.transitions();
     assert_eq!(jumps(&after), 0, "{after:?}");
     assert!(after.iter().any(|transition| transition.trigger == Some(Trigger::PathChanged)));
+}
+
+#[test]
+fn a_first_packet_with_a_forged_address_does_not_keep_the_saved_set_from_its_clients() {
+    let mut net = Net::new(OLD, 4_000_000, Some((BDP, RTT)));
+    // From another address of the client's network, whose owner sees only the responses.
+    let mut forger = Net::new("192.0.2.99:1000", 1, None);
+    forger.send();
+    for (_, _, data) in forger.wire {
+        net.server.handle_datagram(net.now, address("192.0.2.99:1000"), None, data[..].into());
+    }
+    net.run_until_received(4_000_000);
+    assert_eq!(jumps(&net.transitions()), 1);
 }
 
 #[test]
