@@ -50,9 +50,8 @@ pub type MakeController =
 pub struct HandshakeComplete(Arc<AtomicBool>);
 
 impl HandshakeComplete {
-    /// Returns true if it was not known before.
-    pub(crate) fn set(&self) -> bool {
-        !self.0.swap(true, Ordering::Relaxed)
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 
     fn get(&self) -> bool {

@@ -50,7 +50,7 @@ pub struct Attachments {
 }
 
 impl Attachments {
-    /// Handles the end of the handshake at `now`: the peer receives at its address.
+    /// Handles that the peer's address is validated at `now` (RFC 9000 §8.1).
     pub(super) fn confirm_address(&self, now: Time) {
         if let Some(lease) = &self.start_lease {
             lease.confirm();

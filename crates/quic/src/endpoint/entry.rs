@@ -35,6 +35,8 @@ pub(super) struct Entry {
     pub queued: bool,
     pub batches: Batches,
     pub attachments: Attachments,
+    /// True once the attachments know that the peer receives at its address.
+    pub address_confirmed: bool,
     /// Time of the last update of the path memory.
     pub flushed: Time,
     pub waker: Arc<ConnectionWaker>,

@@ -93,7 +93,10 @@ impl Endpoint {
             }
             exchange_events(&mut self.noq, key, &mut state);
             state.dispatch_events();
-            if state.connected().is_some() && entry.attachments.handshake.set() {
+            if state.connected().is_some() {
+                entry.attachments.handshake.set();
+            }
+            if state.may_send_freely() && !std::mem::replace(&mut entry.address_confirmed, true) {
                 entry.attachments.confirm_address(now);
             }
             if state.connected().is_some() && !entry.early.is_empty() {

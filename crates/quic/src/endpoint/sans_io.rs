@@ -181,6 +181,7 @@ impl Endpoint {
                 queued: false,
                 batches: Batches::default(),
                 attachments,
+                address_confirmed: false,
                 flushed: now,
                 waker,
                 ack_scheduler,

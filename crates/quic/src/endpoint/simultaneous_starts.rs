@@ -186,7 +186,7 @@ impl StartLease {
         self.0.enter(now)
     }
 
-    /// Handles that the client receives at its address: after the handshake.
+    /// Handles that the client's address is validated.
     pub fn confirm(&self) {
         self.0.confirm();
     }

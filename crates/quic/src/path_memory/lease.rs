@@ -178,8 +178,8 @@ impl PathLease {
         self.resume_handle.clone()
     }
 
-    /// Leases the saved set, since the client receives at its address: after the handshake. Only the
-    /// first call counts.
+    /// Leases the saved set, since the client's address is validated (RFC 9000 §8.1): after the
+    /// handshake, or by a token. Only the first call counts.
     ///
     /// # Errors
     /// The store fails.
