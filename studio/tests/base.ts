@@ -54,6 +54,7 @@ export const flowWith = (given: Partial<Flow>): Flow => ({
   receive_buffer_max_bytes: null,
   receive_window_max_bytes: null,
   reverse_packets: 0,
+  reverse_packets_lost: 0,
   reverse_overhead_percent: null,
   reverse_acks: null,
   reverse_acks_only: null,

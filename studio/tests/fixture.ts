@@ -27,6 +27,7 @@ function flowOf(o: FlowOutcome, bytes: number, variant: string, shift: number): 
     packets_declared_lost: o.declared,
     flow_control_blocked_s: 0,
     reverse_packets: o.acks,
+    reverse_packets_lost: 0,
     reverse_bytes: layers({
       ip: o.acks * 20,
       udp: o.acks * 8,
@@ -227,6 +228,7 @@ export function geoReport({
       name,
       flows: [
         {
+          flows: ["main"],
           transport: i === 0 ? "tcp" : "quic",
           congestion: "cubic",
           slow_start: i === 3 ? "careful-resume" : "hystart++",

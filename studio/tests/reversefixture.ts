@@ -112,6 +112,7 @@ export function reverseReport({
       flow_control_blocked_s: blocked * 2,
       flow_control_blocked_longest_s: blocked,
       reverse_packets: n,
+      reverse_packets_lost: 0,
       reverse_bytes: layers({ ...own, total }),
       reverse_overhead_percent: (100 * total) / (o.sent * 1378),
       reverse_acks: n,

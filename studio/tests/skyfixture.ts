@@ -304,6 +304,7 @@ export function constellationReport(): Fixture {
           ...{
             flow_control_blocked_s: null,
             reverse_packets: 25_000,
+            reverse_packets_lost: 0,
             reverse_bytes: layers({ total: 1_300_000 }),
             rtt_min_ms: rtts[i]!,
             rtt_mean_ms: rtts[i]! + 30,

@@ -167,6 +167,15 @@ export const METRICS = [
     detail: false,
   },
   {
+    name: "reverse_packets_lost",
+    scope: "flow",
+    unit: "packets",
+    better: "lower",
+    label: "Lost reverse packets",
+    about: "Of these, those that were lost or dropped on their way.",
+    detail: false,
+  },
+  {
     name: "reverse_overhead_percent",
     scope: "flow",
     unit: "%",

@@ -392,6 +392,8 @@ export interface Flow {
   reverse_overhead_percent: number | null;
   /** Packets of the reverse direction, from the receiver of the data to its sender. */
   reverse_packets: number;
+  /** Of these, those that were lost or dropped on their way. */
+  reverse_packets_lost: number;
   /** Mean RTT, one sample per ACK. */
   rtt_mean_ms: number | null;
   /** Minimum RTT sampled by the sender. */
@@ -800,6 +802,8 @@ export interface FlowSettings {
   ack: string | null;
   /** Congestion controller. */
   congestion: string | null;
+  /** Names of the flows that have them. */
+  flows: string[];
   /** Handshake of the measured visit: `1rtt` or `0rtt`. */
   handshake: string | null;
   /** Preset, if the scenario names one. */
