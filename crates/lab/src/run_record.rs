@@ -8,6 +8,7 @@ use bentpipe_report::Trace;
 use bentpipe_results::{Emulation, Run};
 use bentpipe_sim::{RunOutcome, RunSpec};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use thiserror::Error;
 
 /// Results and recording of one run.
@@ -120,20 +121,51 @@ pub(crate) fn decode_run(bytes: &[u8]) -> Result<Run, DecodeError> {
     serde_json::from_slice(bytes).map_err(|error| DecodeError(error.to_string()))
 }
 
+/// Largest ratio of a text to its compressed form (Snappy: copies of 64 bytes in 3).
+const MOST_COMPRESSED: usize = 22;
+
 /// Description of a recording, before its contents.
 #[derive(Serialize, Deserialize)]
 struct Header {
     recording: RunRecording,
     points: usize,
-    /// Sizes of the files.
-    files: Vec<usize>,
+    files: Vec<Stored>,
+}
+
+/// A file as it is stored.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Stored {
+    bytes: usize,
+    is_compressed: bool,
+}
+
+/// Returns `content` compressed, or as it is if it is too long for that. Events of qlog repeat
+/// their names: a tenth remains, which is written faster than the whole.
+fn compress(content: &[u8]) -> (Cow<'_, [u8]>, Stored) {
+    let compressed = snap::raw::Encoder::new().compress_vec(content);
+    let (content, is_compressed) = match compressed {
+        Ok(compressed) => (Cow::Owned(compressed), true),
+        Err(_) => (Cow::Borrowed(content), false),
+    };
+    let bytes = content.len();
+    (content, Stored { bytes, is_compressed })
+}
+
+fn decompress(content: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    let failed = |error: snap::Error| DecodeError(error.to_string());
+    let length = snap::raw::decompress_len(content).map_err(failed)?;
+    if length > content.len().saturating_mul(MOST_COMPRESSED) {
+        return Err(DecodeError(format!("{} bytes cannot become {length}", content.len())));
+    }
+    snap::raw::Decoder::new().decompress_vec(content).map_err(failed)
 }
 
 /// Returns `recording` as bytes, from which [`decode_recording`] returns an equal one.
 pub(crate) fn encode_recording(recording: &RunRecording) -> Vec<u8> {
+    let files: Vec<_> = recording.files.iter().map(|file| compress(&file.content)).collect();
     let header = Header {
         points: recording.points.len(),
-        files: recording.files.iter().map(|file| file.content.len()).collect(),
+        files: files.iter().map(|(_, stored)| *stored).collect(),
         recording: RunRecording {
             trace: recording.trace.clone(),
             points: Vec::new(),
@@ -148,7 +180,7 @@ pub(crate) fn encode_recording(recording: &RunRecording) -> Vec<u8> {
     let mut bytes = Vec::new();
     append(&mut bytes, &serde_json::to_vec(&header).unwrap_or_default());
     bytes.extend(&recording.points);
-    recording.files.iter().for_each(|file| bytes.extend(&file.content));
+    files.iter().for_each(|(content, _)| bytes.extend_from_slice(content));
     bytes
 }
 
@@ -162,8 +194,10 @@ pub(crate) fn decode_recording(bytes: &[u8]) -> Result<RunRecording, DecodeError
     if header.files.len() != recording.files.len() {
         return Err(DecodeError("the number of files differs".to_owned()));
     }
-    for (file, size) in recording.files.iter_mut().zip(header.files) {
-        file.content = take(&mut rest, size)?.to_vec();
+    for (file, stored) in recording.files.iter_mut().zip(header.files) {
+        let content = take(&mut rest, stored.bytes)?;
+        file.content =
+            if stored.is_compressed { decompress(content)? } else { content.to_vec() };
     }
     Ok(recording)
 }
@@ -228,5 +262,15 @@ mod tests {
                 assert!(RunRecord::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
             }
         }
+    }
+
+    #[test]
+    fn a_length_that_the_bytes_cannot_have_is_refused() {
+        let text = vec![b'a'; 1_000_000];
+        let (compressed, stored) = compress(&text);
+        assert!(stored.is_compressed && stored.bytes < 60_000);
+        assert_eq!(decompress(&compressed).unwrap(), text);
+        // A length of 4 GB before nothing.
+        assert!(decompress(&[0xff, 0xff, 0xff, 0xff, 0x0f]).is_err());
     }
 }
