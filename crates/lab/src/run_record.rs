@@ -196,8 +196,7 @@ pub(crate) fn decode_recording(bytes: &[u8]) -> Result<RunRecording, DecodeError
     }
     for (file, stored) in recording.files.iter_mut().zip(header.files) {
         let content = take(&mut rest, stored.bytes)?;
-        file.content =
-            if stored.is_compressed { decompress(content)? } else { content.to_vec() };
+        file.content = if stored.is_compressed { decompress(content)? } else { content.to_vec() };
     }
     Ok(recording)
 }

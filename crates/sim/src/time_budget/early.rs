@@ -6,8 +6,9 @@ use bentpipe_units::{Span, Time};
 /// Packets in a row whose loss may make an outage before the first data packet, when few are sent
 /// and each repetition waits for a timer.
 const EARLY_PACKETS: u32 = 2;
-/// Probability above which as many losses in a row are chance, at the share of the direction's other
-/// packets that were lost. Our choice: two in a row are an outage unless 3 % of the others are lost.
+/// Probability above which as many losses in a row are chance, at the share of the direction's
+/// other packets that were lost. Our choice: two in a row are an outage unless 3 % of the others
+/// are lost.
 const CHANCE: f64 = 1e-3;
 
 /// The directions of [`Early`]: towards the data's receiver and its sender.
