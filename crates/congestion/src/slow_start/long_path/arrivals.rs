@@ -6,6 +6,9 @@ use std::collections::VecDeque;
 /// Maximum number of arrivals kept: steps are then less than 1 % of the kept time.
 const MOST: u64 = 512;
 
+/// Aggregation time from which on frames cause it: the timers of senders and receivers are shorter.
+pub(super) const FRAMES: Span = Span::from_millis(15);
+
 /// One ACK, or several that arrived together.
 #[derive(Debug, Clone, Copy)]
 struct Arrival {
@@ -62,10 +65,24 @@ impl Arrivals {
     /// draft-ietf-ccwg-bbr §4.1.1, plus `aggregation`. Aggregated ACKs then give a lower rate,
     /// never a higher one.
     pub(super) fn rate(&self, window: Span, aggregation: Span, since: Time) -> Option<f64> {
+        let (first, _, last) = self.ends(window)?;
+        if first.at < since { None } else { between(first, last, aggregation) }
+    }
+
+    /// As [`Arrivals::rate`] after any time, on a path with frames, which others do not use: what
+    /// begins with the last ACK of a frame needs no addition.
+    pub(super) fn rate_of_frames(&self, window: Span, aggregation: Span) -> Option<f64> {
+        let (first, next, last) = self.ends(window)?;
+        let ends_frame = aggregation > FRAMES && next.opened.since(first.at) >= aggregation / 2;
+        between(first, last, if ends_frame { Span::ZERO } else { aggregation })
+    }
+
+    /// Returns the first arrival of the last `window`, the one after it, and the last.
+    fn ends(&self, window: Span) -> Option<(&Arrival, &Arrival, &Arrival)> {
         let last = self.list.back()?;
         let after = self.list.partition_point(|arrival| last.at.since(arrival.at) >= window);
         let first = self.list.get(after.checked_sub(1)?)?;
-        if first.at < since { None } else { between(first, last, aggregation) }
+        Some((first, self.list.get(after).unwrap_or(last), last))
     }
 
     /// Returns the rate over all ACKs after `since`, however few. `aggregation` keeps it from being
@@ -111,6 +128,23 @@ mod tests {
     #[test]
     fn aggregation_lowers_the_rate() {
         assert_eq!(steady(20).rate(ms(100), ms(100), Time::ZERO), Some(50_000.0));
+    }
+
+    #[test]
+    fn the_rate_of_whole_frames_is_exact_though_their_acks_arrive_together() {
+        let mut arrivals = Arrivals::new(ms(600));
+        for index in 0..99 {
+            // 100 bytes per millisecond; what the receiver got in a frame of 25 ms comes in three
+            // ACKs at its end.
+            let (frame, part) = (index / 3, index % 3);
+            let got = 25 * frame + 8 * part;
+            let at = Time::from_millis(500 + 25 * frame + 2 * part);
+            arrivals.note(at, Bytes::new(100 * got), Time::from_millis(got));
+        }
+        let rate = |window| arrivals.rate_of_frames(ms(window), ms(27)).unwrap();
+        // From a frame's last ACK to another's, and from the one before it.
+        assert_eq!(rate(300), 100_000.0);
+        assert!(rate(302) < 100_000.0, "{}", rate(302));
     }
 
     #[test]

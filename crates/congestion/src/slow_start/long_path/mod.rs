@@ -53,11 +53,13 @@ impl LongPath {
     fn grow(&mut self, ack: &Ack<'_>, first: u64) -> Next {
         let path = &mut self.path;
         for part in [0.06, 0.12, 0.25, 0.5] {
-            let rate = path.arrivals.rate(
-                path.scale.mul_f64(part),
-                path.ack_aggregation.span(),
-                Time::ZERO,
-            );
+            let (window, aggregation) = (path.scale.mul_f64(part), path.ack_aggregation.span());
+            // The packets of others also make gaps between ACKs.
+            let rate = if path.tuning.whole_frames && !path.busy {
+                path.arrivals.rate_of_frames(window, aggregation)
+            } else {
+                path.arrivals.rate(window, aggregation, Time::ZERO)
+            };
             path.proven = path.proven.max(rate.unwrap_or_default());
         }
         // Window and rate of the first burst stay until it is acknowledged.

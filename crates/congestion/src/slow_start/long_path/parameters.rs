@@ -36,6 +36,9 @@ parameters! {
         max_ack_aggregation: 30.0, 0.0 => 200.0, "ms",
             "maximum time over which a path aggregates ACKs: slightly more than a DVB-RCS2 return \
              frame (26.5 ms)";
+        whole_frames: 0.0, 0.0 => 1.0, "",
+            "1: a rate that begins with a frame's last ACK is taken as exact; 0: it is lowered by \
+             the time over which ACKs are aggregated, as others are";
         rise: 45.0, 1.0 => 1000.0, "ms", "smallest RTT increase that counts as a queue";
         rise_share: 0.05, 0.01 => 1.0, "",
             "smallest RTT increase that counts as a queue, relative to the RTT";
@@ -70,6 +73,7 @@ pub(super) struct Tuning {
     pub(super) excess: f64,
     pub(super) max_growth: f64,
     pub(super) max_ack_aggregation: Span,
+    pub(super) whole_frames: bool,
     pub(super) rise: Span,
     pub(super) rise_share: f64,
     pub(super) max_loss: f64,
@@ -99,6 +103,7 @@ impl Tuning {
             excess: parameters.excess,
             max_growth: parameters.max_growth,
             max_ack_aggregation: span(parameters.max_ack_aggregation),
+            whole_frames: parameters.whole_frames >= 0.5,
             rise: span(parameters.rise),
             rise_share: parameters.rise_share,
             max_loss: parameters.max_loss,

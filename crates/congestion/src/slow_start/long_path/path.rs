@@ -2,7 +2,7 @@
 
 use super::super::algorithm::{CapacityEstimate, Progress};
 use super::ack_aggregation::AckAggregation;
-use super::arrivals::Arrivals;
+use super::arrivals::{Arrivals, FRAMES};
 use super::delay::Delay;
 use super::parameters::Tuning;
 use super::sharing::Sharing;
@@ -16,9 +16,6 @@ const LONGEST: Span = Span::from_secs(10);
 /// Minimum aggregation time. Senders and receivers themselves aggregate ACKs for a few
 /// milliseconds, with timers, batches and ACKs of ten packets.
 const LEAST_AGGREGATION: Span = Span::from_millis(5);
-
-/// Aggregation time from which on frames cause it: the timers of senders and receivers are shorter.
-const FRAMES: Span = Span::from_millis(15);
 
 /// Losses of a round.
 #[derive(Debug, Clone, Copy, Default)]
