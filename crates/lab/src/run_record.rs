@@ -140,7 +140,7 @@ struct Stored {
 }
 
 /// Returns `content` compressed, or as it is if it is too long for that. Events of qlog repeat
-/// their names: a tenth remains, which is written faster than the whole.
+/// their names: an eighth remains, which is written faster than the whole.
 fn compress(content: &[u8]) -> (Cow<'_, [u8]>, Stored) {
     let compressed = snap::raw::Encoder::new().compress_vec(content);
     let (content, is_compressed) = match compressed {

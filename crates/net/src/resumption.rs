@@ -134,13 +134,7 @@ impl Resumption {
     ) -> (Arc<ServerConfig>, PathUse) {
         let (started, path_lease, start_lease) =
             self.start(self.config.clone(), remote.ip().to_canonical());
-        // The program's endpoint does not say here when the handshake is complete.
-        if let Some(Err(error)) = path_lease.as_ref().map(|lease| lease.confirm(self.clock.now())) {
-            tracing::warn!(%error, "path store");
-        }
-        if let Some(lease) = &start_lease {
-            lease.confirm();
-        }
+        started.confirm_address(self.clock.now());
         let mut transport = base.transport.as_ref().clone();
         transport.congestion_controller_factory(started.sender());
         let mut config = base.clone();

@@ -14,7 +14,7 @@ use bentpipe_congestion::{
     ControllerFactory, FastStart, PathChangeFeed, ResumeHandle, SenderMetrics,
 };
 use bentpipe_qlog::QlogSink;
-use bentpipe_units::Span;
+use bentpipe_units::{Span, Time};
 use noq_proto::{ClientConfig, ServerConfig, TransportConfig, VarInt, congestion, crypto};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,6 +70,12 @@ impl ConnectionConfig {
     /// Returns the handle to the saved parameters of its path, if it has a lease of them.
     pub fn resume_handle(&self) -> Option<ResumeHandle> {
         self.attachments.path_lease.as_ref().map(PathLease::resume_handle)
+    }
+
+    /// Takes its leases of saved parameters and of a start, whether the client's address is
+    /// validated or not: for a program with an endpoint of its own, which does not say when it is.
+    pub fn confirm_address(&self, now: Time) {
+        self.attachments.confirm_address(now);
     }
 
     /// Limits the streams that the peer may have open.

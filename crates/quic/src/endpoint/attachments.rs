@@ -51,7 +51,7 @@ pub struct Attachments {
 
 impl Attachments {
     /// Handles that the peer's address is validated at `now` (RFC 9000 §8.1).
-    pub(super) fn confirm_address(&self, now: Time) {
+    pub(crate) fn confirm_address(&self, now: Time) {
         if let Some(lease) = &self.start_lease {
             lease.confirm();
         }

@@ -106,10 +106,9 @@ impl<K: Ord + Clone + Debug + Send + Sync + 'static> StartGuard for Guard<K> {
     fn sharers(&self, now: Time) -> u64 {
         let entries = self.starts.lock();
         let others = entries.starts.get(&self.key).into_iter().flatten();
-        let others = others.filter(|start| start.id != self.id && now < start.until);
-        let (confirmed, unconfirmed): (Vec<Start>, Vec<Start>) =
-            others.partition(|start| start.confirmed);
-        1 + confirmed.len() as u64 + u64::from(!unconfirmed.is_empty())
+        let mut others = others.filter(|start| start.id != self.id && now < start.until);
+        let confirmed = others.clone().filter(|start| start.confirmed).count() as u64;
+        1 + confirmed + u64::from(others.any(|start| !start.confirmed))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The account of one visit, from which its time budget follows.
 
-use super::early::{DOWN, Early, Fates, LostInARow, UP};
+use super::early::{DOWN, Early, LostInARow, PacketCounts, UP};
 use super::episodes::Episodes;
 use super::part::Spending;
 use super::strip::Strip;
@@ -40,7 +40,7 @@ pub struct Account {
     /// What packets met before the first data packet arrived.
     early: Early,
     /// Packets of both directions.
-    fates: [Fates; 2],
+    packets: [PacketCounts; 2],
     /// Whose packets share the path.
     sharing: Sharing,
     /// Transmission time of packets that have arrived and of packets that were lost, not yet taken
@@ -63,7 +63,7 @@ pub struct Account {
     /// How long the latest acknowledgement or request has waited on its way.
     ack: AckWait,
     /// The latest of these that an outage had held.
-    held: AckWait,
+    ack_of_outage: AckWait,
     /// Intervals since the latest acknowledgement in which the sender was idle with data to send,
     /// with what limited it.
     idle_since_ack: Vec<(TimePart, Time, Time)>,
@@ -131,7 +131,7 @@ impl Account {
             handshake_round_trips,
             rtt,
             early: Early::default(),
-            fates: [Fates::default(); 2],
+            packets: [PacketCounts::default(); 2],
             sharing,
             unaccounted: Span::ZERO,
             unaccounted_lost: Span::ZERO,
@@ -141,7 +141,7 @@ impl Account {
             lost_in_a_row: LostInARow::default(),
             round: (start, Span::ZERO),
             ack: AckWait::default(),
-            held: AckWait::default(),
+            ack_of_outage: AckWait::default(),
             idle_since_ack: Vec::new(),
             bytes: 0,
         }
@@ -174,10 +174,10 @@ impl Account {
 
     /// Handles the arrival of a packet at the data's sender.
     pub fn ack_arrived(&mut self, now: Time, trip: &Trip) {
-        self.fates[UP].arrived += 1;
+        self.packets[UP].arrived += 1;
         self.ack = AckWait { whole: trip.waited(), outage: trip.outage, arrival: now };
         if !trip.outage.is_zero() {
-            self.held = self.ack;
+            self.ack_of_outage = self.ack;
         }
         if self.opening.is_none() {
             self.early.arrived(UP, trip, self.rtt);
@@ -212,7 +212,7 @@ impl Account {
     /// for `carried`; nothing if it was dropped before. With `by_outage`, the path has lost it as a
     /// whole.
     pub fn lost(&mut self, now: Time, carried: Span, by_outage: bool) {
-        self.fates[DOWN].lost += 1;
+        self.packets[DOWN].lost += 1;
         if self.opening.is_none() {
             self.early.lost(DOWN, now);
         } else if by_outage {
@@ -226,7 +226,7 @@ impl Account {
 
     /// Handles the loss of a packet towards the data's sender.
     pub fn ack_lost(&mut self, now: Time) {
-        self.fates[UP].lost += 1;
+        self.packets[UP].lost += 1;
         if self.opening.is_none() {
             self.early.lost(UP, now);
         }
@@ -242,7 +242,7 @@ impl Account {
         bytes: u32,
         requests: impl Fn() -> Requests,
     ) {
-        self.fates[DOWN].arrived += 1;
+        self.packets[DOWN].arrived += 1;
         if self.data_from.is_none_or(|from| trip.sent < from) {
             if self.opening.is_none() {
                 self.early.arrived(DOWN, trip, self.rtt);
@@ -318,7 +318,7 @@ impl Account {
         let handshake =
             handshake.filter(|&at| at <= trip.sent).map_or(Span::ZERO, |at| at.since(gap.begin));
         let (handshake, request) = (handshake.min(whole), whole.saturating_sub(handshake));
-        let mut outage = self.early.outages(self.fates);
+        let mut outage = self.early.outages(self.packets);
         let Early { queued, capacity, any_lost, .. } = self.early;
         let other_flows =
             if self.sharing == Sharing::OtherFlows { queued[DOWN] } else { Span::ZERO };
@@ -348,7 +348,9 @@ impl Account {
 
     /// Divides what is left of a gap by what limited the sender before it sent the packet.
     fn idle(&mut self, gap: Gap, trip: &Trip, transit: Span, requests: Requests) {
-        let Self { limits, spending, round, rtt, behind_proxy, idle_since_ack, held, .. } = self;
+        let Self {
+            limits, spending, round, rtt, behind_proxy, idle_since_ack, ack_of_outage, ..
+        } = self;
         // A round trip of the sender: an acknowledgement that waited delays each one once.
         let ack_waited = trip.ack.without_outage();
         let round_trip = (*rtt).max(transit) + trip.waited() + ack_waited;
@@ -383,7 +385,7 @@ impl Account {
                 idle_since_ack.push((part, begin, end));
             }
             // The sender may have sent on its own before the acknowledgement that was held arrived.
-            let held = trip.ack.held(begin, end).max(held.held(begin, end));
+            let held = trip.ack.held(begin, end).max(ack_of_outage.held(begin, end));
             let mut rest = span;
             let mut take = |part: TimePart, most: Span| {
                 let taken = rest.min(most);

@@ -32,16 +32,16 @@ pub(super) struct Early {
     pub(super) any_lost: bool,
 }
 
-/// Packets of a direction in the whole visit.
+/// Packets of one direction in the whole visit.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Fates {
+pub(super) struct PacketCounts {
     pub(super) arrived: u32,
     pub(super) lost: u32,
 }
 
-impl Fates {
-    /// Returns true if `count` losses in a row are to be expected at the rate of the others.
-    fn explain(self, count: u32) -> bool {
+impl PacketCounts {
+    /// Returns true if `count` losses in a row may be chance, at the rate of the others.
+    fn may_lose_in_a_row(self, count: u32) -> bool {
         let others = self.lost.saturating_sub(count);
         let rate = f64::from(others) / f64::from(self.arrived.saturating_add(others).max(1));
         rate.powf(f64::from(count)) > CHANCE
@@ -76,10 +76,11 @@ impl Early {
         }
     }
 
-    /// Returns the time of outages, if these are the packets of the visit in both directions.
-    pub(super) fn outages(&self, fates: [Fates; 2]) -> Span {
+    /// Returns the time of outages, given the packets of the whole visit in both directions.
+    pub(super) fn outages(&self, packets: [PacketCounts; 2]) -> Span {
         let rows = self.rows.iter();
-        let of_outages = rows.filter(|(direction, count, _)| !fates[*direction].explain(*count));
+        let of_outages =
+            rows.filter(|(direction, count, _)| !packets[*direction].may_lose_in_a_row(*count));
         of_outages.fold(self.outage, |sum, (_, _, span)| sum + *span)
     }
 }

@@ -69,8 +69,9 @@ impl Arrivals {
         if first.at < since { None } else { between(first, last, aggregation) }
     }
 
-    /// As [`Arrivals::rate`] after any time, on a path with frames, which others do not use: what
-    /// begins with the last ACK of a frame needs no addition.
+    /// Returns the rate over the last `window` like [`Arrivals::rate`], but without `aggregation`
+    /// if the window begins with the last ACK of a frame: counted from there, frames are whole.
+    /// Only for paths that others do not use, since their packets make gaps between ACKs too.
     pub(super) fn rate_of_frames(&self, window: Span, aggregation: Span) -> Option<f64> {
         let (first, next, last) = self.ends(window)?;
         let ends_frame = aggregation > FRAMES && next.opened.since(first.at) >= aggregation / 2;

@@ -54,7 +54,6 @@ impl LongPath {
         let path = &mut self.path;
         for part in [0.06, 0.12, 0.25, 0.5] {
             let (window, aggregation) = (path.scale.mul_f64(part), path.ack_aggregation.span());
-            // The packets of others also make gaps between ACKs.
             let rate = if path.tuning.whole_frames && !path.busy {
                 path.arrivals.rate_of_frames(window, aggregation)
             } else {
