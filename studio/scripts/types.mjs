@@ -1,7 +1,7 @@
 /**
  * Generates the types and the table of metrics from src/data/report.schema.json.
  *
- *     npm run types              # writes both files
+ *     npm run types              # writes all files
  *     npm run types -- --check   # fails if they differ from the schema
  *
  * The schema itself is generated from the Rust types by a test of the crate `bentpipe-report`.
@@ -72,25 +72,38 @@ async function types() {
   );
 }
 
-function metrics() {
-  const literal = (text) => {
-    const parts = wrapped(text, WIDTH - 14);
-    return parts.map((line, i) => JSON.stringify(i < parts.length - 1 ? `${line} ` : line));
-  };
-  const rows = schema["x-metrics"].map(
-    ({ name, scope, unit, better, label, about, detail }) =>
-      `{ name: ${JSON.stringify(name)}, scope: "${scope}", unit: ${JSON.stringify(unit)}, ` +
-      `better: "${better}", label: ${JSON.stringify(label)}, ` +
-      `about: ${literal(about).join(" + ")}, detail: ${detail} },`,
-  );
-  const main = schema["x-main-metrics"].map((name) => JSON.stringify(name)).join(", ");
-  return `/** Metrics of the short table beside a scenario's text; the report has all. */
-export const MAIN_METRICS: readonly string[] = [${main}];
+/** Type whose types have a file of their own, as results without a report have them. */
+const RESULTS = "Run";
 
-/** Every metric of the results: of a flow, of flows that share a path, of a link. */
-export const METRICS = [
-${rows.join("\n")}
-] as const satisfies readonly {
+/** Divides source text: what [`RESULTS`] needs, and the rest, which imports it. */
+function divided(text) {
+  const comment = String.raw`(?:/\*\*(?:(?!\*/)[\s\S])*\*/\s*)?`;
+  const begin = `${comment}export (?:interface|type) `;
+  const found = text.matchAll(
+    new RegExp(`${begin}(\\w+)[\\s\\S]*?(?=\\n${begin}|$(?![\\s\\S]))`, "g"),
+  );
+  const declarations = [...found].map(([code, name]) => ({ name, text: code }));
+  // Comments name types too.
+  const bare = (code) => code.replace(/\/\*\*[\s\S]*?\*\//g, "");
+  const uses = (code, name) => new RegExp(`\\b${name}\\b`).test(bare(code));
+  const needed = new Set([RESULTS]);
+  for (const name of needed) {
+    const { text: code } = declarations.find((declaration) => declaration.name === name);
+    for (const other of declarations) if (uses(code, other.name)) needed.add(other.name);
+  }
+  const part = (own) =>
+    declarations
+      .filter(({ name }) => needed.has(name) === own)
+      .map((declaration) => declaration.text)
+      .join("\n");
+  const rest = part(false);
+  const imported = [...needed].filter((name) => uses(rest, name)).join(", ");
+  const from = 'from "./results.types.ts";';
+  return [part(true), `import type { ${imported} } ${from}\n\nexport type * ${from}\n\n${rest}`];
+}
+
+/** The type of rows of metrics. */
+const METRIC_ROWS = `readonly {
   name: string;
   scope: "flow" | "shared" | "population" | "link";
   unit: string;
@@ -99,7 +112,49 @@ ${rows.join("\n")}
   about: string;
   /** True for parts of another metric, which are of interest to few. */
   detail: boolean;
-}[];
+}[]`;
+
+/** The rows of the metrics that `which` selects. */
+function metricRows(which) {
+  const literal = (text) => {
+    const parts = wrapped(text, WIDTH - 14);
+    return parts.map((line, i) => JSON.stringify(i < parts.length - 1 ? `${line} ` : line));
+  };
+  const rows = schema["x-metrics"]
+    .filter(which)
+    .map(
+      ({ name, scope, unit, better, label, about, detail }) =>
+        `{ name: ${JSON.stringify(name)}, scope: "${scope}", unit: ${JSON.stringify(unit)}, ` +
+        `better: "${better}", label: ${JSON.stringify(label)}, ` +
+        `about: ${literal(about).join(" + ")}, detail: ${detail} },`,
+    );
+  return rows.join("\n");
+}
+
+const ofFlows = ({ scope }) => scope === "flow";
+
+function flowMetrics(name, about, which) {
+  return `/** ${about} */
+export const ${name} = [
+${metricRows((row) => ofFlows(row) && which(row))}
+] as const satisfies ${METRIC_ROWS};
+`;
+}
+
+function metrics() {
+  const main = schema["x-main-metrics"].map((name) => JSON.stringify(name)).join(", ");
+  return `import { FLOW_METRICS } from "./flow-metrics.generated.ts";
+import { PART_METRICS } from "./part-metrics.generated.ts";
+
+/** Metrics of the short table beside a scenario's text; the report has all. */
+export const MAIN_METRICS: readonly string[] = [${main}];
+
+/** Every metric of the results: of a flow, of flows that share a path, of a link. */
+export const METRICS = [
+...FLOW_METRICS,
+...PART_METRICS,
+${metricRows((row) => !ofFlows(row))}
+] as const satisfies ${METRIC_ROWS};
 `;
 }
 
@@ -136,8 +191,18 @@ function formatted(name, text) {
   return run.stdout.replace(/\n}\n(?=\S)/g, "\n}\n\n");
 }
 
+const [resultsTypes, reportTypes] = divided(await types());
 const files = [
-  ["report.types.ts", await types()],
+  ["results.types.ts", resultsTypes],
+  ["report.types.ts", reportTypes],
+  [
+    "flow-metrics.generated.ts",
+    flowMetrics("FLOW_METRICS", "Metrics of a flow.", ({ detail }) => !detail),
+  ],
+  [
+    "part-metrics.generated.ts",
+    flowMetrics("PART_METRICS", "Parts of metrics of a flow.", ({ detail }) => detail),
+  ],
   ["metrics.generated.ts", metrics()],
   ["time-parts.generated.ts", timeParts()],
 ];

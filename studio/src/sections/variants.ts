@@ -4,7 +4,7 @@ import { NONE } from "../format/numbers.ts";
 import { type Child, h } from "../page/dom.ts";
 
 /** Settings in the order of their columns. */
-const COLUMNS: [key: keyof FlowSettings, words: string][] = [
+const COLUMNS: [key: Exclude<keyof FlowSettings, "flows">, words: string][] = [
   ["transport", "transport"],
   ["congestion", "congestion control"],
   ["slow_start", "slow start"],
@@ -23,6 +23,15 @@ function inWords(flow: FlowSettings): string {
     flow[key] === null ? [] : `${words} ${flow[key]}`,
   );
   return [flow.transport, ...rest].join(", ");
+}
+
+/** Most names of flows in a cell. */
+const MOST_NAMES = 3;
+
+/** Names of flows, shortened if they are many. */
+function names(flows: readonly string[]): string {
+  const first = flows.slice(0, MOST_NAMES).join(", ");
+  return flows.length > MOST_NAMES ? `${first} and ${flows.length - MOST_NAMES} more` : first;
 }
 
 /** True if some values of the settings are swept, so that they hold for the first point only. */
@@ -52,7 +61,12 @@ export function variantSettings(report: Report): Child {
     return h("p", { class: "settings-line" }, h("b", {}, `${who}${swept}: `), words);
   }
   const shown = COLUMNS.filter(([key]) => own.some((v) => v.flows.some((f) => f[key] !== null)));
-  const heads = ["Variant", ...shown.map(([, words]) => capital(words))];
+  const namesFlows = own.some((v) => v.flows.length > 1);
+  const heads = [
+    "Variant",
+    ...(namesFlows ? ["Flow"] : []),
+    ...shown.map(([, words]) => capital(words)),
+  ];
   const row = (variant: VariantSettings, flow: FlowSettings, i: number): HTMLElement =>
     h(
       "tr",
@@ -65,6 +79,7 @@ export function variantSettings(report: Report): Child {
           " ",
           variant.name,
         ),
+      namesFlows && h("td", {}, names(flow.flows)),
       shown.map(([key]) => h("td", {}, flow[key] ?? NONE)),
     );
   return h(
