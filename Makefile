@@ -64,7 +64,7 @@ demo: ## GEO downloads, with a table and a report
 	@echo "demo: running downloads of 2, 10 and 100 MB (under a minute)"
 # Status 1 is an expectation that is not met, of which the table tells.
 	@$(BENTPIPE) run scenarios/published/cnes-start.toml --repeat 3 --out $(OUT)/cnes-start || \
-		{ [ $$? = 1 ] && echo "demo: FAILED marks targets of our own that are missed, and why is in the book (QUIC notebook)"; }
+		{ [ $$? = 1 ] && echo "demo: FAILED marks expectations that are not met; the QUIC notebook of the book says why"; }
 
 test: setup test-rust test-page test-report ## Every test: Rust, then the page in a browser
 
