@@ -71,7 +71,7 @@ impl Arrivals {
 
     /// Returns the rate over the last `window` like [`Arrivals::rate`], but without `aggregation`
     /// if the window begins with the last ACK of a frame: counted from there, frames are whole.
-    /// Only for paths that others do not use, since their packets make gaps between ACKs too.
+    /// Only for paths where frames release the ACKs, since other gaps do not end a frame.
     pub(super) fn rate_of_frames(&self, window: Span, aggregation: Span) -> Option<f64> {
         let (first, next, last) = self.ends(window)?;
         let ends_frame = aggregation > FRAMES && next.opened.since(first.at) >= aggregation / 2;

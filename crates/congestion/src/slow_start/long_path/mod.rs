@@ -8,6 +8,7 @@
 mod ack_aggregation;
 mod arrivals;
 mod delay;
+mod frames;
 mod parameters;
 mod path;
 mod sharing;
@@ -54,12 +55,13 @@ impl LongPath {
         let path = &mut self.path;
         for part in [0.06, 0.12, 0.25, 0.5] {
             let (window, aggregation) = (path.scale.mul_f64(part), path.ack_aggregation.span());
-            let rate = if path.tuning.whole_frames && !path.busy {
-                path.arrivals.rate_of_frames(window, aggregation)
-            } else {
-                path.arrivals.rate(window, aggregation, Time::ZERO)
-            };
+            let rate = path.arrivals.rate(window, aggregation, Time::ZERO);
             path.proven = path.proven.max(rate.unwrap_or_default());
+            let rate = path.arrivals.rate_of_frames(window, aggregation);
+            path.proven_by_frames = path.proven_by_frames.max(rate.unwrap_or_default());
+        }
+        if path.tuning.whole_frames && path.frames.found() {
+            path.proven = path.proven.max(path.proven_by_frames);
         }
         // Window and rate of the first burst stay until it is acknowledged.
         if ack.newest().number < first {

@@ -36,7 +36,7 @@ parameters! {
         max_ack_aggregation: 30.0, 0.0 => 200.0, "ms",
             "maximum time over which a path aggregates ACKs: slightly more than a DVB-RCS2 return \
              frame (26.5 ms)";
-        whole_frames: 0.0, 0.0 => 1.0, "",
+        whole_frames: 1.0, 0.0 => 1.0, "",
             "1: a rate that begins with a frame's last ACK is taken as exact; 0: it is lowered by \
              the time over which ACKs are aggregated, as others are";
         rise: 45.0, 1.0 => 1000.0, "ms", "smallest RTT increase that counts as a queue";

@@ -4,6 +4,7 @@ use super::super::algorithm::{CapacityEstimate, Progress};
 use super::ack_aggregation::AckAggregation;
 use super::arrivals::{Arrivals, FRAMES};
 use super::delay::Delay;
+use super::frames::Frames;
 use super::parameters::Tuning;
 use super::sharing::Sharing;
 use crate::controller::minimum_window;
@@ -62,10 +63,13 @@ pub(super) struct Path {
     pub(super) arrivals: Arrivals,
     pub(super) delay: Delay,
     pub(super) ack_aggregation: AckAggregation,
+    pub(super) frames: Frames,
     /// End of the latest gap between ACKs. A rate across it would include the gap.
     pub(super) gap: Time,
     /// Proven rate in bytes per second.
     pub(super) proven: f64,
+    /// The rate that is proven if frames are found, in bytes per second.
+    pub(super) proven_by_frames: f64,
     /// Rounds up to now; bytes delivered at the start of this one; its ACKs and losses.
     pub(super) round: u64,
     round_delivered: Bytes,
@@ -99,8 +103,10 @@ impl Path {
             arrivals: Arrivals::new(Span::ZERO),
             delay: Delay::new(Span::MAX, tuning.max_ack_aggregation),
             ack_aggregation: AckAggregation::new(LEAST_AGGREGATION, tuning.max_ack_aggregation),
+            frames: Frames::default(),
             gap: Time::ZERO,
             proven: 0.0,
+            proven_by_frames: 0.0,
             round: 0,
             round_delivered: Bytes::ZERO,
             acks: 0,
@@ -146,6 +152,7 @@ impl Path {
         if quiet > idle {
             self.gap = ack.now;
         }
+        self.frames.note(ack.now, quiet);
         self.ack_aggregation.note(ack.now, ack.delivered, self.proven, idle);
         self.arrivals.note(ack.now, ack.delivered, ack.newest().sent_at);
         self.delay.note(ack.now, ack.rtt, ack.round_start);
