@@ -180,6 +180,7 @@ impl SlowStart for LongPath {
     fn on_restart(&mut self, to: &Restart) -> bool {
         let growing = matches!(self.step, Step::Growing(_));
         if growing {
+            self.path.resumed = to.window;
             self.path
                 .send(to.window.get() as f64, 1.25 * to.window.get() as f64 / self.path.base());
         }

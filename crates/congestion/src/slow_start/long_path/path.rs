@@ -75,6 +75,8 @@ pub(super) struct Path {
     round_delivered: Bytes,
     acks: u64,
     pub(super) losses: Losses,
+    /// The window of another layer, with which the bursts went on.
+    pub(super) resumed: Bytes,
     /// True until the first loss.
     pub(super) lossless: bool,
     /// Fraction of losses that the controller tolerates.
@@ -111,6 +113,7 @@ impl Path {
             round_delivered: Bytes::ZERO,
             acks: 0,
             losses: Losses::default(),
+            resumed: Bytes::ZERO,
             lossless: true,
             chance: 0.0,
             swing: None,

@@ -115,6 +115,11 @@ impl Settling {
             // Standard slow start does better.
             return Next::Over(Progress::Fallback);
         }
+        if path.lossless && path.window < path.resumed.mul_f64(0.5) {
+            // All that a remembered path was trusted with came, but slowly: its ACKs may be what
+            // queues, so this rate is no evidence against the memory. Standard slow start tells.
+            return Next::Over(Progress::Fallback);
+        }
         if self.losses.exceed(path.tuning.doubt, path.window) {
             // The path was full: more capacity would be that of others.
             return Next::Over(path.found(path.window, ack.next_number));

@@ -203,6 +203,45 @@ fn a_first_burst_that_proves_little_falls_back_to_slow_start_and_covers_its_loss
     assert!(sender.slow_start.window() < Bytes::new(240_000));
 }
 
+/// Returns the outcome of a jump to 2 MB on a remembered path, all of which but `lost` packets
+/// arrives at 0.7 MB/s, and the window then.
+fn jump_that_arrives_slowly(lost: u64) -> (Progress, Bytes) {
+    let mut sender = Sender::begun();
+    sender.burst();
+    sender.ack(1200, 1, false);
+    let to = Restart {
+        now: Time::from_millis(1200),
+        window: Bytes::new(2_000_000),
+        ssthresh: None,
+        rate: None,
+        min_rtt: None,
+        recovery_start: 0,
+    };
+    assert!(sender.slow_start.on_restart(&to));
+    for step in 0..500 {
+        sender.send(1200 + step, 4);
+    }
+    for step in 0..2000 {
+        if step == 100 {
+            sender.lose(1950, 2..2 + lost, false);
+        }
+        sender.ack(1800 + 3 * step / 2, 121 + step, false);
+    }
+    assert_eq!(sender.slow_start.phase(), "settle");
+    sender.send(4200, 1);
+    let progress = sender.ack(4800, 2121, false);
+    (progress, sender.slow_start.window())
+}
+
+#[test]
+fn a_jump_that_arrives_whole_but_slowly_is_no_evidence_against_the_remembered_capacity() {
+    let (progress, window) = jump_that_arrives_slowly(0);
+    assert_eq!(progress, Progress::Fallback);
+    assert!((240_000..1_000_000).contains(&window.get()), "{window}");
+    // With losses, the path may hold less than remembered.
+    assert_ne!(jump_that_arrives_slowly(5).0, Progress::Fallback);
+}
+
 #[test]
 fn ecn_ce_during_the_bursts_is_left_to_the_controller() {
     let mut sender = Sender::begun();
