@@ -5,8 +5,8 @@ use bentpipe_units::{Span, Time};
 /// Shortest gap between ACKs that may be due to a frame.
 const GAP: Span = Span::from_millis(10);
 
-/// Time within which a frame releases its ACKs. A single ACK is no release: those of a receiver that
-/// sends few, or that uses a timer, come evenly too.
+/// Time within which a frame releases its ACKs. A single ACK is no release: those of a receiver
+/// that sends few, or that uses a timer, come evenly too.
 const TOGETHER: Span = Span::from_millis(2);
 
 /// Intervals between releases that must agree, up to a tenth: gaps that the packets of others make
