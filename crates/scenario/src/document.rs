@@ -6,6 +6,7 @@
 use crate::error::{Problem, Source, quoted};
 use crate::layers;
 use crate::scenario::Scenario;
+use crate::swept_points;
 use crate::tree::{Node, Tree};
 use serde::Deserialize;
 use serde_spanned::Spanned;
@@ -271,7 +272,14 @@ impl<'i> Document<'i> {
             return self.source.file().to_owned();
         }
         let table = toml::Table::deserialize(Deserializer::from(self.root.clone()));
-        let body = table.ok().and_then(|table| toml::to_string_pretty(&table).ok());
+        let body = table.ok().and_then(|mut table| {
+            let axes = self.axes().unwrap_or_default();
+            swept_points::keep(&mut table, |key, value| {
+                let axis = axes.iter().find(|axis| axis.key == key);
+                axis.is_none_or(|axis| axis.values.contains(&plain_text(value)))
+            });
+            toml::to_string_pretty(&table).ok()
+        });
         let mut text = String::new();
         for (set, _) in sets {
             text.push_str(&format!("# --set {set}\n"));

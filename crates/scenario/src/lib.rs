@@ -25,6 +25,7 @@ pub mod profiles;
 mod protocol;
 mod scenario;
 mod section;
+mod swept_points;
 mod transport;
 mod tree;
 mod window;
