@@ -22,7 +22,7 @@ describe("the built file", () => {
     );
   });
   it("keeps its size", () => {
-    expect(builtPage().length).toBeLessThan(295_000);
+    expect(builtPage().length).toBeLessThan(296_000);
   });
 });
 
@@ -87,6 +87,31 @@ describe("a realistic report", () => {
     expect(drawing).toContain("GEO satellite");
     expect(drawing).toContain("50 Mbps");
     expect(await page.title()).toContain("Resuming");
+    clean(opened);
+    await page.close();
+  });
+
+  it("folds expectations that passed if there are many, and shows the others", async () => {
+    const { report, blob } = geoReport({ repeats: 1, traces: false });
+    const passed = Array.from({ length: 7 }, (_, i) => ({
+      text: `expectation ${i}`,
+      passed: true,
+      measured: i,
+    }));
+    report.expectations = [
+      ...passed,
+      { text: "one that failed", passed: false, measured: 9 },
+      { text: "one that was not decided", passed: null, measured: null },
+    ];
+    const opened = await bench.open({ report, blob });
+    const { page } = opened;
+    const items = page.locator(".expectations li");
+    expect(await page.innerText("#expect-title")).toBe("Expectations: 7 of 9 passed");
+    expect(await items.count()).toBe(9);
+    expect(await items.filter({ visible: true }).count()).toBe(2);
+    await page.click(".expectations summary");
+    expect(await items.filter({ visible: true }).count()).toBe(9);
+    expect(await layoutFaults(opened)).toEqual([]);
     clean(opened);
     await page.close();
   });

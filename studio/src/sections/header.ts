@@ -30,19 +30,27 @@ function expectation(e: Expectation): HTMLElement {
   );
 }
 
+/** More than these would push the results out of sight: those that passed are folded then. */
+const MOST_SHOWN = 6;
+
 function expectations(list: Expectation[]): Child {
   if (list.length === 0) return null;
-  const passed = list.filter((e) => e.passed).length;
-  const all = passed === list.length && passed > 1;
+  const passed = list.filter((e) => e.passed);
+  const all = passed.length === list.length && list.length > 1;
+  const shown = list.length > MOST_SHOWN ? list.filter((e) => !e.passed) : list;
+  const items = (some: Expectation[]): Child => some[0] && h("ul", {}, some.map(expectation));
   return h(
     "section",
     { class: "card expectations", "aria-labelledby": "expect-title" },
     h(
       "h2",
       { id: "expect-title" },
-      `Expectations: ${all ? "all" : `${passed} of`} ${list.length} passed`,
+      `Expectations: ${all ? "all" : `${passed.length} of`} ${list.length} passed`,
     ),
-    h("ul", { class: list.length > 6 ? "many" : null }, list.map(expectation)),
+    items(shown),
+    shown !== list &&
+      passed[0] &&
+      h("details", {}, h("summary", {}, "Those that passed"), items(passed)),
   );
 }
 
