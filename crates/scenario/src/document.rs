@@ -274,10 +274,7 @@ impl<'i> Document<'i> {
         let table = toml::Table::deserialize(Deserializer::from(self.root.clone()));
         let body = table.ok().and_then(|mut table| {
             let axes = self.axes().unwrap_or_default();
-            swept_points::keep(&mut table, |key, value| {
-                let axis = axes.iter().find(|axis| axis.key == key);
-                axis.is_none_or(|axis| axis.values.contains(&plain_text(value)))
-            });
+            swept_points::keep(&mut table, |key, value| is_run(&axes, key, value));
             toml::to_string_pretty(&table).ok()
         });
         let mut text = String::new();
@@ -303,6 +300,12 @@ pub fn plain_text(value: &toml::Value) -> String {
         toml::Value::Float(number) => number.to_string(),
         other => other.to_string(),
     }
+}
+
+/// Returns true if the sweep has `key` at `value`. It has no value that `--set` deselected.
+pub(crate) fn is_run(axes: &[Axis<'_>], key: &str, value: &toml::Value) -> bool {
+    let axis = axes.iter().find(|axis| axis.key == key);
+    axis.is_some_and(|axis| axis.values.contains(&plain_text(value)))
 }
 
 /// Splits at the first `=` that is not inside quotes.
@@ -491,11 +494,12 @@ name = "a"
 "#;
 
     /// Reads and checks `source` at the first point of its sweep.
-    fn read(source: &Source) -> Result<(), Problem> {
+    fn read(source: &Source) -> Result<Scenario, Problem> {
         let document = Document::parse(source)?;
         let axes = document.axes()?;
         let scenario = document.at(&axes, &vec![0; axes.len()])?;
-        crate::check(&scenario, &axes)
+        crate::check(&scenario, &axes)?;
+        Ok(scenario)
     }
 
     fn with(sets: &[&str]) -> Result<(Vec<String>, Scenario), String> {
@@ -615,6 +619,26 @@ name = "a"
             resolved.starts_with("# --set seed=7\n") && resolved.contains("\nseed = 7\n"),
             "{resolved}"
         );
+    }
+
+    #[test]
+    fn the_resolved_scenario_is_valid_though_points_of_expectations_were_taken_out() {
+        let expect = |size| {
+            format!(
+                "[[expect]]\nmetric = \"completion_s\"\nbelow = 9\n\
+                 point = {{ \"workload.download\" = \"{size}\" }}\n"
+            )
+        };
+        let text = format!("{TEXT}{}{}", expect("2 MB"), expect("10 MB"));
+        let mut source = Source::new("x.toml", text);
+        let expectations = |source: &Source| read(source).unwrap().expect.len();
+        source.add("--set", "workload.download=[\"10 MB\"]");
+        assert_eq!(expectations(&source), 2);
+        let resolved = Document::parse(&source).unwrap().resolved();
+        assert_eq!(expectations(&Source::new("y.toml", resolved)), 1);
+        source.add("--set", "workload.download=3 MB");
+        let resolved = Document::parse(&source).unwrap().resolved();
+        assert_eq!(expectations(&Source::new("z.toml", resolved)), 0);
     }
 
     proptest! {

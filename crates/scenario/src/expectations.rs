@@ -1,6 +1,6 @@
 //! `[[expect]]` and `[[published]]` of a scenario in the form that results use.
 
-use crate::document::{Axis, plain_text};
+use crate::document::{Axis, is_run, plain_text};
 use crate::scenario::{Expect, PointFilter, Scenario};
 use bentpipe_results::{Condition, Figure, Point, Rule};
 use serde_spanned::Spanned;
@@ -31,10 +31,7 @@ pub fn figures(scenario: &Scenario, axes: &[Axis<'_>]) -> Vec<Figure> {
 
 /// Returns true if the sweep runs `point`. A value that `--set` deselected is not run.
 pub fn is_planned(point: &PointFilter, axes: &[Axis<'_>]) -> bool {
-    point.iter().all(|(key, value)| {
-        let axis = axes.iter().find(|axis| axis.key == *key.get_ref());
-        axis.is_some_and(|axis| axis.values.contains(&plain_text(value.get_ref())))
-    })
+    point.iter().all(|(key, value)| is_run(axes, key.get_ref(), value.get_ref()))
 }
 
 fn rule(expect: &Expect) -> Rule {

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 /// Maximum number of arrivals kept: steps are then less than 1 % of the kept time.
 const MOST: u64 = 512;
 
-/// Aggregation time from which on frames cause it: the timers of senders and receivers are shorter.
+/// Aggregation time from which on frames may cause it: the timers of most senders and receivers are
+/// shorter.
 pub(super) const FRAMES: Span = Span::from_millis(15);
 
 /// One ACK, or several that arrived together.
@@ -69,13 +70,16 @@ impl Arrivals {
         if first.at < since { None } else { between(first, last, aggregation) }
     }
 
-    /// Returns the rate over the last `window` like [`Arrivals::rate`], but without `aggregation`
-    /// if the window begins with the last ACK of a frame: counted from there, frames are whole.
-    /// Only for paths where frames release the ACKs, since other gaps do not end a frame.
-    pub(super) fn rate_of_frames(&self, window: Span, aggregation: Span) -> Option<f64> {
+    /// Returns the rate over the last `window` as [`Arrivals::rate`] does, and the same without
+    /// `aggregation` if the window begins with the last ACK of a frame: counted from there, frames
+    /// are whole. The second holds only where frames release the ACKs, since other gaps do not end
+    /// a frame.
+    pub(super) fn rates(&self, window: Span, aggregation: Span) -> Option<(f64, f64)> {
         let (first, next, last) = self.ends(window)?;
         let ends_frame = aggregation > FRAMES && next.opened.since(first.at) >= aggregation / 2;
-        between(first, last, if ends_frame { Span::ZERO } else { aggregation })
+        let rate = between(first, last, aggregation)?;
+        let whole = if ends_frame { between(first, last, Span::ZERO)? } else { rate };
+        Some((rate, whole))
     }
 
     /// Returns the first arrival of the last `window`, the one after it, and the last.
@@ -142,7 +146,7 @@ mod tests {
             let at = Time::from_millis(500 + 25 * frame + 2 * part);
             arrivals.note(at, Bytes::new(100 * got), Time::from_millis(got));
         }
-        let rate = |window| arrivals.rate_of_frames(ms(window), ms(27)).unwrap();
+        let rate = |window| arrivals.rates(ms(window), ms(27)).unwrap().1;
         // From a frame's last ACK to another's, and from the one before it.
         assert_eq!(rate(300), 100_000.0);
         assert!(rate(302) < 100_000.0, "{}", rate(302));

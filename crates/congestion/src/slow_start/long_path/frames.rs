@@ -23,6 +23,8 @@ pub(super) struct Frames {
     first: Option<Time>,
     /// The latest release.
     released: Option<Time>,
+    /// Time between two releases with which later ones are compared, and the number of intervals
+    /// that agree with it.
     period: Span,
     agreeing: u32,
 }

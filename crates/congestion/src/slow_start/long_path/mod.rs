@@ -20,7 +20,7 @@ pub use parameters::Parameters;
 
 use super::algorithm::{Progress, SlowStart};
 use crate::controller::{Ack, ControllerConfig, EcnCe, Loss, Restart, SentPacket};
-use bentpipe_units::{Bytes, Rate, Time};
+use bentpipe_units::{Bytes, Rate};
 use parameters::Tuning;
 use path::Path;
 use steps::{Next, Settling, Step};
@@ -54,11 +54,11 @@ impl LongPath {
     fn grow(&mut self, ack: &Ack<'_>, first: u64) -> Next {
         let path = &mut self.path;
         for part in [0.06, 0.12, 0.25, 0.5] {
-            let (window, aggregation) = (path.scale.mul_f64(part), path.ack_aggregation.span());
-            let rate = path.arrivals.rate(window, aggregation, Time::ZERO);
-            path.proven = path.proven.max(rate.unwrap_or_default());
-            let rate = path.arrivals.rate_of_frames(window, aggregation);
-            path.proven_by_frames = path.proven_by_frames.max(rate.unwrap_or_default());
+            let window = path.scale.mul_f64(part);
+            let rates = path.arrivals.rates(window, path.ack_aggregation.span());
+            let (rate, of_whole_frames) = rates.unwrap_or_default();
+            path.proven = path.proven.max(rate);
+            path.proven_by_frames = path.proven_by_frames.max(of_whole_frames);
         }
         if path.tuning.whole_frames && path.frames.found() {
             path.proven = path.proven.max(path.proven_by_frames);

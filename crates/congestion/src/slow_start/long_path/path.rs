@@ -63,6 +63,7 @@ pub(super) struct Path {
     pub(super) arrivals: Arrivals,
     pub(super) delay: Delay,
     pub(super) ack_aggregation: AckAggregation,
+    /// Whether frames release the ACKs.
     pub(super) frames: Frames,
     /// End of the latest gap between ACKs. A rate across it would include the gap.
     pub(super) gap: Time,
@@ -75,7 +76,8 @@ pub(super) struct Path {
     round_delivered: Bytes,
     acks: u64,
     pub(super) losses: Losses,
-    /// The window of another layer, with which the bursts went on.
+    /// The window that another layer set during the bursts, as a jump of Careful Resume does; zero
+    /// without one.
     pub(super) resumed: Bytes,
     /// True until the first loss.
     pub(super) lossless: bool,

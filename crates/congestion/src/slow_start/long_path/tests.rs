@@ -3,7 +3,7 @@
 use super::*;
 use crate::sent_packets::SentPackets;
 use crate::testing::{MTU, config};
-use bentpipe_units::Span;
+use bentpipe_units::{Span, Time};
 use proptest::prelude::*;
 
 /// A slow start and the packets that it has sent.
