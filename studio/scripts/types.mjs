@@ -102,18 +102,6 @@ function divided(text) {
   return [part(true), `import type { ${imported} } ${from}\n\nexport type * ${from}\n\n${rest}`];
 }
 
-/** The type of rows of metrics. */
-const METRIC_ROWS = `readonly {
-  name: string;
-  scope: "flow" | "shared" | "population" | "link";
-  unit: string;
-  better: "lower" | "higher" | "neither";
-  label: string;
-  about: string;
-  /** True for parts of another metric, which are of interest to few. */
-  detail: boolean;
-}[]`;
-
 /** The rows of the metrics that `which` selects. */
 function metricRows(which) {
   const literal = (text) => {
@@ -133,11 +121,12 @@ function metricRows(which) {
 
 const ofFlows = ({ scope }) => scope === "flow";
 
+/** Metrics of flows that `which` selects. METRICS, of which they are part, checks their type. */
 function flowMetrics(name, about, which) {
   return `/** ${about} */
 export const ${name} = [
 ${metricRows((row) => ofFlows(row) && which(row))}
-] as const satisfies ${METRIC_ROWS};
+] as const;
 `;
 }
 
@@ -154,7 +143,16 @@ export const METRICS = [
 ...FLOW_METRICS,
 ...PART_METRICS,
 ${metricRows((row) => !ofFlows(row))}
-] as const satisfies ${METRIC_ROWS};
+] as const satisfies readonly {
+  name: string;
+  scope: "flow" | "shared" | "population" | "link";
+  unit: string;
+  better: "lower" | "higher" | "neither";
+  label: string;
+  about: string;
+  /** True for parts of another metric, which are of interest to few. */
+  detail: boolean;
+}[];
 `;
 }
 

@@ -302,13 +302,4 @@ export const FLOW_METRICS = [
     about: "Size of the largest ACK frame; QUIC only.",
     detail: false,
   },
-] as const satisfies readonly {
-  name: string;
-  scope: "flow" | "shared" | "population" | "link";
-  unit: string;
-  better: "lower" | "higher" | "neither";
-  label: string;
-  about: string;
-  /** True for parts of another metric, which are of interest to few. */
-  detail: boolean;
-}[];
+] as const;

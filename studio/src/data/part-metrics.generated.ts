@@ -465,13 +465,4 @@ export const PART_METRICS = [
     about: "Time whose cause is unknown.",
     detail: true,
   },
-] as const satisfies readonly {
-  name: string;
-  scope: "flow" | "shared" | "population" | "link";
-  unit: string;
-  better: "lower" | "higher" | "neither";
-  label: string;
-  about: string;
-  /** True for parts of another metric, which are of interest to few. */
-  detail: boolean;
-}[];
+] as const;

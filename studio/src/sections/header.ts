@@ -37,8 +37,9 @@ function expectations(list: Expectation[]): Child {
   if (list.length === 0) return null;
   const passed = list.filter((e) => e.passed);
   const all = passed.length === list.length && list.length > 1;
-  const shown = list.length > MOST_SHOWN ? list.filter((e) => !e.passed) : list;
-  const items = (some: Expectation[]): Child => some[0] && h("ul", {}, some.map(expectation));
+  const folded = list.length > MOST_SHOWN ? passed : [];
+  const shown = list.filter((e) => !folded.includes(e));
+  const items = (some: Expectation[]): Child => h("ul", {}, some.map(expectation));
   return h(
     "section",
     { class: "card expectations", "aria-labelledby": "expect-title" },
@@ -47,10 +48,8 @@ function expectations(list: Expectation[]): Child {
       { id: "expect-title" },
       `Expectations: ${all ? "all" : `${passed.length} of`} ${list.length} passed`,
     ),
-    items(shown),
-    shown !== list &&
-      passed[0] &&
-      h("details", {}, h("summary", {}, "Those that passed"), items(passed)),
+    shown[0] && items(shown),
+    folded[0] && h("details", {}, h("summary", {}, "Those that passed"), items(folded)),
   );
 }
 
