@@ -152,7 +152,7 @@ impl SlowStart for LongPath {
             }
             Step::Growing(_) => Next::Stay,
             Step::Verifying(verifying) => verifying.on_loss(path, loss),
-            Step::Creeping(creeping) => creeping.on_loss(path, loss),
+            Step::Creeping(creeping) => creeping.on_loss(path),
         };
         self.proceed(next)
     }

@@ -222,7 +222,10 @@ impl Verifying {
 
     pub(super) fn on_loss(&mut self, path: &mut Path, loss: &Loss<'_>) -> Next {
         if loss.newest().number < self.first {
-            return on_earlier_loss(&mut self.earlier, path, loss);
+            // Sent at the proven rate and lost nevertheless: other flows share the path.
+            self.earlier.note(loss);
+            let crowded = self.earlier.exceed(0.1, path.window);
+            return if crowded { Next::Over(Progress::Congested) } else { Next::Stay };
         }
         self.losses.note(loss);
         if self.losses.exceed(path.chance.max(0.02), path.window) {
@@ -246,9 +249,6 @@ pub(super) struct Creeping {
     rate: f64,
     /// The window in bytes, including fractions.
     window: f64,
-    /// The first packet sent after it began, and losses of earlier ones.
-    first: u64,
-    earlier: Losses,
 }
 
 impl Creeping {
@@ -263,8 +263,6 @@ impl Creeping {
             began: (ack.now, ack.delivered),
             rate: path.proven,
             window,
-            first: ack.next_number,
-            earlier: Losses::default(),
         }
     }
 
@@ -295,21 +293,10 @@ impl Creeping {
         Next::Stay
     }
 
-    pub(super) fn on_loss(&mut self, path: &Path, loss: &Loss<'_>) -> Next {
-        if loss.newest().number < self.first {
-            return on_earlier_loss(&mut self.earlier, path, loss);
-        }
+    pub(super) fn on_loss(&self, path: &Path) -> Next {
         if path.losses.exceed(path.chance.max(0.01), path.window) {
             return Next::Over(Progress::Congested);
         }
         Next::Stay
     }
-}
-
-/// Handles a loss of packets that were sent before the step began, at the proven rate or in a burst
-/// that the settling answered already. Many of them show that other flows share the path.
-fn on_earlier_loss(earlier: &mut Losses, path: &Path, loss: &Loss<'_>) -> Next {
-    earlier.note(loss);
-    let crowded = earlier.exceed(0.1, path.window);
-    if crowded { Next::Over(Progress::Congested) } else { Next::Stay }
 }
