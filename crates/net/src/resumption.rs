@@ -68,7 +68,7 @@ pub enum ResumptionError {
 pub struct Resumption {
     /// `None` if only clients remember paths.
     memory: Option<PathMemory>,
-    simultaneous_starts: SimultaneousStarts<IpPrefix>,
+    simultaneous_starts: SimultaneousStarts,
     config: ConnectionConfig,
     clock: RealClock,
 }
@@ -173,9 +173,8 @@ impl Resumption {
                 PathLease::without_store()
             })
         });
-        let start_lease = factory
-            .needs_start_slot()
-            .then(|| self.simultaneous_starts.lease_unconfirmed(Prefixes::default().of(remote)));
+        let start_lease =
+            factory.needs_start_slot().then(|| self.simultaneous_starts.lease_unconfirmed(remote));
         let config = config
             .with_controller(factory.clone())
             .with_metrics(SenderMetrics::new(None))

@@ -5,7 +5,7 @@ use bentpipe_link::random;
 use bentpipe_quic::path_memory::token::{
     KeyRing, MemoryPathTokenStore, PathTokens, Secret, TokenClient, TokenServer,
 };
-use bentpipe_quic::path_memory::{IpPrefix, Limits, MemoryStore, Prefixes};
+use bentpipe_quic::path_memory::{Limits, MemoryStore, Prefixes};
 use bentpipe_quic::tls::Randomness;
 use bentpipe_quic::{DEFAULT_LIFETIME, EpochClock, PathMemory, SimultaneousStarts, StartLease};
 use rand_core::Rng;
@@ -16,8 +16,8 @@ use std::sync::{Mutex, PoisonError};
 /// State of one host.
 #[derive(Debug, Clone)]
 pub struct Host {
-    /// Limits fast starts to one at a time per client network.
-    simultaneous_starts: SimultaneousStarts<IpPrefix>,
+    /// Its fast starts.
+    simultaneous_starts: SimultaneousStarts,
     /// Memory of the paths it has sent over.
     pub memory: PathMemory,
     /// Issues tokens.
@@ -29,7 +29,7 @@ pub struct Host {
 impl Host {
     /// Returns the lease of a fast start to the client at `peer`.
     pub fn start_lease(&self, peer: IpAddr) -> StartLease {
-        self.simultaneous_starts.lease(Prefixes::default().of(peer))
+        self.simultaneous_starts.lease(peer)
     }
 }
 

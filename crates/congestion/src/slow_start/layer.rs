@@ -14,7 +14,14 @@ pub trait StartGuard: Send + Sync {
     /// Returns the number of starts under way at `now` that share a link with this one, this one
     /// included.
     fn sharers(&self, now: Time) -> u64;
+
+    /// Handles that the start has lost so much that the link must be full.
+    fn on_crowded(&self) {}
 }
+
+/// Losses of a start, as a fraction of its packets, beyond which the link must be full: more than
+/// satellite links lose by chance.
+const CROWDED: f64 = 0.05;
 
 /// A fast slow start among those that share a link, held until the slow start ends. Dropping the
 /// last copy informs the issuer.
@@ -31,6 +38,11 @@ impl StartSlot {
     pub fn sharers(&self, now: Time) -> u64 {
         self.0.sharers(now)
     }
+
+    /// Tells the issuer that the start has lost so much that the link must be full.
+    pub fn on_crowded(&self) {
+        self.0.on_crowded();
+    }
 }
 
 impl Debug for StartSlot {
@@ -45,6 +57,9 @@ pub struct WithSlowStart {
     controller: Box<dyn Controller>,
     slow_start: Option<Box<dyn SlowStart>>,
     slot: Option<StartSlot>,
+    /// Packets that the slow start has sent and lost.
+    sent: u64,
+    lost: u64,
 }
 
 impl WithSlowStart {
@@ -55,12 +70,22 @@ impl WithSlowStart {
         slot: Option<StartSlot>,
     ) -> Self {
         slow_start.set_loss_tolerance(controller.send_control().loss_tolerance);
-        Self { controller, slow_start: Some(slow_start), slot }
+        Self { controller, slow_start: Some(slow_start), slot, sent: 0, lost: 0 }
     }
 
     fn finish(&mut self) {
         self.slow_start = None;
         self.slot = None;
+    }
+
+    /// Counts a loss, and tells the issuer of the slot if there are many. Fewer than four packets do
+    /// not count, since they may be one burst of noise.
+    fn count_loss(&mut self, loss: &Loss<'_>) {
+        let Some(slot) = &self.slot else { return };
+        self.lost += loss.packets.len() as u64;
+        if self.lost >= 4 && self.lost as f64 > CROWDED * self.sent as f64 {
+            slot.on_crowded();
+        }
     }
 
     /// Returns true until the slow start has ended.
@@ -102,6 +127,7 @@ impl Controller for WithSlowStart {
         self.controller.on_packet_sent(packet);
         if let Some(slow_start) = &mut self.slow_start {
             slow_start.on_packet_sent(packet);
+            self.sent += 1;
         }
     }
 
@@ -119,6 +145,7 @@ impl Controller for WithSlowStart {
     }
 
     fn on_loss(&mut self, loss: &Loss<'_>) {
+        self.count_loss(loss);
         let progress = self
             .slow_start
             .as_mut()
@@ -200,6 +227,8 @@ impl Controller for WithSlowStart {
             controller: self.controller.clone_box(),
             slow_start,
             slot: self.slot.clone(),
+            sent: self.sent,
+            lost: self.lost,
         })
     }
 }
@@ -212,6 +241,7 @@ mod tests {
     use crate::slow_start::long_path;
     use crate::testing::config;
     use bentpipe_units::Span;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     /// A slow start that has responded to losses of packets before number 7.
     #[derive(Debug, Clone)]
@@ -278,6 +308,38 @@ mod tests {
         sent_packets.on_acked(now, 0);
         sent_packets.report_ack(now, false, |ack| layer.on_ack(ack));
         layer.send_control().cwnd.get() / mtu.get()
+    }
+
+    /// Returns true if a start that sends a hundred packets and loses `lost` of them was crowded.
+    fn is_crowded_after(lost: u64) -> bool {
+        #[derive(Default)]
+        struct Crowded(Arc<AtomicBool>);
+        impl StartGuard for Crowded {
+            fn sharers(&self, _: Time) -> u64 {
+                1
+            }
+            fn on_crowded(&self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let crowded = Crowded::default();
+        let seen = Arc::clone(&crowded.0);
+        let slot = Some(StartSlot::new(crowded));
+        let mut layer = WithSlowStart::new(newreno(), Box::new(Settled), slot);
+        let mut sent_packets = SentPackets::new();
+        for _ in 0..100 {
+            layer.on_packet_sent(&sent_packets.on_sent(Time::ZERO, config().mtu));
+        }
+        for number in 0..lost {
+            sent_packets.on_lost(number);
+        }
+        sent_packets.report_loss(Time::ZERO, false, |loss| layer.on_loss(loss));
+        seen.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn a_start_is_crowded_if_it_loses_more_than_a_twentieth() {
+        assert_eq!([3, 5, 6].map(is_crowded_after), [false, false, true]);
     }
 
     #[test]

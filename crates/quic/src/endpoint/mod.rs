@@ -4,6 +4,7 @@ mod accept;
 mod attachments;
 mod batches;
 mod entry;
+mod network_starts;
 mod retry_packets;
 mod run;
 mod sans_io;

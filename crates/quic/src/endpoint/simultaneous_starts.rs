@@ -1,127 +1,115 @@
-//! The fast starts under way to each client prefix, which share its link.
+//! The fast starts of a server, by client prefix and by network.
 //!
 //! Several connections of one client share its link. Each of those that start at the same time
 //! knows how many they are, and takes its share of the first burst.
+//!
+//! Clients of one operator may share a beam. Where their starts lose much, or many begin at once,
+//! first bursts are smaller: see `docs/decisions/0053-starts-of-a-network.md`.
 
+use super::network_starts::{NetworkStarts, Start};
+use crate::path_memory::{IpPrefix, Prefixes};
 use bentpipe_congestion::{FastStart, StartGuard, StartSlot};
-use bentpipe_units::{Span, Time};
+use bentpipe_units::Time;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Longest duration of a start. Our choice: a start over a geostationary satellite takes up to ten
-/// RTTs, 7 s, and a connection that sends too little to ever end its start must not slow others
-/// down.
-const LONGEST_START: Span = Span::from_secs(10);
+/// The fast starts of a server. Clones share them: one for each server, or farm with shared memory.
+#[derive(Debug, Clone, Default)]
+pub struct SimultaneousStarts(Arc<Mutex<Entries>>);
 
-/// The fast starts under way. Clones share them: one for each server, or farm with shared memory.
-#[derive(Debug, Clone)]
-pub struct SimultaneousStarts<K: Ord>(Arc<Mutex<Entries<K>>>);
-
-#[derive(Debug)]
-struct Entries<K: Ord> {
-    /// Starts of each client.
-    starts: BTreeMap<K, Vec<Start>>,
+#[derive(Debug, Default)]
+struct Entries {
+    networks: BTreeMap<IpPrefix, NetworkStarts>,
     next: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Start {
-    id: u64,
-    /// Time from which it counts as over.
-    until: Time,
-    /// True if the client has shown that it receives at its address.
-    confirmed: bool,
-}
-
-impl<K: Ord> Default for SimultaneousStarts<K> {
-    fn default() -> Self {
-        Self(Arc::new(Mutex::new(Entries { starts: BTreeMap::new(), next: 0 })))
-    }
-}
-
-impl<K: Ord + Clone + Debug + Send + Sync + 'static> SimultaneousStarts<K> {
-    /// Returns the lease of a connection of the client `key`.
-    pub fn lease(&self, key: K) -> StartLease {
-        let lease = self.lease_unconfirmed(key);
+impl SimultaneousStarts {
+    /// Returns the lease of a connection of `client`.
+    pub fn lease(&self, client: IpAddr) -> StartLease {
+        let lease = self.lease_unconfirmed(client);
         lease.confirm();
         lease
     }
 
-    /// Returns the lease of a connection whose client has not shown yet that it receives at its
-    /// address. Until [`StartLease::confirm`], all such starts of the client together count as one
-    /// for others: whoever sends first packets with forged addresses could slow others down.
-    pub fn lease_unconfirmed(&self, key: K) -> StartLease {
+    /// Returns the lease of a connection of `client`, which has not shown yet that it receives at
+    /// its address. Until [`StartLease::confirm`], all such starts together count as one for
+    /// others.
+    pub fn lease_unconfirmed(&self, client: IpAddr) -> StartLease {
         StartLease(Arc::new(Part {
             starts: self.clone(),
-            key,
+            client: Prefixes::default().of(client),
+            network: Prefixes::OPERATOR.of(client),
             state: Mutex::new(PartState::default()),
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Entries<K>> {
+    fn lock(&self) -> MutexGuard<'_, Entries> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(&self, key: &K, now: Time, confirmed: bool) -> u64 {
+    fn enter(&self, network: IpPrefix, client: IpPrefix, now: Time, confirmed: bool) -> u64 {
         let mut entries = self.lock();
-        // Removes expired starts, so there are never more entries than starts under way.
-        entries.starts.retain(|_, starts| {
-            starts.retain(|start| now < start.until);
-            !starts.is_empty()
-        });
+        // Removes what has expired, so there is never more than a minute's starts tell.
+        entries.networks.retain(|_, starts| starts.expire(now));
         let id = entries.next;
         entries.next += 1;
-        let start = Start { id, until: now + LONGEST_START, confirmed };
-        entries.starts.entry(key.clone()).or_default().push(start);
+        let start = Start { id, client, began: now, confirmed, crowded: false };
+        entries.networks.entry(network).or_default().enter(start);
         id
     }
 
-    fn confirm(&self, key: &K, id: u64) {
+    /// Calls `change` with the start `id`, if it is under way.
+    fn change(&self, network: &IpPrefix, id: u64, change: impl FnOnce(&mut Start)) {
         let mut entries = self.lock();
-        let starts = entries.starts.get_mut(key).into_iter().flatten();
-        for start in starts.filter(|start| start.id == id) {
-            start.confirmed = true;
+        if let Some(start) = entries.networks.get_mut(network).and_then(|starts| starts.get_mut(id))
+        {
+            change(start);
         }
     }
 
-    fn leave(&self, key: &K, id: u64) {
-        let mut entries = self.lock();
-        let Some(starts) = entries.starts.get_mut(key) else { return };
-        starts.retain(|start| start.id != id);
-        if starts.is_empty() {
-            entries.starts.remove(key);
+    fn end(&self, network: &IpPrefix, id: u64) {
+        if let Some(starts) = self.lock().networks.get_mut(network) {
+            starts.end(id);
         }
     }
 }
 
 /// Counts a start until it is over.
-struct Guard<K: Ord + Clone + Debug + Send + Sync + 'static> {
-    starts: SimultaneousStarts<K>,
-    key: K,
+struct Guard {
+    starts: SimultaneousStarts,
+    client: IpPrefix,
+    network: IpPrefix,
     id: u64,
 }
 
-impl<K: Ord + Clone + Debug + Send + Sync + 'static> StartGuard for Guard<K> {
+impl StartGuard for Guard {
     fn sharers(&self, now: Time) -> u64 {
         let entries = self.starts.lock();
-        let others = entries.starts.get(&self.key).into_iter().flatten();
-        let mut others = others.filter(|start| start.id != self.id && now < start.until);
-        let confirmed = others.clone().filter(|start| start.confirmed).count() as u64;
-        1 + confirmed + u64::from(others.any(|start| !start.confirmed))
+        let starts = entries.networks.get(&self.network);
+        starts.map_or(1, |starts| starts.sharers(self.id, self.client, now))
+    }
+
+    fn on_crowded(&self) {
+        self.starts.change(&self.network, self.id, |start| start.crowded = true);
     }
 }
 
-impl<K: Ord + Clone + Debug + Send + Sync + 'static> Drop for Guard<K> {
+impl Drop for Guard {
     fn drop(&mut self) {
-        self.starts.leave(&self.key, self.id);
+        self.starts.end(&self.network, self.id);
     }
 }
 
-/// One connection's part in a [`SimultaneousStarts`].
-struct Part<K: Ord> {
-    starts: SimultaneousStarts<K>,
-    key: K,
+/// One connection's part in the [`SimultaneousStarts`] of a server. Clones are the same part.
+#[derive(Clone)]
+pub struct StartLease(Arc<Part>);
+
+struct Part {
+    starts: SimultaneousStarts,
+    client: IpPrefix,
+    network: IpPrefix,
     state: Mutex<PartState>,
 }
 
@@ -132,47 +120,6 @@ struct PartState {
     entered: Vec<u64>,
 }
 
-impl<K: Ord> Part<K> {
-    fn state(&self) -> MutexGuard<'_, PartState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What a [`StartLease`] does, for clients of any kind.
-trait Lease: Send + Sync {
-    fn enter(&self, now: Time) -> FastStart;
-    fn confirm(&self);
-    fn leave(&self);
-}
-
-impl<K: Ord + Clone + Debug + Send + Sync + 'static> Lease for Part<K> {
-    fn enter(&self, now: Time) -> FastStart {
-        let mut state = self.state();
-        let id = self.starts.enter(&self.key, now, state.confirmed);
-        state.entered.push(id);
-        let (starts, key) = (self.starts.clone(), self.key.clone());
-        FastStart::Allowed(Some(StartSlot::new(Guard { starts, key, id })))
-    }
-
-    fn confirm(&self) {
-        let mut state = self.state();
-        state.confirmed = true;
-        for id in &state.entered {
-            self.starts.confirm(&self.key, *id);
-        }
-    }
-
-    fn leave(&self) {
-        for id in self.state().entered.drain(..) {
-            self.starts.leave(&self.key, id);
-        }
-    }
-}
-
-/// One connection's part in a [`SimultaneousStarts`]. Clones are the same part.
-#[derive(Clone)]
-pub struct StartLease(Arc<dyn Lease>);
-
 impl Debug for StartLease {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StartLease").finish_non_exhaustive()
@@ -180,25 +127,45 @@ impl Debug for StartLease {
 }
 
 impl StartLease {
+    fn state(&self) -> MutexGuard<'_, PartState> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Enters a start that begins at `now`.
     pub fn enter(&self, now: Time) -> FastStart {
-        self.0.enter(now)
+        let Part { starts, client, network, .. } = &*self.0;
+        let mut state = self.state();
+        let id = starts.enter(*network, *client, now, state.confirmed);
+        state.entered.push(id);
+        let (starts, client, network) = (starts.clone(), *client, *network);
+        FastStart::Allowed(Some(StartSlot::new(Guard { starts, client, network, id })))
     }
 
     /// Handles that the client's address is validated.
     pub fn confirm(&self) {
-        self.0.confirm();
+        let mut state = self.state();
+        state.confirmed = true;
+        for id in &state.entered {
+            self.0.starts.change(&self.0.network, *id, |start| start.confirmed = true);
+        }
     }
 
     /// Ends the start, because the connection has ended.
     pub fn leave(&self) {
-        self.0.leave();
+        for id in self.state().entered.drain(..) {
+            self.0.starts.end(&self.0.network, id);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
+
+    const A: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2));
+    const B: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 1, 2));
+    const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 19, 1, 2));
 
     fn slot(start: FastStart) -> StartSlot {
         match start {
@@ -210,10 +177,10 @@ mod tests {
     #[test]
     fn starts_of_a_prefix_count_each_other_until_they_are_over() {
         let starts = SimultaneousStarts::default();
-        let first = slot(starts.lease("a").enter(Time::ZERO));
+        let first = slot(starts.lease(A).enter(Time::ZERO));
         assert_eq!(first.sharers(Time::ZERO), 1);
-        let second = slot(starts.lease("a").enter(Time::ZERO));
-        let other = slot(starts.lease("b").enter(Time::ZERO));
+        let second = slot(starts.lease(A).enter(Time::ZERO));
+        let other = slot(starts.lease(B).enter(Time::ZERO));
         let counts = || [&first, &other].map(|slot| slot.sharers(Time::ZERO));
         assert_eq!((counts(), second.sharers(Time::ZERO)), ([2, 1], 2));
         drop(second);
@@ -223,7 +190,7 @@ mod tests {
     #[test]
     fn starts_of_unconfirmed_clients_count_as_one() {
         let starts = SimultaneousStarts::default();
-        let leases: Vec<StartLease> = (0..50).map(|_| starts.lease_unconfirmed("a")).collect();
+        let leases: Vec<StartLease> = (0..50).map(|_| starts.lease_unconfirmed(A)).collect();
         let slots: Vec<StartSlot> =
             leases.iter().map(|lease| slot(lease.enter(Time::ZERO))).collect();
         let sharers = || slots[0].sharers(Time::ZERO);
@@ -240,9 +207,9 @@ mod tests {
     #[test]
     fn a_connection_that_ends_no_longer_counts() {
         let starts = SimultaneousStarts::default();
-        let lease = starts.lease("a");
+        let lease = starts.lease(A);
         let _first = lease.enter(Time::ZERO);
-        let second = slot(starts.lease("a").enter(Time::ZERO));
+        let second = slot(starts.lease(A).enter(Time::ZERO));
         lease.leave();
         assert_eq!(second.sharers(Time::ZERO), 1);
     }
@@ -250,11 +217,21 @@ mod tests {
     #[test]
     fn a_start_that_does_not_end_counts_only_for_a_while() {
         let starts = SimultaneousStarts::default();
-        let _idle = starts.lease("a").enter(Time::ZERO);
-        let second = slot(starts.lease("a").enter(Time::from_secs(9)));
+        let _idle = starts.lease(A).enter(Time::ZERO);
+        let second = slot(starts.lease(A).enter(Time::from_secs(9)));
         assert_eq!(second.sharers(Time::from_secs(9)), 2);
         assert_eq!(second.sharers(Time::from_secs(10)), 1);
-        let third = slot(starts.lease("a").enter(Time::from_secs(30)));
+        let third = slot(starts.lease(A).enter(Time::from_secs(30)));
         assert_eq!(third.sharers(Time::from_secs(30)), 1);
+    }
+
+    #[test]
+    fn crowded_starts_make_those_of_others_in_their_network_smaller() {
+        let starts = SimultaneousStarts::default();
+        for _ in 0..8 {
+            slot(starts.lease(A).enter(Time::ZERO)).on_crowded();
+        }
+        let sharers = |client| slot(starts.lease(client).enter(Time::ZERO)).sharers(Time::ZERO);
+        assert_eq!([A, B, ELSEWHERE].map(sharers), [1, 6, 1]);
     }
 }
