@@ -1,9 +1,11 @@
-//! Payloads of UDP datagrams in flight, without the zeros at their ends.
+//! Payloads of UDP datagrams in flight, without their zeros.
 
 use bytes::BytesMut;
 
 /// Bytes that are stored in the datagram itself: header and frames before the content of a packet.
-const INLINE: usize = 64;
+const INLINE: usize = 48;
+/// Bytes at the end that are always stored: the tag of a packet.
+const TAIL: usize = 16;
 /// Zeros that are looked for at once, so that the compiler uses wide registers.
 const BLOCK: usize = 64;
 /// The same for the rest.
@@ -11,9 +13,9 @@ const PIECE: usize = 16;
 
 /// The payload of a UDP datagram in flight.
 ///
-/// Simulated content consists of zeros, and so do the tags of packets that are not encrypted. Tens
-/// of megabytes are in flight on a fast satellite path, and writing and reading them would wait for
-/// memory, so zeros at the end are only counted.
+/// Simulated content consists of zeros, and the tag of a packet that is not encrypted has its
+/// number. Tens of megabytes are in flight on a fast satellite path, and writing and reading them
+/// would wait for memory, so zeros before the tag are only counted.
 #[derive(Debug)]
 pub struct UdpPayload {
     /// Length with the zeros.
@@ -21,16 +23,20 @@ pub struct UdpPayload {
     head: Head,
 }
 
-/// Bytes before the zeros.
+/// What is not zeros.
 #[derive(Debug)]
 enum Head {
-    Short { len: u8, bytes: [u8; INLINE] },
-    Long(BytesMut),
+    /// Bytes before and after the zeros.
+    Short { len: u8, bytes: [u8; INLINE], tail: [u8; TAIL] },
+    /// The same, too many for the datagram.
+    Long { bytes: BytesMut, tail: [u8; TAIL] },
+    /// A payload without zeros, or shorter than a tag.
+    Whole(BytesMut),
 }
 
 impl Default for UdpPayload {
     fn default() -> Self {
-        Self { len: 0, head: Head::Short { len: 0, bytes: [0; INLINE] } }
+        Self { len: 0, head: Head::Whole(BytesMut::new()) }
     }
 }
 
@@ -38,26 +44,35 @@ impl UdpPayload {
     /// Stores `payload`.
     #[inline]
     pub fn new(payload: &[u8]) -> Self {
-        let kept = &payload[..end_before_zeros(payload)];
+        let len = payload.len() as u32;
+        let Some((rest, &tail)) = payload.split_last_chunk::<TAIL>() else {
+            return Self { len, head: Head::Whole(payload.into()) };
+        };
+        let kept = &rest[..end_before_zeros(rest)];
         let head = if kept.len() <= INLINE {
             let mut bytes = [0; INLINE];
             bytes[..kept.len()].copy_from_slice(kept);
-            Head::Short { len: kept.len() as u8, bytes }
+            Head::Short { len: kept.len() as u8, bytes, tail }
+        } else if kept.len() < rest.len() {
+            Head::Long { bytes: kept.into(), tail }
         } else {
-            Head::Long(kept.into())
+            Head::Whole(payload.into())
         };
-        Self { len: payload.len() as u32, head }
+        Self { len, head }
     }
 
     /// Returns the payload with its zeros.
     pub fn bytes(&self) -> BytesMut {
-        let head = match &self.head {
-            Head::Short { len, bytes } => &bytes[..usize::from(*len)],
-            Head::Long(bytes) => bytes,
+        let (head, tail) = match &self.head {
+            Head::Short { len, bytes, tail } => (&bytes[..usize::from(*len)], tail),
+            Head::Long { bytes, tail } => (&bytes[..], tail),
+            Head::Whole(bytes) => return bytes.clone(),
         };
-        let mut payload = BytesMut::with_capacity(self.len as usize);
+        let len = self.len as usize;
+        let mut payload = BytesMut::with_capacity(len);
         payload.extend_from_slice(head);
-        payload.resize(self.len as usize, 0);
+        payload.resize(len - TAIL, 0);
+        payload.extend_from_slice(tail);
         payload
     }
 
@@ -65,7 +80,7 @@ impl UdpPayload {
     #[inline]
     pub fn take(&mut self) -> BytesMut {
         match &mut self.head {
-            Head::Long(bytes) if bytes.len() == self.len as usize => std::mem::take(bytes),
+            Head::Whole(bytes) => std::mem::take(bytes),
             _ => self.bytes(),
         }
     }
@@ -90,19 +105,22 @@ mod tests {
 
     #[test]
     fn content_of_zeros_takes_no_memory() {
-        let mut packet = vec![7; 40];
-        packet.resize(1252, 0);
-        let payload = UdpPayload::new(&packet);
-        assert!(matches!(payload.head, Head::Short { len: 36..=56, .. }), "{payload:?}");
-        assert_eq!(payload.bytes(), packet);
+        for tag in [[0; TAIL], [9; TAIL]] {
+            let mut packet = vec![7; 30];
+            packet.resize(1236, 0);
+            packet.extend_from_slice(&tag);
+            let payload = UdpPayload::new(&packet);
+            assert!(matches!(payload.head, Head::Short { len: 30..=46, .. }), "{payload:?}");
+            assert_eq!(payload.bytes(), packet);
+        }
     }
 
     #[test]
     fn what_ends_in_something_else_is_kept_as_it_is() {
         let mut packet = vec![0; 1252];
-        packet[1251] = 1;
+        packet[1235] = 1;
         let mut payload = UdpPayload::new(&packet);
-        assert!(matches!(&payload.head, Head::Long(bytes) if bytes.len() == 1252));
+        assert!(matches!(&payload.head, Head::Whole(bytes) if bytes.len() == 1252));
         assert_eq!(payload.take(), packet);
     }
 
@@ -111,9 +129,11 @@ mod tests {
         fn the_payload_comes_out_as_it_went_in(
             head in proptest::collection::vec(any::<u8>(), 0..200),
             zeros in 0usize..1500,
+            tag in proptest::collection::vec(any::<u8>(), 0..20),
         ) {
             let mut packet = head;
             packet.resize(packet.len() + zeros, 0);
+            packet.extend(tag);
             let mut payload = UdpPayload::new(&packet);
             prop_assert_eq!(&payload.bytes(), &packet);
             prop_assert_eq!(&payload.take(), &packet);
