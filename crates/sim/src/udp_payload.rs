@@ -10,6 +10,8 @@ const TAIL: usize = 16;
 const BLOCK: usize = 64;
 /// The same for the rest.
 const PIECE: usize = 16;
+/// Memory for payloads that arrive, in bytes: about ten packets, which stay in the CPU's cache.
+const BUFFER: usize = 16 * 1024;
 
 /// The payload of a UDP datagram in flight.
 ///
@@ -63,26 +65,37 @@ impl UdpPayload {
 
     /// Returns the payload with its zeros.
     pub fn bytes(&self) -> BytesMut {
-        let (head, tail) = match &self.head {
-            Head::Short { len, bytes, tail } => (&bytes[..usize::from(*len)], tail),
-            Head::Long { bytes, tail } => (&bytes[..], tail),
-            Head::Whole(bytes) => return bytes.clone(),
-        };
-        let len = self.len as usize;
-        let mut payload = BytesMut::with_capacity(len);
-        payload.extend_from_slice(head);
-        payload.resize(len - TAIL, 0);
-        payload.extend_from_slice(tail);
-        payload
+        self.write(&mut BytesMut::with_capacity(self.len as usize))
     }
 
-    /// Takes the payload out, with its zeros.
+    /// Takes the payload out, with its zeros, for which `buffer` has the memory: once all payloads
+    /// before are dropped, it is used again.
     #[inline]
-    pub fn take(&mut self) -> BytesMut {
+    pub fn take(&mut self, buffer: &mut BytesMut) -> BytesMut {
         match &mut self.head {
             Head::Whole(bytes) => std::mem::take(bytes),
-            _ => self.bytes(),
+            _ => {
+                // Also decides how much is allocated if the payloads before are still in use.
+                if buffer.capacity() == 0 {
+                    *buffer = BytesMut::with_capacity(BUFFER);
+                }
+                buffer.reserve(self.len as usize);
+                self.write(buffer)
+            }
         }
+    }
+
+    /// Writes the payload to the empty `buffer`, and splits it off.
+    fn write(&self, buffer: &mut BytesMut) -> BytesMut {
+        let (head, tail) = match &self.head {
+            Head::Short { len, bytes, tail } => (&bytes[..usize::from(*len)], &tail[..]),
+            Head::Long { bytes, tail } => (&bytes[..], &tail[..]),
+            Head::Whole(bytes) => (&bytes[..], &[][..]),
+        };
+        buffer.extend_from_slice(head);
+        buffer.resize(self.len as usize - tail.len(), 0);
+        buffer.extend_from_slice(tail);
+        buffer.split()
     }
 }
 
@@ -121,7 +134,7 @@ mod tests {
         packet[1235] = 1;
         let mut payload = UdpPayload::new(&packet);
         assert!(matches!(&payload.head, Head::Whole(bytes) if bytes.len() == 1252));
-        assert_eq!(payload.take(), packet);
+        assert_eq!(payload.take(&mut BytesMut::new()), packet);
     }
 
     proptest! {
@@ -136,7 +149,7 @@ mod tests {
             packet.extend(tag);
             let mut payload = UdpPayload::new(&packet);
             prop_assert_eq!(&payload.bytes(), &packet);
-            prop_assert_eq!(&payload.take(), &packet);
+            prop_assert_eq!(&payload.take(&mut BytesMut::new()), &packet);
         }
     }
 }

@@ -27,6 +27,7 @@ use bentpipe_quic::{
 use bentpipe_recorder::Series;
 use bentpipe_series::{BoundedSeries, Points, SeriesLimit};
 use bentpipe_units::Time;
+use bytes::BytesMut;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -54,6 +55,8 @@ pub struct QuicFlow {
     epoch: bentpipe_quic::EpochClock,
     /// Datagrams that the stack returned together and that are not yet sent.
     batch: Option<Batch>,
+    /// Memory for payloads that arrive, during a visit.
+    received: BytesMut,
 }
 
 /// Parts of a client configuration.
@@ -234,6 +237,7 @@ impl QuicFlow {
             last_node: shared.last_node,
             epoch: shared.epoch.clone(),
             batch: None,
+            received: BytesMut::new(),
             settings,
             progress: FlowProgress::new(spec, index),
         })
@@ -473,6 +477,7 @@ impl Flow for QuicFlow {
             qlog,
         };
         self.progress.end(now, shared, report);
+        self.received = BytesMut::new();
         running.conn.close(NO_ERROR, b"");
         self.client.wake(now);
         if duration {
@@ -493,7 +498,7 @@ impl Flow for QuicFlow {
 
     fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram) {
         let Body::Udp(payload) = &mut datagram.body else { return };
-        let data = payload.take();
+        let data = payload.take(&mut self.received);
         let source = self.socket(self.side(node).peer());
         self.epoch.set(now);
         self.endpoint(node).handle_datagram(now, source, ecn_from_link(ecn), data);
