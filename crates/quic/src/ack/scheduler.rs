@@ -18,6 +18,8 @@ pub(crate) struct AckScheduler {
     held: Option<Held>,
     /// Whether the last datagram that arrived was marked CE.
     marked: bool,
+    /// Whether packets may have arrived since the observer was asked last.
+    arrived: bool,
     /// Kept for its allocation.
     packets: Vec<PacketInfo>,
     /// The trace, and the text of `packets`.
@@ -46,6 +48,8 @@ impl AckScheduler {
             flow_control_sent: attachments.flow_control_sent.take(),
             held: None,
             marked: false,
+            // The packets of the datagram that begins a connection.
+            arrived: true,
             packets: Vec::new(),
             log: attachments.qlog.as_ref().map(|sink| (sink.clone(), sink.packets())),
         }
@@ -60,12 +64,21 @@ impl AckScheduler {
     /// own record of marks private.
     pub fn on_datagram(&mut self, marked: bool) {
         self.marked = marked;
+        self.arrived = true;
+    }
+
+    /// Handles datagrams that arrived before their keys, and that the stack has now.
+    pub fn on_early(&mut self) {
+        self.arrived = true;
     }
 
     /// Handles the packets that have arrived, if any. `smoothed_rtt`: that of this side, if known.
     /// Returns true if the next packet should elicit an acknowledgement.
     pub fn on_received(&mut self, now: Time, smoothed_rtt: impl FnOnce() -> Option<Span>) -> bool {
         let Some(observer) = &self.observer else { return false };
+        if !std::mem::take(&mut self.arrived) {
+            return false;
+        }
         self.packets.clear();
         observer.take_received(&mut self.packets);
         if self.packets.is_empty() {

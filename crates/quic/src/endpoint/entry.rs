@@ -44,20 +44,6 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Passes a datagram to the stack. A client's 1-RTT packets from before the end of the
-    /// handshake wait for it: the stack would drop them, and with a lost handshake packet the first
-    /// flight of a server that sends data at once.
-    pub fn receive(&mut self, state: &mut State, event: ConnectionEvent, short_header: bool) {
-        let is_early = short_header && state.quic.side().is_client() && state.connected().is_none();
-        if is_early && !state.is_closed() {
-            if self.early.len() < MAX_EARLY {
-                self.early.push(event);
-            }
-        } else {
-            state.quic.handle_event(event);
-        }
-    }
-
     /// Updates the path memory with the peer's address, which a migration may have changed.
     pub fn follow(&mut self, remote: Option<SocketAddr>, now: Time) {
         if self.remote == remote {
@@ -97,5 +83,24 @@ impl Entry {
         if catch_unwind(AssertUnwindSafe(|| drop(tasks))).is_err() {
             handler(self.conn.remote_address(), "a task panicked when it was dropped");
         }
+    }
+}
+
+/// Passes a datagram to the stack. A client's 1-RTT packets from before the end of the handshake
+/// wait for it in `early`: the stack would drop them, and with a lost handshake packet the first
+/// flight of a server that sends data at once.
+pub(super) fn receive(
+    state: &mut State,
+    early: &mut Vec<ConnectionEvent>,
+    event: ConnectionEvent,
+    short_header: bool,
+) {
+    let is_early = short_header && state.quic.side().is_client() && state.connected().is_none();
+    if is_early && !state.is_closed() {
+        if early.len() < MAX_EARLY {
+            early.push(event);
+        }
+    } else {
+        state.quic.handle_event(event);
     }
 }

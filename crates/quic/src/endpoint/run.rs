@@ -80,12 +80,10 @@ impl Endpoint {
     /// Runs the tasks of a connection after an event, and removes it if it is over.
     pub(super) fn run(&mut self, key: usize, now: Time) {
         let Some(entry) = self.connections.get_mut(&key) else { return };
-        let waker = Waker::from(entry.waker.clone());
-        let mut cx = Context::from_waker(&waker);
         entry.waker.begin();
         let remote = entry.conn.remote_address();
         entry.follow(remote, now);
-        loop {
+        let (over, drained) = loop {
             let mut state = entry.conn.lock();
             state.set_now(now);
             if entry.ack_scheduler.on_received(now, || state.smoothed_rtt()) {
@@ -103,6 +101,7 @@ impl Endpoint {
                 for event in std::mem::take(&mut entry.early) {
                     state.quic.handle_event(event);
                 }
+                entry.ack_scheduler.on_early();
                 continue;
             }
             if let Some(resume_state) =
@@ -115,10 +114,12 @@ impl Endpoint {
                 drop(state);
                 entry.tasks.extend(spawned);
             } else if !entry.waker.again() {
-                break;
+                break (state.is_closed(), state.quic.is_drained());
             } else {
                 drop(state);
             }
+            let waker = Waker::from(entry.waker.clone());
+            let mut cx = Context::from_waker(&waker);
             // The set polls only the tasks that were woken. If it returns before it has polled them
             // all, it wakes itself.
             let tasks = &mut entry.tasks;
@@ -132,10 +133,7 @@ impl Endpoint {
                     }
                 }
             }
-        }
-        let state = entry.conn.lock();
-        let (over, drained) = (state.is_closed(), state.quic.is_drained());
-        drop(state);
+        };
         entry.flush(now, over);
         if drained {
             if let Some(timeout) = entry.timeout {

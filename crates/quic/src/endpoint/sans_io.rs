@@ -3,7 +3,7 @@
 use super::accept::{Accept, Acceptor, Admission, Gatekeeper, PanicHandler};
 use super::attachments::Attachments;
 use super::batches::Batches;
-use super::entry::Entry;
+use super::entry::{Entry, receive};
 use super::retry_packets;
 use super::transmit::Transmit;
 use super::wake::{ConnectionWaker, WokenConnections};
@@ -234,10 +234,9 @@ impl Endpoint {
             Some(DatagramEvent::ConnectionEvent(ConnectionHandle(key), event)) => {
                 if let Some(entry) = self.connections.get_mut(&key) {
                     entry.ack_scheduler.on_datagram(ecn == Some(EcnCodepoint::Ce));
-                    let conn = entry.conn.clone();
-                    let mut state = conn.lock();
+                    let mut state = entry.conn.lock();
                     state.set_now(now);
-                    entry.receive(&mut state, event, short_header);
+                    receive(&mut state, &mut entry.early, event, short_header);
                     state.on_datagram(bytes);
                     drop(state);
                     self.run(key, now);

@@ -14,6 +14,8 @@ pub(crate) struct FlowControl {
     read: u64,
     /// Of those, bytes that the application has taken.
     consumed: u64,
+    /// Most bytes read and not taken so far.
+    max_held: u64,
     report: Option<FlowControlReport>,
 }
 
@@ -119,7 +121,11 @@ impl FlowControl {
             window.read(bytes);
             *changed = true;
         }
-        self.report_consumption();
+        let held = self.read.saturating_sub(self.consumed);
+        if held > self.max_held {
+            self.max_held = held;
+            self.report_consumption();
+        }
     }
 
     /// Counts `bytes`, of those read, that the application has taken or will never take.

@@ -18,6 +18,7 @@ use crate::varint::Reader;
 use bytes::Bytes;
 use noq_proto::crypto::PacketKey;
 use noq_proto::{StreamId, VarInt};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bits of the type of a STREAM frame.
@@ -43,12 +44,23 @@ pub(crate) struct StreamFrame {
 
 /// The frames of one connection that wait for its readers. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct SmallFrames(Arc<Mutex<Vec<StreamFrame>>>);
+pub struct SmallFrames(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    waiting: Mutex<Vec<StreamFrame>>,
+    /// Whether any wait: few packets have such frames, and a load is cheaper than a lock.
+    any: AtomicBool,
+}
 
 impl SmallFrames {
     /// Moves the frames that arrived since the last call to `into`.
     pub(crate) fn take(&self, into: &mut Vec<StreamFrame>) {
-        into.append(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        if self.0.any.load(Ordering::Acquire) {
+            let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            into.append(&mut waiting);
+            self.0.any.store(false, Ordering::Release);
+        }
     }
 
     fn add(&self, payload: &[u8]) {
@@ -61,12 +73,13 @@ impl SmallFrames {
         if !many && !ends {
             return;
         }
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         each_stream_frame(payload, |frame| {
             if waiting.len() < MAX_WAITING && (many || is_last(frame)) {
                 waiting.extend(parsed(frame, many));
             }
         });
+        self.0.any.store(true, Ordering::Release);
     }
 }
 
