@@ -10,6 +10,7 @@ use std::task::Waker;
 impl State {
     /// Wakes the tasks that wait for the stack's events. The endpoint calls it after every input.
     pub fn dispatch_events(&mut self) {
+        self.read_empty = None;
         self.keep_small_frames();
         while let Some(event) = self.quic.poll() {
             match event {

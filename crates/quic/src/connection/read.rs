@@ -30,7 +30,10 @@ impl Conn {
             return Poll::Ready(Err(StreamFailure::Overfull));
         }
         let (limit, mut taken) = (limit.min(room), 0u64);
-        let outcome = {
+        let reading = Some((id, state.flow_control.stack_window()));
+        let outcome = if state.read_empty == reading {
+            None
+        } else {
             let mut stream = state.quic.recv_stream(id);
             let Ok(mut chunks) = stream.read(false) else {
                 return Poll::Ready(Err(StreamFailure::Closed));
@@ -45,13 +48,19 @@ impl Conn {
                         sink(chunk.offset, chunk.bytes);
                     }
                     Ok(None) => break Some(Ok(Read::Finished)),
-                    Err(ReadError::Blocked) if taken > 0 => break Some(Ok(Read::More)),
+                    Err(ReadError::Blocked) if taken > 0 => {
+                        drop(chunks);
+                        state.read_empty = reading;
+                        break Some(Ok(Read::More));
+                    }
                     Err(ReadError::Blocked) => break None,
                     Err(ReadError::Reset(code)) => break Some(Ok(Read::Reset(code.into_inner()))),
                 }
             }
         };
-        state.flow_control.read(taken);
+        if taken > 0 {
+            state.flow_control.read(taken);
+        }
         match outcome {
             Some(result) => Poll::Ready(result),
             None => {
@@ -108,8 +117,10 @@ impl Conn {
     /// Asks the peer to stop sending on a stream, with `code` (STOP_SENDING).
     pub(crate) fn stop(&self, id: StreamId, code: u64) {
         let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
+        let mut state = self.lock();
+        state.read_empty = None;
         // A stream that has ended already needs no stop.
-        let _ = self.lock().quic.recv_stream(id).stop(code);
+        let _ = state.quic.recv_stream(id).stop(code);
     }
 
     /// Abandons the reading of a stream before its end, so that its credit returns. The peer is

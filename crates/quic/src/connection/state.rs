@@ -43,6 +43,9 @@ pub(crate) struct State {
     pub(super) finished_when_dropped: BTreeSet<StreamId>,
     /// Streams that are read out of order, with the bytes collected while their reader was busy.
     pub(super) overflow: BTreeMap<StreamId, OverflowBuffer>,
+    /// The stream of which all was read since the last event of the stack, and the window that the
+    /// stack had then: until one of them changes, reading it again would find and change nothing.
+    pub(super) read_empty: Option<(StreamId, u64)>,
     /// Stream data that the stack may lose.
     pub(super) small_frames: SmallFrames,
     /// Tasks that wait for streams opened by the peer, by direction.
@@ -90,6 +93,7 @@ impl State {
             accepted: 0,
             finished_when_dropped: BTreeSet::new(),
             overflow: BTreeMap::new(),
+            read_empty: None,
             small_frames: SmallFrames::default(),
             accept: [Vec::new(), Vec::new()],
             open: [Vec::new(), Vec::new()],

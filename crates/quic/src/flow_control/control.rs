@@ -75,6 +75,18 @@ impl FlowControl {
         }
     }
 
+    /// Returns the window last set in the stack, 0 if none was set.
+    pub fn stack_window(&self) -> u64 {
+        match &self.policy {
+            WindowPolicy::Unset => 0,
+            WindowPolicy::Stack { window, waiting, withheld } => {
+                // With room for at least one packet. Bytes of incomplete frames may use that up.
+                window.saturating_sub(*waiting).max(1500).saturating_sub(*withheld)
+            }
+            WindowPolicy::Rule { stack_window, .. } => *stack_window,
+        }
+    }
+
     /// Raises the window to `raised`, if it is smaller.
     pub fn raise(&mut self, raised: Bytes, quic: &mut Connection) {
         match &mut self.policy {
@@ -177,11 +189,10 @@ impl FlowControl {
         }
     }
 
-    /// Sets the stack's window to the configured one less the bytes that wait, with room for at
-    /// least one packet. Bytes of incomplete frames may use up that room too.
+    /// Sets the stack's window to the configured one less the bytes that wait.
     fn set_stack_window(&self, quic: &mut Connection) {
-        if let WindowPolicy::Stack { window, waiting, withheld } = &self.policy {
-            set(quic, window.saturating_sub(*waiting).max(1500).saturating_sub(*withheld));
+        if let WindowPolicy::Stack { .. } = &self.policy {
+            set(quic, self.stack_window());
         }
     }
 
