@@ -11,8 +11,6 @@ use bentpipe_units::Time;
 /// The records of one trace.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
-    /// First records, until they are taken.
-    heads: Texts,
     records: Texts,
     /// True once the connection is known.
     begun: bool,
@@ -26,13 +24,17 @@ pub(crate) struct Trace {
 
 impl Trace {
     pub fn new(forms: Forms, begin: Time, max: Option<usize>) -> Self {
-        Self { heads: Texts::new(forms), records: Texts::new(forms), begin, max, ..Self::default() }
+        Self { records: Texts::new(forms), begin, max, ..Self::default() }
     }
 
-    /// Writes the first record, unless it is written.
+    /// Writes the first record, unless it is written, before the few that have come.
     pub fn begin(&mut self, head: &Head<'_>) {
         if !std::mem::replace(&mut self.begun, true) {
-            self.heads.each(|form, text| head.write(form, text));
+            self.records.each(|form, text| {
+                let records = std::mem::take(text);
+                head.write(form, text);
+                text.extend_from_slice(&records);
+            });
         }
     }
 
@@ -41,15 +43,7 @@ impl Trace {
         if !self.begun {
             return Vec::new();
         }
-        let head = self.heads.get_mut(form).map(std::mem::take).unwrap_or_default();
-        let records = self.records.get_mut(form).map(std::mem::take).unwrap_or_default();
-        if head.is_empty() {
-            return records;
-        }
-        let mut all = Vec::with_capacity(head.len() + records.len());
-        all.extend_from_slice(&head);
-        all.extend_from_slice(&records);
-        all
+        self.records.get_mut(form).map(std::mem::take).unwrap_or_default()
     }
 
     pub fn is_cut(&self) -> bool {
@@ -113,7 +107,7 @@ impl Trace {
     /// Truncates the trace if too much of it waits.
     fn limit(&mut self) {
         if let Some(max) = self.max {
-            self.cut = self.heads.len() + self.records.len() > max;
+            self.cut = self.records.len() > max;
         }
     }
 }
