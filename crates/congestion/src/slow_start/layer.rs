@@ -78,8 +78,8 @@ impl WithSlowStart {
         self.slot = None;
     }
 
-    /// Counts a loss, and tells the issuer of the slot if there are many. Fewer than four packets do
-    /// not count, since they may be one burst of noise.
+    /// Counts a loss, and tells the issuer of the slot if there are many. Fewer than four packets
+    /// do not count, since they may be one burst of noise.
     fn count_loss(&mut self, loss: &Loss<'_>) {
         let Some(slot) = &self.slot else { return };
         self.lost += loss.packets.len() as u64;

@@ -154,8 +154,8 @@ impl Prefixes {
     /// Each address is a path of its own.
     pub const HOST: Self = Self { v4: 32, v6: 128 };
 
-    /// Networks whose clients may share a beam: parts of an operator's address blocks. IPv6 blocks of
-    /// operators are /32 or larger; those of IPv4 differ, and /16 is our choice.
+    /// Networks whose clients may share a beam: parts of an operator's address blocks. IPv6 blocks
+    /// of operators are /32 or larger; those of IPv4 differ, and /16 is our choice.
     pub const OPERATOR: Self = Self { v4: 16, v6: 32 };
 
     /// Sets the lengths, in bits.
