@@ -6,7 +6,7 @@ use bentpipe_quic::congestion::resume::ResumeState;
 use bentpipe_quic::congestion::{CongestionConfig, ResumeHandle};
 use bentpipe_quic::noq_proto::ServerConfig;
 use bentpipe_quic::path_memory::{
-    Holder, IpPrefix, Limits, MemoryStore, PathMemoryError, PathStore, Prefixes, StoreError,
+    Holder, Limits, MemoryStore, PathMemoryError, PathStore, Prefixes, StoreError,
 };
 use bentpipe_quic::{
     ConnectionConfig, DEFAULT_LIFETIME, PathLease, PathMemory, SenderMetrics, Settings,

@@ -67,9 +67,14 @@ impl NetworkStarts {
 
     /// Ends the start `id`.
     pub(super) fn end(&mut self, id: u64) {
-        let Some(index) = self.under_way.iter().position(|start| start.id == id) else { return };
+        if let Some(index) = self.under_way.iter().position(|start| start.id == id) {
+            self.end_at(index);
+        }
+    }
+
+    fn end_at(&mut self, index: usize) {
         let start = self.under_way.swap_remove(index);
-        // Whoever forges an address learns nothing about its network.
+        // First packets with forged addresses tell nothing about a network.
         if start.confirmed {
             if self.ended.len() == MOST_ENDED {
                 self.ended.pop_front();
@@ -80,10 +85,13 @@ impl NetworkStarts {
 
     /// Ends starts that take too long, and forgets old ones. Returns false if none is left.
     pub(super) fn expire(&mut self, now: Time) -> bool {
-        while let Some(id) =
-            self.under_way.iter().find(|start| start.is_over(now)).map(|start| start.id)
-        {
-            self.end(id);
+        let mut index = 0;
+        while let Some(start) = self.under_way.get(index) {
+            if start.is_over(now) {
+                self.end_at(index);
+            } else {
+                index += 1;
+            }
         }
         self.ended.retain(|start| now < start.began + MEMORY);
         !self.under_way.is_empty() || !self.ended.is_empty()

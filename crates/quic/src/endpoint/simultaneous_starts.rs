@@ -9,7 +9,7 @@
 use super::network_starts::{NetworkStarts, Start};
 use crate::path_memory::{IpPrefix, Prefixes};
 use bentpipe_congestion::{FastStart, StartGuard, StartSlot};
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::net::IpAddr;
@@ -23,7 +23,12 @@ pub struct SimultaneousStarts(Arc<Mutex<Entries>>);
 struct Entries {
     networks: BTreeMap<IpPrefix, NetworkStarts>,
     next: u64,
+    /// Last time that networks were forgotten.
+    swept: Time,
 }
+
+/// Time between searches for networks that can be forgotten: each start would else pay for all.
+const SWEEP: Span = Span::from_secs(1);
 
 impl SimultaneousStarts {
     /// Returns the lease of a connection of `client`.
@@ -51,12 +56,16 @@ impl SimultaneousStarts {
 
     fn enter(&self, network: IpPrefix, client: IpPrefix, now: Time, confirmed: bool) -> u64 {
         let mut entries = self.lock();
-        // Removes what has expired, so there is never more than a minute's starts tell.
-        entries.networks.retain(|_, starts| starts.expire(now));
+        if now >= entries.swept + SWEEP {
+            entries.swept = now;
+            entries.networks.retain(|_, starts| starts.expire(now));
+        }
         let id = entries.next;
         entries.next += 1;
         let start = Start { id, client, began: now, confirmed, crowded: false };
-        entries.networks.entry(network).or_default().enter(start);
+        let starts = entries.networks.entry(network).or_default();
+        starts.expire(now);
+        starts.enter(start);
         id
     }
 
@@ -223,6 +232,19 @@ mod tests {
         assert_eq!(second.sharers(Time::from_secs(10)), 1);
         let third = slot(starts.lease(A).enter(Time::from_secs(30)));
         assert_eq!(third.sharers(Time::from_secs(30)), 1);
+    }
+
+    #[test]
+    fn networks_without_recent_starts_are_forgotten() {
+        let starts = SimultaneousStarts::default();
+        for second in 0..200 {
+            for network in 0..50 {
+                let client = IpAddr::V4(Ipv4Addr::new(10, network, 0, 2));
+                drop(starts.lease(client).enter(Time::from_secs(10 * second)));
+            }
+        }
+        let elsewhere = slot(starts.lease(ELSEWHERE).enter(Time::from_secs(3000)));
+        assert_eq!((elsewhere.sharers(Time::ZERO), starts.lock().networks.len()), (1, 1));
     }
 
     #[test]
