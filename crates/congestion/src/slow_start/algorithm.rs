@@ -57,10 +57,10 @@ pub trait SlowStart: Debug + Send + Sync {
         let _ = losses;
     }
 
-    /// Tells how many starts share the link of this one, if that is known. Called before each ACK;
-    /// `sharers` takes a lock.
-    fn set_sharers(&mut self, sharers: &dyn Fn() -> u64) {
-        let _ = sharers;
+    /// Tells into how many shares the first burst is divided, if that is known. Called before each
+    /// ACK; `shares` takes a lock.
+    fn set_shares(&mut self, shares: &dyn Fn() -> u64) {
+        let _ = shares;
     }
 
     /// Handles packets that arrived with ECN-CE.

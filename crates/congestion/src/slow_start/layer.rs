@@ -11,17 +11,17 @@ use std::sync::Arc;
 
 /// What an issuer of [`StartSlot`]s counts a start by.
 pub trait StartGuard: Send + Sync {
-    /// Returns the number of starts under way at `now` that share a link with this one, this one
-    /// included.
-    fn sharers(&self, now: Time) -> u64;
+    /// Returns the number of shares into which the first burst is divided at `now`. This start
+    /// takes one of them.
+    fn shares(&self, now: Time) -> u64;
 
-    /// Handles that the start has lost so much that the link must be full.
-    fn on_crowded(&self) {}
+    /// Handles that the start has lost so much that the link must be congested.
+    fn on_congestion(&self) {}
 }
 
-/// Losses of a start, as a fraction of its packets, beyond which the link must be full: more than
-/// satellite links lose by chance.
-const CROWDED: f64 = 0.05;
+/// Losses of a start, as a fraction of its packets, beyond which the link must be congested: more
+/// than most satellite links lose by chance.
+const CONGESTION_LOSS: f64 = 0.05;
 
 /// A fast slow start among those that share a link, held until the slow start ends. Dropping the
 /// last copy informs the issuer.
@@ -34,14 +34,14 @@ impl StartSlot {
         Self(Arc::new(guard))
     }
 
-    /// Returns the number of starts under way that share a link, this one included.
-    pub fn sharers(&self, now: Time) -> u64 {
-        self.0.sharers(now)
+    /// Returns the number of shares into which the first burst is divided at `now`.
+    pub fn shares(&self, now: Time) -> u64 {
+        self.0.shares(now)
     }
 
-    /// Tells the issuer that the start has lost so much that the link must be full.
-    pub fn on_crowded(&self) {
-        self.0.on_crowded();
+    /// Tells the issuer that the start has lost so much that the link must be congested.
+    pub fn on_congestion(&self) {
+        self.0.on_congestion();
     }
 }
 
@@ -83,8 +83,8 @@ impl WithSlowStart {
     fn count_loss(&mut self, loss: &Loss<'_>) {
         let Some(slot) = &self.slot else { return };
         self.lost += loss.packets.len() as u64;
-        if self.lost >= 4 && self.lost as f64 > CROWDED * self.sent as f64 {
-            slot.on_crowded();
+        if self.lost >= 4 && self.lost as f64 > CONGESTION_LOSS * self.sent as f64 {
+            slot.on_congestion();
         }
     }
 
@@ -137,7 +137,7 @@ impl Controller for WithSlowStart {
         self.controller.on_ack(ack);
         if let Some(slow_start) = &mut self.slow_start {
             if let Some(slot) = &self.slot {
-                slow_start.set_sharers(&|| slot.sharers(ack.now));
+                slow_start.set_shares(&|| slot.shares(ack.now));
             }
             let progress = slow_start.on_ack(ack);
             self.proceed(progress, ack.now);
@@ -288,19 +288,20 @@ mod tests {
         assert_eq!(lose(&mut layer, 8), Bytes::new(50_000));
     }
 
-    struct Sharers(u64);
+    struct Shares(u64);
 
-    impl StartGuard for Sharers {
-        fn sharers(&self, _: Time) -> u64 {
+    impl StartGuard for Shares {
+        fn shares(&self, _: Time) -> u64 {
             self.0
         }
     }
 
-    /// Returns the window after the first RTT, in packets, of one of `sharers` starts.
-    fn first_flight(sharers: u64) -> u64 {
+    /// Returns the window after the first RTT, in packets, of a start that takes one of `shares`
+    /// shares.
+    fn first_flight(shares: u64) -> u64 {
         let mtu = config().mtu;
         let start = long_path::LongPath::new(&config(), &long_path::Parameters::default());
-        let slot = Some(StartSlot::new(Sharers(sharers)));
+        let slot = Some(StartSlot::new(Shares(shares)));
         let mut layer = WithSlowStart::new(newreno(), Box::new(start), slot);
         let mut sent_packets = SentPackets::new();
         layer.on_packet_sent(&sent_packets.on_sent(Time::ZERO, mtu));
@@ -310,21 +311,22 @@ mod tests {
         layer.send_control().cwnd.get() / mtu.get()
     }
 
-    /// Returns true if a start that sends a hundred packets and loses `lost` of them was crowded.
-    fn is_crowded_after(lost: u64) -> bool {
+    /// Returns true if a start that sends a hundred packets and loses `lost` of them meets
+    /// congestion.
+    fn meets_congestion_after(lost: u64) -> bool {
         #[derive(Default)]
-        struct Crowded(Arc<AtomicBool>);
-        impl StartGuard for Crowded {
-            fn sharers(&self, _: Time) -> u64 {
+        struct Congested(Arc<AtomicBool>);
+        impl StartGuard for Congested {
+            fn shares(&self, _: Time) -> u64 {
                 1
             }
-            fn on_crowded(&self) {
+            fn on_congestion(&self) {
                 self.0.store(true, Ordering::Relaxed);
             }
         }
-        let crowded = Crowded::default();
-        let seen = Arc::clone(&crowded.0);
-        let slot = Some(StartSlot::new(crowded));
+        let congested = Congested::default();
+        let seen = Arc::clone(&congested.0);
+        let slot = Some(StartSlot::new(congested));
         let mut layer = WithSlowStart::new(newreno(), Box::new(Settled), slot);
         let mut sent_packets = SentPackets::new();
         for _ in 0..100 {
@@ -338,8 +340,8 @@ mod tests {
     }
 
     #[test]
-    fn a_start_is_crowded_if_it_loses_more_than_a_twentieth() {
-        assert_eq!([3, 5, 6].map(is_crowded_after), [false, false, true]);
+    fn a_start_that_loses_more_than_a_twentieth_meets_congestion() {
+        assert_eq!([3, 5, 6].map(meets_congestion_after), [false, false, true]);
     }
 
     #[test]

@@ -7,27 +7,27 @@ use std::collections::VecDeque;
 /// Longest duration of a start. Our choice: a start over a geostationary satellite takes up to ten
 /// RTTs, 7 s, and a connection that sends too little to ever end its start must not slow others
 /// down.
-pub(super) const LONGEST_START: Span = Span::from_secs(10);
+const LONGEST_START: Span = Span::from_secs(10);
 
 /// Time for which a start tells something about later ones, and most starts that are remembered.
 const MEMORY: Span = Span::from_secs(60);
 const MOST_ENDED: usize = 64;
 
 /// Fewest starts of other clients that tell something about the network, and fewest of them that
-/// were crowded.
+/// met congestion.
 const FEWEST: usize = 8;
-const FEWEST_CROWDED: usize = 2;
+const FEWEST_CONGESTED: usize = 2;
 
-/// Fractions of crowded starts from which on first bursts become smaller, and at which they are
-/// smallest.
-const TOLERATED: f64 = 0.05;
-const CROWDED: f64 = 0.1;
+/// Fractions of starts with congestion from which on first bursts become smaller, and from which on
+/// they are smallest.
+const SOME_CONGESTED: f64 = 0.05;
+const MANY_CONGESTED: f64 = 0.1;
 
-/// By how much a first burst is smaller then.
-const SMALLEST: f64 = 6.0;
+/// Shares of a first burst that is smallest.
+const MOST_SHARES: f64 = 6.0;
 
-/// Starts under way that send whole first bursts at the same time.
-const TOGETHER: u64 = 16;
+/// Most starts under way that send whole first bursts.
+const MOST_WHOLE: u64 = 16;
 
 /// A start under way.
 #[derive(Debug, Clone, Copy)]
@@ -37,13 +37,17 @@ pub(super) struct Start {
     pub(super) began: Time,
     /// True if the client has shown that it receives at its address.
     pub(super) confirmed: bool,
-    /// True if it has lost so much that the link must be full.
-    pub(super) crowded: bool,
+    /// True if it has lost so much that the link must be congested.
+    pub(super) congested: bool,
 }
 
 impl Start {
     fn is_over(&self, now: Time) -> bool {
         now >= self.began + LONGEST_START
+    }
+
+    fn is_remembered(&self, now: Time) -> bool {
+        now < self.began + MEMORY
     }
 }
 
@@ -93,39 +97,40 @@ impl NetworkStarts {
                 index += 1;
             }
         }
-        self.ended.retain(|start| now < start.began + MEMORY);
+        self.ended.retain(|start| start.is_remembered(now));
         !self.under_way.is_empty() || !self.ended.is_empty()
     }
 
-    /// Returns by what the first burst of the start `id` of `client` is divided: the starts of the
-    /// same client under way, or more if many of the network are, or if the network is crowded.
-    pub(super) fn sharers(&self, id: u64, client: IpPrefix, now: Time) -> u64 {
+    /// Returns the shares into which the first burst of the start `id` of `client` is divided: one
+    /// for each start of this client under way, or more if many of the network are under way or met
+    /// congestion.
+    pub(super) fn shares(&self, id: u64, client: IpPrefix, now: Time) -> u64 {
         let others = || self.under_way.iter().filter(|start| start.id != id && !start.is_over(now));
         let of_client = 1 + count(others().filter(|start| start.client == client));
-        let of_network = (1 + count(others())).div_ceil(TOGETHER);
-        of_client.max(of_network).max(self.crowding(client, now))
+        let of_network = (1 + count(others())).div_ceil(MOST_WHOLE);
+        of_client.max(of_network).max(self.shares_by_congestion(client, now))
     }
 
-    /// Returns by what a first burst is divided since starts of other clients have lost much.
-    fn crowding(&self, client: IpPrefix, now: Time) -> u64 {
-        let others = || {
-            self.ended.iter().filter(|other| other.client != client && now < other.began + MEMORY)
-        };
-        let (all, crowded) = (others().count(), others().filter(|other| other.crowded).count());
-        if all < FEWEST || crowded < FEWEST_CROWDED {
+    /// Returns the shares of a first burst of `client`, given how many starts of others met
+    /// congestion.
+    fn shares_by_congestion(&self, client: IpPrefix, now: Time) -> u64 {
+        let others =
+            || self.ended.iter().filter(|other| other.client != client && other.is_remembered(now));
+        let (all, congested) = (others().count(), others().filter(|other| other.congested).count());
+        if all < FEWEST || congested < FEWEST_CONGESTED {
             return 1;
         }
-        let fraction = crowded as f64 / all as f64;
-        let degree = ((fraction - TOLERATED) / (CROWDED - TOLERATED)).clamp(0.0, 1.0);
-        (1.0 + (SMALLEST - 1.0) * degree).round() as u64
+        let excess = congested as f64 / all as f64 - SOME_CONGESTED;
+        let degree = (excess / (MANY_CONGESTED - SOME_CONGESTED)).clamp(0.0, 1.0);
+        (1.0 + (MOST_SHARES - 1.0) * degree).round() as u64
     }
 }
 
 /// Counts starts: those of clients that have not shown that they receive at their addresses count
 /// as one together, since first packets with forged addresses could slow others down.
-fn count<'a>(starts: impl Iterator<Item = &'a Start> + Clone) -> u64 {
+fn count<'a>(mut starts: impl Iterator<Item = &'a Start> + Clone) -> u64 {
     let confirmed = starts.clone().filter(|start| start.confirmed).count() as u64;
-    confirmed + u64::from(starts.clone().any(|start| !start.confirmed))
+    confirmed + u64::from(starts.any(|start| !start.confirmed))
 }
 
 #[cfg(test)]
@@ -138,24 +143,27 @@ mod tests {
     }
 
     fn start(id: u64, began: Time) -> Start {
-        Start { id, client: client(id as u8), began, confirmed: true, crowded: false }
+        Start { id, client: client(id as u8), began, confirmed: true, congested: false }
     }
 
-    /// Returns the divisor of a client whose network has seen `all` starts of others end, of which
-    /// `crowded` were crowded.
-    fn after(all: u64, crowded: u64, now: Time) -> u64 {
+    /// Returns the shares for a client whose network has seen `all` starts of others end, of which
+    /// `congested` met congestion.
+    fn after(all: u64, congested: u64, now: Time) -> u64 {
         let mut starts = NetworkStarts::default();
         for id in 0..all {
-            starts.enter(Start { crowded: id < crowded, ..start(id, Time::ZERO) });
+            starts.enter(Start { congested: id < congested, ..start(id, Time::ZERO) });
             starts.end(id);
         }
-        starts.sharers(200, client(200), now)
+        starts.shares(200, client(200), now)
     }
 
     #[test]
-    fn first_bursts_are_smaller_the_more_starts_of_a_network_were_crowded() {
+    fn first_bursts_are_smaller_the_more_starts_of_a_network_met_congestion() {
         let now = Time::from_secs(5);
-        assert_eq!([0, 3, 4, 5, 6, 60].map(|crowded| after(60, crowded, now)), [1, 1, 3, 4, 6, 6]);
+        assert_eq!(
+            [0, 3, 4, 5, 6, 60].map(|congested| after(60, congested, now)),
+            [1, 1, 3, 4, 6, 6]
+        );
     }
 
     #[test]
@@ -171,37 +179,37 @@ mod tests {
     }
 
     #[test]
-    fn a_clients_own_starts_do_not_show_that_others_crowd_it() {
+    fn a_clients_own_starts_tell_nothing_about_others() {
         let mut starts = NetworkStarts::default();
         for id in 0..20 {
-            starts.enter(Start { client: client(1), crowded: true, ..start(id, Time::ZERO) });
+            starts.enter(Start { client: client(1), congested: true, ..start(id, Time::ZERO) });
             starts.end(id);
         }
-        assert_eq!(starts.sharers(20, client(1), Time::ZERO), 1);
-        assert_eq!(starts.sharers(20, client(2), Time::ZERO), 6);
+        assert_eq!(starts.shares(20, client(1), Time::ZERO), 1);
+        assert_eq!(starts.shares(20, client(2), Time::ZERO), 6);
     }
 
     #[test]
     fn many_starts_at_once_share_their_first_bursts() {
         let mut starts = NetworkStarts::default();
-        let mut sharers = Vec::new();
+        let mut shares = Vec::new();
         for id in 0..64 {
             starts.enter(start(id, Time::ZERO));
-            sharers.push(starts.sharers(id, client(id as u8), Time::ZERO));
+            shares.push(starts.shares(id, client(id as u8), Time::ZERO));
         }
-        assert_eq!([sharers[0], sharers[15], sharers[16], sharers[63]], [1, 1, 2, 4]);
-        assert_eq!(starts.sharers(0, client(0), Time::from_secs(10)), 1, "they are over");
+        assert_eq!([shares[0], shares[15], shares[16], shares[63]], [1, 1, 2, 4]);
+        assert_eq!(starts.shares(0, client(0), Time::from_secs(10)), 1, "they are over");
     }
 
     #[test]
     fn starts_with_forged_addresses_tell_nothing() {
         let mut starts = NetworkStarts::default();
         for id in 0..100 {
-            starts.enter(Start { confirmed: false, crowded: true, ..start(id, Time::ZERO) });
+            starts.enter(Start { confirmed: false, congested: true, ..start(id, Time::ZERO) });
         }
-        assert_eq!(starts.sharers(200, client(200), Time::ZERO), 1);
+        assert_eq!(starts.shares(200, client(200), Time::ZERO), 1);
         assert!(!starts.expire(Time::from_secs(10)), "nothing is left of them");
-        assert_eq!(starts.sharers(200, client(200), Time::from_secs(10)), 1);
+        assert_eq!(starts.shares(200, client(200), Time::from_secs(10)), 1);
     }
 
     #[test]

@@ -15,7 +15,8 @@ use std::fmt::Debug;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The fast starts of a server. Clones share them: one for each server, or farm with shared memory.
+/// The fast starts of a server. Clones share them: there is one for each server, or for each farm
+/// with shared memory.
 #[derive(Debug, Clone, Default)]
 pub struct SimultaneousStarts(Arc<Mutex<Entries>>);
 
@@ -27,7 +28,7 @@ struct Entries {
     swept: Time,
 }
 
-/// Time between searches for networks that can be forgotten: each start would else pay for all.
+/// Time between searches for networks to forget: otherwise, each start would go through all.
 const SWEEP: Span = Span::from_secs(1);
 
 impl SimultaneousStarts {
@@ -52,62 +53,6 @@ impl SimultaneousStarts {
 
     fn lock(&self) -> MutexGuard<'_, Entries> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn enter(&self, network: IpPrefix, client: IpPrefix, now: Time, confirmed: bool) -> u64 {
-        let mut entries = self.lock();
-        if now >= entries.swept + SWEEP {
-            entries.swept = now;
-            entries.networks.retain(|_, starts| starts.expire(now));
-        }
-        let id = entries.next;
-        entries.next += 1;
-        let start = Start { id, client, began: now, confirmed, crowded: false };
-        let starts = entries.networks.entry(network).or_default();
-        starts.expire(now);
-        starts.enter(start);
-        id
-    }
-
-    /// Calls `change` with the start `id`, if it is under way.
-    fn change(&self, network: &IpPrefix, id: u64, change: impl FnOnce(&mut Start)) {
-        let mut entries = self.lock();
-        if let Some(start) = entries.networks.get_mut(network).and_then(|starts| starts.get_mut(id))
-        {
-            change(start);
-        }
-    }
-
-    fn end(&self, network: &IpPrefix, id: u64) {
-        if let Some(starts) = self.lock().networks.get_mut(network) {
-            starts.end(id);
-        }
-    }
-}
-
-/// Counts a start until it is over.
-struct Guard {
-    starts: SimultaneousStarts,
-    client: IpPrefix,
-    network: IpPrefix,
-    id: u64,
-}
-
-impl StartGuard for Guard {
-    fn sharers(&self, now: Time) -> u64 {
-        let entries = self.starts.lock();
-        let starts = entries.networks.get(&self.network);
-        starts.map_or(1, |starts| starts.sharers(self.id, self.client, now))
-    }
-
-    fn on_crowded(&self) {
-        self.starts.change(&self.network, self.id, |start| start.crowded = true);
-    }
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        self.starts.end(&self.network, self.id);
     }
 }
 
@@ -136,34 +81,88 @@ impl Debug for StartLease {
 }
 
 impl StartLease {
-    fn state(&self) -> MutexGuard<'_, PartState> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Enters a start that begins at `now`.
     pub fn enter(&self, now: Time) -> FastStart {
-        let Part { starts, client, network, .. } = &*self.0;
-        let mut state = self.state();
-        let id = starts.enter(*network, *client, now, state.confirmed);
+        let mut state = self.0.state();
+        let id = self.0.enter(now, state.confirmed);
         state.entered.push(id);
-        let (starts, client, network) = (starts.clone(), *client, *network);
-        FastStart::Allowed(Some(StartSlot::new(Guard { starts, client, network, id })))
+        FastStart::Allowed(Some(StartSlot::new(Guard { part: self.0.clone(), id })))
     }
 
     /// Handles that the client's address is validated.
     pub fn confirm(&self) {
-        let mut state = self.state();
+        let mut state = self.0.state();
         state.confirmed = true;
         for id in &state.entered {
-            self.0.starts.change(&self.0.network, *id, |start| start.confirmed = true);
+            self.0.change(*id, |start| start.confirmed = true);
         }
     }
 
     /// Ends the start, because the connection has ended.
     pub fn leave(&self) {
-        for id in self.state().entered.drain(..) {
-            self.0.starts.end(&self.0.network, id);
+        for id in self.0.state().entered.drain(..) {
+            self.0.end(id);
         }
+    }
+}
+
+impl Part {
+    fn state(&self) -> MutexGuard<'_, PartState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Enters a start that begins at `now`, and returns its number.
+    fn enter(&self, now: Time, confirmed: bool) -> u64 {
+        let mut entries = self.starts.lock();
+        if now >= entries.swept + SWEEP {
+            entries.swept = now;
+            entries.networks.retain(|_, starts| starts.expire(now));
+        }
+        let id = entries.next;
+        entries.next += 1;
+        let starts = entries.networks.entry(self.network).or_default();
+        starts.expire(now);
+        starts.enter(Start { id, client: self.client, began: now, confirmed, congested: false });
+        id
+    }
+
+    /// Calls `change` with the start `id`, if it is under way.
+    fn change(&self, id: u64, change: impl FnOnce(&mut Start)) {
+        let mut entries = self.starts.lock();
+        let starts = entries.networks.get_mut(&self.network);
+        if let Some(start) = starts.and_then(|starts| starts.get_mut(id)) {
+            change(start);
+        }
+    }
+
+    fn end(&self, id: u64) {
+        if let Some(starts) = self.starts.lock().networks.get_mut(&self.network) {
+            starts.end(id);
+        }
+    }
+}
+
+/// Counts a start until it is over.
+struct Guard {
+    part: Arc<Part>,
+    id: u64,
+}
+
+impl StartGuard for Guard {
+    fn shares(&self, now: Time) -> u64 {
+        let Part { starts, client, network, .. } = &*self.part;
+        let entries = starts.lock();
+        entries.networks.get(network).map_or(1, |starts| starts.shares(self.id, *client, now))
+    }
+
+    fn on_congestion(&self) {
+        self.part.change(self.id, |start| start.congested = true);
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.part.end(self.id);
     }
 }
 
@@ -187,11 +186,11 @@ mod tests {
     fn starts_of_a_prefix_count_each_other_until_they_are_over() {
         let starts = SimultaneousStarts::default();
         let first = slot(starts.lease(A).enter(Time::ZERO));
-        assert_eq!(first.sharers(Time::ZERO), 1);
+        assert_eq!(first.shares(Time::ZERO), 1);
         let second = slot(starts.lease(A).enter(Time::ZERO));
         let other = slot(starts.lease(B).enter(Time::ZERO));
-        let counts = || [&first, &other].map(|slot| slot.sharers(Time::ZERO));
-        assert_eq!((counts(), second.sharers(Time::ZERO)), ([2, 1], 2));
+        let counts = || [&first, &other].map(|slot| slot.shares(Time::ZERO));
+        assert_eq!((counts(), second.shares(Time::ZERO)), ([2, 1], 2));
         drop(second);
         assert_eq!(counts(), [1, 1]);
     }
@@ -202,15 +201,15 @@ mod tests {
         let leases: Vec<StartLease> = (0..50).map(|_| starts.lease_unconfirmed(A)).collect();
         let slots: Vec<StartSlot> =
             leases.iter().map(|lease| slot(lease.enter(Time::ZERO))).collect();
-        let sharers = || slots[0].sharers(Time::ZERO);
-        assert_eq!(sharers(), 2);
+        let shares = || slots[0].shares(Time::ZERO);
+        assert_eq!(shares(), 2);
         leases[0].confirm();
-        assert_eq!(sharers(), 2);
+        assert_eq!(shares(), 2);
         leases[1].confirm();
         leases[2].confirm();
-        assert_eq!(sharers(), 4);
+        assert_eq!(shares(), 4);
         leases[1].leave();
-        assert_eq!(sharers(), 3);
+        assert_eq!(shares(), 3);
     }
 
     #[test]
@@ -220,7 +219,7 @@ mod tests {
         let _first = lease.enter(Time::ZERO);
         let second = slot(starts.lease(A).enter(Time::ZERO));
         lease.leave();
-        assert_eq!(second.sharers(Time::ZERO), 1);
+        assert_eq!(second.shares(Time::ZERO), 1);
     }
 
     #[test]
@@ -228,10 +227,10 @@ mod tests {
         let starts = SimultaneousStarts::default();
         let _idle = starts.lease(A).enter(Time::ZERO);
         let second = slot(starts.lease(A).enter(Time::from_secs(9)));
-        assert_eq!(second.sharers(Time::from_secs(9)), 2);
-        assert_eq!(second.sharers(Time::from_secs(10)), 1);
+        assert_eq!(second.shares(Time::from_secs(9)), 2);
+        assert_eq!(second.shares(Time::from_secs(10)), 1);
         let third = slot(starts.lease(A).enter(Time::from_secs(30)));
-        assert_eq!(third.sharers(Time::from_secs(30)), 1);
+        assert_eq!(third.shares(Time::from_secs(30)), 1);
     }
 
     #[test]
@@ -244,16 +243,16 @@ mod tests {
             }
         }
         let elsewhere = slot(starts.lease(ELSEWHERE).enter(Time::from_secs(3000)));
-        assert_eq!((elsewhere.sharers(Time::ZERO), starts.lock().networks.len()), (1, 1));
+        assert_eq!((elsewhere.shares(Time::ZERO), starts.lock().networks.len()), (1, 1));
     }
 
     #[test]
-    fn crowded_starts_make_those_of_others_in_their_network_smaller() {
+    fn starts_that_met_congestion_make_those_of_others_in_their_network_smaller() {
         let starts = SimultaneousStarts::default();
         for _ in 0..8 {
-            slot(starts.lease(A).enter(Time::ZERO)).on_crowded();
+            slot(starts.lease(A).enter(Time::ZERO)).on_congestion();
         }
-        let sharers = |client| slot(starts.lease(client).enter(Time::ZERO)).sharers(Time::ZERO);
-        assert_eq!([A, B, ELSEWHERE].map(sharers), [1, 6, 1]);
+        let shares = |client| slot(starts.lease(client).enter(Time::ZERO)).shares(Time::ZERO);
+        assert_eq!([A, B, ELSEWHERE].map(shares), [1, 6, 1]);
     }
 }

@@ -157,9 +157,9 @@ impl SlowStart for LongPath {
         self.proceed(next)
     }
 
-    fn set_sharers(&mut self, sharers: &dyn Fn() -> u64) {
+    fn set_shares(&mut self, shares: &dyn Fn() -> u64) {
         if matches!(self.step, Step::Waiting) {
-            self.path.sharers = sharers();
+            self.path.shares = shares();
         }
     }
 

@@ -50,8 +50,8 @@ pub(super) struct Path {
     pub(super) rate: Option<f64>,
     /// Bytes of the first burst.
     pub(super) first_flight: Bytes,
-    /// Starts that share the link, and with it the first burst.
-    pub(super) sharers: u64,
+    /// Shares into which the first burst is divided.
+    pub(super) shares: u64,
     /// Bytes sent in this round; `None` until the first burst is acknowledged.
     pub(super) burst: Option<Bytes>,
     /// True if the RTT has shown that others may use the path.
@@ -99,7 +99,7 @@ impl Path {
             initial_window,
             rate: None,
             first_flight: Bytes::ZERO,
-            sharers: 1,
+            shares: 1,
             burst: None,
             busy: false,
             sharing: Sharing::new(tuning.share, Span::ZERO),
@@ -131,7 +131,7 @@ impl Path {
         self.sharing = Sharing::new(self.tuning.share, self.scale);
         self.round_delivered = ack.delivered;
         let burst = (10.0 * self.scale.as_secs_f64() / 0.05).min(self.tuning.first_flight);
-        let window = self.mtu.mul_f64(burst / self.sharers.max(1) as f64).max(self.window);
+        let window = self.mtu.mul_f64(burst / self.shares.max(1) as f64).max(self.window);
         self.first_flight = window;
         self.send(window.get() as f64, self.first_rate());
         self.note(ack);
