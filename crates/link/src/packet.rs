@@ -3,7 +3,9 @@
 use bentpipe_units::{Span, Time};
 
 /// The ECN field of an IP packet (RFC 3168 §5).
+// Of 32 bits, so that packets, which it is a part of, are moved in whole words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[repr(u32)]
 pub enum Ecn {
     /// Not ECN-capable transport.
     #[default]

@@ -199,8 +199,8 @@ pub struct BytesByFlow {
 }
 
 impl BytesByFlow {
-    /// Adds `bytes` of `flow`. In the list, flows move to the front with each packet, so that the
-    /// most active are found first.
+    /// Adds `bytes` of `flow`. The list is roughly ordered by bytes, so that the most active flows
+    /// are found first, and seldom changes.
     #[inline]
     pub fn add(&mut self, flow: u32, bytes: u32) {
         if let Some(total) = self.many.get_mut(flow as usize) {
@@ -210,7 +210,9 @@ impl BytesByFlow {
         match self.few.iter().position(|&(other, _)| other == flow) {
             Some(index) => {
                 self.few[index].1 += u64::from(bytes);
-                self.few.swap(index, index.saturating_sub(1));
+                if index > 0 && self.few[index].1 > self.few[index - 1].1 {
+                    self.few.swap(index, index - 1);
+                }
             }
             None => self.add_flow(flow, bytes),
         }
