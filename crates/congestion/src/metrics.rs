@@ -9,16 +9,21 @@ use crate::sender_log::SenderLog;
 use bentpipe_qlog::{Event, QlogSink};
 use bentpipe_series::{BoundedSeries, SeriesLimit};
 use bentpipe_units::{Bytes, Rate, Span, Time};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Collects the metrics of one sender. Clones share them.
 #[derive(Clone)]
-pub struct SenderMetrics {
-    state: Arc<Mutex<SenderStats>>,
-    /// True if a sender that has data asked for the window and has sent nothing since. Outside the
-    /// lock, because it changes with each packet.
-    wants_to_send: Arc<AtomicBool>,
+pub struct SenderMetrics(Arc<Shared>);
+
+/// What clones share. Taking the lock is among the most expensive steps of a packet, so that what
+/// is needed several times per packet is outside.
+struct Shared {
+    stats: Mutex<SenderStats>,
+    /// True if a sender that has data asked for the window and has sent nothing since.
+    wants_to_send: AtomicBool,
+    /// [`SenderStats::bytes_sent`].
+    bytes_sent: AtomicU64,
 }
 
 impl std::fmt::Debug for SenderMetrics {
@@ -201,6 +206,47 @@ impl SenderStats {
         self.blocked_since = Some(now);
     }
 
+    /// Reports why an attempt to send ended.
+    pub fn on_send_stopped(&mut self, now: Time, stop: SendLimit) {
+        if let Some(limits) = &mut self.limits {
+            limits.stopped(now, stop);
+        }
+    }
+
+    /// Reports a change of whether only the peer's receive window blocks data that is ready to
+    /// send.
+    pub fn on_peer_window_blocked(&mut self, blocked: bool, now: Time) {
+        if let Some(since) = self.blocked_since.take() {
+            self.window_blocked += now.since(since);
+            self.window_blocked_longest = self.window_blocked_longest.max(now.since(since));
+        }
+        self.blocked_since = blocked.then_some(now);
+    }
+
+    /// Records the controller's limits and the bytes in flight, if series or a trace are recorded.
+    pub fn on_state(&mut self, now: Time, control: &SendControl, in_flight: Bytes) {
+        let smoothed_rtt = self.smoothed_rtt;
+        if let Some(limits) = &mut self.limits {
+            let searches = control.in_slow_start && !control.at_max_window;
+            limits.set_state(searches, control.pacing_rate.is_some());
+        }
+        if let Some(log) = &mut self.log {
+            log.on_state(now, control, in_flight);
+        }
+        let Some(series) = &mut self.series else { return };
+        series.cwnd.push_change(now, control.cwnd.get() as f64);
+        if let Some(ssthresh) = control.ssthresh.filter(|&threshold| threshold < Bytes::MAX) {
+            series.ssthresh.push_change(now, ssthresh.get() as f64);
+        }
+        let inputs = Some((control.cwnd, control.pacing_rate, smoothed_rtt));
+        if series.paced != inputs {
+            series.paced = inputs;
+            series.pacing_rate.push_change(now, pacing_rate(control, smoothed_rtt).as_mbps_f64());
+        }
+        series.bytes_in_flight.push_change(now, in_flight.get() as f64);
+        series.on_phase(now, control.phase);
+    }
+
     /// Adds an RTT sample.
     pub fn sample(&mut self, now: Time, rtt: Span) {
         let nanos = rtt.as_nanos();
@@ -216,7 +262,11 @@ impl SenderStats {
 impl SenderMetrics {
     /// Creates empty metrics. With a limit, they include time series.
     pub fn new(limit: Option<SeriesLimit>) -> Self {
-        Self { state: Arc::new(Mutex::new(SenderStats::new(limit))), wants_to_send: Arc::default() }
+        Self(Arc::new(Shared {
+            stats: Mutex::new(SenderStats::new(limit)),
+            wants_to_send: AtomicBool::default(),
+            bytes_sent: AtomicU64::default(),
+        }))
     }
 
     /// Creates metrics like [`SenderMetrics::new`] whose series include the numbers of packets.
@@ -249,20 +299,13 @@ impl SenderMetrics {
     /// Reports that the sender has data and asks whether the window has room for it.
     #[inline]
     pub fn on_window_asked(&self) {
-        self.wants_to_send.store(true, Ordering::Relaxed);
+        self.0.wants_to_send.store(true, Ordering::Relaxed);
     }
 
     /// Reports a probe or retransmission timeout, before it has an effect.
     pub fn on_timeout(&self, now: Time) {
         if let Some(limits) = &mut self.stats().limits {
             limits.timed_out(now);
-        }
-    }
-
-    /// Reports why an attempt to send ended.
-    pub fn on_send_stopped(&self, now: Time, stop: SendLimit) {
-        if let Some(limits) = &mut self.stats().limits {
-            limits.stopped(now, stop);
         }
     }
 
@@ -275,7 +318,12 @@ impl SenderMetrics {
 
     /// Locks and returns the metrics so far.
     pub fn stats(&self) -> MutexGuard<'_, SenderStats> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns [`SenderStats::bytes_sent`], as counted by [`SenderMetrics::on_packet_sent`].
+    pub fn bytes_sent(&self) -> u64 {
+        self.0.bytes_sent.load(Ordering::Relaxed)
     }
 
     /// Reports after each attempt to send whether flow control or the send buffer blocks a writer,
@@ -286,7 +334,7 @@ impl SenderMetrics {
     pub fn on_writers_blocked(&self, blocked: bool, validated: bool, now: Time) {
         let mut stats = self.stats();
         if let Some(limits) = &mut stats.limits {
-            let stop = match (self.wants_to_send.load(Ordering::Relaxed), blocked, validated) {
+            let stop = match (self.0.wants_to_send.load(Ordering::Relaxed), blocked, validated) {
                 (true, ..) => SendLimit::Pacing,
                 (false, _, false) => SendLimit::AddressValidation,
                 (false, true, true) => SendLimit::FlowControl,
@@ -301,17 +349,6 @@ impl SenderMetrics {
         }
     }
 
-    /// Reports a change of whether only the peer's receive window blocks data that is ready to
-    /// send.
-    pub fn on_peer_window_blocked(&self, blocked: bool, now: Time) {
-        let mut stats = self.stats();
-        if let Some(since) = stats.blocked_since.take() {
-            stats.window_blocked += now.since(since);
-            stats.window_blocked_longest = stats.window_blocked_longest.max(now.since(since));
-        }
-        stats.blocked_since = blocked.then_some(now);
-    }
-
     /// Counts a sent packet.
     pub fn on_packet_sent(&self, now: Time, packet: &SentPacket) {
         let mut stats = self.stats();
@@ -320,9 +357,10 @@ impl SenderMetrics {
             stats.idle_since = None;
         }
         stats.last_sent = now;
-        self.wants_to_send.store(false, Ordering::Relaxed);
         stats.packets_sent += 1;
         stats.bytes_sent += packet.bytes.get();
+        self.0.wants_to_send.store(false, Ordering::Relaxed);
+        self.0.bytes_sent.store(stats.bytes_sent, Ordering::Relaxed);
         if let Some(limits) = &mut stats.limits {
             limits.sent(now);
         }
@@ -394,29 +432,9 @@ impl SenderMetrics {
         self.stats().spurious_events += 1;
     }
 
-    /// Records the controller's limits and the bytes in flight, if series or a trace are recorded.
+    /// Calls [`SenderStats::on_state`].
     pub fn on_state(&self, now: Time, control: &SendControl, in_flight: Bytes) {
-        let mut stats = self.stats();
-        let smoothed_rtt = stats.smoothed_rtt;
-        if let Some(limits) = &mut stats.limits {
-            let searches = control.in_slow_start && !control.at_max_window;
-            limits.set_state(searches, control.pacing_rate.is_some());
-        }
-        if let Some(log) = &mut stats.log {
-            log.on_state(now, control, in_flight);
-        }
-        let Some(series) = &mut stats.series else { return };
-        series.cwnd.push_change(now, control.cwnd.get() as f64);
-        if let Some(ssthresh) = control.ssthresh.filter(|&threshold| threshold < Bytes::MAX) {
-            series.ssthresh.push_change(now, ssthresh.get() as f64);
-        }
-        let inputs = Some((control.cwnd, control.pacing_rate, smoothed_rtt));
-        if series.paced != inputs {
-            series.paced = inputs;
-            series.pacing_rate.push_change(now, pacing_rate(control, smoothed_rtt).as_mbps_f64());
-        }
-        series.bytes_in_flight.push_change(now, in_flight.get() as f64);
-        series.on_phase(now, control.phase);
+        self.stats().on_state(now, control, in_flight);
     }
 }
 
@@ -477,7 +495,7 @@ mod tests {
     fn periods_blocked_by_the_peers_window_are_counted_separately() {
         let metrics = SenderMetrics::new(None);
         for (ms, blocked) in [(0, true), (30, false), (40, true), (90, false)] {
-            metrics.on_peer_window_blocked(blocked, at(ms));
+            metrics.stats().on_peer_window_blocked(blocked, at(ms));
         }
         assert_eq!(blocked(&metrics), (Span::from_millis(80), Span::from_millis(50)));
     }

@@ -270,9 +270,6 @@ impl Sender {
     /// Stops transmission for now.
     fn stop(&mut self, now: Time, limit: SendLimit) {
         self.limit = limit;
-        if let Some(metrics) = &self.metrics {
-            metrics.on_send_stopped(now, limit.into());
-        }
         // Only the pacer allows more without another event.
         self.settled = limit != SendLimit::Pacing;
         if matches!(limit, SendLimit::Application | SendLimit::Peer)
@@ -285,16 +282,25 @@ impl Sender {
         } else if self.persist_due.is_none() {
             self.persist_due = Some(now + self.rto.persist(self.persist_backoff));
         }
-        if let Some(metrics) = &self.metrics
-            && (self.held_back || limit == SendLimit::Peer)
-        {
+        let changed = std::mem::take(&mut self.changed);
+        if changed {
+            self.schedule_probe(now);
+        }
+        self.report_stop(now, limit, changed);
+    }
+
+    /// Reports the limit that has stopped transmission, and the state if it has changed.
+    fn report_stop(&mut self, now: Time, limit: SendLimit, changed: bool) {
+        let Some(metrics) = &self.metrics else { return };
+        let mut stats = metrics.stats();
+        stats.on_send_stopped(now, limit.into());
+        if self.held_back || limit == SendLimit::Peer {
             // Also while it lasts, so that the counters never lag far behind.
             self.held_back = limit == SendLimit::Peer;
-            metrics.on_peer_window_blocked(self.held_back, now);
+            stats.on_peer_window_blocked(self.held_back, now);
         }
-        if std::mem::take(&mut self.changed) {
-            self.schedule_probe(now);
-            self.report(now);
+        if changed {
+            stats.on_state(now, &self.controller.send_control(), self.in_flight());
         }
     }
 }
