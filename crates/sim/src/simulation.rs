@@ -324,7 +324,7 @@ impl<N: PacketNetwork> Simulation<N> {
 
     /// Sends all packets that a flow has to send at `node`, and schedules its next timeout.
     fn flush(&mut self, flow: usize, node: u16) {
-        while let Some((_, mut packet)) =
+        while let Some(mut packet) =
             self.flows[flow].poll_transmit(self.now, node, &mut self.packet_arena)
         {
             let net_node = self.network.net_node(flow, node);

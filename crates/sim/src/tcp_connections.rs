@@ -10,9 +10,7 @@ use bentpipe_quic::congestion::{
 };
 use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::FailureMode;
-use bentpipe_tcp::{
-    AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings, Transmit,
-};
+use bentpipe_tcp::{AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings};
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -46,6 +44,16 @@ impl TcpConnection {
             self.relays.get(end - 1).and_then(Relay::next_timeout)
         }
     }
+}
+
+/// Where a segment that a node sends goes, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct SegmentRoute {
+    pub connection: u16,
+    pub toward: PathDirection,
+    /// Destination node.
+    pub to: u16,
+    pub ecn: Ecn,
 }
 
 /// All connections of a visit.
@@ -256,7 +264,7 @@ impl TcpConnections {
     pub fn position(&self, connection: u16) -> f64 {
         self.tcp_connections
             .get(usize::from(connection))
-            .map_or(0.0, |line| line.metrics.stats().bytes_sent as f64)
+            .map_or(0.0, |line| line.metrics.bytes_sent() as f64)
     }
 
     /// Returns the index of `node` among the nodes where connections end.
@@ -368,22 +376,19 @@ impl TcpConnections {
             })
     }
 
-    /// Returns the next segment that `node` sends, with its connection, direction and destination
-    /// node.
+    /// Writes the next segment that `node` sends to `segment`.
     pub fn poll_transmit(
         &mut self,
         now: Time,
         node: u16,
-    ) -> Option<(u16, PathDirection, u16, Transmit)> {
-        if self.pep.is_none() {
-            return self.next_segment(now, node);
-        }
+        segment: &mut Segment,
+    ) -> Option<SegmentRoute> {
         loop {
-            let (connection, toward, to, transmit) = self.next_segment(now, node)?;
-            if !self.filters(node, toward)
-                || self.filter(now, connection, transmit.segment).is_some()
+            let route = self.next_segment(now, node, segment)?;
+            if !self.filters(node, route.toward)
+                || self.filter(now, route.connection, *segment).is_some()
             {
-                return Some((connection, toward, to, transmit));
+                return Some(route);
             }
         }
     }
@@ -392,62 +397,67 @@ impl TcpConnections {
         &mut self,
         now: Time,
         node: u16,
-    ) -> Option<(u16, PathDirection, u16, Transmit)> {
+        segment: &mut Segment,
+    ) -> Option<SegmentRoute> {
         if self.pep.is_some()
-            && let Some(held) = self.released(now, node)
+            && let Some(route) = self.released(now, node, segment)
         {
-            return Some(held);
+            return Some(route);
         }
         let end = self.end_at(node)?;
         let last = self.ends.len() - 1;
         if end != 0 && end != last && self.failure(now).is_some() {
             let index = self.resets.iter().position(|&(at, ..)| at == node)?;
-            let (_, connection, toward, segment) = self.resets.remove(index)?;
+            let (_, connection, toward, reset) = self.resets.remove(index)?;
+            *segment = reset;
             let to = if toward == PathDirection::ToServer {
                 self.ends[end + 1]
             } else {
                 self.ends[end - 1]
             };
-            return Some((connection, toward, to, Transmit { segment, ecn: Ecn::NotEct }));
+            return Some(SegmentRoute { connection, toward, to, ecn: Ecn::NotEct });
         }
-        for (number, line) in (0u16..).zip(&mut self.tcp_connections) {
-            if end == 0 {
-                if let Some(transmit) = line.client.poll_transmit(now) {
-                    if let Some(log) = &line.log {
-                        log.sent(now, Role::Client, &transmit.segment);
-                    }
-                    return Some((number, PathDirection::ToServer, self.ends[1], transmit));
+        for (connection, line) in (0u16..).zip(&mut self.tcp_connections) {
+            let (ecn, toward) = if end == 0 {
+                let Some(ecn) = line.client.poll_segment(now, segment) else { continue };
+                if let Some(log) = &line.log {
+                    log.sent(now, Role::Client, segment);
                 }
+                (ecn, PathDirection::ToServer)
             } else if end == last {
-                if let Some(transmit) = line.server.poll_transmit(now) {
-                    if let Some(log) = &line.log {
-                        log.sent(now, Role::Server, &transmit.segment);
-                    }
-                    return Some((number, PathDirection::ToClient, self.ends[end - 1], transmit));
+                let Some(ecn) = line.server.poll_segment(now, segment) else { continue };
+                if let Some(log) = &line.log {
+                    log.sent(now, Role::Server, segment);
                 }
-            } else if let Some((face, transmit)) =
-                line.relays.get_mut(end - 1).and_then(|relay| relay.poll_transmit(now))
-            {
-                return Some(match face {
-                    Leg::Client => (number, PathDirection::ToClient, self.ends[end - 1], transmit),
-                    Leg::Server => (number, PathDirection::ToServer, self.ends[end + 1], transmit),
-                });
-            }
+                (ecn, PathDirection::ToClient)
+            } else {
+                let relay = line.relays.get_mut(end - 1);
+                let Some((leg, transmit)) = relay.and_then(|relay| relay.poll_transmit(now)) else {
+                    continue;
+                };
+                *segment = transmit.segment;
+                match leg {
+                    Leg::Client => (transmit.ecn, PathDirection::ToClient),
+                    Leg::Server => (transmit.ecn, PathDirection::ToServer),
+                }
+            };
+            let to = match toward {
+                PathDirection::ToClient => self.ends[end - 1],
+                PathDirection::ToServer => self.ends[end + 1],
+            };
+            return Some(SegmentRoute { connection, toward, to, ecn });
         }
         None
     }
 
-    /// Returns an ACK that the filter at `node` has held back for long enough.
-    fn released(&mut self, now: Time, node: u16) -> Option<(u16, PathDirection, u16, Transmit)> {
+    /// Writes an ACK that the filter at `node` has held back for long enough to `segment`.
+    fn released(&mut self, now: Time, node: u16, segment: &mut Segment) -> Option<SegmentRoute> {
         let pep = self.pep.as_mut().filter(|pep| pep.near == node)?;
-        let (connection, segment) = pep.filter.as_mut()?.poll(now)?;
+        let (connection, held) = pep.filter.as_mut()?.poll(now)?;
         let to = self.ends.iter().copied().find(|&end| end > node)?;
-        Some((
-            connection as u16,
-            PathDirection::ToServer,
-            to,
-            Transmit { segment, ecn: Ecn::NotEct },
-        ))
+        *segment = held;
+        let (connection, toward) = (connection as u16, PathDirection::ToServer);
+        Some(SegmentRoute { connection, toward, to, ecn: Ecn::NotEct })
     }
 
     /// Returns true if segments that leave `node` in direction `toward` are filtered.

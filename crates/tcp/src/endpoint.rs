@@ -226,33 +226,43 @@ impl Endpoint {
 
     /// Returns the next segment to send.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
+        let mut segment = Segment::default();
+        let ecn = self.poll_segment(now, &mut segment)?;
+        Some(Transmit { segment, ecn })
+    }
+
+    /// Writes the next segment to send to `segment`. Returns the ECN field of its packet, or `None`
+    /// if there is no segment to send.
+    ///
+    /// This saves copies of the segment, which cost more than it takes to create it.
+    pub fn poll_segment(&mut self, now: Time, segment: &mut Segment) -> Option<Ecn> {
         self.now = self.now.max(now);
         let now = self.now;
         if std::mem::take(&mut self.reset_wanted) {
-            return Some(self.reset_segment(now));
+            *segment = self.reset_segment(now);
+            return Some(Ecn::NotEct);
         }
         if matches!(self.end, Some(CloseReason::Reset | CloseReason::TimedOut)) {
             return None;
         }
         if std::mem::take(&mut self.syn.wanted) {
-            return Some(self.syn_segment(now));
+            *segment = self.syn_segment(now);
+            return Some(Ecn::NotEct);
         }
         let sender = self.sender.as_mut()?;
-        if !self.ack_first
-            && let Some(outgoing) = sender.poll(now)
-        {
-            return Some(self.data(now, outgoing));
-        }
-        if self.ack_wanted || self.receiver.wants_ack(now) {
-            let seq = sender.nxt();
-            return Some(
-                self.data(
-                    now,
-                    Outgoing { seq, len: 0, fin: false, cwr: false, ecn_capable: false },
-                ),
-            );
-        }
-        None
+        let data = if self.ack_first { None } else { sender.poll(now) };
+        let outgoing = match data {
+            Some(outgoing) => outgoing,
+            None if self.ack_wanted || self.receiver.wants_ack(now) => Outgoing {
+                seq: sender.nxt(),
+                len: 0,
+                fin: false,
+                cwr: false,
+                ecn_capable: false,
+            },
+            None => return None,
+        };
+        Some(self.data(now, outgoing, segment))
     }
 
     /// Returns when to call [`Self::handle_timeout`]. `None` if no timer is running.
@@ -282,7 +292,7 @@ impl Endpoint {
 
     /// Returns the free space of the send buffer, in bytes.
     pub fn room(&self) -> u64 {
-        if self.finishing || self.end.is_some() {
+        if !self.takes_data() {
             return 0;
         }
         let used = match (&self.sender, self.settings.buffers) {
@@ -292,10 +302,10 @@ impl Endpoint {
         self.settings.send_buffer.get().saturating_sub(used)
     }
 
-    /// Returns true if the send buffer is full and the connection still takes data.
+    /// Returns true if the connection still takes data, as soon as the send buffer has room.
     #[inline]
-    pub fn is_full(&self) -> bool {
-        !self.finishing && self.end.is_none() && self.room() == 0
+    pub fn takes_data(&self) -> bool {
+        !self.finishing && self.end.is_none()
     }
 
     /// Writes `bytes` to the send buffer, also before the connection is open. Returns the bytes
@@ -459,7 +469,7 @@ impl Endpoint {
         }
     }
 
-    fn syn_segment(&mut self, now: Time) -> Transmit {
+    fn syn_segment(&mut self, now: Time) -> Segment {
         let answer = self.state == State::SynReceived;
         let mut segment = Segment {
             timestamp: now,
@@ -478,29 +488,29 @@ impl Endpoint {
         let backoff: Span = self.settings.initial_rto * (1 << self.syn.sent.min(20));
         self.syn.due = Some(now + backoff.min(self.settings.max_rto));
         self.syn.sent += 1;
-        Transmit { segment, ecn: Ecn::NotEct }
+        segment
     }
 
-    fn data(&mut self, now: Time, outgoing: Outgoing) -> Transmit {
+    /// Writes a segment of data or a pure acknowledgement. Returns the ECN field of its packet.
+    fn data(&mut self, now: Time, outgoing: Outgoing, segment: &mut Segment) -> Ecn {
         let Outgoing { seq, len, fin, cwr, ecn_capable } = outgoing;
         let flags = Flags { ack: true, fin, cwr, ..Flags::default() };
-        let mut segment = Segment { seq, len, timestamp: now, flags, ..Segment::default() };
-        self.receiver.fill(now, &mut segment);
+        *segment = Segment { seq, len, timestamp: now, flags, ..Segment::default() };
+        self.receiver.fill(now, segment);
         self.ack_wanted = false;
         self.ack_first = false;
-        Transmit { segment, ecn: if ecn_capable { Ecn::Ect0 } else { Ecn::NotEct } }
+        if ecn_capable { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
-    fn reset_segment(&self, now: Time) -> Transmit {
+    fn reset_segment(&self, now: Time) -> Segment {
         let seq = self.sender.as_ref().map_or(u64::from(self.syn.sent > 0), |sender| sender.nxt());
         let flags = Flags { rst: true, ack: true, ..Flags::default() };
-        let segment = Segment {
+        Segment {
             seq,
             ack: self.receiver.next_expected(),
             timestamp: now,
             flags,
             ..Segment::default()
-        };
-        Transmit { segment, ecn: Ecn::NotEct }
+        }
     }
 }

@@ -183,7 +183,7 @@ impl Flow for DatagramFlow {
         now: Time,
         node: u16,
         packet_arena: &mut PacketArena,
-    ) -> Option<(PathDirection, Packet<PacketId>)> {
+    ) -> Option<Packet<PacketId>> {
         let (toward, own) = self.leaving(node)?;
         let (bytes, content) = (self.bytes, self.content());
         let running = self.running.as_mut()?;
@@ -205,17 +205,13 @@ impl Flow for DatagramFlow {
             Filler { protocol: FillerProtocol::EchoReply, ..running.unanswered.pop_front()? }
         };
         let udp = filler.protocol == FillerProtocol::Udp;
-        self.progress.count_sent(
-            now,
-            toward,
-            ReverseBytes {
-                ip: u64::from(IP_HEADER),
-                udp: if udp { u64::from(UDP_HEADER) } else { 0 },
-                payload: u64::from(if udp { content } else { bytes - IP_HEADER }),
-                total: u64::from(bytes),
-                ..ReverseBytes::default()
-            },
-        );
+        self.progress.count_sent(now, toward, bytes, || ReverseBytes {
+            ip: u64::from(IP_HEADER),
+            udp: if udp { u64::from(UDP_HEADER) } else { 0 },
+            payload: u64::from(if udp { content } else { bytes - IP_HEADER }),
+            total: u64::from(bytes),
+            ..ReverseBytes::default()
+        });
         let (flow, visit) = (self.progress.index as u32, self.progress.visit());
         let trip = self.progress.trip(now, node);
         let to = if node == 0 { self.last_node } else { 0 };
@@ -229,7 +225,7 @@ impl Flow for DatagramFlow {
             trip,
             body: Body::Filler(filler),
         });
-        Some((toward, Packet { bytes, ecn: Ecn::NotEct, payload }))
+        Some(Packet { bytes, ecn: Ecn::NotEct, payload })
     }
 
     fn into_results(self: Box<Self>) -> FlowResults {

@@ -1,6 +1,6 @@
 //! The interface between the simulation and flows.
 
-use crate::datagram::{Datagram, PathDirection};
+use crate::datagram::Datagram;
 use crate::error::SimError;
 use crate::flow::progress::{FlowProgress, FlowResults};
 use crate::flow::shared::Shared;
@@ -42,13 +42,13 @@ pub trait Flow {
     fn wake(&mut self, now: Time, node: u16);
     /// Returns the time at which to call [`Flow::wake`] for `node`.
     fn next_timeout(&self, node: u16) -> Option<Time>;
-    /// Returns the next packet that `node` sends, stored in `packet_arena`, and its direction.
+    /// Returns the next packet that `node` sends, stored in `packet_arena`.
     fn poll_transmit(
         &mut self,
         now: Time,
         node: u16,
         packet_arena: &mut PacketArena,
-    ) -> Option<(PathDirection, Packet<PacketId>)>;
+    ) -> Option<Packet<PacketId>>;
     /// Lets `node` inspect a packet that passes it. Returns false if the node holds the packet
     /// back.
     fn pass(&mut self, now: Time, node: u16, datagram: &Datagram) -> bool {

@@ -490,19 +490,25 @@ impl FlowProgress {
         }
     }
 
-    /// Counts a packet sent by one end; `layers` has its bytes.
-    pub fn count_sent(&mut self, now: Time, toward: PathDirection, layers: ReverseBytes) {
+    /// Counts a packet of `bytes` sent by one end. `layers` divides them.
+    pub fn count_sent(
+        &mut self,
+        now: Time,
+        toward: PathDirection,
+        bytes: u32,
+        layers: impl FnOnce() -> ReverseBytes,
+    ) {
         let Some(visit) = &mut self.current else { return };
         let counters = &mut visit.counters;
         if toward == visit.data_direction {
             counters.data_packets += 1;
-            counters.data_bytes += layers.total;
+            counters.data_bytes += u64::from(bytes);
             return;
         }
         counters.reverse_packets += 1;
-        counters.reverse_bytes += layers;
+        counters.reverse_bytes += layers();
         if let Some(series) = &mut counters.series {
-            series.reverse_rate.add(now, layers.total);
+            series.reverse_rate.add(now, bytes.into());
         }
     }
 

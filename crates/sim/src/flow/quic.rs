@@ -528,7 +528,7 @@ impl Flow for QuicFlow {
         now: Time,
         node: u16,
         packet_arena: &mut PacketArena,
-    ) -> Option<(PathDirection, Packet<PacketId>)> {
+    ) -> Option<Packet<PacketId>> {
         let (toward, to) = if node == 0 {
             (PathDirection::ToServer, self.last_node)
         } else {
@@ -560,14 +560,13 @@ impl Flow for QuicFlow {
         }
         let quic = size as u64;
         let bytes = size as u32 + IP_UDP_HEADER;
-        let layers = ReverseBytes {
+        self.progress.count_sent(now, toward, bytes, || ReverseBytes {
             ip: u64::from(IP_HEADER),
             udp: u64::from(UDP_HEADER),
             quic,
             total: u64::from(bytes),
             ..ReverseBytes::default()
-        };
-        self.progress.count_sent(now, toward, layers);
+        });
         let (flow, visit) = (self.progress.index as u32, self.progress.visit());
         let trip = self.progress.trip(now, node);
         let payload = packet_arena.put(Datagram {
@@ -579,7 +578,7 @@ impl Flow for QuicFlow {
             trip,
             body: Body::Udp(segment),
         });
-        Some((toward, Packet { bytes, ecn, payload }))
+        Some(Packet { bytes, ecn, payload })
     }
 
     fn into_results(self: Box<Self>) -> FlowResults {

@@ -9,7 +9,9 @@ use crate::error::SimError;
 use crate::outcome::{PathOutcome, ReverseBytes};
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{Direction, FlowSpec, TcpStack, Visit};
-use crate::tcp_connections::{HTTP_LIMITS, TcpConnection, TcpConnections, earliest};
+use crate::tcp_connections::{
+    HTTP_LIMITS, SegmentRoute, TcpConnection, TcpConnections, earliest,
+};
 use crate::tcp_log::TcpLog;
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::congestion::{
@@ -218,18 +220,15 @@ impl TcpFlow {
                     }
                     Some(CloseReason::Closed) | None => {}
                 }
-                loop {
-                    let room = end.room();
-                    let bytes = if room == 0 {
-                        0
-                    } else {
-                        running.exchange.to_write(now, number, at, room)
-                    };
+                let mut room = end.room();
+                while room > 0 {
+                    let bytes = running.exchange.to_write(now, number, at, room);
                     if bytes == 0 {
                         break;
                     }
                     wrote = true;
                     end.write(now, bytes);
+                    room = end.room();
                 }
                 let is_blocked = running.exchange.is_blocked(number, at);
                 blocked |= is_blocked;
@@ -237,7 +236,7 @@ impl TcpFlow {
                     // While data is on its way to the proxy, the proxy waits for that.
                     is_blocked && end.written() == end.acknowledged()
                 } else {
-                    is_blocked || end.is_full()
+                    is_blocked || (room == 0 && end.takes_data())
                 };
             }
             if side == Role::Server && arrived && wrote && progress.is_requested() {
@@ -422,14 +421,15 @@ impl Flow for TcpFlow {
         now: Time,
         node: u16,
         packet_arena: &mut PacketArena,
-    ) -> Option<(PathDirection, Packet<PacketId>)> {
+    ) -> Option<Packet<PacketId>> {
         // Called after each segment, although a receiver that delays its ACK often has nothing to
         // send.
         if self.tcp_connections.is_quiet(now, node) {
             return None;
         }
-        let (connection, toward, to, transmit) = self.tcp_connections.poll_transmit(now, node)?;
-        let segment = transmit.segment;
+        let mut segment = Segment::default();
+        let SegmentRoute { connection, toward, to, ecn } =
+            self.tcp_connections.poll_transmit(now, node, &mut segment)?;
         let bytes = segment.bytes();
         let mut position = 0.0;
         if self.side(node).is_some() {
@@ -438,18 +438,14 @@ impl Flow for TcpFlow {
             {
                 running.segments.sent(now, &segment);
             }
-            self.progress.count_sent(
-                now,
-                toward,
-                ReverseBytes {
-                    ip: u64::from(segment.ip_bytes()),
-                    tcp: u64::from(segment.tcp_bytes()),
-                    options: u64::from(segment.option_bytes()),
-                    payload: u64::from(segment.len),
-                    total: u64::from(bytes),
-                    ..ReverseBytes::default()
-                },
-            );
+            self.progress.count_sent(now, toward, bytes, || ReverseBytes {
+                ip: u64::from(segment.ip_bytes()),
+                tcp: u64::from(segment.tcp_bytes()),
+                options: u64::from(segment.option_bytes()),
+                payload: u64::from(segment.len),
+                total: u64::from(bytes),
+                ..ReverseBytes::default()
+            });
         }
         if self.running.as_ref().is_some_and(|running| running.starting.series.is_some())
             && self.progress.data_direction() == Some(toward)
@@ -467,7 +463,7 @@ impl Flow for TcpFlow {
             trip,
             body: Body::Tcp { connection, segment },
         });
-        Some((toward, Packet { bytes, ecn: transmit.ecn, payload }))
+        Some(Packet { bytes, ecn, payload })
     }
 
     fn pass(&mut self, now: Time, node: u16, datagram: &Datagram) -> bool {
