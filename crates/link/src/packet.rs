@@ -27,7 +27,7 @@ impl Ecn {
 }
 
 /// One IP packet. The link looks only at its size and ECN field.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<P> {
     /// Size of the whole IP packet in bytes, headers included.
     pub bytes: u32,

@@ -171,7 +171,7 @@ impl PacketNetwork for HopPath {
         &mut self,
         _now: Time,
         net_node: u32,
-        packet: &mut Packet<PacketId>,
+        packet: Packet<PacketId>,
         _links: &mut Vec<LinkState>,
     ) -> NextHop {
         let PacketId { flow, to, toward, .. } = packet.payload;

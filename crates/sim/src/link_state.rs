@@ -94,6 +94,7 @@ impl LinkState {
     }
 
     /// Offers a packet to `port`. Returns it if the link drops it at once.
+    #[inline(always)]
     pub fn offer(
         &mut self,
         now: Time,
@@ -109,6 +110,7 @@ impl LinkState {
     }
 
     /// Counts a packet that left from `port`. Returns the node that it reaches.
+    #[inline]
     pub fn count_delivered(&mut self, now: Time, port: usize, packet: &Packet<PacketId>) -> u32 {
         self.last_out = now;
         if let Some(recorder) = &mut self.recorder {
@@ -210,7 +212,7 @@ impl BytesByFlow {
         match self.few.iter().position(|&(other, _)| other == flow) {
             Some(index) => {
                 self.few[index].1 += u64::from(bytes);
-                if index > 0 && self.few[index].1 > self.few[index - 1].1 {
+                if index > 0 && self.few[index].1 / 2 > self.few[index - 1].1 {
                     self.few.swap(index, index - 1);
                 }
             }

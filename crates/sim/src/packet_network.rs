@@ -52,11 +52,12 @@ pub trait PacketNetwork {
     fn passes(&self, net_node: u32) -> Option<u16>;
 
     /// Returns the next hop of a packet at `net_node`. May create a link.
+    // By value: the caller's packet then never needs to be in memory between two links.
     fn next(
         &mut self,
         now: Time,
         net_node: u32,
-        packet: &mut Packet<PacketId>,
+        packet: Packet<PacketId>,
         links: &mut Vec<LinkState>,
     ) -> NextHop;
 

@@ -254,8 +254,11 @@ impl<N: PacketNetwork> Simulation<N> {
     }
 
     /// Delivers a packet at `net_node` or passes it to the next link.
-    fn forward(&mut self, net_node: u32, mut packet: Packet<PacketId>) {
-        match self.network.next(self.now, net_node, &mut packet, &mut self.links) {
+    // Inlined into the poll of a link, like all that lies between two links: a packet whose fields
+    // have just been written waits in memory until all earlier writes have reached the cache.
+    #[inline(always)]
+    fn forward(&mut self, net_node: u32, packet: Packet<PacketId>) {
+        match self.network.next(self.now, net_node, packet, &mut self.links) {
             NextHop::Link(link, port) => {
                 if let Some(node) = self.network.passes(net_node) {
                     let flow = packet.payload.flow as usize;
@@ -302,7 +305,9 @@ impl<N: PacketNetwork> Simulation<N> {
     }
 
     /// Offers a packet to a link.
-    fn enter(&mut self, index: usize, port: usize, packet: Packet<PacketId>) {
+    #[inline(always)]
+    fn enter(&mut self, index: usize, port: usize, mut packet: Packet<PacketId>) {
+        packet.payload.count_hop();
         let now = self.now;
         let state = &mut self.links[index];
         if let (Some(capture), Some(interface)) = (&mut self.capture, state.captured) {
@@ -324,11 +329,11 @@ impl<N: PacketNetwork> Simulation<N> {
 
     /// Sends all packets that a flow has to send at `node`, and schedules its next timeout.
     fn flush(&mut self, flow: usize, node: u16) {
-        while let Some(mut packet) =
+        while let Some(packet) =
             self.flows[flow].poll_transmit(self.now, node, &mut self.packet_arena)
         {
             let net_node = self.network.net_node(flow, node);
-            let next = self.network.next(self.now, net_node, &mut packet, &mut self.links);
+            let next = self.network.next(self.now, net_node, packet, &mut self.links);
             self.stay(next, packet);
         }
         let timeout = self.flows[flow].next_timeout(node);

@@ -253,13 +253,9 @@ impl Endpoint {
         let data = if self.ack_first { None } else { sender.poll(now) };
         let outgoing = match data {
             Some(outgoing) => outgoing,
-            None if self.ack_wanted || self.receiver.wants_ack(now) => Outgoing {
-                seq: sender.nxt(),
-                len: 0,
-                fin: false,
-                cwr: false,
-                ecn_capable: false,
-            },
+            None if self.ack_wanted || self.receiver.wants_ack(now) => {
+                Outgoing { seq: sender.nxt(), len: 0, fin: false, cwr: false, ecn_capable: false }
+            }
             None => return None,
         };
         Some(self.data(now, outgoing, segment))

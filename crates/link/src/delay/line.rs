@@ -138,6 +138,7 @@ impl<P> DelayLine<P> {
 
     /// Accepts a packet that leaves the transmitter at `at`. Packets come in the order of these
     /// times.
+    #[inline(always)]
     pub fn send(&mut self, at: Time, held: Accepted<P>) {
         let mut due = match &mut self.delay {
             Delay::External(ports) => {

@@ -9,9 +9,7 @@ use crate::error::SimError;
 use crate::outcome::{PathOutcome, ReverseBytes};
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{Direction, FlowSpec, TcpStack, Visit};
-use crate::tcp_connections::{
-    HTTP_LIMITS, SegmentRoute, TcpConnection, TcpConnections, earliest,
-};
+use crate::tcp_connections::{HTTP_LIMITS, SegmentRoute, TcpConnection, TcpConnections, earliest};
 use crate::tcp_log::TcpLog;
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::congestion::{

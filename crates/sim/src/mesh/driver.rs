@@ -234,8 +234,8 @@ impl MeshDriver {
         self.schedule_link(index);
     }
 
-    fn forward(&mut self, net_node: u32, mut packet: Packet<PacketId>) {
-        match self.mesh.next(self.now, net_node, &mut packet, &mut self.links) {
+    fn forward(&mut self, net_node: u32, packet: Packet<PacketId>) {
+        match self.mesh.next(self.now, net_node, packet, &mut self.links) {
             NextHop::Link(link, port) => self.enter(link, port, packet),
             NextHop::Waits => self.schedule(NETWORK, self.mesh.deadline()),
             NextHop::Lost(reason) => self.lost(packet.payload, reason, self.now),
@@ -246,7 +246,8 @@ impl MeshDriver {
         }
     }
 
-    fn enter(&mut self, index: usize, port: usize, packet: Packet<PacketId>) {
+    fn enter(&mut self, index: usize, port: usize, mut packet: Packet<PacketId>) {
+        packet.payload.count_hop();
         let dropped = self.links[index].offer(self.now, port, packet);
         self.schedule_link(index);
         if let Some((reason, packet)) = dropped {

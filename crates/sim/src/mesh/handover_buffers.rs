@@ -52,7 +52,7 @@ impl HandoverBuffers {
         let buffer = &mut self.0[index];
         buffer.buffered.packets += 1;
         buffer.buffered.bytes += u64::from(packet.bytes);
-        buffer.packets.push(packet.clone());
+        buffer.packets.push(*packet);
         true
     }
 

@@ -298,7 +298,7 @@ impl PacketNetwork for Mesh {
         &mut self,
         now: Time,
         net_node: u32,
-        packet: &mut Packet<PacketId>,
+        packet: Packet<PacketId>,
         links: &mut Vec<LinkState>,
     ) -> NextHop {
         let ends = &self.flows[packet.payload.flow as usize];
@@ -324,14 +324,14 @@ impl PacketNetwork for Mesh {
         if let Some(station) = out.station()
             && self.outage_until[station] > now
         {
-            return self.hold(now, number, station, packet, links);
+            return self.hold(now, number, station, &packet, links);
         }
         let (link, port) = (out.link as usize, out.port as usize);
         if out.step != self.step {
             out.step = self.step;
             links[link].link.set_delay(port, self.timeline.link_delay(out.from, out.to));
         }
-        if packet.payload.count_hop() > HOP_LIMIT {
+        if packet.payload.hops() >= HOP_LIMIT {
             return NextHop::Lost(LossReason::HopLimit);
         }
         NextHop::Link(link, port)
