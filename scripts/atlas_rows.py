@@ -105,6 +105,18 @@ def identity(row):
     return (row["variant"], point_text(row["point"]), row["flow"], row["visit"], row["metric"])
 
 
+def kept(old, new):
+    """Returns which of two results to keep: the old one if they differ in their commit alone.
+
+    A result that does not move is so from the first commit that gave it. If that was not clean, or
+    none is known, a clean one takes its place.
+    """
+    if old is None or {**old, "commit": None} != {**new, "commit": None}:
+        return new
+    clean = lambda document: not (document.get("commit") or "+").endswith("+")
+    return new if clean(new) and not clean(old) else old
+
+
 def moved(old, new):
     """Returns a line for each figure in which `new` differs from `old`, the largest first."""
     if old is None:

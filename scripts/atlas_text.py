@@ -1,7 +1,11 @@
-"""Files of compact results, and the digest of the scenario that they are from."""
+"""Files of compact results, and the digest and the commit that they are from."""
 
 import hashlib
 import json
+import subprocess
+
+# What decides the results of a run, besides its scenario.
+SOURCES = ["Cargo.lock", ":(glob)crates/*/src/**"]
 
 
 def head(root, file, directory):
@@ -13,6 +17,25 @@ def head(root, file, directory):
     inputs = [entry["name"] for entry in manifest.get("inputs", [])]
     named = {"inputs": inputs} if inputs else {}
     return {"scenario": str(file.relative_to(root)), "digest": digest(file, inputs), **named}
+
+
+def commit(root, directory):
+    """Returns the commit in `root` that gave the results in `directory`; `None` in an archive.
+
+    A `+` behind it says that they may be of other sources than that commit's: some are not
+    committed, or they differ from those that the command was built from.
+    """
+    built = json.loads((directory / "manifest.json").read_text()).get("commit") or ""
+
+    def git(*arguments):
+        return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True)
+
+    if not (root / ".git").exists():
+        return None
+    changed = git("status", "--porcelain", "--", *SOURCES).stdout
+    same = git("diff", "--quiet", built, "HEAD", "--", *SOURCES).returncode == 0
+    mark = "" if same and not changed else "+"
+    return git("rev-parse", "--short=12", "HEAD").stdout.strip() + mark
 
 
 def digest(file, inputs):

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -9,6 +10,8 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import atlas_digests
+import atlas_rows
+import atlas_text
 import docs_atlas
 
 
@@ -70,6 +73,71 @@ class Digests(unittest.TestCase):
         measured.write_text(json.dumps(document))
         [problem] = self.found()
         self.assertTrue(problem.endswith(": scripts/clocks"), problem)
+
+
+class Commits(unittest.TestCase):
+    """A repository with a source, and results with the commit that they are from."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.source = self.root / "crates/sim/src/lib.rs"
+        self.source.parent.mkdir(parents=True)
+        self.source.write_text("1\n")
+        self.results = self.root / "out"
+        self.results.mkdir()
+
+    def made_by(self, built):
+        """The commit of results of a command that was built from the commit `built`."""
+        (self.results / "manifest.json").write_text(json.dumps({"commit": built}))
+        return atlas_text.commit(self.root, self.results)
+
+    def git(self, *arguments):
+        person = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+        command = ["git", *person, *arguments]
+        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def commit(self):
+        self.git("add", "--all")
+        self.git("commit", "--message", "A state")
+        return self.git("rev-parse", "--short=12", "HEAD")
+
+    def test_results_name_the_commit_of_a_clean_tree(self):
+        self.assertIsNone(self.made_by("0123456789ab"))
+        self.git("init")
+        first = self.commit()
+        self.assertEqual(self.made_by(first), first)
+        (self.root / "README.md").write_text("A page\n")
+        second = self.commit()
+        self.assertEqual(self.made_by(first), second)
+
+    def test_other_sources_than_those_of_the_commit_are_marked(self):
+        self.git("init")
+        first = self.commit()
+        self.source.write_text("2\n")
+        self.assertEqual(self.made_by(first), f"{first}+")
+        second = self.commit()
+        self.assertEqual(self.made_by(first), f"{second}+")
+        self.assertEqual(self.made_by(second), second)
+        self.assertEqual(self.made_by(""), f"{second}+")
+        self.source.with_name("new.rs").write_text("3\n")
+        self.assertEqual(self.made_by(second), f"{second}+")
+
+    def test_results_that_do_not_move_keep_their_commit_unless_it_was_not_clean(self):
+        old = {"digest": "d", "rows": []}
+        named = lambda commit: {**old, "commit": commit}
+        kept = atlas_rows.kept
+        self.assertEqual(kept(named("a"), named("b")), named("a"))
+        self.assertEqual(kept(named("a+"), named("b+")), named("a+"))
+        self.assertEqual(kept(named("a+"), named("b")), named("b"))
+        self.assertEqual(kept(old, named("b")), named("b"))
+        self.assertEqual(kept(old, named("b+")), old)
+        self.assertEqual(kept(named("a"), named(None)), named("a"))
+        self.assertEqual(kept(None, named("b+")), named("b+"))
+        other = {**named("b"), "digest": "e"}
+        self.assertEqual(kept(named("a"), other), other)
 
 
 def row(scenario, variant, median):
