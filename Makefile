@@ -101,10 +101,9 @@ lint: studio/node_modules/.installed ## Formatting, retired words, clippy, docum
 	cd studio && npm run --silent lint
 	@$(MAKE) --no-print-directory deny
 
-# The database of advisories is fetched from GitHub, so it is checked before a release only.
+# The database of advisories is fetched from GitHub, so `scripts/deny --advisories` is for releases.
 deny: ## Licences, sources and versions of dependencies, where cargo-deny is installed
-	@if cargo deny --version >/dev/null 2>&1; then cargo deny --log-level error check bans licenses sources; \
-	else echo "deny: not run: cargo install cargo-deny"; fi
+	@scripts/deny
 
 # mdBook of the system if there is one, else built here. The book can be opened from disk.
 MDBOOK := $(or $(shell command -v mdbook),target/tools/bin/mdbook)
