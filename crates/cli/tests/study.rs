@@ -147,7 +147,7 @@ fn a_study_that_was_interrupted_or_killed_continues() {
     let dir = directory(STUDY);
     let at = dir.path();
     succeed(at, &["run", "s.toml", "--repeat", "100", "--no-store", "--out", "whole"]);
-    for (signal, status) in [("-INT", Some(3)), ("-KILL", None)] {
+    for (signal, status) in [("-INT", Some(3)), ("-TERM", Some(3)), ("-KILL", None)] {
         let _ = std::fs::remove_dir_all(at.join("cache"));
         assert_eq!(interrupted(at, signal), status);
         let (runs, kept) = planned(at, &["--repeat", "100"]);

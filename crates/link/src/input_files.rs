@@ -58,6 +58,13 @@ fn read_regular(path: &Path) -> io::Result<Arc<str>> {
     Ok(std::fs::read_to_string(path)?.into())
 }
 
+/// Returns how an error shows a line of an input file: as it is if it looks like a quantity.
+/// Otherwise the file may be another one, such as one of passwords.
+pub fn shown_line(line: &str) -> &str {
+    let quantity = line.chars().all(|c| c.is_ascii_digit() || "+-., eE_kMGBms".contains(c));
+    if quantity && line.len() <= 20 { line } else { "the line" }
+}
+
 /// Files that a scenario names, each read once, with a record of which ones were used.
 #[derive(Debug)]
 pub struct InputFiles {

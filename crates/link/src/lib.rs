@@ -98,7 +98,7 @@ pub use counters::{Counters, PacketTotals};
 pub use delay::config::{DelayConfig, Distribution};
 pub use direction::{DirectionConfig, DirectionPatch};
 pub use error::{ConfigError, LinkError};
-pub use input_files::{InputFiles, MAX_INPUT_BYTES, ReadFiles};
+pub use input_files::{InputFiles, MAX_INPUT_BYTES, ReadFiles, shown_line};
 pub use link::{Link, LinkContext};
 pub use loss::LossModel;
 pub use loss::bursts::LongBursts;

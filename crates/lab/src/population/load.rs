@@ -1,7 +1,7 @@
 //! Reads the populations of a scenario, with the files that they name.
 
 use super::{Arrivals, Drawn, Population};
-use bentpipe_link::{InputFiles, ReadFiles};
+use bentpipe_link::{InputFiles, ReadFiles, shown_line};
 use bentpipe_scenario::workload::{MAX_SIZES, Sizes, Work, Workload, check_list};
 use bentpipe_scenario::{Arrivals as ArrivalKeys, Flow, MAX_USERS, Problem, Scenario};
 use bentpipe_units::{Bytes, Span};
@@ -55,7 +55,8 @@ fn drawn(workload: &Workload, flow: &Flow, files: &InputFiles) -> Result<Drawn, 
             let sizes = lines(file, flow, files, MAX_SIZES, |line| {
                 let number = line.parse().map(Bytes::new);
                 number.or_else(|_| line.parse::<Bytes>()).map_err(|_| {
-                    format!("`{line}` is no size; allowed: whole bytes, such as 300000")
+                    let shown = shown_line(line);
+                    format!("`{shown}` is no size; allowed: whole bytes, such as 300000")
                 })
             })?;
             check_list(&sizes).map_err(|error| in_file(file, flow, &error))?;
@@ -81,7 +82,8 @@ fn arrivals(flow: &Flow, files: &InputFiles) -> Result<Arrivals, Problem> {
                     Ok(Span::from_nanos((time * 1e9).round() as u64))
                 }
                 _ => Err(format!(
-                    "`{line}` is no arrival; allowed: a time in seconds from 0 to {LATEST_S}"
+                    "`{}` is no arrival; allowed: a time in seconds from 0 to {LATEST_S}",
+                    shown_line(line)
                 )),
             })?;
             if times.len() < users.total {
@@ -118,9 +120,9 @@ fn lines<T>(
             return Err(in_file(file, flow, &error));
         }
         // A line of a hostile file may be long.
-        let shown: String = value.chars().take(40).collect();
+        let value: String = value.chars().take(40).collect();
         let error = |error: String| in_file(file, flow, &format!("line {}: {error}", index + 1));
-        values.push(parse(&shown).map_err(error)?);
+        values.push(parse(&value).map_err(error)?);
     }
     Ok(values)
 }

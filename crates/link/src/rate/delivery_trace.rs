@@ -1,6 +1,6 @@
 //! Delivery traces.
 
-use crate::input_files::ReadFiles;
+use crate::input_files::{ReadFiles, shown_line};
 use crate::trace_file;
 use crate::{ConfigError, LinkError};
 use bentpipe_units::{Rate, Span, Time};
@@ -67,7 +67,7 @@ impl DeliveryTrace {
             };
             let at = line.trim().parse().map_err(|_| {
                 let allowed = "whole milliseconds, one delivery opportunity per line";
-                (index + 1, ConfigError::refused(shown(line), "is not a time", allowed))
+                (index + 1, ConfigError::refused(shown_line(line), "is not a time", allowed))
             })?;
             if let Some(last) = millis.last().filter(|last| at < **last) {
                 return Err(refused(
@@ -104,13 +104,6 @@ impl DeliveryTrace {
     pub fn load(files: &dyn ReadFiles, name: &Path) -> Result<Self, LinkError> {
         trace_file::read(files, name, Self::parse)
     }
-}
-
-/// Returns what an error says of a line that is not a time. Only what looks like a number is shown:
-/// the file may be another one, such as one of passwords.
-fn shown(line: &str) -> &str {
-    let numeric = line.chars().all(|c| c.is_ascii_digit() || "+-., eE_ms".contains(c));
-    if numeric && line.len() <= 20 { line } else { "the line" }
 }
 
 #[cfg(test)]

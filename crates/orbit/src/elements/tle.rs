@@ -67,16 +67,14 @@ fn is(line: Line<'_>, which: char) -> bool {
     line.text.strip_prefix(which).is_some_and(|rest| rest.starts_with(' '))
 }
 
+/// Returns the error of a line that belongs to no set. Without the line, because the file may be
+/// another one, such as one of passwords.
 fn not_a_set(line: Line<'_>, next: Option<Line<'_>>) -> OrbitError {
-    let shown: String = line.text.chars().take(24).collect();
     let after = match next {
         Some(next) => format!("line {} does not begin with `1 `", next.number),
         None => "no lines of elements follow".into(),
     };
-    refuse(
-        line.number,
-        format!("`{shown}` is neither a line of elements nor a satellite's name: {after}"),
-    )
+    refuse(line.number, format!("neither a line of elements nor a satellite's name: {after}"))
 }
 
 /// Checks length, characters and checksum.
