@@ -139,10 +139,12 @@ def moved(old, new):
             lines.append((change, f"{name}: {what} {a} -> {b} ({said})"))
     gone = [key for key in before if key not in after]
     lines += [(float("inf"), f"{', '.join(map(str, key))}: gone") for key in gone]
-    for a, b in zip(old["expectations"], new["expectations"]):
-        if a["passed"] != b["passed"]:
-            change = f"{a['passed']} -> {b['passed']}"
-            lines.append((float("inf"), f"expectation {b['text']}: {change}"))
+    passed = {row["text"]: row["passed"] for row in old["expectations"]}
+    for row in new["expectations"]:
+        was = passed.get(row["text"], row["passed"])
+        if was != row["passed"]:
+            change = f"{was} -> {row['passed']}"
+            lines.append((float("inf"), f"expectation {row['text']}: {change}"))
     if old["incomplete"] != new["incomplete"]:
         change = f"{old['incomplete']} -> {new['incomplete']}"
         lines.append((float("inf"), f"incomplete runs: {change}"))

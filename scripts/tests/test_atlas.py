@@ -140,6 +140,20 @@ class Commits(unittest.TestCase):
         self.assertEqual(kept(named("a"), other), other)
 
 
+class Moved(unittest.TestCase):
+    """Expectations before and after."""
+
+    def test_an_expectation_that_is_no_longer_met_is_named_whatever_others_are_new(self):
+        def document(**passed):
+            rows = [{"text": text, "passed": one} for text, one in passed.items()]
+            return {"rows": [], "incomplete": [], "expectations": rows}
+
+        old = document(fast=True, small=True)
+        self.assertEqual(atlas_rows.moved(old, document(new=False, fast=True, small=True)), [])
+        [line] = atlas_rows.moved(old, document(new=True, fast=True, small=False))
+        self.assertEqual(line, "expectation small: True -> False")
+
+
 def row(scenario, variant, median):
     """A row of committed results."""
     place = {"variant": variant, "point": {}, "flow": "main", "visit": 1, "scenario": scenario}
