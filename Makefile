@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page wasm build install wheel package demo test test-rust test-page test-report test-python lint deny docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz clean
+.PHONY: help setup page wasm build install wheel package image demo test test-rust test-page test-report test-python lint deny docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz clean
 
 # Output directory of runs.
 OUT ?= out
@@ -39,6 +39,9 @@ wasm: build ## Build the virtual clock for pages, and compare its results with t
 
 package: page ## Build a Debian package (ARCH=arm64 on another machine too): target/package
 	scripts/package
+
+image: package ## Build an image of that package for podman and docker: target/package
+	scripts/image
 
 # Where `make install` puts the command, its man pages and completions.
 PREFIX ?= $(HOME)/.local
