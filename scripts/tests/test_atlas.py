@@ -45,6 +45,10 @@ class Digests(unittest.TestCase):
         self.assertIn("scenarios/published/one.toml", problem)
         self.assertTrue(problem.endswith(": scripts/atlas one"), problem)
 
+    def test_a_comment_does_not_change_a_scenario(self):
+        self.scenario.write_text("# The first.\nseed = 1  # no other\n")
+        self.assertEqual(self.found(), [])
+
     def test_a_changed_or_missing_input_is_found(self):
         self.trace.write_text("1 2 4\n")
         self.assertEqual(len(self.found()), 1)
