@@ -273,6 +273,11 @@ mod tests {
             ("name = [1, {}]", ":1: `name` is a text or a number, or a list of these"),
             ("log = \"xml\"", ":1: `xml` for `log`: allowed: text, json, none"),
             (
+                "\ncache-control = \"max-age=1h\"",
+                ":2: `max-age=1h` for `cache-control`: `max-age=1h` is not a number of seconds; \
+                 allowed: ",
+            ),
+            (
                 "max_connections = 1",
                 ":1: `max_connections` is not an option of `serve`; did you \
               mean `max-connections`?",

@@ -9,6 +9,10 @@ use bentpipe_net::serve::Server;
 pub fn run(args: &Serve) -> Result<u8, LabError> {
     let what = args.dir.display().to_string();
     Ok(front::run(&args.front, &what, ExtraDescriptors::Files, |certificate| {
-        Server::builder(&args.dir, certificate)
+        let builder = Server::builder(&args.dir, certificate);
+        match &args.cache_control {
+            Some(value) => builder.cache_control(value.clone()),
+            None => builder,
+        }
     }))
 }

@@ -235,6 +235,7 @@ fn invalid_command_lines_are_rejected_before_anything_is_sent() {
         (&["absent", "--self-signed"][..], "absent"),
         (&[".", "--self-signed", "--congestion", "fastest"], "fastest"),
         (&["."], "--self-signed"),
+        (&[".", "--cache-control", "max-age: 3600"], "`max-age: 3600` is no directive"),
     ] {
         refused(dir.path(), &[&["serve"], options].concat(), reason);
     }

@@ -2,6 +2,7 @@
 
 use super::suggest::{controller_names, parsed, resume_names, slow_start_names};
 use super::values::{ParameterValue, at_least_one, nonzero_time, parameter, socket_address};
+use bentpipe_net::http::CacheControl;
 use bentpipe_net::{LogFormat, Qlog};
 use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
 use bentpipe_units::{Bytes, Span};
@@ -65,6 +66,10 @@ Exit status:
 pub struct Serve {
     /// Directory whose files are served, except hidden ones
     pub dir: PathBuf,
+    /// Send this Cache-Control with files, such as `no-cache` or `public, max-age=3600`
+    /// [default: none]
+    #[arg(long, value_name = "VALUE")]
+    pub cache_control: Option<CacheControl>,
     /// Options of the client side.
     #[command(flatten)]
     pub front: Front,

@@ -1,6 +1,7 @@
 //! Responses to requests for files (RFC 9110), for all versions of HTTP.
 
 mod body;
+mod cache_control;
 mod coding;
 mod conditional;
 mod content_type;
@@ -10,7 +11,8 @@ mod response;
 mod root;
 
 pub use body::{Body, MAX_PIECE};
+pub use cache_control::{CacheControl, CacheControlError};
 pub use path::{PathError, RequestPath};
 pub use range::{ByteRange, Selected};
-pub use response::{FileResponse, RETRY, respond, status_text};
+pub use response::{FileResponse, Files, RETRY, respond, status_text};
 pub use root::Root;

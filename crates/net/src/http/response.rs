@@ -1,6 +1,7 @@
 //! The response to a request for a file.
 
 use super::body::Body;
+use super::cache_control::CacheControl;
 use super::coding;
 use super::conditional::Condition;
 use super::content_type;
@@ -8,8 +9,9 @@ use super::path::RequestPath;
 use super::range::{ByteRange, Selected};
 use super::root::{Found, OpenFile, Root};
 use http::header::{
-    ACCEPT_RANGES, ALLOW, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE,
-    ETAG, LAST_MODIFIED, LOCATION, RANGE, RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_RANGES, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, DATE, ETAG, LAST_MODIFIED, LOCATION, RANGE, RETRY_AFTER, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use nix::errno::Errno;
@@ -18,6 +20,15 @@ use std::time::SystemTime;
 
 /// `Retry-After` of a 503, in seconds. Our choice: about the time that a request waits for a file.
 pub const RETRY: HeaderValue = HeaderValue::from_static("2");
+
+/// Files that are served.
+#[derive(Debug, Clone)]
+pub struct Files {
+    /// The directory that they are in.
+    pub root: Root,
+    /// Cache-Control of responses with a file, or a part of one, and of 304 (RFC 9110 §15.4.5).
+    pub cache_control: Option<CacheControl>,
+}
 
 /// A response whose content is read while it is sent.
 #[derive(Debug)]
@@ -30,10 +41,10 @@ pub struct FileResponse {
     pub failure: Option<io::Error>,
 }
 
-/// Responds to a request for a file below `root`. `now` is the value of Date. Blocks while it opens
+/// Responds to a request for one of `files`. `now` is the value of Date. Blocks while it opens
 /// the file and reads its first piece.
-pub fn respond<T>(root: &Root, request: &Request<T>, now: SystemTime) -> FileResponse {
-    let mut response = find(root, request);
+pub fn respond<T>(files: &Files, request: &Request<T>, now: SystemTime) -> FileResponse {
+    let mut response = find(files, request);
     let headers = response.head.headers_mut();
     headers.insert(DATE, value(&httpdate::fmt_http_date(now)));
     if *request.method() == Method::HEAD {
@@ -42,7 +53,7 @@ pub fn respond<T>(root: &Root, request: &Request<T>, now: SystemTime) -> FileRes
     response
 }
 
-fn find<T>(root: &Root, request: &Request<T>) -> FileResponse {
+fn find<T>(files: &Files, request: &Request<T>) -> FileResponse {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut response = status_text(StatusCode::METHOD_NOT_ALLOWED);
         response.head.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -50,8 +61,8 @@ fn find<T>(root: &Root, request: &Request<T>) -> FileResponse {
     }
     let path = request.uri().path();
     let Ok(wanted) = RequestPath::parse(path) else { return status_text(StatusCode::NOT_FOUND) };
-    match root.find(&wanted, &coding::accepted(request.headers())) {
-        Ok(Found::File(opened)) => file(opened, request),
+    match files.root.find(&wanted, &coding::accepted(request.headers())) {
+        Ok(Found::File(opened)) => file(opened, request, files.cache_control.as_ref()),
         Ok(Found::Directory) => redirect(path),
         Err(error) => unreadable(error),
     }
@@ -91,7 +102,11 @@ fn redirect(path: &str) -> FileResponse {
     response
 }
 
-fn file<T>(opened: OpenFile, request: &Request<T>) -> FileResponse {
+fn file<T>(
+    opened: OpenFile,
+    request: &Request<T>,
+    cache_control: Option<&CacheControl>,
+) -> FileResponse {
     let OpenFile { file, length, validators, content_type, coding } = opened;
     let condition = validators.check(request.headers());
     let range = request.headers().get(RANGE).and_then(|range| range.to_str().ok());
@@ -127,6 +142,7 @@ fn file<T>(opened: OpenFile, request: &Request<T>) -> FileResponse {
     if content_type::is_compressible(content_type) {
         headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     }
+    headers.extend(cache_control.map(|control| (CACHE_CONTROL, control.value())));
     let Some(range) = whole else { return response };
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     if let Some(coding) = coding {
@@ -174,8 +190,12 @@ mod tests {
     use crate::http::body::MAX_PIECE;
     use std::time::UNIX_EPOCH;
 
+    fn files(directory: &std::path::Path) -> Files {
+        Files { root: Root::open(directory).unwrap(), cache_control: None }
+    }
+
     async fn ask(
-        root: &Root,
+        files: &Files,
         method: &str,
         path: &str,
         headers: &[(&str, &str)],
@@ -185,7 +205,7 @@ mod tests {
             request = request.header(*name, *value);
         }
         let FileResponse { head, mut body, .. } =
-            respond(root, &request.body(()).unwrap(), UNIX_EPOCH);
+            respond(files, &request.body(()).unwrap(), UNIX_EPOCH);
         let mut content = Vec::new();
         while let Some(piece) = body.next(MAX_PIECE).await.unwrap() {
             content.extend_from_slice(&piece);
@@ -200,7 +220,7 @@ mod tests {
         std::fs::write(directory.path().join("f.bin"), &content).unwrap();
         std::fs::write(directory.path().join("empty"), "").unwrap();
         std::fs::create_dir(directory.path().join("d")).unwrap();
-        let root = Root::open(directory.path()).unwrap();
+        let root = files(directory.path());
 
         let (status, headers, body) = ask(&root, "GET", "/f.bin?x=1", &[]).await;
         assert_eq!((status, body), (200, content.clone()));
@@ -252,7 +272,7 @@ mod tests {
         write("page.html.gz", "stale", 200);
         write("film.mp4", "film", 100);
         write("film.mp4.gz", "film.gz", 100);
-        let root = Root::open(directory.path()).unwrap();
+        let root = files(directory.path());
         let accepts = |coding| [("accept-encoding", coding)];
 
         let (status, headers, body) = ask(&root, "GET", "/page.html", &accepts("gzip, br")).await;
@@ -273,6 +293,33 @@ mod tests {
         // Which compressed files there are is no secret: they are files like others.
         let (_, headers, body) = ask(&root, "GET", "/page.html.br", &[]).await;
         assert_eq!((&body[..], headers.get(CONTENT_ENCODING)), (&b"small"[..], None));
+    }
+
+    #[tokio::test]
+    async fn only_files_and_parts_of_them_have_a_cache_control() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("f"), "content").unwrap();
+        std::fs::create_dir(directory.path().join("d")).unwrap();
+        let cache_control = Some("public, max-age=3600".parse().unwrap());
+        let files = Files { cache_control, ..files(directory.path()) };
+        for (method, path, field, expected) in [
+            ("GET", "/f", None, 200),
+            ("HEAD", "/f", None, 200),
+            ("GET", "/f", Some(("range", "bytes=1-2")), 206),
+            ("GET", "/f", Some(("if-none-match", "*")), 304),
+            ("GET", "/d", None, 301),
+            ("GET", "/absent", None, 404),
+            ("POST", "/f", None, 405),
+            ("GET", "/f", Some(("if-match", "\"old\"")), 412),
+            ("GET", "/f", Some(("range", "bytes=99-")), 416),
+        ] {
+            let fields: Vec<_> = field.into_iter().collect();
+            let (status, headers, _) = ask(&files, method, path, &fields).await;
+            assert_eq!(status, expected, "{method} {path}");
+            let sent = headers.get(CACHE_CONTROL).map(|value| value.to_str().unwrap());
+            let wanted = matches!(status, 200 | 206 | 304).then_some("public, max-age=3600");
+            assert_eq!(sent, wanted, "{method} {path}: {status}");
+        }
     }
 
     #[test]
@@ -304,7 +351,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let name = directory.path().join("f");
         std::fs::write(&name, vec![7; 600_000]).unwrap();
-        let root = Root::open(directory.path()).unwrap();
+        let root = files(directory.path());
         let mut body = respond(&root, &Request::get("/f").body(()).unwrap(), UNIX_EPOCH).body;
         std::fs::File::options().write(true).open(&name).unwrap().set_len(200_000).unwrap();
         assert_eq!(body.next(MAX_PIECE).await.unwrap().unwrap().len(), 32_768);

@@ -18,7 +18,7 @@ use crate::admission::send_memory::SendMemory;
 use crate::admission::slots::Slots;
 use crate::clock::RealClock;
 use crate::driver::server_endpoint_config;
-use crate::http::Root;
+use crate::http::{CacheControl, Files, Root};
 use crate::logging::{ErrorLog, LogFormat, LogWriter};
 use crate::prometheus::{MetricsListener, Page};
 use crate::proxy::{Upstream, UpstreamClient};
@@ -67,6 +67,7 @@ pub struct ServerBuilder {
     keys: Option<PathBuf>,
     remember_paths: bool,
     congestion: CongestionConfig,
+    cache_control: Option<CacheControl>,
     access_log: Option<(LogFormat, Box<dyn Write + Send>)>,
     errors: Option<Box<dyn Write + Send>>,
     qlog: Option<Qlog>,
@@ -106,6 +107,7 @@ impl ServerBuilder {
             keys: None,
             remember_paths: true,
             congestion: careful_resume(),
+            cache_control: None,
             access_log: None,
             errors: None,
             qlog: None,
@@ -172,6 +174,14 @@ impl ServerBuilder {
         self
     }
 
+    /// Sets Cache-Control of responses with a file. Defaults to none. Has no effect on responses of
+    /// an upstream.
+    #[must_use]
+    pub fn cache_control(mut self, value: CacheControl) -> Self {
+        self.cache_control = Some(value);
+        self
+    }
+
     /// Writes the access log to `sink`, one line for each request.
     #[must_use]
     pub fn access_log(mut self, format: LogFormat, sink: Box<dyn Write + Send>) -> Self {
@@ -211,16 +221,18 @@ impl ServerBuilder {
             keys,
             remember_paths,
             congestion,
+            cache_control,
             access_log,
             errors,
             qlog,
         } = self;
         let metrics = Arc::new(Metrics::default());
         let origin = match source {
-            Source::Directory(directory) => Origin::Files(
-                Root::open(&directory)
-                    .map_err(|source| ServerError::Directory { directory, source })?,
-            ),
+            Source::Directory(directory) => {
+                let root = Root::open(&directory)
+                    .map_err(|source| ServerError::Directory { directory, source })?;
+                Origin::Files(Files { root, cache_control })
+            }
             Source::Upstream(upstream) => {
                 let client = UpstreamClient::new(*upstream, metrics.upstream.clone())
                     .map_err(ServerError::System)?;

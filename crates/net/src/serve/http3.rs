@@ -209,11 +209,11 @@ async fn respond(
     let resume = resume.as_ref().filter(|_| report);
     let now = shared.clock.system();
     let response = match &shared.origin {
-        Origin::Files(root) => {
+        Origin::Files(files) => {
             // The content of a request is not read. It would only take flow-control window.
             content.stop_sending(Code::H3_NO_ERROR);
             drop(content);
-            StreamedResponse::file(shared, root, request, client, now).await
+            StreamedResponse::file(shared, files, request, client, now).await
         }
         Origin::Upstream(upstream) => {
             let early = conn.connected_at().is_none();

@@ -2,7 +2,7 @@
 
 use super::shared::Shared;
 use crate::admission::slots::ClientSlot;
-use crate::http::{Body, FileResponse, RETRY, Root, respond, status_text};
+use crate::http::{Body, FileResponse, Files, RETRY, respond, status_text};
 use crate::proxy::{Forwarded, ResponseBody};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, DATE, RETRY_AFTER};
@@ -68,10 +68,10 @@ impl StreamedResponse {
         Self { head: with_date(head, now), content: Content::File { body, _slot: None } }
     }
 
-    /// Returns a file below `root`, for the client at `address`.
+    /// Returns one of `files`, for the client at `address`.
     pub async fn file(
         shared: &Shared,
-        root: &Root,
+        files: &Files,
         request: Request<()>,
         address: IpAddr,
         now: SystemTime,
@@ -80,8 +80,8 @@ impl StreamedResponse {
             shared.metrics.busy.fetch_add(1, Relaxed);
             return Self::busy(now);
         };
-        let (root, path) = (root.clone(), request.uri().path().to_owned());
-        let Ok(response) = spawn_blocking(move || respond(&root, &request, now)).await else {
+        let (files, path) = (files.clone(), request.uri().path().to_owned());
+        let Ok(response) = spawn_blocking(move || respond(&files, &request, now)).await else {
             return Self::status(StatusCode::INTERNAL_SERVER_ERROR, now);
         };
         let FileResponse { head, body, failure } = response;

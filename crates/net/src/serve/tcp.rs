@@ -232,7 +232,7 @@ async fn respond(
     }
     let StreamedResponse { head, content } = match &shared.origin {
         _ if malformed => StreamedResponse::status(StatusCode::BAD_REQUEST, now),
-        Origin::Files(root) => StreamedResponse::file(&shared, root, request, client, now).await,
+        Origin::Files(files) => StreamedResponse::file(&shared, files, request, client, now).await,
         Origin::Upstream(upstream) => {
             let upload = Upload::from_hyper(incoming, shared.limits.stall_time.into());
             // TLS over TCP accepts no early data here.

@@ -6,6 +6,7 @@ use bentpipe_net::get::Client;
 use bentpipe_net::serve::Limits;
 use bentpipe_net::{LogFormat, Trust};
 use bentpipe_units::Span;
+use http::header::CACHE_CONTROL;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -78,6 +79,21 @@ async fn http1_serves_the_same_files_and_points_to_http3() {
     assert_eq!((line["path"].as_str(), line["status"].as_u64()), (Some("/hello.txt"), Some(200)));
     assert_eq!((line["bytes"].as_u64(), line["complete"].as_bool()), (Some(5), Some(true)));
     assert!(!log.contains("secret"), "queries may hold secrets: {log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_have_the_cache_control_of_their_server() {
+    let site =
+        TestServer::with(|builder| builder.cache_control("max-age=60".parse().unwrap())).await;
+    let request = "GET /hello.txt HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+    let answer = ask(&mut connect(&site).await, request).await;
+    assert!(answer.contains("\r\ncache-control: max-age=60\r\n"), "{answer}");
+    let client = site.client();
+    let response = site.get(&client, "/hello.txt").await.unwrap();
+    assert_eq!(response.head.headers()[CACHE_CONTROL], "max-age=60");
+    let absent = site.get(&client, "/absent").await.unwrap();
+    assert_eq!(absent.head.headers().get(CACHE_CONTROL), None);
+    client.disconnect().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
