@@ -1,6 +1,7 @@
 //! Client side of `bentpipe serve` and `bentpipe proxy`, from start to end.
 
 use crate::args::{Front, LogStyle, set_parameters};
+use crate::messages::Messages;
 use crate::output;
 use crate::status::{FAILED, OK, USAGE};
 use crate::stop::{ServiceSignal, StopSignals};
@@ -73,8 +74,9 @@ async fn serve(
 ) -> Result<u8, (String, u8)> {
     let usage = |error: &dyn std::fmt::Display| (error.to_string(), USAGE);
     let failed = |error: &dyn std::fmt::Display| (error.to_string(), FAILED);
+    let messages = Messages::new(args.log);
     let certificate = match (&args.cert, &args.key) {
-        (Some(chain), Some(key)) => load(chain, key),
+        (Some(chain), Some(key)) => load(chain, key, &messages),
         _ if args.self_signed => Certificate::self_signed(&names(args.listen.ip(), &args.name)),
         _ => {
             return Err((
@@ -100,7 +102,7 @@ async fn serve(
     set_parameters(&mut congestion, &args.parameters);
     let mut builder = begin(certificate).listen(args.listen).limits(limits).congestion(congestion);
     builder = builder.threads(args.threads());
-    builder = builder.error_log(Box::new(std::io::stderr()));
+    builder = builder.error_log(messages.format(), Box::new(std::io::stderr()));
     if let Some(store) =
         args.store.clone().or_else(default_store).filter(|_| !args.no_store && !args.tokens_only)
     {
@@ -134,10 +136,12 @@ async fn serve(
         _ => format!("serving {what} at {url} (HTTP/3, HTTP/2, HTTP/1.1)\n"),
     });
     if let Some(address) = server.metrics_address() {
-        eprintln!("metrics at http://{address}/metrics, health at http://{address}/health");
+        messages.info(&format!(
+            "metrics at http://{address}/metrics, health at http://{address}/health"
+        ));
     }
     if args.self_signed {
-        eprintln!("self-signed certificate, SHA-256 {fingerprint}");
+        messages.info(&format!("self-signed certificate, SHA-256 {fingerprint}"));
     }
     let certificates = server.certificates();
     loop {
@@ -145,12 +149,12 @@ async fn serve(
             error = server.failed() => return Err(failed(&error)),
             signal = signals.stop_or_reload() => match signal {
                 ServiceSignal::Stop => break,
-                ServiceSignal::Reload => reload(args, &certificates),
+                ServiceSignal::Reload => reload(args, &certificates, &messages),
             },
         }
     }
     let counts = server.qlog_counts();
-    signals.announce_stop(server.connections(), args.drain);
+    messages.stopping(server.connections(), args.drain);
     let left = tokio::select! {
         left = server.stop(args.drain) => left,
         () = signals.next() => return Ok(FAILED),
@@ -158,12 +162,12 @@ async fn serve(
     if let Some(counts) = counts {
         let [traces, skipped, truncated] =
             [&counts.traces, &counts.skipped, &counts.truncated].map(|count| count.load(Relaxed));
-        eprintln!(
+        messages.info(&format!(
             "qlog: {traces} traces, {truncated} of them truncated; {skipped} connections untraced"
-        );
+        ));
     }
     if left > 0 {
-        eprintln!("{left} connections were closed before they finished");
+        messages.info(&format!("{left} connections were closed before they finished"));
     }
     Ok(OK)
 }
@@ -185,26 +189,26 @@ fn sessions(args: &Front) -> Option<PathBuf> {
 
 /// Loads the certificate, and warns if other users may read its private key. That is no error:
 /// some systems hand out keys with mode 0644 in a directory that only the server may enter.
-fn load(chain: &Path, key: &Path) -> Result<Certificate, CertificateError> {
+fn load(chain: &Path, key: &Path, messages: &Messages) -> Result<Certificate, CertificateError> {
     let certificate = Certificate::from_pem(chain, key)?;
     if let Some(warning) = certificate.warning() {
-        eprintln!("warning: {warning}");
+        messages.warn(warning);
     }
     Ok(certificate)
 }
 
 /// Reads the certificate again. If that fails, the server continues with the one that it has.
-fn reload(args: &Front, certificates: &CertificateResolver) {
+fn reload(args: &Front, certificates: &CertificateResolver, messages: &Messages) {
     let (Some(chain), Some(key)) = (&args.cert, &args.key) else { return };
-    let loaded = load(chain, key).map_err(|error| error.to_string());
+    let loaded = load(chain, key, messages).map_err(|error| error.to_string());
     let replaced = loaded.and_then(|certificate| {
         let fingerprint = certificate.fingerprint();
         certificates.replace(&certificate).map_err(|error| error.to_string())?;
         Ok(fingerprint)
     });
     match replaced {
-        Ok(fingerprint) => eprintln!("new certificate, SHA-256 {fingerprint}"),
-        Err(reason) => eprintln!("the certificate stays as it was: {reason}"),
+        Ok(fingerprint) => messages.info(&format!("new certificate, SHA-256 {fingerprint}")),
+        Err(reason) => messages.warn(&format!("the certificate stays as it was: {reason}")),
     }
 }
 

@@ -27,6 +27,8 @@ mod live;
 mod man;
 mod matrix;
 mod merge;
+#[cfg(feature = "product")]
+mod messages;
 mod orbit;
 mod output;
 #[cfg(feature = "product")]

@@ -1,6 +1,7 @@
 //! `bentpipe pep`: a performance-enhancing proxy, which splits TCP connections.
 
 use crate::args::{LogStyle, Mode, Pep as Args, Side};
+use crate::messages::Messages;
 use crate::output;
 use crate::status::{FAILED, OK, USAGE};
 use crate::stop::StopSignals;
@@ -73,7 +74,9 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
         NextHop::Direct => String::new(),
         NextHop::Tunnel { egress, .. } => format!(", through a tunnel to {egress}"),
     };
-    let logs = Logs { connections: log, errors: Some(Box::new(std::io::stderr())) };
+    let messages = Messages::new(args.log);
+    let errors = Some((messages.format(), Box::new(std::io::stderr()) as Box<_>));
+    let logs = Logs { connections: log, errors };
     let mut pep = Pep::start(config, logs).await.map_err(usage)?;
     // Handles signals before printing the address, because a reader may then stop the proxy at
     // once.
@@ -83,21 +86,21 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
         LogStyle::Json => format!("{}\n", serde_json::json!({ "listening": pep.address() })),
         _ => format!("{what} at {}{next_hop}\n", pep.address()),
     });
-    pep.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+    pep.warnings().iter().for_each(|warning| messages.warn(warning));
     if let Some(address) = pep.metrics_address() {
-        eprintln!("metrics at http://{address}/metrics");
+        messages.info(&format!("metrics at http://{address}/metrics"));
     }
     tokio::select! {
         error = pep.failed() => return Err(failed(&error)),
         () = signals.next() => {}
     }
-    signals.announce_stop(pep.connections(), args.drain);
+    messages.stopping(pep.connections(), args.drain);
     let left = tokio::select! {
         left = pep.stop(args.drain) => left,
         () = signals.next() => return Ok(FAILED),
     };
     if left > 0 {
-        eprintln!("{left} connections were reset");
+        messages.info(&format!("{left} connections were reset"));
     }
     Ok(OK)
 }

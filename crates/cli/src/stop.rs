@@ -1,7 +1,6 @@
 //! Signals of a service: the first SIGINT or SIGTERM lets connections finish, the second ends it at
 //! once, and SIGHUP reloads files.
 
-use bentpipe_units::Span;
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -58,13 +57,5 @@ impl StopSignals {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
         }
-    }
-
-    /// Prints that the service stops.
-    pub fn announce_stop(&self, connections: usize, drain: Span) {
-        eprintln!(
-            "stopping: {connections} connections have {drain} to finish; signal again to stop at \
-             once"
-        );
     }
 }

@@ -156,7 +156,14 @@ fn a_private_key_that_every_user_may_read_is_served_with_a_warning() {
     pem("key.pem", "PRIVATE KEY", &made.signing_key.serialize_der());
     let key = dir.path().join("key.pem");
     let allow = |mode| std::fs::set_permissions(&key, Permissions::from_mode(mode)).unwrap();
-    let warned = |running: &Running| running.errors().matches("warning: private key in ").count();
+    let warned = |running: &Running| {
+        let messages = running.messages();
+        let is_warning = |message: &&Value| {
+            message["level"] == "warning"
+                && message["message"].as_str().unwrap().starts_with("private key in ")
+        };
+        messages.iter().filter(is_warning).count()
+    };
     // Loads the files again, and waits until the server says so for the `time`-th time.
     let reload = |running: &Running, time: usize| {
         let sent = Command::new("kill").args(["-HUP", &running.id().to_string()]).status();
@@ -182,6 +189,9 @@ fn a_private_key_that_every_user_may_read_is_served_with_a_warning() {
     reload(&running, 2);
     assert_eq!(warned(&running), 1, "{}", running.errors());
     assert_eq!(running.terminate(), Some(0));
+    let last = running.messages().pop().unwrap();
+    assert!(last["message"].as_str().unwrap().starts_with("stopping: 0 connections"), "{last}");
+    assert!(last["level"] == "info" && last["time"].is_string(), "{last}");
 
     allow(0o644);
     let mut running = Running::start(dir.path(), &[&serve[..], &files].concat());

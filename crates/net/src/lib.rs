@@ -64,7 +64,7 @@ mod workers;
 pub use admission::descriptors::{TooFewDescriptors, check_descriptors, raise_descriptor_limit};
 pub use clock::RealClock;
 pub use driver::{Command, Driver};
-pub use logging::LogFormat;
+pub use logging::{Level, LogFormat, json_message};
 pub use path_report::PathReport;
 pub use qlog::{Qlog, QlogCounts};
 pub use resumption::{PathUse, Resumption, ResumptionError};

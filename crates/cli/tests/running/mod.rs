@@ -60,6 +60,12 @@ impl Running {
         std::fs::read_to_string(&self.errors).unwrap()
     }
 
+    /// The messages on its standard error so far, each of which is a line of JSON.
+    pub fn messages(&self) -> Vec<Value> {
+        let errors = self.errors();
+        errors.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+    }
+
     /// Sends SIGTERM.
     pub fn send_sigterm(&self) {
         let sent = Command::new("kill").arg(self.id().to_string()).status().unwrap();

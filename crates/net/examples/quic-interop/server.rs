@@ -4,7 +4,7 @@ use crate::case::{Case, Orders};
 use crate::client::qlog;
 use crate::{hq, tls};
 use bentpipe_net::serve::Server;
-use bentpipe_net::{Certificate, Driver, RealClock, Socket};
+use bentpipe_net::{Certificate, Driver, LogFormat, RealClock, Socket};
 use bentpipe_quic::noq_proto::EndpointConfig;
 use bentpipe_quic::{Accept, Admission, Conn, Endpoint, RawStream, Task};
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ async fn http3(orders: &Orders) -> Result<(), String> {
     let certificate = Certificate::from_pem(&chain, &key).map_err(|error| error.to_string())?;
     let mut builder = Server::builder(&orders.www, certificate)
         .listen(orders.listen)
-        .error_log(Box::new(std::io::stderr()));
+        .error_log(LogFormat::Text, Box::new(std::io::stderr()));
     if let Some(qlog) = qlog(orders.qlog.as_deref()) {
         builder = builder.qlog(qlog);
     }

@@ -2,9 +2,11 @@
 
 mod error_log;
 mod format;
+mod message;
 mod writer;
 
 pub use format::LogFormat;
+pub use message::{Level, json_message};
 
 pub(crate) use error_log::ErrorLog;
 pub(crate) use format::{LogLine, rfc3339};

@@ -48,7 +48,7 @@ pub struct Logs {
     /// Gets a line for each connection that has ended.
     pub connections: Option<(LogFormat, Box<dyn Write + Send>)>,
     /// Gets a line for each failure that no client learns the reason of, at most 10 in 10 s.
-    pub errors: Option<Box<dyn Write + Send>>,
+    pub errors: Option<(LogFormat, Box<dyn Write + Send>)>,
 }
 
 impl fmt::Debug for Logs {

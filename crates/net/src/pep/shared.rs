@@ -10,7 +10,7 @@ use super::socket::Tuning;
 use super::tunnel::ingress::Tunnel;
 use crate::admission::buffers::Buffers;
 use crate::admission::control::{AdmissionControl, ConnectionGuard, Full};
-use crate::logging::ErrorLog;
+use crate::logging::{ErrorLog, Level};
 use crate::shutdown::ShutdownSignal;
 use bentpipe_units::Bytes;
 use std::fmt;
@@ -41,10 +41,10 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Writes a failure to the error log.
-    pub fn report(&self, text: &dyn fmt::Display) {
+    /// Writes a message to the error log.
+    pub fn report(&self, level: Level, text: &dyn fmt::Display) {
         let clock = &self.recorder.clock;
-        self.errors.write(clock.now(), clock.system(), text);
+        self.errors.write(clock.now(), clock.system(), level, text);
     }
 
     /// Admits a connection from `client` with its buffers, and counts the result.

@@ -8,6 +8,7 @@ use super::upstream::{HealthCheck, Upstream, UpstreamServer};
 use super::websocket::{Handshake, WebSocket, asks_for_websocket};
 use crate::admission::client::CLIENT_SHARE;
 use crate::admission::slots::Slots;
+use crate::logging::Level;
 use bentpipe_units::Bytes as Size;
 use futures_util::future::join_all;
 use http::header::{EXPECT, HOST, UPGRADE};
@@ -117,7 +118,7 @@ impl UpstreamClient {
     }
 
     /// Reports servers that are down, and up again, from now on.
-    pub fn report_to(&self, report: impl Fn(&dyn fmt::Display) + Send + Sync + 'static) {
+    pub fn report_to(&self, report: impl Fn(Level, &dyn fmt::Display) + Send + Sync + 'static) {
         self.pool.report_to(report);
     }
 

@@ -2,6 +2,7 @@
 
 use super::upstream::UpstreamServer;
 use crate::admission::slots::ClientSlot;
+use crate::logging::Level;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -26,7 +27,7 @@ pub struct UpstreamCounts {
 }
 
 /// Receives a line when a server is down or up again.
-type Report = Box<dyn Fn(&dyn fmt::Display) + Send + Sync>;
+type Report = Box<dyn Fn(Level, &dyn fmt::Display) + Send + Sync>;
 
 /// The servers of an upstream.
 pub(super) struct Pool {
@@ -120,7 +121,7 @@ impl Pool {
     }
 
     /// Reports servers that are down, and up again, from now on.
-    pub fn report_to(&self, report: impl Fn(&dyn fmt::Display) + Send + Sync + 'static) {
+    pub fn report_to(&self, report: impl Fn(Level, &dyn fmt::Display) + Send + Sync + 'static) {
         // The first one stays.
         let _ = self.report.set(Box::new(report));
     }
@@ -178,8 +179,9 @@ impl Pool {
         }
         drop(state);
         if let Some(report) = self.report.get() {
-            let state = if down { "down" } else { "up again" };
-            report(&format_args!("the upstream {} is {state}", member.server));
+            let (level, state) =
+                if down { (Level::Warning, "down") } else { (Level::Info, "up again") };
+            report(level, &format_args!("the upstream {} is {state}", member.server));
         }
     }
 }
@@ -236,7 +238,7 @@ mod tests {
         let (pool, now) = (pool(2), Instant::now());
         let lines = Arc::new(Mutex::new(Vec::new()));
         let sink = lines.clone();
-        pool.report_to(move |line| sink.lock().unwrap().push(line.to_string()));
+        pool.report_to(move |_, line| sink.lock().unwrap().push(line.to_string()));
         let first = &pool.members()[0];
         pool.checked(first, false, now);
         assert_eq!(pool.counts.down.load(Relaxed), 0);

@@ -19,7 +19,7 @@ use crate::admission::slots::Slots;
 use crate::clock::RealClock;
 use crate::driver::server_endpoint_config;
 use crate::http::{CacheControl, Files, Root};
-use crate::logging::{ErrorLog, LogFormat, LogWriter};
+use crate::logging::{ErrorLog, Level, LogFormat, LogWriter};
 use crate::prometheus::{MetricsListener, Page};
 use crate::proxy::{Upstream, UpstreamClient};
 use crate::qlog::{Qlog, Traces};
@@ -69,7 +69,7 @@ pub struct ServerBuilder {
     congestion: CongestionConfig,
     cache_control: Option<CacheControl>,
     access_log: Option<(LogFormat, Box<dyn Write + Send>)>,
-    errors: Option<Box<dyn Write + Send>>,
+    errors: Option<(LogFormat, Box<dyn Write + Send>)>,
     qlog: Option<Qlog>,
 }
 
@@ -192,8 +192,8 @@ impl ServerBuilder {
     /// Writes the error log to `sink`: failures of the system, such as a file that cannot be read
     /// or a connection that cannot be accepted. At most 10 lines in 10 s.
     #[must_use]
-    pub fn error_log(mut self, sink: Box<dyn Write + Send>) -> Self {
-        self.errors = Some(sink);
+    pub fn error_log(mut self, format: LogFormat, sink: Box<dyn Write + Send>) -> Self {
+        self.errors = Some((format, sink));
         self
     }
 
@@ -292,7 +292,7 @@ impl ServerBuilder {
             clock: clock.clone(),
         });
         for warning in warnings {
-            shared.report(&warning);
+            shared.report(Level::Warning, &warning);
         }
         let steering = Steering::new(threads.get().into()).map_err(system)?;
         let (sockets, listener) = sockets(address, &steering, &shared).await?;
@@ -362,6 +362,7 @@ async fn sockets(
             Ok(listener) => {
                 if !steered {
                     shared.report(
+                        Level::Warning,
                         &"the kernel does not steer datagrams to threads, which then \
                                     forward them: more CPU time for each",
                     );

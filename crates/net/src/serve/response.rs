@@ -3,6 +3,7 @@
 use super::shared::Shared;
 use crate::admission::slots::ClientSlot;
 use crate::http::{Body, FileResponse, Files, RETRY, respond, status_text};
+use crate::logging::Level;
 use crate::proxy::{Forwarded, ResponseBody};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, DATE, RETRY_AFTER};
@@ -87,7 +88,8 @@ impl StreamedResponse {
         let FileResponse { head, body, failure } = response;
         if let Some(error) = failure {
             shared.metrics.files_failed.fetch_add(1, Relaxed);
-            shared.report(&format_args!("cannot read {}: {error}", path.escape_debug()));
+            let text = format_args!("cannot read {}: {error}", path.escape_debug());
+            shared.report(Level::Error, &text);
         }
         let slot = Some(slot).filter(|_| body.left() > 0);
         Self { head, content: Content::File { body, _slot: slot } }

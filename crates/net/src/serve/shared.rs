@@ -10,7 +10,7 @@ use crate::admission::control::{AdmissionControl, ConnectionGuard};
 use crate::admission::send_memory::SendMemory;
 use crate::admission::slots::Slots;
 use crate::clock::RealClock;
-use crate::logging::{ErrorLog, LogWriter};
+use crate::logging::{ErrorLog, Level, LogWriter};
 use crate::qlog::TraceWriter;
 use crate::resumption::Resumption;
 use crate::shutdown::ShutdownSignal;
@@ -51,9 +51,9 @@ impl Shared {
         gate::admit_tcp(&self.admission, &self.limits, &self.metrics, address)
     }
 
-    /// Writes a failure of the system to the error log.
-    pub fn report(&self, text: &dyn fmt::Display) {
-        self.errors.write(self.clock.now(), self.clock.system(), text);
+    /// Writes a message to the error log.
+    pub fn report(&self, level: Level, text: &dyn fmt::Display) {
+        self.errors.write(self.clock.now(), self.clock.system(), level, text);
     }
 
     /// Counts and reports a panic in a task of the connection with `remote`. It ends that
@@ -62,6 +62,9 @@ impl Shared {
         self.metrics.panics.fetch_add(1, Relaxed);
         let remote =
             remote.map_or_else(|| "an unknown address".to_owned(), |remote| remote.to_string());
-        self.report(&format_args!("the connection with {remote} ended by a panic: {message}"));
+        self.report(
+            Level::Error,
+            &format_args!("the connection with {remote} ended by a panic: {message}"),
+        );
     }
 }

@@ -10,6 +10,7 @@ use super::request_log::RequestLog;
 use super::response::StreamedResponse;
 use super::shared::Shared;
 use crate::admission::control::ConnectionGuard;
+use crate::logging::Level;
 use crate::proxy::{Forwarded, RequestContext, Upload, WebSocket, asks_for_websocket};
 use crate::socket::ACCEPT_RETRY;
 use bentpipe_quic::panic_message;
@@ -67,7 +68,8 @@ pub(super) async fn listen(
             }
             Err(error) => {
                 shared.metrics.accepts_failed.fetch_add(1, Relaxed);
-                shared.report(&format_args!("cannot accept a TCP connection: {error}"));
+                let text = format!("cannot accept a TCP connection: {error}");
+                shared.report(Level::Error, &text);
                 sleep(ACCEPT_RETRY).await;
             }
         }

@@ -8,9 +8,9 @@ use std::sync::{Arc, Weak};
 pub(super) async fn watch(shared: Arc<Shared>) {
     let Origin::Upstream(upstream) = &shared.origin else { return };
     let reporting: Weak<Shared> = Arc::downgrade(&shared);
-    upstream.report_to(move |line| {
+    upstream.report_to(move |level, line| {
         if let Some(shared) = reporting.upgrade() {
-            shared.report(line);
+            shared.report(level, line);
         }
     });
     upstream.check_health().await;

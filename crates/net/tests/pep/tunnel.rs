@@ -2,6 +2,7 @@
 
 use crate::clients::{connect, explicit, socks, start};
 use crate::kit::{LogBuffer, listener, noise, soon, until};
+use bentpipe_net::LogFormat;
 use bentpipe_net::pep::{Allowed, Config, Limits, Listener, Logs, NextHop, Pep, Secret};
 use bentpipe_units::{Bytes, Span};
 use std::io::ErrorKind;
@@ -98,7 +99,10 @@ async fn resets_and_refusals_pass_the_tunnel() {
 async fn a_proxy_without_the_secret_is_refused() {
     let (_listener, target) = listener().await;
     let (far_errors, near_errors) = (LogBuffer::default(), LogBuffer::default());
-    let errors = |log: &LogBuffer| Logs { connections: None, errors: Some(Box::new(log.clone())) };
+    let errors = |log: &LogBuffer| Logs {
+        connections: None,
+        errors: Some((LogFormat::Text, Box::new(log.clone()))),
+    };
     let config = egress(secret(), Limits::default());
     let far = Pep::start(config, errors(&far_errors)).await.unwrap();
     let limits = Limits { connect_time: Span::from_secs(1), ..Limits::default() };

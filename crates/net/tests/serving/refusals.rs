@@ -2,7 +2,8 @@
 
 use super::kit::{LogBuffer, certificate, until};
 use super::{TestServer, content};
-use bentpipe_net::serve::{Limits, Server};
+use bentpipe_net::LogFormat;
+use bentpipe_net::serve::{Limits, Server, ServerBuilder};
 use bentpipe_units::Span;
 use http::HeaderMap;
 use std::net::UdpSocket;
@@ -147,14 +148,21 @@ async fn a_flood_of_first_flights_is_bounded_while_clients_are_served() {
     }
 }
 
-/// Starts a server with the path store in `file`. Returns what it reports at the start.
 async fn started_with(file: &Path) -> Result<String, String> {
+    started(|builder| builder.store(file)).await
+}
+
+/// Starts a server and downloads a file. Returns what the server reports at the start.
+pub async fn started(
+    change: impl FnOnce(ServerBuilder) -> ServerBuilder,
+) -> Result<String, String> {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("hello.txt"), "hello").unwrap();
     let (certificate, trust) = certificate();
     let log = LogBuffer::default();
-    let builder = Server::builder(directory.path(), certificate).store(file);
-    let started = builder.error_log(Box::new(log.clone())).start().await;
+    let builder = change(Server::builder(directory.path(), certificate));
+    let builder = builder.error_log(LogFormat::Text, Box::new(log.clone()));
+    let started = builder.start().await;
     let server = started.map_err(|error| error.to_string())?;
     let site = TestServer { directory, server, trust };
     let client = site.client();

@@ -3,6 +3,7 @@
 use super::exchange::{over_http1, over_http3};
 use super::kit::{LogBuffer, certificate, listener, until};
 use super::proxy::Proxied;
+use bentpipe_net::LogFormat;
 use bentpipe_net::proxy::Upstream;
 use bentpipe_net::serve::Server;
 use bentpipe_units::Span;
@@ -149,7 +150,8 @@ async fn one_that_fails_its_health_checks_gets_no_requests_until_it_is_back() {
     let log = LogBuffer::default();
     let upstream = Upstream::new(&url(a.address)).unwrap().and(&url(b.address)).unwrap();
     let upstream = upstream.health_check("/up", Span::from_millis(50)).unwrap();
-    let server = Server::proxy(upstream, certificate).error_log(Box::new(log.clone()));
+    let server =
+        Server::proxy(upstream, certificate).error_log(LogFormat::Text, Box::new(log.clone()));
     let proxied = Proxied::around(server.start().await.unwrap(), trust);
     a.now(Answers::Unavailable);
     let down = || proxied.server.metrics().upstream.down.load(Relaxed);

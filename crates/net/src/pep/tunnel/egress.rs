@@ -12,6 +12,7 @@ use crate::admission::control::{
 use crate::admission::quic::QuicGate;
 use crate::clock::RealClock;
 use crate::driver::{Driver, server_endpoint_config};
+use crate::logging::Level;
 use crate::pep::connection_log::Origin;
 use crate::pep::error::PepError;
 use crate::pep::proxied_connection::ProxiedConnection;
@@ -100,7 +101,8 @@ async fn accept_streams(
         shared.metrics.tunnels_refused.fetch_add(1, Relaxed);
         let hint = hint(&reason);
         let reason = Printable(reason);
-        shared.report(&format_args!("a tunnel from {remote} was refused: {reason}{hint}"));
+        let text = format_args!("a tunnel from {remote} was refused: {reason}{hint}");
+        shared.report(Level::Warning, &text);
         return conn.close(0, b"");
     }
     // The first stream is for flow control.

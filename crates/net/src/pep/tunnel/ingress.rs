@@ -10,7 +10,7 @@ use crate::admission::buffers::Buffers;
 use crate::admission::control::ConnectionGuard;
 use crate::clock::RealClock;
 use crate::driver::Driver;
-use crate::logging::ErrorLog;
+use crate::logging::{ErrorLog, Level};
 use crate::pep::error::PepError;
 use crate::pep::handshake::machine::ClientHandshake;
 use crate::pep::proxied_connection::ProxiedConnection;
@@ -176,7 +176,7 @@ impl TunnelSupervisor {
     fn report(&self, what: &str, reason: &str) {
         let (egress, hint, reason) = (self.egress, hint(reason), Printable(reason));
         let text = format_args!("{what} to {egress}: {reason}{hint}");
-        self.errors.write(self.clock.now(), self.clock.system(), &text);
+        self.errors.write(self.clock.now(), self.clock.system(), Level::Error, &text);
     }
 
     async fn connect(&self) -> Result<(Conn, StreamSender, Driver), String> {

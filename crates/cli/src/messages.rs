@@ -1,0 +1,50 @@
+//! Messages of a running server or proxy on standard error, in the format of its log.
+
+use crate::args::LogStyle;
+use bentpipe_net::{Level, LogFormat, RealClock, json_message};
+use bentpipe_units::Span;
+use std::io::Write;
+
+/// Writes messages to standard error: text, or JSON objects, one per line.
+pub struct Messages {
+    format: LogFormat,
+    clock: RealClock,
+}
+
+impl Messages {
+    pub fn new(log: LogStyle) -> Self {
+        Self { format: log.format().unwrap_or(LogFormat::Text), clock: RealClock::new() }
+    }
+
+    /// Returns the format, for logs that go to standard error as well.
+    pub const fn format(&self) -> LogFormat {
+        self.format
+    }
+
+    /// Writes what the program does.
+    pub fn info(&self, text: &str) {
+        self.write(Level::Info, text, text);
+    }
+
+    /// Writes a warning.
+    pub fn warn(&self, text: &str) {
+        self.write(Level::Warning, text, &format!("warning: {text}"));
+    }
+
+    /// Says that the service stops.
+    pub fn stopping(&self, connections: usize, drain: Span) {
+        self.info(&format!(
+            "stopping: {connections} connections have {drain} to finish; signal again to stop at \
+             once"
+        ));
+    }
+
+    fn write(&self, level: Level, message: &str, text: &str) {
+        let line = match self.format {
+            LogFormat::Text => format!("{text}\n"),
+            LogFormat::Json => json_message(self.clock.system(), level, message, 0),
+        };
+        // A service whose standard error has no reader continues.
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+}
