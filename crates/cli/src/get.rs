@@ -86,6 +86,12 @@ fn wanted(args: &Get) -> Result<Vec<Target>, Failed> {
             "--json and --output - both write to standard output; allowed: another file".to_owned(),
         ));
     }
+    if args.resume && output == Some(Path::new(STANDARD_OUTPUT)) {
+        return Err(usage(
+            "--continue has no partial file to resume on standard output; allowed: another file"
+                .to_owned(),
+        ));
+    }
     let read = args.urls.iter().map(|url| {
         let parsed: Uri =
             url.parse().ok().filter(|parsed: &Uri| parsed.scheme().is_some()).ok_or_else(|| {

@@ -166,11 +166,13 @@ fn standard_output_receives_only_the_content() {
         assert_eq!(child.wait().unwrap().code(), Some(0), "{output}");
         assert!(fs::read(&log).unwrap() == [b"before", &content()[..]].concat(), "{output}");
         assert_eq!(fixture.names(), ["log"], "{output}");
-        refused(
-            &fixture.path(""),
-            &["get", "--insecure", &fixture.url, "--output", output, "--json"],
-            "--json",
-        );
+        for option in ["--json", "--continue"] {
+            refused(
+                &fixture.path(""),
+                &["get", "--insecure", &fixture.url, "--output", output, option],
+                option,
+            );
+        }
     }
 }
 
@@ -307,18 +309,27 @@ fn a_second_download_of_the_same_file_is_rejected() {
 
 #[test]
 fn a_killed_download_is_resumed_by_the_same_command() {
+    let mut fixture = resumed(&[]);
+    assert_eq!(fixture.running.terminate(), Some(0));
+    // The option of other programs changes nothing.
+    resumed(&["--continue"]);
+    resumed(&["-c"]);
+}
+
+/// Asserts that a download with `options` resumes one that was killed.
+fn resumed(options: &[&str]) -> Fixture {
     let (port, go) = pausing_server();
-    let mut fixture = Fixture::proxied(port);
+    let fixture = Fixture::proxied(port);
     let mut first = fixture.command("copy", &[]).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("the first half has arrived", || length(&fixture.path("copy.part")) == BYTES / 2);
     first.kill().unwrap();
     first.wait().unwrap();
     drop(go);
-    let second = fixture.get("copy");
+    let second = fixture.command("copy", options).output().unwrap();
     assert_ok(&second);
     let stderr = String::from_utf8_lossy(&second.stderr);
     assert!(stderr.contains("resumed at byte 1000000"), "{stderr}");
     assert!(fs::read(fixture.path("copy")).unwrap() == content());
     assert_eq!(fixture.names(), ["copy"]);
-    assert_eq!(fixture.running.terminate(), Some(0));
+    fixture
 }

@@ -51,8 +51,9 @@ const GET_EXAMPLES: &str = r#"Examples:
   bentpipe get https://server.test:4433/a https://server.test:4433/a \
     --resolve server.test=192.0.2.1 --ca server.pem --no-reuse --pause '2 s' --discard --json
 
-A partial download is kept beside the file (.part), and the same command resumes it. Devices, FIFOs
-and standard output receive the content as it arrives.
+A partial download is kept beside the file (.part), and the same command resumes it, with or without
+--continue; delete the .part file to start over. Devices, FIFOs and standard output receive the
+content as it arrives.
 
 Exit status:
   0  all files were downloaded
@@ -286,6 +287,10 @@ pub struct Get {
     /// URL's path]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Resume a partial download, as programs with this option do. It is always resumed, with or
+    /// without the option
+    #[arg(long = "continue", short = 'c', conflicts_with = "discard")]
+    pub resume: bool,
     /// Discard the content, to measure only
     #[arg(long, conflicts_with = "output")]
     pub discard: bool,
