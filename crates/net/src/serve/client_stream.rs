@@ -1,5 +1,6 @@
 //! The TCP stream of a client, with a time limit for writes and a lingering close.
 
+use super::limits::Limits;
 use super::metrics::Metrics;
 use std::future::Future;
 use std::io;
@@ -11,22 +12,18 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Duration, Instant, Sleep, sleep};
 
-/// Longest pause of a client's bytes while its connection closes. Our choice, as in nginx
-/// (`lingering_timeout`).
-const LINGER_PAUSE: Duration = Duration::from_secs(5);
-/// Longest time that a connection takes to close. Our choice, as in nginx (`lingering_time`).
-const LINGER_TIME: Duration = Duration::from_secs(30);
 /// Bytes that are discarded at a time while a connection closes.
 const DISCARD: usize = 16 * 1024;
 
-/// The TCP stream of a client. Writes fail if the client takes nothing for `limit`.
+/// The TCP stream of a client. Writes fail if the client takes nothing for [`Limits::stall_time`].
 ///
 /// Shutting it down reads and discards what the client still sends, until the client closes its
-/// side. The kernel resets a connection that is closed with unread bytes, and discards what it has
-/// not sent by then (RFC 9112 §9.6).
+/// side, or [`Limits::linger_pause`] or [`Limits::linger_time`] is over. The kernel resets a
+/// connection that is closed with unread bytes, and discards what it has not sent by then (RFC 9112
+/// §9.6).
 pub(super) struct ClientStream {
     stream: TcpStream,
-    limit: Duration,
+    limits: Limits,
     waiting: Option<Pin<Box<Sleep>>>,
     closing: Option<Lingering>,
     metrics: Arc<Metrics>,
@@ -34,15 +31,17 @@ pub(super) struct ClientStream {
 
 /// A connection that closes.
 struct Lingering {
+    longest_pause: Duration,
     deadline: Instant,
     /// Until when the next bytes have to arrive.
     pause: Pin<Box<Sleep>>,
 }
 
 impl Lingering {
-    fn new() -> Self {
-        let deadline = Instant::now() + LINGER_TIME;
-        Self { deadline, pause: Box::pin(sleep(LINGER_PAUSE)) }
+    fn new(limits: &Limits) -> Self {
+        let longest_pause = Duration::from(limits.linger_pause);
+        let deadline = Instant::now() + limits.linger_time.into();
+        Self { longest_pause, deadline, pause: Box::pin(sleep(longest_pause)) }
     }
 
     /// Reads and discards. Ready once the client has closed its side, or the time is over.
@@ -52,7 +51,7 @@ impl Lingering {
             let mut into = ReadBuf::new(&mut buffer);
             match Pin::new(&mut *stream).poll_read(cx, &mut into) {
                 Poll::Ready(Ok(())) if !into.filled().is_empty() => {
-                    let next = (Instant::now() + LINGER_PAUSE).min(self.deadline);
+                    let next = (Instant::now() + self.longest_pause).min(self.deadline);
                     self.pause.as_mut().reset(next);
                 }
                 Poll::Ready(_) => return Poll::Ready(()),
@@ -66,8 +65,8 @@ impl Lingering {
 }
 
 impl ClientStream {
-    pub fn new(stream: TcpStream, limit: Duration, metrics: Arc<Metrics>) -> Self {
-        Self { stream, limit, waiting: None, closing: None, metrics }
+    pub fn new(stream: TcpStream, limits: Limits, metrics: Arc<Metrics>) -> Self {
+        Self { stream, limits, waiting: None, closing: None, metrics }
     }
 
     /// Fails a pending write after the time limit.
@@ -80,7 +79,7 @@ impl ClientStream {
             self.waiting = None;
             return written;
         }
-        let limit = self.limit;
+        let limit = self.limits.stall_time.into();
         let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(limit)));
         waiting.as_mut().poll(cx).map(|()| {
             self.metrics.slow.fetch_add(1, Relaxed);
@@ -114,11 +113,11 @@ impl AsyncWrite for ClientStream {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { stream, closing, .. } = &mut *self;
+        let Self { stream, limits, closing, .. } = &mut *self;
         if closing.is_none() {
             ready!(Pin::new(&mut *stream).poll_shutdown(cx))?;
         }
-        closing.get_or_insert_with(Lingering::new).poll(stream, cx).map(Ok)
+        closing.get_or_insert_with(|| Lingering::new(limits)).poll(stream, cx).map(Ok)
     }
 
     fn poll_write_vectored(

@@ -40,6 +40,11 @@ pub struct Limits {
     /// Time after which a connection without requests is closed. Over HTTP/1.1 it is
     /// [`Limits::header_time`] after the last response.
     pub idle_time: Span,
+    /// Longest pause of the bytes of a client whose connection over TCP closes. What it still sends
+    /// is read and discarded until it closes its side too.
+    pub linger_pause: Span,
+    /// Longest time that a connection over TCP takes to close.
+    pub linger_time: Span,
     /// Time after which a WebSocket over which nothing was passed is closed.
     pub websocket_idle: Span,
 }
@@ -59,6 +64,9 @@ impl Default for Limits {
             header_time: Span::from_secs(10),
             stall_time: Span::from_secs(60),
             idle_time: Span::from_secs(60),
+            // As in nginx (`lingering_timeout` and `lingering_time`).
+            linger_pause: Span::from_secs(5),
+            linger_time: Span::from_secs(30),
             // Twice the interval of most pings.
             websocket_idle: Span::from_secs(120),
         }

@@ -93,7 +93,7 @@ async fn serve(
     let limits = shared.limits;
     // Small HTTP/2 frames should not wait for acknowledgements. An error only makes them slower.
     let _ = stream.set_nodelay(true);
-    let stream = ClientStream::new(stream, limits.stall_time.into(), shared.metrics.clone());
+    let stream = ClientStream::new(stream, limits, shared.metrics.clone());
     let Ok(Ok(stream)) = timeout(limits.handshake_time.into(), tls.accept(stream)).await else {
         shared.metrics.handshakes_failed.fetch_add(1, Relaxed);
         return;

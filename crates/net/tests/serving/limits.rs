@@ -12,6 +12,7 @@ use http_body_util::BodyExt;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 const ATTACKER: [u8; 4] = [127, 0, 0, 2];
@@ -180,6 +181,49 @@ async fn http2_connections_that_are_idle_or_have_incomplete_headers_end() {
         let mut client = connect_as(&site, ATTACKER, b"h2").await;
         client.write_all(start).await.unwrap();
         assert!(open_for(&mut client).await < LONG, "{} bytes", start.len());
+    }
+}
+
+/// Waits until the server has closed its connections and returns how long that took. Meanwhile
+/// `client` sends bytes, if `sends`.
+async fn lingers(site: &TestServer, client: &mut TcpStream, sends: bool) -> Duration {
+    let begun = Instant::now();
+    while site.server.connections() > 0 && begun.elapsed() < LONG {
+        if sends {
+            // The server may have closed the connection by now.
+            let _ = client.write_all(b"x").await;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    begun.elapsed()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_closes_waits_for_its_client_and_not_for_long() {
+    let limits = Limits {
+        linger_pause: Span::from_millis(400),
+        linger_time: Span::from_millis(1500),
+        ..Limits::default()
+    };
+    let site = TestServer::limited(limits).await;
+    let http1 = b"GET /hello.txt HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+    // The preface, SETTINGS, and GOAWAY.
+    let http2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\
+        \0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    for (protocol, request) in [(&b"http/1.1"[..], &http1[..]), (b"h2", http2)] {
+        for sends in [false, true] {
+            let mut client = connect_as(&site, ATTACKER, protocol).await;
+            client.write_all(request).await.unwrap();
+            // All that the server sends, up to its end of the connection.
+            let mut answer = Vec::new();
+            tokio::time::timeout(LONG, client.read_to_end(&mut answer)).await.unwrap().unwrap();
+            let limit = if sends { 1500 } else { 400 };
+            let waited = lingers(&site, client.get_mut().0, sends).await;
+            let name = String::from_utf8_lossy(protocol);
+            // The server's time began a moment earlier.
+            assert!(waited >= Duration::from_millis(limit - 100), "{name}, {sends}: {waited:?}");
+            assert!(waited < Duration::from_millis(4500), "{name}, {sends}: {waited:?}");
+        }
     }
 }
 

@@ -8,7 +8,9 @@ mod early_data;
 mod exchange;
 mod fallback;
 mod frames;
+mod full_disk;
 mod hostile;
+mod http3_limits;
 #[path = "../kit/mod.rs"]
 mod kit;
 mod limits;
@@ -21,6 +23,7 @@ mod redirects;
 mod refusals;
 mod resumed;
 mod scripted;
+mod shutdown;
 mod slow_peers;
 mod tcp;
 mod threads;

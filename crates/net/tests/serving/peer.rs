@@ -7,12 +7,18 @@ use bentpipe_net::serve::Server;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::tls::ALPN_H3;
 use noq::{ClientConfig, Connection, ConnectionError, Endpoint, RecvStream, SendStream, VarInt};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
 /// Time limit of operations that take milliseconds, for a busy machine.
 pub const SOON: Duration = Duration::from_secs(20);
+
+/// Returns the beginning of a control stream: its type, and SETTINGS.
+pub fn control() -> Vec<u8> {
+    [&[0x00][..], &frame(SETTINGS, 0)].concat()
+}
 
 /// A client that has sent SETTINGS.
 pub struct Peer {
@@ -23,16 +29,21 @@ pub struct Peer {
 
 impl Peer {
     pub async fn connect(server: &Server, trust: &Trust) -> Self {
-        Self::with_control(server, trust, &[&[0x00][..], &frame(SETTINGS, 0)].concat()).await
+        Self::with_control(server, trust, &control()).await
     }
 
     /// Connects and sends `bytes` on the first unidirectional stream.
     pub async fn with_control(server: &Server, trust: &Trust, bytes: &[u8]) -> Self {
+        Self::at(server.address(), trust, bytes).await
+    }
+
+    /// Connects to `address`, which leads to the server.
+    pub async fn at(address: SocketAddr, trust: &Trust, bytes: &[u8]) -> Self {
         let endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
         let config =
             ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls(trust, ALPN_H3)).unwrap()));
         let connection =
-            endpoint.connect_with(config, server.address(), "localhost").unwrap().await.unwrap();
+            endpoint.connect_with(config, address, "localhost").unwrap().await.unwrap();
         let mut control = connection.open_uni().await.unwrap();
         control.write_all(bytes).await.unwrap();
         Self { endpoint, connection, control }
