@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
+mod book;
 mod conformance;
 mod downloads;
 mod early_data;
