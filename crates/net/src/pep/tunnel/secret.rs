@@ -4,6 +4,12 @@
 //! certificate. It trusts the certificate of the other role and no other (TLS 1.3 with client
 //! authentication, RFC 8446 §4.3.2). The secret never crosses the network. A client can see a
 //! public key derived from it, so the secret must be hard to guess. It is drawn at random.
+//!
+//! Guesses have no rate limit of their own, because it could not help: whoever has seen the public
+//! key compares guesses with it on machines of theirs. What protects the secret are its 256 random
+//! bits: at 10¹² guesses a second half of them take 10⁵⁷ years. At the egress a guess is a whole
+//! handshake. What bounds handshakes bounds their cost: 64 tunnels and handshakes together, 8 of
+//! them for one client, 15 s for each handshake, and Retry from 8 incomplete ones on.
 
 use crate::pep::error::PepError;
 use crate::tls::open_to_others;
