@@ -11,6 +11,8 @@ mod compare_table;
 mod config_file;
 mod controllers;
 mod dry_run;
+#[cfg(feature = "real-clock")]
+mod emulated_path;
 mod engine;
 mod errors;
 mod explain;

@@ -1,19 +1,19 @@
 //! `bentpipe shell`: runs a command behind an emulated path.
 
 use crate::args::shell::Shell;
+use crate::emulated_path::EmulatedPath;
 use crate::status::{FAILED, USAGE};
 use crate::{live, output};
 use bentpipe_emu::{
-    CaptureConfig, CaptureReport, DirectionReport, EmuError, Emulator, Hop, Monitor, PathSpec,
+    CaptureConfig, CaptureReport, DirectionReport, EmuError, Emulator, LinkReport, Monitor,
     PathStats, Program, Report, Settings, TcpForwarder, Testbed, UdpForwarder, client_addresses,
     prepare, server_addresses,
 };
-use bentpipe_lab::{Changes, LabError, Plan, Task};
-use bentpipe_scenario::profiles::{profile, profiles};
+use bentpipe_lab::LabError;
 use bentpipe_units::{Span, Time};
 use std::fmt::Write;
 use std::io::{IsTerminal, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,14 +30,16 @@ const GRACE: Duration = Duration::from_secs(2);
 /// 99th percentile of lateness above which results are doubtful. Our choice: a tenth of a frame of
 /// most satellite systems.
 const MAX_LATENESS: Span = Span::from_millis(1);
+/// Most links of a satellite network that the summary lists. Routes change every few seconds.
+const SHOWN_LINKS: usize = 12;
 
 /// Runs the command. Prints the summary of the path on standard error, or as JSON on standard
 /// output.
 pub fn run(args: &Shell) -> Result<u8, LabError> {
-    let (path, terminals) = path(args)?;
+    let path = EmulatedPath::resolve(args)?;
     let watch = Monitor { capture: capture(args)?, ..Monitor::default() };
     let mut notes = Vec::new();
-    match run_behind(args, &path, terminals, &watch, &mut notes) {
+    match run_behind(args, path, &watch, &mut notes) {
         Ok(done) => {
             let document = json(args, &done, &notes);
             if args.json {
@@ -66,54 +68,12 @@ pub fn run(args: &Shell) -> Result<u8, LabError> {
     }
 }
 
-/// Returns the path of a profile or of a scenario's first variant at its first sweep point, as in
-/// run 0 of a simulation, and the number of its terminals.
-fn path(args: &Shell) -> Result<(PathSpec, usize), LabError> {
-    let changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: None };
-    let plan = match profile(&args.path) {
-        Some(profile) => {
-            // A scenario needs a workload. Only its path is used.
-            let text = format!(
-                "name = \"shell\"\n[path]\nprofile = \"{}\"\n[workload]\ndownload = \"1 MB\"\n",
-                profile.name
-            );
-            Plan::parse("the profile", &text, Path::new("."), &changes)?
-        }
-        None if Path::new(&args.path).exists() => Plan::read(Path::new(&args.path), &changes)?,
-        None => {
-            let names: Vec<&str> = profiles().iter().map(|profile| profile.name.as_str()).collect();
-            let reason = format!(
-                "no profile or scenario file is named `{}`; allowed: a file, or one of {}",
-                args.path,
-                names.join(", ")
-            );
-            return Err(LabError::Usage { argument: "PROFILE", reason });
-        }
-    };
-    let spec = plan.spec(Task { case: 0, run: 0 })?;
-    if spec.mesh.is_some() {
-        let reason =
-            "paths over a constellation cannot be emulated; allowed: a profile such as `leo`, or \
-             hops"
-                .to_owned();
-        return Err(LabError::Usage { argument: "PROFILE", reason });
-    }
-    let hops = spec.hops.into_iter();
-    let hops = hops.map(|hop| Hop {
-        name: hop.name,
-        forward: hop.forward,
-        reverse: hop.reverse,
-        shared: hop.shared,
-    });
-    let path =
-        PathSpec { hops: hops.collect(), base_rtt: spec.base_rtt, seed: spec.seed, run: spec.run };
-    Ok((path, spec.terminals.max(1)))
-}
-
 /// Result of a command.
 struct Done {
     status: i32,
     report: Report,
+    /// Links of a satellite network, which serve both directions.
+    satellite_links: Vec<LinkReport>,
 }
 
 /// Returns the requested captures. Each needs a file of its own.
@@ -173,8 +133,7 @@ impl StatsPrinter {
 
 fn run_behind(
     args: &Shell,
-    path: &PathSpec,
-    terminals: usize,
+    path: EmulatedPath,
     watch: &Monitor,
     notes: &mut Vec<String>,
 ) -> Result<Done, EmuError> {
@@ -182,7 +141,7 @@ fn run_behind(
     let interrupted = interrupts();
     // The command runs at the first terminal. The others are idle, but matter if capacity is
     // allocated.
-    let testbed = Testbed::new(terminals, args.mtu)?;
+    let testbed = Testbed::new(path.terminals(), args.mtu)?;
     for (key, value) in args.sysctl.iter().map(|set| set.split_once('=').unwrap_or((set, ""))) {
         for namespace in testbed.namespaces() {
             namespace.set(key.trim(), value.trim())?;
@@ -214,7 +173,7 @@ fn run_behind(
 
     let settings =
         Settings { busy_poll: args.busy_poll, realtime: !args.no_realtime, ..Settings::default() };
-    let emulator = Emulator::start_monitored(testbed, path, settings, watch)?;
+    let emulator = path.start(testbed, settings, watch)?;
     let client = emulator.testbed().client(0)?;
     let mut program = Program::start(client, command(args))?;
     let mut terminated = false;
@@ -268,7 +227,8 @@ fn run_behind(
     drop((tcp_forwarders, udp_forwarders));
     let report = emulator.stop()?;
     notes.extend(report.warnings(MAX_LATENESS));
-    Ok(Done { status, report })
+    let satellite_links = path.satellite_links(report.length, notes);
+    Ok(Done { status, report, satellite_links })
 }
 
 /// Waits until the server listens. Returns a note if it does not.
@@ -349,32 +309,19 @@ fn text(args: &Shell, done: &Done, notes: &[String]) -> String {
             lateness.max,
             if direction.without_realtime.is_some() { ", without real-time priority" } else { "" },
         );
-        for link in &direction.links {
-            let counters = &link.counters;
-            let dropped = [
-                ("policer", counters.dropped_policer),
-                ("queue", counters.dropped_queue),
-                ("AQM", counters.dropped_aqm),
-                ("loss", counters.dropped_loss),
-            ];
-            let dropped: Vec<String> = dropped
-                .iter()
-                .filter(|(_, tally)| tally.packets > 0)
-                .map(|(cause, tally)| format!("{} by {cause}", tally.packets))
-                .collect();
-            let dropped = if dropped.is_empty() {
-                "nothing dropped".to_owned()
-            } else {
-                format!("dropped {}", dropped.join(", "))
-            };
-            let _ = writeln!(
-                text,
-                "    {}: {} packets, {:.3} MB; {dropped}; queue up to {:.3} MB",
-                link.name,
-                counters.packets_out,
-                counters.bytes_out as f64 / 1e6,
-                counters.queue_max_bytes as f64 / 1e6
-            );
+        if direction.lost > 0 && direction.links.is_empty() {
+            let _ = writeln!(text, "    {} lost", direction.lost);
+        }
+        text.extend(direction.links.iter().map(described));
+    }
+    let mut used: Vec<&LinkReport> =
+        done.satellite_links.iter().filter(|link| link.counters.packets_out > 0).collect();
+    if !used.is_empty() {
+        used.sort_by_key(|link| std::cmp::Reverse(link.counters.packets_out));
+        let _ = writeln!(text, "  {} links between satellites and stations", used.len());
+        text.extend(used.iter().take(SHOWN_LINKS).map(|link| described(link)));
+        if let Some(more @ 1..) = used.len().checked_sub(SHOWN_LINKS) {
+            let _ = writeln!(text, "    and {more} with fewer packets; --json lists all");
         }
     }
     for capture in &done.report.captures {
@@ -384,6 +331,34 @@ fn text(args: &Shell, done: &Done, notes: &[String]) -> String {
         let _ = writeln!(text, "  note: {note}");
     }
     text
+}
+
+/// Returns the line about a link.
+fn described(link: &LinkReport) -> String {
+    let counters = &link.counters;
+    let dropped = [
+        ("policer", counters.dropped_policer),
+        ("queue", counters.dropped_queue),
+        ("AQM", counters.dropped_aqm),
+        ("loss", counters.dropped_loss),
+    ];
+    let dropped: Vec<String> = dropped
+        .iter()
+        .filter(|(_, tally)| tally.packets > 0)
+        .map(|(cause, tally)| format!("{} by {cause}", tally.packets))
+        .collect();
+    let dropped = if dropped.is_empty() {
+        "nothing dropped".to_owned()
+    } else {
+        format!("dropped {}", dropped.join(", "))
+    };
+    format!(
+        "    {}: {} packets, {:.3} MB; {dropped}; queue up to {:.3} MB\n",
+        link.name,
+        counters.packets_out,
+        counters.bytes_out as f64 / 1e6,
+        counters.queue_max_bytes as f64 / 1e6
+    )
 }
 
 /// Returns the summary of a capture.
@@ -400,22 +375,23 @@ fn captured(capture: &CaptureReport) -> String {
 fn json(args: &Shell, done: &Done, notes: &[String]) -> serde_json::Value {
     let us = |span: Span| span.as_nanos() as f64 / 1e3;
     let seconds = done.report.length.as_secs_f64();
+    let link = |link: &LinkReport| {
+        let counters = &link.counters;
+        serde_json::json!({
+            "name": link.name,
+            "packets": counters.packets_out,
+            "bytes": counters.bytes_out,
+            "dropped_policer": counters.dropped_policer.packets,
+            "dropped_queue": counters.dropped_queue.packets + counters.dropped_aqm.packets,
+            "dropped_loss": counters.dropped_loss.packets,
+            "marked_ce": counters.marked_ce,
+            "in_flight": counters.in_flight.packets,
+            "queue_max_bytes": counters.queue_max_bytes,
+            "utilisation": counters.busy.as_secs_f64() / seconds.max(1e-9),
+        })
+    };
+    let links = |links: &[LinkReport]| links.iter().map(link).collect::<Vec<_>>();
     let directions = done.report.directions().map(|direction| {
-        let links = direction.links.iter().map(|link| {
-            let counters = &link.counters;
-            serde_json::json!({
-                "name": link.name,
-                "packets": counters.packets_out,
-                "bytes": counters.bytes_out,
-                "dropped_policer": counters.dropped_policer.packets,
-                "dropped_queue": counters.dropped_queue.packets + counters.dropped_aqm.packets,
-                "dropped_loss": counters.dropped_loss.packets,
-                "marked_ce": counters.marked_ce,
-                "in_flight": counters.in_flight.packets,
-                "queue_max_bytes": counters.queue_max_bytes,
-                "utilisation": counters.busy.as_secs_f64() / seconds.max(1e-9),
-            })
-        });
         serde_json::json!({
             "name": direction.name,
             "realtime": direction.without_realtime.is_none(),
@@ -435,7 +411,7 @@ fn json(args: &Shell, done: &Done, notes: &[String]) -> serde_json::Value {
             "late_p50_us": us(direction.lateness.p50),
             "late_p99_us": us(direction.lateness.p99),
             "late_max_us": us(direction.lateness.max),
-            "links": links.collect::<Vec<_>>(),
+            "links": links(&direction.links),
         })
     });
     let captures = done.report.captures.iter().map(|capture| {
@@ -447,6 +423,7 @@ fn json(args: &Shell, done: &Done, notes: &[String]) -> serde_json::Value {
         "status": done.status,
         "length_s": seconds,
         "directions": directions,
+        "satellite_links": links(&done.satellite_links),
         "captures": captures.collect::<Vec<_>>(),
         "notes": notes,
     })

@@ -14,6 +14,7 @@ pub const EXAMPLES: &str = r#"Examples:
   bentpipe shell geo-250-3 --set path.forward.loss=0.001 --forward 443:127.0.0.1:8443 \
     -- curl -k https://{server}/
   bentpipe shell my.toml --json -- ./measure {server}
+  bentpipe shell scenarios/examples/leo-ping.toml -- ping {server}  (over moving satellites)
 
   Print statistics every second, and capture packets for Wireshark:
   bentpipe shell geo-50-10 --stats --capture server.pcapng -- ./measure {server}

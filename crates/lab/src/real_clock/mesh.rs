@@ -1,8 +1,8 @@
 //! A satellite network on the real clock: the simulator's, driven by the emulator.
 
-use bentpipe_emu::{LossCause, Network, NetworkEvent, NetworkPacket};
+use bentpipe_emu::{LinkReport, LossCause, Network, NetworkEvent, NetworkPacket};
 use bentpipe_sim::{
-    LossReason, MeshDriver, MeshRecords, PacketFate, RunOutcome, RunSpec, SimError,
+    LinkOutcome, LossReason, MeshDriver, MeshRecords, PacketFate, RunOutcome, RunSpec, SimError,
 };
 use bentpipe_units::Time;
 use std::borrow::Cow;
@@ -20,13 +20,17 @@ pub(super) fn with_terminals(spec: &RunSpec) -> Cow<'_, RunSpec> {
     Cow::Owned(spec)
 }
 
-/// The network of a run, which the emulator's threads and the runner share.
+/// The satellite network of a run, for [`Emulator::start_network`](bentpipe_emu::Emulator). Clones
+/// share it: the emulator's threads need one, and whoever reads its links at the end.
 #[derive(Clone)]
-pub(super) struct MeshPath(Arc<Mutex<MeshDriver>>);
+pub struct SatelliteNetwork(Arc<Mutex<MeshDriver>>);
 
-impl MeshPath {
+impl SatelliteNetwork {
     /// Creates the network of `spec`. Its flow `n` belongs to terminal `n`.
-    pub(super) fn new(spec: &RunSpec) -> Result<Self, SimError> {
+    ///
+    /// # Errors
+    /// `spec` has no satellite network, or one that cannot carry its flows.
+    pub fn new(spec: &RunSpec) -> Result<Self, SimError> {
         // The simulator knows one terminal in a satellite network, and distinguishes flows.
         let spec = RunSpec { terminals: 1, ..spec.clone() };
         Ok(Self(Arc::new(Mutex::new(MeshDriver::new(&spec)?))))
@@ -36,14 +40,34 @@ impl MeshPath {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds the links and routes to `outcome`, after the emulator has stopped.
-    pub(super) fn finish(self, outcome: &mut RunOutcome) -> Result<(), SimError> {
+    /// Returns the links that were in use until `end`, after the emulator has stopped.
+    ///
+    /// # Errors
+    /// The emulator still runs, or a satellite could not be propagated.
+    pub fn links(self, end: Time) -> Result<Vec<LinkReport>, SimError> {
+        let links = self.records(None, end)?.links.into_iter();
+        let report = |link: LinkOutcome| LinkReport {
+            name: link.name,
+            counters: link.counters,
+            terminals: Vec::new(),
+            queue_mean: link.queue_mean,
+            recorder: None,
+        };
+        Ok(links.map(report).collect())
+    }
+
+    fn records(self, measured_from: Option<Time>, end: Time) -> Result<MeshRecords, SimError> {
         let Some(driver) = Arc::into_inner(self.0) else {
             return Err(SimError::Spec("the satellite network is still in use".to_owned()));
         };
         let driver = driver.into_inner().unwrap_or_else(PoisonError::into_inner);
+        driver.finish(measured_from, end)
+    }
+
+    /// Adds the links and routes to `outcome`, after the emulator has stopped.
+    pub(super) fn finish(self, outcome: &mut RunOutcome) -> Result<(), SimError> {
         let measured_from = outcome.flows.iter().map(|flow| flow.start).min();
-        let MeshRecords { links, traces, paths } = driver.finish(measured_from, outcome.end)?;
+        let MeshRecords { links, traces, paths } = self.records(measured_from, outcome.end)?;
         outcome.links = links;
         if let Some(trace) = &mut outcome.trace {
             trace.links = traces;
@@ -53,7 +77,13 @@ impl MeshPath {
     }
 }
 
-impl Network for MeshPath {
+impl std::fmt::Debug for SatelliteNetwork {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SatelliteNetwork").finish_non_exhaustive()
+    }
+}
+
+impl Network for SatelliteNetwork {
     fn enqueue(&mut self, now: Time, packet: NetworkPacket) {
         let NetworkPacket { id, terminal, to_server, bytes, ecn } = packet;
         self.driver().enqueue(now, (id, terminal, to_server), bytes, ecn);

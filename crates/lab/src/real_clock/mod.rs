@@ -28,6 +28,7 @@ mod visit_report;
 mod visit_runner;
 mod visits;
 
+pub use mesh::SatelliteNetwork;
 pub use stats::{LiveStats, StatsObserver};
 pub(crate) use supported::check_supported;
 
@@ -35,7 +36,6 @@ use crate::run::{CompletedRun, RunError, Runner};
 use bentpipe_emu::{CaptureConfig, EmuError, Emulator, Monitor, Settings, Testbed};
 use bentpipe_sim::{RunSpec, SimError, Stack};
 use bentpipe_units::{Bytes, Span};
-use mesh::MeshPath;
 use outcome::outcome;
 use path::{mtu, path};
 use ports::{min_idle_gap, ports};
@@ -94,7 +94,8 @@ impl Runner for RealClock {
             capture,
         };
         let invalid = |error: SimError| RunError::Failed(error.to_string());
-        let mesh = spec.mesh.is_some().then(|| MeshPath::new(spec)).transpose().map_err(invalid)?;
+        let mesh = spec.mesh.is_some().then(|| SatelliteNetwork::new(spec)).transpose();
+        let mesh = mesh.map_err(invalid)?;
         let settings = self.settings(spec);
         let emulator = match &mesh {
             Some(mesh) => {
