@@ -10,7 +10,6 @@ use bentpipe_net::pep::{
     Config, Credentials, Limits, Listener, Logs, NextHop, Pep, SatelliteSide, Secret, rules,
 };
 use bentpipe_net::{check_descriptors, raise_descriptor_limit};
-use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_scenario::profiles::profile;
 use bentpipe_units::Bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -144,11 +143,9 @@ fn config(args: &Args) -> Result<Config, Failed> {
     };
     if args.tunnel_to.is_some() || args.tunnel_listen.is_some() {
         if let Some(name) = &args.congestion {
-            config.tunnel_congestion = CongestionConfig {
-                controller: name.parse().map_err(usage)?,
-                ..CongestionConfig::default()
-            };
+            config.tunnel_congestion.controller = name.parse().map_err(usage)?;
         }
+        config.tunnel_paths.clone_from(&args.store);
     } else {
         config.congestion.clone_from(&args.congestion);
     }

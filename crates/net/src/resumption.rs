@@ -1,7 +1,7 @@
 //! Careful Resume (RFC 9959) for servers: ours, and programs with a noq endpoint of their own.
 
 use crate::clock::RealClock;
-use crate::store::WriteBehind;
+use crate::store::{OpenError, WriteBehind};
 use bentpipe_quic::congestion::resume::ResumeState;
 use bentpipe_quic::congestion::{CongestionConfig, ResumeHandle};
 use bentpipe_quic::noq_proto::ServerConfig;
@@ -91,6 +91,37 @@ impl Resumption {
         let clock = RealClock::new();
         clock.now();
         Self::with_store(WriteBehind::open(file, Limits::default(), clock.epoch().epoch())?, clock)
+    }
+
+    /// Remembers paths in `file`, or without one until the program ends. A file that is damaged or
+    /// on a full disk does not keep a server from starting: paths are then remembered until the
+    /// program ends, and `warnings` says so.
+    ///
+    /// # Errors
+    /// The file is not a path store.
+    pub(crate) fn open_or_in_memory(
+        file: Option<&Path>,
+        clock: &RealClock,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, ResumptionError> {
+        let limits = Limits::default();
+        let in_memory = || Self::with_store(MemoryStore::new(limits), clock.clone());
+        let Some(file) = file else { return in_memory() };
+        match WriteBehind::open_classified(file, limits, clock.epoch().epoch()) {
+            Ok((store, invalid)) => {
+                if invalid > 0 {
+                    let file = file.display();
+                    let note = format!("path store {file}: {invalid} invalid rows are ignored");
+                    warnings.push(note);
+                }
+                Self::with_store(store, clock.clone())
+            }
+            Err(OpenError::Refused(error)) => Err(error.into()),
+            Err(OpenError::Unavailable(error)) => {
+                warnings.push(format!("paths are remembered in memory only: {error}"));
+                in_memory()
+            }
+        }
     }
 
     /// Remembers paths in `store`.

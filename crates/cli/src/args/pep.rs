@@ -103,6 +103,10 @@ pub struct Pep {
     /// File with the secret shared by both ends of a tunnel
     #[arg(long, value_name = "FILE")]
     pub secret: Option<PathBuf>,
+    /// File that remembers how fast the tunnel's path is, so that a tunnel starts fast after a
+    /// restart too [default: none; remembered until the proxy ends]
+    #[arg(long, value_name = "FILE", requires = "secret")]
+    pub store: Option<PathBuf>,
     /// Write a new random secret to a new file, and exit
     #[arg(long, value_name = "FILE", exclusive = true)]
     pub make_secret: Option<PathBuf>,

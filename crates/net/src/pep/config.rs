@@ -5,9 +5,11 @@ use super::handshake::credentials::Credentials;
 use super::limits::Limits;
 use super::tunnel::secret::Secret;
 use crate::admission::addresses::Addresses;
+use crate::resumption::careful_resume;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_units::Bytes;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 /// How connections reach the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +80,9 @@ pub struct Config {
     pub congestion: Option<String>,
     /// Congestion control of the tunnel.
     pub tunnel_congestion: CongestionConfig,
+    /// File that remembers the paths of tunnels across restarts (SQLite). Without one, they are
+    /// remembered until the proxy ends.
+    pub tunnel_paths: Option<PathBuf>,
     /// Largest socket buffer on that side, for each connection and direction. To fill the hop, it
     /// has to be its rate times the longer of the RTTs on both sides of the proxy.
     pub buffer: Bytes,
@@ -107,7 +112,8 @@ impl Config {
             allowed,
             satellite: SatelliteSide::Both,
             congestion: None,
-            tunnel_congestion: CongestionConfig::default(),
+            tunnel_congestion: careful_resume(),
+            tunnel_paths: None,
             // Twice the bandwidth-delay product of 50 Mbps and 650 ms.
             buffer: Bytes::from_mb(8),
             limits: Limits::default(),

@@ -1,5 +1,6 @@
 //! Errors of the proxy.
 
+use crate::resumption::ResumptionError;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -41,6 +42,9 @@ pub enum PepError {
         /// What is wrong, without the content of the file.
         reason: String,
     },
+    /// The store of a tunnel's paths cannot be opened.
+    #[error(transparent)]
+    Paths(#[from] ResumptionError),
     /// Connections from a tunnel would enter another tunnel.
     #[error("connections from a tunnel must continue directly, not through another tunnel")]
     TunnelInTunnel,

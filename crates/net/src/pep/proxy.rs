@@ -9,7 +9,7 @@ use super::proxied_connection::Recorder;
 use super::relay::IdleTimeouts;
 use super::shared::Shared;
 use super::socket::{KernelBuffers, Tuning};
-use super::tunnel::config::FLUSH_TIME;
+use super::tunnel::config::{FLUSH_TIME, TunnelConfig};
 use super::tunnel::egress;
 use super::tunnel::ingress::Tunnel;
 use crate::admission::control::{AdmissionControl, AdmissionLimits};
@@ -17,6 +17,7 @@ use crate::clock::RealClock;
 use crate::driver::Driver;
 use crate::logging::{ErrorLog, LogFormat, LogWriter};
 use crate::prometheus::{MetricsListener, Page};
+use crate::resumption::Resumption;
 use crate::shutdown::{Shutdown, drain};
 use crate::socket::Socket;
 use bentpipe_units::{Bytes, Span};
@@ -104,7 +105,19 @@ impl Pep {
             .map_err(PepError::System)?;
         let clock = RealClock::new();
         let errors = Arc::new(ErrorLog::new(errors));
+        let mut warnings = tuning.warnings(buffer);
+        let tunnel_config = || {
+            clock.now();
+            let paths = config.tunnel_paths.as_deref();
+            let resumption = Resumption::open_or_in_memory(paths, &clock, &mut warnings)?;
+            TunnelConfig::new(tunnel_congestion, (buffer, limits.memory), resumption, &clock)
+        };
+        let mut egress_config = None;
         let tunnel = match (&next_hop, &listener) {
+            (NextHop::Direct, Listener::Tunnel { .. }) => {
+                egress_config = Some(tunnel_config()?);
+                None
+            }
             (NextHop::Direct, _) => None,
             (NextHop::Tunnel { .. }, Listener::Tunnel { .. }) => {
                 return Err(PepError::TunnelInTunnel);
@@ -112,8 +125,7 @@ impl Pep {
             (NextHop::Tunnel { egress, secret }, _) => Some(Tunnel::start(
                 *egress,
                 secret,
-                &tunnel_congestion,
-                (buffer, limits.memory),
+                tunnel_config()?,
                 (clock.clone(), errors.clone()),
             )?),
         };
@@ -130,21 +142,19 @@ impl Pep {
             metrics,
             address: socket.address().map_err(PepError::System)?,
             shutdown: shutdown.signal(),
-            warnings: tuning.warnings(buffer),
+            warnings,
             tuning,
             listener,
         });
         let (mut tasks, mut tunnels) = (Vec::new(), None);
-        match (socket, &shared.listener) {
-            (ListeningSocket::Udp(socket), Listener::Tunnel { secret }) => {
-                let started =
-                    egress::start(socket, secret, &tunnel_congestion, shared.clone(), clock)?;
-                tunnels = Some(started);
+        match (socket, &shared.listener, egress_config) {
+            (ListeningSocket::Udp(socket), Listener::Tunnel { secret }, Some(tunnel)) => {
+                tunnels = Some(egress::start(socket, secret, tunnel, shared.clone(), clock)?);
             }
-            (ListeningSocket::Tcp(listener), _) => {
+            (ListeningSocket::Tcp(listener), ..) => {
                 tasks.push(tokio::spawn(accept::listen(listener, shared.clone())))
             }
-            (ListeningSocket::Udp(_), _) => {}
+            (ListeningSocket::Udp(_), ..) => {}
         }
         if let Some(listener) = metrics_listener {
             let shared = shared.clone();

@@ -18,7 +18,6 @@ mod malformed;
 mod metrics;
 mod origin;
 mod outgoing;
-mod path_memory;
 mod path_metrics;
 mod request_log;
 mod response;

@@ -1,10 +1,13 @@
 //! Settings of a tunnel's QUIC connections.
 
+use crate::clock::RealClock;
 use crate::pep::error::PepError;
+use crate::resumption::Resumption;
 use crate::socket::MTU;
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::{AckRule, Clock, ConnectionConfig, Settings};
+use bentpipe_quic::{AckRule, ConnectionConfig, Settings};
 use bentpipe_units::{Bytes, Span};
+use std::net::SocketAddr;
 
 /// Idle timeout of a tunnel, and interval of the packets that keep it alive. Our choice.
 const IDLE_TIMEOUT: Span = Span::from_secs(30);
@@ -16,10 +19,11 @@ pub(super) const HANDSHAKE_TIME: Span = Span::from_secs(15);
 /// Time for the last bytes of streams to arrive when a proxy stops.
 pub(in crate::pep) const FLUSH_TIME: Span = Span::from_secs(3);
 
-/// Settings of a tunnel's QUIC connections.
+/// Settings of a tunnel's QUIC connections, and what is remembered of their paths.
 #[derive(Debug)]
-pub(super) struct TunnelConfig {
+pub(in crate::pep) struct TunnelConfig {
     config: ConnectionConfig,
+    resumption: Resumption,
 }
 
 impl TunnelConfig {
@@ -27,14 +31,14 @@ impl TunnelConfig {
     /// for all. Proxies keep within tighter limits themselves
     /// ([`flow_control`](super::flow_control)). The windows of QUIC stop other peers.
     pub fn new(
-        congestion: &CongestionConfig,
-        buffer: Bytes,
-        memory: Bytes,
-        clock: Clock,
+        congestion: CongestionConfig,
+        (buffer, memory): (Bytes, Bytes),
+        resumption: Resumption,
+        clock: &RealClock,
     ) -> Result<Self, PepError> {
+        let resumption = resumption.with_congestion(congestion).map_err(PepError::system)?;
         let send_buffer = Bytes::new(buffer.get().saturating_mul(SEND_BUFFERS));
         let settings = Settings {
-            congestion: congestion.clone(),
             // Room for a header as well.
             stream_window: buffer + Bytes::new(64 * 1024),
             connection_window: memory,
@@ -47,16 +51,17 @@ impl TunnelConfig {
             ..Settings::default()
         };
         // One connection carries all traffic of the hop, so it may start fast.
-        let config = ConnectionConfig::new(settings, clock)
+        let config = ConnectionConfig::new(settings, clock.base())
             .map_err(PepError::system)?
             .with_keep_alive(KEEPALIVE);
-        Ok(Self { config })
+        Ok(Self { config, resumption })
     }
 
-    /// Returns the configuration of a connection whose peer may open `streams` streams.
-    pub fn connection(&self, streams: usize) -> ConnectionConfig {
+    /// Returns the configuration of a connection with `remote`, which may open `streams` streams.
+    pub fn connection(&self, remote: SocketAddr, streams: usize) -> ConnectionConfig {
         let streams = u32::try_from(streams).unwrap_or(u32::MAX);
-        self.config.clone().with_stream_limits(streams, 0)
+        let config = self.config.clone().with_stream_limits(streams, 0);
+        self.resumption.configure(config, remote.ip().to_canonical())
     }
 
     /// Returns the window of a stream with a buffer of `buffer`, as the header encodes it.

@@ -22,7 +22,6 @@ use crate::pep::shared::Shared;
 use crate::pep::stream::TcpProxyStream;
 use crate::printable::Printable;
 use crate::socket::{MTU, Socket};
-use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::{Accept, Acceptor, Conn, Endpoint, RawStream, Task};
 use bentpipe_units::Bytes;
@@ -46,11 +45,10 @@ const RETRY_FROM: usize = 8;
 pub(in crate::pep) fn start(
     socket: Socket,
     secret: &Secret,
-    congestion: &CongestionConfig,
+    tunnel: TunnelConfig,
     shared: Arc<Shared>,
     clock: RealClock,
 ) -> Result<(Driver, JoinHandle<io::Result<()>>), PepError> {
-    let tunnel = TunnelConfig::new(congestion, shared.buffer, shared.limits.memory, clock.base())?;
     let config = Arc::new(ServerConfig::with_crypto(Arc::new(secret.server()?)));
     let endpoint_config =
         server_endpoint_config(EndpointConfig::default()).map_err(PepError::system)?;
@@ -67,7 +65,7 @@ pub(in crate::pep) fn start(
         let guard = admitted.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         // One more stream for flow control.
         let streams = shared.limits.connections.saturating_add(1);
-        let (config, attachments) = tunnel.connection(streams).server(&accepted);
+        let (config, attachments) = tunnel.connection(remote, streams).server(&accepted);
         let shared = shared.clone();
         let app = Box::new(move |conn: Conn| {
             Box::pin(async move {

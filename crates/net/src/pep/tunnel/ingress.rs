@@ -21,7 +21,6 @@ use crate::pep::stream::{ProxyStream, StreamError, TcpProxyStream};
 use crate::pep::target::Target;
 use crate::printable::Printable;
 use crate::shutdown::{Shutdown, ShutdownSignal};
-use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::{Conn, RawStream, Task};
 use bentpipe_units::{Bytes, Span};
@@ -78,11 +77,9 @@ impl Tunnel {
     pub fn start(
         egress: SocketAddr,
         secret: &Secret,
-        congestion: &CongestionConfig,
-        (buffer, memory): (Bytes, Bytes),
+        config: TunnelConfig,
         (clock, errors): (RealClock, Arc<ErrorLog>),
     ) -> Result<Self, PepError> {
-        let config = Arc::new(TunnelConfig::new(congestion, buffer, memory, clock.base())?);
         let tls = Arc::new(secret.client()?);
         let (publish, current) = watch::channel(None);
         let (shutdown, supervisor) =
@@ -133,7 +130,7 @@ impl Tunnel {
 struct TunnelSupervisor {
     egress: SocketAddr,
     tls: Arc<QuicClientConfig>,
-    config: Arc<TunnelConfig>,
+    config: TunnelConfig,
     clock: RealClock,
     errors: Arc<ErrorLog>,
     publish: watch::Sender<Option<StreamSender>>,
@@ -184,7 +181,7 @@ impl TunnelSupervisor {
             Driver::for_client(self.egress, &self.clock).map_err(|error| error.to_string())?;
         // The egress opens no streams.
         let (config, attachments) =
-            self.config.connection(0).with_acknowledger().client(self.tls.clone());
+            self.config.connection(self.egress, 0).with_acknowledger().client(self.tls.clone());
         let (sender, inbox) = mpsc::channel(QUEUE);
         let app = |conn: Conn| Box::pin(open_streams(conn, inbox)) as Task;
         let name = Role::Egress.name().to_owned();
