@@ -34,9 +34,9 @@ fn endpoint(shared: &Arc<Shared>, config: EndpointConfig, socket: &BoundSocket) 
     let gate = QuicGate::new(shared.admission.clone(), handshake_limits(&shared.limits));
     let gate = Arc::new(Mutex::new(gate));
     let (accepting, admitted) = (shared.clone(), gate.clone());
-    let acceptor = Box::new(move |remote| {
+    let acceptor = Box::new(move |remote, validated| {
         let guard = admitted.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        accept(&accepting, remote, guard)
+        accept(&accepting, (remote, validated), guard)
     });
     let server = Some((Arc::new(shared.config.clone()), acceptor as Acceptor));
     let segments = socket.max_segments(MTU.1);
