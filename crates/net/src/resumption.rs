@@ -180,19 +180,9 @@ impl Resumption {
     }
 
     /// Completes the configuration of a connection from `remote`: congestion control, saved
-    /// parameters of the path, and the slot of a fast start. If the address is `validated`, what is
-    /// remembered counts from the first packet on; otherwise from the validation on, which is too
-    /// late to ask the client for fewer acknowledgements.
-    pub(crate) fn configure(
-        &self,
-        config: ConnectionConfig,
-        (remote, validated): (IpAddr, bool),
-    ) -> ConnectionConfig {
-        let (config, ..) = self.start(config, remote);
-        if validated {
-            config.confirm_address(self.clock.now());
-        }
-        config
+    /// parameters of the path, and the slot of a fast start.
+    pub(crate) fn configure(&self, config: ConnectionConfig, remote: IpAddr) -> ConnectionConfig {
+        self.start(config, remote).0
     }
 
     fn start(
@@ -288,30 +278,5 @@ impl Drop for PathUse {
         if let Err(error) = self.save(true) {
             tracing::warn!(%error, "path store");
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use bentpipe_quic::path_memory::{PathKey, SavedPath};
-    use bentpipe_units::{Bytes, Span};
-
-    #[test]
-    fn a_remembered_path_counts_from_the_first_packet_on_if_the_address_is_validated() {
-        let remote = IpAddr::from([192, 0, 2, 1]);
-        let offered = |validated| {
-            let clock = RealClock::new();
-            clock.now();
-            let (now, day) = (clock.epoch().epoch(), Span::from_secs(86_400));
-            let path = SavedPath::new(Bytes::from_mb(4), Span::from_millis(600), now, day);
-            let key = PathKey::new(Prefixes::default().of(remote), "any", 0).unwrap();
-            let mut store = MemoryStore::new(Limits::default());
-            store.replace(&key, path.unwrap(), now).unwrap();
-            let resumption = Resumption::with_store(store, clock).unwrap();
-            let config = resumption.configure(resumption.config.clone(), (remote, validated));
-            config.resume_handle().unwrap().resume_state().offered.is_some()
-        };
-        assert_eq!([true, false].map(offered), [true, false]);
     }
 }

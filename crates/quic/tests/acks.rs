@@ -54,7 +54,7 @@ fn download(rule: &str, wire: Wire) -> ObservedPackets {
         config.clone().with_acknowledger().client(Arc::new(client_tls.quic(false).unwrap()));
     let server_config = Arc::new(ServerConfig::with_crypto(Arc::new(server_tls)));
     let base = server_config.clone();
-    let acceptor = Box::new(move |_: SocketAddr, _: bool| {
+    let acceptor = Box::new(move |_: SocketAddr| {
         let app = Box::new(|conn: Conn| {
             Box::pin(async move {
                 let Ok(mut stream) = RawStream::accept(&conn).await else { return };

@@ -53,7 +53,7 @@ fn pair_with(clock: Clock, settings: Settings, app: fn(Conn) -> Task) -> (Pair, 
     let server_config = Arc::new(ServerConfig::with_crypto(Arc::new(server_tls)));
     let (client_config, _) = config.clone().client(Arc::new(client_tls.quic(false).unwrap()));
     let base = server_config.clone();
-    let acceptor = Box::new(move |_: SocketAddr, _: bool| {
+    let acceptor = Box::new(move |_: SocketAddr| {
         let (config, attachments) = config.clone().server(&base);
         Some(Accept { config, attachments, app: Box::new(app) })
     });

@@ -105,7 +105,7 @@ fn pair(window: u64, rule: FlowControlRule, streams: usize) -> Pair {
     let (base, accepts) = (server_config.clone(), config.clone());
     let written = Arc::<AtomicU64>::default();
     let count = written.clone();
-    let acceptor = Box::new(move |_: SocketAddr, _: bool| {
+    let acceptor = Box::new(move |_: SocketAddr| {
         let count = count.clone();
         let app = Box::new(|conn: Conn| Box::pin(answer(conn, count)) as Task);
         let (config, attachments) = accepts.clone().server(&base);

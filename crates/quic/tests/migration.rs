@@ -88,7 +88,7 @@ impl Net {
         let handle = Arc::new(Mutex::new(None));
         let (base, paths, leased) = (server_config.clone(), memory.clone(), handle.clone());
         let mut connections = 0;
-        let acceptor = Box::new(move |remote: SocketAddr, _: bool| {
+        let acceptor = Box::new(move |remote: SocketAddr| {
             connections += 1;
             let lease = paths.begin_unconfirmed(remote.ip(), Holder(connections)).unwrap();
             *leased.lock().unwrap() = Some(lease.resume_handle());

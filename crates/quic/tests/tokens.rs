@@ -130,7 +130,7 @@ fn lab(app: App, knows: bool, validation: u32) -> Lab {
     let clock = Clock::new();
     let accepts = ConnectionConfig::new(settings.clone(), clock).unwrap();
     let (own, issues, noted) = (config.clone(), issuer.clone(), accepted.clone());
-    let acceptor = Box::new(move |_: SocketAddr, _: bool| {
+    let acceptor = Box::new(move |_: SocketAddr| {
         let notes = ResumeHandle::new();
         let tokens = issues.as_ref().map(|issuer| Tokens::server(issuer, notes.clone()));
         let verdict = tokens.as_ref().and_then(Tokens::outcome).cloned();

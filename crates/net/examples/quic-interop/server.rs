@@ -21,7 +21,7 @@ pub async fn run(orders: &Orders, case: Case) -> Result<(), String> {
     let segments = socket.max_segments(1452);
     let (www, traces, base) = (orders.www.clone(), orders.qlog.clone(), clock.base());
     let accepting = config.clone();
-    let acceptor = Box::new(move |_, _| {
+    let acceptor = Box::new(move |_| {
         let (connection, trace) = hq::connection(base, traces.as_deref()).ok()?;
         let (config, attachments) = connection.server(&accepting);
         let www = www.clone();

@@ -10,15 +10,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Accepts a connection from `remote`, which is `validated` or not, that was admitted with `guard`.
+/// Accepts a connection from `remote` that was admitted with `guard`.
 pub(super) fn accept(
     shared: &Arc<Shared>,
-    (remote, validated): (SocketAddr, bool),
+    remote: SocketAddr,
     guard: ConnectionGuard,
 ) -> Option<Accept> {
     shared.metrics.connections_quic.fetch_add(1, Relaxed);
-    let client = (remote.ip().to_canonical(), validated);
-    let config = shared.resumption.configure(shared.tuning.connection(), client);
+    let config =
+        shared.resumption.configure(shared.tuning.connection(), remote.ip().to_canonical());
     let resume = config.resume_handle();
     let tokens = resume.as_ref().map(|resume| Tokens::server(&shared.tokens, resume.clone()));
     let qlog = shared.traces.as_ref().and_then(|traces| traces.start("server"));

@@ -34,9 +34,9 @@ fn endpoint(shared: &Arc<Shared>, config: EndpointConfig, socket: &BoundSocket) 
     let gate = QuicGate::new(shared.admission.clone(), handshake_limits(&shared.limits));
     let gate = Arc::new(Mutex::new(gate));
     let (accepting, admitted) = (shared.clone(), gate.clone());
-    let acceptor = Box::new(move |remote, validated| {
+    let acceptor = Box::new(move |remote| {
         let guard = admitted.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        accept(&accepting, (remote, validated), guard)
+        accept(&accepting, remote, guard)
     });
     let server = Some((Arc::new(shared.config.clone()), acceptor as Acceptor));
     let segments = socket.max_segments(MTU.1);

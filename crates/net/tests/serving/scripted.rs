@@ -80,7 +80,7 @@ impl Scripted {
             script(request)
         });
         let accepted = config.clone();
-        let acceptor = move |_, _| {
+        let acceptor = move |_| {
             let script = script.clone();
             let app = Box::new(move |conn| Box::pin(serve(conn, script)) as Task);
             Some(Accept { config: accepted.clone(), attachments: Attachments::default(), app })

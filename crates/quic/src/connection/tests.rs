@@ -30,7 +30,7 @@ fn run(client_app: fn(Conn) -> Task, server_app: fn(Conn) -> Task) -> Conn {
         config.clone().client(Arc::new(client_tls.quic(false).unwrap()));
     let base = Arc::new(ServerConfig::with_crypto(Arc::new(server_tls)));
     let accepted = base.clone();
-    let acceptor = Box::new(move |_: SocketAddr, _: bool| {
+    let acceptor = Box::new(move |_: SocketAddr| {
         let (config, attachments) = config.clone().server(&accepted);
         Some(Accept { config, attachments, app: Box::new(server_app) })
     });

@@ -7,9 +7,8 @@ use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Decides how a server handles a connection from that address; the flag is true if the address is
-/// validated (RFC 9000 §8.1). `None` ignores the connection.
-pub type Acceptor = Box<dyn FnMut(SocketAddr, bool) -> Option<Accept> + Send>;
+/// Decides how a server handles a connection from that address. `None` ignores the connection.
+pub type Acceptor = Box<dyn FnMut(SocketAddr) -> Option<Accept> + Send>;
 
 /// How a server handles a connection that begins.
 pub struct Accept {

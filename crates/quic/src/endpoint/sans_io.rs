@@ -269,7 +269,7 @@ impl Endpoint {
             }
             Admission::Ignore => return self.noq.ignore(incoming),
         }
-        let accept = self.acceptor.as_mut().and_then(|acceptor| acceptor(remote, validated));
+        let accept = self.acceptor.as_mut().and_then(|acceptor| acceptor(remote));
         let Some(Accept { config, attachments, app }) = accept else {
             self.noq.ignore(incoming);
             return;

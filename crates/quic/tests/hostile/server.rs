@@ -78,7 +78,7 @@ impl Server {
         let header_memory = HeaderMemory::new(HEADER_MEMORY);
         let (accept_base, accept_counts, memory) =
             (base.clone(), counts.clone(), header_memory.clone());
-        let acceptor = Box::new(move |_: SocketAddr, _: bool| {
+        let acceptor = Box::new(move |_: SocketAddr| {
             let (config, attachments) = config.clone().server(&accept_base);
             let (counts, memory) = (accept_counts.clone(), memory.clone());
             let app = Box::new(move |conn: Conn| -> bentpipe_quic::Task {

@@ -218,7 +218,7 @@ impl QuicFlow {
         let next_accept: Arc<Mutex<Option<Accept>>> = Arc::default();
         let slot = next_accept.clone();
         let acceptor =
-            Box::new(move |_, _| slot.lock().unwrap_or_else(PoisonError::into_inner).take());
+            Box::new(move |_| slot.lock().unwrap_or_else(PoisonError::into_inner).take());
         let client = Endpoint::new(endpoint_config("client")?, shared.clock, None, MAX_SEGMENTS);
         let server = Endpoint::new(
             endpoint_config("server")?,

@@ -57,16 +57,11 @@ impl TunnelConfig {
         Ok(Self { config, resumption })
     }
 
-    /// Returns the configuration of a connection with `remote`, whose address is `validated` or
-    /// not. The peer may open `streams` streams.
-    pub fn connection(
-        &self,
-        (remote, validated): (SocketAddr, bool),
-        streams: usize,
-    ) -> ConnectionConfig {
+    /// Returns the configuration of a connection with `remote`, which may open `streams` streams.
+    pub fn connection(&self, remote: SocketAddr, streams: usize) -> ConnectionConfig {
         let streams = u32::try_from(streams).unwrap_or(u32::MAX);
         let config = self.config.clone().with_stream_limits(streams, 0);
-        self.resumption.configure(config, (remote.ip().to_canonical(), validated))
+        self.resumption.configure(config, remote.ip().to_canonical())
     }
 
     /// Returns the window of a stream with a buffer of `buffer`, as the header encodes it.

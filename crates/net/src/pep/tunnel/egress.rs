@@ -61,12 +61,11 @@ pub(in crate::pep) fn start(
     let limits = HandshakeLimits { retry_from: RETRY_FROM, refuse_from: MAX_TUNNELS };
     let gate = Arc::new(Mutex::new(QuicGate::new(tunnels, limits)));
     let (admitted, base, accepted) = (gate.clone(), clock.base(), config.clone());
-    let acceptor: Acceptor = Box::new(move |remote, validated| {
+    let acceptor: Acceptor = Box::new(move |remote| {
         let guard = admitted.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         // One more stream for flow control.
         let streams = shared.limits.connections.saturating_add(1);
-        let (config, attachments) =
-            tunnel.connection((remote, validated), streams).server(&accepted);
+        let (config, attachments) = tunnel.connection(remote, streams).server(&accepted);
         let shared = shared.clone();
         let app = Box::new(move |conn: Conn| {
             Box::pin(async move {

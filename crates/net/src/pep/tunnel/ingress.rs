@@ -180,11 +180,8 @@ impl TunnelSupervisor {
         let driver =
             Driver::for_client(self.egress, &self.clock).map_err(|error| error.to_string())?;
         // The egress opens no streams.
-        let (config, attachments) = self
-            .config
-            .connection((self.egress, false), 0)
-            .with_acknowledger()
-            .client(self.tls.clone());
+        let (config, attachments) =
+            self.config.connection(self.egress, 0).with_acknowledger().client(self.tls.clone());
         let (sender, inbox) = mpsc::channel(QUEUE);
         let app = |conn: Conn| Box::pin(open_streams(conn, inbox)) as Task;
         let name = Role::Egress.name().to_owned();
