@@ -148,7 +148,9 @@ fn a_study_that_was_interrupted_or_killed_continues() {
     let at = dir.path();
     succeed(at, &["run", "s.toml", "--repeat", "100", "--no-store", "--out", "whole"]);
     for (signal, status) in [("-INT", Some(3)), ("-TERM", Some(3)), ("-KILL", None)] {
-        let _ = std::fs::remove_dir_all(at.join("cache"));
+        for left in ["cache", "out"] {
+            let _ = std::fs::remove_dir_all(at.join(left));
+        }
         assert_eq!(interrupted(at, signal), status);
         let (runs, kept) = planned(at, &["--repeat", "100"]);
         assert!((30..400).contains(&kept) && runs == 400, "{kept} of {runs} runs are kept");
