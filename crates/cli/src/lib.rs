@@ -11,8 +11,6 @@ mod compare_table;
 mod config_file;
 mod controllers;
 mod dry_run;
-#[cfg(feature = "real-clock")]
-mod emulated_path;
 mod engine;
 mod errors;
 mod explain;

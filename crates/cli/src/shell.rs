@@ -1,7 +1,6 @@
 //! `bentpipe shell`: runs a command behind an emulated path.
 
 use crate::args::shell::Shell;
-use crate::emulated_path::EmulatedPath;
 use crate::status::{FAILED, USAGE};
 use crate::{live, output};
 use bentpipe_emu::{
@@ -9,11 +8,12 @@ use bentpipe_emu::{
     PathStats, Program, Report, Settings, TcpForwarder, Testbed, UdpForwarder, client_addresses,
     prepare, server_addresses,
 };
-use bentpipe_lab::LabError;
+use bentpipe_lab::{Changes, EmulatedPath, LabError, Plan, Task};
+use bentpipe_scenario::profiles::{profile, profiles};
 use bentpipe_units::{Span, Time};
 use std::fmt::Write;
 use std::io::{IsTerminal, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,10 +36,10 @@ const SHOWN_LINKS: usize = 12;
 /// Runs the command. Prints the summary of the path on standard error, or as JSON on standard
 /// output.
 pub fn run(args: &Shell) -> Result<u8, LabError> {
-    let path = EmulatedPath::resolve(args)?;
+    let (path, terminals) = path(args)?;
     let watch = Monitor { capture: capture(args)?, ..Monitor::default() };
     let mut notes = Vec::new();
-    match run_behind(args, path, &watch, &mut notes) {
+    match run_behind(args, path, terminals, &watch, &mut notes) {
         Ok(done) => {
             let document = json(args, &done, &notes);
             if args.json {
@@ -64,6 +64,36 @@ pub fn run(args: &Shell) -> Result<u8, LabError> {
                 EmuError::Program { .. } => NOT_RUN,
                 _ => FAILED,
             })
+        }
+    }
+}
+
+/// Returns the path of a profile or of a scenario's first variant at its first sweep point, as in
+/// run 0 of a simulation, and the number of its terminals. In a satellite network, that is the
+/// client of the first flow.
+fn path(args: &Shell) -> Result<(EmulatedPath, usize), LabError> {
+    let mut spec = plan(args)?.spec(Task { case: 0, run: 0 })?;
+    if spec.mesh.is_some() {
+        spec.flows.truncate(1);
+    }
+    let path = EmulatedPath::new(&spec)
+        .map_err(|error| LabError::Usage { argument: "PROFILE", reason: error.to_string() })?;
+    Ok((path, spec.terminals.max(1)))
+}
+
+fn plan(args: &Shell) -> Result<Plan, LabError> {
+    let changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: None };
+    match profile(&args.path) {
+        Some(profile) => Ok(Plan::profile(&profile.name, &changes)?),
+        None if Path::new(&args.path).exists() => Plan::read(Path::new(&args.path), &changes),
+        None => {
+            let names: Vec<&str> = profiles().iter().map(|profile| profile.name.as_str()).collect();
+            let reason = format!(
+                "no profile or scenario file is named `{}`; allowed: a file, or one of {}",
+                args.path,
+                names.join(", ")
+            );
+            Err(LabError::Usage { argument: "PROFILE", reason })
         }
     }
 }
@@ -134,6 +164,7 @@ impl StatsPrinter {
 fn run_behind(
     args: &Shell,
     path: EmulatedPath,
+    terminals: usize,
     watch: &Monitor,
     notes: &mut Vec<String>,
 ) -> Result<Done, EmuError> {
@@ -141,7 +172,7 @@ fn run_behind(
     let interrupted = interrupts();
     // The command runs at the first terminal. The others are idle, but matter if capacity is
     // allocated.
-    let testbed = Testbed::new(path.terminals(), args.mtu)?;
+    let testbed = Testbed::new(terminals, args.mtu)?;
     for (key, value) in args.sysctl.iter().map(|set| set.split_once('=').unwrap_or((set, ""))) {
         for namespace in testbed.namespaces() {
             namespace.set(key.trim(), value.trim())?;
@@ -227,7 +258,11 @@ fn run_behind(
     drop((tcp_forwarders, udp_forwarders));
     let report = emulator.stop()?;
     notes.extend(report.warnings(MAX_LATENESS));
-    let satellite_links = path.satellite_links(report.length, notes);
+    let satellite_links =
+        path.satellite_links(Time::ZERO + report.length).unwrap_or_else(|error| {
+            notes.push(format!("routes did not change to the end: {error}"));
+            Vec::new()
+        });
     Ok(Done { status, report, satellite_links })
 }
 

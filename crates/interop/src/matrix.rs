@@ -4,9 +4,9 @@ use crate::download::Download;
 use crate::program::version;
 use crate::shared_files::SharedFiles;
 use crate::{Cell, Outcome, Participant, Peer, Protocol, RunOutcome, Verdict, html};
-use bentpipe_emu::{Hop, PathSpec};
+use bentpipe_emu::PathSpec;
 use bentpipe_lab::LabError;
-use bentpipe_lab::{Changes, MANIFEST, Plan, Staging, Task};
+use bentpipe_lab::{Changes, MANIFEST, Plan, Staging, Task, emulated_hops};
 use bentpipe_scenario::profiles::{Profile, highest_rate};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::num::NonZeroUsize;
@@ -237,21 +237,8 @@ fn timeout(size: Bytes, rate: Option<Rate>) -> Duration {
 
 /// Returns the path that a run of a scenario with `profile` has.
 fn path(profile: &str, seed: u64, run: u64) -> Result<PathSpec, LabError> {
-    // A scenario must have a workload, but only its path is used.
-    let text = format!(
-        "name = \"peers\"\n[path]\nprofile = \"{profile}\"\n[workload]\ndownload = \"1 MB\"\n"
-    );
     let changes = Changes { seed: Some(seed), ..Changes::default() };
-    let spec =
-        Plan::parse("the profile", &text, Path::new("."), &changes)?.spec(Task { case: 0, run })?;
-    let hops = spec.hops.into_iter();
-    let hops = hops.map(|hop| Hop {
-        name: hop.name,
-        forward: hop.forward,
-        reverse: hop.reverse,
-        shared: hop.shared,
-    });
-    Ok(PathSpec { hops: hops.collect(), base_rtt: spec.base_rtt, seed: spec.seed, run: spec.run })
+    Ok(emulated_hops(&Plan::profile(profile, &changes)?.spec(Task { case: 0, run })?))
 }
 
 impl Outcome {

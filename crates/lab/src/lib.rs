@@ -47,7 +47,9 @@ pub use library::Lab;
 pub use outlook::outlook;
 pub use plan::{Changes, Plan, PlanInput, Shard, Task, select_case};
 #[cfg(feature = "real-clock")]
-pub use real_clock::{LiveStats, MAX_LATENESS, RealClock, SatelliteNetwork, StatsObserver};
+pub use real_clock::{
+    EmulatedPath, LiveStats, MAX_LATENESS, RealClock, StatsObserver, emulated_hops,
+};
 pub use rebuild::{editable, rebuild, replace_file};
 pub use record::{Recorded, Study, record, study};
 pub use resolve::{Case, FlowEnds, OrbitPath};

@@ -104,6 +104,7 @@ impl Resumption {
         clock: &RealClock,
         warnings: &mut Vec<String>,
     ) -> Result<Self, ResumptionError> {
+        clock.now();
         let limits = Limits::default();
         let in_memory = || Self::with_store(MemoryStore::new(limits), clock.clone());
         let Some(file) = file else { return in_memory() };

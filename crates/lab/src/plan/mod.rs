@@ -177,6 +177,18 @@ impl Plan {
         Self::parse_up_to(name, text, base_dir, changes, u64::MAX)
     }
 
+    /// Returns a plan over the built-in profile `name`, for callers that need only its path: a
+    /// scenario needs a workload, which is a download of 1 MB.
+    ///
+    /// # Errors
+    /// There is no such profile, or a change is invalid.
+    pub fn profile(name: &str, changes: &Changes) -> Result<Self, Box<ScenarioError>> {
+        let text = format!(
+            "name = \"{name}\"\n[path]\nprofile = \"{name}\"\n[workload]\ndownload = \"1 MB\"\n"
+        );
+        Self::parse("the profile", &text, Path::new("."), changes)
+    }
+
     /// As [`Plan::parse`], for callers that cannot wait: a scenario of more than `max_cases` sweep
     /// points times variants is refused before its cases are planned.
     ///

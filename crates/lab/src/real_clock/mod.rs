@@ -5,6 +5,7 @@
 //! results, report and expectations are the same for both clocks.
 
 mod datagrams;
+mod emulated_path;
 mod emulation;
 mod http;
 mod kernel;
@@ -28,16 +29,17 @@ mod visit_report;
 mod visit_runner;
 mod visits;
 
-pub use mesh::SatelliteNetwork;
+pub use emulated_path::EmulatedPath;
+pub use path::emulated_hops;
 pub use stats::{LiveStats, StatsObserver};
 pub(crate) use supported::check_supported;
 
 use crate::run::{CompletedRun, RunError, Runner};
-use bentpipe_emu::{CaptureConfig, EmuError, Emulator, Monitor, Settings, Testbed};
+use bentpipe_emu::{CaptureConfig, EmuError, Monitor, Settings, Testbed};
 use bentpipe_sim::{RunSpec, SimError, Stack};
 use bentpipe_units::{Bytes, Span};
 use outcome::outcome;
-use path::{mtu, path};
+use path::mtu;
 use ports::{min_idle_gap, ports};
 use proxies::Proxies;
 use std::path::PathBuf;
@@ -94,16 +96,8 @@ impl Runner for RealClock {
             capture,
         };
         let invalid = |error: SimError| RunError::Failed(error.to_string());
-        let mesh = spec.mesh.is_some().then(|| SatelliteNetwork::new(spec)).transpose();
-        let mesh = mesh.map_err(invalid)?;
-        let settings = self.settings(spec);
-        let emulator = match &mesh {
-            Some(mesh) => {
-                Emulator::start_network(testbed, Box::new(mesh.clone()), settings, &monitor)
-            }
-            None => Emulator::start_monitored(testbed, &path(spec), settings, &monitor),
-        };
-        let emulator = emulator.map_err(failed)?;
+        let path = EmulatedPath::new(spec).map_err(invalid)?;
+        let emulator = path.start(testbed, self.settings(spec), &monitor).map_err(failed)?;
         let proxies = Proxies::start(spec, &self.bentpipe, &emulator).map_err(failed)?;
 
         let runner = VisitRunner { spec, bentpipe: &self.bentpipe, emulator: &emulator, stop };
@@ -117,9 +111,7 @@ impl Runner for RealClock {
         let visits = visits.map_err(failed)?;
         let emulation = emulation::emulation(&report, proxies, MAX_LATENESS);
         let mut outcome = outcome(spec, visits, report);
-        if let Some(mesh) = mesh {
-            mesh.finish(&mut outcome).map_err(invalid)?;
-        }
+        path.finish(&mut outcome).map_err(invalid)?;
         if spec.capture.is_some() {
             outcome.capture = std::fs::read(&file).ok();
         }

@@ -10,8 +10,8 @@ const TCP_OVERHEAD: u64 = 52;
 /// Smallest MTU of an interface with IPv6 (RFC 8200 §5).
 const SMALLEST_MTU: Bytes = Bytes::new(1280);
 
-/// Returns the path of `spec` in the emulator's types.
-pub(super) fn path(spec: &RunSpec) -> PathSpec {
+/// Returns the hops of `spec` in the emulator's types.
+pub fn emulated_hops(spec: &RunSpec) -> PathSpec {
     let hop = |hop: &HopSpec| Hop {
         name: hop.name.clone(),
         forward: hop.forward.clone(),

@@ -107,7 +107,6 @@ impl Pep {
         let errors = Arc::new(ErrorLog::new(errors));
         let mut warnings = tuning.warnings(buffer);
         let tunnel_config = || {
-            clock.now();
             let paths = config.tunnel_paths.as_deref();
             let resumption = Resumption::open_or_in_memory(paths, &clock, &mut warnings)?;
             TunnelConfig::new(tunnel_congestion, (buffer, limits.memory), resumption, &clock)

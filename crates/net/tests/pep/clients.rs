@@ -2,7 +2,7 @@
 
 use crate::kit::LogBuffer;
 use bentpipe_net::LogFormat;
-use bentpipe_net::pep::{Allowed, Config, Limits, Listener, Logs, Pep};
+use bentpipe_net::pep::{Allowed, Config, Limits, Listener, Logs, Pep, Secret};
 use std::io::Write;
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -15,6 +15,14 @@ pub fn explicit(limits: Limits) -> Config {
         limits,
         ..Config::new(Listener::Explicit { credentials: None })
     }
+}
+
+/// Returns a new secret of a tunnel.
+pub fn secret() -> Secret {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("secret");
+    Secret::make(&file).unwrap();
+    Secret::from_file(&file).unwrap()
 }
 
 /// Starts a proxy with a log.

@@ -1,12 +1,14 @@
 //! Proxies in network namespaces: with the rules that are printed for operators, and at both ends
 //! of an emulated satellite path.
 
+use crate::clients::secret;
 use crate::kit::LogBuffer;
 use crate::path::{Running, cannot_run, download, geo, serve, server_at};
 use bentpipe_emu::Namespace;
 use bentpipe_net::pep::{Allowed, Config, Listener, NextHop, Secret, rules};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -153,6 +155,17 @@ fn explicit(listen: &str, next_hop: NextHop) -> Config {
     }
 }
 
+/// Starts the exit of a tunnel, which remembers paths in the file `paths`.
+fn exit(at: &Namespace, port: u16, secret: &Secret, paths: Option<&Path>) -> Running {
+    let config = Config {
+        listen: ([0, 0, 0, 0], port).into(),
+        allowed: Allowed::all(),
+        tunnel_paths: paths.map(Path::to_owned),
+        ..Config::new(Listener::Tunnel { secret: secret.clone() })
+    };
+    Running::start(at, config, quiet())
+}
+
 fn quiet() -> Box<dyn Write + Send> {
     Box::new(std::io::sink())
 }
@@ -169,16 +182,8 @@ fn ten_megabytes_over_a_geostationary_path_are_faster_through_a_tunnel() {
     let server = server_at(serve(far, "cubic"));
     let direct = download(near, server, None, SIZE);
 
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("secret");
-    Secret::make(&file).unwrap();
-    let secret = Secret::from_file(&file).unwrap();
-    let egress = Config {
-        listen: "0.0.0.0:0".parse().unwrap(),
-        allowed: Allowed::all(),
-        ..Config::new(Listener::Tunnel { secret: secret.clone() })
-    };
-    let egress = Running::start(far, egress, quiet());
+    let secret = secret();
+    let egress = exit(far, 0, &secret, None);
     let next_hop = NextHop::Tunnel { egress: server_at(egress.address.port()), secret };
     let ingress = Running::start(near, explicit("127.0.0.1:0", next_hop), quiet());
     let first = download(near, server, Some(ingress.address), SIZE);
@@ -213,20 +218,9 @@ fn a_tunnel_starts_faster_after_a_restart_of_its_exit_than_at_first() {
     let (near, far) = (ground.client(0).unwrap(), ground.server());
     let server = server_at(serve(far, "cubic"));
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("secret");
-    Secret::make(&file).unwrap();
-    let secret = Secret::from_file(&file).unwrap();
     let paths = directory.path().join("paths.sqlite");
-    let exit = |port: u16| {
-        let config = Config {
-            listen: ([0, 0, 0, 0], port).into(),
-            allowed: Allowed::all(),
-            tunnel_paths: Some(paths.clone()),
-            ..Config::new(Listener::Tunnel { secret: secret.clone() })
-        };
-        Running::start(far, config, quiet())
-    };
-    let mut egress = exit(0);
+    let (paths, secret) = (Some(&*paths), secret());
+    let mut egress = exit(far, 0, &secret, paths);
     let port = egress.address.port();
     let next_hop = NextHop::Tunnel { egress: server_at(port), secret: secret.clone() };
     let ingress = Running::start(near, explicit("127.0.0.1:0", next_hop), quiet());
@@ -242,7 +236,7 @@ fn a_tunnel_starts_faster_after_a_restart_of_its_exit_than_at_first() {
         drop(egress);
         // Until the entrance knows.
         std::thread::sleep(Duration::from_secs(1));
-        egress = exit(port);
+        egress = exit(far, port, &secret, paths);
         get(1);
         best = best.min(get(SIZE));
         if best < 0.85 * first {

@@ -1,6 +1,6 @@
 //! A tunnel between two proxies, over the loopback.
 
-use crate::clients::{connect, explicit, socks, start};
+use crate::clients::{connect, explicit, secret, socks, start};
 use crate::kit::{LogBuffer, listener, noise, soon, until};
 use bentpipe_net::LogFormat;
 use bentpipe_net::pep::{Allowed, Config, Limits, Listener, Logs, NextHop, Pep, Secret};
@@ -9,14 +9,6 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-/// Returns a new secret.
-fn secret() -> Secret {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("secret");
-    Secret::make(&file).unwrap();
-    Secret::from_file(&file).unwrap()
-}
 
 fn egress(secret: Secret, limits: Limits) -> Config {
     Config { allowed: Allowed::all(), limits, ..Config::new(Listener::Tunnel { secret }) }

@@ -3,6 +3,7 @@
 use super::content;
 use super::exchange::{early_over_http3, tls};
 use super::kit::{certificate, listener, soon, until};
+use super::relay::Relay;
 use bentpipe_net::Trust;
 use bentpipe_net::get::Client;
 use bentpipe_net::proxy::Upstream;
@@ -67,49 +68,6 @@ async fn answer(mut stream: TcpStream, heads: Arc<Mutex<Vec<String>>>) {
     let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
 }
 
-/// Datagrams between a client and a server, with a delay from the server: it sees a request of the
-/// first flight long before the handshake is complete.
-struct Relay {
-    address: SocketAddr,
-    /// What the client has sent.
-    sent: Arc<Mutex<Vec<Vec<u8>>>>,
-}
-
-impl Relay {
-    /// Returns a relay to `server`. Without one, nothing passes.
-    async fn new(server: Option<SocketAddr>) -> Self {
-        let outside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
-        let inside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
-        let address = outside.local_addr().unwrap();
-        let sent = Arc::new(Mutex::new(Vec::new()));
-        let kept = sent.clone();
-        tokio::spawn(async move {
-            let (mut up, mut down) = ([0; 2048], [0; 2048]);
-            let mut client = None;
-            loop {
-                tokio::select! {
-                    Ok((length, from)) = outside.recv_from(&mut up) => {
-                        client = Some(from);
-                        kept.lock().unwrap().push(up[..length].to_vec());
-                        if let Some(server) = server {
-                            inside.send_to(&up[..length], server).await.unwrap();
-                        }
-                    }
-                    Ok(length) = inside.recv(&mut down) => {
-                        let (outside, data) = (outside.clone(), down[..length].to_vec());
-                        let Some(client) = client else { continue };
-                        tokio::spawn(async move {
-                            sleep(Duration::from_millis(50)).await;
-                            let _ = outside.send_to(&data, client).await;
-                        });
-                    }
-                }
-            }
-        });
-        Self { address, sent }
-    }
-}
-
 /// Sends a recorded flight from an address of its own.
 async fn replay(flight: &[Vec<u8>], server: SocketAddr) {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -131,7 +89,7 @@ async fn flight(server: SocketAddr, trust: &Trust, method: &'static str) -> Vec<
     let config = Arc::new(QuicClientConfig::try_from(config).unwrap());
     let first = early_over_http3(server, config.clone(), request("GET")).await.unwrap();
     assert_eq!(first.head.status(), 200);
-    let relay = Relay::new(None).await;
+    let relay = Relay::new(None, Duration::ZERO).await;
     let client = tokio::spawn(early_over_http3(relay.address, config, request(method)));
     until("the first flight", || !relay.sent.lock().unwrap().is_empty()).await;
     // The whole flight. Timeouts repeat parts of it.
@@ -175,7 +133,8 @@ async fn a_request_that_is_too_early_is_sent_again_after_the_handshake() {
     let upstream = Counting::new().await;
     let (certificate, trust) = certificate();
     let server = upstream.proxy(&here.path().join("server.sqlite"), certificate).await;
-    let relay = Relay::new(Some(server.address())).await;
+    // The server sees a request of the first flight long before the handshake is complete.
+    let relay = Relay::new(Some(server.address()), Duration::from_millis(50)).await;
     let client = Client::builder().trust(trust).build().unwrap();
     let url = format!("https://{}/file", relay.address).parse().unwrap();
     for visit in 0..2 {

@@ -4,14 +4,12 @@ use super::TestServer;
 use super::frames::{DATA, HEADERS, UNKNOWN, data, frame, get};
 use super::kit::until;
 use super::peer::{Peer, SOON, control};
+use super::relay::Relay;
 use bentpipe_net::serve::Limits;
 use bentpipe_units::Span;
 use noq::VarInt;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use tokio::net::UdpSocket;
 use tokio::time::{Instant, sleep, timeout};
 
 const EXCESSIVE_LOAD: u64 = 0x107;
@@ -69,48 +67,12 @@ async fn requests_beyond_the_limit_wait_for_a_stream() {
     peer.leave().await;
 }
 
-/// A relay between a client and a server, which can drop what the server sends.
-struct Relay {
-    address: SocketAddr,
-    muted: Arc<AtomicBool>,
-}
-
-impl Relay {
-    async fn to(server: SocketAddr) -> Self {
-        let near = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        let far = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        far.connect(server).await.unwrap();
-        let relay = Self { address: near.local_addr().unwrap(), muted: Arc::default() };
-        let muted = relay.muted.clone();
-        tokio::spawn(async move {
-            let (mut up, mut down) = ([0; 2048], [0; 2048]);
-            let mut client = None;
-            loop {
-                // Datagrams are lost if they cannot be sent.
-                tokio::select! {
-                    Ok((bytes, from)) = near.recv_from(&mut up) => {
-                        client = Some(from);
-                        let _ = far.send(&up[..bytes]).await;
-                    }
-                    Ok(bytes) = far.recv(&mut down) => match client {
-                        Some(client) if !muted.load(Relaxed) => {
-                            let _ = near.send_to(&down[..bytes], client).await;
-                        }
-                        _ => {}
-                    },
-                }
-            }
-        });
-        relay
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_response_that_is_not_acknowledged_in_time_ends_the_connection() {
     let site =
         TestServer::limited(Limits { stall_time: Span::from_millis(100), ..Limits::default() })
             .await;
-    let relay = Relay::to(site.server.address()).await;
+    let relay = Relay::new(Some(site.server.address()), Duration::ZERO).await;
     let peer = Peer::at(relay.address, &site.trust, &control()).await;
     let (mut send, mut recv) = peer.ask(&get("/hello.txt")).await;
     send.finish().unwrap();

@@ -22,6 +22,7 @@ mod proxy;
 mod qlog;
 mod redirects;
 mod refusals;
+mod relay;
 mod resumed;
 mod scripted;
 mod shutdown;

@@ -36,7 +36,7 @@ impl TunnelConfig {
         resumption: Resumption,
         clock: &RealClock,
     ) -> Result<Self, PepError> {
-        let resumption = resumption.with_congestion(congestion).map_err(PepError::system)?;
+        let resumption = resumption.with_congestion(congestion)?;
         let send_buffer = Bytes::new(buffer.get().saturating_mul(SEND_BUFFERS));
         let settings = Settings {
             // Room for a header as well.
