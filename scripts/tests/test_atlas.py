@@ -9,6 +9,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import atlas_choice
 import atlas_digests
 import atlas_rows
 import atlas_text
@@ -79,6 +80,24 @@ class Digests(unittest.TestCase):
         self.assertTrue(problem.endswith(": scripts/clocks"), problem)
 
 
+class Choice(unittest.TestCase):
+    """Parts of all scenarios, and how many of them fit a time."""
+
+    SECONDS = {"long": 50.0, "short": 10.0, "middle": 30.0, "none": 0.0}
+
+    def test_parts_hold_each_scenario_once_and_take_about_as_long(self):
+        files = list(self.SECONDS)
+        parts = [atlas_choice.part_of(files, self.SECONDS, f"{k}/2") for k in (1, 2)]
+        self.assertEqual(sorted(parts[0] + parts[1]), sorted(files))
+        self.assertEqual([sum(self.SECONDS[f] for f in part) for part in parts], [50, 40])
+        with self.assertRaises(SystemExit):
+            atlas_choice.part_of(files, self.SECONDS, "3/2")
+
+    def test_the_shortest_scenarios_fit_first(self):
+        within = atlas_choice.within(list(self.SECONDS), self.SECONDS, 40)
+        self.assertEqual(within, (["short", "middle", "none"], ["long"]))
+
+
 class Commits(unittest.TestCase):
     """A repository with a source, and results with the commit that they are from."""
 
@@ -128,6 +147,25 @@ class Commits(unittest.TestCase):
         self.assertEqual(self.made_by(""), f"{second}+")
         self.source.with_name("new.rs").write_text("3\n")
         self.assertEqual(self.made_by(second), f"{second}+")
+
+    def test_scenarios_with_other_results_than_in_a_commit_are_touched(self):
+        self.git("init")
+        folder = self.root / "atlas/safety"
+        folder.mkdir(parents=True)
+        for name in ("same", "other"):
+            (folder / f"{name}.json").write_text('{"digest": "1", "commit": "a"}')
+        base = self.commit()
+        files = [self.root / f"scenarios/safety/{name}.toml" for name in ("same", "other", "new")]
+        touched = lambda: [f.stem for f in atlas_choice.touched(self.root, files, base)]
+        self.assertEqual(touched(), [])
+        (folder / "same.json").write_text('{"digest": "1", "commit": "b"}')
+        (folder / "other.json").write_text('{"digest": "2", "commit": "b"}')
+        (folder / "new.json").write_text('{"digest": "1", "commit": "b"}')
+        self.assertEqual(touched(), ["other", "new"])
+        self.commit()
+        self.assertEqual(touched(), ["other", "new"])
+        with self.assertRaises(SystemExit):
+            atlas_choice.touched(self.root, files, "0123456789ab")
 
     def test_results_that_do_not_move_keep_their_commit_unless_it_was_not_clean(self):
         old = {"digest": "d", "rows": []}
