@@ -5,6 +5,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 name=$(basename "$here")
 base=${1:-${BENTPIPE_PEERS:-$here/../../target/peers}}
 mkdir -p "$base/$name"
+base=$(cd "$base" && pwd)
 home=$(cd "$base/$name" && pwd)
 
 # The version in peer.toml.
@@ -54,22 +55,63 @@ debian() {
     )
 }
 
-# Installs a program from a build that the user has: the variable $1 names the folder of the build,
-# which has the program $2. Nothing is built or downloaded here. Exit status 3 if it is not set.
+# Installs the programs in $1 from a build that the user has, if $BENTPIPE_NAME_BUILD names the folder
+# that has them. Else checks that the variables $2... name source trees, for cmake_tree, and returns 1. Nothing is
+# downloaded. Exit status 3 if neither is set.
 own_build() {
-    local folder=${!1:-}
-    if [ -z "$folder" ]; then
-        cat >&2 <<END
-$name: $1 is not set. No package registry has $name with HTTP/3, so bring a build of yours: build it as
-    its README says, and name the folder with the program $2:
-    $1=/path/to/the/build peers/install $name
-END
-        exit 3
+    local build=BENTPIPE_${name^^}_BUILD program variable example=
+    local folder=${!build:-}
+    local -a programs
+    read -ra programs <<<"$1"
+    shift
+    if [ -n "$folder" ]; then
+        for program in "${programs[@]}"; do
+            if [ ! -f "$folder/$program" ] || [ ! -x "$folder/$program" ]; then
+                echo "$name: $build is $folder, which has no program $program; allowed: the folder of a build" >&2
+                exit 1
+            fi
+        done
+        mkdir -p "$home/bin"
+        install -m 755 "${programs[@]/#/$folder/}" "$home/bin/"
+        return
     fi
-    if [ ! -f "$folder/$2" ] || [ ! -x "$folder/$2" ]; then
-        echo "$name: $1 is $folder, which has no program $2; allowed: the folder of a build" >&2
+    for variable in "$@"; do
+        folder=${!variable:-}
+        example+="$variable=/path/to/its/source "
+        if [ -n "$folder" ] && [ ! -f "$folder/CMakeLists.txt" ]; then
+            echo "$name: $variable is $folder, which has no CMakeLists.txt; allowed: a source tree" >&2
+            exit 1
+        fi
+    done
+    for variable in "$@"; do
+        if [ -z "${!variable:-}" ]; then
+            cat >&2 <<END
+$name: $variable is not set, nor is $build. No package registry has $name with HTTP/3. Name its
+    source, or a build that has ${programs[*]}:
+    ${example}peers/install $name
+    $build=/path/to/the/build peers/install $name
+END
+            exit 3
+        fi
+    done
+    need cmake cc c++
+    return 1
+}
+
+# Builds the targets of the source tree $1 with CMake in $trees/$2, as a release: cmake_tree SOURCE
+# NAME "TARGETS" [OPTION...]. The source tree stays as it is.
+trees=$base/build/trees
+cmake_tree() {
+    local source=$1 tree=$trees/$2 log=$trees/$2.log
+    local -a targets
+    read -ra targets <<<"$3"
+    shift 3
+    mkdir -p "$trees"
+    echo "$name: building ${targets[*]}, which takes minutes; $log"
+    if ! { cmake -S "$source" -B "$tree" -DCMAKE_BUILD_TYPE=Release "$@" &&
+        cmake --build "$tree" --parallel "$(nproc)" --target "${targets[@]}"; } >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        echo "$name: not built; all of it: $log" >&2
         exit 1
     fi
-    mkdir -p "$home/bin"
-    install -m 755 "$folder/$2" "$home/bin/"
 }
