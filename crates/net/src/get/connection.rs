@@ -107,7 +107,8 @@ impl Connection {
             // The stack cannot change it later, so the connection's window is the limit.
             stream_window: FlowControlRule::tuned().max_window,
             connection_window: WINDOW,
-            flow_control: FlowControlRule::tuned(),
+            // lsquic's BBR would stay at its smallest window, at 150 kbps: decision 55.
+            flow_control: FlowControlRule::tuned().without_interval(),
             initial_mtu: MTU.0,
             max_mtu: MTU.1,
             ack: AckRule::Auto,

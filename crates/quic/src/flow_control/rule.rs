@@ -33,6 +33,12 @@ impl FlowControlRule {
         }
     }
 
+    /// The same rule without updates by time. A sender that uses little of its window is not
+    /// limited by it, and each of those updates asks it for an acknowledgement (decision 55).
+    pub fn without_interval(self) -> Self {
+        Self { update_interval: None, ..self }
+    }
+
     /// Returns true if the stack can apply the rule by itself.
     pub(super) fn is_stack(&self) -> bool {
         !self.tuned

@@ -209,6 +209,33 @@ mod tests {
         assert_eq!(window.due(), None);
     }
 
+    /// Updates of a flow that uses 12 packets in each of 15 round trips, after it had 5 MB in one.
+    fn updates_of_a_slow_flow(rule: FlowControlRule) -> usize {
+        let rtt = Span::from_millis(650);
+        let mut window = FlowControlWindow::new(rule, Bytes::from_mb(4));
+        let mut now = Time::ZERO;
+        for _ in 0..4000 {
+            now += Span::from_micros(250);
+            window.on_arrival(now, 2000, rtt);
+        }
+        take(&mut window, 4_000_000);
+        assert!(window.poll(now).is_some());
+        let packets = (0..12 * 15).map(|_| {
+            now += rtt / 12;
+            window.on_arrival(now, 1472, rtt);
+            take(&mut window, 1472);
+            window.poll(now)
+        });
+        packets.flatten().count()
+    }
+
+    #[test]
+    fn a_slow_flow_in_a_large_window_gets_updates_only_by_time() {
+        let tuned = FlowControlRule::tuned();
+        assert!(updates_of_a_slow_flow(tuned) > 150);
+        assert_eq!(updates_of_a_slow_flow(tuned.without_interval()), 0);
+    }
+
     #[test]
     fn bytes_that_are_read_and_not_consumed_return_no_flow_control() {
         let mut window = FlowControlWindow::new(rule(0.25, Some(10)), Bytes::new(1000));
