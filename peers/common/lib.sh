@@ -107,7 +107,7 @@ cmake_tree() {
     read -ra targets <<<"$3"
     shift 3
     mkdir -p "$trees"
-    echo "$name: building ${targets[*]}, which takes minutes; $log"
+    echo "$name: building ${targets[*]}, which can take minutes; $log"
     if ! { cmake -S "$source" -B "$tree" -DCMAKE_BUILD_TYPE=Release "$@" &&
         cmake --build "$tree" --parallel "$(nproc)" --target "${targets[@]}"; } >"$log" 2>&1; then
         tail -n 20 "$log" >&2
