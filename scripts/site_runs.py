@@ -6,6 +6,7 @@ import subprocess
 import tomllib
 
 import docs_rows
+from atlas_digests import MEASURED
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE = ROOT / "atlas" / "gallery.toml"
@@ -67,7 +68,10 @@ def reduced():
 
 
 def entries():
-    """Returns the sources of rows, and the entries of the gallery by scenario name."""
+    """Returns the sources of rows, and the entries of the gallery by scenario name.
+
+    Rows of measurements of programs have no scenario to run, and are on the atlas page alone.
+    """
     _, sources, rows = docs_rows.rows()
     named = {}
     for at, row in enumerate(rows):
@@ -76,7 +80,7 @@ def entries():
             named.setdefault(name, []).append(row)
     files = {path.stem: path for path in sorted((ROOT / "scenarios/published").glob("*.toml"))}
     for name in named:
-        if name not in files:
+        if name not in files and not (ROOT / "atlas" / MEASURED / f"{name}.json").exists():
             files[name] = next((ROOT / "scenarios").glob(f"*/{name}.toml"))
     forms = reduced()
     found = {}

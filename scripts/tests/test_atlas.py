@@ -14,6 +14,8 @@ import atlas_digests
 import atlas_rows
 import atlas_text
 import docs_atlas
+import docs_rows
+import site_runs
 
 
 class Digests(unittest.TestCase):
@@ -78,6 +80,20 @@ class Digests(unittest.TestCase):
         measured.write_text(json.dumps(document))
         [problem] = self.found()
         self.assertTrue(problem.endswith(": scripts/clocks"), problem)
+
+
+class Gallery(unittest.TestCase):
+    """The gallery of the site as the repository is."""
+
+    def test_every_row_of_the_atlas_is_in_it_or_is_a_measurement(self):
+        _, entries = site_runs.entries()
+        shown = {row.id for entry in entries.values() for row in entry.rows}
+        _, _, rows = docs_rows.rows()
+        measured = atlas_digests.ROOT / "atlas" / atlas_digests.MEASURED
+        for row in rows:
+            names = {figure.scenario for figure in row.figures}
+            found = all((measured / f"{name}.json").exists() for name in names)
+            self.assertNotEqual(row.id in shown, found, row.id)
 
 
 class Choice(unittest.TestCase):
