@@ -55,11 +55,19 @@ debian() {
     )
 }
 
-# Installs the programs in $1 from a build that the user has, if $BENTPIPE_NAME_BUILD names the folder
-# that has them. Else checks that the variables $2... name source trees, for cmake_tree, and returns 1. Nothing is
-# downloaded. Exit status 3 if neither is set.
+# Installs the programs $2... of the folder $1.
+install_programs() {
+    local folder=$1
+    shift
+    mkdir -p "$home/bin"
+    install -m 755 "${@/#/$folder/}" "$home/bin/"
+}
+
+# Installs the programs in $1 from a build that the user has, if $BENTPIPE_NAME_BUILD names the
+# folder that has them. Else checks that the variables $2... name source trees, for cmake_tree, and
+# returns 1. Nothing is downloaded. Exit status 3 if neither is set.
 own_build() {
-    local build=BENTPIPE_${name^^}_BUILD program variable example=
+    local build=BENTPIPE_${name^^}_BUILD program variable example= missing=
     local folder=${!build:-}
     local -a programs
     read -ra programs <<<"$1"
@@ -71,29 +79,28 @@ own_build() {
                 exit 1
             fi
         done
-        mkdir -p "$home/bin"
-        install -m 755 "${programs[@]/#/$folder/}" "$home/bin/"
+        install_programs "$folder" "${programs[@]}"
         return
     fi
     for variable in "$@"; do
         folder=${!variable:-}
         example+="$variable=/path/to/its/source "
-        if [ -n "$folder" ] && [ ! -f "$folder/CMakeLists.txt" ]; then
+        if [ -z "$folder" ]; then
+            missing=${missing:-$variable}
+        elif [ ! -f "$folder/CMakeLists.txt" ]; then
             echo "$name: $variable is $folder, which has no CMakeLists.txt; allowed: a source tree" >&2
             exit 1
         fi
     done
-    for variable in "$@"; do
-        if [ -z "${!variable:-}" ]; then
-            cat >&2 <<END
-$name: $variable is not set, nor is $build. No package registry has $name with HTTP/3. Name its
+    if [ -n "$missing" ]; then
+        cat >&2 <<END
+$name: $missing is not set, nor is $build. No package registry has $name with HTTP/3. Name its
     source, or a build that has ${programs[*]}:
     ${example}peers/install $name
     $build=/path/to/the/build peers/install $name
 END
-            exit 3
-        fi
-    done
+        exit 3
+    fi
     need cmake cc c++
     return 1
 }

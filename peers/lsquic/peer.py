@@ -33,7 +33,7 @@ def download(options, work):
     received.mkdir()
     # It reads the certificates whose names end in .pem.
     shutil.copy(options.ca, anchors / "ca.pem")
-    command = [options.client, "-H", options.name, "-s", f"{where.hostname}:{where.port}"]
+    command = ["http_client", "-H", options.name, "-s", f"{where.hostname}:{where.port}"]
     command += ["-p", where.path, "-7", received, "-C", anchors, "-t"]
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
@@ -63,7 +63,7 @@ def download(options, work):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("client", "url", "name", "ca", "output"):
+    for name in ("url", "name", "ca", "output"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--timeout", type=float, default=60)
     options = parser.parse_args()

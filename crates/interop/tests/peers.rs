@@ -39,6 +39,10 @@ const OWN_BUILDS: [OwnBuild; 3] = [
     },
 ];
 
+/// Peers with a client of ours around a program of theirs, and that program.
+const PICOQUIC: (&str, &str) = ("picoquic", "picoquicdemo");
+const LSQUIC: (&str, &str) = ("lsquic", "http_client");
+
 impl OwnBuild {
     /// Runs `peers/NAME/install` with these variables set, and no others of its own.
     fn install(&self, into: &Path, set: &[(&str, &Path)]) -> Output {
@@ -199,12 +203,13 @@ fn a_peer_that_was_named_and_has_no_build_is_a_failure() {
     assert!(text(&output.stderr).contains("not installed: h2o"), "{}", text(&output.stderr));
 }
 
-/// Runs the client of picoquic with a stand-in for picoquicdemo that does `body`.
-fn picoquic(folder: &Path, body: &str, timeout: &str) -> Output {
-    script(&folder.join("picoquicdemo"), &format!("#!/bin/sh\n{body}\n"));
+/// Runs the client of a peer, `peers/NAME/peer.py`, with a stand-in for `program` that does `body`.
+fn client(folder: &Path, (name, program): (&str, &str), body: &str, timeout: &str) -> Output {
+    script(&folder.join(program), &format!("#!/bin/sh\n{body}\n"));
+    fs::write(folder.join("cert.pem"), "a certificate").expect("writes a file");
     let path = std::env::var("PATH").unwrap_or_default();
     Command::new("python3")
-        .arg(peers().join("picoquic/peer.py"))
+        .arg(peers().join(name).join("peer.py"))
         .args(["--url", "https://192.0.2.1:4433/7.bin", "--name", "h3.test", "--ca", "cert.pem"])
         .args(["--output", "output", "--timeout", timeout])
         .current_dir(folder)
@@ -220,7 +225,7 @@ fn times_of_picoquic_are_those_of_its_lines() {
     let body = "echo 'Starting client connection. Version = 1'; sleep 0.2\n\
         echo 'Connection established. Version = 1'; printf 1234567 >\"$6/7.bin\"; sleep 0.2\n\
         echo 'Stream 0 ended after 7 bytes'";
-    let output = picoquic(folder.path(), body, "20");
+    let output = client(folder.path(), PICOQUIC, body, "20");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let times: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let seconds = |key: &str| times[key].as_f64().expect("a time");
@@ -228,39 +233,6 @@ fn times_of_picoquic_are_those_of_its_lines() {
     assert!(seconds("completion_s") >= seconds("handshake_s") + 0.19, "{times}");
     assert_eq!((times["bytes"].as_u64(), times["zero_rtt"].as_bool()), (Some(7), Some(false)));
     assert_eq!(fs::read(folder.path().join("output")).expect("the file"), b"1234567");
-}
-
-#[test]
-fn a_download_of_picoquic_that_fails_or_hangs_has_a_reason() {
-    let begin = "echo 'Starting client connection. Version = 1'\n";
-    let error = "Connection ends with local error 0x433 (idle timeout).";
-    for (body, timeout, reason) in [
-        (format!("{begin}echo '{error}'; exit 1"), "20", "idle timeout"),
-        (format!("{begin}exec sleep 30"), "1", "not complete within 1 s"),
-        ("exit 7".to_owned(), "20", "status 7"),
-    ] {
-        let folder = place();
-        let output = picoquic(folder.path(), &body, timeout);
-        let message = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{message}");
-        assert!(message.contains(reason), "{message}");
-    }
-}
-
-/// Runs the client of lsquic with a stand-in for http_client that does `body`.
-fn lsquic(folder: &Path, body: &str, timeout: &str) -> Output {
-    let client = folder.join("http_client");
-    script(&client, &format!("#!/bin/sh\n{body}\n"));
-    fs::write(folder.join("cert.pem"), "a certificate").expect("writes a file");
-    Command::new("python3")
-        .arg(peers().join("lsquic/peer.py"))
-        .arg("--client")
-        .arg(client)
-        .args(["--url", "https://192.0.2.1:4433/7.bin", "--name", "h3.test", "--ca", "cert.pem"])
-        .args(["--output", "output", "--timeout", timeout])
-        .current_dir(folder)
-        .output()
-        .expect("runs python3")
 }
 
 #[test]
@@ -279,7 +251,7 @@ fn times_of_lsquic_follow_one_another() {
         line("time to 1st byte", "651.00"),
     ]
     .concat();
-    let output = lsquic(folder.path(), &body, "20");
+    let output = client(folder.path(), LSQUIC, &body, "20");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let times: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let near = |key: &str, seconds: f64| {
@@ -294,15 +266,20 @@ fn times_of_lsquic_follow_one_another() {
 }
 
 #[test]
-fn a_download_of_lsquic_that_fails_or_hangs_has_a_reason() {
+fn a_download_that_fails_or_hangs_has_a_reason() {
+    let begin = "echo 'Starting client connection. Version = 1'\n";
+    let error = "Connection ends with local error 0x433 (idle timeout).";
     let none = "time for request: n: 0; min: 0.00 ms; max: 0.00 ms; mean: 0.00 ms; sd: 0.00 ms";
-    for (body, timeout, reason) in [
-        (format!("echo '{none}'; echo 'could not verify' >&2"), "20", "could not verify"),
-        ("exec sleep 30".to_owned(), "1", "not complete within 1 s"),
-        ("exit 7".to_owned(), "20", "status 7"),
+    for (peer, body, timeout, reason) in [
+        (PICOQUIC, format!("{begin}echo '{error}'; exit 1"), "20", "idle timeout"),
+        (PICOQUIC, format!("{begin}exec sleep 30"), "1", "not complete within 1 s"),
+        (PICOQUIC, "exit 7".to_owned(), "20", "status 7"),
+        (LSQUIC, format!("echo '{none}'; echo 'could not verify' >&2"), "20", "could not verify"),
+        (LSQUIC, "exec sleep 30".to_owned(), "1", "not complete within 1 s"),
+        (LSQUIC, "exit 7".to_owned(), "20", "status 7"),
     ] {
         let folder = place();
-        let output = lsquic(folder.path(), &body, timeout);
+        let output = client(folder.path(), peer, &body, timeout);
         let message = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{message}");
         assert!(message.contains(reason), "{message}");
