@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+from atlas_rows import same
+
 
 def estimates(root, bentpipe, files, extra):
     """Returns what `run --dry-run` says of each file."""
@@ -33,22 +35,18 @@ def touched(root, files, commit):
     """Returns those of `files` whose results in atlas/ differ from those in `commit`.
 
     Results carry the digest of their scenario and its inputs, so that these are compared, too. A
-    scenario without results at either of the two is one of them.
+    scenario that has results at one of the two alone is one of them.
     """
     known = subprocess.run(["git", "cat-file", "-e", commit], cwd=root, capture_output=True)
     if known.returncode != 0:
         sys.exit(f"scripts/atlas: --touched {commit}: no such commit here")
 
-    def results(file):
-        path = f"atlas/{file.parent.name}/{file.stem}.json"
-        now = root / path
-        old = subprocess.run(["git", "show", f"{commit}:{path}"], cwd=root, capture_output=True)
-        texts = [now.read_text() if now.exists() else "null", old.stdout or "null"]
-        return [{**(json.loads(text) or {}), "commit": None} for text in texts]
-
     def differs(file):
-        now, old = results(file)
-        return now != old
+        path = f"atlas/{file.parent.name}/{file.stem}.json"
+        old = subprocess.run(["git", "show", f"{commit}:{path}"], cwd=root, capture_output=True)
+        now = root / path
+        texts = [old.stdout or "null", now.read_text() if now.exists() else "null"]
+        return not same(*map(json.loads, texts))
 
     return [file for file in files if differs(file)]
 

@@ -105,13 +105,20 @@ def identity(row):
     return (row["variant"], point_text(row["point"]), row["flow"], row["visit"], row["metric"])
 
 
+def same(old, new):
+    """True if two results, either of which may be `None`, differ in their commit at most."""
+    if old is None or new is None:
+        return old is new
+    return {**old, "commit": None} == {**new, "commit": None}
+
+
 def kept(old, new):
     """Returns which of two results to keep: the old one if they differ in their commit alone.
 
     A result that does not move is so from the first commit that gave it. If that was not clean, or
     none is known, a clean one takes its place.
     """
-    if old is None or {**old, "commit": None} != {**new, "commit": None}:
+    if not same(old, new):
         return new
     clean = lambda document: not (document.get("commit") or "+").endswith("+")
     return new if clean(new) and not clean(old) else old
