@@ -104,6 +104,7 @@ impl Resumption {
         clock: &RealClock,
         warnings: &mut Vec<String>,
     ) -> Result<Self, ResumptionError> {
+        // It brings the epoch up to date, by which the store expires paths.
         clock.now();
         let limits = Limits::default();
         let in_memory = || Self::with_store(MemoryStore::new(limits), clock.clone());
