@@ -35,6 +35,8 @@ struct Pair {
     /// Whether the client's datagram of that number is lost, and its datagrams so far.
     lost_by_client: fn(usize) -> bool,
     sent_by_client: usize,
+    /// Shortest wait for a timer of either end.
+    shortest_wait: Span,
     now: Time,
 }
 
@@ -71,6 +73,7 @@ fn pair_with(clock: Clock, settings: Settings, app: fn(Conn) -> Task) -> (Pair, 
         sent: 0,
         lost_by_client: |_| false,
         sent_by_client: 0,
+        shortest_wait: Span::MAX,
         now: Time::ZERO,
     };
     (pair, client_config)
@@ -104,6 +107,8 @@ impl Pair {
                 }
                 buffer.clear();
             }
+            let wait = endpoint.next_timeout().map(|at| at.since(self.now));
+            self.shortest_wait = wait.into_iter().fold(self.shortest_wait, Span::min);
         }
     }
 
@@ -200,8 +205,15 @@ async fn flood(conn: Conn) {
 
 /// Returns the bytes that a client gets of a server that floods it, within a minute.
 fn flooded(lost_by_client: fn(usize) -> bool, lost: fn(usize) -> bool) -> (usize, Pair) {
-    let (mut pair, config) =
-        pair_with(Clock::new(), Settings::default(), |conn| Box::pin(flood(conn)));
+    flooded_with(Settings::default(), lost_by_client, lost)
+}
+
+fn flooded_with(
+    settings: Settings,
+    lost_by_client: fn(usize) -> bool,
+    lost: fn(usize) -> bool,
+) -> (usize, Pair) {
+    let (mut pair, config) = pair_with(Clock::new(), settings, |conn| Box::pin(flood(conn)));
     (pair.lost_by_client, pair.lost) = (lost_by_client, lost);
     let received = Arc::new(Mutex::new(0));
     let counted = received.clone();
@@ -238,6 +250,15 @@ fn data_that_arrives_before_its_keys_is_kept() {
     let (_, all) = flooded(|_| false, |_| false);
     // The first flight of data was not sent again.
     assert!(kept.sent < all.sent + 8, "{} and {} datagrams", kept.sent, all.sent);
+}
+
+#[test]
+fn packets_that_are_paced_at_a_high_rate_leave_several_at_once() {
+    // A window of 800 kB over 40 ms: a packet every 70 us.
+    let settings = Settings { initial_window: 550, ..Settings::default() };
+    let (received, pair) = flooded_with(settings, |_| false, |_| false);
+    assert_eq!(received, 1_000_000);
+    assert_eq!(pair.shortest_wait, Span::from_micros(100));
 }
 
 /// A client that offers so many protocols that its hello takes two packets, as those of browsers

@@ -108,7 +108,7 @@ impl Connection {
             stream_window: FlowControlRule::tuned().max_window,
             connection_window: WINDOW,
             // lsquic's BBR would stay at its smallest window, at 150 kbps: decision 55.
-            flow_control: FlowControlRule::tuned().without_interval(),
+            flow_control: FlowControlRule::tuned(),
             initial_mtu: MTU.0,
             max_mtu: MTU.1,
             ack: AckRule::Auto,

@@ -21,22 +21,15 @@ impl FlowControlRule {
     /// A window that grows with the path, up to 64 MB (850 Mbps over 600 ms).
     ///
     /// The window is twice what arrives in an RTT, so an update that waits for a sixteenth of it is
-    /// late by an eighth of that, which leaves enough for a sender that doubles its rate. The
-    /// interval of 50 ms, suggested by "QUIC & Satellite Return Link" (Fairhurst, Custura, Jones),
-    /// soon replaces what a slow flow uses and what a lost update announced.
+    /// late by an eighth of that, which leaves enough for a sender that doubles its rate. There is
+    /// no interval: a sender that uses little of its window is not limited by it, and each of those
+    /// updates would ask it for an acknowledgement (decision 55).
     pub fn tuned() -> Self {
         Self {
             tuned: true,
             update_fraction: Ratio::new(1.0 / 16.0).unwrap_or_default(),
-            update_interval: Some(Span::from_millis(50)),
             ..Self::default()
         }
-    }
-
-    /// The same rule without updates by time. A sender that uses little of its window is not
-    /// limited by it, and each of those updates asks it for an acknowledgement (decision 55).
-    pub fn without_interval(self) -> Self {
-        Self { update_interval: None, ..self }
     }
 
     /// Returns true if the stack can apply the rule by itself.
