@@ -126,8 +126,7 @@ pub struct FlowControl {
     /// eighth by default, a sixteenth for a tuned window.
     #[schemars(with = "Option<Ratio>", extend("x-accepted-by" = ["quic"]))]
     pub window_update_fraction: Option<Spanned<Ratio>>,
-    /// Maximum time between two window updates while data is consumed; by default, 50 ms for a
-    /// tuned window, otherwise unlimited.
+    /// Maximum time between two window updates while data is consumed; unlimited by default.
     #[schemars(with = "Option<Span>", extend("x-accepted-by" = ["quic"]))]
     pub window_update_interval: Option<Spanned<Span>>,
     /// Maximum amount of unacknowledged data that the sender buffers.
