@@ -118,11 +118,7 @@ fn flow_control_rule(keys: &Transport) -> FlowControlRule {
             .window_update_fraction
             .as_ref()
             .map_or(default.update_fraction, |after| *after.get_ref()),
-        update_interval: keys
-            .window_update_interval
-            .as_ref()
-            .map(|every| *every.get_ref())
-            .or(default.update_interval),
+        update_interval: keys.window_update_interval.as_ref().map(|every| *every.get_ref()),
     }
 }
 

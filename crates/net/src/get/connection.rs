@@ -107,7 +107,6 @@ impl Connection {
             // The stack cannot change it later, so the connection's window is the limit.
             stream_window: FlowControlRule::tuned().max_window,
             connection_window: WINDOW,
-            // lsquic's BBR would stay at its smallest window, at 150 kbps: decision 55.
             flow_control: FlowControlRule::tuned(),
             initial_mtu: MTU.0,
             max_mtu: MTU.1,

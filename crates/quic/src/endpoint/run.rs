@@ -16,10 +16,10 @@ use std::task::{Context, Poll, Waker};
 /// for a byte from 8 Mbps on.
 const RESOLUTION: Span = Span::from_micros(1);
 
-/// Shortest wait for a timer of the stack. Above 118 Mbps its pacer asks to be woken for each
-/// packet after less. Timers of operating systems are not more precise, and packets that leave
-/// together need a single call (decision 56).
-const TIMER_SLACK: Span = Span::from_micros(100);
+/// Shortest wait for a timer of the stack. From 118 Mbps on, its pacer would wake the connection
+/// sooner, for each packet: no host wakes that precisely, and packets that leave together need a
+/// single call (decision 56).
+const SHORTEST_WAIT: Span = Span::from_micros(100);
 
 impl Endpoint {
     /// Returns when [`Endpoint::handle_timeout`] is due.
@@ -185,9 +185,9 @@ impl Endpoint {
             self.ready.pop_front();
             entry.queued = false;
             let (blocked, validated) = (state.writers_blocked(), state.may_send_freely());
-            let timeout = state.quic.poll_timeout().map(|at| round_up(self.clock.time(at)));
-            let timeout = timeout.map(|at| at.max(now + TIMER_SLACK));
-            let timeout = timeout
+            let stack = state.quic.poll_timeout().map(|at| round_up(self.clock.time(at)));
+            let timeout = stack
+                .map(|at| at.max(now + SHORTEST_WAIT))
                 .into_iter()
                 .chain(entry.ack_scheduler.due())
                 .chain(state.flow_control_due())
