@@ -8,12 +8,24 @@ use super::transitions::Trigger;
 use crate::controller::{
     Ack, Controller, EcnCe, Loss, PathChange, Restart, SendControl, SentPacket,
 };
-use bentpipe_units::{Bytes, Time};
+use bentpipe_units::{Bytes, Rate, Time};
 
 impl CarefulResume {
     fn observe(&mut self, ack: &Ack<'_>) {
         let in_slow_start = self.controller.send_control().in_slow_start;
         self.observer.on_ack(ack, in_slow_start, &self.handle);
+    }
+
+    /// Returns the pacing rate before a jump: at most that of the saved path. A slow start that
+    /// knows nothing of the path may send its first burst faster than the link, and the jump would
+    /// meet the queue of it.
+    fn limited_to_saved_rate(&self, rate: Rate, cwnd: Bytes) -> Rate {
+        match self.saved {
+            Some(saved) if self.parameters.worthwhile_jump(&saved, cwnd).is_some() => {
+                rate.min(saved.rate())
+            }
+            _ => rate,
+        }
     }
 
     /// Retreats from the jump, by window or rate.
@@ -206,9 +218,13 @@ impl Controller for CarefulResume {
     fn send_control(&self) -> SendControl {
         let inner = self.controller.send_control();
         let control = match self.phase {
-            PhaseState::Reconnaissance(_) if self.saved.is_some() => {
-                SendControl { phase: "reconnaissance", ..inner }
-            }
+            PhaseState::Reconnaissance(_) if self.saved.is_some() => SendControl {
+                pacing_rate: inner
+                    .pacing_rate
+                    .map(|rate| self.limited_to_saved_rate(rate, inner.cwnd)),
+                phase: "reconnaissance",
+                ..inner
+            },
             PhaseState::Reconnaissance(_) | PhaseState::Normal => inner,
             PhaseState::Unvalidated(Jump::Window(jump)) => {
                 // No burst larger than the initial window (RFC 9959 §4.3.2).

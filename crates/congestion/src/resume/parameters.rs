@@ -12,6 +12,9 @@ parameters! {
              400 Mbps in 640 ms)";
         jump_share: 0.5, 0.01 => 0.5, "",
             "fraction of the saved window to jump to (RFC 9959 §3.3: at most half)";
+        least_jump: 2.0, 1.0 => 100.0, "",
+            "smallest jump, relative to the congestion window at that time (our choice: a smaller \
+             one saves less than an RTT, and a loss costs more; 1: any jump)";
         beta: 0.5, 0.1 => 1.0, "",
             "slow-start threshold after a retreat, as a fraction of PipeSize (RFC 9959 §3.5, \
              Beta)";
@@ -30,6 +33,13 @@ impl Parameters {
     /// Returns the window to jump to: `jump_cwnd` (§3.3).
     pub(super) fn jump_window(&self, saved: &SavedParameters) -> Bytes {
         saved.window.mul_f64(self.jump_share).min(Bytes::new(self.max_jump as u64))
+    }
+
+    /// Returns the window to jump to from the congestion window `cwnd`. `None` if the jump would
+    /// gain too little.
+    pub(super) fn worthwhile_jump(&self, saved: &SavedParameters, cwnd: Bytes) -> Option<Bytes> {
+        let window = self.jump_window(saved);
+        (window > cwnd.mul_f64(self.least_jump)).then_some(window)
     }
 
     /// Returns true if the RTT is too short for the saved path (§3.2).

@@ -69,12 +69,12 @@ impl CarefulResume {
     }
 
     fn jump(&mut self, now: Time, rtt: Span, saved: &SavedParameters) {
-        let window = self.parameters.jump_window(saved);
-        if window <= self.controller.send_control().cwnd {
-            // The controller has reached the jump window by itself.
+        let cwnd = self.controller.send_control().cwnd;
+        let Some(window) = self.parameters.worthwhile_jump(saved, cwnd) else {
+            // The controller has reached the jump window, or nearly, by itself.
             self.go(now, PhaseState::Normal, None);
             return;
-        }
+        };
         self.start_jump();
         let jump = WindowJump { window, rtt, first_sent_at: None };
         self.go(
