@@ -77,6 +77,48 @@ fn reconnaissance_becomes_normal_when_the_jump_gains_nothing() {
 }
 
 #[test]
+fn a_jump_must_more_than_double_the_window() {
+    for (window, phase) in [(80, Phase::Normal), (82, Phase::Unvalidated)] {
+        let mut rig = Rig::new(ResumeMode::Careful, Some(saved(window)));
+        rig.send(10);
+        rig.at(100).ack(0, 9);
+        // Half of `window`, from 20 packets.
+        assert_eq!(rig.resume.resume_phase(), phase, "{window}");
+    }
+}
+
+/// A controller that sends its ten packets at 100 Mbps.
+#[derive(Debug, Clone)]
+struct Burst;
+
+impl Controller for Burst {
+    fn on_ack(&mut self, _: &crate::Ack<'_>) {}
+    fn on_loss(&mut self, _: &crate::Loss<'_>) {}
+    fn on_ecn_ce(&mut self, _: &EcnCe) {}
+    fn restart(&mut self, _: &crate::Restart) {}
+    fn send_control(&self) -> crate::SendControl {
+        let pacing_rate = Some(Rate::from_mbps(100));
+        crate::SendControl { pacing_rate, ..crate::SendControl::window(packets(10), true, "burst") }
+    }
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
+#[test]
+fn what_precedes_a_jump_is_no_faster_than_the_saved_path() {
+    let rate = |offer| {
+        let rig = Rig::around(Box::new(Burst), ResumeMode::Careful, offer);
+        rig.resume.send_control().pacing_rate
+    };
+    // 300 packets of 1000 bytes per 100 ms.
+    assert_eq!(rate(Some(saved(300))), Some(Rate::from_mbps(24)));
+    // A saved path that is no reason to jump may have been measured by a sender of little.
+    assert_eq!(rate(Some(saved(20))), Some(Rate::from_mbps(100)));
+    assert_eq!(rate(None), Some(Rate::from_mbps(100)));
+}
+
+#[test]
 fn reconnaissance_becomes_normal_on_loss() {
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
