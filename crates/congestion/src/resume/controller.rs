@@ -17,8 +17,8 @@ impl CarefulResume {
     }
 
     /// Returns the pacing rate before a jump: at most that of the saved path. A slow start that
-    /// knows nothing of the path may send its first burst faster than the link, and the jump would
-    /// meet the queue of it.
+    /// knows nothing of the path may send its first burst faster than the link, and what overflows
+    /// the queue would make the jump a retreat.
     fn limited_to_saved_rate(&self, rate: Rate, cwnd: Bytes) -> Rate {
         match self.saved {
             Some(saved) if self.parameters.worthwhile_jump(&saved, cwnd).is_some() => {

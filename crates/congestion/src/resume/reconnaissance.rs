@@ -71,7 +71,7 @@ impl CarefulResume {
     fn jump(&mut self, now: Time, rtt: Span, saved: &SavedParameters) {
         let cwnd = self.controller.send_control().cwnd;
         let Some(window) = self.parameters.worthwhile_jump(saved, cwnd) else {
-            // The controller has reached the jump window, or nearly, by itself.
+            // The controller has reached the jump window, or much of it, by itself.
             self.go(now, PhaseState::Normal, None);
             return;
         };

@@ -87,33 +87,15 @@ fn a_jump_must_more_than_double_the_window() {
     }
 }
 
-/// A controller that sends its ten packets at 100 Mbps.
-#[derive(Debug, Clone)]
-struct Burst;
-
-impl Controller for Burst {
-    fn on_ack(&mut self, _: &crate::Ack<'_>) {}
-    fn on_loss(&mut self, _: &crate::Loss<'_>) {}
-    fn on_ecn_ce(&mut self, _: &EcnCe) {}
-    fn restart(&mut self, _: &crate::Restart) {}
-    fn send_control(&self) -> crate::SendControl {
-        let pacing_rate = Some(Rate::from_mbps(100));
-        crate::SendControl { pacing_rate, ..crate::SendControl::window(packets(10), true, "burst") }
-    }
-    fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(self.clone())
-    }
-}
-
 #[test]
 fn what_precedes_a_jump_is_no_faster_than_the_saved_path() {
     let rate = |offer| {
-        let rig = Rig::around(Box::new(Burst), ResumeMode::Careful, offer);
-        rig.resume.send_control().pacing_rate
+        let burst = Grower { window: packets(10), pacing_rate: Some(Rate::from_mbps(100)) };
+        Rig::around(Box::new(burst), ResumeMode::Careful, offer).resume.send_control().pacing_rate
     };
     // 300 packets of 1000 bytes per 100 ms.
     assert_eq!(rate(Some(saved(300))), Some(Rate::from_mbps(24)));
-    // A saved path that is no reason to jump may have been measured by a sender of little.
+    // A path that is no reason to jump may have been saved by a sender that had little to send.
     assert_eq!(rate(Some(saved(20))), Some(Rate::from_mbps(100)));
     assert_eq!(rate(None), Some(Rate::from_mbps(100)));
 }
@@ -222,19 +204,23 @@ fn the_window_is_constant_in_the_unvalidated_phase() {
 /// A controller that grows by a packet per ACK unless the sender is application-limited, and
 /// ignores restarts.
 #[derive(Debug, Clone)]
-struct Grower(Bytes);
+struct Grower {
+    window: Bytes,
+    pacing_rate: Option<Rate>,
+}
 
 impl Controller for Grower {
     fn on_ack(&mut self, ack: &crate::Ack<'_>) {
         if !ack.app_limited {
-            self.0 += MTU;
+            self.window += MTU;
         }
     }
     fn on_loss(&mut self, _: &crate::Loss<'_>) {}
     fn on_ecn_ce(&mut self, _: &EcnCe) {}
     fn restart(&mut self, _: &crate::Restart) {}
     fn send_control(&self) -> crate::SendControl {
-        crate::SendControl::window(self.0, true, "growing")
+        let control = crate::SendControl::window(self.window, true, "growing");
+        crate::SendControl { pacing_rate: self.pacing_rate, ..control }
     }
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(self.clone())
@@ -243,7 +229,8 @@ impl Controller for Grower {
 
 #[test]
 fn the_controller_does_not_grow_while_the_layer_sets_the_window() {
-    let mut rig = Rig::around(Box::new(Grower(packets(10))), ResumeMode::Careful, Some(saved(300)));
+    let grower = Grower { window: packets(10), pacing_rate: None };
+    let mut rig = Rig::around(Box::new(grower), ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(100).ack_as(0, 9, true);
     rig.send(60);
