@@ -67,14 +67,15 @@ impl LongPath {
         if ack.newest().number < first {
             return Next::Stay;
         }
-        let (window, acked) = (path.window.get() as f64, ack.bytes.get() as f64);
+        let window = path.window.get() as f64;
+        let (before, acked) = path.round_growth(ack.delivered);
         let proven = path.proven * path.base();
         // Doubles, as any slow start does, but within the proven volume, since losses reveal a
-        // queue earlier than delay here.
-        let slow =
-            if ack.app_limited { window } else { window.max((window + acked).min(2.0 * proven)) };
+        // queue earlier than delay here. Both limits count from the start of the round: the rate
+        // is proven only by its later ACKs, and what the window has grown is not doubled again.
+        let slow = if ack.app_limited { window } else { (before + acked).min(2.0 * proven) };
         let volume = (1.0 + path.tuning.excess) * proven;
-        let window = slow.max(volume.min(window + (path.max_growth() - 1.0) * acked));
+        let window = window.max(slow).max(volume.min(before + (path.max_growth() - 1.0) * acked));
         path.window = Bytes::new(window as u64);
         path.burst.get_or_insert_default();
         path.set_burst_rate();

@@ -71,9 +71,10 @@ pub(super) struct Path {
     pub(super) proven: f64,
     /// The rate that is proven if frames are found, in bytes per second.
     pub(super) proven_by_frames: f64,
-    /// Rounds up to now; bytes delivered at the start of this one; its ACKs and losses.
+    /// Rounds up to now; bytes delivered and window at the start of this one; its ACKs and losses.
     pub(super) round: u64,
     round_delivered: Bytes,
+    round_window: Bytes,
     acks: u64,
     pub(super) losses: Losses,
     /// The window that another layer set during the bursts, as a jump of Careful Resume does; zero
@@ -113,6 +114,7 @@ impl Path {
             proven_by_frames: 0.0,
             round: 0,
             round_delivered: Bytes::ZERO,
+            round_window: Bytes::ZERO,
             acks: 0,
             losses: Losses::default(),
             resumed: Bytes::ZERO,
@@ -147,6 +149,7 @@ impl Path {
             }
             self.round += 1;
             self.round_delivered = ack.delivered.saturating_sub(ack.bytes);
+            self.round_window = self.window;
             self.acks = 0;
             self.burst = self.burst.map(|_| Bytes::ZERO);
             self.losses = Losses::default();
@@ -257,6 +260,12 @@ impl Path {
     /// Returns the minimum RTT in seconds, at least a millisecond.
     pub(super) fn base(&self) -> f64 {
         self.delay.base().as_secs_f64().max(0.001)
+    }
+
+    /// Returns the window at the start of this round, and the bytes delivered since.
+    pub(super) fn round_growth(&self, delivered: Bytes) -> (f64, f64) {
+        let acked = delivered.saturating_sub(self.round_delivered);
+        (self.round_window.get() as f64, acked.get() as f64)
     }
 
     /// Returns the bytes delivered or lost in this round.
