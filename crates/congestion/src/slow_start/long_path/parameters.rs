@@ -27,9 +27,9 @@ parameters! {
         shared_margin: 0.5, 0.1 => 2.0, "", "`settle` and `margin` on a path that others use";
         busy_gain: 1.25, 1.0 => 16.0, "", "`gain` on a path that others may use";
         busy_growth: 2.0, 1.0 => 64.0, "", "`max_growth` on a path that others may use";
-        doubt: 1.0, 0.0 => 1.0, "",
+        doubt: 0.05, 0.0 => 1.0, "",
             "losses of the bursts, relative to the window, beyond which no more capacity is sought";
-        excess: 0.2, 0.0 => 2.0, "",
+        excess: 0.15, 0.0 => 2.0, "",
             "volume in flight beyond the proven rate times the RTT";
         max_growth: 16.0, 2.0 => 64.0, "",
             "maximum growth of the window per round";
