@@ -68,7 +68,7 @@ impl LongPath {
             return Next::Stay;
         }
         let window = path.window.get() as f64;
-        let (before, acked) = path.round_growth(ack.delivered);
+        let (before, acked) = path.growth();
         let proven = path.proven * path.base();
         // Doubles, as any slow start does, but within the proven volume, since losses reveal a
         // queue earlier than delay here. Both limits count from the start of the round: the rate
@@ -177,13 +177,11 @@ impl SlowStart for LongPath {
     }
 
     /// Continues with the window of another layer that sends more than was proven, and takes
-    /// responsibility for it: its deliveries prove the rate as well as a burst does.
+    /// responsibility for it.
     fn on_restart(&mut self, to: &Restart) -> bool {
         let growing = matches!(self.step, Step::Growing(_));
         if growing {
-            self.path.resumed = to.window;
-            self.path
-                .send(to.window.get() as f64, 1.25 * to.window.get() as f64 / self.path.base());
+            self.path.resume(to.window);
         }
         growing
     }

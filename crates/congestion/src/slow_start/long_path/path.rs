@@ -71,12 +71,16 @@ pub(super) struct Path {
     pub(super) proven: f64,
     /// The rate that is proven if frames are found, in bytes per second.
     pub(super) proven_by_frames: f64,
-    /// Rounds up to now; bytes delivered and window at the start of this one; its ACKs and losses.
+    /// Rounds up to now; bytes delivered at the start of this one; its ACKs and losses.
     pub(super) round: u64,
     round_delivered: Bytes,
-    round_window: Bytes,
     acks: u64,
     pub(super) losses: Losses,
+    /// Bytes delivered up to now.
+    delivered: Bytes,
+    /// Window and bytes delivered from which this round's growth counts: those at its start, or
+    /// when another layer set the window.
+    grown_from: (Bytes, Bytes),
     /// The window that another layer set during the bursts, as a jump of Careful Resume does; zero
     /// without one.
     pub(super) resumed: Bytes,
@@ -114,9 +118,10 @@ impl Path {
             proven_by_frames: 0.0,
             round: 0,
             round_delivered: Bytes::ZERO,
-            round_window: Bytes::ZERO,
             acks: 0,
             losses: Losses::default(),
+            delivered: Bytes::ZERO,
+            grown_from: (Bytes::ZERO, Bytes::ZERO),
             resumed: Bytes::ZERO,
             lossless: true,
             chance: 0.0,
@@ -149,11 +154,12 @@ impl Path {
             }
             self.round += 1;
             self.round_delivered = ack.delivered.saturating_sub(ack.bytes);
-            self.round_window = self.window;
+            self.grown_from = (self.window, self.round_delivered);
             self.acks = 0;
             self.burst = self.burst.map(|_| Bytes::ZERO);
             self.losses = Losses::default();
         }
+        self.delivered = ack.delivered;
         self.acks += 1;
         let quiet = self.arrivals.last_at().map_or(Span::MAX, |last| ack.now.since(last));
         let idle = (self.scale / 8).max(Span::from_millis(75));
@@ -262,10 +268,18 @@ impl Path {
         self.delay.base().as_secs_f64().max(0.001)
     }
 
-    /// Returns the window at the start of this round, and the bytes delivered since.
-    pub(super) fn round_growth(&self, delivered: Bytes) -> (f64, f64) {
-        let acked = delivered.saturating_sub(self.round_delivered);
-        (self.round_window.get() as f64, acked.get() as f64)
+    /// Returns the window from which this round's growth counts, and the bytes delivered since.
+    pub(super) fn growth(&self) -> (f64, f64) {
+        let (window, delivered) = self.grown_from;
+        (window.get() as f64, self.delivered.saturating_sub(delivered).get() as f64)
+    }
+
+    /// Continues with the window that another layer set: its deliveries prove the rate as well as a
+    /// burst does, and growth counts from it.
+    pub(super) fn resume(&mut self, window: Bytes) {
+        self.resumed = window;
+        self.grown_from = (window, self.delivered);
+        self.send(window.get() as f64, 1.25 * window.get() as f64 / self.base());
     }
 
     /// Returns the bytes delivered or lost in this round.

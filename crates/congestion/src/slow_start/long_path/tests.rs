@@ -204,21 +204,38 @@ fn a_first_burst_that_proves_little_falls_back_to_slow_start_and_covers_its_loss
     assert!(sender.slow_start.window() < Bytes::new(240_000));
 }
 
+fn jump_to(window: u64) -> Restart {
+    Restart {
+        now: Time::from_millis(1200),
+        window: Bytes::new(window),
+        ssthresh: None,
+        rate: None,
+        min_rtt: None,
+        recovery_start: 0,
+    }
+}
+
+#[test]
+fn growth_after_a_jump_counts_from_the_jump() {
+    let mut sender = Sender::begun();
+    sender.burst();
+    for number in 1..=100 {
+        sender.ack(1200 + number / 2, number, false);
+    }
+    // 2000 bytes per millisecond are proven, or 1.2 MB per RTT, and 1.38 MB may be in flight.
+    assert!(sender.slow_start.on_restart(&jump_to(1_200_000)));
+    sender.ack(1251, 101, false);
+    let window = sender.slow_start.window().get();
+    assert_eq!(window, 1_215_000, "an ACK of 1000 bytes adds fifteen times as many");
+}
+
 /// Returns the outcome of a jump to 2 MB on a remembered path, all of which but `lost` packets
 /// arrives at 0.7 MB/s, and the window then.
 fn jump_that_arrives_slowly(lost: u64) -> (Progress, Bytes) {
     let mut sender = Sender::begun();
     sender.burst();
     sender.ack(1200, 1, false);
-    let to = Restart {
-        now: Time::from_millis(1200),
-        window: Bytes::new(2_000_000),
-        ssthresh: None,
-        rate: None,
-        min_rtt: None,
-        recovery_start: 0,
-    };
-    assert!(sender.slow_start.on_restart(&to));
+    assert!(sender.slow_start.on_restart(&jump_to(2_000_000)));
     for step in 0..500 {
         sender.send(1200 + step, 4);
     }
