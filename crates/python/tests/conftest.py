@@ -22,6 +22,7 @@ name = "cubic"
 [[variant]]
 name = "newreno"
 congestion = "newreno"
+slow_start = "standard"
 [sweep]
 "workload.download" = ["50 kB", "200 kB"]
 [[expect]]

@@ -59,6 +59,11 @@ impl Arrivals {
         self.list.back().map(|last| last.at)
     }
 
+    /// Returns the bytes delivered by the latest ACK.
+    pub(super) fn delivered(&self) -> Bytes {
+        self.list.back().map_or(Bytes::ZERO, |last| last.delivered)
+    }
+
     /// Returns the rate over the last `window` in bytes per second. `None` if ACKs after `since` do
     /// not cover all of it.
     ///

@@ -71,8 +71,8 @@ impl LongPath {
         let (before, acked) = path.growth();
         let proven = path.proven * path.base();
         // Doubles, as any slow start does, but within the proven volume, since losses reveal a
-        // queue earlier than delay here. Both limits count from the start of the round: the rate
-        // is proven only by its later ACKs, and what the window has grown is not doubled again.
+        // queue earlier than delay here. Both limits count from the start of the round, or from a
+        // jump: the rate is proven only by later ACKs, and growth is not doubled again.
         let slow = if ack.app_limited { window } else { (before + acked).min(2.0 * proven) };
         let volume = (1.0 + path.tuning.excess) * proven;
         let window = window.max(slow).max(volume.min(before + (path.max_growth() - 1.0) * acked));

@@ -76,8 +76,6 @@ pub(super) struct Path {
     round_delivered: Bytes,
     acks: u64,
     pub(super) losses: Losses,
-    /// Bytes delivered up to now.
-    delivered: Bytes,
     /// Window and bytes delivered from which this round's growth counts: those at its start, or
     /// when another layer set the window.
     grown_from: (Bytes, Bytes),
@@ -120,7 +118,6 @@ impl Path {
             round_delivered: Bytes::ZERO,
             acks: 0,
             losses: Losses::default(),
-            delivered: Bytes::ZERO,
             grown_from: (Bytes::ZERO, Bytes::ZERO),
             resumed: Bytes::ZERO,
             lossless: true,
@@ -159,7 +156,6 @@ impl Path {
             self.burst = self.burst.map(|_| Bytes::ZERO);
             self.losses = Losses::default();
         }
-        self.delivered = ack.delivered;
         self.acks += 1;
         let quiet = self.arrivals.last_at().map_or(Span::MAX, |last| ack.now.since(last));
         let idle = (self.scale / 8).max(Span::from_millis(75));
@@ -271,14 +267,14 @@ impl Path {
     /// Returns the window from which this round's growth counts, and the bytes delivered since.
     pub(super) fn growth(&self) -> (f64, f64) {
         let (window, delivered) = self.grown_from;
-        (window.get() as f64, self.delivered.saturating_sub(delivered).get() as f64)
+        (window.get() as f64, self.arrivals.delivered().saturating_sub(delivered).get() as f64)
     }
 
     /// Continues with the window that another layer set: its deliveries prove the rate as well as a
     /// burst does, and growth counts from it.
     pub(super) fn resume(&mut self, window: Bytes) {
         self.resumed = window;
-        self.grown_from = (window, self.delivered);
+        self.grown_from = (window, self.arrivals.delivered());
         self.send(window.get() as f64, 1.25 * window.get() as f64 / self.base());
     }
 

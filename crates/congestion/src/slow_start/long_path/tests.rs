@@ -54,6 +54,14 @@ impl Sender {
         progress
     }
 
+    /// Handles the ACKs of `numbers` of the first burst, two per millisecond as they were sent,
+    /// such that packet 0 would be acknowledged at `start_ms`.
+    fn ack_as_sent(&mut self, start_ms: u64, numbers: std::ops::RangeInclusive<u64>) {
+        for number in numbers {
+            self.ack(start_ms + number / 2, number, false);
+        }
+    }
+
     /// Sends the first burst at its pacing rate: 120 packets in 60 ms.
     fn burst(&mut self) {
         for step in 0..60 {
@@ -129,9 +137,7 @@ fn a_first_burst_behind_a_queue_of_others_keeps_what_it_proves() {
     sender.ack(1300, 1, false);
     assert_eq!(sender.slow_start.phase(), "settle");
     assert_eq!(sender.slow_start.window(), config().initial_window);
-    for number in 2..=120 {
-        sender.ack(1300 + number / 2, number, false);
-    }
+    sender.ack_as_sent(1300, 2..=120);
     // 120 packets were delivered within an RTT.
     let window = sender.slow_start.window().get();
     assert!((90_000..=140_000).contains(&window), "{window}");
@@ -162,9 +168,7 @@ fn a_sender_with_little_to_send_keeps_the_initial_window_until_a_loss() {
 fn few_losses_are_absorbed() {
     let mut sender = Sender::begun();
     sender.burst();
-    for number in 10..=120 {
-        sender.ack(1200 + number / 2, number, false);
-    }
+    sender.ack_as_sent(1200, 10..=120);
     let window = sender.slow_start.window();
     assert_eq!(sender.lose(1261, 1..4, false), Progress::Continue);
     assert_eq!((sender.slow_start.phase(), sender.slow_start.window()), ("bursts", window));
@@ -174,9 +178,7 @@ fn few_losses_are_absorbed() {
 fn many_losses_end_the_bursts_without_a_response_of_the_controller() {
     let mut sender = Sender::begun();
     sender.burst();
-    for number in 40..=120 {
-        sender.ack(1200 + number / 2, number, false);
-    }
+    sender.ack_as_sent(1200, 40..=120);
     assert_eq!(sender.lose(1261, 1..40, false), Progress::Continue);
     assert_eq!(sender.slow_start.phase(), "settle");
     // The slow start covers the packets in flight at that time.
@@ -219,9 +221,7 @@ fn jump_to(window: u64) -> Restart {
 fn growth_after_a_jump_counts_from_the_jump() {
     let mut sender = Sender::begun();
     sender.burst();
-    for number in 1..=100 {
-        sender.ack(1200 + number / 2, number, false);
-    }
+    sender.ack_as_sent(1200, 1..=100);
     // 2000 bytes per millisecond are proven, or 1.2 MB per RTT, and 1.38 MB may be in flight.
     assert!(sender.slow_start.on_restart(&jump_to(1_200_000)));
     sender.ack(1251, 101, false);
