@@ -16,7 +16,10 @@ def test_keywords_make_the_scenario_that_the_text_describes() -> None:
         repeat=2,
         path={"profile": "geo-50-10", "forward": {"loss": 0.001}},
         workload={"download": "200 kB"},
-        variants=[{"name": "cubic"}, {"name": "newreno", "congestion": "newreno"}],
+        variants=[
+            {"name": "cubic"},
+            {"name": "newreno", "congestion": "newreno", "slow_start": "standard"},
+        ],
         sweep={"workload.download": ["50 kB", "200 kB"]},
         expect=[{"metric": "completion_s", "below": 100}],
         output={"qlog": True},
