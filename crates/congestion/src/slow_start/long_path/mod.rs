@@ -70,11 +70,13 @@ impl LongPath {
         let window = path.window.get() as f64;
         let (before, acked) = path.growth();
         let proven = path.proven * path.base();
-        // Doubles, as any slow start does, but within the proven volume, since losses reveal a
-        // queue earlier than delay here. Both limits count from the start of the round, or from a
-        // jump: the rate is proven only by later ACKs, and growth is not doubled again.
-        let slow = if ack.app_limited { window } else { (before + acked).min(2.0 * proven) };
         let volume = (1.0 + path.tuning.excess) * proven;
+        // Doubles, as any slow start does, but within the proven volume, since losses reveal a
+        // queue earlier than delay here. After a jump, on a path that others may use, the window
+        // stays within the volume of a burst. Both limits count from the start of the round, or
+        // from a jump: the rate is proven only by later ACKs, and growth is not doubled again.
+        let most = if path.jumped() && path.busy { volume } else { 2.0 * proven };
+        let slow = if ack.app_limited { window } else { (before + acked).min(most) };
         let window = window.max(slow).max(volume.min(before + (path.max_growth() - 1.0) * acked));
         path.window = Bytes::new(window as u64);
         path.burst.get_or_insert_default();

@@ -16,7 +16,7 @@ parameters! {
         gain: 3.0, 1.25 => 16.0, "", "rate of the bursts relative to the proven rate";
         burst: 0.5, 0.0 => 64.0, "",
             "volume of a burst relative to the proven rate times the RTT; the rest of a round \
-             follows at `pace`";
+             follows at `pace`; after a jump at least `1 + excess`, unless others may use the path";
         pace: 1.0, 1.0 => 2.0, "", "rate after a burst relative to the window per RTT";
         calm: 10.0, 1.0 => 1000.0, "ms",
             "RTT increase from which on others may use the path; for the first burst, and where \

@@ -236,7 +236,7 @@ impl Path {
     pub(super) fn set_burst_rate(&mut self) {
         let window = self.window.get() as f64;
         let sent = self.burst.unwrap_or_default().get() as f64;
-        let rate = if sent < self.tuning.burst * self.proven * self.base() {
+        let rate = if sent < self.burst_volume() {
             (self.gain() * self.proven).max(1.25 * window / self.base())
         } else {
             self.tuning.pace * window / self.base()
@@ -244,6 +244,13 @@ impl Path {
         // Two rounds of few packets prove little and must not reduce the rate.
         let least = if self.round <= 2 { self.first_rate() } else { 0.0 };
         self.send(window, rate.max(least));
+    }
+
+    /// Returns the volume of a burst in bytes. After a jump it is all that the window may grow to,
+    /// since memory and the jump's deliveries agree about the path, unless others may use it.
+    fn burst_volume(&self) -> f64 {
+        let least = if self.jumped() && !self.busy { 1.0 + self.tuning.excess } else { 0.0 };
+        self.tuning.burst.max(least) * self.proven * self.base()
     }
 
     /// Returns the rate of the first burst in bytes per second. It is sent within a tenth of an
@@ -276,6 +283,11 @@ impl Path {
         self.resumed = window;
         self.grown_from = (window, self.arrivals.delivered());
         self.send(window.get() as f64, 1.25 * window.get() as f64 / self.base());
+    }
+
+    /// Returns true once another layer has set the window during the bursts.
+    pub(super) fn jumped(&self) -> bool {
+        !self.resumed.is_zero()
     }
 
     /// Returns the bytes delivered or lost in this round.

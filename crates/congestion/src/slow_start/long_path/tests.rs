@@ -229,6 +229,48 @@ fn growth_after_a_jump_counts_from_the_jump() {
     assert_eq!(window, 1_215_000, "an ACK of 1000 bytes adds fifteen times as many");
 }
 
+#[test]
+fn after_a_jump_the_whole_window_is_sent_at_the_rate_of_a_burst() {
+    let rate = |sender: &Sender| sender.slow_start.pacing_rate().unwrap().as_mbps_f64();
+    for jump in [false, true] {
+        let mut sender = Sender::begun();
+        sender.burst();
+        sender.ack_as_sent(1200, 1..=120);
+        if jump {
+            assert!(sender.slow_start.on_restart(&jump_to(1_200_000)));
+        }
+        // 2 MB/s are proven, and bursts have three times this rate.
+        sender.send(1260, 500);
+        assert!((40.0..=48.0).contains(&rate(&sender)), "{jump}: {}", rate(&sender));
+        sender.send(1260, 200);
+        assert_eq!(rate(&sender) >= 40.0, jump, "more than half of the volume: {}", rate(&sender));
+    }
+}
+
+#[test]
+fn after_a_jump_the_window_doubles_only_on_a_path_that_no_other_may_use() {
+    let doubled = 2_000_000..=2_500_000;
+    let not = 1_200_000..=1_400_000;
+    for (jump, delay_ms, grown) in
+        [(false, 0, &doubled), (false, 15, &doubled), (true, 0, &doubled), (true, 15, &not)]
+    {
+        let mut sender = Sender::begun();
+        sender.burst();
+        sender.ack_as_sent(1200, 1..=120);
+        if jump {
+            assert!(sender.slow_start.on_restart(&jump_to(1_200_000)));
+        }
+        for step in 0..600 {
+            sender.send(1261 + step, 2);
+        }
+        // As fast as the first burst: 2 MB/s are proven, or 1.2 MB per RTT.
+        sender.ack_as_sent(1801 + delay_ms, 121..=1320);
+        assert_eq!(sender.slow_start.phase(), "bursts");
+        let window = sender.slow_start.window().get();
+        assert!(grown.contains(&window), "jump {jump}, delayed by {delay_ms} ms: {window}");
+    }
+}
+
 /// Returns the outcome of a jump to 2 MB on a remembered path, all of which but `lost` packets
 /// arrives at 0.7 MB/s, and the window then.
 fn jump_that_arrives_slowly(lost: u64) -> (Progress, Bytes) {
