@@ -47,7 +47,10 @@ def episode_threads() -> int:
 
 
 def episode_threads_end() -> bool:
-    """Waits up to two seconds: a joined thread leaves /proc a moment after the join returns."""
+    """Wait up to two seconds for no thread to be left; return whether none is.
+
+    A joined thread leaves /proc a moment after the join returns.
+    """
     for _ in range(100):
         if episode_threads() == 0:
             return True

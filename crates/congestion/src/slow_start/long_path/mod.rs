@@ -70,7 +70,7 @@ impl LongPath {
         let window = path.window.get() as f64;
         let (before, acked) = path.growth();
         let proven = path.proven * path.base();
-        let volume = (1.0 + path.tuning.excess) * proven;
+        let volume = path.full_volume();
         // Doubles, as any slow start does, but within the proven volume, since losses reveal a
         // queue earlier than delay here. After a jump, on a path that others may use, the window
         // stays within the volume of a burst. Both limits count from the start of the round, or

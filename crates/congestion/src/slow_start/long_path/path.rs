@@ -246,11 +246,17 @@ impl Path {
         self.send(window, rate.max(least));
     }
 
-    /// Returns the volume of a burst in bytes. After a jump it is all that the window may grow to,
-    /// since memory and the jump's deliveries agree about the path, unless others may use it.
+    /// Returns the bytes that may be in flight by what is proven: as many as an RTT delivers, and
+    /// `excess` more.
+    pub(super) fn full_volume(&self) -> f64 {
+        (1.0 + self.tuning.excess) * (self.proven * self.base())
+    }
+
+    /// Returns the volume of a burst in bytes. After a jump it is the full one, since memory and
+    /// the jump's deliveries agree about the path, unless others may use it.
     fn burst_volume(&self) -> f64 {
-        let least = if self.jumped() && !self.busy { 1.0 + self.tuning.excess } else { 0.0 };
-        self.tuning.burst.max(least) * self.proven * self.base()
+        let part = self.tuning.burst * self.proven * self.base();
+        if self.jumped() && !self.busy { part.max(self.full_volume()) } else { part }
     }
 
     /// Returns the rate of the first burst in bytes per second. It is sent within a tenth of an

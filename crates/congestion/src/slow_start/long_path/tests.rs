@@ -229,16 +229,23 @@ fn growth_after_a_jump_counts_from_the_jump() {
     assert_eq!(window, 1_215_000, "an ACK of 1000 bytes adds fifteen times as many");
 }
 
+/// Returns a sender whose first burst was delivered as fast as sent, which then jumped to 1.2 MB if
+/// `jump`.
+fn after_first_burst(jump: bool) -> Sender {
+    let mut sender = Sender::begun();
+    sender.burst();
+    sender.ack_as_sent(1200, 1..=120);
+    if jump {
+        assert!(sender.slow_start.on_restart(&jump_to(1_200_000)));
+    }
+    sender
+}
+
 #[test]
 fn after_a_jump_the_whole_window_is_sent_at_the_rate_of_a_burst() {
     let rate = |sender: &Sender| sender.slow_start.pacing_rate().unwrap().as_mbps_f64();
     for jump in [false, true] {
-        let mut sender = Sender::begun();
-        sender.burst();
-        sender.ack_as_sent(1200, 1..=120);
-        if jump {
-            assert!(sender.slow_start.on_restart(&jump_to(1_200_000)));
-        }
+        let mut sender = after_first_burst(jump);
         // 2 MB/s are proven, and bursts have three times this rate.
         sender.send(1260, 500);
         assert!((40.0..=48.0).contains(&rate(&sender)), "{jump}: {}", rate(&sender));
@@ -250,16 +257,11 @@ fn after_a_jump_the_whole_window_is_sent_at_the_rate_of_a_burst() {
 #[test]
 fn after_a_jump_the_window_doubles_only_on_a_path_that_no_other_may_use() {
     let doubled = 2_000_000..=2_500_000;
-    let not = 1_200_000..=1_400_000;
+    let limited = 1_200_000..=1_400_000;
     for (jump, delay_ms, grown) in
-        [(false, 0, &doubled), (false, 15, &doubled), (true, 0, &doubled), (true, 15, &not)]
+        [(false, 0, &doubled), (false, 15, &doubled), (true, 0, &doubled), (true, 15, &limited)]
     {
-        let mut sender = Sender::begun();
-        sender.burst();
-        sender.ack_as_sent(1200, 1..=120);
-        if jump {
-            assert!(sender.slow_start.on_restart(&jump_to(1_200_000)));
-        }
+        let mut sender = after_first_burst(jump);
         for step in 0..600 {
             sender.send(1261 + step, 2);
         }
