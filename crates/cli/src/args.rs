@@ -87,7 +87,7 @@ const REPORT_EXAMPLES: &str = r#"Examples:
 const MATRIX_EXAMPLES: &str = r#"Examples:
   bentpipe matrix
   bentpipe matrix --controllers newreno,cubic,bbr3
-  bentpipe matrix my.toml --set path.rtt="300 ms" --json | jq '.runs[].fairness.jain'
+  bentpipe matrix my.toml --set path.rtt="300 ms" --json | jq '.runs[].fairness.jain_index'
 
 See `bentpipe interop` for other implementations over an emulated path."#;
 

@@ -1,6 +1,5 @@
 //! The `bentpipe` command, as a function that its executable and the Python package call.
-// The only crate that may read the clock directly: progress bars need it, and the age of remembered
-// paths.
+// This crate reads the clock directly: progress bars need it, and the age of remembered paths.
 #![allow(clippy::disallowed_methods)]
 
 mod args;

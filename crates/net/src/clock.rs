@@ -1,5 +1,5 @@
-//! The real clock. No other file of this crate reads the system's clocks.
-#![allow(clippy::disallowed_methods, reason = "the only file that reads clocks")]
+//! The real clock. No other file of this crate reads the system's clocks; timers are tokio's.
+#![allow(clippy::disallowed_methods, reason = "the only file that reads the system's clocks")]
 
 use bentpipe_quic::{Clock, EpochClock};
 use bentpipe_units::Time;

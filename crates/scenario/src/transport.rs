@@ -49,8 +49,9 @@ pub struct Transport {
     )]
     pub parameters: Option<Spanned<Parameters>>,
     /// Response of the sender to announced path changes (`path.orbit.path_change_notice`): `none`;
-    /// `reset` restarts the minimum RTT filter; `hold` does not treat losses of the next RTT as
-    /// congestion; `drain` shrinks the window in advance; `all` combines them.
+    /// `reset` shifts the minimum RTT filters by what the path grows; `hold` does not treat losses
+    /// caused by the change as congestion; `drain` shrinks the window in advance; `all` does all
+    /// three.
     pub path_change_response: Option<PathChangeResponseName>,
     /// Handshake: `1rtt` or `0rtt`. `0rtt` needs a session ticket and so implies visit = "repeat".
     #[schemars(extend("x-real-clock" = []))]

@@ -10,7 +10,7 @@ Examples:
   bentpipe explain server.qlog                      (a connection of any QUIC stack)
   bentpipe explain server.pcapng                    (the largest connection of a capture)
   bentpipe explain server.pcap --keys keys.txt      (QUIC, with the file of SSLKEYLOGFILE)
-  bentpipe explain out/cnes-start --variant standard --variant resumed
+  bentpipe explain out/cnes-start --variant 1rtt --variant 0rtt-careful
   bentpipe explain out/first --json | jq '.[].causes[0]'";
 
 /// Arguments of `bentpipe explain`.

@@ -95,7 +95,7 @@ pub struct Replay {
 
 const REPLAY_EXAMPLES: &str = r#"Examples:
   bentpipe replay out/first --run 19
-  bentpipe replay out/cnes-start --variant 0rtt --run 3 --point workload.download="2 MB""#;
+  bentpipe replay out/cnes-start --variant 0rtt-careful --run 3 --point workload.download="2 MB""#;
 
 /// Arguments of `bentpipe merge`.
 #[derive(Debug, Args)]

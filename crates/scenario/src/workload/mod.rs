@@ -51,7 +51,7 @@ pub struct Task {
     #[schemars(with = "Option<Direction>")]
     pub direction: Option<Spanned<Direction>>,
     /// A web page with this number of objects that depend on each other. Their sizes are those of
-    /// the median page (see "TCP and HTTP" in the book).
+    /// the median page (see "TCP" in the book).
     #[schemars(with = "Option<u64>", range(min = 1, max = 1000))]
     pub web_page: Option<Spanned<u64>>,
     /// Segments of a video, requested at regular times.
