@@ -24,7 +24,7 @@ const CHOICES: [Entry; 2] = [
     Entry {
         kind: "slow_start",
         name: "auto",
-        about: "long-path, or standard while another connection of the same client uses long-path",
+        about: "long-path; connections of one client that start together share its first burst",
         source: "ours: docs/decisions/0005-long-path-start.md",
         parameters: &[],
     },
