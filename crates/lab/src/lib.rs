@@ -38,6 +38,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod visit_times;
+mod window_notes;
 
 pub use error::LabError;
 pub use estimate::{Estimate, USUAL_PACE, estimate, measured_pace};

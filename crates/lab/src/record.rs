@@ -8,6 +8,7 @@ use crate::run_recorder::{RecordedRuns, RunRecorder};
 use crate::rundir::{MANIFEST, Staging, is_complete, sibling};
 use crate::task_id::ENGINE;
 use crate::visit_times::{after_all_changes, different_times};
+use crate::window_notes::default_windows_limit;
 use bentpipe_report::Recording;
 use bentpipe_results::explanation::{doubts, single_runs};
 use bentpipe_results::{InputFile, Manifest, Results, Rule, SweepAxis};
@@ -117,6 +118,7 @@ fn run_study(
     notes.extend(doubts(&results));
     let is_random = plan.cases.iter().any(|case| case.random);
     notes.extend(single_runs(&results, is_random));
+    notes.extend(default_windows_limit(plan, &results.runs));
     notes.extend(plan.rules.iter().filter_map(Rule::cannot_fail));
     notes.extend(different_times(plan, &results.runs));
     notes.extend(after_all_changes(plan, &results.runs));

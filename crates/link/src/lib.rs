@@ -73,6 +73,7 @@ mod counters;
 mod delay;
 mod direction;
 mod error;
+mod extremes;
 mod input_files;
 mod link;
 pub mod loss;

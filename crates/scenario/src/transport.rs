@@ -90,6 +90,27 @@ pub struct Transport {
 }
 section!(Transport, FlowControl, QuicKeys, TcpKeys);
 
+impl Transport {
+    /// Returns true if windows and buffers are those of `bentpipe` or `auto`, with no size given.
+    pub fn has_default_windows(&self) -> bool {
+        let FlowControl {
+            preset,
+            stream_window,
+            connection_window,
+            initial_receive_window,
+            max_receive_window,
+            send_buffer,
+            ..
+        } = &self.flow_control;
+        let sizes = [*stream_window, *send_buffer, self.tcp.receive_buffer, self.max_window];
+        let connection = connection_window.map(ConnectionWindow::given);
+        let is_given = |window: Window| window != Window::Auto;
+        let program = matches!(preset, Some(FlowControlPreset::Program(_)));
+        let tuned = initial_receive_window.is_some() || max_receive_window.is_some();
+        !program && !tuned && !sizes.into_iter().chain([connection]).flatten().any(is_given)
+    }
+}
+
 /// The nested tables of [`Transport`].
 pub(super) const NESTED: [&str; 3] = ["flow_control", "quic", "tcp"];
 

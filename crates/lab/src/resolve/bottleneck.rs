@@ -3,8 +3,7 @@
 use super::path::ResolvedPath;
 use bentpipe_results::Direction;
 use bentpipe_scenario::Window;
-use bentpipe_scenario::profiles::queue_bytes;
-use bentpipe_units::{Bytes, Rate};
+use bentpipe_units::Bytes;
 
 /// Smallest `auto` window.
 const MIN_AUTO_WINDOW: Bytes = Bytes::from_mb(1);
@@ -14,27 +13,40 @@ const MIN_AUTO_WINDOW: Bytes = Bytes::from_mb(1);
 pub(super) struct Bottleneck {
     /// Rate of the link times the RTT of the whole path.
     pub bdp: Bytes,
-    /// Capacity of the link's queue.
-    queue: Bytes,
+    /// A window that never limits the sender.
+    auto: Bytes,
 }
 
 /// Finds the bottleneck for data in `direction`.
 pub(super) fn bottleneck(path: &ResolvedPath, direction: Direction, mtu: Bytes) -> Bottleneck {
-    let slowest = path.links(direction).into_iter().min_by_key(|(rate, _)| *rate);
-    slowest.map_or(
-        Bottleneck { bdp: Bytes::ZERO, queue: Bytes::ZERO },
-        |(rate, limit): (Rate, _)| Bottleneck {
-            bdp: rate.bytes_in(path.rtt),
-            queue: queue_bytes(limit, rate, path.rtt, mtu),
-        },
-    )
+    let slowest = path.links(direction).into_iter().min_by_key(|link| link.nominal);
+    let (bdp, queue) = slowest.map_or((Bytes::ZERO, Bytes::ZERO), |link| {
+        (link.nominal.bytes_in(path.rtt), link.queue_bytes(path, mtu))
+    });
+    // Twice the BDP and the queue, because window updates arrive one RTT late.
+    let auto = (bdp + queue).max(most_outstanding(path, direction, mtu)).mul_f64(2.0);
+    Bottleneck { bdp, auto: auto.max(MIN_AUTO_WINDOW) }
+}
+
+/// Returns the most data that a path that changes can have in flight and in a queue at any time of
+/// a run; zero for one that does not change.
+fn most_outstanding(path: &ResolvedPath, direction: Direction, mtu: Bytes) -> Bytes {
+    if !path.changes() {
+        return Bytes::ZERO;
+    }
+    let links = path.links(direction);
+    let Some(peak) = links.iter().map(|link| link.peak).min() else { return Bytes::ZERO };
+    // Data waits before any link that is at times no faster than the others.
+    let queues = links.iter().filter(|link| link.least <= peak);
+    let queue = queues.map(|link| link.queue_bytes(path, mtu)).max();
+    peak.bytes_in(path.extremes.rtt) + queue.unwrap_or_default()
 }
 
 impl Bottleneck {
-    /// Returns a window that never limits the sender: twice the BDP and the queue, because window
-    /// updates arrive one RTT late.
+    /// Returns a window that never limits the sender: twice the BDP and the queue, at their largest
+    /// during a run, because window updates arrive one RTT late.
     pub fn auto_window(&self) -> Bytes {
-        (self.bdp + self.queue).mul_f64(2.0).max(MIN_AUTO_WINDOW)
+        self.auto
     }
 
     /// Returns the window in bytes that `key` requests, or `default`.

@@ -1,11 +1,12 @@
-//! Satellite coverage of the stations and flows of a network, sampled before the runs. The RTT that
-//! queues and windows are sized by comes from here.
+//! Satellite coverage of the stations and flows of a network, sampled before the runs. The RTTs that
+//! queues, windows and timeouts are sized by come from here.
 
+use super::extremes::Extremes;
 use super::orbit_path::FlowEnds;
 use bentpipe_orbit::{Network, Node, OrbitError, Routes, SPEED_OF_LIGHT, Topology};
 use bentpipe_units::{Span, Time};
 
-/// Longest time that is sampled.
+/// Longest time for which outages are sampled.
 const MAX_LENGTH: Span = Span::from_secs(600);
 /// Number of samples after the first.
 const SAMPLES: u64 = 60;
@@ -14,29 +15,32 @@ const SAMPLES: u64 = 60;
 pub(super) struct Coverage {
     /// Longest RTT of any flow, each measured when the flow first has a route.
     pub rtt: Span,
+    /// RTT and gap that are the longest of any flow at any sample.
+    pub extremes: Extremes,
     /// Notes about stations that see no satellite and flows without a route.
     pub notes: Vec<String>,
 }
 
 /// Samples coverage at the start and then evenly over `length`, up to ten minutes, but not beyond
-/// `end`, after which no flow is left.
+/// `end`, after which no flow is left. RTTs and gaps of a longer run are sampled to its end.
 pub(super) fn coverage(
     network: &Network,
     flows: &[FlowEnds],
     length: Span,
     end: Option<Span>,
 ) -> Result<Coverage, OrbitError> {
+    let whole = end.map_or(length, |end| end.min(length));
     let length = length.min(MAX_LENGTH);
-    let end = end.map_or(length, |end| end.min(length));
+    let end = whole.min(length);
     // Whole seconds make the notes readable.
     let interval = Span::from_secs((length.as_nanos() / SAMPLES / 1_000_000_000).max(1));
-    let mut first_rtts: Vec<Option<(Time, Span)>> = vec![None; flows.len()];
+    let mut routes = FlowRoutes::new(network, flows);
     let mut outages: Vec<Outages> =
         (0..network.stations().len()).map(|_| Outages::default()).collect();
     let mut at = Time::ZERO;
     loop {
         let topology = Topology::new(network, at)?;
-        measure_first_rtts(network, &topology, flows, &mut first_rtts);
+        routes.sample(&topology);
         for (index, outages) in outages.iter_mut().enumerate() {
             outages.add(at, topology.visible(index).is_empty());
         }
@@ -45,6 +49,9 @@ pub(super) fn coverage(
         }
         at += interval;
     }
+    // The notes below are about the first ten minutes.
+    let first_rtts = routes.first_rtts.clone();
+    routes.sample_until(at, Time::ZERO + whole)?;
     let mut notes: Vec<String> = Vec::new();
     for (index, outages) in outages.iter().enumerate() {
         let node = network.station(index);
@@ -66,32 +73,79 @@ pub(super) fn coverage(
         }
     }
     let longest = first_rtts.iter().flatten().map(|(_, rtt)| *rtt).max();
-    Ok(Coverage { rtt: longest.unwrap_or_else(|| geodesic_rtt(flows)), notes })
+    let rtt = longest.unwrap_or_else(|| geodesic_rtt(flows));
+    Ok(Coverage { rtt, extremes: routes.extremes(rtt), notes })
 }
 
-/// Measures the RTT of each flow that has none in `first_rtts` and has a route in `topology`. Only
-/// routes to the ends of such flows are computed: one flow without a route must not cost those of
-/// all others at each sample.
-fn measure_first_rtts(
-    network: &Network,
-    topology: &Topology,
-    flows: &[FlowEnds],
-    first_rtts: &mut [Option<(Time, Span)>],
-) {
-    let end = |flow: &FlowEnds| network.station(flow.stations.1);
-    let pending = flows.iter().zip(&*first_rtts).filter(|(_, rtt)| rtt.is_none());
-    let mut ends: Vec<Node> = pending.map(|(flow, _)| end(flow)).collect();
-    if ends.is_empty() {
-        return;
+/// What the samples show of the flows' routes.
+struct FlowRoutes<'a> {
+    network: &'a Network,
+    flows: &'a [FlowEnds],
+    /// Nodes of the servers, in order, each once.
+    ends: Vec<Node>,
+    /// When each flow first has a route, and its RTT then.
+    first_rtts: Vec<Option<(Time, Span)>>,
+    longest_rtt: Span,
+    /// When each flow without a route last had one, or the start.
+    lost_since: Vec<Option<Time>>,
+    /// Time of the last sample.
+    last: Time,
+    longest_gap: Span,
+}
+
+impl<'a> FlowRoutes<'a> {
+    fn new(network: &'a Network, flows: &'a [FlowEnds]) -> Self {
+        let mut ends: Vec<Node> =
+            flows.iter().map(|flow| network.station(flow.stations.1)).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        Self {
+            network,
+            flows,
+            ends,
+            first_rtts: vec![None; flows.len()],
+            longest_rtt: Span::ZERO,
+            lost_since: vec![None; flows.len()],
+            last: Time::ZERO,
+            longest_gap: Span::ZERO,
+        }
     }
-    ends.sort_unstable();
-    ends.dedup();
-    let routes = Routes::new(network, topology, &ends);
-    for (flow, first_rtt) in flows.iter().zip(first_rtts).filter(|(_, rtt)| rtt.is_none()) {
-        let destination = ends.binary_search(&end(flow)).unwrap_or_default();
-        *first_rtt = routes
-            .delay(network.station(flow.stations.0), destination)
-            .map(|delay| (topology.at(), delay * 2));
+
+    /// Adds a sample.
+    fn sample(&mut self, topology: &Topology) {
+        let routes = Routes::new(self.network, topology, &self.ends);
+        let at = topology.at();
+        for (index, flow) in self.flows.iter().enumerate() {
+            let end = self.network.station(flow.stations.1);
+            let destination = self.ends.binary_search(&end).unwrap_or_default();
+            let delay = routes.delay(self.network.station(flow.stations.0), destination);
+            let Some(delay) = delay else {
+                self.lost_since[index].get_or_insert(self.last);
+                continue;
+            };
+            let rtt = delay * 2;
+            self.first_rtts[index].get_or_insert((at, rtt));
+            self.longest_rtt = self.longest_rtt.max(rtt);
+            if let Some(since) = self.lost_since[index].take() {
+                self.longest_gap = self.longest_gap.max(at.since(since));
+            }
+        }
+        self.last = at;
+    }
+
+    /// Returns the longest RTT and gap; `rtt` if no sample has a route.
+    fn extremes(&self, rtt: Span) -> Extremes {
+        Extremes { rtt: rtt.max(self.longest_rtt), gap: self.longest_gap }
+    }
+
+    /// Samples evenly from `at` to `end`.
+    fn sample_until(&mut self, mut at: Time, end: Time) -> Result<(), OrbitError> {
+        let interval = end.since(at) / SAMPLES;
+        while !interval.is_zero() && at + interval <= end {
+            at += interval;
+            self.sample(&Topology::new(self.network, at)?);
+        }
+        Ok(())
     }
 }
 

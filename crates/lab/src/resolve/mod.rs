@@ -5,6 +5,7 @@ mod bottleneck;
 mod clock;
 mod coverage;
 mod error_chain;
+mod extremes;
 mod flow;
 mod orbit;
 mod orbit_path;
@@ -15,6 +16,8 @@ mod repeat;
 mod settings;
 mod stations;
 mod tcp;
+#[cfg(test)]
+mod tests;
 mod transport;
 mod visits;
 
@@ -66,6 +69,8 @@ pub struct Case {
     pub(crate) expansions: Vec<Expansion>,
     /// Names of the flows and shares of populations.
     pub(crate) flow_names: Vec<String>,
+    /// Names of the flows whose windows and buffers the scenario leaves to the defaults.
+    pub(crate) default_windows: Vec<String>,
     /// Clocks on which each flow can run.
     clocks: Vec<ClockSupport>,
     drawn: Vec<DrawnHop>,
@@ -134,6 +139,7 @@ pub(crate) fn resolve(
         jitters,
         expansions,
         flow_names: flows.iter().map(|flow| flow.name.clone()).collect(),
+        default_windows: default_windows(variant),
         clocks: variant.flows.iter().map(clock::clock_support).collect(),
         drawn: path.drawn.clone(),
         orbit: path.orbit.clone(),
@@ -152,6 +158,12 @@ pub(crate) fn resolve(
             encrypt: false,
         },
     })
+}
+
+/// Returns the names of the flows of `variant` whose windows and buffers have their defaults.
+fn default_windows(variant: &Variant) -> Vec<String> {
+    let defaults = variant.flows.iter().filter(|flow| flow.transport.has_default_windows());
+    defaults.map(|flow| flow.name().to_owned()).collect()
 }
 
 /// Returns the number of terminals of a path: those of single flows, then one for each user.
@@ -190,7 +202,7 @@ fn expansions(
             .first()
             .and_then(|(index, _)| flows[*index].visits.first())
             .map_or(Direction::Download, |visit| outcome::direction(visit.direction));
-        let slowest = path.links(direction).into_iter().map(|(rate, _)| rate).min();
+        let slowest = path.links(direction).into_iter().map(|link| link.nominal).min();
         let first_terminal = next;
         let users = shares.iter().filter_map(|(_, users)| users.as_ref());
         next += users.map(|users| users.members.len()).sum::<usize>();

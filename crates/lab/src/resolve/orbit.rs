@@ -2,6 +2,7 @@
 
 use super::coverage::{Coverage, coverage};
 use super::error_chain::error_chain;
+use super::extremes::Extremes;
 use super::orbit_path::{LinkKind, LinkKinds, OrbitPath};
 use super::repeat::last_end;
 use super::stations::{StationDefaults, Stations};
@@ -120,6 +121,7 @@ pub(super) fn resolve_orbit(
         name,
         kinds,
         rtt: Span::ZERO,
+        extremes: Extremes::default(),
         start_window,
         notes: decayed_note(&decayed).into_iter().collect(),
         spec,
@@ -133,9 +135,11 @@ pub(super) fn resolve_orbit(
     // A run begins within the window.
     let window = start_window.unwrap_or_default();
     let end = last_end(scenario).map(|end| end + window);
-    let Coverage { rtt, notes } = coverage(&path.network, &path.flows, length + window, end)
-        .map_err(|error| Problem::new(whole, error.to_string()))?;
+    let Coverage { rtt, extremes, notes } =
+        coverage(&path.network, &path.flows, length + window, end)
+            .map_err(|error| Problem::new(whole, error.to_string()))?;
     path.rtt = rtt;
+    path.extremes = extremes;
     path.notes.extend(notes);
     Ok(Some(path))
 }

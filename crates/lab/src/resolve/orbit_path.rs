@@ -1,5 +1,6 @@
 //! A path over satellites: its network, its links and the ends of its flows.
 
+use super::extremes::Extremes;
 use super::stations::{StationDefaults, Stations};
 use bentpipe_link::random::stream;
 use bentpipe_link::{DirectionConfig, DirectionModel};
@@ -24,6 +25,8 @@ pub struct OrbitPath {
     pub(super) kinds: LinkKinds,
     /// Longest RTT of any flow, each measured when the flow first has a route.
     pub(super) rtt: Span,
+    /// Longest RTT of any flow, and longest time without a route, as sampled.
+    pub(super) extremes: Extremes,
     /// Length of the window in which each run draws its start. `None` for a fixed start.
     pub(super) start_window: Option<Span>,
     /// Notes for the reader of the results.

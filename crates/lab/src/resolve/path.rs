@@ -1,6 +1,7 @@
 //! The path of a scenario: profiles with their overrides, traces, and the RTT.
 
 use super::error_chain::error_chain;
+use super::extremes::Extremes;
 use super::orbit::resolve_orbit;
 use super::orbit_path::OrbitPath;
 use bentpipe_link::{
@@ -8,11 +9,11 @@ use bentpipe_link::{
     PolicerConfig, QueueConfig, QueueLimit,
 };
 use bentpipe_results::Direction;
-use bentpipe_scenario::profiles::{Profile, idle_delay, profile, profiles};
+use bentpipe_scenario::profiles::{Profile, idle_delay, profile, profiles, queue_bytes};
 use bentpipe_scenario::{ONLY_HOP, Scenario};
 use bentpipe_scenario::{Problem, nearest};
 use bentpipe_sim::HopSpec;
-use bentpipe_units::{Rate, Span, Time};
+use bentpipe_units::{Bytes, Rate, Span, Time};
 use serde_spanned::Spanned;
 use std::sync::Arc;
 
@@ -36,11 +37,31 @@ pub(crate) struct ResolvedPath {
     /// Forward and return configuration of each hop.
     pub configs: Vec<(DirectionConfig, DirectionConfig)>,
     pub drawn: Vec<DrawnHop>,
-    /// RTT without queues.
+    /// RTT without queues, at the start.
     pub rtt: Span,
+    /// Longest RTT and gap.
+    pub extremes: Extremes,
     /// Profile of a path without `[[path.hop]]`.
     pub profile: Option<&'static Profile>,
     pub orbit: Option<Arc<OrbitPath>>,
+}
+
+/// A link that carries data.
+pub(crate) struct PathLink {
+    /// Rate that queues are sized by.
+    pub nominal: Rate,
+    /// Lowest rate above zero during a run.
+    pub least: Rate,
+    /// Highest rate over an RTT during a run.
+    pub peak: Rate,
+    queue: QueueLimit,
+}
+
+impl PathLink {
+    /// Returns the capacity of the link's queue on `path`.
+    pub fn queue_bytes(&self, path: &ResolvedPath, mtu: Bytes) -> Bytes {
+        queue_bytes(self.queue, self.nominal, path.rtt, mtu)
+    }
 }
 
 impl ResolvedPath {
@@ -50,22 +71,28 @@ impl ResolvedPath {
         last_change(&self.hops, endless).is_some()
     }
 
-    /// Returns rate and queue of every link that carries data in `direction`; with an orbit, of
-    /// every kind of link.
-    pub fn links(&self, direction: Direction) -> Vec<(Rate, QueueLimit)> {
+    /// Returns every link that carries data in `direction`; with an orbit, every kind of link.
+    pub fn links(&self, direction: Direction) -> Vec<PathLink> {
         if let Some(orbit) = &self.orbit {
-            return orbit
-                .kinds
-                .used()
-                .map(|kind| (kind.model.nominal_rate(), kind.config.queue.limit))
-                .collect();
+            let kinds = orbit.kinds.used();
+            return kinds.map(|kind| self.link(None, &kind.model, &kind.config)).collect();
         }
-        let hops = self.hops.iter().zip(&self.configs);
-        hops.map(|(hop, (forward, reverse))| match direction {
-            Direction::Download => (hop.forward.nominal_rate(), forward.queue.limit),
-            Direction::Upload => (hop.reverse.nominal_rate(), reverse.queue.limit),
+        let hops = self.hops.iter().zip(&self.configs).enumerate();
+        hops.map(|(index, (hop, (forward, reverse)))| match direction {
+            Direction::Download => self.link(Some(index), &hop.forward, forward),
+            Direction::Upload => self.link(Some(index), &hop.reverse, reverse),
         })
         .collect()
+    }
+
+    fn link(
+        &self,
+        hop: Option<usize>,
+        model: &DirectionModel,
+        config: &DirectionConfig,
+    ) -> PathLink {
+        let (least, peak) = self.rates(hop, model);
+        PathLink { nominal: model.nominal_rate(), least, peak, queue: config.queue.limit }
     }
 
     /// Returns true if two runs can differ on this path.
@@ -105,12 +132,15 @@ pub(crate) fn resolve_path(
         configs: Vec::new(),
         drawn: Vec::new(),
         rtt: Span::ZERO,
+        extremes: Extremes::default(),
         profile: None,
         orbit: None,
     };
     if let Some(orbit) = resolve_orbit(scenario, files)? {
         path.rtt = orbit.rtt;
+        path.extremes = orbit.extremes;
         path.orbit = Some(Arc::new(orbit));
+        path.add_hop_extremes();
         return Ok(path);
     }
     if section.hop.is_empty() {
@@ -144,6 +174,7 @@ pub(crate) fn resolve_path(
         };
         add_hop(&mut path, &section, scenario, files)?;
     }
+    path.add_hop_extremes();
     Ok(path)
 }
 

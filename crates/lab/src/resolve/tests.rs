@@ -1,0 +1,94 @@
+//! Tests of windows and timeouts on paths that change.
+
+use crate::plan::Task;
+use crate::testing;
+use bentpipe_quic::Settings;
+use bentpipe_units::Span;
+
+/// Returns the QUIC settings of a download over `path`, with `keys` in `[defaults]`.
+fn settings(path: &str, keys: &str) -> Settings {
+    let workload = if path.contains("orbit") { "from = \"a\"\nto = \"b\"\n" } else { "" };
+    let text = format!(
+        "name = \"one\"\n{path}\n[workload]\n{workload}download = \"2 MB\"\n[defaults]\n{keys}"
+    );
+    let spec = testing::plan(&text).spec(Task { case: 0, run: 0 }).unwrap();
+    spec.flows[0].clone().stack.quic_mut().unwrap().clone()
+}
+
+/// Returns a path of one hop with this forward delay and rate.
+fn hop(delay: &str, rate: &str) -> String {
+    format!(
+        "[path]\nforward = {{ delay = {delay}, rate = {rate}, queue = \"100 kB\" }}\n\
+         return = {{ delay = \"20 ms\", rate = \"10 Mbps\" }}"
+    )
+}
+
+const LEO_AND_GEO: &str = r#"
+[path.orbit]
+isl = "none"
+links.all = { rate = "20 Mbps", queue = "200 ms" }
+[[path.orbit.shell]]
+name = "leo"
+planes = 6
+per_plane = 11
+inclination_deg = 86.4
+altitude = "1200 km"
+raan_spread_deg = 180
+min_elevation_deg = 30
+[[path.orbit.shell]]
+name = "geo"
+planes = 1
+per_plane = 8
+inclination_deg = 0
+altitude = "35786 km"
+min_elevation_deg = 10
+[[path.orbit.station]]
+name = "b"
+city = "Paris"
+forwards = true
+[[path.orbit.station]]
+name = "a"
+city = "Madrid"
+"#;
+
+#[test]
+fn auto_windows_are_those_of_the_longest_rtt_and_the_highest_rate() {
+    let buffer = |delay: &str, rate: &str| settings(&hop(delay, rate), "").send_buffer.get();
+    // Twice 800 Mbps over 40 ms, and 100 kB.
+    assert_eq!(buffer("\"20 ms\"", "\"800 Mbps\""), 2 * 4_100_000);
+    let delay = "{ schedule = [{ at = \"0 s\", delay = \"20 ms\" }, { at = \"9 s\", delay = \
+                 \"220 ms\" }] }";
+    assert_eq!(buffer(delay, "\"800 Mbps\""), 2 * 24_100_000);
+    let rate = "{ schedule = [{ at = \"0 s\", rate = \"100 Mbps\" }, { at = \"9 s\", rate = \
+                \"800 Mbps\" }] }";
+    assert_eq!(buffer("\"20 ms\"", rate), 2 * 4_100_000);
+}
+
+#[test]
+fn auto_windows_have_room_for_the_queue_of_each_link_that_is_the_slowest_at_times() {
+    let path = |later: &str| {
+        let rate = format!(
+            "{{ schedule = [{{ at = \"0 s\", rate = \"1 Gbps\" }}, {{ at = \"9 s\", rate = \
+             \"{later}\" }}] }}"
+        );
+        let hop = |name: &str, rate: &str, queue: &str| {
+            format!(
+                "[[path.hop]]\nname = \"{name}\"\nforward = {{ delay = \"50 ms\", rate = {rate}, \
+                 queue = \"{queue}\" }}\nreturn = {{ delay = \"50 ms\", rate = \"1 Gbps\" }}\n"
+            )
+        };
+        hop("varies", &rate, "60 MB") + &hop("steady", "\"100 Mbps\"", "1 MB")
+    };
+    let buffer = |later: &str| settings(&path(later), "").send_buffer.get();
+    // 100 Mbps over 200 ms, and the queue of the hop that is slower later, or never.
+    assert_eq!(buffer("20 Mbps"), 2 * (2_500_000 + 60_000_000));
+    assert_eq!(buffer("900 Mbps"), 2 * (2_500_000 + 1_000_000));
+}
+
+#[test]
+fn auto_windows_over_satellites_are_those_of_the_longest_route() {
+    // 20 Mbps over a geostationary satellite are 1.2 MB, and 200 ms of queue 0.5 MB; the route of
+    // the start has a BDP of 0.05 MB.
+    let settings = settings(LEO_AND_GEO, "");
+    assert!(settings.send_buffer.get() > 3_000_000, "{}", settings.send_buffer);
+}
