@@ -167,7 +167,7 @@ pub const CONTROLLERS: &[Registration<Box<dyn Controller>>] = &[
         make: &|config, values| Box::new(v3::Bbr3::new(config, &values.into())),
     },
     Registration {
-        name: "fixed-rate",
+        name: fixed_rate::NAME,
         about: "unsafe on shared paths: a configured rate, whatever is lost",
         source: "practice of proxies on links whose rate they know; RFC 3135 §3.1",
         parameters: fixed_rate::Parameters::TABLE,

@@ -1,6 +1,7 @@
 //! The choice of a controller, a slow start and a resume mode, with their parameters, as users
 //! write it.
 
+use crate::algorithms::fixed_rate;
 use crate::catalogue::{CONTROLLERS, RESUMPTIONS, SLOW_STARTS, controllers, find};
 use crate::factory::ControllerFactory;
 use crate::parameters::{Parameter, ParameterError, ParameterValues};
@@ -163,6 +164,12 @@ fn values(parameters: &Parameters, component: &str) -> Result<ParameterValues, P
 }
 
 impl CongestionConfig {
+    /// Returns false if the controller has no slow start: the one of the configuration has no
+    /// effect then.
+    pub fn has_slow_start(&self) -> bool {
+        self.controller.as_str() != fixed_rate::NAME
+    }
+
     /// Checks all parameters, and returns a factory of controllers.
     ///
     /// # Errors
@@ -180,6 +187,7 @@ impl CongestionConfig {
         let named = all.iter().find(|one| one.name == self.controller.as_str());
         let controller = named.copied().unwrap_or(&CONTROLLERS[0]);
         let slow_start = match self.slow_start.as_str() {
+            _ if !self.has_slow_start() => None,
             "auto" => find(SLOW_STARTS, FAST_START),
             name => find(SLOW_STARTS, name),
         };
@@ -240,6 +248,20 @@ mod tests {
             (phase(Some(12_000_000)), phase(None)),
             ("congestion avoidance", "newreno, no distance")
         );
+    }
+
+    #[test]
+    fn a_fixed_rate_has_no_slow_start_whatever_is_configured() {
+        for name in SlowStartName::all() {
+            let slow_start = name.parse().unwrap();
+            let controller = fixed_rate::NAME.parse().unwrap();
+            let congestion =
+                CongestionConfig { controller, slow_start, ..CongestionConfig::default() };
+            let config = crate::testing::config();
+            let made = congestion.factory().unwrap().make(&config, FastStart::Allowed(None), None);
+            // 10 Mbps over 600 ms, twice.
+            assert_eq!(made.send_control().cwnd, Bytes::new(1_500_000), "{name}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod document;
 mod error;
 mod expectations;
 mod flow;
+mod idle_timeout;
 mod layers;
 pub mod leo;
 mod limits;
@@ -37,6 +38,7 @@ pub use document::{Axis, Document, plain_text};
 pub use error::{Problem, ScenarioError, Source, nearest, quoted};
 pub use expectations::{figures, is_planned, rules};
 pub use flow::{Ends, Flow, FlowTable, Placement, Variant, VariantTable};
+pub use idle_timeout::IdleTimeout;
 pub use limits::HEADERS;
 pub use orbit::{
     FibreSection, LinksSection, OrbitSection, RouteUpdatesName, ShellSection, StationSection,

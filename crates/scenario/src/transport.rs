@@ -9,6 +9,7 @@
 use super::section::{keys, section};
 use super::window::{ConnectionWindow, Window};
 use crate::error::nearest;
+use crate::idle_timeout::IdleTimeout;
 use bentpipe_quic::congestion::PathChangeResponse;
 use bentpipe_quic::congestion::config::Parameters;
 use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
@@ -171,6 +172,9 @@ pub struct QuicKeys {
     /// RTT assumed before the first sample.
     #[schemars(with = "Option<Span>")]
     pub initial_rtt: Option<Spanned<Span>>,
+    /// Idle time after which a connection ends: a time, `none`, or `auto` (the default), which is
+    /// 60 s, or three times the sum of the path's longest RTT and gap if that is longer.
+    pub idle_timeout: Option<IdleTimeout>,
     /// Pace packets over the RTT; true by default.
     pub pacing: Option<bool>,
     /// Initial maximum size of UDP payloads; by default, the maximum that fits `path.mtu`.

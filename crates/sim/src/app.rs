@@ -7,6 +7,7 @@ use bentpipe_quic::{Conn, Http, Http3, MAX_ZEROS, RawStream, Settings, Task, tak
 use bytes::{Buf, Bytes};
 use http::{Method, Request, Response};
 use std::future::poll_fn;
+use std::task::Poll;
 
 /// Name in the certificate of the simulated servers.
 pub const SERVER_NAME: &str = "server.test";
@@ -48,35 +49,61 @@ fn pieces(total: u64) -> impl Iterator<Item = Bytes> {
     (0..total.div_ceil(piece)).map(move |index| zeros(piece.min(total - index * piece) as usize))
 }
 
+/// Returns the client's HTTP/3 application, to run it again.
+fn h3_task(conn: Conn, stream_window: u64, progress: VisitProgress) -> Task {
+    Box::pin(h3_client(conn, stream_window, progress))
+}
+
 async fn h3_client(conn: Conn, stream_window: u64, progress: VisitProgress) {
+    let early = is_early(&conn);
     // Grease would draw from an unseeded generator and vary in length.
-    let built = h3::client::builder()
-        .send_grease(false)
-        .build(Http3::new(conn.clone(), stream_window))
-        .await;
-    let (mut connection, requests) = match built {
-        Ok(built) => built,
-        Err(error) => return progress.failed(format!("HTTP/3: {error}")),
+    let mut builder = h3::client::builder();
+    let built = builder.send_grease(false).build(Http3::new(conn.clone(), stream_window));
+    let (mut connection, requests) = match unless_refused(&conn, early, built).await {
+        Some(Ok(built)) => built,
+        Some(Err(error)) => return progress.failed(format!("HTTP/3: {error}")),
+        None => return conn.clone().spawn(h3_task(conn, stream_window, progress)),
     };
     let (direction, sizes) = plan(&progress);
     for (index, bytes) in sizes.into_iter().enumerate() {
         let (conn, progress, mut requests) = (conn.clone(), progress.clone(), requests.clone());
         conn.clone().spawn(async move {
-            poll_fn(|cx| progress.poll_due(index, conn.now(), cx)).await;
-            progress.started(index, conn.now());
-            let exchange =
-                h3_exchange(&conn, &mut requests, direction, index, bytes, &progress).await;
-            match exchange {
-                Ok(()) => progress.ended(index, conn.now()),
-                Err(error) => progress.failed(format!("object {index}: {error}")),
+            let exchange = async {
+                poll_fn(|cx| progress.poll_due(index, conn.now(), cx)).await;
+                progress.started(index, conn.now());
+                h3_exchange(&conn, &mut requests, direction, index, bytes, &progress).await
+            };
+            match unless_refused(&conn, early, exchange).await {
+                Some(Ok(())) => progress.ended(index, conn.now()),
+                Some(Err(error)) => progress.failed(format!("object {index}: {error}")),
+                None => {}
             }
         });
     }
     // `requests` lives as long as this task, because the flow ends the connection, not its last
     // request.
-    let error = poll_fn(|cx| connection.poll_close(cx)).await;
-    progress.failed(format!("HTTP/3 connection ended: {error}"));
+    let end = poll_fn(|cx| connection.poll_close(cx));
+    match unless_refused(&conn, early, end).await {
+        Some(error) => progress.failed(format!("HTTP/3 connection ended: {error}")),
+        // HTTP/3 cannot continue: its own streams are lost with the requests.
+        None => conn.spawn(h3_task(conn.clone(), stream_window, progress)),
+    }
     drop(requests);
+}
+
+/// Returns true if what is sent now is early data.
+fn is_early(conn: &Conn) -> bool {
+    conn.has_0rtt() && conn.connected_at().is_none()
+}
+
+/// Waits for `future`; `None` once the server has refused the early data in which it began.
+async fn unless_refused<T>(conn: &Conn, early: bool, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = std::pin::pin!(future);
+    poll_fn(|cx| match early && conn.early_data_refused() {
+        true => Poll::Ready(None),
+        false => future.as_mut().poll(cx).map(Some),
+    })
+    .await
 }
 
 async fn h3_exchange(
@@ -173,16 +200,32 @@ const RAW_REQUEST: usize = 17;
 async fn raw_client(conn: Conn, progress: VisitProgress) {
     let (direction, sizes) = plan(&progress);
     for (index, bytes) in sizes.into_iter().enumerate() {
-        let (task_conn, progress) = (conn.clone(), progress.clone());
-        conn.spawn(async move {
-            poll_fn(|cx| progress.poll_due(index, task_conn.now(), cx)).await;
-            progress.started(index, task_conn.now());
-            match raw_exchange(&task_conn, direction, index, bytes, &progress).await {
-                Ok(()) => progress.ended(index, task_conn.now()),
-                Err(error) => progress.failed(format!("object {index}: {error}")),
-            }
-        });
+        conn.spawn(raw_object(conn.clone(), direction, index, bytes, progress.clone()));
     }
+}
+
+/// Returns the exchange of object `index`, which is made again if the server refuses it as early
+/// data.
+fn raw_object(
+    conn: Conn,
+    direction: Direction,
+    index: usize,
+    bytes: u64,
+    progress: VisitProgress,
+) -> Task {
+    Box::pin(async move {
+        let early = is_early(&conn);
+        let exchange = async {
+            poll_fn(|cx| progress.poll_due(index, conn.now(), cx)).await;
+            progress.started(index, conn.now());
+            raw_exchange(&conn, direction, index, bytes, &progress).await
+        };
+        match unless_refused(&conn, early, exchange).await {
+            Some(Ok(())) => progress.ended(index, conn.now()),
+            Some(Err(error)) => progress.failed(format!("object {index}: {error}")),
+            None => conn.spawn(raw_object(conn.clone(), direction, index, bytes, progress)),
+        }
+    })
 }
 
 async fn raw_exchange(

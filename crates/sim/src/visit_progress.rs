@@ -171,12 +171,12 @@ impl VisitProgress {
         true
     }
 
-    /// Records the request of object `index`.
+    /// Records the request of object `index`. One that is made again keeps its first time.
     pub fn started(&self, index: usize, now: Time) {
         let mut guard = self.state();
         let state = &mut *guard;
         if let Some(object) = state.objects.get_mut(index) {
-            object.start = Some(now);
+            object.start.get_or_insert(now);
         }
         if state.requested != Some(now) {
             state.requested_before = state.requested.replace(now);

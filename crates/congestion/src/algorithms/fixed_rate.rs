@@ -5,11 +5,16 @@ use crate::controller::{Ack, Controller, ControllerConfig, EcnCe, Loss, Restart,
 use crate::parameters::parameters;
 use bentpipe_units::{Bytes, Rate, Span};
 
+/// Name in the catalogue. It has no slow start that another one could replace: the rate is known.
+pub const NAME: &str = "fixed-rate";
+/// Largest RTT that the window can be sized for, in milliseconds: 11.6 days, for deep space.
+pub const MAX_RTT_MS: f64 = 1e9;
+
 parameters! {
     /// Parameters of [`FixedRate`].
     Parameters {
         mbps: 10.0, 0.001 => 100_000.0, "Mbps", "sending rate of the bytes that count as in flight";
-        rtt_ms: 600.0, 0.1 => 60_000.0, "ms",
+        rtt_ms: 600.0, 0.1 => MAX_RTT_MS, "ms",
             "minimum RTT that the window is sized for; 600: a geostationary satellite";
         gain: 2.0, 1.0 => 100.0, "",
             "window in units of rate times RTT; two, so that an RTT of loss repair does not stop \

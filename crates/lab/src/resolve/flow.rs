@@ -47,7 +47,7 @@ pub(super) fn flow(
             let keys = &flow.transport;
             Stack::Tcp(Box::new(tcp(keys, version, bottleneck, path, scenario, objects)?))
         }
-        (_, Protocol::Quic(http)) => Stack::quic(quic(flow, http, bottleneck, mtu)?),
+        (_, Protocol::Quic(http)) => Stack::quic(quic(flow, http, bottleneck, path.extremes, mtu)?),
         // The workload arms above cover these.
         (_, Protocol::Datagrams | Protocol::External) => {
             return Err(Problem::new(flow.span.clone(), "this workload has no transport"));

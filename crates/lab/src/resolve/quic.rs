@@ -1,10 +1,13 @@
 //! QUIC endpoints of a scenario.
 
 use super::bottleneck::Bottleneck;
+use super::extremes::Extremes;
 use super::transport::{congestion, initial_window, stream_windows};
 use bentpipe_quic::{FlowControlRule, Http, Settings};
-use bentpipe_scenario::{ConnectionWindow, Flow, FlowControlPreset, Problem, Transport, Window};
-use bentpipe_units::Bytes;
+use bentpipe_scenario::{
+    ConnectionWindow, Flow, FlowControlPreset, IdleTimeout, Problem, Transport, Window,
+};
+use bentpipe_units::{Bytes, Span};
 use serde_spanned::Spanned;
 
 /// Initial connection window of `bentpipe get`.
@@ -15,6 +18,7 @@ pub(super) fn quic(
     flow: &Flow,
     http: Http,
     bottleneck: Bottleneck,
+    extremes: Extremes,
     mtu: Bytes,
 ) -> Result<Settings, Problem> {
     let keys = &flow.transport;
@@ -58,8 +62,23 @@ pub(super) fn quic(
         ),
         initial_mtu: initial,
         max_mtu: if discovery { largest } else { initial },
-        idle_timeout: default.idle_timeout,
+        idle_timeout: idle_timeout(keys, extremes),
     })
+}
+
+/// Returns the idle timeout. `auto` outlives the longest time in which nothing may arrive.
+///
+/// Three times: a gap in each direction, the RTT, and probes that were lost. RFC 9000 §10.1 asks for
+/// three probe timeouts, which the stack adds once it knows the RTT; before, it assumes the initial
+/// RTT.
+fn idle_timeout(keys: &Transport, extremes: Extremes) -> Span {
+    match keys.quic.idle_timeout.unwrap_or_default() {
+        IdleTimeout::Auto => {
+            Settings::default().idle_timeout.max((extremes.rtt + extremes.gap) * 3)
+        }
+        IdleTimeout::None => Span::MAX,
+        IdleTimeout::After(span) => span,
+    }
 }
 
 /// Returns the initial receive windows of a stream and of the connection.

@@ -4,6 +4,7 @@ use super::bottleneck::Bottleneck;
 use super::path::ResolvedPath;
 use super::transport::{congestion, initial_window, stream_windows};
 use bentpipe_quic::AckRule;
+use bentpipe_quic::congestion::algorithms::fixed_rate;
 use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
 use bentpipe_scenario::Problem;
 use bentpipe_scenario::profiles::idle_delay;
@@ -16,8 +17,6 @@ use serde_spanned::Spanned;
 
 /// Connections that browsers open to one server for HTTP/1.1.
 const BROWSER_CONNECTIONS: u64 = 6;
-/// Controller that sends at a configured rate: the default of the proxy.
-const FIXED_RATE: &str = "fixed-rate";
 
 /// Returns the stack of a TCP flow whose visits have up to `objects` objects.
 pub(super) fn tcp(
@@ -199,20 +198,23 @@ fn pep_congestion(
     mtu: Bytes,
     sharing: usize,
 ) -> CongestionConfig {
-    let controller = section.congestion.unwrap_or_else(|| FIXED_RATE.parse().unwrap_or_default());
+    let controller =
+        section.congestion.unwrap_or_else(|| fixed_rate::NAME.parse().unwrap_or_default());
     let mut parameters = section
         .parameters
         .as_ref()
         .map(|parameters| parameters.get_ref().clone())
         .unwrap_or_default();
-    if controller.as_str() == FIXED_RATE {
-        let fixed = parameters.entry(FIXED_RATE.to_owned()).or_default();
+    if controller.as_str() == fixed_rate::NAME {
+        let fixed = parameters.entry(fixed_rate::NAME.to_owned()).or_default();
         // The parameter counts payload, the rate of the link includes headers.
         let payload = rate.as_mbps_f64() * f64::from(segment(mtu)) / mtu.get() as f64;
         fixed
             .entry("mbps".to_owned())
             .or_insert((payload / sharing as f64).clamp(0.001, 100_000.0));
-        fixed.entry("rtt_ms".to_owned()).or_insert(rtt.as_millis_f64().clamp(0.1, 60_000.0));
+        fixed
+            .entry("rtt_ms".to_owned())
+            .or_insert(rtt.as_millis_f64().clamp(0.1, fixed_rate::MAX_RTT_MS));
     }
     let slow_start = section.slow_start.unwrap_or(SlowStartName::STANDARD);
     CongestionConfig { controller, slow_start, parameters, ..CongestionConfig::default() }

@@ -92,3 +92,21 @@ fn auto_windows_over_satellites_are_those_of_the_longest_route() {
     let settings = settings(LEO_AND_GEO, "");
     assert!(settings.send_buffer.get() > 3_000_000, "{}", settings.send_buffer);
 }
+
+#[test]
+fn an_idle_timeout_outlives_gaps_and_long_rtts_unless_it_is_given() {
+    let idle = |path: &str, keys: &str| settings(path, keys).idle_timeout;
+    let rate = "\"800 Mbps\"";
+    assert_eq!(idle(&hop("\"20 ms\"", rate), ""), Span::from_secs(60));
+    assert_eq!(
+        idle(&hop("\"10 min\"", rate), ""),
+        Span::from_secs(3 * 600) + Span::from_millis(60)
+    );
+    let contacts = "{ schedule = [{ at = \"0 s\", rate = \"8 Mbps\" }, { at = \"10 min\", rate = \
+                    \"0 bps\" }], repeat = \"2 h\" }";
+    let gap = Span::from_secs(6_600);
+    assert_eq!(idle(&hop("\"20 ms\"", contacts), ""), (gap + Span::from_millis(40)) * 3);
+    let given = idle(&hop("\"20 ms\"", contacts), "quic.idle_timeout = \"30 s\"");
+    assert_eq!(given, Span::from_secs(30));
+    assert_eq!(idle(&hop("\"20 ms\"", rate), "quic.idle_timeout = \"none\""), Span::MAX);
+}

@@ -7,7 +7,7 @@ use crate::ack::{AckBy, AckRule, Auto};
 use crate::flow_control::FlowControlRule;
 use bentpipe_congestion::{CongestionConfig, ControllerFactory, ParameterError, SavedParameters};
 use bentpipe_units::{Bytes, Span};
-use noq_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use noq_proto::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig, VarInt};
 use thiserror::Error;
 
 /// Settings of both endpoints of one flow. Plain values: the caller has resolved every "auto".
@@ -52,7 +52,7 @@ pub struct Settings {
     pub initial_mtu: u16,
     /// Largest UDP payload that path MTU discovery probes, in bytes. `initial_mtu` disables it.
     pub max_mtu: u16,
-    /// Idle time after which a connection ends.
+    /// Idle time after which a connection ends; [`Span::MAX`]: never.
     pub idle_timeout: Span,
 }
 
@@ -133,14 +133,17 @@ impl Settings {
             }
         }
         let mut config = TransportConfig::default();
-        let idle_ms = self.idle_timeout.as_nanos() / 1_000_000;
+        let idle_timeout = match self.idle_timeout {
+            Span::MAX => None,
+            span => Some(varint("idle_timeout in ms", span.as_nanos() / 1_000_000)?.into()),
+        };
         config
             .initial_rtt(self.initial_rtt.into())
             .stream_receive_window(varint("stream_window", self.stream_window.get())?)
             .receive_window(varint("connection_window", self.connection_window.get())?)
             .send_window(self.send_buffer.get())
             .initial_mtu(self.initial_mtu)
-            .max_idle_timeout(Some(IdleTimeout::from(varint("idle_timeout in ms", idle_ms)?)))
+            .max_idle_timeout(idle_timeout)
             .max_concurrent_bidi_streams(VarInt::from_u32(1000))
             .max_concurrent_uni_streams(VarInt::from_u32(100))
             .datagram_receive_buffer_size(None);

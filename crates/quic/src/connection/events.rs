@@ -25,6 +25,7 @@ impl State {
                     self.set_validated();
                     wake_all(&mut self.state_changes);
                     self.open.iter_mut().for_each(wake_all);
+                    self.wake_refused();
                 }
                 Event::ConnectionLost { reason } => self.end(reason, None),
                 _ => {}
