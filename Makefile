@@ -29,8 +29,8 @@ page: studio/dist/index.html ## Build the report page
 build: page ## Build the command with the page inside
 	cargo build --locked -p bentpipe-cli
 
-wheel: page ## Build the Python package: target/wheels
-	python3 -m pip wheel --no-deps --wheel-dir target/wheels .
+wheel: page ## Build the Python package for other machines: target/wheels
+	MATURIN_PEP517_ARGS="--profile wheel" python3 -m pip wheel --no-deps --wheel-dir target/wheels .
 
 wasm: build ## Build the virtual clock for pages, and compare its results with the command's
 	scripts/wasm

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import maturin
+from build_progress import say, showing_progress
 from maturin import (  # noqa: F401
     build_sdist,
     get_requires_for_build_editable,
@@ -24,12 +25,14 @@ PAGE = ROOT / "studio" / "dist" / "index.html"
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     build_page()
-    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    with showing_progress():
+        return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     build_page()
-    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+    with showing_progress():
+        return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
 
 
 def build_page():
@@ -47,7 +50,7 @@ def build_page():
             "(`make page`) and copy it to studio/dist, or set BENTPIPE_PAGE=plain for reports in "
             "plain HTML."
         )
-    print("bentpipe: building the report page (npm)", flush=True)
+    say("bentpipe: building the report page (npm)")
     result = subprocess.run(["make", "page"], cwd=ROOT, check=False)
     if result.returncode != 0 or not PAGE.exists():
         raise SystemExit(
