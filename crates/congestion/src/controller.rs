@@ -41,7 +41,9 @@ pub struct SentPacket {
     pub first_sent_at: Time,
     /// Bytes declared lost before it was sent.
     pub lost: Bytes,
-    /// True if the sender was application-limited when it sent this packet.
+    /// True if the sender was application-limited when it sent this packet: part of the flight was
+    /// missing because the application had no data, not because a window or the send buffer was
+    /// full (draft-ietf-ccwg-bbr §4.1.2.4).
     pub app_limited: bool,
 }
 
@@ -90,9 +92,14 @@ pub struct Ack<'a> {
     pub round_start: bool,
     /// Round trips so far, this one included.
     pub round: u64,
-    /// True if the application or flow control, rather than cwnd, limited the sender. The window
-    /// must not grow then (RFC 9002 §7.8).
+    /// True if the congestion window is underutilized: the application, flow control or the send
+    /// buffer, rather than cwnd, limited the sender. The window must not grow then (RFC 9002 §7.8).
+    /// Unlike [`RateSample::app_limited`], it does not say that the application had no data.
     pub app_limited: bool,
+    /// True while the transport still repairs losses, for transports with a recovery of their own:
+    /// TCP, until all that was sent before it and all that was lost is acknowledged (RFC 6675 §5).
+    /// False for QUIC, whose recovery ends with the first packet sent in it (RFC 9002 §7.3.2).
+    pub repairing: bool,
     /// Delivery-rate sample.
     pub sample: RateSample,
 }

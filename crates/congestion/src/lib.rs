@@ -24,6 +24,7 @@ pub mod config;
 pub mod controller;
 pub mod delivery_rate;
 pub mod factory;
+mod limited_range;
 pub mod metrics;
 pub mod pacing;
 pub mod parameters;

@@ -25,6 +25,7 @@ pub struct SentPackets {
     round_trips: RoundTrips,
     min_rtt: Option<Span>,
     smoothed_rtt: Span,
+    repairing: bool,
     /// Packets that are not reported yet. The vectors are kept to reuse their memory.
     acknowledged: Vec<SentPacket>,
     declared_lost: Vec<SentPacket>,
@@ -66,10 +67,19 @@ impl SentPackets {
         self.smoothed_rtt
     }
 
-    /// Marks the sender as application-limited: it has nothing to send although cwnd has room.
+    /// Marks the sender as application-limited: its application has no data although cwnd has room.
     /// Delivery-rate samples are lower bounds until the current flight is delivered.
+    ///
+    /// Not if flow control or a full send buffer stops the sender: its rate is then the rate that
+    /// the flow can have (draft-cheng-iccrg-delivery-rate-estimation §3.4; Linux,
+    /// `tcp_rate_check_app_limited`), and a BBR that disregards it would never leave Startup.
     pub fn set_app_limited(&mut self) {
         self.delivery_rate.set_app_limited(self.in_flight);
+    }
+
+    /// Sets what the next acknowledgements report as [`Ack::repairing`].
+    pub fn set_repairing(&mut self, repairing: bool) {
+        self.repairing = repairing;
     }
 
     /// Returns packet `number` if it is in flight.
@@ -143,8 +153,7 @@ impl SentPackets {
     }
 
     /// Passes the acknowledgement of all packets recorded since the last call to `notify`, if there
-    /// are any. `app_limited` means that the application or flow control, not cwnd, limits the
-    /// sender.
+    /// are any. `app_limited` means that cwnd does not limit the sender ([`Ack::app_limited`]).
     pub fn report_ack(&mut self, now: Time, app_limited: bool, notify: impl FnOnce(&Ack<'_>)) {
         let mut packets = std::mem::take(&mut self.acknowledged);
         packets.sort_unstable_by_key(|packet| packet.number);
@@ -169,6 +178,7 @@ impl SentPackets {
                 round_start: self.round_trips.start,
                 round: self.round_trips.count,
                 app_limited,
+                repairing: self.repairing,
                 sample,
             });
         }

@@ -38,7 +38,7 @@ pub use crate::config::{
     Settings, SettingsError, StockController, UDP_HEADER,
 };
 pub use crate::connection::{Conn, FinishWhenDropped, Task};
-pub use crate::controller::{HandshakeComplete, LossLog, MakeController, controller_factory};
+pub use crate::controller::{ConnectionSignals, LossLog, MakeController, controller_factory};
 pub use crate::endpoint::{
     Accept, Acceptor, Admission, Attachments, Endpoint, Gatekeeper, PanicHandler,
     SimultaneousStarts, StartLease, Transmit, panic_message,

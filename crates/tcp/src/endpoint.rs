@@ -3,7 +3,7 @@
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment};
 use crate::sender::{Counts, Opening, Outgoing, Sender};
-use crate::settings::{BufferModel, MakeController, Settings};
+use crate::settings::{MakeController, Settings};
 use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
@@ -291,10 +291,7 @@ impl Endpoint {
         if !self.takes_data() {
             return 0;
         }
-        let used = match (&self.sender, self.settings.buffers) {
-            (Some(sender), BufferModel::Linux) => sender.memory(),
-            _ => self.written - self.acknowledged(),
-        };
+        let used = self.sender.as_ref().map_or(self.written, |sender| sender.buffer_used());
         self.settings.send_buffer.get().saturating_sub(used)
     }
 

@@ -22,6 +22,7 @@ use super::handle::ResumeHandle;
 use super::parameters::Parameters;
 use super::saved::SavedParameters;
 use crate::controller::Ack;
+use crate::limited_range::LimitedRange;
 use bentpipe_units::{Bytes, Span, Time};
 
 /// Rounds of use after which a smaller value is reported. Our choice: they take five seconds on a
@@ -53,6 +54,8 @@ pub(super) struct PathObserver {
     used: u32,
     /// True if something other than cwnd limited the current round.
     limited: bool,
+    /// Packets sent while something other than cwnd limited the sender.
+    limited_packets: LimitedRange,
     /// Rounds count whose newest packet has this number or a larger one.
     from: u64,
 }
@@ -66,6 +69,7 @@ impl PathObserver {
             reported: None,
             used: 0,
             limited: false,
+            limited_packets: LimitedRange::default(),
             from: 0,
         }
     }
@@ -80,7 +84,12 @@ impl PathObserver {
     pub(super) fn on_ack(&mut self, ack: &Ack<'_>, in_slow_start: bool, handle: &ResumeHandle) {
         let newest = ack.newest();
         self.bucket(ack.now).rtt_at_most(ack.rtt);
-        self.limited |= ack.app_limited || newest.app_limited;
+        self.limited_packets.update(ack.next_number, ack.delivered);
+        if ack.app_limited {
+            self.limited_packets.mark(ack.next_number, ack.delivered, ack.bytes_in_flight);
+        }
+        let was_limited = newest.app_limited || self.limited_packets.contains(newest.number);
+        self.limited |= ack.app_limited || was_limited;
         if !ack.round_start {
             return;
         }

@@ -3,7 +3,7 @@
 use super::settings::{Settings, SettingsError};
 use crate::ack::{AckBy, Acknowledger};
 use crate::clock::Clock;
-use crate::controller::{HandshakeComplete, LossLog, MakeController, controller_factory};
+use crate::controller::{ConnectionSignals, LossLog, MakeController, controller_factory};
 use crate::endpoint::{Attachments, StartLease};
 use crate::flow_control::FlowControlReport;
 use crate::observer::{PacketObserver, TrafficStats};
@@ -232,11 +232,11 @@ impl ConnectionConfig {
             controller.make(config, fast, resume_handle)
         });
         let Settings { initial_window, pacing, .. } = self.settings;
-        let Attachments { metrics, qlog, observer, handshake, .. } = &self.attachments;
+        let Attachments { metrics, qlog, observer, signals, .. } = &self.attachments;
         let log = qlog.clone().zip(observer.clone());
         let log = log.map(|(sink, observer)| LossLog::new(sink, observer));
-        let (handshake, metrics) = (handshake.clone(), metrics.clone());
-        controller_factory(self.clock, initial_window, pacing, handshake, metrics, log, make)
+        let (signals, metrics) = (signals.clone(), metrics.clone());
+        controller_factory(self.clock, initial_window, pacing, signals, metrics, log, make)
     }
 
     /// Adds an observer if a part needs one, and connects the parts that write events.
@@ -262,7 +262,7 @@ impl ConnectionConfig {
 
     fn build(mut self) -> (TransportConfig, Attachments) {
         // Of this connection alone, not of the one that this configuration was cloned from.
-        self.attachments.handshake = HandshakeComplete::default();
+        self.attachments.signals = ConnectionSignals::default();
         let saved = self.resume_handle().and_then(|handle| handle.resume_state().offered);
         self.settings.request_ack_frequency(&mut self.transport, saved.as_ref());
         let sender = self.sender();

@@ -11,7 +11,8 @@
 //!   are taken from noq-proto at each ACK, and packets much older than the newest acknowledged one
 //!   are discarded;
 //! - what stops it from sending is not reported, except a full window: it asks for the window only
-//!   if it has something to send;
+//!   if it has something to send, and whether a lack of data is the application's is told by
+//!   [`ConnectionSignals`], which [`crate::Endpoint`] sets;
 //! - a probe timeout is not reported, and the stack keeps its length and the RTT variation private:
 //!   a packet sent after a pause of that length is a probe (RFC 9002 §6.2.1);
 //! - its RTT samples are private, and its smoothed RTT deducts the peer's ACK delay: ours comes
@@ -44,43 +45,58 @@ const MAX_RATE: Rate = Rate::from_mbps(8_000);
 pub type MakeController =
     Arc<dyn Fn(&cc::ControllerConfig) -> Box<dyn cc::Controller> + Send + Sync>;
 
-/// Tells a controller that the handshake of its connection is complete. Clones are of the same
+/// Tells a controller what the stack does not report of its connection. Clones are of the same
 /// connection.
 #[derive(Debug, Clone, Default)]
-pub struct HandshakeComplete(Arc<AtomicBool>);
+pub struct ConnectionSignals(Arc<Signals>);
 
-impl HandshakeComplete {
-    pub(crate) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+#[derive(Debug, Default)]
+struct Signals {
+    handshake_complete: AtomicBool,
+    writers_blocked: AtomicBool,
+}
+
+impl ConnectionSignals {
+    pub(crate) fn set_handshake_complete(&self) {
+        self.0.handshake_complete.store(true, Ordering::Relaxed);
     }
 
-    fn get(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    /// Sets whether flow control or the send buffer blocks a writer.
+    pub(crate) fn set_writers_blocked(&self, blocked: bool) {
+        self.0.writers_blocked.store(blocked, Ordering::Relaxed);
+    }
+
+    fn is_handshake_complete(&self) -> bool {
+        self.0.handshake_complete.load(Ordering::Relaxed)
+    }
+
+    fn are_writers_blocked(&self) -> bool {
+        self.0.writers_blocked.load(Ordering::Relaxed)
     }
 }
 
 /// Returns a factory for noq-proto's transport configuration, whose controllers `make` makes.
 ///
 /// `initial_window` is in datagrams, limited as in RFC 9002 §7.2. Without `pacing` the whole window
-/// leaves at once. `handshake` tells of its end. `metrics` records the connection's sender, `log`
-/// writes lost packets to its trace.
+/// leaves at once. `signals` are those of the connection. `metrics` records its sender, `log` writes
+/// lost packets to its trace.
 pub fn controller_factory(
     clock: Clock,
     initial_window: u32,
     pacing: bool,
-    handshake: HandshakeComplete,
+    signals: ConnectionSignals,
     metrics: Option<SenderMetrics>,
     log: Option<LossLog>,
     make: MakeController,
 ) -> Arc<dyn ControllerFactory + Send + Sync> {
-    Arc::new(Factory { clock, initial_window, pacing, handshake, metrics, log, make })
+    Arc::new(Factory { clock, initial_window, pacing, signals, metrics, log, make })
 }
 
 struct Factory {
     clock: Clock,
     initial_window: u32,
     pacing: bool,
-    handshake: HandshakeComplete,
+    signals: ConnectionSignals,
     metrics: Option<SenderMetrics>,
     log: Option<LossLog>,
     make: MakeController,
@@ -113,7 +129,7 @@ impl ControllerFactory for Factory {
             newest_acked: None,
             lost: LostPackets::default(),
             clock: self.clock,
-            handshake: self.handshake.clone(),
+            signals: self.signals.clone(),
             metrics: self.metrics.clone(),
             log: self.log.clone(),
             initial_window,
@@ -140,7 +156,7 @@ struct Adapter {
     newest_acked: Option<Entry>,
     lost: LostPackets,
     clock: Clock,
-    handshake: HandshakeComplete,
+    signals: ConnectionSignals,
     metrics: Option<SenderMetrics>,
     log: Option<LossLog>,
     initial_window: u64,
@@ -244,7 +260,8 @@ impl Controller for Adapter {
             self.packet_numbers.discard_before(self.sent_packets.first_number());
         }
         self.control = self.controller.send_control();
-        if app_limited {
+        // To the stack, a full send buffer and the peer's windows are a lack of data.
+        if app_limited && !self.signals.are_writers_blocked() {
             self.sent_packets.set_app_limited();
         }
         if let Some(metrics) = &self.metrics {
@@ -335,7 +352,7 @@ impl Controller for Adapter {
         let window = self.control.cwnd.get().max(1);
         let confirming = match self.confirming_until {
             Some(until) => self.now < until,
-            None => self.handshake.get(),
+            None => self.signals.is_handshake_complete(),
         };
         if confirming { window + self.mtu } else { window }
     }
@@ -380,7 +397,7 @@ impl Controller for Adapter {
             sent_packets,
             packet_numbers: PacketNumberMap::default(),
             lost: LostPackets::default(),
-            handshake: self.handshake.clone(),
+            signals: self.signals.clone(),
             metrics: self.metrics.clone(),
             log: self.log.clone(),
             ..*self

@@ -2,7 +2,7 @@
 
 use super::simultaneous_starts::StartLease;
 use crate::ack::Acknowledger;
-use crate::controller::HandshakeComplete;
+use crate::controller::ConnectionSignals;
 use crate::flow_control::{FlowControlReport, FlowControlRule};
 use crate::observer::{PacketObserver, SmallFrames, TrafficStats};
 use crate::path_memory::PathLease;
@@ -24,9 +24,9 @@ pub struct Attachments {
     /// The lease of its path's saved parameters, if its transport configuration carries the same
     /// resume handle.
     pub path_lease: Option<PathLease>,
-    /// Tells its controller of the end of the handshake, if its transport configuration carries the
+    /// Tells its controller what the stack does not, if its transport configuration carries the
     /// same.
-    pub handshake: HandshakeComplete,
+    pub signals: ConnectionSignals,
     /// Receives its events, if the observer writes there too.
     pub qlog: Option<QlogSink>,
     /// Its part in the exchange of path tokens. HTTP/3 over the connection then hides their streams

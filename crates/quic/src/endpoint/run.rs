@@ -97,7 +97,7 @@ impl Endpoint {
             exchange_events(&mut self.noq, key, &mut state);
             state.dispatch_events();
             if state.connected().is_some() {
-                entry.attachments.handshake.set();
+                entry.attachments.signals.set_handshake_complete();
             }
             if state.may_send_freely() && !std::mem::replace(&mut entry.address_confirmed, true) {
                 entry.attachments.confirm_address(now);
@@ -196,6 +196,7 @@ impl Endpoint {
             // Sending may produce events for the endpoint.
             exchange_events(&mut self.noq, key, &mut state);
             drop(state);
+            entry.attachments.signals.set_writers_blocked(blocked);
             if let Some(metrics) = &entry.attachments.metrics {
                 metrics.on_writers_blocked(blocked, validated, now);
             }

@@ -229,7 +229,10 @@ impl Sender {
 
     fn notify_ack(&mut self, now: Time) {
         let app_limited = matches!(self.limit, SendLimit::Application | SendLimit::Peer);
+        let recovers = self.recovery.is_some_and(|recovery| self.una < recovery.until);
+        let repairing = recovers || self.board.has_losses();
         let Self { sent_packets, controller, metrics, .. } = self;
+        sent_packets.set_repairing(repairing);
         sent_packets.report_ack(now, app_limited, |ack| {
             controller.on_ack(ack);
             if let Some(metrics) = metrics {

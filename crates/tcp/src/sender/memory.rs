@@ -1,6 +1,7 @@
 //! The memory of the send buffer, as Linux counts it.
 
 use super::Sender;
+use crate::settings::BufferModel;
 use bentpipe_units::Span;
 
 /// Memory that the kernel needs for each buffer, beside its payload, in bytes: `SKB_TRUESIZE` of
@@ -21,13 +22,26 @@ const LATER_PERCENT: u64 = 120;
 const RTT_UNIT: Span = Span::from_micros(512);
 
 impl Sender {
+    /// Returns the part of the send buffer that is in use, in bytes.
+    pub(crate) fn buffer_used(&self) -> u64 {
+        match self.settings.buffers {
+            BufferModel::Linux => self.memory(),
+            BufferModel::Payload => self.end.saturating_sub(self.una),
+        }
+    }
+
+    /// Returns true if the application may have more data, for which the send buffer has no room.
+    pub(super) fn is_buffer_full(&self) -> bool {
+        !self.finishing && self.buffer_used() >= self.settings.send_buffer.get()
+    }
+
     /// Returns the memory that written data takes until it is acknowledged, in bytes
     /// (`sk_wmem_queued`).
     ///
     /// Unsent data is in buffers of up to 64 kB. What is sent is in buffers of the size at which
     /// `tcp_tso_autosize` splits it. Segments that are lost, and ranges of segments that were
     /// received, have buffers of their own.
-    pub(crate) fn memory(&self) -> u64 {
+    fn memory(&self) -> u64 {
         let segment = u64::from(self.settings.segment.max(1));
         let unsent = self.end.saturating_sub(self.nxt);
         let outstanding = self.nxt.saturating_sub(self.una);

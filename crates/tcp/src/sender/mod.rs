@@ -56,7 +56,7 @@ enum SendLimit {
     Congestion,
     /// The pacer.
     Pacing,
-    /// No data is left to send.
+    /// No data is left to send: the application has none, or the send buffer takes no more.
     Application,
     /// The peer's window.
     Peer,

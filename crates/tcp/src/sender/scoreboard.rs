@@ -235,6 +235,11 @@ impl Scoreboard {
         (segments, odd, self.sacked.len() as u64)
     }
 
+    /// Returns true if a segment that was declared lost has not been received yet.
+    pub(crate) fn has_losses(&self) -> bool {
+        !self.originals.is_empty()
+    }
+
     /// Keeps a transmission that may still arrive, unless an earlier one is kept.
     pub(crate) fn keep_original(&mut self, index: u64, packet: SentPacket) {
         self.originals.entry(index).or_insert(packet);

@@ -272,7 +272,9 @@ impl Sender {
         self.limit = limit;
         // Only the pacer allows more without another event.
         self.settled = limit != SendLimit::Pacing;
-        if matches!(limit, SendLimit::Application | SendLimit::Peer)
+        // Neither the peer's window nor a full send buffer is a lack of data.
+        if limit == SendLimit::Application
+            && !self.is_buffer_full()
             && self.in_flight() < self.controller.send_control().cwnd
         {
             self.sent_packets.set_app_limited();

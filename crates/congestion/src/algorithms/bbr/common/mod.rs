@@ -1,12 +1,12 @@
 //! Code shared by both versions of BBR.
 
-mod app_limited;
+mod aggregation;
 mod arithmetic;
 mod full_pipe;
 mod probe_jitter;
 mod resume_probe;
 
-pub use app_limited::AppLimitedRange;
+pub use aggregation::Aggregation;
 pub use arithmetic::{first_pacing_rate, send_quantum, volume};
 pub use full_pipe::FullPipe;
 pub use probe_jitter::ProbeJitter;

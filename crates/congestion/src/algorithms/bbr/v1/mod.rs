@@ -2,20 +2,23 @@
 //! Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00, from which function names in
 //! comments are taken).
 //!
-//! A loss only affects the window during the first round of recovery. Policer detection, which the
-//! draft does not specify, and the later ACK-aggregation allowance are not implemented.
+//! A loss only affects the window during the first round trip of recovery. The allowance for
+//! aggregated ACKs, which the draft does not have, is Linux's (6.18, `tcp_bbr.c`). Policer
+//! detection, which the draft does not specify, is not implemented.
 
 #[cfg(test)]
 mod tests;
 
 use crate::algorithms::bbr::common::{
-    AppLimitedRange, FullPipe, ProbeJitter, ResumeProbe, first_pacing_rate, send_quantum, volume,
+    Aggregation, FullPipe, ProbeJitter, ResumeProbe, first_pacing_rate, send_quantum, volume,
 };
 use crate::controller::{
     Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, RateBased, Restart, SendControl,
     SentPacket,
 };
+use crate::limited_range::LimitedRange;
 use crate::parameters::parameters;
+use crate::round_trips::RoundTrips;
 use crate::windowed::WindowedMax;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
@@ -34,6 +37,9 @@ parameters! {
              costs the volume of two RTTs (our choice); 0 as published";
         pacing_margin: 0.01, 0.0 => 0.5, "",
             "fraction of the estimated bandwidth that pacing leaves unused (as in Linux)";
+        extra_acked_gain: 1.0, 0.0 => 10.0, "",
+            "share of the largest excess of acknowledged bytes in ten rounds by which the window \
+             grows after Startup (as in Linux, bbr_extra_acked_gain); 0 as published";
     }
 }
 
@@ -42,6 +48,10 @@ const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
 /// Index of the draining phase. A flow does not start ProbeBW with it.
 const DRAINING: usize = 1;
+
+/// Limit of the allowance for aggregated ACKs: what the bottleneck delivers in this time
+/// (bbr_extra_acked_max_us).
+const MAX_EXTRA_ACKED: Span = Span::from_millis(100);
 
 /// Minimum duration of ProbeRTT (ProbeRTTDuration).
 const PROBE_RTT: Span = Span::from_millis(200);
@@ -59,7 +69,7 @@ enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Recovery {
     None,
-    /// First round: packet conservation.
+    /// First round trip, counted from the loss: packet conservation.
     Conserving,
     /// Later rounds: the window grows as outside of recovery.
     Growing,
@@ -74,15 +84,18 @@ pub struct Bbr1 {
     min_rtt_window: Span,
     probe_rtt_rounds: f64,
     pacing_share: f64,
+    extra_acked_gain: f64,
     mtu: Bytes,
     initial_window: Bytes,
     jitter: ProbeJitter,
 
     state: State,
-    round: u64,
+    /// Round trips. Recovery and ProbeRTT start one of their own.
+    rounds: RoundTrips,
     /// Bottleneck bandwidth in bits per second.
     bandwidth: WindowedMax,
     full_pipe: FullPipe,
+    aggregation: Aggregation,
     min_rtt: Option<Span>,
     min_rtt_stamp: Time,
     /// True if the minimum RTT belongs to another path.
@@ -92,14 +105,19 @@ pub struct Bbr1 {
     phase_stamp: Time,
     lost_in_phase: bool,
     probe_rtt_done: Option<Time>,
-    probe_rtt_round: u64,
+    probe_rtt_round_done: bool,
     idle_restart: bool,
-    limited: AppLimitedRange,
+    /// Packets sent in ProbeRTT.
+    limited: LimitedRange,
 
     recovery: Recovery,
-    /// Recovery lasts until this packet, the next one at the last loss, is acknowledged.
+    /// Recovery lasts until this packet, the next one at the last loss, is acknowledged, and the
+    /// transport has repaired its losses.
     recovery_until: u64,
-    recovery_round: u64,
+    /// Time of the ACK that ended the last recovery.
+    recovery_ended: Option<Time>,
+    /// Time and bytes of the latest ACK, which may reveal losses.
+    latest_ack: (Time, Bytes),
     recovery_start: u64,
 
     cwnd: Bytes,
@@ -122,13 +140,15 @@ impl Bbr1 {
             min_rtt_window: Span::from_secs_f64(parameters.min_rtt_window),
             probe_rtt_rounds: parameters.probe_rtt_rounds,
             pacing_share: 1.0 - parameters.pacing_margin,
+            extra_acked_gain: parameters.extra_acked_gain,
             mtu: config.mtu,
             initial_window,
             jitter: ProbeJitter::new(config),
             state: State::Startup,
-            round: 0,
+            rounds: RoundTrips::default(),
             bandwidth: WindowedMax::new(),
             full_pipe: FullPipe::default(),
+            aggregation: Aggregation::new(config.now),
             // As in Linux's bbr_init, the handshake RTT is the first sample and paces the first
             // window.
             min_rtt: config.rtt,
@@ -138,12 +158,13 @@ impl Bbr1 {
             phase_stamp: config.now,
             lost_in_phase: false,
             probe_rtt_done: None,
-            probe_rtt_round: 0,
+            probe_rtt_round_done: false,
             idle_restart: false,
-            limited: AppLimitedRange::default(),
+            limited: LimitedRange::default(),
             recovery: Recovery::None,
             recovery_until: 0,
-            recovery_round: 0,
+            recovery_ended: None,
+            latest_ack: (config.now, Bytes::ZERO),
             recovery_start: 0,
             cwnd: initial_window,
             prior_cwnd: Bytes::ZERO,
@@ -221,7 +242,9 @@ impl Bbr1 {
         let rounds = self.min_rtt.unwrap_or_default().mul_f64(self.probe_rtt_rounds);
         let expired = ack.now > self.min_rtt_stamp + self.min_rtt_window.max(rounds);
         let known = self.min_rtt.filter(|_| !expired && !self.min_rtt_stale);
-        if ack.newest().sent_at >= self.path_since && known.is_none_or(|min_rtt| ack.rtt <= min_rtt)
+        // An equal sample does not renew the filter: under a clock without noise, equal samples
+        // would do so for ever (Linux since 2020; the draft's comparison includes them).
+        if ack.newest().sent_at >= self.path_since && known.is_none_or(|min_rtt| ack.rtt < min_rtt)
         {
             self.min_rtt = Some(ack.rtt);
             self.min_rtt_stamp = ack.now;
@@ -238,12 +261,16 @@ impl Bbr1 {
             match self.probe_rtt_done {
                 None if ack.bytes_in_flight <= self.min_pipe() => {
                     self.probe_rtt_done = Some(ack.now + PROBE_RTT);
-                    self.probe_rtt_round = ack.round;
+                    self.probe_rtt_round_done = false;
+                    self.rounds.restart(ack.delivered);
                 }
-                Some(done) if ack.round > self.probe_rtt_round && ack.now > done => {
-                    self.exit_probe_rtt(ack.now)
+                None => {}
+                Some(done) => {
+                    self.probe_rtt_round_done |= self.rounds.start;
+                    if self.probe_rtt_round_done && ack.now > done {
+                        self.exit_probe_rtt(ack.now);
+                    }
                 }
-                _ => {}
             }
         }
         self.idle_restart = false;
@@ -272,6 +299,15 @@ impl Bbr1 {
         }
     }
 
+    /// Returns the allowance for aggregated ACKs (bbr_ack_aggregation_cwnd).
+    fn extra_acked(&self) -> Bytes {
+        if !self.full_pipe.reached {
+            return Bytes::ZERO;
+        }
+        let most = volume(self.bw(), MAX_EXTRA_ACKED);
+        self.aggregation.get().mul_f64(self.extra_acked_gain).min(most)
+    }
+
     /// BBRSetCwnd.
     fn set_cwnd(&mut self, acked: Bytes, delivered: Bytes) {
         let gain = if matches!(self.state, State::Startup | State::Drain) {
@@ -285,7 +321,7 @@ impl Bbr1 {
             .map_or(Bytes::ZERO, |rate| send_quantum(rate, self.mtu))
             .get()
             .saturating_mul(3);
-        let target = self.bdp_times(gain) + Bytes::new(quanta);
+        let target = self.bdp_times(gain) + self.extra_acked() + Bytes::new(quanta);
         if self.recovery == Recovery::Conserving {
             self.cwnd = self.cwnd.max(self.in_flight + acked);
         } else if self.full_pipe.reached {
@@ -311,6 +347,7 @@ impl Controller for Bbr1 {
         if packet.app_limited && packet.in_flight == packet.bytes {
             // BBRHandleRestartFromIdle.
             self.idle_restart = true;
+            self.aggregation.restart(packet.sent_at);
             if matches!(self.state, State::ProbeBw(_)) {
                 self.set_pacing_rate(1.0);
             }
@@ -321,15 +358,20 @@ impl Controller for Bbr1 {
         let was_in_flight = ack.bytes_in_flight + ack.bytes;
         self.in_flight = ack.bytes_in_flight;
         self.next_number = ack.next_number;
-        self.round = ack.round;
+        self.latest_ack = (ack.now, ack.bytes);
+        self.rounds.update(ack.sample.prior_delivered, ack.delivered);
+        if self.rounds.start && self.recovery == Recovery::Conserving {
+            self.recovery = Recovery::Growing;
+        }
         self.limited.update(ack.next_number, ack.delivered);
         let limited = ack.sample.app_limited || self.limited.contains(ack.newest().number);
         if let Some(rate) = ack.sample.rate.filter(|_| !self.resumption.discards())
             && (!limited || rate >= self.bw())
         {
-            self.bandwidth.update(ack.round, self.bandwidth_rounds, rate.as_bps());
+            self.bandwidth.update(self.rounds.count, self.bandwidth_rounds, rate.as_bps());
         }
-        self.full_pipe.update(ack.round_start, self.bw(), limited);
+        self.aggregation.update(ack.now, ack.bytes, self.bw(), self.cwnd, self.rounds.count, true);
+        self.full_pipe.update(self.rounds.start, self.bw(), limited);
         match self.state {
             State::Startup if self.full_pipe.reached => self.enter_drain(),
             State::ProbeBw(phase) => self.check_phase(phase, ack.now, was_in_flight),
@@ -341,11 +383,10 @@ impl Controller for Bbr1 {
             self.enter_probe_bw(ack.now);
         }
         self.check_probe_rtt(ack);
-        if self.recovery == Recovery::Conserving && ack.round > self.recovery_round {
-            self.recovery = Recovery::Growing;
-        }
-        if self.recovery != Recovery::None && ack.newest().number >= self.recovery_until {
+        let repaired = !ack.repairing && ack.newest().number >= self.recovery_until;
+        if self.recovery != Recovery::None && repaired {
             self.recovery = Recovery::None;
+            self.recovery_ended = Some(ack.now);
             self.cwnd = self.cwnd.max(self.prior_cwnd);
         }
         if self.pacing_rate.is_none() {
@@ -366,16 +407,24 @@ impl Controller for Bbr1 {
         if loss.persistent {
             self.save_cwnd();
             self.cwnd = self.mtu.max(Bytes::new(1));
-        } else if self.recovery == Recovery::None {
+        } else if self.recovery == Recovery::None && self.recovery_ended != Some(loss.now) {
             self.save_cwnd();
-            self.cwnd = (loss.bytes_in_flight + self.mtu).max(self.min_pipe());
+            let (at, acked) = self.latest_ack;
+            let acked = if at == loss.now { acked } else { Bytes::ZERO };
+            self.cwnd = (loss.bytes_in_flight + acked.max(self.mtu)).max(self.min_pipe());
         } else {
             // BBRModulateCwndForRecovery.
             self.cwnd = self.cwnd.saturating_sub(loss.bytes).max(self.mtu).max(Bytes::new(1));
         }
-        if loss.persistent || self.recovery == Recovery::None {
+        if loss.persistent || self.recovery_ended == Some(loss.now) {
+            // After a timeout, the window grows from one packet. If the ACK that ended recovery
+            // revealed more losses, recovery goes on.
+            self.recovery = Recovery::Growing;
+        } else if self.recovery == Recovery::None {
+            // "After one round-trip in Fast Recovery" (draft §4.2.3.4): a round starts with the
+            // loss, as in Linux. The one in progress may end with the next ACK.
             self.recovery = Recovery::Conserving;
-            self.recovery_round = self.round;
+            self.rounds.restart(loss.delivered);
         }
         // Every loss prolongs recovery, so that only its first round conserves packets under steady
         // random loss. In TCP, the gaps of later losses prolong recovery in the same way.
@@ -435,7 +484,7 @@ impl Controller for Bbr1 {
             return;
         }
         if let Some(rate) = to.rate.filter(|rate| !rate.is_zero()).or(fitting) {
-            self.bandwidth.reset(self.round, rate.as_bps());
+            self.bandwidth.reset(self.rounds.count, rate.as_bps());
         }
         if self.in_flight > self.bdp_times(1.0).max(self.min_pipe()) {
             self.enter_drain();

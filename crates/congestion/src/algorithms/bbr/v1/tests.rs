@@ -30,6 +30,64 @@ fn recovery_conserves_packets_for_a_round_and_restores_the_window_at_its_end() {
 }
 
 #[test]
+fn packets_are_conserved_for_a_round_trip_from_the_loss() {
+    let mut flow = flow();
+    flow.round(20, |_| false);
+    let first = flow.sent_packets.next_number();
+    flow.send(10);
+    flow.now += RTT;
+    flow.ack(first);
+    // Sent before the loss: their round ends the one in progress, not the first of recovery.
+    let second = flow.sent_packets.next_number();
+    flow.send(4);
+    (1..6).for_each(|index| flow.ack(first + index));
+    flow.lose(&[first + 6]);
+    let third = flow.sent_packets.next_number();
+    flow.send(4);
+    flow.now += RTT;
+    flow.ack(second);
+    assert_eq!(flow.bbr.recovery, Recovery::Conserving);
+    flow.ack(third);
+    assert_ne!(flow.bbr.recovery, Recovery::Conserving);
+}
+
+#[test]
+fn equal_samples_do_not_put_probe_rtt_off() {
+    let mut flow = flow();
+    let (mut probes, mut before) = (0, State::Startup);
+    while flow.now < Time::from_secs(61) {
+        flow.round(10, |_| false);
+        probes += u32::from(flow.bbr.state == State::ProbeRtt && before != State::ProbeRtt);
+        before = flow.bbr.state;
+    }
+    // Linux 6.18 at 10.1, 20.6, 31.1, 41.4 and 51.7 s.
+    assert_eq!(probes, 5);
+}
+
+#[test]
+fn aggregated_acks_raise_the_window_by_what_exceeds_the_bandwidth() {
+    let windows = [0.0, 1.0].map(|extra_acked_gain| {
+        let parameters = Parameters { extra_acked_gain, ..Parameters::default() };
+        let mut flow = Flow::new(|config| Bbr1::new(config, &parameters));
+        flow.restart(250_000, Some(250_000), Some(Rate::from_mbps(10)));
+        for _ in 0..40 {
+            // 125 packets a round trip, whose ACKs arrive together.
+            let first = flow.sent_packets.next_number();
+            flow.send(125);
+            flow.now += RTT;
+            for number in first..first + 125 {
+                flow.sent_packets.on_acked(flow.now, number);
+            }
+            flow.sent_packets.report_ack(flow.now, false, |ack| flow.bbr.on_ack(ack));
+        }
+        flow.bbr.send_control().cwnd
+    });
+    // Two BDP and three quanta; what 100 ms deliver, at most, is allowed more.
+    assert!(windows[1] >= windows[0] + Bytes::new(100_000), "{windows:?}");
+    assert!(windows[1] <= windows[0] + Bytes::new(126_000), "{windows:?}");
+}
+
+#[test]
 fn the_handshake_gives_the_first_rtt_sample_and_probe_rtt_follows_ten_seconds_later() {
     // Data packets have a larger RTT than those of the handshake, by their transmission time.
     let mut flow = Flow::new(|config| {

@@ -1,7 +1,5 @@
 //! The path model: small estimators, each updated once per ACK (draft §5.5).
 
-use crate::algorithms::bbr::common::volume;
-use crate::windowed::WindowedMax;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
 /// A volume that does not limit ("Infinity" in the draft).
@@ -9,10 +7,6 @@ pub const UNBOUNDED: Bytes = Bytes::MAX;
 
 /// A rate that does not limit.
 pub const UNBOUNDED_RATE: Rate = Rate::from_bps(u64::MAX);
-
-/// Length of the filter of [`Aggregation`] after Startup, in rounds (draft §2.12,
-/// ExtraAckedFilterLen).
-const EXTRA_ACKED_ROUNDS: u64 = 10;
 
 /// Length of the minimum-RTT filter (draft §2.16.1, MinRTTFilterLen).
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
@@ -126,60 +120,6 @@ impl MinRtt {
     /// Handles a new path: its first sample replaces the value, which remains until then.
     pub fn renew(&mut self, now: Time) {
         *self = Self { value: self.value, stale: true, ..Self::new(now) };
-    }
-}
-
-/// Estimates the aggregation of data or ACKs: by how much the acknowledged bytes exceed the
-/// expected ones (draft §5.5.9).
-#[derive(Debug, Clone)]
-pub struct Aggregation {
-    since: Time,
-    delivered: Bytes,
-    filter: WindowedMax,
-}
-
-impl Aggregation {
-    /// Creates an estimator without samples.
-    pub fn new(now: Time) -> Self {
-        Self { since: now, delivered: Bytes::ZERO, filter: WindowedMax::new() }
-    }
-
-    /// Returns BBR.extra_acked.
-    pub fn get(&self) -> Bytes {
-        Bytes::new(self.filter.get())
-    }
-
-    /// Restarts the measurement after an idle period.
-    pub fn restart(&mut self, now: Time) {
-        self.since = now;
-    }
-
-    /// Adds `acked` bytes, given the expected `bandwidth` (UpdateACKAggregation).
-    pub fn update(
-        &mut self,
-        now: Time,
-        acked: Bytes,
-        bandwidth: Rate,
-        cwnd: Bytes,
-        round: u64,
-        pipe_full: bool,
-    ) {
-        let mut expected = volume(bandwidth, now.since(self.since));
-        if self.delivered <= expected {
-            self.delivered = Bytes::ZERO;
-            self.since = now;
-            expected = Bytes::ZERO;
-        }
-        self.delivered += acked;
-        let extra = self.delivered.saturating_sub(expected).min(cwnd);
-        let window = if pipe_full { EXTRA_ACKED_ROUNDS } else { 1 };
-        self.filter.update(round, window, extra.get());
-    }
-
-    /// Returns the number of entries in the filter.
-    #[cfg(test)]
-    pub fn kept(&self) -> usize {
-        self.filter.kept()
     }
 }
 

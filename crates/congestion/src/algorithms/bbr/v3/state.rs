@@ -1,14 +1,15 @@
 //! The state of BBRv3, and the signals that it reads from an ACK.
 
 use super::cycle::Cycle;
-use super::model::{Aggregation, MaxBandwidth, MinRtt, ShortTerm, UNBOUNDED};
+use super::model::{MaxBandwidth, MinRtt, ShortTerm, UNBOUNDED};
 use super::parameters::Parameters;
 use super::recovery::Recovery;
 pub(super) use super::states::State;
 use crate::algorithms::bbr::common::{
-    AppLimitedRange, FullPipe, ProbeJitter, ResumeProbe, first_pacing_rate,
+    Aggregation, FullPipe, ProbeJitter, ResumeProbe, first_pacing_rate,
 };
 use crate::controller::{Ack, ControllerConfig};
+use crate::limited_range::LimitedRange;
 use crate::round_trips::RoundTrips;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
@@ -75,7 +76,7 @@ pub struct Bbr3 {
     /// Time since which packets take this path: earlier RTT samples belong to another.
     pub(super) path_since: Time,
     /// Packets sent in ProbeRTT.
-    pub(super) limited: AppLimitedRange,
+    pub(super) limited: LimitedRange,
     pub(super) resumption: ResumeProbe,
 }
 
@@ -117,7 +118,7 @@ impl Bbr3 {
             in_flight: Bytes::ZERO,
             next_number: 0,
             path_since: config.now,
-            limited: AppLimitedRange::default(),
+            limited: LimitedRange::default(),
             resumption: ResumeProbe::default(),
         }
     }
