@@ -11,7 +11,8 @@ const PERSIST: u32 = 16;
 /// State of RACK.
 #[derive(Debug, Clone)]
 pub(crate) struct Rack {
-    /// Number and RTT of the most recently sent segment that has arrived (RACK.xmit_ts, RACK.rtt).
+    /// Number of the most recently sent segment that has arrived (RACK.xmit_ts), and the RTT of the
+    /// most recently delivered one (RACK.rtt).
     newest: Option<(u64, Span)>,
     /// The highest position that arrived (RACK.fack).
     fack: u64,
@@ -51,11 +52,11 @@ impl Rack {
         }
     }
 
-    /// Records that a transmission has arrived, without ambiguity.
+    /// Records that a transmission has arrived, without ambiguity (RFC 8985 §6.2 step 2). The RTT of
+    /// a late segment counts as well: it is how long others on their way may take.
     pub(crate) fn arrived(&mut self, number: u64, rtt: Span) {
-        if self.newest.is_none_or(|(newest, _)| number >= newest) {
-            self.newest = Some((number, rtt));
-        }
+        let newest = self.newest.map_or(number, |(newest, _)| newest.max(number));
+        self.newest = Some((newest, rtt));
     }
 
     /// Records the end of a segment that has arrived. One that was sent once and lies below another
@@ -100,7 +101,8 @@ impl Rack {
         (now.min_rtt / 4 * self.multiple).min(now.srtt)
     }
 
-    /// Returns number and RTT of the most recently sent segment that has arrived.
+    /// Returns the number of the most recently sent segment that has arrived, and the RTT of the
+    /// most recently delivered one.
     pub(crate) fn newest(&self) -> Option<(u64, Span)> {
         self.newest
     }
@@ -134,6 +136,16 @@ mod tests {
             rack.reordering_window(&ReorderingInputs { sacked: 3, ..QUIET }),
             Span::from_millis(100)
         );
+    }
+
+    #[test]
+    fn the_rtt_is_that_of_the_latest_delivery_and_the_number_that_of_the_latest_transmission() {
+        let mut rack = Rack::new();
+        rack.arrived(8, Span::from_millis(400));
+        rack.arrived(5, Span::from_millis(460));
+        assert_eq!(rack.newest(), Some((8, Span::from_millis(460))));
+        rack.arrived(9, Span::from_millis(410));
+        assert_eq!(rack.newest(), Some((9, Span::from_millis(410))));
     }
 
     #[test]
