@@ -1,7 +1,7 @@
 //! All controllers, slow starts and resume modes, by the names that scenarios use.
 
 use crate::algorithms::bbr::{v1, v3};
-use crate::algorithms::{copa, cubic, fixed_rate, geo_reno, hybla, newreno, vegas};
+use crate::algorithms::{copa, cubic, cubic_linux, fixed_rate, geo_reno, hybla, newreno, vegas};
 use crate::controller::{Controller, ControllerConfig};
 use crate::parameters::{Parameter, ParameterValues};
 use crate::resume::{self, ResumeMode};
@@ -123,6 +123,13 @@ pub const CONTROLLERS: &[Registration<Box<dyn Controller>>] = &[
         source: "RFC 9438",
         parameters: cubic::Parameters::TABLE,
         make: &|config, values| Box::new(cubic::Cubic::new(config, &values.into())),
+    },
+    Registration {
+        name: "cubic-linux",
+        about: "CUBIC with the integer arithmetic of the Linux kernel",
+        source: "Linux 6.18, tcp_cubic.c",
+        parameters: cubic_linux::Parameters::TABLE,
+        make: &|config, values| Box::new(cubic_linux::CubicLinux::new(config, &values.into())),
     },
     Registration {
         name: "vegas",

@@ -3,6 +3,7 @@
 pub mod bbr;
 pub mod copa;
 pub mod cubic;
+pub mod cubic_linux;
 pub mod fixed_rate;
 pub mod geo_reno;
 pub mod hybla;

@@ -3,7 +3,8 @@
 use bentpipe_quic::congestion::CongestionConfig;
 
 /// Controllers of Bentpipe, each with the kernel's name for it.
-const CONTROLLERS: [(&str, &str); 3] = [("newreno", "reno"), ("cubic", "cubic"), ("bbr1", "bbr")];
+const CONTROLLERS: [(&str, &str); 4] =
+    [("newreno", "reno"), ("cubic-linux", "cubic"), ("cubic", "cubic"), ("bbr1", "bbr")];
 /// Controller parameters that may be set, with the value that the kernel uses.
 const PARAMETERS: [(&str, &str, f64); 2] =
     [("cubic", "first_growth", 0.05), ("bbr1", "probe_rtt_rounds", 0.0)];
@@ -20,7 +21,7 @@ pub(super) fn kernel_controller(key: &str, name: &str) -> Result<(), String> {
     }
     Err(format!(
         "`{key}`: the kernel has no `{name}`; allowed with --clock real: newreno (reno in the \
-            kernel), cubic, bbr1 (bbr in the kernel)"
+            kernel), cubic-linux or cubic (cubic in the kernel), bbr1 (bbr in the kernel)"
     ))
 }
 
@@ -32,8 +33,8 @@ pub(super) fn kernel_congestion(table: &str, congestion: &CongestionConfig) -> R
     let start = congestion.slow_start.as_str();
     // The kernel's CUBIC uses HyStart, which cannot be changed in a namespace. Its other
     // controllers leave slow start at the first loss.
-    let starts: &[&str] =
-        if name == "cubic" { &["auto", "hystart"] } else { &["auto", "standard"] };
+    let is_cubic = kernel_name(name) == "cubic";
+    let starts: &[&str] = if is_cubic { &["auto", "hystart"] } else { &["auto", "standard"] };
     if !starts.contains(&start) {
         let allowed =
             starts.iter().map(|start| format!("`{start}`")).collect::<Vec<_>>().join(", ");
