@@ -128,6 +128,7 @@ check-site: site ## Check the site's links, and every page of it in Chromium
 
 docs-check: build ## Check the book's outputs against the command, and its links
 	python3 -B scripts/tests/test_atlas.py --quiet
+	python3 -B scripts/tests/test_clocks.py --quiet
 	scripts/docs-check --bentpipe $(BENTPIPE)
 
 bench: page ## Speed: criterion benches, then whole commands beside picoquic
