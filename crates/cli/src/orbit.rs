@@ -288,6 +288,7 @@ pub fn constellations(as_json: bool) -> Result<u8, LabError> {
         ("constellation", Align::Left),
         ("satellites", Align::Right),
         ("min. elevation", Align::Right),
+        ("max. ground link", Align::Right),
         ("description", Align::Left),
     ]);
     for (name, note) in presets::names() {
@@ -295,10 +296,13 @@ pub fn constellations(as_json: bool) -> Result<u8, LabError> {
         let satellites: usize = shells.iter().map(|shell| shell.satellites()).sum();
         let elevation =
             shells.iter().map(|shell| shell.min_elevation_deg).fold(f64::INFINITY, f64::min);
+        let length =
+            shells.iter().filter_map(|shell| shell.max_ground_link_length_m).reduce(f64::max);
         table.row([
             (*name).to_owned(),
             satellites.to_string(),
             format!("{elevation}°"),
+            length.map_or_else(|| "–".to_owned(), |metres| format!("{:.1} km", metres / 1e3)),
             (*note).to_owned(),
         ]);
     }
@@ -320,6 +324,7 @@ pub fn constellations_json() -> serde_json::Value {
                     "revolutions_per_day": shell.mean_motion_rev_per_day,
                     "spread_deg": shell.raan_spread_deg,
                     "min_elevation_deg": shell.min_elevation_deg,
+                    "max_ground_link_length_m": shell.max_ground_link_length_m,
                 })
             })
             .collect();

@@ -35,6 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         raan_spread_deg: 360.0,
         phase_deg: PhaseShift::OddHalf,
         min_elevation_deg: 25.0,
+        max_ground_link_length_m: None,
     };
     let large = Arc::new(network(&[large])?);
     forwarding("10,000 satellites, 100 stations, all to all", &large, 20)?;

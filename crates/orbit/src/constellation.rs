@@ -171,8 +171,17 @@ impl Constellation {
     /// Minimum elevation of satellite `index` in degrees, for stations that set none: that of its
     /// shell, or 25 for published elements.
     pub fn min_elevation_deg(&self, index: usize) -> f64 {
-        let shell = self.slot(index).and_then(|slot| self.shells.get(slot.shell as usize));
-        shell.map_or(ELEMENTS_MIN_ELEVATION_DEG, |shell| shell.min_elevation_deg)
+        self.shell(index).map_or(ELEMENTS_MIN_ELEVATION_DEG, |shell| shell.min_elevation_deg)
+    }
+
+    /// Maximum length of a ground link of satellite `index` in metres, for networks that set none:
+    /// that of its shell, if it has one.
+    pub fn max_ground_link_length_m(&self, index: usize) -> Option<f64> {
+        self.shell(index).and_then(|shell| shell.max_ground_link_length_m)
+    }
+
+    fn shell(&self, index: usize) -> Option<&Shell> {
+        self.slot(index).and_then(|slot| self.shells.get(slot.shell as usize))
     }
 
     /// Returns the latest epoch of all elements, a good start time.

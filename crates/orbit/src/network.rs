@@ -9,6 +9,15 @@ mod spec;
 
 pub use spec::{Fibre, Metric, NetworkSpec, Node, Station};
 
+/// Which links to the ground a satellite can have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GroundLimit {
+    /// Sine of the minimum elevation, for stations that set none.
+    pub min_sine: f64,
+    /// Infinite if only the elevation limits links.
+    pub max_length_m: f64,
+}
+
 /// A checked network.
 #[derive(Debug, Clone)]
 pub struct Network {
@@ -17,8 +26,8 @@ pub struct Network {
     station_positions: Vec<Ecef>,
     /// Unit normal of the ellipsoid by station.
     ups: Vec<[f64; 3]>,
-    /// Sine of the minimum elevation by satellite.
-    shell_sines: Vec<f64>,
+    /// By satellite.
+    ground_limits: Vec<GroundLimit>,
     isls: Vec<(Node, Node)>,
     fibres: Vec<(Node, Node, Span)>,
     /// Neighbours by ISL: those of satellite `s`, with the index of the link, are at
@@ -59,14 +68,20 @@ impl Network {
         let station_positions =
             spec.stations.iter().map(|station| station.place.to_ecef()).collect();
         let ups = spec.stations.iter().map(|station| up(station.place)).collect();
-        let shell_sines = (0..satellites)
-            .map(|index| libm::sin(spec.constellation.min_elevation_deg(index).to_radians()))
+        let ground_limits = (0..satellites)
+            .map(|index| GroundLimit {
+                min_sine: libm::sin(spec.constellation.min_elevation_deg(index).to_radians()),
+                max_length_m: spec
+                    .max_ground_link_length_m
+                    .or_else(|| spec.constellation.max_ground_link_length_m(index))
+                    .unwrap_or(f64::INFINITY),
+            })
             .collect();
         Ok(Self {
             spec,
             station_positions,
             ups,
-            shell_sines,
+            ground_limits,
             isls,
             fibres,
             isl_starts,
@@ -175,16 +190,13 @@ impl Network {
         self.ups[index]
     }
 
-    pub(crate) fn shell_sines(&self) -> &[f64] {
-        &self.shell_sines
+    /// Returns the limits of ground links by satellite.
+    pub(crate) fn ground_limits(&self) -> &[GroundLimit] {
+        &self.ground_limits
     }
 
     pub(crate) fn max_isl_length_m(&self) -> Option<f64> {
         self.spec.max_isl_length_m
-    }
-
-    pub(crate) fn max_ground_link_length_m(&self) -> Option<f64> {
-        self.spec.max_ground_link_length_m
     }
 }
 

@@ -1,10 +1,10 @@
 //! Constellations by name.
 //!
 //! Names with an altitude are shells as generated in the Hypatia study (Kassing et al., IMC 2020,
-//! table 1 and its scripts), including mean motion and minimum elevation, for comparison with its
-//! figures. The others are whole systems as filed or built by their operators. Their mean motions
-//! follow from the altitude by [`mean_motion_rev_per_day`]; the Earth's flattening shifts them by
-//! up to 4 km.
+//! table 1 and its scripts), with its mean motions and its limit of ground links, for comparison
+//! with its figures: [`study`]. The others are whole systems as filed or built by their operators.
+//! Their mean motions follow from the altitude by [`mean_motion_rev_per_day`]; the Earth's
+//! flattening shifts them by up to 4 km.
 //!
 //! Filings state altitudes, inclinations, planes and satellites per plane, but no phase between
 //! planes. [`PhaseShift::OddHalf`], which Hypatia uses, is our choice if no source is named.
@@ -35,11 +35,19 @@ pub fn names() -> &'static [(&'static str, &'static str)] {
 /// If the name is unknown. The error lists the most similar ones.
 pub fn shells(name: &str) -> Result<Vec<Shell>, OrbitError> {
     Ok(match name {
-        // The Hypatia study's shells: planes, satellites, inclination, revolutions per day, minimum
-        // elevation.
-        "kuiper-630" => vec![delta(name, 34, 34, 51.9, 14.80, 30.0)],
-        "starlink-550" => vec![delta(name, 72, 22, 53.0, 15.19, 25.0)],
-        "telesat-1015" => vec![delta(name, 27, 13, 98.98, 13.66, 10.0)],
+        // Altitude, and radius of the cone on the ground: from an elevation for Kuiper and Telesat,
+        // as a number of the filing for Starlink.
+        "kuiper-630" => {
+            let radius_km = 630.0 / libm::tan(30_f64.to_radians());
+            vec![study(delta(name, 34, 34, 51.9, 14.80, 0.0), 630.0, radius_km)]
+        }
+        "starlink-550" => {
+            vec![study(delta(name, 72, 22, 53.0, 15.19, 0.0), 550.0, 940.7)]
+        }
+        "telesat-1015" => {
+            let radius_km = 1015.0 / libm::tan(10_f64.to_radians());
+            vec![study(delta(name, 27, 13, 98.98, 13.66, 0.0), 1015.0, radius_km)]
+        }
         "oneweb" => vec![oneweb()],
         "iridium" => vec![iridium()],
         // Kuiper Systems, FCC file SAT-LOA-20190704-00057 (granted by FCC 20-102), technical
@@ -91,7 +99,20 @@ fn delta(
         raan_spread_deg: 360.0,
         phase_deg: PhaseShift::OddHalf,
         min_elevation_deg: elevation,
+        max_ground_link_length_m: None,
     }
+}
+
+/// Limits the length of ground links as the Hypatia study does: `MAX_GSL_LENGTH_M` of
+/// `paper/satellite_networks_state/main_*.py` in `snkas/hypatia`.
+///
+/// The study takes the satellite's coverage for a cone over a flat Earth. Its slant length, of
+/// `altitude_km` and the cone's `radius_km`, is the only limit: 1,260 km for Kuiper, 1,089.7 for
+/// Starlink and 5,845.2 for Telesat. On the round Earth links of that length stand at 25.2 and 23.6
+/// degrees, and Telesat's below the horizon, where this crate allows none.
+fn study(shell: Shell, altitude_km: f64, radius_km: f64) -> Shell {
+    let length_m = libm::hypot(altitude_km, radius_km) * 1e3;
+    Shell { max_ground_link_length_m: Some(length_m), ..shell }
 }
 
 /// Returns OneWeb as flown: 12 planes of 49 at 1,200 km (ISRO on its launches LVM3-M2 and M3),
@@ -152,6 +173,23 @@ mod tests {
                 size,
                 "{name}"
             );
+        }
+    }
+
+    #[test]
+    fn the_study_limits_the_length_of_ground_links_instead_of_the_elevation() {
+        for (name, km) in
+            [("kuiper-630", 1260.0), ("starlink-550", 1089.69), ("telesat-1015", 5845.2)]
+        {
+            let shell = shells(name).unwrap().remove(0);
+            let length_km = shell.max_ground_link_length_m.unwrap() / 1e3;
+            assert!((length_km - km).abs() < 0.05, "{name}: {length_km} km");
+            assert!(shell.min_elevation_deg.abs() < f64::EPSILON, "{name}");
+        }
+        for name in ["oneweb", "iridium", "kuiper", "starlink", "telesat"] {
+            for shell in shells(name).unwrap() {
+                assert!(shell.max_ground_link_length_m.is_none() && shell.min_elevation_deg > 0.0);
+            }
         }
     }
 

@@ -36,8 +36,11 @@ pub struct Shell {
     pub raan_spread_deg: f64,
     /// Shift in mean anomaly from one plane to the next.
     pub phase_deg: PhaseShift,
-    /// Minimum elevation stated by the operator, in degrees.
+    /// Minimum elevation in degrees.
     pub min_elevation_deg: f64,
+    /// Maximum length of a link to a ground station in metres, where a source limits that instead
+    /// of the elevation. `None` only requires the elevation.
+    pub max_ground_link_length_m: Option<f64>,
 }
 
 /// Phase shift between neighbouring planes.
@@ -113,6 +116,15 @@ impl Shell {
                 "minimum elevation",
                 self.min_elevation_deg.to_string(),
                 "0 to less than 90 degrees".into(),
+            );
+        }
+        if let Some(length) = self.max_ground_link_length_m
+            && !(length > 0.0 && length.is_finite())
+        {
+            return refuse(
+                "maximum ground link length",
+                length.to_string(),
+                "more than 0 metres".into(),
             );
         }
         Ok(())

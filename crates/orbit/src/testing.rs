@@ -18,6 +18,7 @@ pub(crate) fn shell(size: &str) -> Shell {
         raan_spread_deg: 360.0,
         phase_deg: PhaseShift::OddHalf,
         min_elevation_deg: 10.0,
+        max_ground_link_length_m: None,
     }
 }
 

@@ -70,6 +70,7 @@ fn delay_drifts_by_twenty_one_microseconds_a_second_at_twenty_five_degrees() {
         raan_spread_deg: 360.0,
         phase_deg: PhaseShift::OddHalf,
         min_elevation_deg: 25.0,
+        max_ground_link_length_m: None,
     };
     let constellation = Constellation::from_shells(&[shell], EPOCH).unwrap();
     let mut at = Vec::new();

@@ -4,28 +4,21 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod city_networks;
+
 use bentpipe_orbit::{
-    Constellation, Ecef, Ephemeris, IslPattern, Metric, Network, NetworkSpec, Routes,
-    SatelliteSelection, Station, Topology, cities, elevation_deg, presets,
+    Constellation, Ecef, Ephemeris, Routes, Topology, cities, elevation_deg, presets,
 };
-use bentpipe_units::{Epoch, Span, Time};
+use bentpipe_units::{Epoch, Time};
+use city_networks::{EPOCH, network, number, rows, stations};
 use std::collections::{BTreeMap, BTreeSet};
 
 const ELEMENTS: &str = include_str!("vectors/elements.txt");
 const POSITIONS: &str = include_str!("vectors/positions.csv");
 const SIGHTINGS: &str = include_str!("vectors/sightings.csv");
 const PAIRS: &str = include_str!("vectors/pairs.csv");
-/// The epoch of the generated shells: 2000-01-01.
-const EPOCH: Epoch = Epoch::from_unix_secs(946_684_800);
-
-/// Returns the rows of a file of vectors, without its two header lines.
-fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
-    text.lines().skip(2).map(|line| line.split(',').collect())
-}
-
-fn number<T: std::str::FromStr>(field: &str) -> T {
-    field.parse().ok().unwrap_or_else(|| panic!("`{field}` is not a number"))
-}
+/// Shells, and the minimum elevation above which the vectors count satellites as visible.
+const SHELLS: [(&str, f64); 2] = [("kuiper-630", 30.0), ("starlink-550", 25.0)];
 
 /// The tolerance covers everything that the frames neglect: UT1 - UTC (0.20 s in June 2006: 0.1 km
 /// in low orbits, 0.6 km in the geostationary one) and polar motion.
@@ -91,10 +84,9 @@ fn interpolation_keeps_to_the_propagator_in_every_orbit() {
 fn the_same_satellites_stand_above_the_limit_as_in_an_independent_implementation() {
     let mut checked = 0;
     let mut worst = 0.0_f64;
-    for name in ["kuiper-630", "starlink-550"] {
+    for (name, limit) in SHELLS {
         let shells = presets::shells(name).unwrap();
         let constellation = Constellation::from_shells(&shells, EPOCH).unwrap();
-        let limit = shells[0].min_elevation_deg;
         let mut at = Vec::new();
         let mut when = None;
         for row in rows(SIGHTINGS).filter(|row| row[0] == name) {
@@ -132,47 +124,16 @@ fn the_same_satellites_stand_above_the_limit_as_in_an_independent_implementation
     assert!(checked > 2000 && worst < 0.05, "{checked} sightings, {worst} degrees");
 }
 
-/// Returns a network of the preset's shells with +grid, with the pairs' cities as stations that use
-/// all visible satellites.
-fn network(name: &str) -> Network {
-    let constellation = Constellation::from_shells(&presets::shells(name).unwrap(), EPOCH).unwrap();
-    let stations: BTreeSet<&str> = rows(PAIRS).flat_map(|row| [row[1], row[2]]).collect();
-    let station = |name: &str| Station {
-        name: name.to_owned(),
-        place: cities::find(name).unwrap(),
-        min_elevation_deg: None,
-        selection: SatelliteSelection::All,
-        handover_outage: Span::ZERO,
-        forwards: false,
-    };
-    Network::new(NetworkSpec {
-        constellation,
-        begins: EPOCH,
-        stations: stations.into_iter().map(station).collect(),
-        isl: IslPattern::PlusGrid,
-        max_isl_length_m: None,
-        max_ground_link_length_m: None,
-        fibres: Vec::new(),
-        metric: Metric::Delay,
-        avoid: Vec::new(),
-    })
-    .unwrap()
-}
-
 /// To 10 microseconds: a shift of all satellites by 0.2 km (UT1 - UTC) relative to the ground
 /// changes a path up and down by about 1.
 #[test]
 fn round_trips_of_city_pairs_are_those_of_an_independent_implementation() {
     let mut worst = 0.0_f64;
     let mut checked = 0;
-    for name in ["kuiper-630", "starlink-550"] {
-        let network = network(name);
-        let index: BTreeMap<&str, usize> = network
-            .stations()
-            .iter()
-            .enumerate()
-            .map(|(index, station)| (station.name.as_str(), index))
-            .collect();
+    let cities: BTreeSet<&str> = rows(PAIRS).flat_map(|row| [row[1], row[2]]).collect();
+    for (name, limit) in SHELLS {
+        let network = network(name, &cities, Some(limit));
+        let index = stations(&network);
         let times: BTreeSet<u64> = rows(PAIRS).map(|row| number(row[3])).collect();
         for seconds in times {
             let topology = Topology::new(&network, Time::from_secs(seconds)).unwrap();

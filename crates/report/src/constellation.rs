@@ -233,6 +233,7 @@ mod tests {
             raan_spread_deg: 360.0,
             phase_deg: PhaseShift::OddHalf,
             min_elevation_deg: 25.0,
+            max_ground_link_length_m: None,
         };
         let spec = NetworkSpec {
             constellation: Constellation::from_shells(&[shell], begins).unwrap(),

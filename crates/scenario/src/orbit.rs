@@ -50,8 +50,8 @@ pub struct OrbitSection {
     /// line of sight must stay 80 km above the ground.
     #[schemars(with = "Option<Length>")]
     pub max_isl_length: Option<Spanned<Length>>,
-    /// Maximum length of a link between ground and satellite. By default, only the minimum
-    /// elevation limits it.
+    /// Maximum length of a link between ground and satellite; by default the shell's, which the
+    /// presets of the Hypatia study have. Without one, only the minimum elevation limits links.
     #[schemars(with = "Option<Length>")]
     pub max_ground_link_length: Option<Spanned<Length>>,
     /// Minimum elevation in degrees; the shell's own by default.

@@ -214,6 +214,7 @@ fn own_shell(section: &ShellSection) -> Shell {
             Some(PhaseText::Degrees(degrees)) => PhaseShift::Each(degrees),
         },
         min_elevation_deg: section.min_elevation_deg.unwrap_or(SHELL_MIN_ELEVATION_DEG),
+        max_ground_link_length_m: None,
     }
 }
 

@@ -46,6 +46,7 @@ fn satellites_have_the_positions_of_their_shell() {
         raan_spread_deg: 180.0,
         phase_deg: PhaseShift::Each(30.0),
         min_elevation_deg: 20.0,
+        max_ground_link_length_m: None,
     };
     let constellation = Constellation::from_shells(&[shell], EPOCH).unwrap();
     assert_eq!(

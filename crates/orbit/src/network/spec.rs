@@ -70,8 +70,8 @@ pub struct NetworkSpec {
     /// Maximum length of inter-satellite links in metres. `None` only requires a line of sight 80
     /// km above the ground.
     pub max_isl_length_m: Option<f64>,
-    /// Maximum length of links between stations and satellites in metres. `None` only requires the
-    /// elevation.
+    /// Maximum length of links between stations and satellites in metres. `None` uses that of each
+    /// satellite's shell, if it has one.
     pub max_ground_link_length_m: Option<f64>,
     /// Links on the ground.
     pub fibres: Vec<Fibre>,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{network, spec, station};
-use crate::{IslPattern, NetworkSpec, elevation_deg};
+use crate::{Constellation, IslPattern, NetworkSpec, Shell, elevation_deg};
 use bentpipe_units::Epoch;
 
 /// Returns one station at Washington with this selection and a handover outage of a second.
@@ -75,6 +75,30 @@ fn a_stations_minimum_elevation_and_range_limit_its_visible_satellites() {
         beyond += topology.visible(0).len();
     }
     assert!(within > 0 && beyond > 2 * within, "{within} of {beyond}");
+}
+
+/// The limit of the network replaces that of the shell, and a station's elevation is beside it.
+#[test]
+fn a_shells_maximum_ground_link_length_holds_unless_the_network_sets_one() {
+    let farthest = |own: Option<f64>, elevation_deg: Option<f64>| {
+        let mut spec = terminal("8 x 12", SatelliteSelection::All);
+        let limited = Shell {
+            max_ground_link_length_m: Some(1_500e3),
+            min_elevation_deg: 0.0,
+            ..crate::testing::shell("8 x 12")
+        };
+        spec.constellation = Constellation::from_shells(&[limited], spec.begins).unwrap();
+        spec.max_ground_link_length_m = own;
+        spec.stations[0].min_elevation_deg = elevation_deg;
+        let lengths = course(&network(spec)).into_iter().flat_map(|(_, _, topology)| {
+            topology.visible(0).iter().map(|one| one.distance_m).collect::<Vec<_>>()
+        });
+        lengths.fold(0.0, f64::max)
+    };
+    let by_shell = farthest(None, None);
+    assert!((1_000e3..=1_500e3).contains(&by_shell), "{by_shell}");
+    assert!(farthest(Some(2_500e3), None) > 1_500e3);
+    assert!(farthest(None, Some(60.0)) < by_shell);
 }
 
 #[test]

@@ -22,20 +22,21 @@ pub(super) fn visible_satellites(
     visible.clear();
     starts.clear();
     starts.push(0);
-    let range = network.max_ground_link_length_m().unwrap_or(f64::INFINITY);
     for (index, station) in network.stations().iter().enumerate() {
         let (place, up) = (network.station_positions()[index], network.up(index));
         let own_sine = station.min_elevation_deg.map(|elevation| libm::sin(elevation.to_radians()));
         let first = visible.len();
-        for (satellite, (position, shell_sine)) in
-            satellites.iter().zip(network.shell_sines()).enumerate()
+        for (satellite, (position, limit)) in
+            satellites.iter().zip(network.ground_limits()).enumerate()
         {
             let height = height_m(place, up, *position);
             if height < 0.0 {
                 continue;
             }
             let distance_m = place.distance_m(*position);
-            if height >= own_sine.unwrap_or(*shell_sine) * distance_m && distance_m <= range {
+            if height >= own_sine.unwrap_or(limit.min_sine) * distance_m
+                && distance_m <= limit.max_length_m
+            {
                 let elevation_deg = elevation_deg(height, distance_m);
                 visible.push(VisibleSatellite {
                     satellite: satellite as u32,
@@ -60,9 +61,10 @@ pub(super) fn sees(network: &Network, index: usize, satellite: u32, position: Ec
         .map(|elevation| libm::sin(elevation.to_radians()));
     let height = height_m(place, network.up(index), position);
     let distance_m = place.distance_m(position);
+    let limit = network.ground_limits()[satellite as usize];
     height >= 0.0
-        && height >= own_sine.unwrap_or(network.shell_sines()[satellite as usize]) * distance_m
-        && distance_m <= network.max_ground_link_length_m().unwrap_or(f64::INFINITY)
+        && height >= own_sine.unwrap_or(limit.min_sine) * distance_m
+        && distance_m <= limit.max_length_m
 }
 
 /// Height of `position` above the plane through `place` with normal `up`, in metres.

@@ -30,6 +30,7 @@ pub fn shell(planes: u32, per_plane: u32) -> Shell {
         raan_spread_deg: 360.0,
         phase_deg: PhaseShift::OddHalf,
         min_elevation_deg: 10.0,
+        max_ground_link_length_m: None,
     }
 }
 
