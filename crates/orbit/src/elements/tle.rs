@@ -5,9 +5,17 @@
 
 use super::element_set::{Elements, MAX_SATELLITES, name_of, refuse, too_many};
 use crate::OrbitError;
+use std::ops::Range;
 
 /// Columns of a line, including the checksum.
 const COLUMNS: usize = 69;
+
+/// Fields that the parser requires and SGP4 does not use, as ranges of bytes, with what stands for
+/// blanks. Sources leave them blank: the set 11801 of the test cases of Vallado et al. 2006 has no
+/// ephemeris type. No default changes a checksum.
+const INCIDENTAL_1: [(Range<usize>, &str); 5] =
+    [(7..8, "U"), (33..43, " .00000000"), (44..52, " 00000+0"), (62..63, "0"), (64..68, "   0")];
+const INCIDENTAL_2: [(Range<usize>, &str); 1] = [(63..68, "    0")];
 
 /// A line of text with its number, from 1.
 #[derive(Clone, Copy)]
@@ -50,9 +58,9 @@ pub(super) fn read(text: &str) -> Result<Vec<Elements>, OrbitError> {
         }
         check(first)?;
         check(second)?;
-        let elements =
-            sgp4::Elements::from_tle(None, first.text.as_bytes(), second.text.as_bytes())
-                .map_err(|e| explain(&e, first, second))?;
+        let [one, two] = [filled(first.text, &INCIDENTAL_1), filled(second.text, &INCIDENTAL_2)];
+        let elements = sgp4::Elements::from_tle(None, one.as_bytes(), two.as_bytes())
+            .map_err(|e| explain(&e, first, second))?;
         found.push(Elements {
             name: name_of(name, elements.norad_id),
             line: first.number,
@@ -107,6 +115,17 @@ fn check(line: Line<'_>) -> Result<(), OrbitError> {
         ));
     }
     Ok(())
+}
+
+/// Returns a checked line with the blank ones of `fields` replaced by their defaults.
+fn filled(line: &str, fields: &[(Range<usize>, &str)]) -> String {
+    let mut text = line.to_owned();
+    for (range, default) in fields {
+        if text[range.clone()].trim().is_empty() {
+            text.replace_range(range.clone(), default);
+        }
+    }
+    text
 }
 
 /// Returns the sum of all digits, plus one per minus sign, modulo 10.
