@@ -3,6 +3,7 @@
 use super::end_log::log_end;
 use super::state::{State, Watermark};
 use super::waiters::{StreamWaiters, wake_all};
+use super::write_turns::WriteTurns;
 use bytes::Bytes;
 use noq_proto::{ConnectionError, Dir, Event, StreamEvent, StreamId, VarInt};
 use std::task::Waker;
@@ -31,6 +32,9 @@ impl State {
                 _ => {}
             }
         }
+        for id in self.write_turns.next() {
+            self.wake_writer(id);
+        }
     }
 
     fn dispatch_stream_event(&mut self, event: StreamEvent) {
@@ -41,7 +45,7 @@ impl State {
                     None => self.on_unread(id),
                 }
             }
-            StreamEvent::Writable { id } => self.wake_writer(id),
+            StreamEvent::Writable { id } => self.write_turns.set_writable(id),
             StreamEvent::Stopped { id, error_code } => {
                 self.reset_stopped(id, error_code);
                 self.wake_acknowledged(id);
@@ -85,7 +89,7 @@ impl State {
     }
 
     /// Takes one of a stream's waiters, and removes the stream's entry if none is left.
-    fn take_waiter(
+    pub(super) fn take_waiter(
         &mut self,
         id: StreamId,
         take: impl Fn(&mut StreamWaiters) -> Option<Waker>,
@@ -121,5 +125,6 @@ impl State {
         self.accept.iter_mut().chain(&mut self.open).for_each(wake_all);
         std::mem::take(&mut self.streams).into_values().for_each(StreamWaiters::wake_all);
         self.blocked_writers = 0;
+        self.write_turns = WriteTurns::default();
     }
 }

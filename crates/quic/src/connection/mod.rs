@@ -17,6 +17,7 @@ mod tokens;
 mod unread;
 mod waiters;
 mod write;
+mod write_turns;
 
 pub use handle::Conn;
 pub(crate) use outcome::{Read, StreamFailure};

@@ -2,6 +2,7 @@
 
 use super::task::Task;
 use super::waiters::{StreamWaiters, wake_all};
+use super::write_turns::WriteTurns;
 use crate::ack::Arrivals;
 use crate::clock::Clock;
 use crate::flow_control::{FlowControl, FlowControlReport, GapChunks};
@@ -11,13 +12,19 @@ use crate::stream::overflow::OverflowBuffer;
 use bentpipe_congestion::resume::ResumeState;
 use bentpipe_qlog::QlogSink;
 use bentpipe_units::{Span, Time};
-use noq_proto::{Connection, ConnectionError, PathId, StreamId};
+use noq_proto::{Connection, ConnectionError, Dir, PathId, StreamId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Waker;
 
 /// Free space that a full send buffer must have before writers are woken, in bytes; at most an
 /// eighth of the buffer.
 const REFILL: u64 = 1024 * 1024;
+
+/// Returns the free space that a full send buffer of `high` bytes must have before writers are
+/// woken.
+fn refill(high: u64) -> u64 {
+    (high / 8).min(REFILL)
+}
 
 /// How far writers may fill the send buffer.
 #[derive(Clone, Copy)]
@@ -57,6 +64,8 @@ pub(crate) struct State {
     pub(super) connected: Option<Time>,
     /// Writers that flow control or the send buffer blocks.
     pub(super) blocked_writers: usize,
+    /// Turns of the writers.
+    pub(super) write_turns: WriteTurns,
     /// Size of the send buffer, if it was set: the high-water mark.
     pub(super) send_window: Option<u64>,
     /// Tasks that applications spawned and the endpoint has not yet taken over.
@@ -100,6 +109,7 @@ impl State {
             closed: None,
             connected: None,
             blocked_writers: 0,
+            write_turns: WriteTurns::default(),
             send_window: None,
             spawned: Vec::new(),
             validated: false,
@@ -203,9 +213,19 @@ impl State {
         let Some(high) = self.send_window else { return };
         let window = match mark {
             Watermark::High => high,
-            Watermark::Low => high - (high / 8).min(REFILL),
+            Watermark::Low => high - refill(high),
         };
         self.quic.set_send_window(window);
+    }
+
+    /// Returns how many bytes `id` may write now. `None` if its turn is over.
+    pub(super) fn take_turn(&mut self, id: StreamId) -> Option<u64> {
+        // Unidirectional streams have little to write: settings and instructions.
+        if id.dir() == Dir::Uni {
+            return Some(u64::MAX);
+        }
+        let Some(high) = self.send_window else { return Some(u64::MAX) };
+        self.write_turns.take(id, self.writers.len(), refill(high))
     }
 
     /// Reports flow control of the bytes received to `report`.

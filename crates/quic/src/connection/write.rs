@@ -2,14 +2,25 @@
 
 use super::handle::Conn;
 use super::outcome::StreamFailure;
-use super::state::Watermark;
+use super::state::{State, Watermark};
 use crate::stream::zeros::by_reference;
 use noq_proto::{FinishError, StreamId, VarInt, WriteError};
 use std::task::{Context, Poll};
 
+impl State {
+    /// Removes a stream's writer. Returns the code of the peer's STOP_SENDING, if there was one.
+    fn remove_writer(&mut self, id: StreamId) -> Option<u64> {
+        self.write_turns.remove(id);
+        if self.take_waiter(id, |waiters| waiters.write.take()).is_some() {
+            self.blocked_writers -= 1;
+        }
+        self.writers.remove(&id).flatten()
+    }
+}
+
 impl Conn {
-    /// Writes as much of `data` as flow control and the send buffer admit. Pending if they admit
-    /// nothing.
+    /// Writes as much of `data` as flow control, the send buffer and the stream's turn admit.
+    /// Pending if they admit nothing.
     pub(crate) fn poll_write(
         &self,
         id: StreamId,
@@ -23,15 +34,25 @@ impl Conn {
         if let Some(Some(code)) = state.writers.get(&id) {
             return Poll::Ready(Err(StreamFailure::Terminated(*code)));
         }
+        let Some(turn) = state.take_turn(id) else {
+            // The other writers that are awake are polled first.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        };
+        let data = &data[..data.len().min(usize::try_from(turn).unwrap_or(usize::MAX))];
         let mut stream = state.quic.send_stream(id);
         let written = match by_reference(data) {
             Some(bytes) => stream.write_chunks(&mut &mut [bytes][..]),
             None => stream.write(data),
         };
         match written {
-            Ok(written) => Poll::Ready(Ok(written)),
+            Ok(written) => {
+                state.write_turns.wrote(id, written as u64);
+                Poll::Ready(Ok(written))
+            }
             Err(WriteError::Blocked) => {
                 state.set_watermark(Watermark::Low);
+                state.write_turns.wait(id);
                 let waiters = state.streams.entry(id).or_default();
                 if waiters.write.replace(cx.waker().clone()).is_none() {
                     state.blocked_writers += 1;
@@ -79,7 +100,7 @@ impl Conn {
 
     /// Removes the writer of a stream that was finished or reset.
     pub(crate) fn release_write(&self, id: StreamId) {
-        self.lock().writers.remove(&id);
+        self.lock().remove_writer(id);
     }
 
     /// Removes the writer of a stream that was neither finished nor reset: resets it with `code`.
@@ -87,7 +108,7 @@ impl Conn {
         let mut state = self.lock();
         let finish = state.finished_when_dropped.contains(&id);
         // A stream that the peer stopped is reset already.
-        let stopped = state.writers.remove(&id).flatten().is_some();
+        let stopped = state.remove_writer(id).is_some();
         let finished = finish && !stopped && state.quic.send_stream(id).finish().is_ok();
         if !stopped && !finished {
             let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
