@@ -3,7 +3,7 @@
 use crate::args::Compare;
 use crate::status::{NOT_MET, OK, USAGE};
 use crate::{compare_table, output};
-use bentpipe_lab::{LabError, RunDirectory, replace_file};
+use bentpipe_lab::{LabError, RunDirectory, write_file};
 use bentpipe_results::comparison::{
     CompareOptions, ComparisonReport, Finding, Samples, compare_samples,
 };
@@ -43,13 +43,13 @@ pub fn run(args: &Compare) -> Result<u8, LabError> {
     let report = compare(args, &before)?;
     if let Some(file) = &args.junit {
         let text = bentpipe_report::junit(&report).map_err(|error| LabError::write(file, error))?;
-        replace_file(file, text.as_bytes())?;
+        write_file(file, text.as_bytes())?;
     }
     if let Some(file) = &args.html {
-        replace_file(file, bentpipe_report::comparison_page(&report).as_bytes())?;
+        write_file(file, bentpipe_report::comparison_page(&report).as_bytes())?;
     }
     if args.json {
-        output::print(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"))?;
+        output::document(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"))?;
     } else {
         let coloured = output::coloured(&std::io::stdout());
         output::print(&compare_table::text(&report, coloured))?;
@@ -133,7 +133,7 @@ fn save(args: &Compare, source: &Source, file: &Path) -> Result<u8, LabError> {
         return Err(LabError::read(&args.before, reason));
     }
     let text = samples.to_json().map_err(|error| LabError::write(file, error))?;
-    replace_file(file, text.as_bytes())?;
+    write_file(file, text.as_bytes())?;
     let cases = output::counted(samples.cases.len(), "case");
     let metrics = samples.metrics().join(", ");
     output::print(&format!("{}: {cases} of {metrics}\n", file.display())).map(|_| OK)

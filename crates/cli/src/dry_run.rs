@@ -52,7 +52,7 @@ pub fn print(
         };
         text = format!("{document:#}\n");
     }
-    output::print(&text)
+    output::write(&text, as_json)
 }
 
 /// Returns an estimate in words, as exact as it can be meant.

@@ -90,7 +90,7 @@ async fn serve(
     .map_err(|error| usage(&error))?;
     let fingerprint = certificate.fingerprint();
     if let Some(file) = &args.save_cert {
-        std::fs::write(file, certificate.pem())
+        bentpipe_files::write(file, certificate.pem().as_bytes())
             .map_err(|error| (format!("{}: {error}", file.display()), USAGE))?;
     }
     let mut congestion = CongestionConfig {

@@ -4,7 +4,6 @@ use crate::args::Init;
 use crate::output;
 use bentpipe_lab::LabError;
 use bentpipe_scenario::profiles::{Profile, profile, profiles};
-use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
@@ -21,14 +20,13 @@ pub fn run(args: &Init) -> Result<u8, LabError> {
         });
     };
     let text = scenario(&name(&args.file), profile);
-    let mut file =
-        OpenOptions::new().write(true).create_new(true).open(&args.file).map_err(|error| {
-            let reason = match error.kind() {
-                ErrorKind::AlreadyExists => "it exists; allowed: a new file".to_owned(),
-                _ => error.to_string(),
-            };
-            LabError::write(&args.file, reason)
-        })?;
+    let mut file = bentpipe_files::create_new(&args.file).map_err(|error| {
+        let reason = match error.kind() {
+            ErrorKind::AlreadyExists => "it exists; allowed: a new file".to_owned(),
+            _ => error.to_string(),
+        };
+        LabError::write(&args.file, reason)
+    })?;
     file.write_all(text.as_bytes()).map_err(|error| LabError::write(&args.file, error))?;
     let file = args.file.display();
     output::print(&format!("wrote {file}; to run it: bentpipe run {file}\n"))

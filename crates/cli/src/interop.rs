@@ -2,10 +2,10 @@
 
 use crate::args::interop::Interop;
 use crate::matrix::heat_map;
-use crate::output;
 use crate::output::paint;
+use crate::output::{self, say};
 use crate::status::{FAILED, NOT_MET, OK};
-use crate::study::stop_on_interrupt;
+use crate::study::{output_directory, stop_on_interrupt};
 use crate::table::{Align, Table};
 use bentpipe_interop::{Cell, Matrix, Outcome, Participant, Peer, Progress, read_all};
 use bentpipe_lab::LabError;
@@ -25,7 +25,7 @@ pub fn run(args: &Interop, program: &Path) -> Result<u8, LabError> {
         return list(&matrix, args.json);
     }
     if let Err(error) = bentpipe_emu::prepare() {
-        eprintln!("{} {error}", paint(output::coloured(&std::io::stderr()), "1;31", "error:"));
+        say!("{} {error}", paint(output::coloured(&std::io::stderr()), "1;31", "error:"));
         return Ok(FAILED);
     }
     if matrix.planned() == 0 {
@@ -41,13 +41,13 @@ pub fn run(args: &Interop, program: &Path) -> Result<u8, LabError> {
     let bar = progress_bar(matrix.planned());
     let outcome = matrix.run(&stop, &|ended| {
         bar.inc(1);
-        bar.suspend(|| eprintln!("{}", progress_line(&ended)));
+        bar.suspend(|| say!("{}", progress_line(&ended)));
     });
     bar.finish_and_clear();
     let outcome = outcome?;
-    let directory = outcome.write(&args.out)?;
+    let directory = outcome.write(&output_directory(args.out.as_deref(), "interop")?)?;
     if args.json {
-        output::print(&format!(
+        output::document(&format!(
             "{}\n",
             serde_json::to_string_pretty(&outcome).unwrap_or_default()
         ))?;
@@ -140,7 +140,7 @@ fn participants(matrix: &Matrix) -> Vec<Participant> {
 fn list(matrix: &Matrix, json: bool) -> Result<u8, LabError> {
     let participants = participants(matrix);
     if json {
-        return output::print(&format!(
+        return output::document(&format!(
             "{}\n",
             serde_json::to_string_pretty(&participants).unwrap_or_default()
         ));

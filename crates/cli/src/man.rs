@@ -10,11 +10,12 @@ use std::path::Path;
 
 /// Writes a page for the command and for each subcommand into `directory`.
 pub fn run(directory: &Path) -> Result<u8, LabError> {
-    std::fs::create_dir_all(directory).map_err(|error| LabError::write(directory, error))?;
+    bentpipe_files::create_named_dir(directory)
+        .map_err(|error| LabError::write(directory, error))?;
     let pages = pages();
     for (name, text) in &pages {
         let file = directory.join(name);
-        std::fs::write(&file, text).map_err(|error| LabError::write(&file, error))?;
+        bentpipe_lab::replace_file(&file, text)?;
     }
     output::print(&format!("{} pages in {}\n", pages.len(), directory.display()))
 }

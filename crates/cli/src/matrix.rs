@@ -5,7 +5,7 @@ use crate::args::Matrix;
 use crate::output;
 use crate::output::paint;
 use crate::status::{OK, USAGE};
-use crate::study::{Study, bars, jobs, json, stop_on_interrupt};
+use crate::study::{Study, bars, jobs, json, output_directory, stop_on_interrupt};
 use bentpipe_congestion::catalogue::{self, CONTROLLERS};
 use bentpipe_lab::{Changes, LabError, Plan, Recorded, Simulator, Threads};
 use bentpipe_results::{Fairness, Results, Stats};
@@ -49,7 +49,7 @@ pub fn run(args: &Matrix) -> Result<u8, LabError> {
     let mut status = OK;
     let mut documents: Vec<Results> = Vec::new();
     for contest in &contests {
-        let target = target(args, &contest.plan);
+        let target = target(args, &contest.plan)?;
         let recorded = study.run(&contest.plan, &target)?;
         status = status.max(study.verdict(&recorded, &contest.plan, &target));
         if !args.json {
@@ -66,7 +66,7 @@ pub fn run(args: &Matrix) -> Result<u8, LabError> {
         }
     }
     if args.json {
-        output::print(&json(&documents, contests.len() > 1))?;
+        output::document(&json(&documents, contests.len() > 1))?;
     }
     Ok(status)
 }
@@ -103,7 +103,7 @@ fn contests(args: &Matrix, controllers: &[String]) -> Result<Vec<Contest>, LabEr
         if contests.iter().any(|other| other.plan.name == contest.plan.name) {
             let reason =
                 format!("two scenarios are named `{}`; allowed: each name once", contest.plan.name);
-            return Err(LabError::Write { path: target(args, &contest.plan), reason });
+            return Err(LabError::Write { path: target(args, &contest.plan)?, reason });
         }
         contests.push(contest);
         Ok(())
@@ -148,8 +148,11 @@ fn contest(
     Ok(Contest { plan: read(&changes)?, flows })
 }
 
-fn target(args: &Matrix, plan: &Plan) -> PathBuf {
-    args.out.as_deref().unwrap_or(Path::new("out")).join(&plan.name)
+fn target(args: &Matrix, plan: &Plan) -> Result<PathBuf, LabError> {
+    match args.out.as_deref() {
+        None => output_directory(None, &plan.name),
+        out => Ok(output_directory(out, &plan.name)?.join(&plan.name)),
+    }
 }
 
 /// Reads the value of a cell from a run.
@@ -308,8 +311,8 @@ mod tests {
         assert_eq!(map, "      cubic  bbr3\ncubic    50   100\nbbr3      –    50\n");
         let map = heat_map(&names, &names, 0, &value, &|value| value / 100.0, true);
         assert!(
-            map.contains("\x1b[97;48;5;160m   100\x1b[0m")
-                && map.contains("\x1b[97;48;5;240m    50\x1b[0m")
+            output::printable(&map).contains("\x1b[97;48;5;160m   100\x1b[0m")
+                && output::printable(&map).contains("\x1b[97;48;5;240m    50\x1b[0m")
         );
     }
 }

@@ -1,9 +1,8 @@
 //! `bentpipe merge`: joins the run directories of shards.
 
 use crate::args::Merge;
-use crate::study::{Study, bars, print, stop_on_interrupt};
+use crate::study::{Study, bars, output_directory, print, stop_on_interrupt};
 use bentpipe_lab::{Changes, Deliver, ENGINE, Executor, LabError, Plan, RecordFiles, RunDirectory};
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// Executor that runs nothing: what the shards lack stays missing.
@@ -61,7 +60,7 @@ pub fn run(args: &Merge) -> Result<u8, LabError> {
     let mut plan = first.plan(&Changes::default())?;
     plan.commit.clone_from(&first.manifest.commit);
     let records = RecordFiles::open(&args.dirs)?;
-    let target = args.out.clone().unwrap_or_else(|| Path::new("out").join(&plan.name));
+    let target = output_directory(args.out.as_deref(), &plan.name)?;
     let (stop, bars) = (stop_on_interrupt(), bars());
     let study = Study { store: Some(&records), ..Study::new(&Nothing, &stop, &bars) };
     let recorded = study.run(&plan, &target)?;

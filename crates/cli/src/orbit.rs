@@ -7,7 +7,7 @@ use crate::table::{Align, Table};
 use bentpipe_lab::orbit::{
     FlowRoutes, Sample, SharedLink, Survey, constellation_scenario, sharing, survey,
 };
-use bentpipe_lab::{Changes, LabError, OrbitPath, Plan, replace_file};
+use bentpipe_lab::{Changes, LabError, OrbitPath, Plan, write_file};
 use bentpipe_orbit::{Geodetic, RouteUpdates, cities, presets};
 use bentpipe_units::Span;
 use serde_json::json;
@@ -35,27 +35,26 @@ pub fn run(args: &Orbit) -> Result<u8, LabError> {
         };
         let found = sharing(&path, args.step.unwrap_or(SHARING_STEP), args.duration)
             .map_err(|error| usage("--sharing", error))?;
-        return output::print(&if args.json {
-            pretty(&json!({ "sharing": found }))
-        } else {
-            sharing_text(&path, &found)
-        });
+        if args.json {
+            return output::document(&pretty(&json!({ "sharing": found })));
+        }
+        return output::print(&sharing_text(&path, &found));
     }
     let survey = survey(&path, step, args.duration, args.disjoint)
         .map_err(|error| usage("--duration", error))?;
     if let Some(file) = &args.czml {
-        replace_file(file, survey.czml(&path, step)?.as_bytes())?;
+        write_file(file, survey.czml(&path, step)?.as_bytes())?;
     }
     if let Some(file) = &args.html {
-        replace_file(file, survey.page(&path, step, &plan.title, &plan.source)?.as_bytes())?;
+        write_file(file, survey.page(&path, step, &plan.title, &plan.source)?.as_bytes())?;
     }
-    output::print(&if args.json {
-        pretty(&json!(survey))
+    if args.json {
+        output::document(&pretty(&json!(survey)))
     } else if args.csv {
-        csv(&survey)
+        output::document(&csv(&survey))
     } else {
-        text(&survey, &plan, output::coloured(&std::io::stdout()))
-    })
+        output::print(&text(&survey, &plan, output::coloured(&std::io::stdout())))
+    }
 }
 
 fn usage(argument: &'static str, reason: impl ToString) -> LabError {
@@ -282,7 +281,7 @@ fn sharing_text(path: &OrbitPath, found: &[SharedLink]) -> String {
 /// Lists the built-in constellations.
 pub fn constellations(as_json: bool) -> Result<u8, LabError> {
     if as_json {
-        return output::print(&pretty(&constellations_json()));
+        return output::document(&pretty(&constellations_json()));
     }
     let mut table = Table::new(&[
         ("constellation", Align::Left),
@@ -337,7 +336,7 @@ pub fn constellations_json() -> serde_json::Value {
 pub fn list_cities(part: Option<&str>, as_json: bool) -> Result<u8, LabError> {
     let part = part.unwrap_or_default();
     if as_json {
-        return output::print(&pretty(&cities_json(part)));
+        return output::document(&pretty(&cities_json(part)));
     }
     let mut table = Table::new(&[
         ("city", Align::Left),

@@ -1,12 +1,12 @@
 //! `bentpipe replay`: one run of a run directory again, with everything that can be recorded.
 
 use crate::args::Replay;
+use crate::output::say;
 use crate::status::FAILED;
-use crate::study::{Study, bars, print, stop_on_interrupt};
+use crate::study::{Study, bars, output_directory, print, stop_on_interrupt};
 use bentpipe_lab::{Changes, ENGINE, LabError, Plan, RunDirectory, Simulator, Threads};
 use bentpipe_results::{Clock, Point, Run};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
 
 /// Runs the run that `args` name. Says whether its results are those that the directory has.
 pub fn run(args: &Replay) -> Result<u8, LabError> {
@@ -17,7 +17,7 @@ pub fn run(args: &Replay) -> Result<u8, LabError> {
         return Err(LabError::Usage { argument: "DIR", reason: reason.to_owned() });
     }
     let plan = plan(&directory, args)?;
-    let target = args.out.clone().unwrap_or_else(|| target(&plan, args.run));
+    let target = output_directory(args.out.as_deref(), &name(&plan, args.run))?;
     let (stop, bars) = (stop_on_interrupt(), bars());
     let executor = Threads { runner: &Simulator, jobs: NonZeroUsize::MIN };
     let study = Study::new(&executor, &stop, &bars);
@@ -27,17 +27,17 @@ pub fn run(args: &Replay) -> Result<u8, LabError> {
     print(&recorded, &plan, args.json)?;
     let same_engine = directory.manifest.engine == ENGINE;
     match (same_as_recorded(&directory.results()?.runs, run), same_engine) {
-        (Some(true), _) => eprintln!("identical to the run in {}", args.dir.display()),
+        (Some(true), _) => say!("identical to the run in {}", args.dir.display()),
         (Some(false), true) => {
-            eprintln!("error: the same simulator gave other results: please report this");
+            say!("error: the same simulator gave other results: please report this");
             return Ok(FAILED);
         }
-        (Some(false), false) => eprintln!(
+        (Some(false), false) => say!(
             "the results differ: {} was written by version {} of another simulator",
             args.dir.display(),
             directory.manifest.version
         ),
-        (None, _) => eprintln!("{} does not have this run", args.dir.display()),
+        (None, _) => say!("{} does not have this run", args.dir.display()),
     }
     Ok(status)
 }
@@ -72,7 +72,8 @@ fn plan(directory: &RunDirectory, args: &Replay) -> Result<Plan, LabError> {
     Ok(plan)
 }
 
-fn target(plan: &Plan, run: u64) -> PathBuf {
+/// Returns the name of the directory for a run that is repeated.
+fn name(plan: &Plan, run: u64) -> String {
     let variant = plan.variants.first().map_or("", String::as_str);
-    Path::new("out").join(format!("{}-{variant}-run{run}", plan.name))
+    format!("{}-{variant}-run{run}", plan.name)
 }

@@ -4,10 +4,11 @@ use crate::Cluster;
 use crate::args::{Clock, Run};
 #[cfg(feature = "real-clock")]
 use crate::live::LiveLines;
+use crate::output::say;
 #[cfg(feature = "real-clock")]
 use crate::status::FAILED;
 use crate::status::{OK, USAGE};
-use crate::study::{Study, bars, jobs, json, print, stop_on_interrupt};
+use crate::study::{Study, bars, jobs, json, output_directory, print, stop_on_interrupt};
 use crate::{dry_run, output};
 use bentpipe_lab::{Changes, Executor, LabError, Plan, Runner, Simulator, Threads};
 #[cfg(feature = "real-clock")]
@@ -53,7 +54,7 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
     }
     let mut targets: Vec<PathBuf> = Vec::new();
     for plan in &plans {
-        let target = target(args, plan);
+        let target = target(args, plan)?;
         if targets.contains(&target) {
             let reason =
                 format!("two scenarios are named `{}`; allowed: each name once", plan.name);
@@ -102,7 +103,7 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
         let recorded = study.run(plan, target)?;
         #[cfg(feature = "store")]
         if store.as_ref().is_some_and(bentpipe_lab::ResultStore::has_failed) {
-            eprintln!("warning: some results could not be kept in the result store");
+            say!("warning: some results could not be kept in the result store");
         }
         status = status.max(study.verdict(&recorded, plan, target));
         if !args.json {
@@ -114,7 +115,7 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
         }
     }
     if args.json {
-        output::print(&json(&documents, plans.len() > 1))?;
+        output::document(&json(&documents, plans.len() > 1))?;
     }
     Ok(status)
 }
@@ -149,16 +150,15 @@ fn real_clock(program: &Path, bars: &MultiProgress) -> RealClock {
     RealClock { bentpipe: program.to_owned(), observer, ..RealClock::default() }
 }
 
-fn target(args: &Run, plan: &Plan) -> PathBuf {
+fn target(args: &Run, plan: &Plan) -> Result<PathBuf, LabError> {
     let name = match args.shard {
         Some(shard) => {
             format!("{}-shard-{}", plan.name, shard.to_string().replace('/', "-of-"))
         }
         None => plan.name.clone(),
     };
-    match &args.out {
-        Some(out) if args.files.len() == 1 => out.clone(),
-        Some(out) => out.join(name),
-        None => Path::new("out").join(name),
+    match args.out.as_deref() {
+        Some(out) if args.files.len() > 1 => Ok(output_directory(Some(out), &name)?.join(name)),
+        out => output_directory(out, &name),
     }
 }

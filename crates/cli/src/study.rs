@@ -1,5 +1,6 @@
 //! Runs plans into run directories: what `run`, `matrix`, `replay` and `merge` have in common.
 
+use crate::output::say;
 use crate::progress::ProgressDisplay;
 use crate::status::{FAILED, NOT_MET, OK};
 use crate::{errors, output, summary};
@@ -9,7 +10,7 @@ use bentpipe_lab::{
 use bentpipe_results::Results;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,7 +41,7 @@ impl<'a> Study<'a> {
         drop(display);
         let recorded = recorded?;
         if let Some(failure) = &recorded.failure {
-            eprint!("{}", errors::render(failure));
+            output::report(&errors::render(failure));
         }
         Ok(recorded)
     }
@@ -71,18 +72,37 @@ impl<'a> Study<'a> {
         match &recorded.directory {
             Some(directory) => {
                 let shown = directory.display();
-                eprintln!("incomplete: {done} of {planned} runs finished; results are in {shown}");
+                say!("incomplete: {done} of {planned} runs finished; results are in {shown}");
                 if directory != target {
                     let kept = target.display();
-                    eprintln!("{kept} holds a complete study and was left as it is");
+                    say!("{kept} holds a complete study and was left as it is");
                 }
             }
-            None => eprintln!("incomplete: none of {planned} runs finished; nothing was written"),
+            None => say!("incomplete: none of {planned} runs finished; nothing was written"),
         }
         if self.store.is_some() && done > 0 && self.stop.load(Ordering::Relaxed) {
-            eprintln!("the same command continues with the other {}", planned - done);
+            say!("the same command continues with the other {}", planned - done);
         }
         FAILED
+    }
+}
+
+/// Returns the directory for results: the one that the user names, where a link leads to its target,
+/// or `out/NAME`.
+///
+/// # Errors
+/// `out` is a link, and the user has not named it: it may come with a directory of somebody else.
+pub(crate) fn output_directory(given: Option<&Path>, name: &str) -> Result<PathBuf, LabError> {
+    const USUAL: &str = "out";
+    match given {
+        Some(path) => Ok(bentpipe_files::followed(path)),
+        None if bentpipe_files::is_link(Path::new(USUAL)) => {
+            let reason = format!(
+                "it is a symbolic link, followed only if you name it; allowed: --out {USUAL}/{name}"
+            );
+            Err(LabError::write(USUAL, reason))
+        }
+        None => Ok(Path::new(USUAL).join(name)),
     }
 }
 
@@ -102,7 +122,7 @@ pub(crate) fn json(documents: &[Results], several: bool) -> String {
 /// Prints the results of a plan, as a table or as JSON.
 pub(crate) fn print(recorded: &Recorded, plan: &Plan, as_json: bool) -> Result<u8, LabError> {
     if as_json {
-        return output::print(&json(std::slice::from_ref(&recorded.results), false));
+        return output::document(&json(std::slice::from_ref(&recorded.results), false));
     }
     output::print(&summary::results(plan, recorded, output::coloured(&std::io::stdout())))
 }
@@ -121,10 +141,10 @@ pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {
         if seen.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(FAILED));
         }
-        eprintln!("stopping; finished runs are kept (signal again to stop at once)");
+        say!("stopping; finished runs are kept (signal again to stop at once)");
     });
     if let Err(error) = handler {
-        eprintln!("warning: a signal will discard finished runs: {error}");
+        say!("warning: a signal will discard finished runs: {error}");
     }
     stop
 }

@@ -1,5 +1,5 @@
 //! `bentpipe explain` of qlog files, compared with the time budgets of the same simulated runs.
-
+#![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;

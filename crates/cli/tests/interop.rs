@@ -2,6 +2,7 @@
 //! other implementations if installed.
 //!
 //! The tests need root, or `unshare -Ur`. Without it, they print the reason and pass.
+#![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 
 use bentpipe_emu::Testbed;
 use bentpipe_units::Bytes;

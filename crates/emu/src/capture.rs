@@ -137,7 +137,7 @@ impl CaptureWriter {
         let (queue, captured) = sync_channel(MAX_QUEUED_PACKETS);
         let tap = Tap { queue, queued_bytes: Arc::default(), missed: Arc::default() };
         let mut output = Output {
-            writer: head(File::create(file).map_err(failed)?, name)
+            writer: head(bentpipe_files::create(file).map_err(failed)?, name)
                 .map_err(|error| failed(words(error)))?,
             epoch: clock.epoch(),
             snap_length: usize::try_from(capture.snap_length.get()).unwrap_or(usize::MAX),

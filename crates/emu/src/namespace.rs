@@ -1,4 +1,5 @@
 //! Anonymous network namespaces, which exist as long as something holds them.
+#![allow(clippy::disallowed_methods, reason = "settings of the kernel")]
 
 use crate::error::EmuError;
 use nix::sched::{CloneFlags, setns, unshare};

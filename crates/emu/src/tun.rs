@@ -1,4 +1,5 @@
 //! TUN devices: each is a namespace's interface into the path.
+#![allow(clippy::disallowed_methods, reason = "devices and settings of the kernel")]
 
 use crate::error::EmuError;
 use crate::namespace::Namespace;

@@ -231,7 +231,7 @@ fn start_role(
     values: &[(&'static str, String)],
 ) -> Result<Program, Box<dyn std::error::Error>> {
     for (name, text) in role.files() {
-        std::fs::write(work.join(name), fill(text, values))?;
+        bentpipe_files::replace(&work.join(name), fill(text, values).as_bytes())?;
     }
     let words: Vec<String> = role.command().map(|word| fill(word, values)).collect();
     start(namespace, peer, &words, work)

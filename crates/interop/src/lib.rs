@@ -5,6 +5,7 @@
 //! server on the [real clock](bentpipe_emu), each download in its own namespaces and over its own
 //! links. [`Outcome`] holds, for each pairing, whether the downloads completed, how well they
 //! filled the link, and whether they met the targets of the path.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files as they need"))]
 
 mod download;
 mod html;

@@ -39,8 +39,8 @@ pub fn start(
     }
     command
         .stdin(Stdio::null())
-        .stdout(File::create(work.join("stdout"))?)
-        .stderr(File::create(work.join("stderr"))?);
+        .stdout(bentpipe_files::create(&work.join("stdout"))?)
+        .stderr(bentpipe_files::create(&work.join("stderr"))?);
     Ok(Program::start(namespace, command)?)
 }
 

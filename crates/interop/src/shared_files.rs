@@ -93,9 +93,9 @@ impl SharedFiles {
             .chain(server_addresses().map(|address| address.to_string()));
         let key = rcgen::KeyPair::generate()?;
         let cert = rcgen::CertificateParams::new(names.collect::<Vec<_>>())?.self_signed(&key)?;
-        fs::write(self.cert(), pem("CERTIFICATE", cert.der()))?;
+        bentpipe_files::replace(&self.cert(), pem("CERTIFICATE", cert.der()).as_bytes())?;
         // Only this user can access the folder, and so the key.
-        fs::write(self.key(), pem("PRIVATE KEY", &key.serialize_der()))?;
+        bentpipe_files::replace(&self.key(), pem("PRIVATE KEY", &key.serialize_der()).as_bytes())?;
         Ok(())
     }
 
@@ -135,7 +135,7 @@ fn pem(label: &str, der: &[u8]) -> String {
 fn write(path: &Path, size: Bytes, seed: u64) -> io::Result<Digest> {
     let mut random = stream(seed, 0, "peers content");
     let (mut file, mut context, mut chunk, mut left) =
-        (File::create(path)?, Context::new(&SHA256), vec![0; CHUNK], size.get());
+        (bentpipe_files::create(path)?, Context::new(&SHA256), vec![0; CHUNK], size.get());
     while left > 0 {
         let length = left.min(CHUNK as u64) as usize;
         random.fill_bytes(&mut chunk[..length]);

@@ -1,5 +1,6 @@
 //! The descriptions of the repository's peers, and the scripts and clients of those that need a
 //! build which the user has.
+#![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 
 use bentpipe_interop::read_all;
 use std::fs;

@@ -2,9 +2,9 @@
 
 use crate::error::LabError;
 use crate::run_directory::RunDirectory;
+use bentpipe_files as files;
 use bentpipe_report::{Editable, editable_html, html};
 use bentpipe_results::Clock;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rebuilds `report.html` from the results in `directory`, and returns its path.
@@ -49,36 +49,18 @@ pub fn editable(directory: &Path, engine: &str) -> Result<String, LabError> {
     page.ok_or_else(|| refuse("this `bentpipe` was built without the report page: make build"))
 }
 
-/// Writes `file`, which keeps its old content until the new one is complete.
-///
-/// Anything other than a regular file, such as a pipe or a device, is written to in its place.
+/// Writes a file of a run directory. A link in its place is replaced: see [`files::replace`].
 ///
 /// # Errors
 /// The file cannot be written.
 pub fn replace_file(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
-    let written = if fs::symlink_metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
-        fs::write(file, bytes)
-    } else {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let partial = file.with_file_name(format!(".{name}.partial-{}", std::process::id()));
-        fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, file))
-    };
-    written.map_err(|error| LabError::write(file, error))
+    files::replace(file, bytes).map_err(|error| LabError::write(file, error))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_regular_files_are_replaced() {
-        let directory = tempfile::tempdir().unwrap();
-        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
-        replace_file(&file, b"1").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        replace_file(&link, b"2").unwrap();
-        assert_eq!(fs::read(&file).unwrap(), b"2");
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
-    }
+/// Writes a file that a user named, or into a pipe or a device: see [`files::write`].
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_file(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
+    files::write(file, bytes).map_err(|error| LabError::write(file, error))
 }

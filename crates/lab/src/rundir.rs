@@ -1,6 +1,7 @@
 //! Writes run directories atomically: to a temporary sibling first, which is then renamed.
 
 use crate::error::LabError;
+use bentpipe_files as files;
 use bentpipe_results::Manifest;
 use std::ffi::OsString;
 use std::fs;
@@ -30,7 +31,7 @@ impl Staging {
         };
         check_replaceable(target)?;
         let parent = parent(target);
-        fs::create_dir_all(&parent)
+        files::create_named_dir(&parent)
             .map_err(|error| LabError::write(target, format!("{error}; {ALLOWED}")))?;
         let directory = parent.join(hidden(name, "partial"));
         remove_abandoned(&parent, name);
@@ -44,9 +45,9 @@ impl Staging {
     /// # Errors
     /// The file cannot be written, for example because the disk is full.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), LabError> {
-        let path = self.directory.join(name);
-        let result =
-            path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, bytes));
+        let parent = Path::new(name).parent().unwrap_or(Path::new(""));
+        let result = files::create_dir_below(&self.directory, parent)
+            .and_then(|_| files::replace(&self.directory.join(name), bytes));
         // Name the final path, not the temporary one.
         result.map_err(|error| LabError::write(self.target.join(name), error))
     }
@@ -56,8 +57,7 @@ impl Staging {
     /// # Errors
     /// The file cannot be written.
     pub fn append(&self, name: &str, bytes: &[u8]) -> Result<(), LabError> {
-        let mut options = fs::OpenOptions::new();
-        let file = options.create(true).append(true).open(self.directory.join(name));
+        let file = files::append(&self.directory.join(name));
         let result = file.and_then(|mut file| std::io::Write::write_all(&mut file, bytes));
         result.map_err(|error| LabError::write(self.target.join(name), error))
     }

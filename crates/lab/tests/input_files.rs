@@ -1,5 +1,5 @@
 //! Files that a scenario names by mistake or on purpose: errors do not show what is in them.
-
+#![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_lab::{Changes, Plan};

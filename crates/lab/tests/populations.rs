@@ -1,5 +1,5 @@
 //! Populations of users: what is drawn, and what results say of it.
-
+#![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_lab::{Changes, Lab, Plan};

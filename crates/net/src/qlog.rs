@@ -58,7 +58,7 @@ impl Qlog {
 
     /// Returns the files and bytes that may still be written.
     fn room(&self) -> io::Result<(usize, u64)> {
-        fs::create_dir_all(&self.directory)?;
+        bentpipe_files::create_named_dir(&self.directory)?;
         let (mut files, mut bytes) = (0usize, 0u64);
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
@@ -316,7 +316,7 @@ impl Writer {
         let end = [".sqlog", QVIS][form];
         let open = |suffix: &str| {
             let path = self.directory.join(format!("{name}{suffix}{end}"));
-            File::options().write(true).create_new(true).open(path)
+            bentpipe_files::create_new(&path)
         };
         let taken = |made: &io::Result<File>| {
             made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)

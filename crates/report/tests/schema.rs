@@ -1,4 +1,5 @@
 //! Checks the schema from which the types of the page are generated.
+#![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 
 use std::path::Path;
 

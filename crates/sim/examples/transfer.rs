@@ -5,6 +5,7 @@
 //! `raw`, `h2`, `h1` or `tcp`, output `none`, `trace`, `qlog`, `qvis`, `capture` or `encrypt`, and
 //! a directory for qlog and capture files. `congestion=bbr3`, `start=standard` and `ack=1:10` may
 //! stand anywhere between them.
+#![allow(clippy::disallowed_methods, reason = "an example writes where it is told to")]
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;

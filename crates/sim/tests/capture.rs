@@ -1,6 +1,6 @@
 //! A packet analyser's view of a run's capture. The tests need tshark; without it, they say so and
 //! pass.
-
+#![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+/// Where results are, below the directory of the scenarios.
+const BELOW: &str = "out/studio";
 /// Largest number of runs that wait.
 const MAX_WAITING: usize = 16;
 /// Largest number of runs that are kept with their directories.
@@ -92,7 +94,8 @@ struct Inner {
 pub struct Runs {
     inner: Mutex<Inner>,
     wake: Condvar,
-    directory: PathBuf,
+    /// The directory of the scenarios.
+    root: PathBuf,
     jobs: NonZeroUsize,
     store: Option<Arc<dyn RunStore + Send>>,
     /// Whether runs that the store has are taken from it.
@@ -110,7 +113,7 @@ impl Runs {
         Self {
             inner: Mutex::default(),
             wake: Condvar::new(),
-            directory: directory.join("out").join("studio"),
+            root: directory.to_owned(),
             jobs,
             store,
             reuse,
@@ -168,7 +171,7 @@ impl Runs {
             has_report: false,
             error: None,
         };
-        let directory = self.directory.join(format!("{id:04}-{}", plan.name));
+        let directory = self.root.join(BELOW).join(format!("{id:04}-{}", plan.name));
         let (summary, stop) = Default::default();
         inner.entries.push_back(Entry { state, summary, directory, stop, plan: Some(plan) });
         self.forget_oldest(&mut inner);
@@ -218,7 +221,10 @@ impl Runs {
                 self.update(id, |entry| set_progress(&mut entry.state, progress));
             };
             let options = Options { progress: &show, ..self.options(&threads, &stop) };
-            let recorded = record(&plan, &directory, &options);
+            // The directory of the scenarios may come from somebody else, with a link in this place.
+            let recorded = bentpipe_files::create_dir_below(&self.root, Path::new(BELOW))
+                .map_err(|error| LabError::write(&directory, error))
+                .and_then(|_| record(&plan, &directory, &options));
             self.update(id, |entry| end(entry, recorded));
         }
     }

@@ -77,9 +77,9 @@ pub struct Interop {
     /// Directory with the installed peers [default: $BENTPIPE_PEERS, or target/peers]
     #[arg(long, value_name = "DIR")]
     pub installed: Option<PathBuf>,
-    /// Directory for the results and the report
-    #[arg(long, value_name = "DIR", default_value = "out/interop")]
-    pub out: PathBuf,
+    /// Directory for the results and the report [default: out/interop]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// List installed and missing peers, and exit
     #[arg(long)]
     pub list: bool,

@@ -29,7 +29,7 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
     let recorded = account(&trace, args.rate).map_err(unreadable)?;
     let scenario = scenario(&recorded);
     if let Some(file) = &args.scenario {
-        std::fs::write(file, &scenario).map_err(|error| LabError::write(file, error))?;
+        bentpipe_lab::write_file(file, scenario.as_bytes())?;
     }
     let results = Lab::new().run(&scenario).map_err(|error| match error {
         // The user has not written it.
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
     } else {
         text(&trace, &recorded, &of_file, ours)
     };
-    output::print(&text)
+    output::write(&text, args.json)
 }
 
 /// Returns the scenario of the same transfer with Bentpipe's defaults, on the path of the file.

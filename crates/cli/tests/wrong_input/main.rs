@@ -1,5 +1,6 @@
 //! Invalid input: exit status 2, a message with the position and the allowed values, nothing on
 //! standard output, and no output directory.
+#![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 
 mod command_lines;
 mod flows;

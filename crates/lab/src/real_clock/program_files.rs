@@ -83,7 +83,7 @@ impl<'a> ProgramFiles<'a> {
     ) -> Result<Program, EmuError> {
         let file = |stream: &str| {
             let path = self.path(&format!("{role}.{stream}"));
-            File::create(&path)
+            bentpipe_files::create(&path)
                 .map_err(|error| EmuError::system(format!("{}", path.display()), error))
         };
         let mut shell = Command::new("/bin/sh");
@@ -142,7 +142,7 @@ fn create_object(path: &Path, bytes: u64) -> io::Result<()> {
     for word in block.chunks_exact_mut(8) {
         word.copy_from_slice(&draws.unit().to_bits().to_le_bytes());
     }
-    let mut file = File::create(path)?;
+    let mut file = bentpipe_files::create(path)?;
     let mut left = bytes;
     while left > 0 {
         let next = left.min(block.len() as u64) as usize;
@@ -155,8 +155,12 @@ fn create_object(path: &Path, bytes: u64) -> io::Result<()> {
 /// Creates a self-signed certificate for `names`, and its key.
 fn create_certificate(directory: &Path, names: &[String]) -> io::Result<()> {
     let certified = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
-    fs::write(directory.join("cert.pem"), pem("CERTIFICATE", certified.cert.der()))?;
-    fs::write(directory.join("key.pem"), pem("PRIVATE KEY", &certified.signing_key.serialize_der()))
+    bentpipe_files::replace(
+        &directory.join("cert.pem"),
+        pem("CERTIFICATE", certified.cert.der()).as_bytes(),
+    )?;
+    let key = pem("PRIVATE KEY", &certified.signing_key.serialize_der());
+    bentpipe_files::replace(&directory.join("key.pem"), key.as_bytes())
 }
 
 /// Encodes `der` as PEM, with lines of 64 characters (RFC 7468 §2).

@@ -104,16 +104,19 @@ impl ResultStore {
             reason: error.to_string(),
             remedy,
         };
-        std::fs::create_dir_all(directory).map_err(no_file)?;
-        create_private(&file).map_err(no_file)?;
+        bentpipe_files::create_named_dir(directory).map_err(no_file)?;
+        bentpipe_files::ensure_private(&file).map_err(no_file)?;
+        let opened = bentpipe_files::with_real_parent(&file).map_err(no_file)?;
         let failed = |error: rusqlite::Error| StoreError {
             file: file.clone(),
             reason: error.to_string(),
             remedy: "if it is a result store, delete it and all files whose names begin with its \
                 name: runs are computed again",
         };
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let database = Connection::open_with_flags(&file, flags).map_err(failed)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let database = Connection::open_with_flags(opened, flags).map_err(failed)?;
         let limit = prepare(&database).map_err(failed)?;
         let Some(limit) = limit else {
             return Err(StoreError {
@@ -310,15 +313,6 @@ impl RunStore for ResultStore {
             self.put(&id, None, &encode_recording(recording));
         }
     }
-}
-
-/// Creates `file` if it does not exist, readable by its owner only.
-fn create_private(file: &Path) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file).map(|_| ())
 }
 
 /// Creates the tables if they do not exist, and returns the limit of the store. `None` if the file

@@ -5,6 +5,7 @@
 //! `scripts/interop-cases` plays the cases over the emulator. It takes its orders from the
 //! environment: see [`case::Orders`]. Its exit status is 0, 1 if the client failed, or 127 if it
 //! does not support the test case.
+#![allow(clippy::disallowed_methods, reason = "an example writes where it is told to")]
 
 mod case;
 mod client;

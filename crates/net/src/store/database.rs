@@ -26,25 +26,18 @@ pub(crate) fn open(file: &Path) -> Result<Connection, OpenError> {
         }
     };
     if let Some(directory) = file.parent() {
-        std::fs::create_dir_all(directory).map_err(no_file)?;
+        bentpipe_files::create_named_dir(directory).map_err(no_file)?;
     }
-    create(file).map_err(no_file)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let opened = Connection::open_with_flags(file, flags).and_then(|database| {
+    bentpipe_files::ensure_private(file).map_err(no_file)?;
+    let real = bentpipe_files::with_real_parent(file).map_err(no_file)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let opened = Connection::open_with_flags(real, flags).and_then(|database| {
         database.busy_timeout(BUSY_TIMEOUT)?;
         Ok(database)
     });
     opened.map_err(|error| OpenError::Unavailable(failed(file, &error)))
-}
-
-/// Creates `file` if it does not exist, readable by its owner only. SQLite gives its log the same
-/// permissions.
-fn create(file: &Path) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file).map(|_| ())
 }
 
 /// Returns the error about `file`, with what to do.

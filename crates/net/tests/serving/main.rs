@@ -1,5 +1,5 @@
 //! The server and the client over the loopback.
-
+#![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
 mod book;

@@ -13,7 +13,7 @@ use bentpipe_emu::{EmuError, Emulator, Namespace, Program, ROUTER_CLIENT_SIDE};
 use bentpipe_results::ProxyEmulation;
 use bentpipe_sim::{PepSpec, RunSpec, Stack};
 use bentpipe_units::Span;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -124,7 +124,7 @@ impl Proxy {
         let run = |role: &str, script: &str| {
             let file = |stream: &str| {
                 let path = directory.path().join(format!("{role}.{stream}"));
-                File::create(&path)
+                bentpipe_files::create(&path)
                     .map_err(|error| EmuError::system(path.display().to_string(), error))
             };
             let mut shell = Command::new("/bin/sh");

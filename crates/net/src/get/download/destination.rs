@@ -1,4 +1,8 @@
 //! The output of a download: a file, which is replaced, or a device or pipe.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "links are examined one by one, and opened without following them"
+)]
 
 use super::error::DownloadError;
 use nix::fcntl::{OFlag, readlinkat};

@@ -19,9 +19,7 @@ use ring::hkdf::{HKDF_SHA256, Salt};
 use rustls::RootCertStore;
 use rustls::server::WebPkiClientVerifier;
 use std::fmt;
-use std::fs::OpenOptions;
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -114,7 +112,7 @@ impl Secret {
         let drawn = Randomness::System.generator().fill(&mut secret);
         drawn.map_err(|_| wrong("the system has no random numbers".to_owned()))?;
         let text: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+        let opened = bentpipe_files::create_new_private(file);
         opened
             .and_then(|mut opened| opened.write_all(format!("{text}\n").as_bytes()))
             .map_err(|error| wrong(error.to_string()))
