@@ -24,7 +24,7 @@ pub fn run(args: &Check) -> Result<u8, LabError> {
                 if !args.json {
                     // In the order of the files, although on another stream.
                     output::print(&std::mem::take(&mut text))?;
-                    eprint!("{}", errors::render(&error));
+                    output::report(&errors::render(&error));
                 }
             }
         }
@@ -32,7 +32,7 @@ pub fn run(args: &Check) -> Result<u8, LabError> {
     if args.json {
         text = serde_json::to_string_pretty(&list).unwrap_or_default() + "\n";
     }
-    output::print(&text)?;
+    output::write(&text, args.json)?;
     Ok(status)
 }
 

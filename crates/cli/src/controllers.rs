@@ -1,6 +1,6 @@
 //! `bentpipe controllers`: lists congestion controllers, slow-start algorithms and resumption.
 
-use crate::output;
+use crate::output::{self, say};
 use crate::status::USAGE;
 use crate::table::{Align, Table};
 use bentpipe_congestion::Parameter;
@@ -60,7 +60,7 @@ pub fn print(name: Option<&str>, as_json: bool) -> Result<u8, LabError> {
         if !list.iter().any(|entry| entry.name == name) {
             let allowed: Vec<&str> = list.iter().map(|entry| entry.name).collect();
             let label = output::paint(output::coloured(&std::io::stderr()), "1;31", "error:");
-            eprintln!(
+            say!(
                 "{label} `{name}` is not a controller, slow-start algorithm or resumption mode; \
                  allowed: {}",
                 allowed.join(", ")
@@ -71,7 +71,7 @@ pub fn print(name: Option<&str>, as_json: bool) -> Result<u8, LabError> {
     }
     if as_json {
         let list: serde_json::Value = list.iter().map(entry_json).collect();
-        return output::print(&format!(
+        return output::document(&format!(
             "{}\n",
             serde_json::to_string_pretty(&list).unwrap_or_default()
         ));

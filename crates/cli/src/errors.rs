@@ -27,7 +27,7 @@ fn with_its_line(error: &ScenarioError, colour: bool) -> String {
         .element(snippet)
         .elements(error.help.as_ref().map(|help| Level::HELP.message(help)))];
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-    format!("{}\n", renderer.render(&report))
+    format!("{}\n", output::own_colours(&renderer.render(&report)))
 }
 
 #[cfg(test)]

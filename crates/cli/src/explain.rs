@@ -54,7 +54,7 @@ pub fn run(args: &Explain) -> Result<u8, LabError> {
     let chosen = choose(all, &args.variant)?;
     if args.json {
         let document = Value::Array(chosen.iter().map(document).collect());
-        return output::print(&format!("{document:#}\n"));
+        return output::document(&format!("{document:#}\n"));
     }
     output::print(&text(&chosen, &results.runs, &args.path))
 }

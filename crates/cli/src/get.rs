@@ -1,7 +1,7 @@
 //! `bentpipe get`: downloads files over HTTP/3, or older versions where it is missing.
 
 use crate::args::Get;
-use crate::output;
+use crate::output::{self, say};
 use crate::status::{FAILED, NOT_MET, OK, USAGE};
 use bentpipe_lab::LabError;
 use bentpipe_net::get::{Client, ClientError, Download, DownloadError, Outcome, discard, download};
@@ -39,7 +39,7 @@ pub fn run(args: &Get) -> Result<u8, LabError> {
     let (text, ended) = runtime.block_on(get(args));
     // A task that still runs belongs to an aborted download, whose file has what has arrived.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    output::print(&text)?;
+    output::document(&text)?;
     Ok(ended.map_or_else(|(reason, status)| output::refuse(&reason, status), |()| OK))
 }
 
@@ -115,7 +115,7 @@ fn wanted(args: &Get) -> Result<Vec<Target>, Failed> {
 fn client(args: &Get) -> Result<Client, Failed> {
     let mut builder = Client::builder().stall_time(args.timeout).tcp_fallback(!args.http3_only);
     if args.insecure {
-        eprintln!(
+        say!(
             "warning: the server's certificate is not verified, so anyone may have sent the content"
         );
         builder = builder.trust(Trust::Anybody);
@@ -128,7 +128,7 @@ fn client(args: &Get) -> Result<Client, Failed> {
             Ok(tokens) => builder = builder.tokens(tokens),
             Err(error) if args.tokens.is_some() => return Err((error.to_string(), USAGE)),
             // A download does not depend on tokens.
-            Err(error) => eprintln!("warning: tokens are kept in memory only: {error}"),
+            Err(error) => say!("warning: tokens are kept in memory only: {error}"),
         }
     }
     if args.no_tokens {
@@ -169,7 +169,7 @@ async fn all(
         if args.json {
             results.push(result(what, &outcome));
         } else {
-            eprintln!("{}", summary_line(what, &outcome));
+            say!("{}", summary_line(what, &outcome));
         }
     }
     Ok(())
@@ -268,7 +268,8 @@ fn bar(args: &Get, what: &Target) -> ProgressBar {
     if let Ok(style) = style {
         bar.set_style(style);
     }
-    bar.set_message(what.url.path().rsplit('/').next().unwrap_or_default().to_owned());
+    let name = what.url.path().rsplit('/').next().unwrap_or_default();
+    bar.set_message(output::printable(name));
     bar
 }
 

@@ -1,6 +1,10 @@
 //! The `bentpipe` command, as a function that its executable and the Python package call.
-// This crate reads the clock directly: progress bars need it, and the age of remembered paths.
-#![allow(clippy::disallowed_methods)]
+// All text leaves through `output`, which keeps control characters of others from the terminal.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make files and look at clocks")
+)]
 
 mod args;
 mod check;
@@ -159,7 +163,7 @@ pub fn main_with(
         Command::Completions { shell } => completions(shell),
     };
     status.unwrap_or_else(|error| {
-        eprint!("{}", errors::render(&error));
+        output::report(&errors::render(&error));
         if error.is_usage() { USAGE } else { FAILED }
     })
 }
@@ -187,11 +191,11 @@ fn schema(results: bool) -> Result<u8, LabError> {
     } else {
         bentpipe_scenario::json_schema()
     };
-    output::print(&format!("{}\n", serde_json::to_string_pretty(&schema).unwrap_or_default()))
+    output::document(&format!("{}\n", serde_json::to_string_pretty(&schema).unwrap_or_default()))
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<u8, LabError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "bentpipe", &mut script);
-    output::print(&String::from_utf8_lossy(&script))
+    output::document(&String::from_utf8_lossy(&script))
 }

@@ -1,5 +1,6 @@
 //! Live statistics of an emulated path, one line per interval.
 
+use crate::output;
 use bentpipe_emu::{DirectionStats, PathStats};
 use bentpipe_lab::{LiveStats, StatsObserver};
 use bentpipe_units::Span;
@@ -87,7 +88,7 @@ impl LiveLine {
     }
 
     fn set(&self, text: String) {
-        self.line.set_message(text);
+        self.line.set_message(output::printable(&text));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Messages of a running server or proxy on standard error, in the format of its log.
 
 use crate::args::LogStyle;
+use crate::output::say;
 use bentpipe_net::{Level, LogFormat, RealClock, json_message};
 use bentpipe_units::Span;
 use std::io::Write;
@@ -40,11 +41,13 @@ impl Messages {
     }
 
     fn write(&self, level: Level, message: &str, text: &str) {
-        let line = match self.format {
-            LogFormat::Text => format!("{text}\n"),
-            LogFormat::Json => json_message(self.clock.system(), level, message, 0),
-        };
-        // A service whose standard error has no reader continues.
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        match self.format {
+            LogFormat::Text => say!("{text}"),
+            LogFormat::Json => {
+                let line = json_message(self.clock.system(), level, message, 0);
+                // A service whose standard error has no reader continues.
+                let _ = std::io::stderr().write_all(line.as_bytes());
+            }
+        }
     }
 }

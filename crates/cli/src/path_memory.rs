@@ -22,8 +22,10 @@ pub fn run(command: &PathMemory) -> Result<u8, LabError> {
             USAGE,
         ));
     };
-    match answer(command, store, &file, Epoch::from(SystemTime::now())) {
-        Ok(text) => output::print(&text),
+    #[expect(clippy::disallowed_methods, reason = "the age of remembered paths")]
+    let now = SystemTime::now();
+    match answer(command, store, &file, Epoch::from(now)) {
+        Ok(text) => output::write(&text, store.json),
         Err(error) => Ok(output::refuse(&error.to_string(), USAGE)),
     }
 }

@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> Result<u8, LabError> {
         // `--print-rules` requires `--interface`.
         let interface = args.interface.as_deref().unwrap_or_default();
         return match rules(&config.listener, config.listen, interface) {
-            Some(text) => output::print(&text),
+            Some(text) => output::document(&text),
             None => Ok(output::refuse(
                 "--print-rules is only for --mode transparent and redirect",
                 USAGE,

@@ -12,7 +12,7 @@ pub fn print(as_json: bool) -> Result<u8, LabError> {
     if !as_json {
         return output::print(&text(output::coloured(&std::io::stdout())));
     }
-    output::print(&format!("{}\n", serde_json::to_string_pretty(&json()).unwrap_or_default()))
+    output::document(&format!("{}\n", serde_json::to_string_pretty(&json()).unwrap_or_default()))
 }
 
 /// Returns the built-in paths as JSON.

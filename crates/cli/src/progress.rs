@@ -1,6 +1,8 @@
 //! Progress of the runs of a scenario on standard error: a bar on a terminal, a line every few
 //! seconds elsewhere.
+#![allow(clippy::disallowed_methods, reason = "how long a user waits")]
 
+use crate::output::{self, say};
 use bentpipe_lab::Progress;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -29,6 +31,7 @@ pub(crate) enum ProgressDisplay<'a> {
 impl<'a> ProgressDisplay<'a> {
     /// Starts to show the progress of the scenario `name`, as one of `bars` on a terminal.
     pub fn new(name: &str, bars: &'a MultiProgress) -> Self {
+        let name = &output::printable(name);
         if !std::io::stderr().is_terminal() {
             return Self::Lines(Lines::new(name, Instant::now()));
         }
@@ -56,7 +59,7 @@ impl<'a> ProgressDisplay<'a> {
             }
             Self::Lines(lines) => {
                 if let Some(line) = lines.at(progress, Instant::now()) {
-                    eprintln!("{line}");
+                    say!("{line}");
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! `bentpipe shell`: runs a command behind an emulated path.
 
 use crate::args::shell::Shell;
+use crate::output::say;
 use crate::status::{FAILED, USAGE};
 use crate::{live, output};
 use bentpipe_emu::{
@@ -12,7 +13,7 @@ use bentpipe_lab::{Changes, EmulatedPath, LabError, Plan, Task};
 use bentpipe_scenario::profiles::{profile, profiles};
 use bentpipe_units::{Span, Time};
 use std::fmt::Write;
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -43,14 +44,14 @@ pub fn run(args: &Shell) -> Result<u8, LabError> {
         Ok(done) => {
             let document = json(args, &done, &notes);
             if args.json {
-                output::print(&format!("{document:#}\n"))?;
+                output::document(&format!("{document:#}\n"))?;
             } else {
-                eprint!("{}", text(args, &done, &notes));
+                output::report(&text(args, &done, &notes));
             }
             Ok(u8::try_from(done.status).unwrap_or(FAILED))
         }
         Err(error) => {
-            eprintln!(
+            say!(
                 "{} {error}",
                 output::paint(output::coloured(&std::io::stderr()), "1;31", "error:")
             );
@@ -153,7 +154,7 @@ impl StatsPrinter {
         }
         let carried = emulator.stats().read();
         let line = live::line(now.since_start(), &self.before, &carried);
-        let _ = writeln!(std::io::stderr(), "bentpipe: {line}");
+        say!("bentpipe: {line}");
         let next = self.next + self.interval;
         // Skips lines that are overdue.
         self.next = if next > now { next } else { now + self.interval };
@@ -272,6 +273,7 @@ fn listens(
     testbed: &Testbed,
     interrupted: &AtomicBool,
 ) -> Result<Option<String>, EmuError> {
+    #[expect(clippy::disallowed_methods, reason = "how long a user waits")]
     let begin = Instant::now();
     while !testbed.server().is_listening()? {
         if let Some(status) = server.wait_for(Duration::from_millis(20))? {

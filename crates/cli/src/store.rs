@@ -1,8 +1,8 @@
 //! The result store of the user: opening it, and `bentpipe cache`.
 
 use crate::args::{Cache, StoreArgs};
-use crate::output;
-use crate::status::{FAILED, OK};
+use crate::output::{self, say};
+use crate::status::FAILED;
 use bentpipe_lab::{LabError, ResultStore, StoreError};
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub fn open(args: &StoreArgs) -> Result<Option<ResultStore>, LabError> {
             Err(LabError::Usage { argument: "--store", reason: error.to_string() })
         }
         Err(error) => {
-            eprintln!("warning: results are not kept for later: {error}");
+            say!("warning: results are not kept for later: {error}");
             Ok(None)
         }
     }
@@ -42,7 +42,7 @@ pub fn run(command: &Cache) -> Result<u8, LabError> {
         }),
     };
     match done {
-        Ok(text) => output::print(&text).map(|_| OK),
+        Ok(text) => output::write(&text, matches!(command, Cache::Show { json: true, .. })),
         Err(reason) => Ok(output::refuse(&reason, FAILED)),
     }
 }

@@ -1,7 +1,7 @@
 //! `bentpipe studio`: a local application in the browser that edits scenarios and runs them.
 
 use crate::args::Studio as Arguments;
-use crate::output;
+use crate::output::{self, say};
 use crate::status::{FAILED, OK, USAGE};
 use crate::stop::StopSignals;
 use crate::study::jobs;
@@ -42,13 +42,14 @@ async fn serve(config: StudioConfig, args: &Arguments) -> u8 {
         Err(error) => return output::refuse(&error.to_string(), FAILED),
     };
     let url = studio.url();
-    eprintln!("studio of {}; Ctrl-C stops it", studio.directory().display());
+    say!("studio of {}; Ctrl-C stops it", studio.directory().display());
     // For programs that read it.
     if output::print(&format!("{url}\n")).is_err() {
         return FAILED;
     }
     if !args.no_open && std::io::stderr().is_terminal() {
-        open(&url);
+        // Not the address with the secret: every user of the machine can read arguments.
+        open(&studio.opening_url());
     }
     studio.serve(signals.next()).await;
     OK
@@ -70,6 +71,6 @@ fn open(url: &str) {
         .stderr(Stdio::null())
         .spawn();
     if let Err(error) = started {
-        eprintln!("open the address in a browser ({program}: {error})");
+        say!("open the address above in a browser ({program}: {error})");
     }
 }

@@ -1,6 +1,7 @@
 //! A table with aligned columns, as text.
 
 use crate::output::paint;
+use bentpipe_units::Printable;
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
@@ -36,7 +37,8 @@ impl Table {
 
     /// Adds a row. Missing cells at its end are empty.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        // Escaped before their width counts.
+        self.rows.push(cells.into_iter().map(|cell| Printable(cell).to_string()).collect());
     }
 
     /// Formats the table. Columns without any content are omitted.

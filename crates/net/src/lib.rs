@@ -37,6 +37,7 @@
 //! # Ok(())
 //! # }
 //! ```
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files as they need"))]
 
 mod admission;
 mod authority;
@@ -47,7 +48,6 @@ pub mod http;
 mod logging;
 mod path_report;
 pub mod pep;
-mod printable;
 mod prometheus;
 pub mod proxy;
 mod qlog;

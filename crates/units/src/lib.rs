@@ -7,6 +7,8 @@
 //!
 //! Decimal prefixes are powers of ten (`1 MB` = 10⁶ bytes, `1 Mbps` = 10⁶ bits per second). Binary
 //! prefixes (`KiB`, `MiB`, `GiB`) are powers of two.
+//!
+//! [`Printable`] prints texts of others so that they cannot control a terminal.
 
 mod bytes;
 mod decibels;
@@ -14,6 +16,7 @@ mod epoch;
 mod length;
 mod linear_delay;
 mod parse;
+mod printable;
 mod rate;
 mod ratio;
 mod symbols;
@@ -25,6 +28,7 @@ pub use epoch::{Epoch, EpochError};
 pub use length::Length;
 pub use linear_delay::LinearDelay;
 pub use parse::UnitError;
+pub use printable::Printable;
 pub use rate::Rate;
 pub use ratio::Ratio;
 pub use symbols::SymbolRate;

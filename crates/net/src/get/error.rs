@@ -1,6 +1,6 @@
 //! Errors of the client.
 
-use crate::printable::Printable;
+use bentpipe_units::Printable;
 use bentpipe_units::Span;
 use std::path::PathBuf;
 use thiserror::Error;

@@ -1,7 +1,7 @@
 //! The access log: one line for each request.
 
 use crate::logging::{LogFormat, LogLine, rfc3339};
-use crate::printable::Printable;
+use bentpipe_units::Printable;
 use http::{Method, StatusCode, Version};
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};

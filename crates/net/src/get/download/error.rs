@@ -1,7 +1,7 @@
 //! Errors of downloads.
 
 use super::super::error::ClientError;
-use crate::printable::Printable;
+use bentpipe_units::Printable;
 use http::{StatusCode, Uri};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,12 @@
-//! Texts of other machines, for logs and terminals.
+//! Texts of other people and machines, for logs and terminals.
 
 use std::fmt::{self, Display, Write};
 
-/// Prints the text of a peer with its control characters escaped, so that it is one line and
+/// Prints the text of a peer or a scenario with its control characters escaped, so that it is one line and
 /// changes nothing on a terminal. Characters that change the direction of a text are escaped as
 /// well.
-pub(crate) struct Printable<T>(pub T);
+#[derive(Debug, Clone, Copy)]
+pub struct Printable<T>(pub T);
 
 impl<T: Display> Display for Printable<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
